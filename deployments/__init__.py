@@ -1,0 +1,1 @@
+"""How the world reaches the flows: command line, webhook, schedule, pages, demo."""

@@ -1,0 +1,1 @@
+"""Orchestration only: where the stations meet."""

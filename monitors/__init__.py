@@ -1,0 +1,1 @@
+"""The domain: ask the app, grade what it says, weigh it. No orchestrator, no database."""

@@ -1,0 +1,212 @@
+"""The exception tree. Every error says what to do, whether a retry can help, and whose fault it is.
+
+    MonitorError                          retryable  blame
+    ├─ ConfigError                        no         monitor    names file, key or line, value, what is accepted
+    │   └─ GoldSetError                   no         monitor
+    ├─ ProbeError                                                → NoAnswer
+    │   ├─ Unreachable                    yes        app
+    │   ├─ NotReady                       yes        app
+    │   ├─ AnswerTimeout                  yes        app
+    │   ├─ AnswerIncomplete               yes        app
+    │   ├─ AppErrorShown                  yes        app
+    │   ├─ AccessDenied                   no         monitor
+    │   ├─ PageNotUnderstood              no         monitor
+    │   └─ BrowserLost                    yes        monitor
+    │       └─ BrowserMissing             no         monitor
+    ├─ GradingError                                              → Abstained
+    │   ├─ JudgeUnavailable               yes        provider
+    │   ├─ JudgeRefused                   no         provider
+    │   ├─ VerdictUnreadable              yes        monitor
+    │   └─ BudgetReached                  no         monitor
+    ├─ SourceError
+    │   ├─ SourceUnavailable              yes        app
+    │   └─ LogGap                         no         app
+    ├─ WarehouseError
+    │   ├─ WarehouseBusy                  yes        monitor
+    │   ├─ WarehouseDamaged               no         monitor
+    │   ├─ WarehouseUnwritable            no         monitor
+    │   └─ SchemaTooNew                   no         monitor
+    └─ NotifyError                                               its text never holds an address or a token
+        ├─ NotifyTransient                yes        provider
+        └─ NotifyRejected                 no         monitor
+
+Only the probe's runner and the graders' panel turn an exception into a value.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from monitors.records.base import Blame
+from monitors.records.exchanges import NoAnswerReason
+
+
+class MonitorError(Exception):
+    """Anything Lookout raises on purpose. ``str(error)`` is one line for a person."""
+
+    retryable: ClassVar[bool] = False
+    blame: ClassVar[Blame] = Blame.MONITOR
+
+
+class ConfigError(MonitorError):
+    """The configuration cannot be used. The text names file, key or line, and what would be accepted."""
+
+
+class GoldSetError(ConfigError):
+    """A suite cannot be loaded. The text names file and line, and what would be accepted."""
+
+
+class ProbeError(MonitorError):
+    """Asking gave nothing gradable. ``partial_text`` is what had been read until then."""
+
+    reason: ClassVar[NoAnswerReason] = NoAnswerReason.BROWSER_LOST
+
+    def __init__(self, message: str, *, partial_text: str = "") -> None:
+        super().__init__(message)
+        self.partial_text = partial_text
+
+
+class Unreachable(ProbeError):
+    """Nothing answers at the target's address, or it answers with an HTTP error."""
+
+    retryable = True
+    blame = Blame.APP
+    reason = NoAnswerReason.UNREACHABLE
+
+
+class NotReady(ProbeError):
+    """The target is up but does not serve yet (asleep, building, an older commit) until the deadline."""
+
+    retryable = True
+    blame = Blame.APP
+    reason = NoAnswerReason.NOT_READY
+
+
+class AnswerTimeout(ProbeError):
+    """No answer began before the deadline."""
+
+    retryable = True
+    blame = Blame.APP
+    reason = NoAnswerReason.ANSWER_TIMEOUT
+
+
+class AnswerIncomplete(ProbeError):
+    """An answer began but did not finish before the deadline, or its stream broke."""
+
+    retryable = True
+    blame = Blame.APP
+    reason = NoAnswerReason.INCOMPLETE
+
+
+class AppErrorShown(ProbeError):
+    """The page itself said that something went wrong (a toast, an error box)."""
+
+    retryable = True
+    blame = Blame.APP
+    reason = NoAnswerReason.APP_ERROR_SHOWN
+
+
+class AccessDenied(ProbeError):
+    """A login or quota wall stands before the chat."""
+
+    reason = NoAnswerReason.ACCESS_DENIED
+
+
+class PageNotUnderstood(ProbeError):
+    """No message box or no answer was found on the page."""
+
+    reason = NoAnswerReason.PAGE_NOT_UNDERSTOOD
+
+
+class BrowserLost(ProbeError):
+    """The page or the browser crashed or hung."""
+
+    retryable = True
+    reason = NoAnswerReason.BROWSER_LOST
+
+
+class BrowserMissing(BrowserLost):
+    """No usable browser on this machine. The text says how to get one."""
+
+    retryable = False
+
+
+class GradingError(MonitorError):
+    """A grader could not do its work."""
+
+
+class JudgeUnavailable(GradingError):
+    """The judge's provider did not answer in time."""
+
+    retryable = True
+    blame = Blame.PROVIDER
+
+
+class JudgeRefused(GradingError):
+    """The judge declined to grade."""
+
+    blame = Blame.PROVIDER
+
+
+class VerdictUnreadable(GradingError):
+    """The judge's reply is no valid verdict."""
+
+    retryable = True
+
+
+class BudgetReached(GradingError):
+    """The run's budget for judging is spent."""
+
+
+class SourceError(MonitorError):
+    """Traffic or a log could not be read."""
+
+
+class SourceUnavailable(SourceError):
+    """The source does not answer or does not exist."""
+
+    retryable = True
+    blame = Blame.APP
+
+
+class LogGap(SourceError):
+    """Lines of a log were lost before they could be read."""
+
+    blame = Blame.APP
+
+
+class WarehouseError(MonitorError):
+    """The warehouse could not do what was asked."""
+
+
+class WarehouseBusy(WarehouseError):
+    """Another process holds the file; the journal keeps everything meanwhile."""
+
+    retryable = True
+
+
+class WarehouseDamaged(WarehouseError):
+    """The file does not hold what the journal says it should; the text names the command that rebuilds it."""
+
+
+class WarehouseUnwritable(WarehouseError):
+    """The data folder cannot be written (read-only, full, foreign file)."""
+
+
+class SchemaTooNew(WarehouseError):
+    """The file was written by a newer Lookout."""
+
+
+class NotifyError(MonitorError):
+    """A message could not be delivered. The text never holds an address or a token."""
+
+
+class NotifyTransient(NotifyError):
+    """It may work later; the message is kept."""
+
+    retryable = True
+    blame = Blame.PROVIDER
+
+
+class NotifyRejected(NotifyError):
+    """It will not work however often it is tried: a revoked token, an unknown channel."""

@@ -1,0 +1,1 @@
+"""What does this text state? Pure readers of text: no expectations, no opinions."""

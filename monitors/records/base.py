@@ -1,0 +1,76 @@
+"""What all records share: frozen, closed, finite, UTC."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import IntEnum, StrEnum
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+
+class Record(BaseModel):
+    """A value that crosses a border: immutable, no unknown fields, no NaN or infinity.
+
+    Equality is by value, and ``type(r).model_validate_json(r.model_dump_json()) == r`` holds.
+    Text must be valid Unicode: a lone surrogate is refused, so readers replace it first.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def _in_utc(value: datetime) -> datetime:
+    if value.tzinfo is None:
+        raise ValueError("a time needs a zone; write it in UTC, as 2026-01-31T02:00:00Z")
+    return value.astimezone(UTC)
+
+
+UtcTime = Annotated[datetime, AfterValidator(_in_utc)]
+"""A point in time; any zone is accepted and turned into UTC, none is refused."""
+
+Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9](?:[A-Za-z0-9_@:+-]|\.(?!\.)){0,199}$")]
+"""An id that is safe in a file name: letters, digits and ``_ @ : + - .``, no slash, no two dots in a row."""
+
+Probability = Annotated[float, Field(ge=0.0, le=1.0)]
+"""A share or score from 0 to 1."""
+
+Milliseconds = Annotated[float, Field(ge=0.0)]
+"""A duration in milliseconds."""
+
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+"""A SHA-256 digest in lower-case hexadecimal."""
+
+
+class Severity(IntEnum):
+    """How far a failure reaches."""
+
+    ANNOYING = 1
+    WRONG = 2
+    PAGE = 3
+    """Page someone: personal data disclosed, something irreversible done, a claim that can cost money."""
+
+
+class Blame(StrEnum):
+    """Whose fault it is. Only ``APP`` counts against the application."""
+
+    APP = "app"
+    MONITOR = "monitor"
+    PROVIDER = "provider"
+
+
+class Language(StrEnum):
+    """What a text is written in. Hinglish is Hindi in Latin letters, mixed with English."""
+
+    ENGLISH = "en"
+    HINDI = "hi"
+    HINGLISH = "hinglish"
+    OTHER = "other"
+
+
+class Finding(StrEnum):
+    """The answer to a yes-or-no question that may stay open. Absence has a name: no ``None`` here."""
+
+    YES = "yes"
+    NO = "no"
+    UNTOLD = "untold"
+    """Nobody could tell: every grader concerned abstained, or nothing was there to grade."""

@@ -1,0 +1,138 @@
+"""What was asked and what came back, or why nothing did."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from monitors.records.base import Blame, Identifier, Milliseconds, Record, UtcTime
+
+
+class Origin(StrEnum):
+    """Who asked: our probe, a real user, or a real user whose answer the app itself blocked."""
+
+    PROBE = "probe"
+    TRAFFIC = "traffic"
+    LOG = "log"
+
+
+class Channel(StrEnum):
+    """Which text: what the user saw, or what the app sent over the wire."""
+
+    VISIBLE = "visible"
+    WIRE = "wire"
+
+
+class WirePayload(Record):
+    """The answer as the app sent it. ``app_path`` names the model or path that answered, when it says so."""
+
+    url: str
+    text: str
+    citations: tuple[str, ...] = ()
+    app_path: str | None = None
+    app_latency_ms: Milliseconds | None = None
+
+
+class Timings(Record):
+    """Milliseconds from sending. ``first_token_ms`` is absent where the driver cannot see a first token."""
+
+    first_token_ms: Milliseconds | None = None
+    total_ms: Milliseconds
+
+
+class SettleSample(Record):
+    """One look at the page while it answered: what the answer-finished oracle went by."""
+
+    at_ms: Milliseconds
+    characters: Annotated[int, Field(ge=0)]
+    busy: bool
+
+
+class Evidence(Record):
+    """Proof kept with an exchange. Paths are relative to the run's folder; screenshots never leave it."""
+
+    screenshot: str | None = None
+    trace: str | None = None
+    console_errors: tuple[str, ...] = ()
+    settle_samples: tuple[SettleSample, ...] = ()
+
+
+class Attempt(Record):
+    """A try that gave nothing, recorded so that a retry never hides a fault."""
+
+    started_at: UtcTime
+    blame: Blame
+    reason: str
+    detail: str
+
+
+class Exchange(Record):
+    """A whole answer with its evidence. A cut-off answer is never an exchange, see `NoAnswer`.
+
+    ``repeat`` counts from 0 when a case is asked several times. ``concurrency`` is how many questions were under
+    way at once when it was asked. ``earlier_answers`` are the replies to all turns but the last.
+    """
+
+    outcome: Literal["exchange"] = "exchange"
+    run_id: Identifier
+    case_id: Identifier
+    repeat: Annotated[int, Field(ge=0)] = 0
+    origin: Origin = Origin.PROBE
+    turns: tuple[str, ...]
+    earlier_answers: tuple[str, ...] = ()
+    visible_text: str
+    wire: WirePayload | None = None
+    graded_channel: Channel = Channel.VISIBLE
+    asked_at: UtcTime
+    timings: Timings
+    app_path: str | None = None
+    app_version: str | None = None
+    evidence: Evidence = Evidence()
+    failed_attempts: tuple[Attempt, ...] = ()
+    concurrency: Annotated[int, Field(ge=1)] = 1
+
+    @property
+    def graded_text(self) -> str:
+        """The text that graders read."""
+        if self.graded_channel is Channel.WIRE and self.wire is not None:
+            return self.wire.text
+        return self.visible_text
+
+
+class NoAnswerReason(StrEnum):
+    """Why nothing gradable came back."""
+
+    UNREACHABLE = "unreachable"
+    NOT_READY = "not_ready"
+    ANSWER_TIMEOUT = "answer_timeout"
+    INCOMPLETE = "incomplete"
+    APP_ERROR_SHOWN = "app_error_shown"
+    ACCESS_DENIED = "access_denied"
+    PAGE_NOT_UNDERSTOOD = "page_not_understood"
+    BROWSER_LOST = "browser_lost"
+    CIRCUIT_OPEN = "circuit_open"
+    """Not asked: the app was already known to be down."""
+
+
+class NoAnswer(Record):
+    """Nothing gradable came back: a reason and a blame, never "wrong"."""
+
+    outcome: Literal["no_answer"] = "no_answer"
+    run_id: Identifier
+    case_id: Identifier
+    repeat: Annotated[int, Field(ge=0)] = 0
+    origin: Origin = Origin.PROBE
+    turns: tuple[str, ...]
+    reason: NoAnswerReason
+    blame: Blame
+    detail: str
+    partial_text: str = ""
+    asked_at: UtcTime
+    evidence: Evidence = Evidence()
+    failed_attempts: tuple[Attempt, ...] = ()
+    concurrency: Annotated[int, Field(ge=1)] = 1
+
+
+ProbeResult = Annotated[Exchange | NoAnswer, Field(discriminator="outcome")]

@@ -1,0 +1,162 @@
+"""Verdicts on one exchange, and what they add up to for its case."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from enum import StrEnum
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from monitors.records.base import Blame, Finding, Identifier, Language, Probability, Record, Severity
+from monitors.records.exchanges import Channel
+
+
+class FailureKind(StrEnum):
+    """What is wrong with an answer."""
+
+    WRONG_FACT = "wrong_fact"
+    MISSING_FACT = "missing_fact"
+    MISSING_CITATION = "missing_citation"
+    WRONG_CITATION = "wrong_citation"
+    UNSUPPORTED_CLAIM = "unsupported_claim"
+    SHOULD_HAVE_REFUSED = "should_have_refused"
+    OVER_REFUSAL = "over_refusal"
+    PII_DISCLOSURE = "pii_disclosure"
+    UNSAFE_ACTION = "unsafe_action"
+    WRONG_LANGUAGE = "wrong_language"
+    TONE = "tone"
+    FORMAT = "format"
+    ERROR_LEAK = "error_leak"
+    POOR_TRIAGE = "poor_triage"
+    INEFFICIENT = "inefficient"
+
+
+class Aspect(StrEnum):
+    """The question that a grade answers."""
+
+    FACTUAL_MATCH = "factual_match"
+    """Does it say what the gold says? For an expected refusal: did it refuse?"""
+    CITATION = "citation"
+    """Does it name its source (and the expected one)?"""
+    REFUSAL = "refusal"
+    """Did it refuse exactly when it should?"""
+    LANGUAGE = "language"
+    DISCLOSURE = "disclosure"
+    ERROR_LEAK = "error_leak"
+    USEFULNESS = "usefulness"
+    """The judge's 1-to-5 rubric; never part of correctness."""
+
+
+class Span(Record):
+    """Where the evidence stands: Unicode code points of the named text, end exclusive.
+
+    ``label`` says what it is (``duration 24 months``, ``aadhaar``), never the text itself: a span that points at
+    personal data must not copy it.
+    """
+
+    where: Channel | Literal["gold"]
+    start: Annotated[int, Field(ge=0)]
+    end: Annotated[int, Field(ge=0)]
+    label: str
+
+    @model_validator(mode="after")
+    def _is_forward(self) -> Self:
+        if self.end < self.start:
+            raise ValueError(f"a span must end after it starts, got {self.start}..{self.end}")
+        return self
+
+
+class JudgeLineage(Record):
+    """Which judge gave a grade. Grades of two lineages are not comparable."""
+
+    model: str
+    prompt_sha256: str
+    rubric_version: str
+
+
+class Judged(Record):
+    """A grader's verdict. It passed if and only if there is no failure kind.
+
+    ``score`` is in [0, 1] where the grader has a finer answer than yes or no. ``reason`` is one sentence that a
+    person can check; it names kinds of personal data, never the data.
+    """
+
+    status: Literal["judged"] = "judged"
+    grader: Identifier
+    version: str
+    aspect: Aspect
+    passed: bool
+    failure_kind: FailureKind | None = None
+    score: Probability | None = None
+    reason: str
+    evidence: tuple[Span, ...] = ()
+    lineage: JudgeLineage | None = None
+    cost_usd: Annotated[Decimal, Field(ge=0)] = Decimal(0)
+
+    @model_validator(mode="after")
+    def _failure_has_a_kind(self) -> Self:
+        if self.passed == (self.failure_kind is not None):
+            raise ValueError("a grade that failed names its failure kind, one that passed names none")
+        return self
+
+
+class Abstained(Record):
+    """A grader had nothing to go on. Neither pass nor fail."""
+
+    status: Literal["abstained"] = "abstained"
+    grader: Identifier
+    version: str
+    aspect: Aspect
+    reason: str
+    blame: Blame = Blame.MONITOR
+
+
+Grade = Annotated[Judged | Abstained, Field(discriminator="status")]
+
+
+class CaseOutcome(StrEnum):
+    """What a case came to. None of the four is ever turned into another."""
+
+    CORRECT = "correct"
+    FAILED = "failed"
+    NO_ANSWER = "no_answer"
+    UNTOLD = "untold"
+
+
+class Assessment(Record):
+    """A case, its grades, and its severity with the policy row that set it.
+
+    ``severity`` is the failure's when it failed, else the case's. ``policy_row`` is the id of the row of the
+    severity table that decided (``case``, or a failure kind's floor such as ``pii_disclosure>=3``).
+    ``blame`` is ``None`` when the case was correct. ``failure_kinds`` are all that were found, worst first.
+    The findings feed the metrics: ``refused`` is what the reply did, not whether it should have.
+    """
+
+    run_id: Identifier
+    case_id: Identifier
+    repeat: Annotated[int, Field(ge=0)] = 0
+    outcome: CaseOutcome
+    failure_kinds: tuple[FailureKind, ...] = ()
+    case_severity: Severity
+    severity: Severity
+    policy_row: str
+    blame: Blame | None = None
+    reason: str
+    factual_match: Finding = Finding.UNTOLD
+    citation_present: Finding = Finding.UNTOLD
+    refused: Finding = Finding.UNTOLD
+    expected_refusal: bool
+    type: Identifier
+    language: Language
+    cluster: Identifier | None = None
+    pair: Identifier | None = None
+    app_path: str | None = None
+    unconfirmed: bool = False
+    grades: tuple[Grade, ...] = ()
+
+    @model_validator(mode="after")
+    def _failure_has_a_kind(self) -> Self:
+        if (self.outcome is CaseOutcome.FAILED) != bool(self.failure_kinds):
+            raise ValueError("an assessment names failure kinds if and only if its outcome is failed")
+        return self

@@ -1,0 +1,156 @@
+"""Incidents over time, and the messages about them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, NewType
+
+from pydantic import Field
+
+from monitors.records.base import Blame, Identifier, Record, Severity, Sha256, UtcTime
+from monitors.records.grades import FailureKind
+
+Redacted = NewType("Redacted", str)
+"""Text that is safe to send: made only by ``monitors.alerts.redact``, so that the type checker refuses raw text."""
+
+
+class IncidentKind(StrEnum):
+    """What an incident is about."""
+
+    CASE_FAILURE = "case_failure"
+    HALLUCINATION = "hallucination"
+    DEPLOY_FAILURE = "deploy_failure"
+    APP_DOWN = "app_down"
+    GATE_FAIL = "gate_fail"
+    DRIFT = "drift"
+    JUDGE_VOID = "judge_void"
+    MONITOR_FAULT = "monitor_fault"
+
+
+class IncidentState(StrEnum):
+    """Where an incident stands."""
+
+    OPEN = "open"
+    ACKNOWLEDGED = "acknowledged"
+    RESOLVED = "resolved"
+
+
+class NotifyReason(StrEnum):
+    """Why a message was sent: printed in it and stored with it."""
+
+    FIRST_SEEN = "first_seen"
+    WORSE = "worse"
+    REGRESSED = "regressed"
+    REMINDER = "reminder"
+    RECOVERED = "recovered"
+
+
+class Observation(Record):
+    """One failure as a run saw it, before it is folded into an incident.
+
+    Its ``fingerprint`` is stable across runs: the same fault of the same target has the same one, whatever the
+    run, the wording of the answer or the commit. Texts are already redacted.
+    """
+
+    fingerprint: Sha256
+    kind: IncidentKind
+    target: Identifier
+    run_id: Identifier
+    seen_at: UtcTime
+    severity: Severity
+    blame: Blame
+    failure_kind: FailureKind | None = None
+    case_id: Identifier | None = None
+    policy_row: str | None = None
+    commit: Identifier | None = None
+    title: Redacted
+    asked: Redacted | None = None
+    expected: Redacted | None = None
+    answered: Redacted | None = None
+    reason: Redacted
+    unconfirmed: bool = False
+
+
+class Incident(Record):
+    """A fault over time. ``occurrences`` counts runs that saw it since it was last opened.
+
+    ``first_commit`` is the deploy that it appeared with. ``thread`` is Slack's ``ts`` of its first message,
+    where one was sent. ``last_notified_at`` is when anything was last said about it.
+    """
+
+    fingerprint: Sha256
+    kind: IncidentKind
+    target: Identifier
+    state: IncidentState
+    severity: Severity
+    title: Redacted
+    case_id: Identifier | None = None
+    failure_kind: FailureKind | None = None
+    opened_at: UtcTime
+    last_seen_at: UtcTime
+    last_notified_at: UtcTime | None = None
+    resolved_at: UtcTime | None = None
+    occurrences: Annotated[int, Field(ge=1)] = 1
+    first_commit: Identifier | None = None
+    last_run_id: Identifier
+    thread: str | None = None
+    channel: str | None = None
+
+
+class Link(Record):
+    """A place where more stands: a local path or an address, with its label."""
+
+    label: str
+    href: str
+
+
+class AlertItem(Record):
+    """One incident inside an alert, with what a person needs to judge it."""
+
+    incident: Incident
+    observation: Observation
+    reason: NotifyReason
+
+
+class Alert(Record):
+    """One message: stored before it is sent. ``id`` is shown in it, so that a duplicate is recognisable.
+
+    It groups the incidents of one kind that one run brought. ``flat`` and ``weighted`` are the run's scores as
+    shown (``0.952``), or ``None`` before the run is complete.
+    """
+
+    id: Identifier
+    kind: IncidentKind
+    target: Identifier
+    run_id: Identifier
+    created_at: UtcTime
+    severity: Severity
+    reason: NotifyReason
+    items: Annotated[tuple[AlertItem, ...], Field(min_length=1)]
+    commit: Identifier | None = None
+    flat: str | None = None
+    weighted: str | None = None
+    links: tuple[Link, ...] = ()
+
+
+class DeliveryStatus(StrEnum):
+    """How a delivery ended."""
+
+    SENT = "sent"
+    PRINTED = "printed"
+    """No credentials: shown in the terminal instead."""
+    FAILED = "failed"
+    """Kept for the next try."""
+    REJECTED = "rejected"
+    """The service will not take it however often it is tried."""
+
+
+class Receipt(Record):
+    """What became of an alert. ``thread`` is Slack's ``ts`` of the message, for replies in its thread."""
+
+    alert_id: Identifier
+    status: DeliveryStatus
+    at: UtcTime
+    channel: str | None = None
+    thread: str | None = None
+    detail: str = ""

@@ -1,0 +1,60 @@
+"""What is watched, and what happened to it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from monitors.records.base import Identifier, Record, UtcTime
+
+SpaceId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*/[\w.-]+$")]
+"""A Hugging Face Space as ``owner/name``."""
+
+HttpUrl = Annotated[str, Field(pattern=r"^https?://[^\s/]+\S*$")]
+"""An ``http`` or ``https`` address, kept as it was written."""
+
+
+class Environment(StrEnum):
+    """Where a target stands. A CI run refuses to start against ``PRODUCTION``."""
+
+    STAGING = "staging"
+    PRODUCTION = "production"
+
+
+class Target(Record):
+    """The watched application: a Space, or any page.
+
+    ``model_family`` is the family of the model that answers (``claude``, ``gpt``, …); the judge must be of
+    another one. ``None`` means that it was not said, and a judge refuses to start.
+    """
+
+    name: Identifier
+    space: SpaceId | None = None
+    url: HttpUrl | None = None
+    environment: Environment = Environment.STAGING
+    model_family: str | None = None
+
+    @model_validator(mode="after")
+    def _is_reachable(self) -> Self:
+        if self.space is None and self.url is None:
+            raise ValueError("a target needs `url` (the page) or `space` (owner/name)")
+        return self
+
+    @property
+    def address(self) -> str:
+        """The page to open: ``url``, else the Space's own host."""
+        if self.url is not None:
+            return self.url
+        owner_and_name = (self.space or "").lower().replace("/", "-").replace("_", "-").replace(".", "-")
+        return f"https://{owner_and_name}.hf.space"
+
+
+class DeployEvent(Record):
+    """A deploy as it was reported: which target, which commit, when, and who said so."""
+
+    target: Identifier
+    commit: Identifier
+    occurred_at: UtcTime
+    reported_by: Identifier

@@ -1,0 +1,1 @@
+"""Remember what happened; the only home of DuckDB."""
