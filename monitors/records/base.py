@@ -28,7 +28,9 @@ def _in_utc(value: datetime) -> datetime:
 UtcTime = Annotated[datetime, AfterValidator(_in_utc)]
 """A point in time; any zone is accepted and turned into UTC, none is refused."""
 
-Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9](?:[A-Za-z0-9_@:+-]|\.(?!\.)){0,199}$")]
+Identifier = Annotated[
+    str, Field(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9_@:+-]*(?:\.[A-Za-z0-9_@:+-]+)*$")
+]
 """An id that is safe in a file name: letters, digits and ``_ @ : + - .``, no slash, no two dots in a row."""
 
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]

@@ -1,0 +1,1 @@
+"""Tell people: redacted observations, incident life cycle, messages, delivery."""

@@ -1,0 +1,1 @@
+"""Weigh what was found: severity, scores, metrics, verdict. Pure."""

@@ -1,0 +1,1 @@
+"""Gold questions: loading, checking, freezing."""

@@ -1,0 +1,1 @@
+"""Ask the app: drivers, profiles, and the runner that turns failures into no-answers."""

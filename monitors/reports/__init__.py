@@ -1,0 +1,1 @@
+"""Write down what a run found: Markdown, JSON, JUnit, HTML."""
