@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 
 def wilson(passed: int, total: int, *, confidence: float = 0.95) -> tuple[float, float]:
@@ -14,9 +15,10 @@ def wilson(passed: int, total: int, *, confidence: float = 0.95) -> tuple[float,
         raise ValueError(f"passed must be between 0 and total, got {passed} of {total}")
     if total == 0:
         return 0.0, 1.0
-    from scipy.stats import binomtest  # half a second to import, and only reports need it
+    # Half a second to import, and only reports need it; scipy ships no types.
+    from scipy.stats import binomtest  # pyright: ignore
 
-    interval = binomtest(passed, total).proportion_ci(confidence_level=confidence, method="wilson")
+    interval: Any = binomtest(passed, total).proportion_ci(confidence_level=confidence, method="wilson")
     return max(0.0, float(interval.low)), min(1.0, float(interval.high))
 
 
