@@ -16,7 +16,7 @@ def wilson(passed: int, total: int, *, confidence: float = 0.95) -> tuple[float,
     if total == 0:
         return 0.0, 1.0
     # Half a second to import, and only reports need it; scipy ships no types.
-    from scipy.stats import binomtest  # pyright: ignore
+    from scipy.stats import binomtest  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
     interval: Any = binomtest(passed, total).proportion_ci(confidence_level=confidence, method="wilson")
     return max(0.0, float(interval.low)), min(1.0, float(interval.high))
