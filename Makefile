@@ -1,0 +1,93 @@
+# Two commands matter: `make demo` and `make test`. Both set up all they need, in this folder.
+# Nothing global is changed, except that as root a missing browser comes from the distribution's packages.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
+COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
+
+.PHONY: help demo test lint types bench soak accuracy docs lock clean setup-demo setup-dev browser
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo      a real page is driven, graded, gated, stored and alerted, in about two minutes"
+	@echo "make test      all tests"
+	@echo "make lint      ruff and pyright"
+	@echo "make bench     speed, each figure beside a baseline"
+	@echo "make soak      the long crash and endurance counts"
+	@echo "make accuracy  the graders against labelled data beside the project, into docs/accuracy.md"
+	@echo "make lock      renew requirements/*.lock from pyproject.toml"
+
+demo: setup-demo browser
+	$(BIN)/lookout demo
+
+test: setup-dev browser
+	$(BIN)/python -m pytest
+
+lint: setup-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+bench: setup-dev browser
+	$(BIN)/python -m tests.bench
+
+soak: setup-dev browser
+	$(BIN)/python -m tests.soak
+
+DATA ?= ../shared/data
+accuracy: setup-dev
+	$(BIN)/python -m tests.accuracy $(DATA) docs/accuracy.md \
+	  --date "$$(date -u +%Y-%m-%d)" --commit "$$(git rev-parse --short HEAD)"
+
+# --- setting up -------------------------------------------------------------------------------------------
+
+setup-demo: $(VENV)/.demo
+setup-dev: $(VENV)/.dev
+
+# The development environment holds everything the demo needs, so it serves for both.
+$(VENV)/.demo: requirements/demo.lock pyproject.toml | uv $(BIN)/python
+	@if [ -e $(VENV)/.dev ] && [ $(VENV)/.dev -nt requirements/dev.lock ]; then touch $@; \
+	 else $(MAKE) --no-print-directory sync LOCK=demo; fi
+
+$(VENV)/.dev: requirements/dev.lock pyproject.toml | uv $(BIN)/python
+	@$(MAKE) --no-print-directory sync LOCK=dev
+
+.PHONY: sync uv
+sync:
+	@echo "Installing from requirements/$(LOCK).lock"
+	@if [ -x "$(UV)" ]; then \
+	  $(UV) pip sync --quiet --python $(BIN)/python --require-hashes requirements/$(LOCK).lock && \
+	  $(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable . ; \
+	else \
+	  $(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/$(LOCK).lock && \
+	  $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable . ; \
+	fi
+	@touch $(VENV)/.$(LOCK)
+
+$(BIN)/python: | uv
+	@$(PYTHON) deployments/check_python.py
+	@if [ -x "$(UV)" ]; then $(UV) venv --quiet --python $(PYTHON) $(VENV); else $(PYTHON) -m venv $(VENV); fi
+
+# uv of one's own, in a virtual environment of its own; where it cannot be had, pip does the same from the same lock.
+uv:
+	@if [ ! -x "$(UV)" ]; then \
+	  $(PYTHON) deployments/check_python.py && $(PYTHON) -m venv .uv && \
+	  .uv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/uv.lock \
+	  || { rm -rf .uv; echo "uv could not be installed; going on with pip"; }; \
+	fi
+
+browser: $(VENV)/.browser
+$(VENV)/.browser:
+	@$(BIN)/python -m deployments.install_browser
+	@touch $@
+
+lock: | uv
+	$(COMPILE) pyproject.toml --group dev -o requirements/dev.lock
+	$(COMPILE) pyproject.toml --group demo -c requirements/dev.lock -o requirements/demo.lock
+	$(COMPILE) pyproject.toml -c requirements/dev.lock -o requirements/runtime.lock
+	echo uv | $(COMPILE) - -o requirements/uv.lock
+
+clean:
+	rm -rf .venv .uv .cache .pytest_cache .ruff_cache .hypothesis .lookout-demo

@@ -1,0 +1,71 @@
+"""Find a browser to drive, or fetch one: `python -m deployments.install_browser`.
+
+In this order: ``CHROMIUM_PATH``; Playwright's own download; a Chromium of the system; the distribution's package,
+when root. Says which one will be used, or what to do when there is none.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+from monitors.errors import BrowserMissing, ConfigError
+from monitors.probes.chromium import find_browser
+
+DOWNLOAD_TIMEOUT_S = 600
+"""A headless shell is about 110 MB; a slow line gets ten minutes."""
+
+PACKAGES = ("chromium-headless-shell", "chromium", "chromium-browser")
+"""Names under which distributions package it; the shell is half the cost per question of the full browser."""
+
+
+def main() -> int:
+    """Make sure that a browser can be found; exit code 0, or 2 with what to do."""
+    chosen = os.environ.get("CHROMIUM_PATH")
+    if chosen is None:
+        _download()
+    try:
+        print(f"Browser: {_find(chosen)}")
+    except (BrowserMissing, ConfigError) as missing:
+        if chosen is None and _install_package():
+            return main()
+        print(missing, file=sys.stderr)
+        return 2
+    return 0
+
+
+def _find(chosen: str | None) -> str:
+    return str(find_browser(chosen).executable)
+
+
+def _download() -> None:
+    """Playwright's own build; a machine without a way to it says so in one line and goes on."""
+    command = [sys.executable, "-m", "playwright", "install", "--only-shell", "--no-progress", "chromium"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_S, check=False)  # noqa: S603 - our own interpreter
+    except subprocess.TimeoutExpired:
+        print(f"Playwright's browser did not arrive within {DOWNLOAD_TIMEOUT_S} s; looking for a system Chromium.")
+        return
+    if done.returncode != 0:
+        print("Playwright's browser cannot be downloaded here; looking for a system Chromium.")
+
+
+def _install_package() -> bool:
+    """Install the distribution's Chromium; only as root, only where apt is. True when something was installed."""
+    apt = shutil.which("apt-get")
+    if apt is None or os.geteuid() != 0 or os.environ.get("LOOKOUT_NO_APT"):
+        return False
+    print("Installing the distribution's Chromium.")
+    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    subprocess.run([apt, "update", "-qq"], env=quiet, capture_output=True, check=False)  # noqa: S603 - apt, by its full path
+    for package in PACKAGES:
+        command = [apt, "install", "-y", "-qq", "--no-install-recommends", package]
+        if subprocess.run(command, env=quiet, capture_output=True, check=False).returncode == 0:  # noqa: S603 - as above
+            return True
+    return False
+
+
+if __name__ == "__main__":
+    sys.exit(main())
