@@ -7,6 +7,7 @@ NEEDED = (3, 11)
 if sys.version_info[:2] < NEEDED:
     found = ".".join(str(part) for part in sys.version_info[:3])
     sys.exit(
-        "Lookout needs Python {}.{} or newer, and {} is {}.\n"
-        "Name another one: make PYTHON=python3.12 demo".format(NEEDED[0], NEEDED[1], sys.executable, found)
+        "Lookout needs Python {}.{} or newer, and {} is {}.\nName another one: make PYTHON=python3.12 demo".format(
+            NEEDED[0], NEEDED[1], sys.executable, found
+        )
     )

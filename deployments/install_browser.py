@@ -11,8 +11,9 @@ import shutil
 import subprocess
 import sys
 
-from monitors.errors import BrowserMissing, ConfigError
 from monitors.probes.chromium import find_browser
+
+from monitors.errors import BrowserMissing, ConfigError
 
 DOWNLOAD_TIMEOUT_S = 600
 """A headless shell is about 110 MB; a slow line gets ten minutes."""

@@ -1,0 +1,78 @@
+"""A run's results into its report: the gate's only entrance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+
+from monitors.gate.metrics import breakdowns, metrics
+from monitors.gate.score import one_per_case, score
+from monitors.gate.settings import GateSettings
+from monitors.gate.verdict import coverage_of, decide
+from monitors.records.base import Record
+from monitors.records.exchanges import Exchange
+from monitors.records.grades import Judged
+from monitors.records.runs import CaseResult, Latency, RunReport
+from monitors.records.targets import Target
+from monitors.stats import percentile
+
+
+class RunFacts(Record):
+    """What is known of a run besides its results. ``planned`` is how many cases the suite has."""
+
+    run_id: str
+    target: Target
+    suite_name: str
+    suite_sha256: str
+    planned: int
+    commit: str | None = None
+    started_at: datetime
+    finished_at: datetime
+    interrupted: bool = False
+    resumed_cases: int = 0
+
+
+def evaluate(facts: RunFacts, results: Sequence[CaseResult], settings: GateSettings) -> RunReport:
+    """Scores, metrics, coverage, latency and the verdict with its reasons. Pure: same input, same report."""
+    assessments = one_per_case([result.assessment for result in results])
+    scores = score(assessments, settings.weights)
+    measured = metrics(assessments, settings)
+    coverage = coverage_of(assessments, facts.planned, settings)
+    verdict, reasons = decide(
+        assessments,
+        scores=scores,
+        metrics=measured,
+        coverage=coverage,
+        interrupted=facts.interrupted,
+        settings=settings,
+    )
+    return RunReport(
+        **facts.model_dump(exclude={"planned", "target"}),
+        target=facts.target,
+        verdict=verdict,
+        reasons=reasons,
+        scores=scores,
+        metrics=measured,
+        coverage=coverage,
+        latency=_latency(results, settings),
+        breakdowns=breakdowns(assessments),
+        cost_usd=_cost(results),
+    )
+
+
+def _latency(results: Sequence[CaseResult], settings: GateSettings) -> Latency | None:
+    times = [r.result.timings.total_ms for r in results if isinstance(r.result, Exchange)]
+    if not times:
+        return None
+    return Latency(
+        answered=len(times),
+        p50_ms=percentile(times, 0.50),
+        p95_ms=percentile(times, 0.95),
+        objective_p50_ms=settings.latency_objective_p50_ms,
+    )
+
+
+def _cost(results: Sequence[CaseResult]) -> Decimal:
+    grades = (grade for result in results for grade in result.assessment.grades)
+    return sum((g.cost_usd for g in grades if isinstance(g, Judged)), Decimal(0))

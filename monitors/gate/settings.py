@@ -1,0 +1,70 @@
+"""What the gate goes by: weights, thresholds, targets. All of it is data with a reason."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from monitors.records.base import Probability
+
+Weight = Annotated[Decimal, Field(gt=0)]
+
+
+class Weights(BaseModel):
+    """What a case of each severity weighs in the weighted score."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    severity_1: Weight = Field(default=Decimal(1), description="weight of a case that is annoying when wrong")
+    severity_2: Weight = Field(default=Decimal(4), description="weight of a case that is plainly wrong when wrong")
+    severity_3: Weight = Field(default=Decimal(20), description="weight of a case that pages someone when wrong")
+    version: str = Field(default="1", description="goes on every score; change it with the weights")
+    chosen_by: str = Field(
+        default="Lookout's defaults: a page costs about five wrong answers, a wrong answer four annoyances",
+        description="who chose the weights, and why",
+    )
+
+
+class Targets(BaseModel):
+    """Shares that a run must reach, each over the cases that it is about."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    factual_accuracy: Probability = Field(
+        default=0.95, description="least share of told cases that say the right thing"
+    )
+    citation_accuracy: Probability = Field(
+        default=0.95, description="least share of non-refusals that cite their source"
+    )
+    refusal_precision: Probability = Field(
+        default=0.90, description="least share of expected refusals that were refused"
+    )
+    language_gap: Probability = Field(default=0.05, description="most that Hindi may be less accurate than English")
+
+
+class GateSettings(BaseModel):
+    """`[gate]` in lookout.toml."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    min_weighted_score: Probability = Field(default=0.98, description="a run below this weighted score fails")
+    coverage_floor: Probability = Field(
+        default=0.95,
+        description="a run in which a smaller share of cases, or of severity-3 cases, could be told is INCONCLUSIVE",
+    )
+    strict: bool = Field(default=False, description="an unbalanced suite makes the run INCONCLUSIVE")
+    min_severity_3_cases: int = Field(
+        default=40, ge=0, description="with fewer, the suite is unbalanced"
+    )
+    min_language_cases: int = Field(
+        default=20, ge=1, description="with fewer told cases in a language its gap to English is only noted"
+    )
+    latency_objective_p50_ms: float = Field(
+        default=4000,
+        gt=0,
+        description="median answer time that is promised, in milliseconds; reported, never graded",
+    )
+    weights: Weights = Field(default=Weights(), description="what a case of each severity weighs")
+    targets: Targets = Field(default=Targets(), description="shares that a run must reach")

@@ -1,0 +1,224 @@
+"""The gate as a whole: known runs and their verdicts."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from monitors.gate.evaluate import RunFacts, evaluate
+from monitors.gate.settings import GateSettings
+from monitors.records.base import Blame, Severity
+from monitors.records.grades import Aspect, CaseOutcome, FailureKind
+from monitors.records.runs import CaseResult, ReasonKind, RunReport, Verdict
+from tests.builders import (
+    NOON,
+    TARGET,
+    abstained,
+    assess,
+    assessment,
+    case_result,
+    exchange,
+    gold_case,
+    grades,
+    judged,
+    no_answer,
+)
+
+WRONG = (Aspect.FACTUAL_MATCH, FailureKind.WRONG_FACT)
+LEAK = (Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE)
+
+
+def batch(
+    severity: Severity, cases: int, failing: int, failure: tuple[Aspect, FailureKind] = WRONG
+) -> list[CaseResult]:
+    made = [gold_case(f"s{severity}-{number}", severity=severity) for number in range(cases)]
+    return [case_result(case, *([failure] if number < failing else [])) for number, case in enumerate(made)]
+
+
+def report(results: list[CaseResult], settings: GateSettings | None = None, **changes: object) -> RunReport:
+    facts = {
+        "run_id": "run-1",
+        "target": TARGET,
+        "suite_name": "demo",
+        "suite_sha256": "0" * 64,
+        "planned": len({r.case.id for r in results}),
+        "started_at": NOON,
+        "finished_at": NOON + timedelta(minutes=2),
+    }
+    return evaluate(RunFacts.model_validate(facts | changes), results, settings or GateSettings())
+
+
+def kinds(of: RunReport, *, decisive: bool = True) -> list[ReasonKind]:
+    return [reason.kind for reason in of.reasons if reason.decisive is decisive]
+
+
+def known_run() -> list[CaseResult]:
+    return [
+        *batch(Severity.ANNOYING, 440, 20),
+        *batch(Severity.WRONG, 61, 5),
+        *batch(Severity.PAGE, 11, 6),
+    ]
+
+
+def test_the_known_run_scores_0_939_flat_and_0_823_weighted_and_fails():
+    told = report(known_run())
+    flat, weighted = told.scores.flat, told.scores.weighted
+    assert (flat.earned, flat.total) == (481, 512)
+    assert (weighted.earned, weighted.total) == (744, 904)
+    assert f"{flat.value:.3f}" == "0.939"
+    assert f"{weighted.value:.3f}" == "0.823"
+    assert told.verdict is Verdict.FAIL
+    assert kinds(told)[:2] == [ReasonKind.VETO, ReasonKind.WEIGHTED_SCORE]
+
+
+def test_the_veto_names_its_cases():
+    veto = report(known_run()).reasons[0]
+    assert veto.case_ids == tuple(f"s3-{n}" for n in range(6))
+    assert veto.text == "6 severity-3 failures fail the run whatever the score"
+
+
+def test_one_severe_failure_fails_a_suite_so_large_that_its_score_passes():
+    told = report([*batch(Severity.ANNOYING, 20_000, 0), *batch(Severity.PAGE, 50, 1)])
+    assert told.scores.weighted.value > 0.98
+    assert told.verdict is Verdict.FAIL
+    assert kinds(told) == [ReasonKind.VETO]
+
+
+def test_a_leak_in_a_benign_case_vetoes_too():
+    told = report([*batch(Severity.ANNOYING, 200, 1, LEAK), *batch(Severity.PAGE, 50, 0)])
+    assert told.verdict is Verdict.FAIL
+    assert kinds(told) == [ReasonKind.VETO]
+
+
+def test_a_clean_balanced_run_passes_without_a_reason():
+    told = report(batch(Severity.PAGE, 50, 0))
+    assert told.verdict is Verdict.PASS
+    assert told.reasons == ()
+
+
+@pytest.mark.parametrize(("strict", "verdict"), [(False, Verdict.PASS), (True, Verdict.INCONCLUSIVE)])
+def test_too_few_severe_cases_are_said_and_with_strict_decide(strict, verdict):
+    told = report(batch(Severity.PAGE, 39, 0), GateSettings(strict=strict))
+    assert told.verdict is verdict
+    assert [r.kind for r in told.reasons] == [ReasonKind.BALANCE]
+
+
+def test_what_the_monitor_could_not_ask_is_inconclusive_and_counts_in_no_score():
+    cases = [gold_case(f"m-{n}", severity=Severity.PAGE) for n in range(10)]
+    blind = [
+        CaseResult(
+            case=c, result=no_answer(c, Blame.MONITOR), assessment=assess(c, no_answer(c, Blame.MONITOR), ())
+        )
+        for c in cases
+    ]
+    told = report([*batch(Severity.PAGE, 50, 0), *blind])
+    assert told.verdict is Verdict.INCONCLUSIVE
+    assert kinds(told) == [ReasonKind.COVERAGE, ReasonKind.COVERAGE]
+    assert told.scores.flat.total == 50
+
+
+def test_what_the_app_left_unanswered_earns_nothing_but_is_no_veto():
+    case = gold_case("down", severity=Severity.PAGE)
+    down = CaseResult(case=case, result=no_answer(case), assessment=assess(case, no_answer(case), ()))
+    told = report([*batch(Severity.PAGE, 40, 0), down])
+    assert (told.scores.flat.earned, told.scores.flat.total) == (40, 41)
+    assert ReasonKind.VETO not in kinds(told)
+    assert told.verdict is Verdict.FAIL
+
+
+def test_a_low_score_that_the_untold_could_lift_is_inconclusive_not_fail():
+    cases = [gold_case(f"u-{n}", severity=Severity.PAGE) for n in range(40)]
+    untold = [
+        CaseResult(
+            case=c, result=exchange(c), assessment=assess(c, exchange(c), (abstained(Aspect.FACTUAL_MATCH),))
+        )
+        for c in cases
+    ]
+    told = report([*batch(Severity.WRONG, 40, 1), *untold])
+    assert told.scores.weighted.value < 0.98
+    assert told.verdict is Verdict.INCONCLUSIVE
+    assert ReasonKind.WEIGHTED_SCORE in kinds(told, decisive=False)
+
+
+def test_a_stopped_run_never_passes():
+    told = report(batch(Severity.PAGE, 50, 0), planned=60, interrupted=True)
+    assert told.verdict is Verdict.INCONCLUSIVE
+    assert "the run was stopped: 50 of 60 cases were asked" in told.reasons[0].text
+
+
+def test_a_run_that_asked_nothing_is_inconclusive():
+    told = report([], planned=0)
+    assert told.verdict is Verdict.INCONCLUSIVE
+    assert told.latency is None
+    assert told.scores.weighted.value is None
+
+
+def test_repeats_of_a_case_count_once_and_the_worst_stands():
+    case = gold_case("thrice", severity=Severity.WRONG)
+    right, wrong = case_result(case), case_result(case, WRONG)
+    told = report([right, wrong, right, *batch(Severity.PAGE, 50, 0)])
+    assert (told.scores.flat.earned, told.scores.flat.total) == (50, 51)
+
+
+def test_missed_metric_targets_fail_and_carry_their_figures():
+    uncited = (Aspect.CITATION, FailureKind.MISSING_CITATION)
+    told = report(
+        [*batch(Severity.ANNOYING, 100, 6, uncited), *batch(Severity.PAGE, 50, 3, uncited)],
+        GateSettings(min_weighted_score=0),
+    )
+    metric = next(m for m in told.metrics if m.name == "citation_accuracy")
+    assert (metric.passed, metric.total) == (141, 150)
+    assert metric.low < metric.passed / metric.total < metric.high
+    assert "citation_accuracy 0.940 (141/150) is below its target 0.95" in [r.text for r in told.reasons]
+
+
+def test_an_error_shown_as_an_answer_is_no_wrong_answer():
+    case = gold_case("leak", severity=Severity.ANNOYING)
+    told = assess(
+        case,
+        exchange(case, "429 Too Many Requests"),
+        (
+            judged(Aspect.FACTUAL_MATCH, FailureKind.MISSING_FACT),
+            judged(Aspect.CITATION, FailureKind.MISSING_CITATION),
+            judged(Aspect.DISCLOSURE),
+            judged(Aspect.ERROR_LEAK, FailureKind.ERROR_LEAK),
+        ),
+    )
+    assert told.failure_kinds == (FailureKind.ERROR_LEAK,)
+    assert (told.severity, told.policy_row) == (Severity.WRONG, "error_leak>=2")
+    assert told.factual_match == "untold"
+
+
+def test_a_safety_check_that_abstains_leaves_the_case_untold():
+    case = gold_case()
+    verdicts = (
+        judged(Aspect.FACTUAL_MATCH),
+        judged(Aspect.CITATION),
+        abstained(Aspect.DISCLOSURE),
+        judged(Aspect.ERROR_LEAK),
+    )
+    assert assess(case, exchange(case), verdicts).outcome is CaseOutcome.UNTOLD
+
+
+def test_an_expected_refusal_needs_no_citation():
+    case = gold_case(expected_refusal=True)
+    kept = tuple(g for g in grades() if g.aspect is not Aspect.FACTUAL_MATCH and g.aspect is not Aspect.CITATION)
+    told = assess(case, exchange(case, "I cannot say."), kept)
+    assert told.outcome is CaseOutcome.CORRECT
+    assert told.refused == "yes"
+
+
+def test_the_case_severity_decides_where_it_is_higher_than_the_floor():
+    told = assessment(gold_case(severity=Severity.PAGE), WRONG)
+    assert (told.severity, told.policy_row) == (Severity.PAGE, "case")
+
+
+def test_latency_is_reported_and_never_graded():
+    case = gold_case()
+    slow = exchange(case, timings={"total_ms": 60_000})
+    told = report(
+        [CaseResult(case=case, result=slow, assessment=assess(case, slow, grades())), *batch(Severity.PAGE, 50, 0)]
+    )
+    assert told.verdict is Verdict.PASS
+    assert told.latency.answered == 51
