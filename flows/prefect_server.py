@@ -1,0 +1,202 @@
+"""A Prefect server to record runs on: the configured one, or a local one that is started once and reused.
+
+Must be called before anything imports ``prefect``, which reads its settings from the environment at import.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator, Mapping, MutableMapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+import httpx
+
+from monitors.errors import MonitorError
+from monitors.records.base import Record
+
+POLL_INTERVAL_S = 0.2
+HEALTH_TIMEOUT_S = 2.0
+FIRST_PORT = 4200
+PORTS_TO_TRY = 50
+
+
+class PrefectUnavailable(MonitorError):
+    """No Prefect server answers, and none could be started."""
+
+    retryable = True
+
+
+class LocalServer(Record):
+    """A local server as noted beside its database, so that the next run finds it."""
+
+    pid: int
+    port: int
+
+    @property
+    def api_url(self) -> str:
+        """Where its API answers."""
+        return f"http://127.0.0.1:{self.port}/api"
+
+    @property
+    def ui_url(self) -> str:
+        """Where people look at runs."""
+        return f"http://127.0.0.1:{self.port}"
+
+
+def settings_for(api_url: str, home: Path) -> dict[str, str]:
+    """Environment variables that a Prefect client of ours needs, besides what the user has set."""
+    return {
+        "PREFECT_API_URL": api_url,
+        "PREFECT_HOME": str(home),
+        "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_LOGGING_LEVEL": "WARNING",
+        "DO_NOT_TRACK": "1",
+    }
+
+
+def connect(
+    configured_url: str | None,
+    home: Path,
+    *,
+    environment: MutableMapping[str, str],
+    start_timeout_s: float,
+    say: Callable[[str], None],
+) -> LocalServer | None:
+    """Point ``environment`` at a server that answers; the local server when it is ours, else ``None``.
+
+    A URL in the configuration wins over ``PREFECT_API_URL``, which wins over a local server. A configured server
+    that does not answer is an error: a second, empty one would hide it. ``say`` gets one line when the start takes
+    time.
+    """
+    url = configured_url or environment.get("PREFECT_API_URL")
+    local = None
+    if url is None:
+        local = _local_server(home, environment, start_timeout_s, say)
+        url = local.api_url
+    elif not _answers(url):
+        raise PrefectUnavailable(
+            f"no Prefect server answers at {url}; start it, or leave the address out to get a local one"
+        )
+    for name, value in settings_for(url, home).items():
+        if name in ("PREFECT_API_URL", "PREFECT_HOME"):
+            environment[name] = value
+        else:
+            environment.setdefault(name, value)
+    return local
+
+
+def running_server(home: Path) -> LocalServer | None:
+    """The local server of ``home`` if it answers."""
+    try:
+        server = LocalServer.model_validate_json(_note(home).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return server if _answers(server.api_url) else None
+
+
+def stop_server(home: Path) -> bool:
+    """Stop the local server of ``home``; false when none was running."""
+    server = running_server(home)
+    if server is None:
+        return False
+    os.killpg(server.pid, signal.SIGTERM)
+    _note(home).unlink(missing_ok=True)
+    return True
+
+
+def _local_server(
+    home: Path, environment: Mapping[str, str], start_timeout_s: float, say: Callable[[str], None]
+) -> LocalServer:
+    home.mkdir(parents=True, exist_ok=True)
+    with _one_at_a_time(home):
+        known = running_server(home)
+        if known is not None:
+            return known
+        say("Starting a local Prefect server (about 15 s; it is reused by later runs) …")
+        return _start(home, environment, start_timeout_s)
+
+
+def _start(home: Path, environment: Mapping[str, str], start_timeout_s: float) -> LocalServer:
+    port = _free_port()
+    command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
+    variables = {**environment, **settings_for(f"http://127.0.0.1:{port}/api", home)}
+    log = home / "server.log"
+    with log.open("ab") as output:
+        process = subprocess.Popen(  # noqa: S603 - our own interpreter
+            command, env=variables, stdout=output, stderr=output, stdin=subprocess.DEVNULL, start_new_session=True
+        )
+    server = LocalServer(pid=process.pid, port=port)
+    deadline = time.monotonic() + start_timeout_s
+    while not _answers(server.api_url):
+        if process.poll() is not None:
+            raise PrefectUnavailable(
+                f"the local Prefect server ended with code {process.returncode}; its log: {log}"
+            )
+        if time.monotonic() > deadline:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise PrefectUnavailable(
+                f"the local Prefect server did not answer within {start_timeout_s:g} s; its log: {log}; "
+                "give it longer with prefect.start_timeout_s"
+            )
+        time.sleep(POLL_INTERVAL_S)
+    _note(home).write_text(server.model_dump_json(), encoding="utf-8")
+    return server
+
+
+def _note(home: Path) -> Path:
+    return home / "server.json"
+
+
+def _answers(api_url: str) -> bool:
+    try:
+        answer = httpx.get(
+            f"{api_url.rstrip('/')}/health", timeout=HEALTH_TIMEOUT_S, trust_env=not _is_local(api_url)
+        )
+    except httpx.HTTPError:
+        return False
+    return answer.is_success and _is_json(answer.text)
+
+
+def _is_local(api_url: str) -> bool:
+    """A proxy stands between us and other machines, never between us and ourselves."""
+    return httpx.URL(api_url).host in ("127.0.0.1", "localhost", "::1")
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _free_port() -> int:
+    """Prefect's usual port, or the next one that nobody listens on."""
+    for port in range(FIRST_PORT, FIRST_PORT + PORTS_TO_TRY):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise PrefectUnavailable(
+        f"ports {FIRST_PORT} to {FIRST_PORT + PORTS_TO_TRY - 1} are taken; set PREFECT_API_URL to a server of yours"
+    )
+
+
+@contextmanager
+def _one_at_a_time(home: Path) -> Generator[TextIO]:
+    """Two runs that start together start one server."""
+    with (home / "server.lock").open("w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock

@@ -1,0 +1,170 @@
+"""lookout.toml into `Config`: one file, every error with its key and what would be accepted.
+
+Secrets are never in it: tokens and keys come from the environment or from Prefect blocks.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from monitors.alerts.settings import AlertSettings
+from monitors.errors import ConfigError
+from monitors.gate.settings import GateSettings
+from monitors.graders.settings import GraderSettings
+from monitors.probes.settings import ProbeSettings
+from monitors.records.base import Identifier
+from monitors.records.targets import Environment, HttpUrl, SpaceId, Target
+
+FILE_NAME = "lookout.toml"
+
+
+class TargetConfig(BaseModel):
+    """`[targets.NAME]`: one watched application."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: HttpUrl | None = Field(default=None, description="the page to open")
+    space: SpaceId | None = Field(default=None, description="a Hugging Face Space as owner/name, instead of or beside url")
+    environment: Environment = Field(default=Environment.STAGING, description="staging or production")
+    model_family: str | None = Field(
+        default=None, description="family of the model that answers (claude, gpt, llama, …); the judge must be of another"
+    )
+    suite: Path = Field(description="the gold questions, JSON lines; relative to this file")
+    probe: ProbeSettings = Field(default=ProbeSettings(), description="how to ask")
+    graders: GraderSettings = Field(default=GraderSettings(), description="how to read the answers")
+
+
+class PrefectSettings(BaseModel):
+    """`[prefect]`: which server runs are recorded on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    api_url: HttpUrl | None = Field(
+        default=None,
+        description="a Prefect server's API (http://host:4200/api); without one, a local server is started and reused",
+    )
+    start_timeout_s: float = Field(
+        default=120, gt=0, description="how long a local server may take to start; 15 s on an idle machine"
+    )
+
+
+class Config(BaseModel):
+    """The whole of lookout.toml. Paths are absolute once loaded."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    data_folder: Path = Field(default=Path(".lookout"), description="journal, warehouse and runs; relative to this file")
+    targets: dict[Identifier, TargetConfig] = Field(min_length=1, description="the watched applications, by name")
+    gate: GateSettings = Field(default=GateSettings(), description="what a run must reach")
+    alerts: AlertSettings = Field(default=AlertSettings(), description="whom to tell, and how often")
+    prefect: PrefectSettings = Field(default=PrefectSettings(), description="where runs are recorded")
+
+    def target(self, name: str) -> TargetConfig:
+        """The target of this name; `ConfigError` names those there are."""
+        known = self.targets.get(name)
+        if known is None:
+            raise ConfigError(f"no target {name!r}{_nearest(name, self.targets)}; there are: {', '.join(self.targets)}")
+        return known
+
+
+def target_record(name: str, configured: TargetConfig) -> Target:
+    """The target as it goes on every record."""
+    return Target(
+        name=name,
+        url=configured.url,
+        space=configured.space,
+        environment=configured.environment,
+        model_family=configured.model_family,
+    )
+
+
+def load_config(path: Path) -> Config:
+    """Read and check a configuration file. `ConfigError` names file, key, value and what is accepted."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there is no such file; `lookout demo` needs none") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read as UTF-8 text: {error}") from error
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from error
+    return _resolved(parse_config(values, str(path)), path.resolve().parent)
+
+
+def parse_config(values: Mapping[str, Any], source: str) -> Config:
+    """Check values that were read from ``source``. All wrong keys are named at once."""
+    try:
+        return Config.model_validate(values)
+    except ValidationError as error:
+        lines = [_explain(dict(detail)) for detail in error.errors()]
+        raise ConfigError("\n".join(f"{source}: {line}" for line in lines)) from None
+
+
+def _resolved(config: Config, folder: Path) -> Config:
+    targets = {
+        name: target.model_copy(update={"suite": folder / target.suite}) for name, target in config.targets.items()
+    }
+    return config.model_copy(update={"data_folder": folder / config.data_folder, "targets": targets})
+
+
+def _explain(detail: Mapping[str, Any]) -> str:
+    place: tuple[str | int, ...] = detail["loc"]
+    key = ".".join(str(part) for part in place)
+    if detail["type"] == "extra_forbidden":
+        known = _keys_at(place[:-1])
+        accepted = f"; accepted: {', '.join(known)}" if known else ""
+        return f"{key}: unknown key{_nearest(str(place[-1]), known)}{accepted}"
+    if detail["type"] == "missing":
+        return f"{key}: missing; {_description_of(place)}"
+    message = str(detail["msg"]).removeprefix("Input should be ").removeprefix("Value error, ")
+    return f"{key}: {detail['input']!r} is not accepted; expected {message}"
+
+
+def _nearest(name: str, known: Sequence[str] | Mapping[str, object]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _keys_at(place: Sequence[str | int]) -> list[str]:
+    model = _model_at(place)
+    return list(model.model_fields) if model else []
+
+
+def _description_of(place: Sequence[str | int]) -> str:
+    model = _model_at(place[:-1])
+    field = model.model_fields.get(str(place[-1])) if model else None
+    return (field.description if field else None) or "it is required"
+
+
+def _model_at(place: Sequence[str | int]) -> type[BaseModel] | None:
+    """The settings class that stands at a key, walking through ``targets.NAME``."""
+    model: type[BaseModel] = Config
+    for part in place:
+        if model is Config and part == "targets":
+            model = TargetConfig
+            continue
+        field = model.model_fields.get(str(part))
+        if field is None:
+            if model is TargetConfig:
+                continue  # the target's own name
+            return None
+        inner = _model_in(field.annotation)
+        if inner is None:
+            return None
+        model = inner
+    return model
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    found = (_model_in(part) for part in get_args(annotation) if part is not Literal)
+    return next((model for model in found if model), None)
