@@ -1,0 +1,77 @@
+"""What alerts go where, and when they are repeated. Tokens and webhook addresses are never settings."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from monitors.records.base import Severity
+from monitors.records.targets import HttpUrl
+
+
+class AlertSettings(BaseModel):
+    """The ``[alerts]`` table of ``lookout.toml``.
+
+    The bot token or the webhook address come from the environment and are handed to the sender as arguments, so
+    that this table can be printed, stored and committed.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    slack_channel: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Channel for alerts about the application: an id (C0123456789) or a name (#alerts). "
+        "Needed with a bot token; an incoming webhook brings its own.",
+    )
+    slack_monitor_channel: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Channel for alerts about the monitor itself and its judge; `slack_channel` when left out.",
+    )
+    slack_api_url: HttpUrl = Field(
+        default="https://slack.com/api/",
+        description="Base address of Slack's Web API; another one for a proxy or a test server.",
+    )
+    slack_buttons: bool = Field(
+        default=False,
+        description="Put Acknowledge, False alarm and Add to gold under each alert. Needs the receiver of "
+        "Slack's interactivity requests to be reachable from the internet.",
+    )
+    page_severity: Severity = Field(
+        default=Severity.PAGE,
+        description="Failures from this severity on are alerts of their own (1, 2 or 3). Milder ones are told "
+        "only by the gate's summary.",
+    )
+    reminder_interval_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
+        default=23.0,
+        description="Hours after which a fault that is still seen is said again. An hour short of a day, so that "
+        "nightly runs which start some seconds apart remind every night.",
+    )
+    event_open_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
+        default=72.0,
+        description="Hours after which an incident that is one event (an entry of the hallucination log) is "
+        "closed without a word.",
+    )
+    group_limit: Annotated[int, Field(ge=1, le=10)] = Field(
+        default=4,
+        description="Failures shown in full in one message, 1 to 10; the rest is counted by kind.",
+    )
+    excerpt_characters: Annotated[int, Field(ge=40, le=1000)] = Field(
+        default=280,
+        description="Longest excerpt of a question, an expectation or an answer, 40 to 1000 characters.",
+    )
+    send_timeout_s: Annotated[float, Field(gt=0, le=300)] = Field(
+        default=20.0,
+        description="Deadline in seconds for one delivery, waiting for rate limits and retries included.",
+    )
+    send_retries: Annotated[int, Field(ge=0, le=10)] = Field(
+        default=2,
+        description="Tries after the first within one delivery when Slack limits the rate, answers 500 or 503, "
+        "or cannot be connected to. What fails still is kept for the next delivery.",
+    )
+
+    def channel_for_monitor(self) -> str | None:
+        """Where faults of the monitor go."""
+        return self.slack_monitor_channel or self.slack_channel

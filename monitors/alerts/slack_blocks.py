@@ -1,0 +1,124 @@
+"""An alert as Slack's Block Kit: within Slack's limits whatever the application said, and inert."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from monitors.alerts.inert import escape, fit, inert, visible
+from monitors.alerts.message import Message, Part, message
+from monitors.alerts.settings import AlertSettings
+from monitors.records.base import Record
+from monitors.records.incidents import Alert, Link
+
+HEADER_CHARACTERS: Final = 150
+SECTION_CHARACTERS: Final = 3_000
+CONTEXT_CHARACTERS: Final = 2_000
+"""Slack's limits on a header, a section's text and a context element (docs.slack.dev, reference/block-kit)."""
+PARTS_CHARACTERS: Final = 9_000
+"""All failures together. Slack refuses a message whose blocks add up to more than about 13,000 characters
+(`msg_blocks_too_long`, undocumented), so the parts share less."""
+CHECK_CHARACTERS: Final = 500
+URL_CHARACTERS: Final = 1_000
+
+_ADDRESS: Final = re.compile(r"https?://[^\s|<>]+")
+
+Block = dict[str, object]
+"""One block as Slack's JSON has it."""
+
+
+class SlackText(Record):
+    """What is posted: ``text`` is the one-line fallback for notifications, ``blocks`` is what is shown."""
+
+    text: str
+    blocks: tuple[Block, ...]
+
+
+def slack_text(alert: Alert, settings: AlertSettings) -> SlackText:
+    """Render ``alert``. First line: what broke, how bad, where; last line: the id that a duplicate shares."""
+    words = message(alert, group_limit=settings.group_limit)
+    room = min(SECTION_CHARACTERS, PARTS_CHARACTERS // len(words.parts))
+    alone = len(words.parts) == 1 and not words.more
+    blocks = [_header(words.headline), _context(_where(words))]
+    blocks += [_section(_part(part, 0 if alone else n, room)) for n, part in enumerate(words.parts, start=1)]
+    if words.more:
+        blocks.append(_section(f"… *{inert(words.more)}*"))
+    if words.links:
+        blocks.append(_section(" · ".join(_link(link) for link in words.links)))
+    if settings.slack_buttons and not words.over:
+        blocks.append(_buttons(alert.id))
+    blocks.append(_context(f"`{words.id}` · run `{inert(words.run_id)}` · {words.at}"))
+    return SlackText(text=inert(words.one_line), blocks=tuple(blocks))
+
+
+def _header(text: str) -> Block:
+    shown = fit(escape(visible(text)), HEADER_CHARACTERS)
+    return {"type": "header", "text": {"type": "plain_text", "text": shown, "emoji": False}}
+
+
+def _section(text: str) -> Block:
+    return {"type": "section", "text": _mrkdwn(fit(text, SECTION_CHARACTERS))}
+
+
+def _context(text: str) -> Block:
+    return {"type": "context", "elements": [_mrkdwn(fit(text, CONTEXT_CHARACTERS))]}
+
+
+def _mrkdwn(text: str) -> Block:
+    """``verbatim`` keeps Slack from turning bare addresses and names into links of its own."""
+    return {"type": "mrkdwn", "text": text, "verbatim": True}
+
+
+def _where(words: Message) -> str:
+    pieces = [f"*{inert(words.why_sent)}*", f"since {inert(words.since)}"]
+    if words.scores:
+        pieces.append(inert(words.scores))
+    return " · ".join(pieces)
+
+
+def _part(part: Part, number: int, room: int) -> str:
+    """One failure in at most ``room`` characters; ``number`` 0 stands for an only one, whose name is the header."""
+    title = f"*{number}. {inert(part.heading)}*" if number else "*Case*" if part.case_id else ""
+    head = [title, f"`{inert(part.case_id)}`" if part.case_id else ""]
+    said = [("Asked", part.asked), ("Expected", part.expected), ("Got", part.answered)]
+    foot = [
+        f"*Check* {fit(inert(part.check), CHECK_CHARACTERS)}",
+        f"*Why* {fit(inert(part.rule), CHECK_CHARACTERS)}",
+        f"*Seen* {inert(part.history)}",
+        "⚠️ unconfirmed: it rests on one judge" if part.unconfirmed else "",
+    ]
+    frame = [" ".join(piece for piece in head if piece), *foot]
+    quotes = [(label, inert(text)) for label, text in said if text]
+    left = room - sum(len(line) + 1 for line in frame) - sum(len(label) + 6 for label, _ in quotes)
+    each = max(0, left // len(quotes)) if quotes else 0
+    lines = [frame[0], *(f">*{label}* {fit(text, each)}" for label, text in quotes), *foot]
+    return "\n".join(line for line in lines if line)
+
+
+def _link(link: Link) -> str:
+    """A link where there is an address; a path is shown to be copied."""
+    if _ADDRESS.fullmatch(link.href) and len(link.href) <= URL_CHARACTERS:
+        return f"<{escape(link.href)}|{inert(link.label)}>"
+    return f"{inert(link.label)} `{fit(inert(link.href), URL_CHARACTERS)}`"
+
+
+def _buttons(alert_id: str) -> Block:
+    return {
+        "type": "actions",
+        "block_id": f"lookout-{alert_id}",
+        "elements": [
+            _button("lookout_acknowledge", "Acknowledge", alert_id, style="primary"),
+            _button("lookout_false_alarm", "False alarm", alert_id),
+            _button("lookout_add_to_gold", "Add to gold", alert_id),
+        ],
+    }
+
+
+def _button(action_id: str, label: str, value: str, style: str | None = None) -> Block:
+    button: Block = {
+        "type": "button",
+        "action_id": action_id,
+        "text": {"type": "plain_text", "text": label, "emoji": False},
+        "value": value,
+    }
+    return button | {"style": style} if style else button

@@ -1,0 +1,69 @@
+"""An alert as a person sees it in the terminal: what is shown when there is nobody to send it through."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.style import Style
+from rich.text import Text
+
+from monitors.alerts.message import Message, Part, message
+from monitors.alerts.settings import AlertSettings
+from monitors.records.base import Severity
+from monitors.records.incidents import Alert
+
+_COLOURS: dict[Severity, str] = {
+    Severity.ANNOYING: "yellow",
+    Severity.WRONG: "dark_orange",
+    Severity.PAGE: "red",
+}
+_LABEL_WIDTH = 10
+
+
+def terminal_panel(alert: Alert, settings: AlertSettings) -> RenderableType:
+    """A framed message for a rich console, in the words that Slack would show."""
+    words = message(alert, group_limit=settings.group_limit)
+    colour = "green" if words.over else _COLOURS[alert.severity]
+    return Panel(
+        Group(*(line for line in _body(words))),
+        title=Text(words.headline, style=Style(bold=True)),
+        title_align="left",
+        subtitle=Text(f"{words.id} · run {words.run_id} · {words.at}", style=Style(dim=True)),
+        subtitle_align="left",
+        border_style=colour,
+        padding=(1, 2),
+    )
+
+
+def plain_text(alert: Alert, settings: AlertSettings) -> str:
+    """The same without colour or frame, for logs and files; ends with a line break."""
+    words = message(alert, group_limit=settings.group_limit)
+    lines = [words.headline, *(line.plain for line in _body(words))]
+    return "\n".join([*lines, f"{words.id} · run {words.run_id} · {words.at}", ""])
+
+
+def _body(words: Message) -> list[Text]:
+    where = f"{words.why_sent} · since {words.since}" + (f" · {words.scores}" if words.scores else "")
+    lines = [Text(where, style=Style(italic=True))]
+    for number, part in enumerate(words.parts, start=1):
+        lines += [Text(""), *_part(part, number, alone=len(words.parts) == 1 and not words.more)]
+    if words.more:
+        lines += [Text(""), Text(f"… {words.more}", style=Style(bold=True))]
+    if words.links:
+        lines += [Text(""), *(_row(link.label, link.href) for link in words.links)]
+    return lines
+
+
+def _part(part: Part, number: int, *, alone: bool) -> list[Text]:
+    title = part.heading if alone else f"{number}. {part.heading}"
+    head = Text.assemble((title, Style(bold=True)), f" · {part.case_id}" if part.case_id else "")
+    said = [("asked", part.asked), ("expected", part.expected), ("got", part.answered)]
+    told = [("check", part.check), ("why", part.rule), ("seen", part.history)]
+    rows = [_row(label, text) for label, text in (*said, *told) if text]
+    if part.unconfirmed:
+        rows.append(_row("note", "unconfirmed: it rests on one judge"))
+    return [head, *rows]
+
+
+def _row(label: str, text: str) -> Text:
+    return Text.assemble((f"{label:<{_LABEL_WIDTH}}", Style(dim=True)), text)
