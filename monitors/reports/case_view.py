@@ -1,0 +1,259 @@
+"""One case as the page shows it: every text already masked, marked and cut; nothing left to decide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import assert_never
+
+from monitors.records.cases import GoldCase
+from monitors.records.exchanges import Attempt, Channel, Exchange, NoAnswer
+from monitors.records.grades import Abstained, Assessment, FailureKind, Grade, Judged, Span
+from monitors.records.incidents import Incident
+from monitors.records.runs import CaseResult
+from monitors.reports.marks import Piece, marks_of, pieces_of
+from monitors.reports.masking import Redact, disclosure_spans, masks_of, safe_text
+from monitors.reports.screenshots import Picture, PictureAlbum
+from monitors.reports.wording import BLAME_WORDS, KIND_WORDS, NO_ANSWER_WORDS, moment, plural, seconds
+
+Pieces = tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerView:
+    """One text that came back: what the user saw, what was sent, or both when they are the same."""
+
+    title: str
+    pieces: Pieces
+    graded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GradeView:
+    """One grader's verdict in words. ``result`` is ``failed``, ``passed`` or ``abstained``."""
+
+    result: str
+    aspect: str
+    grader: str
+    kind: str
+    reason: Pieces
+    judge: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnView:
+    """An earlier turn of a conversation."""
+
+    asked: Pieces
+    answered: Pieces
+
+
+@dataclass(frozen=True, slots=True)
+class CaseView:
+    """A case, what came back, and what it came to."""
+
+    anchor: str
+    id: str
+    severity: int
+    raised_from: int | None
+    policy_row: str
+    kinds: tuple[str, ...]
+    type: str
+    language: str
+    cluster: str
+    app_path: str
+    unconfirmed: bool
+    blame: str
+    since: str
+    reason: Pieces
+    earlier: tuple[TurnView, ...]
+    question: Pieces
+    gold: Pieces
+    alternatives: tuple[Pieces, ...]
+    must_refuse: bool
+    must_cite: str
+    answers: tuple[AnswerView, ...]
+    no_answer: str
+    detail: Pieces
+    grades: tuple[GradeView, ...]
+    facts: tuple[str, ...]
+    attempts: tuple[Pieces, ...]
+    console_errors: tuple[Pieces, ...]
+    picture: Picture
+    trace_href: str
+
+
+def anchor_of(result: CaseResult) -> str:
+    """The fragment under which the page shows the case: ``case-<id>``, then ``/2`` for its third time of asking."""
+    repeat = result.result.repeat
+    return f"case-{result.case.id}" + (f"/{repeat}" if repeat else "")
+
+
+@dataclass(frozen=True, slots=True)
+class CaseViewer:
+    """Turns case results into views: the run's pictures, redaction, known incidents and limits in one place."""
+
+    album: PictureAlbum
+    redact: Redact
+    incidents: dict[str, Incident]
+    limit: int
+
+    def view(self, result: CaseResult) -> CaseView:
+        """The whole of one case."""
+        case, came, found = result.case, result.result, result.assessment
+        disclosed = disclosure_spans(found.grades)
+        return CaseView(
+            anchor=anchor_of(result),
+            id=case.id,
+            severity=found.severity,
+            raised_from=found.case_severity if found.case_severity != found.severity else None,
+            policy_row=found.policy_row,
+            kinds=tuple(KIND_WORDS[kind] for kind in found.failure_kinds),
+            type=found.type,
+            language=found.language,
+            cluster=found.cluster or "",
+            app_path=found.app_path or "",
+            unconfirmed=found.unconfirmed,
+            blame=BLAME_WORDS[found.blame] if found.blame else "",
+            since=since_words(self.incidents.get(case.id)),
+            reason=self._plain(found.reason),
+            earlier=self._earlier(result),
+            question=self._plain(case.question),
+            gold=self._gold(case, found),
+            alternatives=tuple(self._plain(text) for text in case.alternatives),
+            must_refuse=case.expected_refusal,
+            must_cite=case.expected_citation or "",
+            answers=self._answers(came, found, disclosed),
+            no_answer=NO_ANSWER_WORDS[came.reason] if isinstance(came, NoAnswer) else "",
+            detail=self._plain(came.detail) if isinstance(came, NoAnswer) else (),
+            grades=tuple(self._grade(grade) for grade in found.grades),
+            facts=_facts(came),
+            attempts=tuple(self._plain(_attempt(attempt)) for attempt in came.failed_attempts),
+            console_errors=tuple(self._plain(text, 400) for text in came.evidence.console_errors[:20]),
+            picture=self.album.picture(came.evidence.screenshot, personal=self._is_personal(came, found)),
+            trace_href="" if self._is_personal(came, found) else self.album.link(came.evidence.trace),
+        )
+
+    def _plain(self, text: str, limit: int | None = None) -> Pieces:
+        return pieces_of(text, (), masks_of(text, (), "", self.redact), limit or self.limit)
+
+    def _marked(self, text: str, where: Channel | str, found: Assessment, disclosed: tuple[Span, ...]) -> Pieces:
+        masks = masks_of(text, disclosed, where, self.redact)
+        return pieces_of(text, marks_of(found.grades, where), masks, self.limit)
+
+    def _gold(self, case: GoldCase, found: Assessment) -> Pieces:
+        return self._marked(case.gold, "gold", found, ())
+
+    def _earlier(self, result: CaseResult) -> tuple[TurnView, ...]:
+        answers = result.result.earlier_answers if isinstance(result.result, Exchange) else ()
+        turns = result.case.turns[:-1]
+        padded = (*answers, *("" for _ in turns[len(answers) :]))
+        return tuple(
+            TurnView(self._plain(asked), self._plain(answered))
+            for asked, answered in zip(turns, padded, strict=False)
+        )
+
+    def _answers(
+        self, came: Exchange | NoAnswer, found: Assessment, disclosed: tuple[Span, ...]
+    ) -> tuple[AnswerView, ...]:
+        match came:
+            case Exchange():
+                return self._whole_answers(came, found, disclosed)
+            case NoAnswer():
+                partial = self._marked(came.partial_text, Channel.VISIBLE, found, disclosed)
+                return (AnswerView("Partial text", partial, graded=False),) if partial else ()
+            case _:
+                assert_never(came)
+
+    def _whole_answers(
+        self, came: Exchange, found: Assessment, disclosed: tuple[Span, ...]
+    ) -> tuple[AnswerView, ...]:
+        seen = self._marked(came.visible_text, Channel.VISIBLE, found, disclosed)
+        if came.wire is None:
+            return (AnswerView("Seen by the user", seen, graded=True),)
+        sent = self._marked(came.wire.text, Channel.WIRE, found, disclosed)
+        wire_graded = came.graded_channel is Channel.WIRE
+        if came.wire.text == came.visible_text:
+            return (AnswerView("Seen by the user, sent the same", sent if wire_graded else seen, graded=True),)
+        views = (
+            AnswerView("Seen by the user", seen, graded=not wire_graded),
+            AnswerView("Sent over the wire", sent, graded=wire_graded),
+        )
+        return views[::-1] if wire_graded else views
+
+    def _grade(self, grade: Grade) -> GradeView:
+        aspect, grader = grade.aspect.replace("_", " "), f"{grade.grader} {grade.version}"
+        reason = self._plain(grade.reason)
+        match grade:
+            case Judged():
+                kind = KIND_WORDS[grade.failure_kind] if grade.failure_kind else ""
+                judge = _lineage(grade)
+                return GradeView("passed" if grade.passed else "failed", aspect, grader, kind, reason, judge)
+            case Abstained():
+                return GradeView("abstained", aspect, grader, f"because of {BLAME_WORDS[grade.blame]}", reason, "")
+            case _:
+                assert_never(grade)
+
+    def _is_personal(self, came: Exchange | NoAnswer, found: Assessment) -> bool:
+        """Whether its picture would show what the page's text hides."""
+        text = came.visible_text if isinstance(came, Exchange) else came.partial_text
+        return FailureKind.PII_DISCLOSURE in found.failure_kinds or self.redact(text) != text
+
+
+def since_words(incident: Incident | None) -> str:
+    """Since which deploy a fault is known, or nothing where its incident is not."""
+    if incident is None:
+        return ""
+    deploy = f"deploy {incident.first_commit}" if incident.first_commit else "an unknown deploy"
+    return f"since {deploy}, {moment(incident.opened_at)}, seen in {plural(incident.occurrences, 'run')}"
+
+
+def brief_answer(result: CaseResult, redact: Redact) -> str:
+    """What came back, masked, whole: for the reports that are plain text."""
+    came = result.result
+    disclosed = disclosure_spans(result.assessment.grades)
+    match came:
+        case Exchange():
+            return safe_text(came.graded_text, disclosed, came.graded_channel, redact)
+        case NoAnswer():
+            return safe_text(came.partial_text, disclosed, Channel.VISIBLE, redact)
+        case _:
+            assert_never(came)
+
+
+def _lineage(grade: Judged) -> str:
+    parts: list[str] = []
+    if grade.score is not None:
+        parts.append(f"score {grade.score:.2f}")
+    if grade.lineage is not None:
+        parts.append(f"{grade.lineage.model}, rubric {grade.lineage.rubric_version}")
+    if grade.cost_usd > Decimal(0):
+        parts.append(f"${grade.cost_usd:.4f}")
+    return ", ".join(parts)
+
+
+def _attempt(attempt: Attempt) -> str:
+    return f"{attempt.started_at:%H:%M:%S} {attempt.reason} ({attempt.blame}): {attempt.detail}"
+
+
+def _facts(came: Exchange | NoAnswer) -> tuple[str, ...]:
+    asked = f"asked {moment(came.asked_at)}"
+    beside = f"{came.concurrency} at once"
+    if isinstance(came, NoAnswer):
+        return (asked, beside)
+    took = f"answered in {seconds(came.timings.total_ms)}"
+    first = came.timings.first_token_ms
+    version = f"app version {came.app_version}" if came.app_version else ""
+    cited = f"wire citations: {', '.join(came.wire.citations)}" if came.wire and came.wire.citations else ""
+    return tuple(
+        fact
+        for fact in (
+            took,
+            f"first token {seconds(first)}" if first is not None else "",
+            asked,
+            beside,
+            version,
+            cited,
+        )
+        if fact
+    )

@@ -1,0 +1,260 @@
+"""A whole run as the page shows it: what the template reads, and the order in which it says it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+from markupsafe import Markup
+
+from monitors.records.base import Finding
+from monitors.records.exchanges import Exchange
+from monitors.records.grades import CaseOutcome
+from monitors.records.incidents import Incident
+from monitors.records.runs import Breakdown, CaseResult, Metric, RunReport, VerdictReason
+from monitors.reports.case_view import CaseView, CaseViewer, anchor_of, since_words
+from monitors.reports.masking import Redact
+from monitors.reports.ordering import with_outcome
+from monitors.reports.plots import latency_histogram, metric_range, range_floor
+from monitors.reports.screenshots import PictureAlbum
+from monitors.reports.settings import ReportsSettings
+from monitors.reports.visible import show_invisible
+from monitors.reports.wording import KIND_WORDS, SEVERITY_WORDS, percent, quantity, shortened
+
+
+@dataclass(frozen=True, slots=True)
+class TallyRow:
+    """One severity's row of the gate's arithmetic, in words."""
+
+    severity: int
+    words: str
+    cases: str
+    weight: str
+    lost: str
+    earned: str
+    total: str
+    hurts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRow:
+    """One metric with its interval and target, in words and as a drawing."""
+
+    name: str
+    value: str
+    counted: str
+    interval: str
+    target: str
+    met: Finding
+    drawing: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class CaseLink:
+    """A case that a reason names, with where the page shows it (nowhere: an empty anchor)."""
+
+    id: str
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonView:
+    """A reason with links to its cases; ``more`` counts those that are not named."""
+
+    kind: str
+    text: str
+    decisive: bool
+    links: tuple[CaseLink, ...]
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
+class BreakdownGroup:
+    """One way of slicing the cases."""
+
+    group: str
+    rows: tuple[Breakdown, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRow:
+    """A failing case in one line. ``anchor`` is empty where its transcript is not on the page."""
+
+    id: str
+    anchor: str
+    severity: int
+    kinds: str
+    asked: str
+    since: str
+    unconfirmed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KindCount:
+    """How many failing cases showed a failure kind."""
+
+    words: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class PassedRow:
+    """A correct case in one line."""
+
+    id: str
+    anchor: str
+    severity: int
+    type: str
+    language: str
+    total_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Everything on the page."""
+
+    report: RunReport
+    previous: RunReport | None
+    address: str
+    headline: str
+    reasons: tuple[ReasonView, ...]
+    tallies: tuple[TallyRow, ...]
+    metrics: tuple[MetricRow, ...]
+    failed: tuple[FailedRow, ...]
+    kinds: tuple[KindCount, ...]
+    transcripts: tuple[CaseView, ...]
+    no_answers: tuple[CaseView, ...]
+    no_answers_total: int
+    untold: tuple[CaseView, ...]
+    untold_total: int
+    correct: tuple[PassedRow, ...]
+    histogram: Markup | None
+    over_objective: int
+    breakdowns: tuple[BreakdownGroup, ...]
+
+
+_MOST_REASON_LINKS: Final = 12
+_BRIEF: Final = 120
+_USER_INFO: Final = re.compile(r"//[^/@]*@")
+
+
+def page_of(
+    folder: Path,
+    report: RunReport,
+    cases: Sequence[CaseResult],
+    *,
+    redact: Redact,
+    settings: ReportsSettings,
+    incidents: Iterable[Incident] = (),
+    previous: RunReport | None = None,
+) -> Page:
+    """The page of one run. At most ``settings.max_transcripts`` cases of each outcome are shown in full."""
+    most = settings.max_transcripts
+    album = PictureAlbum(folder, most_each=settings.max_screenshot_bytes, most_together=settings.max_embedded_bytes)
+    known = {incident.case_id: incident for incident in incidents if incident.case_id}
+    viewer = CaseViewer(album, redact, known, settings.max_text_characters)
+    failed = with_outcome(cases, CaseOutcome.FAILED)
+    no_answers = with_outcome(cases, CaseOutcome.NO_ANSWER)
+    untold = with_outcome(cases, CaseOutcome.UNTOLD)
+    total_ms = [result.result.timings.total_ms for result in cases if isinstance(result.result, Exchange)]
+    objective = report.latency.objective_p50_ms if report.latency else 0.0
+    return Page(
+        report=report,
+        previous=previous,
+        address=redact(_USER_INFO.sub("//", report.target.address)),
+        headline=redact(next((reason.text for reason in report.reasons if reason.decisive), "")),
+        reasons=tuple(_reason(reason, cases, redact) for reason in report.reasons),
+        tallies=_tallies(report),
+        metrics=_metrics(report.metrics),
+        failed=tuple(_failed(result, known, redact, shown=place < most) for place, result in enumerate(failed)),
+        kinds=_kinds(failed),
+        transcripts=tuple(viewer.view(result) for result in failed[:most]),
+        no_answers=tuple(viewer.view(result) for result in no_answers[:most]),
+        no_answers_total=len(no_answers),
+        untold=tuple(viewer.view(result) for result in untold[:most]),
+        untold_total=len(untold),
+        correct=tuple(_passed(result) for result in with_outcome(cases, CaseOutcome.CORRECT)),
+        histogram=latency_histogram(total_ms, report.latency) if report.latency and total_ms else None,
+        over_objective=sum(value > objective for value in total_ms),
+        breakdowns=_groups(report.breakdowns),
+    )
+
+
+def _reason(reason: VerdictReason, cases: Sequence[CaseResult], redact: Redact) -> ReasonView:
+    anchors = {
+        case.case.id: anchor_of(case) for case in cases if case.assessment.outcome is not CaseOutcome.CORRECT
+    }
+    links = tuple(CaseLink(case_id, anchors.get(case_id, "")) for case_id in reason.case_ids[:_MOST_REASON_LINKS])
+    kind = reason.kind.replace("_", " ")
+    return ReasonView(kind, redact(reason.text), reason.decisive, links, len(reason.case_ids) - len(links))
+
+
+def _tallies(report: RunReport) -> tuple[TallyRow, ...]:
+    rows = sorted(report.scores.tallies, key=lambda tally: -tally.severity)
+    return tuple(
+        TallyRow(
+            severity=tally.severity,
+            words=SEVERITY_WORDS[tally.severity],
+            cases=f"{tally.cases:,}",
+            weight=quantity(tally.weight),
+            lost=f"{tally.lost:,}",
+            earned=quantity(tally.weight * (tally.cases - tally.lost)),
+            total=quantity(tally.weight * tally.cases),
+            hurts=tally.lost > 0,
+        )
+        for tally in rows
+    )
+
+
+def _metrics(metrics: Sequence[Metric]) -> tuple[MetricRow, ...]:
+    floor = range_floor(metrics)
+    return tuple(
+        MetricRow(
+            name=metric.name.replace("_", " "),
+            value=percent(metric.passed / metric.total) if metric.total else "nothing counted",
+            counted=f"{metric.passed:,} of {metric.total:,}",
+            interval=f"{percent(metric.low)} to {percent(metric.high)}" if metric.total else "",
+            target=f"≥ {percent(metric.target)}" if metric.target is not None else "",
+            met=metric.met,
+            drawing=metric_range(metric, floor),
+        )
+        for metric in metrics
+    )
+
+
+def _failed(result: CaseResult, known: Mapping[str, Incident], redact: Redact, *, shown: bool) -> FailedRow:
+    found = result.assessment
+    return FailedRow(
+        id=result.case.id,
+        anchor=anchor_of(result) if shown else "",
+        severity=found.severity,
+        kinds=", ".join(KIND_WORDS[kind] for kind in found.failure_kinds),
+        asked=shortened(show_invisible(redact(result.case.question)), _BRIEF),
+        since=since_words(known.get(result.case.id)),
+        unconfirmed=found.unconfirmed,
+    )
+
+
+def _kinds(failed: Sequence[CaseResult]) -> tuple[KindCount, ...]:
+    """In the order of the failures themselves: the worst kind first, not the most frequent."""
+    counts = Counter(kind for result in failed for kind in result.assessment.failure_kinds)
+    return tuple(KindCount(KIND_WORDS[kind], count) for kind, count in counts.items())
+
+
+def _passed(result: CaseResult) -> PassedRow:
+    total_ms = result.result.timings.total_ms if isinstance(result.result, Exchange) else None
+    found = result.assessment
+    return PassedRow(result.case.id, anchor_of(result), found.severity, found.type, found.language, total_ms)
+
+
+def _groups(breakdowns: Sequence[Breakdown]) -> tuple[BreakdownGroup, ...]:
+    ordered = sorted(breakdowns, key=lambda row: row.group)
+    return tuple(
+        BreakdownGroup(group.replace("_", " "), tuple(rows))
+        for group, rows in groupby(ordered, key=lambda row: row.group)
+    )

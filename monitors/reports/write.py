@@ -1,0 +1,78 @@
+"""All reports of one run, written into its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from monitors.records.incidents import Incident
+from monitors.records.runs import CaseResult, RunReport
+from monitors.reports.atomic import write_atomically
+from monitors.reports.hallucination_lines import hallucination_lines
+from monitors.reports.html import html_report
+from monitors.reports.junit import junit_xml
+from monitors.reports.markdown import markdown_report
+from monitors.reports.masking import Redact
+from monitors.reports.page_view import page_of
+from monitors.reports.results_json import results_json
+from monitors.reports.settings import ReportsSettings
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPaths:
+    """Where the reports of a run stand; ``html`` is the one a person opens."""
+
+    html: Path
+    markdown: Path
+    json: Path
+    hallucinations: Path
+    junit: Path
+
+
+def report_paths(folder: Path) -> ReportPaths:
+    """The reports' places in a run's folder, written or not."""
+    return ReportPaths(
+        html=folder / "report.html",
+        markdown=folder / "results.md",
+        json=folder / "results.json",
+        hallucinations=folder / "hallucinations.jsonl",
+        junit=folder / "junit.xml",
+    )
+
+
+def write_reports(
+    folder: Path,
+    report: RunReport,
+    cases: Sequence[CaseResult],
+    *,
+    redact: Redact,
+    settings: ReportsSettings | None = None,
+    incidents: Sequence[Incident] = (),
+    previous: RunReport | None = None,
+) -> ReportPaths:
+    """Writes every report of a run into its folder, each file whole or not at all, and says where.
+
+    ``redact`` masks personal data in everything but ``results.json``, which is the raw record. ``incidents``, where
+    known, say since which deploy a case fails; ``previous`` is the run before. Screenshots and traces are looked up
+    below ``folder``. ``results.json`` comes first: the others can be made again from it.
+
+    Raises ``WarehouseUnwritable`` naming the file when the folder cannot be written.
+    """
+    chosen = settings or ReportsSettings()
+    paths = report_paths(folder)
+    write_atomically(paths.json, results_json(report, cases))
+    write_atomically(paths.hallucinations, hallucination_lines(report, cases, redact=redact))
+    write_atomically(paths.junit, [junit_xml(report, cases, redact=redact)])
+    summary = markdown_report(
+        report,
+        cases,
+        redact=redact,
+        most_failures=chosen.max_markdown_failures,
+        incidents=incidents,
+        previous=previous,
+    )
+    write_atomically(paths.markdown, [summary])
+    page = page_of(folder, report, cases, redact=redact, settings=chosen, incidents=incidents, previous=previous)
+    write_atomically(paths.html, html_report(page))
+    return paths
