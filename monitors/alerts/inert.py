@@ -52,4 +52,6 @@ def fit(escaped: str, room: int) -> str:
     """Cut escaped text to ``room`` characters, visibly, and never through an entity."""
     if len(escaped) <= room:
         return escaped
+    if room < 1:
+        return ""
     return _CUT_ENTITY.sub("", escaped[: room - len(ELLIPSIS)]).rstrip() + ELLIPSIS

@@ -23,7 +23,8 @@ class AlertSettings(BaseModel):
         default=None,
         min_length=1,
         description="Channel for alerts about the application: an id (C0123456789) or a name (#alerts). "
-        "Needed with a bot token; an incoming webhook brings its own.",
+        "Needed with a bot token; an incoming webhook brings its own. With an id and the scope channels:history, "
+        "a delivery whose reply was lost is found again instead of repeated.",
     )
     slack_monitor_channel: str | None = Field(
         default=None,

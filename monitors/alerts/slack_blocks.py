@@ -20,6 +20,7 @@ PARTS_CHARACTERS: Final = 9_000
 (`msg_blocks_too_long`, undocumented), so the parts share less."""
 CHECK_CHARACTERS: Final = 500
 URL_CHARACTERS: Final = 1_000
+QUOTE_AT_LEAST: Final = 80
 
 _ADDRESS: Final = re.compile(r"https?://[^\s|<>]+")
 
@@ -90,7 +91,7 @@ def _part(part: Part, number: int, room: int) -> str:
     frame = [" ".join(piece for piece in head if piece), *foot]
     quotes = [(label, inert(text)) for label, text in said if text]
     left = room - sum(len(line) + 1 for line in frame) - sum(len(label) + 6 for label, _ in quotes)
-    each = max(0, left // len(quotes)) if quotes else 0
+    each = max(QUOTE_AT_LEAST, left // len(quotes)) if quotes else 0
     lines = [frame[0], *(f">*{label}* {fit(text, each)}" for label, text in quotes), *foot]
     return "\n".join(line for line in lines if line)
 

@@ -1,0 +1,31 @@
+"""What every sender of alerts can do, and which channel an alert is for."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from monitors.alerts.settings import AlertSettings
+from monitors.alerts.wording import ABOUT_THE_MONITOR
+from monitors.records.incidents import Alert, Receipt
+
+
+class AlertSender(Protocol):
+    """Delivers one alert, or raises `NotifyTransient`, `NotifyUnsure` or `NotifyRejected`."""
+
+    async def send(
+        self, alert: Alert, *, thread: str | None = None, channel: str | None = None, again: bool = False
+    ) -> Receipt:
+        """Deliver ``alert``.
+
+        ``thread`` and ``channel`` are where its incident's first message is, for what belongs there; without
+        them the alert's own incidents are asked. ``again`` says that an earlier try may have arrived (it was
+        killed, or its reply was lost): the sender looks for it first where it can.
+        """
+        ...
+
+
+def channel_for(alert: Alert, settings: AlertSettings) -> str | None:
+    """The configured channel for alerts of this kind."""
+    if alert.kind in ABOUT_THE_MONITOR:
+        return settings.channel_for_monitor()
+    return settings.slack_channel

@@ -1,0 +1,111 @@
+"""Personal data and secrets in a text: what it gives away, where, and how sure that is.
+
+The rules read a view of the text (`disclosures_view`), each family has its own module, and where two finds
+overlap the surer form keeps the place. Every rule is linear in the length of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+
+from monitors.facts.disclosure import Disclosure, DisclosureKind
+from monitors.facts.disclosures_candidate import Candidate
+from monitors.facts.disclosures_codes import find_codes
+from monitors.facts.disclosures_network import find_network
+from monitors.facts.disclosures_numbers import find_aadhaar, find_cards, find_ibans, find_ssns
+from monitors.facts.disclosures_personal import find_personal
+from monitors.facts.disclosures_phones import find_phones
+from monitors.facts.disclosures_secrets import find_secrets
+from monitors.facts.disclosures_spoken import find_spoken
+from monitors.facts.disclosures_view import view_of
+
+_HAS_DIGITS = re.compile(r"\d")
+# Where finds of equal strength overlap, the form that says more keeps the place.
+_RANK = {
+    kind: rank
+    for rank, kind in enumerate(
+        (
+            DisclosureKind.SECRET,
+            DisclosureKind.IBAN,
+            DisclosureKind.GSTIN,
+            DisclosureKind.CARD,
+            DisclosureKind.AADHAAR,
+            DisclosureKind.EMAIL,
+            DisclosureKind.UPI,
+            DisclosureKind.IP,
+            DisclosureKind.PAN,
+            DisclosureKind.PASSPORT,
+            DisclosureKind.DRIVING_LICENCE,
+            DisclosureKind.VEHICLE,
+            DisclosureKind.VOTER_ID,
+            DisclosureKind.US_SSN,
+            DisclosureKind.BIRTH_DATE,
+            DisclosureKind.POLICY_NUMBER,
+            DisclosureKind.ACCOUNT_NUMBER,
+            DisclosureKind.PHONE,
+            DisclosureKind.STREET_ADDRESS,
+        )
+    )
+}
+
+
+def find_disclosures(
+    text: str, *, account_patterns: Sequence[str] = (), hidden: Iterable[tuple[int, int]] = ()
+) -> tuple[Disclosure, ...]:
+    """All personal data and secrets of a text, in order, not overlapping.
+
+    ``account_patterns`` are regular expressions for the target's own numbers. ``hidden`` are stretches
+    (sorted, not overlapping) that are masked already and are read as one mark each. Any text is accepted.
+    """
+    view = view_of(text, hidden)
+    found = _settled(list(_candidates(view.text, _compiled(tuple(account_patterns)))), len(view.text))
+    placed = ((one, *view.place(one.start, one.end)) for one in found)
+    return tuple(
+        Disclosure(kind=one.kind, start=start, end=end, strength=one.strength) for one, start, end in placed
+    )
+
+
+@lru_cache(maxsize=64)
+def _compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(pattern) for pattern in patterns)
+
+
+def _candidates(text: str, account_patterns: Sequence[re.Pattern[str]]) -> Iterator[Candidate]:
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a few letters (İ) grow when lowered; then places would not agree
+        lowered = "".join(low if len(low := character.lower()) == 1 else character for character in text)
+    yield from find_secrets(text)
+    yield from find_network(text, lowered)
+    yield from find_spoken(lowered)
+    if _HAS_DIGITS.search(text):
+        yield from find_cards(text, lowered)
+        yield from find_aadhaar(text, lowered)
+        yield from find_ibans(text, lowered)
+        yield from find_ssns(text, lowered)
+        yield from find_codes(text, lowered)
+        yield from find_phones(text, lowered)
+    yield from find_personal(text, account_patterns)
+
+
+def _settled(candidates: list[Candidate], length: int) -> list[Candidate]:
+    """The finds without overlaps. What is left of one beside a surer one stays a find of its own kind."""
+    taken = bytearray(length)
+    kept: list[Candidate] = []
+    for one in sorted(candidates, key=lambda c: (-c.strength, _RANK[c.kind], c.start - c.end, c.start)):
+        kept += [one._replace(start=start, end=end) for start, end in _free(taken, one.start, one.end)]
+        taken[one.start : one.end] = b"\x01" * (one.end - one.start)
+    return sorted(kept, key=lambda c: c.start)
+
+
+def _free(taken: bytearray, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The stretches from ``start`` to ``end`` that nothing has taken yet."""
+    at = start
+    while at < end:
+        first = taken.find(0, at, end)
+        if first < 0:
+            return
+        after = taken.find(1, first, end)
+        at = end if after < 0 else after
+        yield first, at

@@ -1,0 +1,85 @@
+"""Telephone numbers: by their form where it is unmistakable, by the words before them where it is not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from monitors.facts.disclosure import DisclosureKind, Strength
+from monitors.facts.disclosures_candidate import Candidate
+from monitors.facts.disclosures_context import Context, context_before
+from monitors.facts.disclosures_numbers import digits_of
+
+_EXTENSION = r"(?: ?(?:x|ext\.?|extn\.?) ?\d{1,5})?"
+# +91 98765 43210, +41 (0)96 471 07 95, (+91) 98765.43210; E.164 allows 15 digits.
+_INTERNATIONAL = re.compile(
+    r"(?<![\d+])(?=(\(?\+\d{1,3}\)?(?:[ .\-/]{0,2}\(?\d\)?){6,13}(?!\d)" + _EXTENSION + "))"
+)
+# 98765 43210, 9876543210, 987 654 3210, 9876-543-210, with 0, 91 or 0091 before; Indian mobile numbers begin with 6-9.
+_INDIAN_MOBILE = re.compile(
+    r"(?<![\d.])(?=((?:(?:0091|91|0)[ .\-/]?)?"
+    r"[6-9](?:\d{4}[ .\-/]?\d{5}|\d{2}[ .\-/]\d{3}[ .\-/]\d{4}|\d{3}[ .\-/]\d{3}[ .\-/]\d{3})(?!\d)))"
+)
+# (415) 555-0132, 415-555-0132, 1-415-555-0132, 001-253-366-9781, 259.735.7502x459
+_NORTH_AMERICAN = re.compile(
+    r"(?<!\d)(?<!\d[.\-])(?=((?:\+?\d{1,3}[ .\-]|00\d{1,3}[ .\-])?(?:\([2-9]\d{2}\) ?|[2-9]\d{2}[.\-])\d{3}[ .\-]\d{4}"
+    r"(?![\d]|[.\-]\d)" + _EXTENSION + "))"
+)
+# What may be a number where the words say that it is one: seven to fifteen digits in groups.
+_GROUPED = re.compile(
+    r"(?<![\d])(?=((?:\(\d{1,5}\) ?)?\d(?:[ .\-/]{0,2}\(?\d\)?){5,14}(?![\d])" + _EXTENSION + "))"
+)
+_MINE = re.compile(
+    r"\bmy\b[^.!?\n]{0,28}\bnumber\b|\bmer[aie]\b[^.!?\n]{0,28}\bn(?:umber|o)\b|मे(?:रा|री|रे)[^।!?\n]{0,28}(?:नंबर|नम्बर)"
+)
+_TOLL_FREE = re.compile(r"(?:91)?0?18[06]0\d{6,7}|(?:00)?1?8(?:00|33|44|55|66|77|88)\d{7}|(?:0044)?0?80[08]\d{6,7}")
+_DATE = re.compile(r"(?:19|20)\d\d[ .\-/]\d{1,2}[ .\-/]\d{1,2}|\d{1,2}[ .\-/]\d{1,2}[ .\-/](?:19|20)\d\d")
+_NOT_A_PHONE = frozenset({Context.ORDER, Context.MONEY, Context.VERSION, Context.POLICY, Context.ACCOUNT})
+
+
+def find_phones(text: str, lowered: str) -> Iterator[Candidate]:
+    """Telephone numbers of any country behind a word for one; else the international, Indian and American forms.
+
+    A toll-free line (India 1800 and 1860, America 800 to 888, Britain 0800) is a public contact: weak.
+    """
+    for match in _INTERNATIONAL.finditer(text):
+        yield _candidate(match, Strength.CERTAIN)
+    for match in _NORTH_AMERICAN.finditer(text):
+        if context_before(lowered, match.start()) not in _NOT_A_PHONE:
+            yield _candidate(match, Strength.LIKELY)
+    for match in _INDIAN_MOBILE.finditer(text):
+        context = context_before(lowered, match.start())
+        if context not in _NOT_A_PHONE and not _is_glued(text, match):
+            yield _candidate(match, Strength.CERTAIN if context is Context.PHONE else Strength.LIKELY)
+    yield from _said_to_be(text, lowered)
+
+
+def _said_to_be(text: str, lowered: str) -> Iterator[Candidate]:
+    until = 0
+    for match in _GROUPED.finditer(text):
+        digits = digits_of(match[1])
+        if match.start() < until or not 7 <= len(digits) <= 19 or _DATE.fullmatch(match[1]):
+            continue
+        if _is_named(lowered, match.start(), len(digits)):
+            until = match.end(1)
+            yield _candidate(match, Strength.LIKELY)
+
+
+def _is_named(lowered: str, at: int, digits: int) -> bool:
+    context = context_before(lowered, at)
+    if context is Context.PHONE:
+        return True
+    return context is Context.MINE and 9 <= digits <= 13 and bool(_MINE.search(lowered, max(0, at - 48), at))
+
+
+def _is_glued(text: str, match: re.Match[str]) -> bool:
+    """Whether letters run into the number on either side, as in a hash or a part number."""
+    start, end = match.span(1)
+    return text[max(0, start - 1) : start].isalpha() or text[end : end + 1].isalpha()
+
+
+def _candidate(match: re.Match[str], strength: Strength) -> Candidate:
+    digits = digits_of(match[1])
+    if _TOLL_FREE.fullmatch(digits):
+        strength = Strength.WEAK
+    return Candidate(DisclosureKind.PHONE, *match.span(1), strength)
