@@ -1,0 +1,155 @@
+"""The chat page itself: Gradio's ChatInterface, a version endpoint beside it, and the server around both."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import gradio as gr
+import uvicorn
+from fastapi import FastAPI
+
+from deployments.demo.bot import Bot
+from deployments.demo.faults import NoFaults, PlantedFaults
+from deployments.demo.library import load_policies, load_vocabulary
+from deployments.demo.turn_log import TurnLog
+
+CONCURRENT_ANSWERS = 16
+"""Answers under way at once; twice the eight sessions that a probe on a large machine opens."""
+
+_CSS = """
+.gradio-container { max-width: 860px !important; margin: 0 auto !important; }
+footer { display: none !important; }
+"""
+_DESCRIPTION = (
+    "Ask about waiting periods, limits, exclusions or claims. Name the policy, in English, हिन्दी or Hinglish."
+)
+_EXAMPLES = [
+    "What is the waiting period for pre-existing diseases under Suraksha Gold?",
+    "Suraksha Silver mein room rent ki limit kitni hai?",
+    "सुरक्षा फैमिली शील्ड में ग्रेस पीरियड कितना है?",
+]
+
+
+@dataclass(frozen=True)
+class PageOptions:
+    """How the Space behaves. ``delay_s`` is how many seconds an answer takes, half of them before its first word."""
+
+    faults: bool = False
+    log_folder: Path | None = None
+    delay_s: float = 0.2
+    commit: str = "demo"
+
+
+def _said(content: object) -> str:
+    """The text of a message in Gradio's history, which is a string or a list of parts."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return " ".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return ""
+
+
+def _earlier(history: Sequence[dict[str, object]]) -> list[str]:
+    return [_said(message.get("content")) for message in history if message.get("role") == "user"]
+
+
+class Assistant:
+    """Streams the bot's replies and logs them."""
+
+    def __init__(
+        self, bot: Bot, options: PageOptions, now: Callable[[], datetime], monotonic: Callable[[], float]
+    ) -> None:
+        self._bot = bot
+        self._options = options
+        self._now = now
+        self._monotonic = monotonic
+        self._log = TurnLog(options.log_folder) if options.log_folder else None
+
+    async def answer(
+        self, message: str, history: list[dict[str, object]], request: gr.Request
+    ) -> AsyncIterator[str]:
+        """Yield the growing reply, as ChatInterface expects it."""
+        began = self._monotonic()
+        reply = self._bot.reply(message, _earlier(history))
+        half_s = self._options.delay_s / 2
+        await asyncio.sleep(half_s + reply.pause_s)
+        shown = ""
+        for chunk in reply.chunks:
+            shown += chunk
+            yield shown
+            await asyncio.sleep(half_s / len(reply.chunks))
+        if self._log is not None:
+            latency_ms = (self._monotonic() - began) * 1000
+            self._log.write(
+                at=self._now(),
+                session_id=request.session_hash or "",
+                question=message,
+                reply=reply,
+                latency_ms=latency_ms,
+            )
+
+
+def _theme() -> gr.themes.Base:
+    plain = ["system-ui", "Segoe UI", "Noto Sans Devanagari", "sans-serif"]
+    return gr.themes.Soft(primary_hue="teal", font=plain, font_mono=["ui-monospace", "monospace"])
+
+
+def _chat(assistant: Assistant) -> gr.ChatInterface:
+    return gr.ChatInterface(
+        assistant.answer,
+        api_name="chat",
+        title="Suraksha Health assistant",
+        description=_DESCRIPTION,
+        examples=[[example] for example in _EXAMPLES],
+        cache_examples=False,
+        textbox=gr.Textbox(placeholder="Ask about a policy…", label="Message", show_label=False, container=False),
+        chatbot=gr.Chatbot(label="Conversation", placeholder=_DESCRIPTION),
+        concurrency_limit=CONCURRENT_ANSWERS,
+        analytics_enabled=False,
+        flagging_mode="never",
+    )
+
+
+def build_app(options: PageOptions, *, now: Callable[[], datetime], monotonic: Callable[[], float]) -> FastAPI:
+    """The page at ``/`` and ``GET /version`` with the commit and the time it started."""
+    app = FastAPI(openapi_url=None)
+    started_at = now().isoformat(timespec="seconds").replace("+00:00", "Z")
+
+    @app.get("/version")
+    def version() -> dict[str, str]:  # pyright: ignore[reportUnusedFunction] - FastAPI calls it
+        return {"sha": options.commit, "started_at": started_at}
+
+    bot = Bot(load_policies(), load_vocabulary(), PlantedFaults() if options.faults else NoFaults())
+    chat = _chat(Assistant(bot, options, now, monotonic))
+    return gr.mount_gradio_app(app, chat, path="/", theme=_theme(), css=_CSS, ssr_mode=False, run_history=False)
+
+
+class _AnnouncingServer(uvicorn.Server):
+    """Prints one line when it accepts connections."""
+
+    def __init__(self, config: uvicorn.Config, line: str) -> None:
+        super().__init__(config)
+        self._line = line
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        if self.started:
+            print(self._line, flush=True)
+
+
+def serve(
+    listener: socket.socket, options: PageOptions, *, now: Callable[[], datetime], monotonic: Callable[[], float]
+) -> None:
+    """Serve on a bound socket until interrupted."""
+    host, port = listener.getsockname()
+    app = build_app(options, now=now, monotonic=monotonic)
+    line = f"Suraksha Health assistant is serving on http://{host}:{port}" + (
+        " with planted faults" if options.faults else ""
+    )
+    server = _AnnouncingServer(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2), line)
+    server.run(sockets=[listener])

@@ -1,0 +1,88 @@
+"""The Space: a Gradio chat page over the bot, on loopback.
+
+Run it with ``python -m deployments.demo.space --port 7860``; ``--faults`` plants the faults of ``faults.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import socket
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+HOST = "127.0.0.1"
+DEFAULT_PORT = 7860
+"""Gradio's own default."""
+EXIT_USAGE = 2
+
+
+def _arguments(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m deployments.demo.space", description="Serve the demo Space.")
+    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="port on 127.0.0.1; 0 takes a free one")
+    parser.add_argument("--faults", action="store_true", help="plant the faults")
+    parser.add_argument("--log-folder", type=Path, help="where turns.jsonl and hallucinations.jsonl are written")
+    parser.add_argument("--delay-s", type=float, default=0.2, help="seconds that an answer takes (default 0.2)")
+    parser.add_argument("--commit", default="demo", help="what /version gives as sha")
+    return parser.parse_args(argv)
+
+
+def _bound_socket(port: int) -> socket.socket:
+    """A listening socket, so that nobody can take the port between the check and the start."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+        listener.listen()  # with SO_REUSEADDR a bound port is only taken once someone listens on it
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise SystemExit(_port_trouble(port, error)) from error
+    return listener
+
+
+def _port_trouble(port: int, error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        return (
+            f"Port {port} on {HOST} is taken. Choose another with --port N (--port 0 takes a free one), "
+            f"or stop what listens there: ss -ltnp 'sport = :{port}'"
+        )
+    return f"Port {port} on {HOST} cannot be used: {error}. Choose one from 1024 to 65535 with --port N."
+
+
+def _prepared_folder(folder: Path | None) -> Path | None:
+    if folder is None:
+        return None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "turns.jsonl").touch()
+    except OSError as error:
+        raise SystemExit(
+            f"Log folder {folder} cannot be written: {error}. Choose another with --log-folder."
+        ) from error
+    return folder
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Serve until interrupted. Exit code 2 when the port or the log folder cannot be used."""
+    arguments = _arguments(argv)
+    try:
+        listener = _bound_socket(arguments.port)
+        folder = _prepared_folder(arguments.log_folder)
+    except SystemExit as trouble:
+        print(f"error: {trouble}", file=sys.stderr)
+        return EXIT_USAGE
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when gradio is imported
+    from deployments.demo.page import PageOptions, serve  # gradio takes seconds: only after the checks
+
+    options = PageOptions(
+        faults=arguments.faults, log_folder=folder, delay_s=arguments.delay_s, commit=arguments.commit
+    )
+    serve(listener, options, now=lambda: datetime.now(UTC), monotonic=time.monotonic)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
