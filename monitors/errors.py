@@ -25,9 +25,11 @@
     │   ├─ WarehouseBusy                  yes        monitor
     │   ├─ WarehouseDamaged               no         monitor
     │   ├─ WarehouseUnwritable            no         monitor
+    │   ├─ QueryInvalid                   no         monitor
     │   └─ SchemaTooNew                   no         monitor
     └─ NotifyError                                               its text never holds an address or a token
         ├─ NotifyTransient                yes        provider
+        │   └─ NotifyUnsure               yes        provider   it may have arrived: look before repeating
         └─ NotifyRejected                 no         monitor
 
 Only the probe's runner and the graders' panel turn an exception into a value.
@@ -197,6 +199,10 @@ class SchemaTooNew(WarehouseError):
     """The file was written by a newer Lookout."""
 
 
+class QueryInvalid(WarehouseError):
+    """A query that somebody wrote cannot be run. The text is the database's own explanation."""
+
+
 class NotifyError(MonitorError):
     """A message could not be delivered. The text never holds an address or a token."""
 
@@ -206,6 +212,10 @@ class NotifyTransient(NotifyError):
 
     retryable = True
     blame = Blame.PROVIDER
+
+
+class NotifyUnsure(NotifyTransient):
+    """The reply was lost: the message may have arrived. The next try looks for it first, where it can."""
 
 
 class NotifyRejected(NotifyError):

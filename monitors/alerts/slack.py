@@ -4,6 +4,8 @@ The SDK repeats a request on a broken connection by default, which posts twice w
 here only what cannot have arrived is repeated (no connection, 429, 500 and 503). It also logs the webhook's address
 when its logger is left alone: it gets one of its own that is quiet.
 """
+# The SDK types its bodies and answers as bare dicts; what is read of them goes through slack_answers.
+# pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
 
@@ -264,12 +266,12 @@ def _answered(error: SlackApiError) -> object:
 
 def _status(error: SlackApiError) -> int:
     """HTTP's status: the SDK hands over its own response, or aiohttp's when the body was not JSON."""
-    response: Any = error.response  # pyright: ignore[reportUnknownMemberType] - the SDK leaves it untyped
+    response: Any = error.response
     return int(getattr(response, "status_code", None) or getattr(response, "status", None) or 200)
 
 
 def _data_of(error: SlackApiError) -> object:
-    response: Any = error.response  # pyright: ignore[reportUnknownMemberType] - as above
+    response: Any = error.response
     data: object = getattr(response, "data", None)
     return data if isinstance(data, dict) else {}  # pyright: ignore[reportUnknownVariableType] - validated next
 
