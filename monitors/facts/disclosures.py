@@ -13,6 +13,7 @@ from functools import lru_cache
 from monitors.facts.disclosure import Disclosure, DisclosureKind
 from monitors.facts.disclosures_candidate import Candidate
 from monitors.facts.disclosures_codes import find_codes
+from monitors.facts.disclosures_context import Words
 from monitors.facts.disclosures_network import find_network
 from monitors.facts.disclosures_numbers import find_aadhaar, find_cards, find_ibans, find_ssns
 from monitors.facts.disclosures_personal import find_personal
@@ -73,19 +74,17 @@ def _compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
 
 
 def _candidates(text: str, account_patterns: Sequence[re.Pattern[str]]) -> Iterator[Candidate]:
-    lowered = text.lower()
-    if len(lowered) != len(text):  # a few letters (İ) grow when lowered; then places would not agree
-        lowered = "".join(low if len(low := character.lower()) == 1 else character for character in text)
+    words = Words(text)
     yield from find_secrets(text)
-    yield from find_network(text, lowered)
-    yield from find_spoken(lowered)
+    yield from find_network(text, words)
+    yield from find_spoken(text, words)
     if _HAS_DIGITS.search(text):
-        yield from find_cards(text, lowered)
-        yield from find_aadhaar(text, lowered)
-        yield from find_ibans(text, lowered)
-        yield from find_ssns(text, lowered)
-        yield from find_codes(text, lowered)
-        yield from find_phones(text, lowered)
+        yield from find_cards(text, words)
+        yield from find_aadhaar(text, words)
+        yield from find_ibans(text, words)
+        yield from find_ssns(text, words)
+        yield from find_codes(text, words)
+        yield from find_phones(text, words)
     yield from find_personal(text, account_patterns)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from monitors.facts.disclosure import DisclosureKind, Strength
 from monitors.facts.disclosures_candidate import Candidate
-from monitors.facts.disclosures_context import Context, context_before
+from monitors.facts.disclosures_context import Context, Words
 
 _STATES = (
     "AN|AP|AR|AS|BH|BR|CG|CH|DD|DL|DN|GA|GJ|HP|HR|JH|JK|KA|KL|LA|LD|MH|ML|MN|MP|MZ|NL|OD|OR|PB|PY|RJ|SK|TN|TR|TS"
@@ -78,7 +78,7 @@ _CODES = (
 )
 
 
-def find_codes(text: str, lowered: str) -> Iterator[Candidate]:
+def find_codes(text: str, words: Words) -> Iterator[Candidate]:
     """PAN, GSTIN, passport, voter id, driving licence, vehicle: by their form, surer behind their own words.
 
     Where a form alone says little (two letters and four digits) it counts behind its word, or where it is the
@@ -87,12 +87,12 @@ def find_codes(text: str, lowered: str) -> Iterator[Candidate]:
     alone = text.strip(" \t\r\n.,;:\"'")
     for code in _CODES:
         for match in code.pattern.finditer(text):
-            if strength := _strength(code, match, lowered, alone):
+            if strength := _strength(code, match, words, alone):
                 yield Candidate(code.kind, match.start(), match.end(), strength)
 
 
-def _strength(code: _Code, match: re.Match[str], lowered: str, alone: str) -> Strength | None:
-    context = context_before(lowered, match.start())
+def _strength(code: _Code, match: re.Match[str], words: Words, alone: str) -> Strength | None:
+    context = words.before(match.start())
     bare = code.bare(match[0])
     if context is code.context is not Context.NONE:
         return max(bare or Strength.LIKELY, Strength.LIKELY)

@@ -7,11 +7,13 @@ before both: of all the words in reach the last one counts.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from enum import StrEnum
+from functools import cached_property
 
 REACH = 48
-"""Characters before a number in which a word counts. The longest natural label measured ("account number of
-the other policy holder is") has 46."""
+"""Characters before a number in which a word counts. The longest natural label met ("account number of the
+other policy holder is") has 46."""
 
 
 class Context(StrEnum):
@@ -19,11 +21,9 @@ class Context(StrEnum):
 
     NONE = "none"
     ORDER = "order"
-    """A thing's number, not a person's: an order, an invoice, a parcel, a time stamp, a part, a clause."""
+    """A thing's number, not a person's: an order, an invoice, a parcel, a time stamp, a part."""
     MONEY = "money"
     PHONE = "phone"
-    MINE = "mine"
-    """"My … number is": someone's, of an unknown kind. Counts only where no other word does."""
     AADHAAR = "aadhaar"
     PAN = "pan"
     CARD = "card"
@@ -40,58 +40,66 @@ class Context(StrEnum):
     VERSION = "version"
 
 
-# Alternatives are tried in this order at each place, so that "policy number" is about a policy.
-_WORDS: tuple[tuple[Context, str], ...] = (
-    (Context.AADHAAR, r"\ba+dh?a+r(?: cards?)?\b|\buidai\b|\buid\b|आधार(?: कार्ड)?"),
-    (Context.PAN, r"\bpan(?: cards?)?\b|पैन(?: कार्ड)?"),
-    (Context.IBAN, r"\biban\b|\bswift\b"),
-    (Context.SSN, r"\bssn\b|\bsocial security\b"),
-    (Context.LICENCE, r"\blicen[cs]e\b|\bdl no\b|लाइसेंस"),
-    (Context.PASSPORT, r"\bpassport\b|पासपोर्ट"),
-    (Context.VOTER, r"\bvoter(?: id)?(?: cards?)?\b|\bvote\b|\bepic\b|\belection\b|वोटर|मतदाता"),
-    (
-        Context.VEHICLE,
-        r"\bvehicle\b|\bnumber plate\b|\bregistration\b|\bregd?\b|\bcar\b|\bbike\b|\bgaa?di\b|गाड़ी|वाहन",
-    ),
-    (Context.POLICY, r"\bpolic(?:y|ies)\b|पॉलिसी|पालिसी"),
-    (
-        Context.ACCOUNT,
-        r"\ba/c\b|\bacc(?:oun)?t\b|\bacc\b|\bfolio\b|\bcif\b|\bloan\b|\bkhaa?ta\b|खाता|खाते"
-        r"|\b(?:customer|member|client|subscriber|patient|claim|uhid)(?: id\b| no\b| number\b| #|-id\b)|\buhid\b",
-    ),
-    (Context.CARD, r"\bcards?\b|\bcc\b|\bvisa\b|\bmastercard\b|\brupay\b|\bamex\b|\bdebit\b|\bcredit\b|कार्ड"),
-    (Context.UPI, r"\bupi\b|\bvpa\b|यूपीआई"),
-    (
-        Context.VERSION,
-        r"\bversions?\b|\bver\b|\bv\.?(?=\s*\d)|\brelease\b|\bbuild\b|\bsections?\b|\bclauses?\b|\bpara(?:graph)?s?\b"
-        r"|\barticles?\b|\brules?\b|\bchapters?\b|\bannexures?\b|§",
-    ),
-    (Context.IP, r"\bip(?:s|v4|v6)?\b|\bunspecified\b|\blisten\w*\b|\bbind\b|\bloopback\b|\bhost\b|\bserver\b"),
-    (
-        Context.ORDER,
-        r"\borders?\b|\binvoices?\b|\bbills?\b|\breceipts?\b|\btransactions?\b|\btxn\b|\butr\b|\brrn\b|\bref(?:erence)?\b"
-        r"|\btracking\b|\bawb\b|\bconsignment\b|\bshipment\b|\bparcel\b|\bbooking\b|\bpnr\b|\bserial\b|\bsku\b|\bparts?\b"
-        r"|\bbatch\b|\blot\b|\bisbn\b|\bean\b|\bbarcode\b|\bimei\b|\btime ?stamp\b|\bepoch\b|\bsha\d*\b|\bhash\b|\buuid\b"
-        r"|\bcommit\b|\bform\b|\buin\b|\bऑर्डर|आर्डर|रसीद|बिल",
-    ),
-    (
-        Context.PHONE,
-        r"\b(?:tele)?phones?\b|\bmob(?:ile)?\b|\bcell\b|\btel\b|\bcall\w*\b|\bdial\b|\bring\b|\bwhats ?app\b|\bfax\b|\bsms\b"
-        r"|\btext\b|\bhelpline\b|\bhotline\b|\blandline\b|\bdesk\b|\bcontact\b|\breach\b|\bph\b|\bregistered\b"
-        r"|\bmessages? to\b|\bsampark\b|फ़ोन|फोन|मोबाइल|मोबाईल|संपर्क|सम्पर्क|कॉल|व्हाट्सएप",
-    ),
-    (Context.MONEY, r"₹|\brs\b|\binr\b|\brupees?\b|\busd\b|[$€£]|रुपये|रुपए|\bsum insured\b|\bpremium\b"),
-    (Context.MINE, r"\bmy\b|\bmer[aie]\b|मेरा|मेरी|मेरे"),
-)
-_CONTEXT = re.compile("|".join(f"(?P<{name}>{words})" for name, words in _WORDS))
+# One word each, in lower case: English, Hindi in Latin letters, Hindi.
+_WORDS: dict[Context, str] = {
+    Context.AADHAAR: "aadhaar aadhar adhaar adhar aadhaarcard uidai uid आधार",
+    Context.PAN: "pan pancard पैन",
+    Context.IBAN: "iban swift",
+    Context.SSN: "ssn social",
+    Context.LICENCE: "licence license dl लाइसेंस",
+    Context.PASSPORT: "passport पासपोर्ट",
+    Context.VOTER: "voter voters vote epic election वोटर मतदाता",
+    Context.VEHICLE: "vehicle plate registration regd reg car bike scooter truck gadi gaadi गाड़ी वाहन",
+    Context.POLICY: "policy policies पॉलिसी पालिसी",
+    Context.ACCOUNT: "account accounts acct acc a/c folio cif loan khata khaata uhid customer member client subscriber"
+    " patient claim खाता खाते",
+    Context.CARD: "card cards cc visa mastercard rupay amex maestro debit credit कार्ड",
+    Context.UPI: "upi vpa bhim gpay phonepe यूपीआई",
+    Context.IP: "ip ips ipv4 ipv6 unspecified listen listens listening bind loopback host server subnet",
+    Context.VERSION: "version versions ver v release build section sections clause clauses para paragraph article"
+    " articles rule rules chapter chapters annexure §",
+    Context.ORDER: "order orders invoice invoices bill bills receipt receipts transaction transactions txn utr rrn ref"
+    " reference tracking awb consignment shipment parcel booking pnr serial sku part parts batch lot isbn ean barcode"
+    " imei timestamp epoch sha sha1 sha256 md5 hash uuid commit form uin ऑर्डर आर्डर रसीद बिल",
+    Context.PHONE: "phone phones telephone mobile mob cell tel call calling called dial ring whatsapp fax sms text"
+    " helpline hotline landline desk contact contacts reach ph registered messages sampark फ़ोन फोन मोबाइल मोबाईल"
+    " संपर्क सम्पर्क कॉल व्हाट्सएप",
+    Context.MONEY: "₹ rs inr rupee rupees usd eur gbp $ € £ sum premium amount रुपये रुपए लाख lakh crore",
+}
+_CONTEXTS = {word: context for context, words in _WORDS.items() for word in words.split()}
+_CARDS = frozenset(("card", "cards", "कार्ड"))
+_CARRIERS = frozenset((Context.AADHAAR, Context.PAN, Context.VOTER))
+_WORD = re.compile(r"[Aa]/[Cc]|[A-Za-z]+(?:\d{1,3}(?![\d.]))?|[\u0900-\u097f]+|[₹$€£§]")
 
 
-def context_before(lowered: str, at: int, reach: int = REACH) -> Context:
-    """What the nearest telling word in the ``reach`` characters before ``at`` says; ``lowered`` is lower case."""
-    found = Context.NONE
-    # One character of the number is shown, so that "text192" does not end in the word "text".
-    for match in _CONTEXT.finditer(lowered, max(0, at - reach), at + 1):
-        context = Context(match.lastgroup or Context.NONE)
-        if context is not Context.MINE or found is Context.NONE:
-            found = context
-    return found
+class Words:
+    """The telling words of a text, found once, when the first number asks."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def _found(self) -> tuple[list[int], list[Context]]:
+        ends: list[int] = []
+        contexts: list[Context] = []
+        for match in _WORD.finditer(self._text):
+            word = match[0].lower()
+            context = _CONTEXTS.get(word)
+            if context is None or (word in _CARDS and _is_carried(ends, contexts, match.start())):
+                continue
+            ends.append(match.end())
+            contexts.append(context)
+        return ends, contexts
+
+    def before(self, at: int, reach: int = REACH) -> Context:
+        """What the nearest telling word says whose end is at most ``reach`` characters before ``at``."""
+        ends, contexts = self._found
+        index = bisect_right(ends, at) - 1
+        if index < 0 or ends[index] < at - reach:
+            return Context.NONE
+        return contexts[index]
+
+
+def _is_carried(ends: list[int], contexts: list[Context], start: int) -> bool:
+    """Whether "card" only completes the word before it: an Aadhaar card is no payment card."""
+    return bool(ends) and contexts[-1] in _CARRIERS and start - ends[-1] <= 1

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from monitors.facts.disclosure import DisclosureKind, Strength
 from monitors.facts.disclosures_candidate import Candidate
-from monitors.facts.disclosures_context import Context, context_before
+from monitors.facts.disclosures_context import Context, Words
 
 # A run of mailbox characters is read once, from its left end, and never again (possessive quantifiers).
 _AT = re.compile(
@@ -41,17 +41,17 @@ _IPV4 = re.compile(
 _IPV6 = re.compile(r"(?<![\w:.])(?=[0-9A-Fa-f]{0,4}:[0-9A-Fa-f]{0,4}:?)([0-9A-Fa-f:.]{2,45})(/\d{1,3})?(?![\w:])")
 
 
-def find_network(text: str, lowered: str) -> Iterator[Candidate]:
+def find_network(text: str, words: Words) -> Iterator[Candidate]:
     """E-mail (spoken and bracketed forms too), UPI ids by known handle or behind the word, IPv4 and IPv6."""
-    if "@" in text or "at" in lowered:
-        yield from _mailboxes(text, lowered)
+    if "@" in text or " at" in text or "(at" in text or "[at" in text:
+        yield from _mailboxes(text, words)
     if "." in text:
-        yield from _ipv4(text, lowered)
+        yield from _ipv4(text, words)
     if ":" in text:
-        yield from _ipv6(text, lowered)
+        yield from _ipv6(text, words)
 
 
-def _mailboxes(text: str, lowered: str) -> Iterator[Candidate]:
+def _mailboxes(text: str, words: Words) -> Iterator[Candidate]:
     for match in _AT.finditer(text):
         labels = _DOT.split(match[2])
         if len(labels) > 1 and _TOP_LEVEL.fullmatch(labels[-1].strip()):
@@ -59,7 +59,7 @@ def _mailboxes(text: str, lowered: str) -> Iterator[Candidate]:
             yield Candidate(DisclosureKind.EMAIL, *match.span(), Strength.WEAK if role else Strength.CERTAIN)
         elif len(labels) > 1 and (end := _shorter(match)):
             yield Candidate(DisclosureKind.EMAIL, match.start(), end, Strength.CERTAIN)
-        elif _is_upi(match, lowered):
+        elif _is_upi(match, words):
             yield Candidate(DisclosureKind.UPI, *match.span(), Strength.CERTAIN)
     for match in _SPOKEN.finditer(text):
         yield Candidate(DisclosureKind.EMAIL, *match.span(), Strength.LIKELY)
@@ -74,17 +74,17 @@ def _shorter(match: re.Match[str]) -> int | None:
     return None
 
 
-def _is_upi(match: re.Match[str], lowered: str) -> bool:
+def _is_upi(match: re.Match[str], words: Words) -> bool:
     handle = match[2].lower()
-    return handle in _HANDLES or (handle.isalpha() and context_before(lowered, match.start()) is Context.UPI)
+    return handle in _HANDLES or (handle.isalpha() and words.before(match.start()) is Context.UPI)
 
 
-def _ipv4(text: str, lowered: str) -> Iterator[Candidate]:
+def _ipv4(text: str, words: Words) -> Iterator[Candidate]:
     for match in _IPV4.finditer(text):
-        if _has_leading_zero(match[1]) or context_before(lowered, match.start(), 16) is Context.VERSION:
+        if _has_leading_zero(match[1]) or words.before(match.start(), 16) is Context.VERSION:
             continue
         short = len(match[1]) == len("4.1.2.3")
-        named = context_before(lowered, match.start()) is Context.IP
+        named = words.before(match.start()) is Context.IP
         public = ipaddress.IPv4Address(match[1]).is_global
         strength = Strength.LIKELY if public and (named or not short) else Strength.WEAK
         yield Candidate(DisclosureKind.IP, *match.span(), strength)
@@ -95,7 +95,7 @@ def _has_leading_zero(address: str) -> bool:
     return any(len(octet) > 1 and octet[0] == "0" for octet in address.split("."))
 
 
-def _ipv6(text: str, lowered: str) -> Iterator[Candidate]:
+def _ipv6(text: str, words: Words) -> Iterator[Candidate]:
     for match in _IPV6.finditer(text):
         written = match[1].rstrip(".")
         end = match.end() if written == match[1] else match.start() + len(written)
@@ -103,7 +103,7 @@ def _ipv6(text: str, lowered: str) -> Iterator[Candidate]:
             address = ipaddress.IPv6Address(written)
         except ValueError:
             continue
-        if address.is_unspecified and not match[2] and context_before(lowered, match.start()) is not Context.IP:
+        if address.is_unspecified and not match[2] and words.before(match.start()) is not Context.IP:
             continue
         strength = Strength.LIKELY if address.is_global else Strength.WEAK
         yield Candidate(DisclosureKind.IP, match.start(), end, strength)

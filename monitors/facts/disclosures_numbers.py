@@ -9,7 +9,7 @@ from stdnum import iban, luhn, verhoeff
 
 from monitors.facts.disclosure import DisclosureKind, Strength
 from monitors.facts.disclosures_candidate import Candidate
-from monitors.facts.disclosures_context import Context, context_before
+from monitors.facts.disclosures_context import Context, Words
 
 # Each pattern looks ahead from the left end of a group of digits and has bounded repeats: every place is looked
 # at a bounded number of times, and a number that begins inside a failed one is still found.
@@ -54,7 +54,7 @@ def digits_of(text: str) -> str:
     return "".join(filter("0123456789".__contains__, text))
 
 
-def find_cards(text: str, lowered: str) -> Iterator[Candidate]:
+def find_cards(text: str, words: Words) -> Iterator[Candidate]:
     """Payment cards: an issuer's range and the Luhn digit; in any spacing behind the word "card"."""
     for pattern in (_GROUPED_CARD, _BARE_CARD):
         for match in pattern.finditer(text):
@@ -62,15 +62,15 @@ def find_cards(text: str, lowered: str) -> Iterator[Candidate]:
             if not (_ISSUER.fullmatch(digits) and luhn.is_valid(digits)):
                 continue
             glued = text[max(0, match.start() - 1) : match.start()].isalpha()
-            order = context_before(lowered, match.start()) is Context.ORDER
+            order = words.before(match.start()) is Context.ORDER
             strength = Strength.WEAK if order or glued else Strength.CERTAIN
             yield Candidate(DisclosureKind.CARD, *match.span(1), strength)
     for match in _SPACED_CARD.finditer(text):
-        if context_before(lowered, match.start()) is Context.CARD:
+        if words.before(match.start()) is Context.CARD:
             yield Candidate(DisclosureKind.CARD, *match.span(1), Strength.LIKELY)
 
 
-def find_aadhaar(text: str, lowered: str) -> Iterator[Candidate]:
+def find_aadhaar(text: str, words: Words) -> Iterator[Candidate]:
     """Aadhaar: twelve digits, the first 2 to 9, Verhoeff's check digit.
 
     One in ten numbers passes that check by chance, so that a number of an order, an amount or a clause is never
@@ -78,15 +78,15 @@ def find_aadhaar(text: str, lowered: str) -> Iterator[Candidate]:
     asked for: a mistyped identity is still one.
     """
     for match in _AADHAAR.finditer(text):
-        if found := _aadhaar(text, lowered, match):
+        if found := _aadhaar(text, words, match):
             yield found
     for match in _SPACED_AADHAAR.finditer(text):
-        if context_before(lowered, match.start()) is Context.AADHAAR:
+        if words.before(match.start()) is Context.AADHAAR:
             yield Candidate(DisclosureKind.AADHAAR, *match.span(1), Strength.CERTAIN)
 
 
-def _aadhaar(text: str, lowered: str, match: re.Match[str]) -> Candidate | None:
-    context = context_before(lowered, match.start())
+def _aadhaar(text: str, words: Words, match: re.Match[str]) -> Candidate | None:
+    context = words.before(match.start())
     start, end = match.span(1)
     if context is Context.AADHAAR:
         return Candidate(DisclosureKind.AADHAAR, start, end, Strength.CERTAIN)
@@ -102,7 +102,7 @@ def _is_inside(text: str, match: re.Match[str]) -> bool:
     return before.isalpha() or after.isalpha() or (match[2] == ":" and ":" in (before, after))
 
 
-def find_ibans(text: str, lowered: str) -> Iterator[Candidate]:
+def find_ibans(text: str, words: Words) -> Iterator[Candidate]:
     """IBANs of every registered country by its length and the two check digits; behind the word, by length."""
     for match in _IBAN.finditer(text):
         length = _IBAN_LENGTHS.get(match[1][:2].upper())
@@ -112,7 +112,7 @@ def find_ibans(text: str, lowered: str) -> Iterator[Candidate]:
         number = re.sub("[ -]", "", match[1][:end])
         if iban.is_valid(number, check_country=False):
             yield Candidate(DisclosureKind.IBAN, match.start(), match.start() + end, Strength.CERTAIN)
-        elif context_before(lowered, match.start()) is Context.IBAN:
+        elif words.before(match.start()) is Context.IBAN:
             yield Candidate(DisclosureKind.IBAN, match.start(), match.start() + end, Strength.LIKELY)
 
 
@@ -122,16 +122,16 @@ def _end_after(text: str, count: int) -> int | None:
     return places[count - 1] + 1 if len(places) >= count else None
 
 
-def find_ssns(text: str, lowered: str) -> Iterator[Candidate]:
+def find_ssns(text: str, words: Words) -> Iterator[Candidate]:
     """US social security numbers in their grouping; with a hyphen lost, weakly (a ZIP+4 looks the same)."""
     for match in _SSN.finditer(text):
-        named = context_before(lowered, match.start())
+        named = words.before(match.start())
         if named in _NOT_A_PERSONS:
             continue
         strength = Strength.CERTAIN if named is Context.SSN else Strength.LIKELY
         yield Candidate(DisclosureKind.US_SSN, *match.span(1), strength)
     for match in _BROKEN_SSN.finditer(text):
-        named = context_before(lowered, match.start())
+        named = words.before(match.start())
         if named not in _NOT_A_PERSONS:
             strength = Strength.LIKELY if named is Context.SSN else Strength.WEAK
             yield Candidate(DisclosureKind.US_SSN, *match.span(1), strength)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from monitors.facts.disclosure import DisclosureKind, Strength
 from monitors.facts.disclosures_candidate import Candidate
-from monitors.facts.disclosures_context import Context, context_before
+from monitors.facts.disclosures_context import REACH, Context, Words
 from monitors.facts.disclosures_numbers import digits_of
 
 _EXTENSION = r"(?: ?(?:x|ext\.?|extn\.?) ?\d{1,5})?"
@@ -30,14 +30,15 @@ _GROUPED = re.compile(
     r"(?<![\d])(?=((?:\(\d{1,5}\) ?)?\d(?:[ .\-/]{0,2}\(?\d\)?){5,14}(?![\d])" + _EXTENSION + "))"
 )
 _MINE = re.compile(
-    r"\bmy\b[^.!?\n]{0,28}\bnumber\b|\bmer[aie]\b[^.!?\n]{0,28}\bn(?:umber|o)\b|मे(?:रा|री|रे)[^।!?\n]{0,28}(?:नंबर|नम्बर)"
+    r"\bmy\b[^.!?\n]{0,28}\bnumber\b|\bmer[aie]\b[^.!?\n]{0,28}\bn(?:umber|o)\b|मे(?:रा|री|रे)[^।!?\n]{0,28}(?:नंबर|नम्बर)",
+    re.IGNORECASE,
 )
 _TOLL_FREE = re.compile(r"(?:91)?0?18[06]0\d{6,7}|(?:00)?1?8(?:00|33|44|55|66|77|88)\d{7}|(?:0044)?0?80[08]\d{6,7}")
 _DATE = re.compile(r"(?:19|20)\d\d[ .\-/]\d{1,2}[ .\-/]\d{1,2}|\d{1,2}[ .\-/]\d{1,2}[ .\-/](?:19|20)\d\d")
 _NOT_A_PHONE = frozenset({Context.ORDER, Context.MONEY, Context.VERSION, Context.POLICY, Context.ACCOUNT})
 
 
-def find_phones(text: str, lowered: str) -> Iterator[Candidate]:
+def find_phones(text: str, words: Words) -> Iterator[Candidate]:
     """Telephone numbers of any country behind a word for one; else the international, Indian and American forms.
 
     A toll-free line (India 1800 and 1860, America 800 to 888, Britain 0800) is a public contact: weak.
@@ -45,31 +46,31 @@ def find_phones(text: str, lowered: str) -> Iterator[Candidate]:
     for match in _INTERNATIONAL.finditer(text):
         yield _candidate(match, Strength.CERTAIN)
     for match in _NORTH_AMERICAN.finditer(text):
-        if context_before(lowered, match.start()) not in _NOT_A_PHONE:
+        if words.before(match.start()) not in _NOT_A_PHONE:
             yield _candidate(match, Strength.LIKELY)
     for match in _INDIAN_MOBILE.finditer(text):
-        context = context_before(lowered, match.start())
+        context = words.before(match.start())
         if context not in _NOT_A_PHONE and not _is_glued(text, match):
             yield _candidate(match, Strength.CERTAIN if context is Context.PHONE else Strength.LIKELY)
-    yield from _said_to_be(text, lowered)
+    yield from _said_to_be(text, words)
 
 
-def _said_to_be(text: str, lowered: str) -> Iterator[Candidate]:
+def _said_to_be(text: str, words: Words) -> Iterator[Candidate]:
     until = 0
     for match in _GROUPED.finditer(text):
         digits = digits_of(match[1])
         if match.start() < until or not 7 <= len(digits) <= 19 or _DATE.fullmatch(match[1]):
             continue
-        if _is_named(lowered, match.start(), len(digits)):
+        if _is_named(text, words, match.start(), len(digits)):
             until = match.end(1)
             yield _candidate(match, Strength.LIKELY)
 
 
-def _is_named(lowered: str, at: int, digits: int) -> bool:
-    context = context_before(lowered, at)
+def _is_named(text: str, words: Words, at: int, digits: int) -> bool:
+    context = words.before(at)
     if context is Context.PHONE:
         return True
-    return context is Context.MINE and 9 <= digits <= 13 and bool(_MINE.search(lowered, max(0, at - 48), at))
+    return context is Context.NONE and 9 <= digits <= 13 and bool(_MINE.search(text, max(0, at - REACH), at))
 
 
 def _is_glued(text: str, match: re.Match[str]) -> bool:

@@ -9,7 +9,7 @@ from stdnum import luhn, verhoeff
 
 from monitors.facts.disclosure import DisclosureKind, Strength
 from monitors.facts.disclosures_candidate import Candidate
-from monitors.facts.disclosures_context import Context, context_before
+from monitors.facts.disclosures_context import Context, Words
 
 _DIGITS = {
     "0": "zero oh shunya sifar शून्य ज़ीरो जीरो",
@@ -27,15 +27,15 @@ _VALUE = {word: digit for digit, words in _DIGITS.items() for word in words.spli
 _TIMES = {"double": 2, "triple": 3, "डबल": 2, "ट्रिपल": 3}
 _WORD = "|".join(sorted((*_VALUE, *_TIMES), key=len, reverse=True))
 # Seven words is the shortest number worth hiding; a count ("one two three") has fewer.
-_RUN = re.compile(rf"(?<!\w)(?:{_WORD})(?:[ ,.\-]{{1,3}}(?:{_WORD})(?!\w)){{5,40}}")
+_RUN = re.compile(rf"(?<!\w)(?:{_WORD})(?:[ ,.\-]{{1,3}}(?:{_WORD})(?!\w)){{5,40}}", re.IGNORECASE)
 
 
-def find_spoken(lowered: str) -> Iterator[Candidate]:
+def find_spoken(text: str, words: Words) -> Iterator[Candidate]:
     """Dictated numbers of seven digits or more; the digits say which kind, else the words before them."""
-    for match in _RUN.finditer(lowered):
-        digits = _digits(match[0])
+    for match in _RUN.finditer(text):
+        digits = _digits(match[0].lower())
         if len(digits) >= 7:
-            kind = _kind(digits, context_before(lowered, match.start()))
+            kind = _kind(digits, words.before(match.start()))
             yield Candidate(kind, match.start(), match.end(), Strength.LIKELY)
 
 
