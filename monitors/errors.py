@@ -40,7 +40,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from monitors.records.base import Blame
-from monitors.records.exchanges import NoAnswerReason
+from monitors.records.exchanges import Evidence, NoAnswerReason
 
 
 class MonitorError(Exception):
@@ -59,13 +59,17 @@ class GoldSetError(ConfigError):
 
 
 class ProbeError(MonitorError):
-    """Asking gave nothing gradable. ``partial_text`` is what had been read until then."""
+    """Asking gave nothing gradable. ``partial_text`` is what had been read until then.
+
+    ``evidence`` is set by the driver while it still has the page.
+    """
 
     reason: ClassVar[NoAnswerReason] = NoAnswerReason.BROWSER_LOST
 
     def __init__(self, message: str, *, partial_text: str = "") -> None:
         super().__init__(message)
         self.partial_text = partial_text
+        self.evidence = Evidence()
 
 
 class Unreachable(ProbeError):

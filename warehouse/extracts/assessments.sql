@@ -1,0 +1,41 @@
+-- staged lines → assessments and grades. The latest segment wins; its grades replace the earlier ones.
+create or replace temp table incoming as
+select r.*, segment_id from (
+  select segment_id, position, json_transform(row_json, '{
+    "run_id": "VARCHAR", "case_id": "VARCHAR", "repeat": "INTEGER", "outcome": "VARCHAR",
+    "failure_kinds": ["VARCHAR"], "case_severity": "TINYINT", "severity": "TINYINT", "policy_row": "VARCHAR",
+    "blame": "VARCHAR", "reason": "VARCHAR", "factual_match": "VARCHAR", "citation_present": "VARCHAR",
+    "refused": "VARCHAR", "expected_refusal": "BOOLEAN", "type": "VARCHAR", "language": "VARCHAR",
+    "cluster": "VARCHAR", "pair": "VARCHAR", "app_path": "VARCHAR", "unconfirmed": "BOOLEAN",
+    "grades": [{
+      "grader": "VARCHAR", "version": "VARCHAR", "aspect": "VARCHAR", "status": "VARCHAR", "passed": "BOOLEAN",
+      "failure_kind": "VARCHAR", "score": "DOUBLE", "reason": "VARCHAR", "blame": "VARCHAR",
+      "lineage": {"model": "VARCHAR", "prompt_sha256": "VARCHAR", "rubric_version": "VARCHAR"},
+      "cost_usd": "VARCHAR", "evidence": ["JSON"]
+    }]
+  }') as r
+  from staged where table_name = 'assessments'
+)
+qualify row_number() over (partition by r.run_id, r.case_id, r.repeat order by segment_id desc, position desc) = 1;
+
+delete from incoming i using assessments t
+where t.run_id = i.run_id and t.case_id = i.case_id and t.repeat = i.repeat and t.segment_id > i.segment_id;
+
+delete from grades g using (
+  select t.run_id, t.case_id, t.repeat from assessments t join incoming i
+  on t.run_id = i.run_id and t.case_id = i.case_id and t.repeat = i.repeat
+) s
+where g.run_id = s.run_id and g.case_id = s.case_id and g.repeat = s.repeat;
+
+insert or replace into assessments by name select * exclude (grades) from incoming;
+
+insert into grades by name
+select
+  run_id, case_id, repeat, place - 1 as position, g.grader as grader, g.version as version, g.aspect as aspect,
+  g.status as status, g.passed as passed, g.failure_kind as failure_kind, g.score as score, g.reason as reason,
+  g.blame as blame, g.lineage.model as judge_model, g.lineage.prompt_sha256 as judge_prompt_sha256,
+  g.lineage.rubric_version as rubric_version, coalesce(g.cost_usd, '0')::decimal(18, 9) as cost_usd,
+  case when len(g.evidence) > 0 then to_json(g.evidence) end as evidence
+from (
+  select run_id, case_id, repeat, unnest(grades) as g, generate_subscripts(grades, 1) as place from incoming
+);

@@ -1,0 +1,130 @@
+"""Decisions that must be made once across processes: open this incident, send this message.
+
+Each decision is made in one short transaction under the lock: the outbox is brought up to date, the target's
+incidents are read, a pure function decides, and what it decided goes to the journal and into the tables together.
+A process killed in between has decided (the segment is there, the next one loads it) or has not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+import duckdb
+
+from monitors.errors import WarehouseBusy
+from monitors.records.base import Identifier, Record
+from monitors.records.incidents import Alert, Incident, Receipt
+from warehouse.connection import transaction
+from warehouse.journal import OUTBOX, Journal
+from warehouse.load import NamedSegment, load, load_segments
+from warehouse.rows import AlertRow, IncidentRow, IncidentVersion, OutboxRow, ReceiptRow
+from warehouse.segment_store import SUFFIX
+from warehouse.store import Store, incidents_of
+
+
+class Decision(Record):
+    """What changes and what is said: incidents in their new state, messages to send. Both may be empty."""
+
+    incidents: tuple[Incident, ...] = ()
+    alerts: tuple[Alert, ...] = ()
+
+
+Decide = Callable[[Mapping[str, Incident]], Decision]
+"""Pure: a target's incidents by fingerprint → what changes and what is said."""
+
+
+class Claim(Record):
+    """Messages that are one worker's to send until ``expires_at``; then somebody else may take them."""
+
+    owner: Identifier
+    expires_at: datetime
+    alerts: tuple[Alert, ...]
+
+
+def decide(store: Store, journal: Journal, target: str, decision: Decide, *, wait_s: float) -> Decision:
+    """Let ``decision`` decide on the target's incidents as they stand, once across all processes.
+
+    Returns what was decided; it is durable by then. Waits ``wait_s`` seconds at most for the lock, else raises
+    `WarehouseBusy`: then nothing was decided. An error of ``decision`` passes through, and nothing was decided.
+    """
+    with store.database.writing(wait_s) as connection:
+        load(connection, journal, OUTBOX)
+        with transaction(connection):
+            decided = decision(incidents_of(connection, target))
+            rows = _rows(decided, _next_sequence(connection))
+            if rows:
+                _keep(connection, journal, rows)
+        store.remember(connection)
+    return decided
+
+
+def pending_alerts(store: Store, journal: Journal, *, wait_s: float) -> tuple[Alert, ...]:
+    """Messages without a final receipt (sent, printed, rejected), worst first, receipts of the journal included."""
+    with store.database.writing(wait_s) as connection:
+        load(connection, journal, OUTBOX)
+        store.remember(connection)
+    return store.alerts_unsent(wait_s=wait_s)
+
+
+def claim_alerts(store: Store, journal: Journal, *, owner: str, lease_s: float, limit: int, wait_s: float) -> Claim:
+    """Take up to ``limit`` unsent messages for sending, worst first; nobody else gets them for ``lease_s`` seconds.
+
+    A receipt ends the lease. When a worker dies, its messages are free again once the lease is over; a message
+    may then be sent twice, with the same id, but is never lost. Raises `WarehouseBusy` after ``wait_s`` seconds.
+    """
+    with store.database.writing(wait_s) as connection:
+        load(connection, journal, OUTBOX)
+        now = store.clock()
+        expires_at = now + timedelta(seconds=lease_s)
+        with transaction(connection):
+            rows = connection.execute(_FREE, {"now": now, "limit": limit}).fetchall()
+            for alert_id, _ in rows:
+                connection.execute(
+                    "insert or replace into leases values (?, ?, ?, ?)", [alert_id, owner, now, expires_at]
+                )
+        store.remember(connection)
+    alerts = tuple(Alert.model_validate_json(str(record)) for _, record in rows)
+    return Claim(owner=owner, expires_at=expires_at, alerts=alerts)
+
+
+def record_receipt(store: Store, journal: Journal, receipt: Receipt, *, wait_s: float) -> None:
+    """Keep what became of a message; durable when this returns, even when the file is busy just then."""
+    journal.append_outbox([ReceiptRow(row=receipt)])
+    try:
+        with store.database.writing(wait_s) as connection:
+            load(connection, journal, OUTBOX)
+            store.remember(connection)
+    except WarehouseBusy:
+        return  # the journal has it, and every decision and claim reads the journal first
+
+
+_FREE = """
+select id, record from alerts a
+where id in (select id from unsent_alerts)
+  and not exists (
+    select 1 from leases l
+    where l.alert_id = a.id and l.expires_at > $now
+      and not exists (select 1 from receipts r where r.alert_id = l.alert_id and r.tried_at >= l.claimed_at)
+  )
+order by severity desc, created_at, id
+limit $limit
+"""
+
+
+def _rows(decided: Decision, sequence: int) -> Sequence[OutboxRow]:
+    versions = [
+        IncidentRow(row=IncidentVersion(sequence=number, incident=incident))
+        for number, incident in enumerate(decided.incidents, start=sequence)
+    ]
+    return [*versions, *(AlertRow(row=alert) for alert in decided.alerts)]
+
+
+def _next_sequence(connection: duckdb.DuckDBPyConnection) -> int:
+    row = connection.execute("select coalesce(max(sequence), 0) + 1 from incident_history").fetchone()
+    return int(row[0]) if row else 1
+
+
+def _keep(connection: duckdb.DuckDBPyConnection, journal: Journal, rows: Sequence[OutboxRow]) -> None:
+    name = f"{OUTBOX}/{journal.append_outbox(rows)}{SUFFIX}"
+    load_segments(connection, journal, [NamedSegment(name, journal.read(name))])
