@@ -17,19 +17,29 @@ QUOTED_CHARACTERS: Final = 90
 """Of the question and of the answer in the one-line text: both fit on a watch with the headline."""
 SCORED: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL, IncidentKind.DRIFT})
 
+LABELS: Final = {IncidentKind.HALLUCINATION: ("Asked", "Unsupported", "Blocked reply")}
+"""An entry of the application's log expects nothing: it says what it held back, and why."""
+
 
 class Part(Record):
-    """One failure in words. Empty texts were not there."""
+    """One failure in words. Empty texts were not there. ``labels`` name the three excerpts."""
 
     heading: str
     case_id: str = ""
     asked: str = ""
     expected: str = ""
     answered: str = ""
+    labels: tuple[str, str, str] = ("Asked", "Expected", "Got")
     check: str
     rule: str
     history: str
     unconfirmed: bool = False
+
+    @property
+    def excerpts(self) -> tuple[tuple[str, str], ...]:
+        """The excerpts that are there, each with its label."""
+        texts = (self.asked, self.expected, self.answered)
+        return tuple((label, text) for label, text in zip(self.labels, texts, strict=True) if text)
 
 
 class Message(Record):
@@ -88,6 +98,7 @@ def _part(item: AlertItem) -> Part:
         asked=visible(seen.asked or ""),
         expected=visible(seen.expected or ""),
         answered=visible(seen.answered or ""),
+        labels=LABELS.get(seen.kind, ("Asked", "Expected", "Got")),
         check=visible(seen.reason),
         rule=_rule(item),
         history=_history(item),

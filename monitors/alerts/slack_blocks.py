@@ -81,7 +81,6 @@ def _part(part: Part, number: int, room: int) -> str:
     """One failure in at most ``room`` characters; ``number`` 0 stands for an only one, whose name is the header."""
     title = f"*{number}. {inert(part.heading)}*" if number else "*Case*" if part.case_id else ""
     head = [title, f"`{inert(part.case_id)}`" if part.case_id else ""]
-    said = [("Asked", part.asked), ("Expected", part.expected), ("Got", part.answered)]
     foot = [
         f"*Check* {fit(inert(part.check), CHECK_CHARACTERS)}",
         f"*Why* {fit(inert(part.rule), CHECK_CHARACTERS)}",
@@ -89,7 +88,7 @@ def _part(part: Part, number: int, room: int) -> str:
         "⚠️ unconfirmed: it rests on one judge" if part.unconfirmed else "",
     ]
     frame = [" ".join(piece for piece in head if piece), *foot]
-    quotes = [(label, inert(text)) for label, text in said if text]
+    quotes = [(label, inert(text)) for label, text in part.excerpts]
     left = room - sum(len(line) + 1 for line in frame) - sum(len(label) + 6 for label, _ in quotes)
     each = max(QUOTE_AT_LEAST, left // len(quotes)) if quotes else 0
     lines = [frame[0], *(f">*{label}* {fit(text, each)}" for label, text in quotes), *foot]

@@ -17,7 +17,7 @@ _COLOURS: dict[Severity, str] = {
     Severity.WRONG: "dark_orange",
     Severity.PAGE: "red",
 }
-_LABEL_WIDTH = 10
+_LABEL_WIDTH = 14
 
 
 def terminal_panel(alert: Alert, settings: AlertSettings) -> RenderableType:
@@ -57,11 +57,10 @@ def _body(words: Message) -> list[Text]:
 def _part(part: Part, number: int, *, alone: bool) -> list[Text]:
     title = part.heading if alone else f"{number}. {part.heading}"
     head = Text.assemble((title, Style(bold=True)), f" · {part.case_id}" if part.case_id else "")
-    said = [("asked", part.asked), ("expected", part.expected), ("got", part.answered)]
-    told = [("check", part.check), ("why", part.rule), ("seen", part.history)]
-    rows = [_row(label, text) for label, text in (*said, *told) if text]
+    told = [("Check", part.check), ("Why", part.rule), ("Seen", part.history)]
+    rows = [_row(label, text) for label, text in (*part.excerpts, *told)]
     if part.unconfirmed:
-        rows.append(_row("note", "unconfirmed: it rests on one judge"))
+        rows.append(_row("Note", "unconfirmed: it rests on one judge"))
     return [head, *rows]
 
 
