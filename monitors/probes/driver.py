@@ -1,0 +1,55 @@
+"""What a driver is: something that can ask the app one conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from monitors.records.base import Record
+from monitors.records.exchanges import Channel, Evidence, Timings, WirePayload
+
+
+class Answer(Record):
+    """A whole answer to the last turn. ``earlier`` are the answers to the turns before it."""
+
+    visible_text: str
+    earlier: tuple[str, ...] = ()
+    wire: WirePayload | None = None
+    graded_channel: Channel = Channel.VISIBLE
+    timings: Timings
+    app_path: str | None = None
+    app_version: str | None = None
+    evidence: Evidence = Evidence()
+
+
+class Wanted(Record):
+    """Which evidence of a whole answer is worth keeping."""
+
+    screenshot: bool = False
+    trace: bool = False
+
+
+WorthKeeping = Callable[[Answer], Awaitable[Wanted]]
+"""Asked while the page is still open: the answer may be judged there and then, and be worth a picture."""
+
+
+async def nothing_kept(_answer: Answer) -> Wanted:
+    """No answer is worth a picture."""
+    return Wanted()
+
+
+class ChatDriver(Protocol):
+    """Asks the app. One conversation at a time per call; calls may overlap.
+
+    `ask` types each of `turns` in a fresh conversation and returns the last answer. `name` begins the names of
+    evidence files. `worth_keeping` is called once, with the whole answer, before the page closes; what it wants
+    comes back as the answer's evidence. A driver without pages calls it too, and has no picture to give.
+
+    Raises a `ProbeError` when nothing gradable came back, with the partial text and the evidence of the failure.
+    """
+
+    async def ask(
+        self, turns: tuple[str, ...], *, name: str = "question", worth_keeping: WorthKeeping = nothing_kept
+    ) -> Answer:
+        """Ask, and wait for the whole answer."""
+        ...

@@ -1,0 +1,85 @@
+"""Proof of what a page showed: picture, trace, console (V7). Files are named by case, never by what was asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from monitors.probes.chromium import closed
+from monitors.probes.inpage import clean
+from monitors.records.exchanges import Evidence
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext, ConsoleMessage, Page
+
+FOLDER = "evidence"
+PICTURE_DEADLINE_S = 10.0
+CONSOLE_LINES = 20
+CONSOLE_CHARACTERS = 500
+
+
+class Witness:
+    """Watches one page on behalf of one question. ``run_folder`` is where paths in the evidence are relative to."""
+
+    def __init__(self, page: Page, context: BrowserContext, run_folder: Path, name: str) -> None:
+        self._page = page
+        self._context = context
+        self._run_folder = run_folder
+        self._name = name
+        self._errors: list[str] = []
+        self._tracing = False
+        page.on("console", self._heard)
+        page.on("pageerror", self._raised)
+
+    async def start_trace(self) -> None:
+        """Begins a trace; about 0.2 s."""
+        await self._context.tracing.start(screenshots=False, snapshots=True, sources=False)
+        self._tracing = True
+
+    async def testify(self, *, screenshot: bool, trace: bool) -> Evidence:
+        """What is wanted, as far as the page can still give it: a crashed page has no picture."""
+        return Evidence(
+            screenshot=await self._picture() if screenshot else None,
+            trace=await self._kept_trace() if trace else None,
+            console_errors=tuple(self._errors),
+        )
+
+    async def dismiss(self) -> None:
+        """Stops listening and drops a trace that nobody wanted."""
+        self._page.remove_listener("console", self._heard)
+        self._page.remove_listener("pageerror", self._raised)
+        if self._tracing:
+            self._tracing = False
+            await closed(self._context.tracing.stop(), PICTURE_DEADLINE_S)
+
+    async def _picture(self) -> str | None:
+        path = self._path(".jpg")
+        taken = self._page.screenshot(path=path, type="jpeg", quality=70, timeout=PICTURE_DEADLINE_S * 1000)
+        return self._relative(path) if await closed(taken, PICTURE_DEADLINE_S) else None
+
+    async def _kept_trace(self) -> str | None:
+        if not self._tracing:
+            return None
+        self._tracing = False
+        path = self._path(".zip")
+        kept = await closed(self._context.tracing.stop(path=path), PICTURE_DEADLINE_S)
+        return self._relative(path) if kept else None
+
+    def _path(self, suffix: str) -> Path:
+        folder = self._run_folder / FOLDER
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / f"{self._name}{suffix}"
+
+    def _relative(self, path: Path) -> str:
+        return path.relative_to(self._run_folder).as_posix()
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self._note(message.text)
+
+    def _raised(self, error: Exception) -> None:
+        self._note(str(error))
+
+    def _note(self, text: str) -> None:
+        if len(self._errors) < CONSOLE_LINES:
+            self._errors.append(clean(text)[:CONSOLE_CHARACTERS])

@@ -1,0 +1,112 @@
+"""What runs inside the page, and the shapes of what it says back."""
+
+from __future__ import annotations
+
+import asyncio
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import ConfigDict, Field
+
+from monitors.errors import BrowserLost
+from monitors.records.base import Milliseconds, Record
+from monitors.records.exchanges import SettleSample
+
+if TYPE_CHECKING:
+    from playwright.async_api import Frame
+
+SCRIPTS = ("walk.js", "find.js", "fresh.js", "watch.js")
+CALL = "([name, ...given]) => globalThis.__lookout[name](...given)"
+
+
+@cache
+def script() -> str:
+    """The JavaScript that every frame gets before its own scripts run."""
+    folder = Path(__file__).with_name("inpage")
+    return "\n".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS)
+
+
+class Found(Record):
+    """What a frame offers: its likeliest message box (``score`` 5 and more is trusted at once), and what else."""
+
+    score: float
+    enabled: bool
+    box: str | None
+    send: str | None
+    covered: bool
+    others: tuple[str, ...]
+    login: bool
+    passwords: int
+    quota: bool
+    title: str
+    text: str
+
+
+class WatchState(StrEnum):
+    """Why the watch ended."""
+
+    FINISHED = "finished"
+    ERROR = "error"
+    BROKEN = "broken"
+    """The network broke off and the page did not go on."""
+    DEADLINE = "deadline"
+    NOTHING = "nothing"
+    """The page was busy, is idle again, and shows nothing new."""
+    UNSENT = "unsent"
+    """The question still stands in the box and nothing moves."""
+
+
+class Watched(Record):
+    """How an answer settled. ``firm``: a control of the page itself said that it was busy and then that it was done.
+
+    ``calm_ms`` is how long the text has not changed. Times count from sending.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    state: WatchState
+    text: str
+    firm: bool
+    calm_ms: Milliseconds
+    error: str | None
+    first_token_ms: Milliseconds | None
+    total_ms: Milliseconds
+    samples: tuple[SettleSample, ...]
+
+
+class Limits(Record):
+    """When the in-page watch speaks up. ``unsent_ms`` 0: never about an unsent question."""
+
+    quiet_ms: Milliseconds
+    firm_quiet_ms: Milliseconds
+    patience_ms: Milliseconds
+    deadline_ms: Milliseconds
+    unsent_ms: Annotated[float, Field(ge=0)] = 0
+
+
+async def call(frame: Frame, name: str, *given: Any, deadline_s: float = 15.0) -> Any:
+    """Calls one of the page's functions. `BrowserLost` when the page does not answer at all."""
+    try:
+        return cleaned(await asyncio.wait_for(frame.evaluate(CALL, [name, *given]), deadline_s))
+    except TimeoutError as error:
+        raise BrowserLost(f"the page hung: it did not answer for {deadline_s:g} s") from error
+
+
+def cleaned(value: Any) -> Any:
+    """The value with lone surrogates replaced: a page may hold half a character, a record may not."""
+    match value:
+        case str():
+            return clean(value)
+        case list():
+            return [cleaned(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+        case dict():
+            return {clean(str(key)): cleaned(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        case _:
+            return value
+
+
+def clean(text: str) -> str:
+    """Text that UTF-8 can hold: pairs of surrogates become their character, lone ones U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,0 +1,179 @@
+// Finding the message box and the way to send, by role, name, shape and place.
+(() => {
+  const look = globalThis.__lookout;
+  if (look.find) return;
+
+  const BOX = "textarea, input:not([type]), input[type=text], input[type=search], [role=textbox], "
+    + "[contenteditable=''], [contenteditable=true], [contenteditable=plaintext-only]";
+  const ASKING = /message|\bask\b|ask |chat|type |type…|question|prompt|say |reply|write|talk|how can|help you|संदेश|पूछ|सवाल|लिख|nachricht|frage|pregunta|mensaje|mensagem|question|écri|メッセージ|消息|输入|질문|메시지/i;
+  const OTHER = /search|filter|e-?mail|user ?name|password|\bphone|\burl\b|address|coupon|subscribe|zip|first name|last name|api.?key|token|system prompt|temperature|\bname\b|model/i;
+  const SEND = /\bsend\b|submit|\bask\b|\bgo\b|\benter\b|reply|post|भेज|senden|enviar|envoyer|送信|发送|전송|^[➤➢➔→↑⬆➡▶⏎✈⌲📤🚀]\ufe0f?$|arrow.?up|paper.?plane/iu;
+  const NOT_SEND = /attach|upload|file|image|voice|\bmic|record|audio|clear|delete|new chat|settings|stop|cancel|copy|share|log ?in|sign/i;
+  const STOP = /\b(stop|abort|interrupt|halt)\b|cancel (generation|response|reply)|रोक/i;
+  const WALL = /(sign|log) ?in|log ?on|authenticate|continue with (google|github|microsoft|sso|email)|लॉग ?इन/i;
+  const QUOTA = /quota|rate.?limit|too many requests|out of credits|usage limit|limit reached|daily limit/i;
+
+  const editable = (element) => !element.disabled && !element.readOnly
+    && element.getAttribute("aria-disabled") !== "true";
+
+  const inside = (element, selector) => {
+    for (let at = element; at; at = look.up(at)) if (at.matches(selector)) return true;
+    return false;
+  };
+
+  const buttons = (roots) => look.all("button, [role=button], input[type=submit], input[type=image], a[class*=send]", roots)
+    .filter((button) => look.visible(button));
+
+  const describe = (button) => look.plain(`${look.named(button)} ${button.className?.baseVal ?? button.className} `
+    + `${button.id} ${button.dataset.testid ?? ""} ${button.type === "submit" ? "submit" : ""} `
+    + `${button.querySelector?.("svg title, svg [data-icon], i")?.className ?? ""}`).replace(/[-_]/g, " ");
+
+  // How much an element looks like the box of a chat; 5 and more is trusted at once.
+  const boxScore = (element) => {
+    const name = look.named(element);
+    const place = element.getBoundingClientRect();
+    let score = 0;
+    if (element.matches("textarea")) score += 3;
+    if (element.isContentEditable) score += 2;
+    if (ASKING.test(name)) score += 4;
+    if (OTHER.test(name)) score -= 5;
+    if (element.type === "search" || inside(element, "[role=search], nav, header")) score -= 5;
+    if (inside(element, "[role=dialog], dialog, [role=complementary], aside")) score -= 2;
+    if (place.width >= 240) score += 1;
+    if (place.top > innerHeight / 2) score += 1;
+    if (!editable(element)) score -= 1;
+    if (nearbySend(element)) score += 2;
+    return score;
+  };
+
+  // The control that sends: the best-named one close to the box, else the nearest one that follows it.
+  const nearbySend = (box) => {
+    let scope = look.up(box);
+    for (let level = 0; scope && level < 6; level += 1, scope = look.up(scope)) {
+      const root = scope.shadowRoot ? [scope.shadowRoot] : [scope];
+      const near = buttons(root).filter((button) => !look.holds(button, box) && !NOT_SEND.test(look.named(button)));
+      const named = near.filter((button) => SEND.test(look.named(button)) || SEND.test(describe(button)));
+      if (named.length) return named.at(-1);
+      if (near.length === 1 && level < 4 && !look.plain(near[0].textContent)) return near[0];
+    }
+    return null;
+  };
+
+  look.sendNear = nearbySend;
+  look.stops = (roots) => buttons(roots).filter((button) => STOP.test(look.named(button)) || STOP.test(describe(button)));
+
+  const candidates = (given, roots) => {
+    if (given) return look.all(given, roots).filter((element) => look.visible(element)).map((element) => [100, element]);
+    return look.all(BOX, roots)
+      .filter((element) => look.visible(element))
+      .filter((element) => !(element.parentElement?.isContentEditable))
+      .map((element) => [boxScore(element), element])
+      .sort((a, b) => b[0] - a[0]);
+  };
+
+  // What stands in front of the box: a consent or welcome dialog, an overlay.
+  const coverOf = (box) => {
+    const place = box.getBoundingClientRect();
+    const at = [place.left + place.width / 2, place.top + place.height / 2];
+    if (at[1] < 0 || at[1] > innerHeight) return null;
+    let top = document.elementFromPoint(...at);
+    while (top?.shadowRoot) {
+      const deeper = top.shadowRoot.elementFromPoint(...at);
+      if (!deeper || deeper === top) break;
+      top = deeper;
+    }
+    return top && !look.holds(box, top) && !look.holds(top, box) && !inside(top, "label") ? top : null;
+  };
+
+  // Which known page this is, by the marks that profiles give; null for a page nobody described.
+  look.profileOf = (marks) => marks.find(([, selector]) => look.all(selector).length)?.[0] ?? null;
+
+  look.find = (given = {}) => {
+    const roots = look.roots();
+    const ranked = candidates(given.message_box, roots);
+    const [score, box] = ranked.find(([points]) => points > 0) ?? [0, null];
+    look.box = box;
+    look.send = box ? (given.send ? look.all(given.send, roots).find(look.visible) : nearbySend(box)) ?? null : null;
+    const text = look.plain(document.body?.innerText).slice(0, 4000);
+    const passwords = look.all("input[type=password]", roots).filter(look.visible).length;
+    const doors = buttons(roots).concat(look.all("a", roots).filter(look.visible));
+    return {
+      score,
+      enabled: Boolean(box && editable(box)),
+      box: box ? `${box.localName} "${look.named(box)}"` : null,
+      send: look.send ? `${look.send.localName} "${look.plain(look.named(look.send))}"` : null,
+      covered: Boolean(box && coverOf(box)),
+      others: ranked.slice(0, 5).map(([points, element]) => `${element.localName} "${look.named(element)}" (${points})`),
+      login: passwords > 0 || doors.some((door) => WALL.test(look.named(door)) && look.named(door).length < 40),
+      passwords,
+      quota: QUOTA.test(text) && text.length < 1500,
+      title: document.title,
+      text: text.slice(0, 300),
+    };
+  };
+
+  // Resolves as soon as a trusted box is there, else with the best guess when the time is up.
+  look.waitForBox = (given, budget_ms) => new Promise((resolve) => {
+    const started = performance.now();
+    let timer = 0;
+    const finish = (found) => {
+      observer.disconnect();
+      clearTimeout(timer);
+      resolve(found);
+    };
+    const check = () => {
+      timer = 0;
+      const found = look.find(given);
+      if ((found.score >= 5 && found.enabled) || performance.now() - started >= budget_ms) finish(found);
+      else wake(100);
+    };
+    const wake = (delay) => {
+      if (!timer) timer = setTimeout(check, delay);
+    };
+    const observer = new MutationObserver(() => wake(20));
+    observer.observe(document, { childList: true, subtree: true, attributes: true, attributeFilter: ["disabled"] });
+    check();
+  });
+
+  const AGREE = [
+    /^(reject|decline|only necessary|necessary only|refuse)/i,
+    /^(accept|agree|i agree|i accept|i understand|understood|allow|consent|ok|okay|got it|continue|start|begin|let'?s (go|start|chat)|proceed|enter|next|done|skip|dismiss|close|no thanks|maybe later|स्वीकार|ठीक)/i,
+    /^[×✕✖x]$/i,
+    /close|dismiss|accept|agree|continue|start/i,
+  ];
+
+  // The button that takes a dialog away: never one that signs in, deletes or buys.
+  look.wayThrough = () => {
+    const roots = look.roots();
+    const dialogs = look.all("[role=dialog], [role=alertdialog], dialog[open], [aria-modal=true]", roots).filter(look.visible);
+    const cover = look.box ? coverOf(look.box) : null;
+    if (cover) dialogs.push(overlayOf(cover));
+    const usable = dialogs.flatMap((dialog) => buttons([dialog.shadowRoot ?? dialog]))
+      .filter((button) => !WALL.test(look.named(button)) && !/delete|buy|pay|subscribe|upgrade/i.test(look.named(button)));
+    for (const pattern of AGREE) {
+      const button = usable.find((one) => pattern.test(look.plain(one.textContent)) || pattern.test(look.plain(one.getAttribute("aria-label"))));
+      if (button) return button;
+    }
+    return usable.length === 1 ? usable[0] : null;
+  };
+
+  const overlayOf = (element) => {
+    let outer = element;
+    for (let at = element; at && at !== document.body; at = look.up(at)) {
+      if (/fixed|absolute/.test(getComputedStyle(at).position)) outer = at;
+    }
+    return outer;
+  };
+
+  look.consentBoxes = () => look.all("[role=dialog] input[type=checkbox], dialog[open] input[type=checkbox], [aria-modal=true] input[type=checkbox]")
+    .filter((tick) => look.visible(tick) && !tick.checked);
+
+  // What opens a chat that is folded away, or starts a fresh conversation.
+  look.opener = (fresh) => {
+    const wanted = fresh
+      ? /new (chat|conversation|thread)|clear( chat| conversation|$)|start over|reset|नई बातचीत/i
+      : /open chat|start (a )?(chat|conversation)|chat with|new chat|let'?s chat|need help|launch chat|^chat$|💬/i;
+    return buttons(look.roots()).concat(look.all("a", look.roots()).filter(look.visible))
+      .find((button) => wanted.test(look.named(button)) && !WALL.test(look.named(button))) ?? null;
+  };
+})();

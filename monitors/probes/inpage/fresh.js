@@ -1,0 +1,178 @@
+// What is new on the page since the question was sent, and which of it is the answer.
+(() => {
+  const look = globalThis.__lookout;
+  if (look.Fresh) return;
+
+  const CLOCK = /^\W*(\d{1,2}[:.]\d{2}([:.]\d{2})?(\s?[ap]\.?m\.?)?|(just )?now|(today|yesterday)\W.{0,14}|\d+\s?(s|m|h|sec|min|seconds?|minutes?|hours?)(ond|ute)?s?\.?( ago)?|\d+(\.\d+)?\s?(ms|s))\W*$/i;
+  const SPEAKER = /^(chat ?bot|bot|assistant|ai|ai assistant|agent|system|support|you|me|user|human|guest|robot|model)\s*:?$/i;
+  const ASIDE = "nav, aside, header, footer, dialog, [role=dialog], [role=alert], [role=status], [role=navigation], "
+    + "[role=complementary], [role=banner], [role=contentinfo], [aria-live=assertive], [role=tooltip], [class*=toast]";
+  const LABEL_LENGTH = 40; // a name and a time beside a message are shorter; a bubble with less is not yet an answer
+
+  // Keeps what the page said before the question; `earlier` is that of the page before a navigation.
+  look.Fresh = class {
+    constructor(question, earlier) {
+      this.question = look.bare(question);
+      this.nodes = new Map();
+      this.counts = new Map(earlier ?? []);
+      this.history = new WeakMap();
+      this.firstSeen = new Map();
+      if (earlier) return;
+      look.eachText(document.body, (node) => {
+        this.nodes.set(node, node.data);
+        const text = look.plain(node.data);
+        if (text) this.counts.set(text, (this.counts.get(text) ?? 0) + 1);
+      });
+    }
+
+    // Text nodes with what is new in them: a whole new node, a replaced one, or what was added to its end.
+    pieces() {
+      const now = [];
+      const left = new Map(this.counts);
+      look.eachText(document.body, (node) => {
+        const text = look.plain(node.data);
+        if (!text) return;
+        if (this.nodes.get(node) === node.data) left.set(text, (left.get(text) ?? 1) - 1);
+        else now.push([node, text]);
+      });
+      const fresh = new Map();
+      for (const [node, text] of now) {
+        const before = this.nodes.get(node);
+        if (before === undefined && (left.get(text) ?? 0) > 0) {
+          left.set(text, left.get(text) - 1); // drawn again, not new
+          continue;
+        }
+        const grown = before !== undefined && look.plain(before) && node.data.startsWith(before);
+        fresh.set(node, grown ? this.afterQuestion(node.data.slice(before.length)) : node.data);
+        if (!this.firstSeen.has(node)) this.firstSeen.set(node, this.firstSeen.size);
+      }
+      return fresh;
+    }
+
+    // One growing text (a log in a <pre>): what follows the question's own line.
+    afterQuestion(text) {
+      const lines = text.split("\n");
+      const at = lines.findIndex((line) => this.question && look.bare(line).includes(this.question));
+      return at < 0 ? text : lines.slice(at + 1).join("\n");
+    }
+
+    // The elements in which the page repeats the question. An exact repetition wins; a bot may quote it too.
+    echoes(fresh) {
+      if (!this.question) return [];
+      const exact = new Set();
+      const quoting = [];
+      for (const node of fresh.keys()) {
+        const own = look.bare(node.data);
+        if (!own || !(own.includes(this.question) || this.question.includes(own))) continue;
+        let at = node.parentElement ?? look.up(node);
+        for (; at && at !== document.body; at = look.up(at)) {
+          const bare = look.bare(at.textContent);
+          if (bare.length > this.question.length + LABEL_LENGTH) break;
+          if (bare === this.question) {
+            exact.add(at);
+            break;
+          }
+          if (bare.includes(this.question)) {
+            quoting.push([this.firstSeen.get(node), at]);
+            break;
+          }
+        }
+      }
+      if (exact.size) return [...exact];
+      return quoting.sort((a, b) => a[0] - b[0]).slice(0, 1).map(([, element]) => element);
+    }
+
+    // A text that only counts (a clock, a stopwatch): it changes, but never more than its digits.
+    noteChange(element) {
+      const text = element.textContent;
+      if (text.length > 60) return;
+      const shape = text.replace(/\d/g, "#");
+      const known = this.history.get(element);
+      if (!known || known.shape !== shape) this.history.set(element, { shape, text, ticks: 0 });
+      else if (known.text !== text) this.history.set(element, { shape, text, ticks: known.ticks + 1 });
+    }
+
+    ticks(node) {
+      return (this.history.get(node.parentElement)?.ticks ?? 0) >= 2;
+    }
+
+    isLabel(node) {
+      const text = look.plain(node.data);
+      return CLOCK.test(text) || SPEAKER.test(text) || this.ticks(node) || [...text].length === 1
+        || Boolean(node.parentElement?.closest("summary"));
+    }
+
+    isAside(node, box) {
+      for (let at = look.up(node); at; at = look.up(at)) {
+        if (at.matches(ASIDE)) return !(box && look.holds(at, box));
+      }
+      return false;
+    }
+
+    // The list of messages: as far up from the echo as one can go without reaching the box.
+    transcript(echo, box) {
+      let top = echo;
+      for (let at = echo; at && at !== document.body && at !== document.documentElement; at = look.up(at)) {
+        if (box && look.holds(at, box)) break;
+        top = at;
+      }
+      return top;
+    }
+
+    // The user's own bubble: what stands in it beside the question is a name or a time.
+    ownBubble(echo, spare) {
+      const bubble = /(^|[-_ ])(msg|message|bubble|turn|user|human|question|me|you|sent)([-_ ]|$)/i;
+      for (let at = echo; at && at !== document.body; at = look.up(at)) {
+        const around = spare.filter((node) => look.holds(at, node.parentElement ?? look.up(node)));
+        if (around.reduce((sum, node) => sum + look.plain(node.data).length, 0) > LABEL_LENGTH) return echo;
+        if (at.matches("article, li, [role=article], [role=listitem], [role=row]")
+          || bubble.test(typeof at.className === "string" ? at.className : "")) return at;
+      }
+      return echo;
+    }
+
+    // [the element that holds the answer, its text]
+    answer(box) {
+      const fresh = this.pieces();
+      const echoes = this.echoes(fresh);
+      const within = (outer, node) => look.holds(outer, node.parentElement ?? look.up(node));
+      const spare = [...fresh.keys()].filter((node) => !echoes.some((echo) => within(echo, node)))
+        .filter((node) => fresh.get(node).trim() && !this.isAside(node, box));
+      let region = null;
+      let chosen = [];
+      if (echoes.length) {
+        const home = echoes.find((echo) => !this.isAside(echo, box)) ?? echoes[0];
+        const mine = this.ownBubble(home, spare);
+        const others = spare.filter((node) => !within(mine, node));
+        region = this.transcript(home, box);
+        for (; region; region = look.up(region)) {
+          chosen = others.filter((node) => within(region, node));
+          if (chosen.some((node) => !this.isLabel(node))) break;
+        }
+        if (!chosen.length && echoes.length > 1 && within(this.transcript(echoes[0], box), echoes.at(-1))) {
+          const last = echoes.at(-1); // the bot said the question back, word for word
+          return [last, look.textOf(last)];
+        }
+      } else {
+        [region, chosen] = this.largestGroup(spare, box);
+      }
+      const telling = chosen.filter((node) => !this.isLabel(node));
+      if (telling.length) chosen = telling;
+      else if (echoes.length) chosen = chosen.filter((node) => CLOCK.test(look.plain(node.data)) && !this.ticks(node));
+      const kept = new Set(chosen);
+      const text = region ? look.textOf(region, (node) => (kept.has(node) ? fresh.get(node) : "")) : "";
+      return [region, text];
+    }
+
+    // Without an echo: the part of the page that has most to say.
+    largestGroup(spare, box) {
+      const groups = new Map();
+      for (const node of spare) {
+        const top = this.transcript(node.parentElement ?? look.up(node), box);
+        groups.set(top, [...(groups.get(top) ?? []), node]);
+      }
+      const size = ([, nodes]) => nodes.reduce((sum, node) => sum + node.data.length, 0);
+      return [...groups].sort((a, b) => size(b) - size(a))[0] ?? [null, []];
+    }
+  };
+})();

@@ -1,0 +1,221 @@
+// Watching a page answer: one promise that resolves when the answer stands, failed, or took too long.
+(() => {
+  const look = globalThis.__lookout;
+  if (look.arm) return;
+
+  const EMPTY = /^[\s.…·•●○◦▪⋯|▌▍█_-]*$/u;
+  const THINKING = /^\W*(the )?(bot|assistant|ai|agent|it)?\s*(is )?(thinking|typing|loading|generating|processing|searching|working|analy[sz]ing|retrieving|please wait|one moment|just a (moment|sec\w*)|सोच रहा|लिख रहा).{0,30}(\.{2,}|…|\s*)$/iu;
+  const FAULT = /error|fail|went wrong|try again|unavailable|timed? ?out|disconnect|connection|not respond|exceeded|quota|limit|denied|unauthori|त्रुटि/i;
+  const ALARM = "[role=alert], [role=alertdialog], [aria-live=assertive], [class*=toast], [class*=snackbar], "
+    + "[class*=error], [class*=notification], [data-testid*=toast], [data-testid*=error]";
+  const SAMPLES = 240;
+  const THROTTLE_MS = 60;
+  const AFTER_BREAK_MS = 1500; // what a page may take to say that its stream broke, or to mend it
+  const MARKS = ["disabled", "readonly", "aria-busy", "aria-disabled", "aria-label", "hidden", "class", "style",
+    "data-test-script-state", "data-state", "data-status"];
+
+  let watch = null;
+
+  const enabled = (box) => Boolean(box?.isConnected) && !box.disabled && !box.readOnly
+    && box.getAttribute("aria-disabled") !== "true" && box.getAttribute("contenteditable") !== "false";
+
+  const currentBox = () => {
+    if (!look.box?.isConnected) look.find(watch.spec);
+    return look.box;
+  };
+
+  const seen = (selector) => look.all(selector).filter(look.visible);
+
+  const spinning = () => document.getAnimations()
+    .filter((one) => one.playState === "running" && one.effect?.getComputedTiming?.().iterations === Infinity)
+    .map((one) => one.effect.target)
+    .filter((target) => target && look.visible(target));
+
+  const alarms = (selector) => seen(selector).map((element) => [element, look.plain(look.textOf(element))]);
+
+  // Hard signs end with the answer; soft ones (an animation, dots) may well stay for ever.
+  const hardBusy = () => {
+    const { spec, before } = watch;
+    if (before.enabled && !enabled(currentBox())) return true;
+    if (spec.busy && seen(spec.busy).length) return true;
+    if (seen("[aria-busy=true]").some((element) => !before.busy.has(element))) return true;
+    return look.stops().length > before.stops;
+  };
+
+  const softBusy = () => spinning().some((element) => !watch.before.spinning.has(element))
+    || seen("[role=progressbar], progress:not([value])").some((element) => !watch.before.busy.has(element));
+
+  const named = (selector) => seen(selector).map((element) => [element, look.textOf(element)]).filter(([, text]) => text);
+
+  // Answers of a known kind: those that came after the ones that were there, or that changed in their place.
+  const namedAnswer = () => {
+    const now = named(watch.spec.answer);
+    const before = watch.before.answers;
+    let newer = now.slice(before.length);
+    if (!newer.length) newer = now.filter(([, text], index) => text !== before[index]);
+    return [newer.at(-1)?.[0] ?? null, newer.map(([, text]) => text).join("\n\n")];
+  };
+
+  const errorShown = (region) => {
+    const { spec, before } = watch;
+    for (const [element, text] of alarms(spec.error ?? ALARM)) {
+      if (!text || before.alarms.get(element) === text) continue;
+      if (spec.error) return text;
+      if (region && (look.holds(region, element) || look.holds(element, region))) continue;
+      if (FAULT.test(text) && text.length < 500) return text;
+    }
+    return null;
+  };
+
+  const inspect = () => {
+    const now = performance.now();
+    let [region, text] = watch.spec.answer ? namedAnswer() : watch.fresh.answer(currentBox());
+    const waiting = EMPTY.test(text) || (THINKING.test(text) && text.length < 80);
+    if (waiting) text = "";
+    const hard = hardBusy();
+    const soft = (waiting && Boolean(region)) || softBusy();
+    if (text !== watch.text || hard !== watch.hard) note(now, text, hard);
+    watch.region = region;
+    watch.soft = soft;
+    watch.error ??= errorShown(region);
+  };
+
+  const note = (now, text, hard) => {
+    if (hard && !watch.hard) watch.sawHard = true;
+    if (!hard && watch.hard) watch.idleAt = now;
+    if (text !== watch.text) {
+      watch.changedAt = now;
+      if (text && watch.firstAt === null) watch.firstAt = now;
+    }
+    watch.text = text;
+    watch.hard = hard;
+    watch.samples.push({ at_ms: now - watch.sentAt, characters: [...text].length, busy: hard });
+    if (watch.samples.length > SAMPLES) watch.samples = watch.samples.filter((_, index) => index % 2 === 0 || index > SAMPLES - 20);
+  };
+
+  const boxHolds = () => {
+    const box = look.box;
+    return Boolean(box?.isConnected) && enabled(box)
+      && look.bare(box.value ?? box.textContent) === look.bare(watch.spec.question);
+  };
+
+  // What to say now, or null to go on watching.
+  const decide = (limits) => {
+    const now = performance.now();
+    const calm = now - Math.max(watch.changedAt, watch.idleAt);
+    if (watch.error && calm >= limits.firm_quiet_ms) return "error";
+    if (watch.broken && now - watch.broken >= AFTER_BREAK_MS && calm >= AFTER_BREAK_MS) return "broken";
+    if (now - watch.sentAt >= limits.deadline_ms) return "deadline";
+    if (watch.hard) return null;
+    if (!watch.text) {
+      if (watch.sawHard && !watch.soft && calm >= limits.patience_ms) return "nothing";
+      return limits.unsent_ms && now - watch.sentAt >= limits.unsent_ms && boxHolds() ? "unsent" : null;
+    }
+    if (watch.soft) return calm >= limits.patience_ms ? "finished" : null;
+    return calm >= (watch.sawHard ? limits.firm_quiet_ms : limits.quiet_ms) ? "finished" : null;
+  };
+
+  const report = (state) => ({
+    state,
+    text: watch.text,
+    firm: watch.sawHard,
+    calm_ms: performance.now() - Math.max(watch.changedAt, watch.idleAt),
+    error: watch.error,
+    first_token_ms: watch.firstAt === null ? null : Math.max(0, watch.firstAt - watch.sentAt),
+    total_ms: Math.max(0, (watch.firstAt === null ? performance.now() : watch.changedAt) - watch.sentAt),
+    samples: watch.samples.map((sample) => ({ ...sample, at_ms: Math.max(0, sample.at_ms) })),
+  });
+
+  const observeAll = () => {
+    for (const root of look.roots()) {
+      if (watch.observed.has(root)) continue;
+      watch.observed.add(root);
+      watch.observer.observe(root, {
+        childList: true, characterData: true, subtree: true, attributes: true, attributeFilter: MARKS,
+      });
+    }
+  };
+
+  const onMutations = (records) => {
+    for (const record of records) {
+      if (record.type !== "attributes") {
+        const element = record.type === "characterData" ? record.target.parentElement : record.target;
+        if (element instanceof Element) watch.fresh?.noteChange(element);
+      }
+    }
+    if (!watch.sawHard && watch.before.enabled && look.box?.isConnected && !enabled(look.box)) note(performance.now(), watch.text, true);
+    watch.wake?.(THROTTLE_MS);
+  };
+
+  // Takes the page as it is before the question; `earlier` instead when the page was just navigated to.
+  look.arm = (spec, earlier = null) => {
+    look.disarm();
+    const now = performance.now();
+    const again = earlier !== null;
+    watch = {
+      spec, sentAt: now, changedAt: now, idleAt: now, firstAt: null, text: "", hard: false, sawHard: false,
+      soft: false, error: null, broken: 0, region: null, samples: [], observed: new Set(), wake: null,
+      fresh: spec.answer ? null : new look.Fresh(spec.question, earlier),
+    };
+    watch.before = {
+      enabled: enabled(look.box),
+      busy: new Set(again ? [] : seen("[aria-busy=true], [role=progressbar], progress")),
+      stops: look.stops().length,
+      spinning: new Set(again ? [] : spinning()),
+      alarms: new Map(again ? [] : alarms(spec.error ?? ALARM)),
+      answers: spec.answer && !again ? named(spec.answer).map(([, text]) => text) : [],
+    };
+    watch.observer = new MutationObserver(onMutations);
+    observeAll();
+    for (const kind of ["keydown", "click", "submit"]) addEventListener(kind, stamp, true);
+    return watch.fresh ? [...watch.fresh.counts] : [];
+  };
+
+  const stamp = (event) => {
+    if (!watch || watch.firstAt !== null) return;
+    if (event.type !== "keydown" || event.key === "Enter") watch.sentAt = watch.changedAt = watch.idleAt = performance.now();
+  };
+
+  look.disarm = () => {
+    watch?.observer.disconnect();
+    for (const kind of ["keydown", "click", "submit"]) removeEventListener(kind, stamp, true);
+    watch = null;
+  };
+
+  // The network says that the stream broke off.
+  look.broke = () => {
+    if (watch) watch.broken ||= performance.now();
+    watch?.wake?.(0);
+  };
+
+  look.settled = (limits) => new Promise((resolve) => {
+    let timer = 0;
+    let due = Infinity;
+    let last = 0;
+    const step = () => {
+      timer = 0;
+      due = Infinity;
+      last = performance.now();
+      observeAll();
+      inspect();
+      const state = decide(limits);
+      if (!state) return wake(Math.min(250, limits.firm_quiet_ms));
+      watch.wake = null;
+      watch.region?.scrollIntoView?.({ block: "end" });
+      resolve(report(state));
+    };
+    const wake = (delay) => {
+      const now = performance.now();
+      const at = Math.max(now + delay, last + THROTTLE_MS);
+      const soon = delay === THROTTLE_MS && now - last >= THROTTLE_MS ? now : at;
+      if (timer && due <= soon) return;
+      clearTimeout(timer);
+      due = soon;
+      timer = setTimeout(step, soon - now);
+    };
+    watch.wake = wake;
+    step();
+  });
+
+  look.partial = () => watch?.text ?? "";
+})();

@@ -1,0 +1,119 @@
+"""What the network says about an answer: is a request still open, did a stream break, did the app push."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page, Request, WebSocket
+
+# How Chromium words a stream that ended before its end. ERR_ABORTED is the page's own doing.
+BREAKS = (
+    "ERR_INCOMPLETE_CHUNKED_ENCODING",
+    "ERR_CONTENT_LENGTH_MISMATCH",
+    "ERR_CONNECTION_RESET",
+    "ERR_CONNECTION_CLOSED",
+    "ERR_CONNECTION_REFUSED",
+    "ERR_EMPTY_RESPONSE",
+    "ERR_HTTP2_PROTOCOL_ERROR",
+    "ERR_HTTP2_SERVER_REFUSED_STREAM",
+    "ERR_QUIC_PROTOCOL_ERROR",
+    "ERR_NETWORK_CHANGED",
+)
+DATA_KINDS = frozenset({"fetch", "xhr", "eventsource"})
+POLLS = 3  # so many requests to one address after one question: the page asks again and again
+
+
+class Stillness(StrEnum):
+    """What the network lets one conclude once the text has stopped changing."""
+
+    OPEN = "open"
+    """A request that began after the question is still running: the answer may go on."""
+    ENDED = "ended"
+    """All that began after the question has ended, and nothing else could bring more."""
+    UNTOLD = "untold"
+    """Sockets, polling or streams from before the question: the network cannot tell."""
+
+
+class Traffic:
+    """A page's requests. Web sockets are followed from the start, requests from `begin` on."""
+
+    def __init__(self, page: Page, *, on_break: Callable[[str], None]) -> None:
+        self._page = page
+        self._on_break = on_break
+        self._open: set[Request] = set()
+        self._asked: Counter[str] = Counter()
+        self._sockets = 0
+        self._listening = False
+        self.changed = asyncio.Event()
+        self.started = 0
+        self.pushed = False
+        page.on("websocket", self._socket_opened)
+
+    def begin(self) -> None:
+        """Forgets what was, and follows requests from now on."""
+        self._open.clear()
+        self._asked.clear()
+        self.started = 0
+        self.pushed = False
+        if not self._listening:
+            self._listening = True
+            self._page.on("request", self._began)
+            self._page.on("requestfinished", self._ended)
+            self._page.on("requestfailed", self._failed)
+
+    def end(self) -> None:
+        """Stops following requests; each event costs a message between browser and monitor."""
+        if self._listening:
+            self._listening = False
+            self._page.remove_listener("request", self._began)
+            self._page.remove_listener("requestfinished", self._ended)
+            self._page.remove_listener("requestfailed", self._failed)
+
+    def stillness(self) -> Stillness:
+        """What the open and ended requests say."""
+        if self._open:
+            return Stillness.OPEN
+        polled = any(times >= POLLS for times in self._asked.values())
+        if self.pushed or polled or not self.started:
+            return Stillness.UNTOLD
+        return Stillness.ENDED
+
+    def _began(self, request: Request) -> None:
+        if request.resource_type in DATA_KINDS:
+            self.started += 1
+            self._open.add(request)
+            self._asked[request.url.split("?")[0]] += 1
+
+    def _ended(self, request: Request) -> None:
+        if request in self._open:
+            self._open.discard(request)
+            self.changed.set()
+
+    def _failed(self, request: Request) -> None:
+        if request not in self._open:
+            return
+        self._open.discard(request)
+        self.changed.set()
+        failure = request.failure or ""
+        if any(mark in failure for mark in BREAKS):
+            self._on_break(failure)
+
+    def _socket_opened(self, socket: WebSocket) -> None:
+        self._sockets += 1
+
+        def moved(_frame: Any) -> None:
+            self.pushed = True
+            self.started += 1
+
+        def gone(_socket: WebSocket) -> None:
+            if self._listening and self.pushed:
+                self._on_break("its web socket was closed")
+
+        socket.on("framesent", moved)
+        socket.on("framereceived", moved)
+        socket.on("close", gone)

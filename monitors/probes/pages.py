@@ -1,0 +1,102 @@
+"""Pages for questions, as far apart from each other as the target wants (V6)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from monitors.errors import BrowserLost
+from monitors.probes.chromium import Chromium, closed, within
+from monitors.probes.discover import Chat, element, find_chat, open_chat
+from monitors.probes.inpage import script
+from monitors.probes.settings import Isolation, ProbeSettings
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext, Page
+
+VIEWPORT_WIDTH, VIEWPORT_HEIGHT = 1280, 900
+
+
+@dataclass(frozen=True)
+class Tab:
+    """A page with its context."""
+
+    context: BrowserContext
+    page: Page
+
+
+class Pages:
+    """Lends pages. With `Isolation.CONTEXT` each is new; otherwise a page that served well is lent again."""
+
+    def __init__(self, chromium: Chromium, address: str, settings: ProbeSettings) -> None:
+        self._chromium = chromium
+        self._address = address
+        self._settings = settings
+        self._idle: list[Tab] = []
+
+    @asynccontextmanager
+    async def tab(self) -> AsyncGenerator[Tab]:
+        """A page for one conversation. One on which something failed is never lent again."""
+        tab = self._reusable() or await self._new()
+        served = False
+        try:
+            yield tab
+            served = self._settings.isolation is not Isolation.CONTEXT
+        finally:
+            if served:
+                self._idle.append(tab)
+            else:
+                await closed(tab.context.close(), self._settings.close_deadline_s)
+
+    async def chat_on(self, tab: Tab) -> Chat:
+        """The chat, with an empty conversation."""
+        if self._settings.isolation is Isolation.NEW_CHAT and tab.page.url != "about:blank":
+            chat = await self._cleared(tab.page)
+            if chat is not None:
+                return chat
+        return await open_chat(tab.page, self._address, self._settings)
+
+    async def close(self) -> None:
+        """Closes the pages that wait."""
+        while self._idle:
+            await closed(self._idle.pop().context.close(), self._settings.close_deadline_s)
+
+    def _reusable(self) -> Tab | None:
+        while self._idle:
+            tab = self._idle.pop()
+            if not tab.page.is_closed() and tab.context.browser is not None and tab.context.browser.is_connected():
+                return tab
+        return None
+
+    async def _new(self) -> Tab:
+        browser = await self._chromium.browser()
+        deadline_s = self._settings.page_deadline_s
+        context = await within(
+            deadline_s,
+            browser.new_context(viewport={"width": VIEWPORT_WIDTH, "height": VIEWPORT_HEIGHT}),
+            "opening a browser context",
+        )
+        try:
+            await within(deadline_s, context.add_init_script(script()), "preparing a page")
+            return Tab(context, await within(deadline_s, context.new_page(), "opening a page"))
+        except BaseException:
+            await closed(context.close(), self._settings.close_deadline_s)
+            raise
+
+    async def _cleared(self, page: Page) -> Chat | None:
+        """The same page after its "new chat" button; ``None`` when it has none that works."""
+        frames = [frame for frame in page.frames if not frame.is_detached()]
+        for frame in frames:
+            button = await element(frame, "() => __lookout.opener(true)")
+            if button is not None:
+                await button.click(timeout=self._settings.page_deadline_s * 1000)
+                return await find_chat(page, self._settings, monotonic() + self._settings.page_deadline_s)
+        return None
+
+
+def lost_page(message: str) -> BrowserLost:
+    """The error for a page that crashed or whose browser died."""
+    return BrowserLost(f"the browser lost the page: {message.splitlines()[0][:200]}")

@@ -1,0 +1,97 @@
+"""When is an answer whole? (V5) The page's own controls, the network and the text decide together.
+
+The watch itself runs inside the page, in one promise: it resolves when the page looks done. What the page cannot
+know, whether a request is still open, is asked here. A cut-off answer is an error, never a wrong answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING
+
+from monitors.errors import AccessDenied, AnswerIncomplete, AnswerTimeout, AppErrorShown
+from monitors.probes.inpage import Limits, Watched, WatchState, call
+from monitors.probes.network import Stillness, Traffic
+from monitors.probes.settings import ProbeSettings
+
+if TYPE_CHECKING:
+    from playwright.async_api import Frame
+
+# After a page's own control said that it is done, only the drawing of the last words is waited for.
+FIRM_QUIET_S = 0.15
+# A page that does nothing for so long after Enter wants its button pressed.
+UNSENT_S = 1.5
+# In-page timers are late when the cores are busy; only a page that hangs misses its deadline by this much.
+HANG_SLACK_S = 10.0
+_WALL = re.compile(r"quota|rate.?limit|too many requests|(log|sign) ?in|unauthori[sz]ed|out of credits", re.IGNORECASE)
+
+
+def limits_of(settings: ProbeSettings, *, patient: bool = False, may_be_unsent: bool = False) -> Limits:
+    """The settings as the page reads them. ``patient``: only a long calm counts as an end."""
+    patience_ms = settings.patience_s * 1000
+    return Limits(
+        quiet_ms=patience_ms if patient else settings.quiet_s * 1000,
+        firm_quiet_ms=min(FIRM_QUIET_S, settings.quiet_s) * 1000,
+        patience_ms=patience_ms,
+        deadline_ms=settings.answer_deadline_s * 1000,
+        unsent_ms=UNSENT_S * 1000 if may_be_unsent else 0,
+    )
+
+
+async def watch_once(frame: Frame, settings: ProbeSettings, limits: Limits) -> Watched:
+    """One promise in the page."""
+    deadline_s = settings.answer_deadline_s + HANG_SLACK_S
+    return Watched.model_validate(await call(frame, "settled", limits.model_dump(), deadline_s=deadline_s))
+
+
+async def whole_answer(frame: Frame, traffic: Traffic, settings: ProbeSettings, first: Watched) -> Watched:
+    """Goes on watching from `first` until the answer is whole.
+
+    Raises `AnswerIncomplete`, `AnswerTimeout`, `AppErrorShown` or `AccessDenied` (a quota or login wall).
+    """
+    seen = first
+    while True:
+        raise_for(seen, settings)
+        if seen.firm or seen.calm_ms >= settings.patience_s * 1000:
+            return seen
+        traffic.changed.clear()
+        match traffic.stillness():
+            case Stillness.ENDED:
+                return seen
+            case Stillness.OPEN:
+                await _until_changed(traffic, settings.patience_s - seen.calm_ms / 1000)
+                patient = traffic.stillness() is not Stillness.ENDED
+            case Stillness.UNTOLD:
+                patient = True
+        seen = await watch_once(frame, settings, limits_of(settings, patient=patient))
+
+
+async def _until_changed(traffic: Traffic, timeout_s: float) -> None:
+    try:
+        await asyncio.wait_for(traffic.changed.wait(), max(timeout_s, 0.05))
+    except TimeoutError:
+        return
+
+
+def raise_for(seen: Watched, settings: ProbeSettings) -> None:
+    """Turns every end but a whole answer into its error."""
+    match seen.state:
+        case WatchState.FINISHED | WatchState.UNSENT:
+            return
+        case WatchState.ERROR:
+            shown = (seen.error or "")[:300]
+            if _WALL.search(shown):
+                raise AccessDenied(f"the page says: {shown}", partial_text=seen.text)
+            raise AppErrorShown(f"the page says: {shown}", partial_text=seen.text)
+        case WatchState.BROKEN:
+            if seen.text:
+                raise AnswerIncomplete("the stream broke off in mid-answer", partial_text=seen.text)
+            raise AnswerTimeout("the connection broke before an answer began")
+        case WatchState.NOTHING:
+            raise AnswerTimeout("the page was busy, became idle, and shows no answer")
+        case WatchState.DEADLINE:
+            within = f"within {settings.answer_deadline_s:g} s"
+            if seen.text:
+                raise AnswerIncomplete(f"the answer did not end {within}", partial_text=seen.text)
+            raise AnswerTimeout(f"no answer began {within}")

@@ -1,0 +1,127 @@
+"""The answer as the app sent it (V3): which response carries it, and where in it the text stands."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Annotated, Any, cast
+
+from pydantic import Field, field_validator
+
+from monitors.records.base import Record
+from monitors.records.exchanges import Channel, WirePayload
+
+
+class WireRule(Record):
+    """Names the response that carries the answer. Paths are like ``choices.0.message.content`` or ``sources.*.title``.
+
+    ``url`` is a regular expression searched in the address. In an event stream or a web socket the events are
+    read in order: ``text`` pieces are joined when ``joins`` is true (tokens), else the last one counts (growing
+    text).
+    """
+
+    url: Annotated[str, Field(min_length=1, description="regular expression, searched in the response's address")]
+    text: str = Field("", description="path to the text; empty: the whole body is the text")
+    citations: str | None = Field(None, description="path to the citations, one or many")
+    app_path: str | None = Field(None, description="path to the name of the model or path that answered")
+    latency_ms: str | None = Field(None, description="path to the app's own latency in milliseconds")
+    joins: bool = Field(True, description="an event stream's texts are tokens to join; false: each replaces the last")
+    graded: Channel = Field(Channel.WIRE, description="which text is graded: wire or visible")
+
+    @field_validator("url")
+    @classmethod
+    def _is_a_pattern(cls, value: str) -> str:
+        try:
+            re.compile(value)
+        except re.error as error:
+            raise ValueError(f"not a regular expression: {error}") from error
+        return value
+
+    def matches(self, url: str) -> bool:
+        """Whether the response of this address carries the answer."""
+        return re.search(self.url, url) is not None
+
+
+def values_at(document: Any, path: str) -> list[Any]:
+    """Everything that stands at `path` in parsed JSON, in order; nothing where it leads nowhere."""
+    found: list[Any] = [document]
+    for step in path.split(".") if path else []:
+        found = [value for item in found for value in _step(item, step)]
+    return found
+
+
+def _step(item: Any, step: str) -> list[Any]:
+    if isinstance(item, dict):
+        known = cast("dict[str, Any]", item)
+        return list(known.values()) if step == "*" else [known[step]] if step in known else []
+    if isinstance(item, list):
+        many = cast("list[Any]", item)
+        if step == "*":
+            return many
+        if re.fullmatch(r"-?\d+", step) and -len(many) <= int(step) < len(many):
+            return [many[int(step)]]
+    return []
+
+
+def read_payload(rule: WireRule, url: str, body: str) -> WirePayload | None:
+    """The answer in a response's body: JSON, JSON lines, or an event stream. ``None`` when the paths lead nowhere."""
+    if not rule.text:
+        return WirePayload(url=url, text=body)
+    return read_documents(rule, url, documents_in(body))
+
+
+def read_documents(rule: WireRule, url: str, documents: list[Any]) -> WirePayload | None:
+    """The answer in a sequence of parsed events."""
+    pieces = [_as_text(value) for one in documents for value in values_at(one, rule.text) if value is not None]
+    if not pieces:
+        return None
+    return WirePayload(
+        url=url,
+        text="".join(pieces) if rule.joins else pieces[-1],
+        citations=tuple(_as_text(value) for value in _all(documents, rule.citations)),
+        app_path=_last_text(_all(documents, rule.app_path)),
+        app_latency_ms=_last_number(_all(documents, rule.latency_ms)),
+    )
+
+
+def documents_in(body: str) -> list[Any]:
+    """The JSON documents in a body: one, one a line, or one in each event's ``data:``. Others are passed over."""
+    whole = _parsed(body)
+    if whole is not None:
+        return [whole]
+    events = [event_data(block) for block in re.split(r"\r?\n\r?\n", body)] if "data:" in body else body.splitlines()
+    return [document for document in map(_parsed, events) if document is not None]
+
+
+def event_data(block: str) -> str:
+    """The data of one server-sent event: its ``data:`` lines joined by newlines."""
+    lines = [line[5:].removeprefix(" ") for line in block.splitlines() if line.startswith("data:")]
+    return "\n".join(lines)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):  # deep input recurses
+        return None
+
+
+def _all(documents: list[Any], path: str | None) -> list[Any]:
+    if path is None:
+        return []
+    return [value for one in documents for value in values_at(one, path) if value is not None]
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _last_text(values: list[Any]) -> str | None:
+    return _as_text(values[-1]) if values else None
+
+
+def _last_number(values: list[Any]) -> float | None:
+    for value in reversed(values):
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf"):
+            return float(value)
+    return None
