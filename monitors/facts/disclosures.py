@@ -13,16 +13,15 @@ from functools import lru_cache
 from monitors.facts.disclosure import Disclosure, DisclosureKind
 from monitors.facts.disclosures_candidate import Candidate
 from monitors.facts.disclosures_codes import find_codes
-from monitors.facts.disclosures_context import Words
 from monitors.facts.disclosures_network import find_network
 from monitors.facts.disclosures_numbers import find_aadhaar, find_cards, find_ibans, find_ssns
 from monitors.facts.disclosures_personal import find_personal
 from monitors.facts.disclosures_phones import find_phones
+from monitors.facts.disclosures_reading import Reading
 from monitors.facts.disclosures_secrets import find_secrets
 from monitors.facts.disclosures_spoken import find_spoken
 from monitors.facts.disclosures_view import view_of
 
-_HAS_DIGITS = re.compile(r"\d")
 # Where finds of equal strength overlap, the form that says more keeps the place.
 _RANK = {
     kind: rank
@@ -74,18 +73,18 @@ def _compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
 
 
 def _candidates(text: str, account_patterns: Sequence[re.Pattern[str]]) -> Iterator[Candidate]:
-    words = Words(text)
-    yield from find_secrets(text)
-    yield from find_network(text, words)
-    yield from find_spoken(text, words)
-    if _HAS_DIGITS.search(text):
-        yield from find_cards(text, words)
-        yield from find_aadhaar(text, words)
-        yield from find_ibans(text, words)
-        yield from find_ssns(text, words)
-        yield from find_codes(text, words)
-        yield from find_phones(text, words)
-    yield from find_personal(text, account_patterns)
+    reading = Reading(text)
+    yield from find_secrets(reading)
+    yield from find_network(reading)
+    yield from find_spoken(reading)
+    if reading.islands:
+        yield from find_cards(reading)
+        yield from find_aadhaar(reading)
+        yield from find_ibans(reading)
+        yield from find_ssns(reading)
+        yield from find_codes(reading)
+        yield from find_phones(reading)
+    yield from find_personal(reading, account_patterns)
 
 
 def _settled(candidates: list[Candidate], length: int) -> list[Candidate]:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from monitors.facts.disclosure import DisclosureKind, Strength
 from monitors.facts.disclosures_candidate import Candidate
-from monitors.facts.disclosures_context import Context, Words
+from monitors.facts.disclosures_context import Context
+from monitors.facts.disclosures_reading import Reading
 
 _STATES = (
     "AN|AP|AR|AS|BH|BR|CG|CH|DD|DL|DN|GA|GJ|HP|HR|JH|JK|KA|KL|LA|LD|MH|ML|MN|MP|MZ|NL|OD|OR|PB|PY|RJ|SK|TN|TR|TS"
@@ -64,7 +65,7 @@ _CODES = (
         _always(Strength.LIKELY),
     ),
     _Code(
-        DisclosureKind.DRIVING_LICENCE, _form(r"\d{3,4}-\d{2,3}-\d{4}|[A-Z]{0,2}\d{4,14}"), Context.LICENCE, _never
+        DisclosureKind.DRIVING_LICENCE, _form(r"\d{3,4}-\d{2,3}-\d{4}|[A-Z]{0,2}\d{5,14}"), Context.LICENCE, _never
     ),
     _Code(
         DisclosureKind.VEHICLE,
@@ -78,21 +79,21 @@ _CODES = (
 )
 
 
-def find_codes(text: str, words: Words) -> Iterator[Candidate]:
+def find_codes(reading: Reading) -> Iterator[Candidate]:
     """PAN, GSTIN, passport, voter id, driving licence, vehicle: by their form, surer behind their own words.
 
     Where a form alone says little (two letters and four digits) it counts behind its word, or where it is the
     whole text. The number of an order, a part or a clause is none of them.
     """
-    alone = text.strip(" \t\r\n.,;:\"'")
+    alone = reading.text.strip(" \t\r\n.,;:\"'")
     for code in _CODES:
-        for match in code.pattern.finditer(text):
-            if strength := _strength(code, match, words, alone):
+        for match in reading.near_digits(code.pattern):
+            if strength := _strength(code, match, reading, alone):
                 yield Candidate(code.kind, match.start(), match.end(), strength)
 
 
-def _strength(code: _Code, match: re.Match[str], words: Words, alone: str) -> Strength | None:
-    context = words.before(match.start())
+def _strength(code: _Code, match: re.Match[str], reading: Reading, alone: str) -> Strength | None:
+    context = reading.words.before(match.start())
     bare = code.bare(match[0])
     if context is code.context is not Context.NONE:
         return max(bare or Strength.LIKELY, Strength.LIKELY)

@@ -70,21 +70,30 @@ _CONTEXTS = {word: context for context, words in _WORDS.items() for word in word
 _CARDS = frozenset(("card", "cards", "कार्ड"))
 _CARRIERS = frozenset((Context.AADHAAR, Context.PAN, Context.VOTER))
 _WORD = re.compile(r"[Aa]/[Cc]|[A-Za-z]+(?:\d{1,3}(?![\d.]))?|[\u0900-\u097f]+|[₹$€£§]")
+_LONGEST = max(map(len, _CONTEXTS)) + 1
+_FEW = 40
 
 
 class Words:
-    """The telling words of a text, found once, when the first number asks."""
+    """The telling words of a text: looked up around each number, and all at once where numbers are many."""
 
     def __init__(self, text: str) -> None:
         self._text = text
+        self._asked = 0
 
     @cached_property
     def _found(self) -> tuple[list[int], list[Context]]:
+        return self._read(0, len(self._text))
+
+    def _read(self, start: int, end: int) -> tuple[list[int], list[Context]]:
+        """The ends of the telling words from ``start`` to ``end``, and what each says."""
         ends: list[int] = []
         contexts: list[Context] = []
-        for match in _WORD.finditer(self._text):
+        for match in _WORD.finditer(self._text, start, end):
             word = match[0].lower()
             context = _CONTEXTS.get(word)
+            if match.start() == start > 0:
+                continue  # it may be the end of a longer word
             if context is None or (word in _CARDS and _is_carried(ends, contexts, match.start())):
                 continue
             ends.append(match.end())
@@ -93,7 +102,8 @@ class Words:
 
     def before(self, at: int, reach: int = REACH) -> Context:
         """What the nearest telling word says whose end is at most ``reach`` characters before ``at``."""
-        ends, contexts = self._found
+        self._asked += 1
+        ends, contexts = self._found if self._asked > _FEW else self._read(max(0, at - reach - _LONGEST), at + _LONGEST)
         index = bisect_right(ends, at) - 1
         if index < 0 or ends[index] < at - reach:
             return Context.NONE

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from monitors.facts.disclosure import DisclosureKind, Strength
 from monitors.facts.disclosures_candidate import Candidate
-from monitors.facts.disclosures_context import Context, Words
+from monitors.facts.disclosures_context import Context
+from monitors.facts.disclosures_reading import Reading
 
 # A run of mailbox characters is read once, from its left end, and never again (possessive quantifiers).
 _AT = re.compile(
@@ -35,34 +36,37 @@ _HANDLES = frozenset(
     " timecosmos tapicici naviaxis superyes aubank dbs hsbc rbl rmhdfcbank mahb uboi unionbank postbank jio fbl".split()
 )
 
+_THREE_DOTS = re.compile(r"\.\d{1,3}\.\d{1,3}\.\d")
+_TWO_COLONS = re.compile(r":[0-9A-Fa-f]{0,4}:")
 _IPV4 = re.compile(
     r"(?<![\w.])((?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d))(?:/\d{1,2})?(?![\d\w])"
 )
 _IPV6 = re.compile(r"(?<![\w:.])(?=[0-9A-Fa-f]{0,4}:[0-9A-Fa-f]{0,4}:?)([0-9A-Fa-f:.]{2,45})(/\d{1,3})?(?![\w:])")
 
 
-def find_network(text: str, words: Words) -> Iterator[Candidate]:
+def find_network(reading: Reading) -> Iterator[Candidate]:
     """E-mail (spoken and bracketed forms too), UPI ids by known handle or behind the word, IPv4 and IPv6."""
-    if "@" in text or " at" in text or "(at" in text or "[at" in text:
-        yield from _mailboxes(text, words)
-    if "." in text:
-        yield from _ipv4(text, words)
-    if ":" in text:
-        yield from _ipv6(text, words)
+    if reading.has("@", "[at]", "(at)"):
+        yield from _mailboxes(reading)
+    if reading.has(" dot "):
+        for match in _SPOKEN.finditer(reading.text):
+            yield Candidate(DisclosureKind.EMAIL, *match.span(), Strength.LIKELY)
+    if _THREE_DOTS.search(reading.text):
+        yield from _ipv4(reading)
+    if _TWO_COLONS.search(reading.text):
+        yield from _ipv6(reading)
 
 
-def _mailboxes(text: str, words: Words) -> Iterator[Candidate]:
-    for match in _AT.finditer(text):
+def _mailboxes(reading: Reading) -> Iterator[Candidate]:
+    for match in _AT.finditer(reading.text):
         labels = _DOT.split(match[2])
         if len(labels) > 1 and _TOP_LEVEL.fullmatch(labels[-1].strip()):
             role = _ROLES.fullmatch(match[1])
             yield Candidate(DisclosureKind.EMAIL, *match.span(), Strength.WEAK if role else Strength.CERTAIN)
         elif len(labels) > 1 and (end := _shorter(match)):
             yield Candidate(DisclosureKind.EMAIL, match.start(), end, Strength.CERTAIN)
-        elif _is_upi(match, words):
+        elif _is_upi(match, reading):
             yield Candidate(DisclosureKind.UPI, *match.span(), Strength.CERTAIN)
-    for match in _SPOKEN.finditer(text):
-        yield Candidate(DisclosureKind.EMAIL, *match.span(), Strength.LIKELY)
 
 
 def _shorter(match: re.Match[str]) -> int | None:
@@ -74,17 +78,17 @@ def _shorter(match: re.Match[str]) -> int | None:
     return None
 
 
-def _is_upi(match: re.Match[str], words: Words) -> bool:
+def _is_upi(match: re.Match[str], reading: Reading) -> bool:
     handle = match[2].lower()
-    return handle in _HANDLES or (handle.isalpha() and words.before(match.start()) is Context.UPI)
+    return handle in _HANDLES or (handle.isalpha() and reading.words.before(match.start()) is Context.UPI)
 
 
-def _ipv4(text: str, words: Words) -> Iterator[Candidate]:
-    for match in _IPV4.finditer(text):
-        if _has_leading_zero(match[1]) or words.before(match.start(), 16) is Context.VERSION:
+def _ipv4(reading: Reading) -> Iterator[Candidate]:
+    for match in _IPV4.finditer(reading.text):
+        if _has_leading_zero(match[1]) or reading.words.before(match.start(), 16) is Context.VERSION:
             continue
         short = len(match[1]) == len("4.1.2.3")
-        named = words.before(match.start()) is Context.IP
+        named = reading.words.before(match.start()) is Context.IP
         public = ipaddress.IPv4Address(match[1]).is_global
         strength = Strength.LIKELY if public and (named or not short) else Strength.WEAK
         yield Candidate(DisclosureKind.IP, *match.span(), strength)
@@ -95,15 +99,15 @@ def _has_leading_zero(address: str) -> bool:
     return any(len(octet) > 1 and octet[0] == "0" for octet in address.split("."))
 
 
-def _ipv6(text: str, words: Words) -> Iterator[Candidate]:
-    for match in _IPV6.finditer(text):
+def _ipv6(reading: Reading) -> Iterator[Candidate]:
+    for match in _IPV6.finditer(reading.text):
         written = match[1].rstrip(".")
         end = match.end() if written == match[1] else match.start() + len(written)
         try:
             address = ipaddress.IPv6Address(written)
         except ValueError:
             continue
-        if address.is_unspecified and not match[2] and words.before(match.start()) is not Context.IP:
+        if address.is_unspecified and not match[2] and reading.words.before(match.start()) is not Context.IP:
             continue
         strength = Strength.LIKELY if address.is_global else Strength.WEAK
         yield Candidate(DisclosureKind.IP, match.start(), end, strength)

@@ -9,7 +9,8 @@ from stdnum import iban, luhn, verhoeff
 
 from monitors.facts.disclosure import DisclosureKind, Strength
 from monitors.facts.disclosures_candidate import Candidate
-from monitors.facts.disclosures_context import Context, Words
+from monitors.facts.disclosures_context import Context
+from monitors.facts.disclosures_reading import Reading
 
 # Each pattern looks ahead from the left end of a group of digits and has bounded repeats: every place is looked
 # at a bounded number of times, and a number that begins inside a failed one is still found.
@@ -54,65 +55,65 @@ def digits_of(text: str) -> str:
     return "".join(filter("0123456789".__contains__, text))
 
 
-def find_cards(text: str, words: Words) -> Iterator[Candidate]:
+def find_cards(reading: Reading) -> Iterator[Candidate]:
     """Payment cards: an issuer's range and the Luhn digit; in any spacing behind the word "card"."""
     for pattern in (_GROUPED_CARD, _BARE_CARD):
-        for match in pattern.finditer(text):
+        for match in reading.near_digits(pattern):
             digits = digits_of(match[1])
             if not (_ISSUER.fullmatch(digits) and luhn.is_valid(digits)):
                 continue
-            glued = text[max(0, match.start() - 1) : match.start()].isalpha()
-            order = words.before(match.start()) is Context.ORDER
+            glued = reading.around(*match.span(1))[0].isalpha()
+            order = reading.words.before(match.start()) is Context.ORDER
             strength = Strength.WEAK if order or glued else Strength.CERTAIN
             yield Candidate(DisclosureKind.CARD, *match.span(1), strength)
-    for match in _SPACED_CARD.finditer(text):
-        if words.before(match.start()) is Context.CARD:
+    for match in reading.near_digits(_SPACED_CARD):
+        if reading.words.before(match.start()) is Context.CARD:
             yield Candidate(DisclosureKind.CARD, *match.span(1), Strength.LIKELY)
 
 
-def find_aadhaar(text: str, words: Words) -> Iterator[Candidate]:
+def find_aadhaar(reading: Reading) -> Iterator[Candidate]:
     """Aadhaar: twelve digits, the first 2 to 9, Verhoeff's check digit.
 
     One in ten numbers passes that check by chance, so that a number of an order, an amount or a clause is never
     one, and a bare number that nothing explains is a weak one. Behind the word itself the check digit is not
     asked for: a mistyped identity is still one.
     """
-    for match in _AADHAAR.finditer(text):
-        if found := _aadhaar(text, words, match):
+    for match in reading.near_digits(_AADHAAR):
+        if found := _aadhaar(reading, match):
             yield found
-    for match in _SPACED_AADHAAR.finditer(text):
-        if words.before(match.start()) is Context.AADHAAR:
+    for match in reading.near_digits(_SPACED_AADHAAR):
+        if reading.words.before(match.start()) is Context.AADHAAR:
             yield Candidate(DisclosureKind.AADHAAR, *match.span(1), Strength.CERTAIN)
 
 
-def _aadhaar(text: str, words: Words, match: re.Match[str]) -> Candidate | None:
-    context = words.before(match.start())
+def _aadhaar(reading: Reading, match: re.Match[str]) -> Candidate | None:
+    context = reading.words.before(match.start())
     start, end = match.span(1)
     if context is Context.AADHAAR:
         return Candidate(DisclosureKind.AADHAAR, start, end, Strength.CERTAIN)
-    if _is_inside(text, match) or context in _NOT_A_PERSONS or not verhoeff.is_valid(digits_of(match[1])):
+    if _is_inside(reading, match) or context in _NOT_A_PERSONS or not verhoeff.is_valid(digits_of(match[1])):
         return None
     grouped = len(match[1]) > 12
     return Candidate(DisclosureKind.AADHAAR, start, end, Strength.LIKELY if grouped else Strength.WEAK)
 
 
-def _is_inside(text: str, match: re.Match[str]) -> bool:
+def _is_inside(reading: Reading, match: re.Match[str]) -> bool:
     """Whether letters run into the number, or it is a part of a longer one with colons (an IPv6 address)."""
-    before, after = text[max(0, match.start() - 1) : match.start()], text[match.end(1) : match.end(1) + 1]
+    before, after = reading.around(*match.span(1))
     return before.isalpha() or after.isalpha() or (match[2] == ":" and ":" in (before, after))
 
 
-def find_ibans(text: str, words: Words) -> Iterator[Candidate]:
+def find_ibans(reading: Reading) -> Iterator[Candidate]:
     """IBANs of every registered country by its length and the two check digits; behind the word, by length."""
-    for match in _IBAN.finditer(text):
+    for match in reading.near_digits(_IBAN):
         length = _IBAN_LENGTHS.get(match[1][:2].upper())
         end = _end_after(match[1], length) if length else None
-        if end is None or text[match.start() + end : match.start() + end + 1].isalnum():
+        if end is None or reading.around(0, match.start() + end)[1].isalnum():
             continue
         number = re.sub("[ -]", "", match[1][:end])
         if iban.is_valid(number, check_country=False):
             yield Candidate(DisclosureKind.IBAN, match.start(), match.start() + end, Strength.CERTAIN)
-        elif words.before(match.start()) is Context.IBAN:
+        elif reading.words.before(match.start()) is Context.IBAN:
             yield Candidate(DisclosureKind.IBAN, match.start(), match.start() + end, Strength.LIKELY)
 
 
@@ -122,16 +123,16 @@ def _end_after(text: str, count: int) -> int | None:
     return places[count - 1] + 1 if len(places) >= count else None
 
 
-def find_ssns(text: str, words: Words) -> Iterator[Candidate]:
+def find_ssns(reading: Reading) -> Iterator[Candidate]:
     """US social security numbers in their grouping; with a hyphen lost, weakly (a ZIP+4 looks the same)."""
-    for match in _SSN.finditer(text):
-        named = words.before(match.start())
+    for match in reading.near_digits(_SSN):
+        named = reading.words.before(match.start())
         if named in _NOT_A_PERSONS:
             continue
         strength = Strength.CERTAIN if named is Context.SSN else Strength.LIKELY
         yield Candidate(DisclosureKind.US_SSN, *match.span(1), strength)
-    for match in _BROKEN_SSN.finditer(text):
-        named = words.before(match.start())
+    for match in reading.near_digits(_BROKEN_SSN):
+        named = reading.words.before(match.start())
         if named not in _NOT_A_PERSONS:
             strength = Strength.LIKELY if named is Context.SSN else Strength.WEAK
             yield Candidate(DisclosureKind.US_SSN, *match.span(1), strength)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from monitors.facts.disclosure import DisclosureKind, Strength
 from monitors.facts.disclosures_candidate import Candidate
+from monitors.facts.disclosures_reading import Reading
 from monitors.facts.disclosures_view import HIDDEN
 
 _LINK = r"[ \t]{0,3}(?:no\.?|num(?:ber)?|nos?\.?|id|code|#|नंबर|नम्बर|संख्या)?(?:[ \t]{1,3}(?:is|was|hai|h|ka|of)\b|[ \t]{0,3}(?:है|:|=|-|–|#))?[\s:\"']{0,4}"
@@ -52,31 +53,36 @@ _SENTENCE_END = re.compile(
 )
 _DIGITS = re.compile(r"\d")
 
+_BIRTH_WORDS = ("birth", "dob", "d.o.b", "born", "janm", "janam", "जन्म")
+_ADDRESS_WORDS = ("address", "lives", " live ", "living", "resid", "stay", "rehta", "rehti", "pata", "पता")
 
-def find_personal(text: str, account_patterns: Sequence[re.Pattern[str]]) -> Iterator[Candidate]:
+
+def find_personal(reading: Reading, account_patterns: Sequence[re.Pattern[str]]) -> Iterator[Candidate]:
     """Account, policy and customer numbers, street addresses, dates of birth, each behind the words for it.
 
     ``account_patterns`` are the target's own; a whole match of one is an account number whatever stands before.
     """
-    yield from _numbers(text)
-    for pattern in (_BIRTH, _BIRTH_MONTH_FIRST):
+    text = reading.text
+    yield from _numbers(reading)
+    for pattern in (_BIRTH, _BIRTH_MONTH_FIRST) if reading.has(*_BIRTH_WORDS) else ():
         for match in pattern.finditer(text):
             yield Candidate(DisclosureKind.BIRTH_DATE, *match.span(1), Strength.LIKELY)
-    yield from _addresses(text)
+    if reading.has(*_ADDRESS_WORDS):
+        yield from _addresses(text)
     for pattern in account_patterns:
         for match in pattern.finditer(text):
             if match.end() > match.start():
                 yield Candidate(DisclosureKind.ACCOUNT_NUMBER, *match.span(), Strength.CERTAIN)
 
 
-def _numbers(text: str) -> Iterator[Candidate]:
+def _numbers(reading: Reading) -> Iterator[Candidate]:
     forms = (
         (DisclosureKind.POLICY_NUMBER, _POLICY_MARKED),
         (DisclosureKind.POLICY_NUMBER, _POLICY_CODED),
         (DisclosureKind.ACCOUNT_NUMBER, _ACCOUNT),
     )
     for kind, pattern in forms:
-        for match in pattern.finditer(text):
+        for match in reading.near_digits(pattern):
             if len(_DIGITS.findall(match[1])) >= 5:
                 yield Candidate(kind, *match.span(1), Strength.LIKELY)
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from monitors.facts.disclosure import DisclosureKind, Strength
 from monitors.facts.disclosures_candidate import Candidate
-from monitors.facts.disclosures_context import REACH, Context, Words
+from monitors.facts.disclosures_context import REACH, Context
+from monitors.facts.disclosures_reading import Reading
 from monitors.facts.disclosures_numbers import digits_of
 
 _EXTENSION = r"(?: ?(?:x|ext\.?|extn\.?) ?\d{1,5})?"
@@ -38,45 +39,39 @@ _DATE = re.compile(r"(?:19|20)\d\d[ .\-/]\d{1,2}[ .\-/]\d{1,2}|\d{1,2}[ .\-/]\d{
 _NOT_A_PHONE = frozenset({Context.ORDER, Context.MONEY, Context.VERSION, Context.POLICY, Context.ACCOUNT})
 
 
-def find_phones(text: str, words: Words) -> Iterator[Candidate]:
+def find_phones(reading: Reading) -> Iterator[Candidate]:
     """Telephone numbers of any country behind a word for one; else the international, Indian and American forms.
 
     A toll-free line (India 1800 and 1860, America 800 to 888, Britain 0800) is a public contact: weak.
     """
-    for match in _INTERNATIONAL.finditer(text):
+    for match in reading.near_digits(_INTERNATIONAL):
         yield _candidate(match, Strength.CERTAIN)
-    for match in _NORTH_AMERICAN.finditer(text):
-        if words.before(match.start()) not in _NOT_A_PHONE:
+    for match in reading.near_digits(_NORTH_AMERICAN):
+        if reading.words.before(match.start()) not in _NOT_A_PHONE:
             yield _candidate(match, Strength.LIKELY)
-    for match in _INDIAN_MOBILE.finditer(text):
-        context = words.before(match.start())
-        if context not in _NOT_A_PHONE and not _is_glued(text, match):
+    for match in reading.near_digits(_INDIAN_MOBILE):
+        context = reading.words.before(match.start())
+        if context not in _NOT_A_PHONE and not reading.is_glued(*match.span(1)):
             yield _candidate(match, Strength.CERTAIN if context is Context.PHONE else Strength.LIKELY)
-    yield from _said_to_be(text, words)
+    yield from _said_to_be(reading)
 
 
-def _said_to_be(text: str, words: Words) -> Iterator[Candidate]:
+def _said_to_be(reading: Reading) -> Iterator[Candidate]:
     until = 0
-    for match in _GROUPED.finditer(text):
+    for match in reading.near_digits(_GROUPED):
         digits = digits_of(match[1])
         if match.start() < until or not 7 <= len(digits) <= 19 or _DATE.fullmatch(match[1]):
             continue
-        if _is_named(text, words, match.start(), len(digits)):
+        if _is_named(reading, match.start(), len(digits)):
             until = match.end(1)
             yield _candidate(match, Strength.LIKELY)
 
 
-def _is_named(text: str, words: Words, at: int, digits: int) -> bool:
-    context = words.before(at)
+def _is_named(reading: Reading, at: int, digits: int) -> bool:
+    context = reading.words.before(at)
     if context is Context.PHONE:
         return True
-    return context is Context.NONE and 9 <= digits <= 13 and bool(_MINE.search(text, max(0, at - REACH), at))
-
-
-def _is_glued(text: str, match: re.Match[str]) -> bool:
-    """Whether letters run into the number on either side, as in a hash or a part number."""
-    start, end = match.span(1)
-    return text[max(0, start - 1) : start].isalpha() or text[end : end + 1].isalpha()
+    return context is Context.NONE and 9 <= digits <= 13 and bool(_MINE.search(reading.text, max(0, at - REACH), at))
 
 
 def _candidate(match: re.Match[str], strength: Strength) -> Candidate:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from monitors.facts.disclosure import DisclosureKind, Strength
 from monitors.facts.disclosures_candidate import Candidate
+from monitors.facts.disclosures_reading import Reading
 
 # Prefixes as their issuers document them: OpenAI and Anthropic sk-, Hugging Face hf_, GitHub gh?_ and github_pat_,
 # GitLab glpat-, AWS AKIA/ASIA, Google AIza and ya29., Slack xox?- and hook addresses, Stripe sk_live_, npm_, pypi-,
@@ -29,25 +30,25 @@ _LABELLED = re.compile(
     r"|auth[_ -]?token|token|client[_ -]?secret|private[_ -]?key|otp|pin|cvv|cvc)\b[\"']?\s{0,3}(?:=|:|is\b|-)\s{0,3}[\"']?([^\s\"',;<>\[\]"
     + "\ufffc"
     + r"]{3,200}+)",
-    re.IGNORECASE,
 )
 _CREDENTIALS = re.compile(r"://([^\s/:@\[\]]{1,64}+:[^\s/@\[\]]{1,128}+)@")
+_LABELS = ("key", "secret", "passw", "passp", "pwd", "token", "otp", "pin ", "pin:", "pin=", "cvv", "cvc")
 _NUMERIC_LABELS = re.compile(r"(?:otp|pin|cvv|cvc)", re.IGNORECASE)
 
 
-def find_secrets(text: str) -> Iterator[Candidate]:
+def find_secrets(reading: Reading) -> Iterator[Candidate]:
     """Tokens by their issuers' prefixes, bearer headers, private keys, ``password is …``, credentials in addresses."""
+    text = reading.text
     for match in _TOKEN.finditer(text):
         yield Candidate(DisclosureKind.SECRET, *match.span(), Strength.CERTAIN)
-    for match in _BEARER.finditer(text):
+    for match in _BEARER.finditer(text) if reading.has("bearer", "basic") else ():
         if _is_mixed(match[1]):
             yield Candidate(DisclosureKind.SECRET, *match.span(1), Strength.CERTAIN)
-    if "PRIVATE KEY-----" in text:
-        for match in _PEM.finditer(text):
-            yield Candidate(DisclosureKind.SECRET, *match.span(), Strength.CERTAIN)
+    for match in _PEM.finditer(text) if "PRIVATE KEY-----" in text else ():
+        yield Candidate(DisclosureKind.SECRET, *match.span(), Strength.CERTAIN)
     for match in _CREDENTIALS.finditer(text):
         yield Candidate(DisclosureKind.SECRET, *match.span(1), Strength.CERTAIN)
-    for match in _LABELLED.finditer(text):
+    for match in _LABELLED.finditer(reading.lowered) if reading.has(*_LABELS) else ():
         if found := _labelled(match):
             yield found
 

@@ -9,7 +9,8 @@ from stdnum import luhn, verhoeff
 
 from monitors.facts.disclosure import DisclosureKind, Strength
 from monitors.facts.disclosures_candidate import Candidate
-from monitors.facts.disclosures_context import Context, Words
+from monitors.facts.disclosures_context import Context
+from monitors.facts.disclosures_reading import Reading
 
 _DIGITS = {
     "0": "zero oh shunya sifar शून्य ज़ीरो जीरो",
@@ -26,17 +27,27 @@ _DIGITS = {
 _VALUE = {word: digit for digit, words in _DIGITS.items() for word in words.split()}
 _TIMES = {"double": 2, "triple": 3, "डबल": 2, "ट्रिपल": 3}
 _WORD = "|".join(sorted((*_VALUE, *_TIMES), key=len, reverse=True))
+_LATIN = tuple(word for word in _VALUE if word.isascii())
+_FEWEST = 7
 # Seven words is the shortest number worth hiding; a count ("one two three") has fewer.
-_RUN = re.compile(rf"(?<!\w)(?:{_WORD})(?:[ ,.\-]{{1,3}}(?:{_WORD})(?!\w)){{5,40}}", re.IGNORECASE)
+_RUN = re.compile(rf"(?<!\w)(?:{_WORD})(?:[ ,.\-]{{1,3}}(?:{_WORD})(?!\w)){{5,40}}")
 
 
-def find_spoken(text: str, words: Words) -> Iterator[Candidate]:
+def find_spoken(reading: Reading) -> Iterator[Candidate]:
     """Dictated numbers of seven digits or more; the digits say which kind, else the words before them."""
-    for match in _RUN.finditer(text):
-        digits = _digits(match[0].lower())
-        if len(digits) >= 7:
-            kind = _kind(digits, words.before(match.start()))
+    if not _is_counting(reading.lowered):
+        return
+    for match in _RUN.finditer(reading.lowered):
+        digits = _digits(match[0])
+        if len(digits) >= _FEWEST:
+            kind = _kind(digits, reading.words.before(match.start()))
             yield Candidate(kind, match.start(), match.end(), Strength.LIKELY)
+
+
+def _is_counting(lowered: str) -> bool:
+    """Whether the text has digit words enough: a quick look that spares most texts the search."""
+    words = _LATIN if lowered.isascii() else _VALUE
+    return sum(map(lowered.count, words)) >= _FEWEST - 1
 
 
 def _digits(spoken: str) -> str:

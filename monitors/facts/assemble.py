@@ -1,0 +1,166 @@
+"""Quantities that belong together: compounds, hundredths, ranges."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from monitors.facts.currencies import MINOR
+from monitors.facts.fact import FactKind
+from monitors.facts.reading import Reading
+from monitors.facts.tokens import END
+from monitors.facts.words import Reader
+
+_JOINTS = frozenset({"and", "और", "aur", ",", "&", "एवं", "व"})
+_RANGES = frozenset(
+    {"-", "–", "—", "to", "or", "से", "या", "se", "ya", "and", "और", "aur", "/", "through", "&", ","}
+)
+_LOOSE = frozenset({"and", "और", "aur", ",", "/", "&"})
+"""Between these, digits that look like a year keep to themselves: "in 2006, 95 %"."""
+
+_FIRST_YEAR = 1900
+
+
+def merged(reader: Reader, readings: list[Reading]) -> list[Reading]:
+    """The readings with compounds joined and units handed along ranges; order kept."""
+    joined: list[Reading] = []
+    for reading in readings:
+        if joined:
+            whole = _joined(reader, joined[-1], reading)
+            if whole is not None:
+                joined[-1] = whole
+                continue
+        joined.append(reading)
+    return _ranged(reader, joined)
+
+
+def _gap(reader: Reader, first: Reading, second: Reading) -> list[str]:
+    if second.first - first.last > 3:  # noqa: PLR2004 - nothing that joins is longer
+        return ["…"]
+    return [reader.token(at).key for at in range(first.last + 1, second.first)]
+
+
+# --- compounds ------------------------------------------------------------------------------------------------
+
+
+def _joined(reader: Reader, first: Reading, second: Reading) -> Reading | None:
+    gap = _gap(reader, first, second)
+    if len(gap) > 1 or (gap and gap[0] not in _JOINTS):
+        return _hour_and_half(reader, first, second)
+    if first.kind is FactKind.DURATION:
+        return _compound(reader, first, second, gap)
+    if first.kind is FactKind.MONEY:
+        return _hundredths(reader, first, second, gap)
+    return None
+
+
+_ORDER = ["century", "decade", "year", "month", "week", "day", "hour", "minute", "second"]
+
+
+def _compound(reader: Reader, first: Reading, second: Reading, gap: list[str]) -> Reading | None:
+    """``2 years, 3 months``; ``1 hour fifteen``; ``one year and a quarter``."""
+    if second.kind is FactKind.DURATION:
+        units = (first.original_unit, second.original_unit)
+        if units[0] not in _ORDER or units[1] not in _ORDER or _ORDER.index(units[0]) >= _ORDER.index(units[1]):
+            return None
+        return first._replace(
+            last=second.last,
+            end=second.end,
+            months=first.months + second.months,
+            days=first.days + second.days,
+            original_value=None,
+            original_unit=second.original_unit if second.original_unit == "month" else None,
+        )
+    minutes = second.kind is FactKind.NUMBER and first.original_unit == "hour" and 0 < second.value < 60  # noqa: PLR2004
+    if minutes and not second.ordinal and _ends(reader, second.last + 1) and gap != [","]:
+        return first._replace(
+            last=second.last,
+            end=second.end,
+            days=first.days + second.value / 1440,
+            original_value=None,
+            original_unit=None,
+        )
+    return None
+
+
+def _ends(reader: Reader, at: int) -> bool:
+    token = reader.token(at)
+    return token is END or token.text in {".", ",", ";", ")", "!", "?", "।"}
+
+
+def _hour_and_half(reader: Reader, first: Reading, second: Reading) -> Reading | None:
+    del reader, first, second
+    return None
+
+
+def _hundredths(reader: Reader, first: Reading, second: Reading, gap: list[str]) -> Reading | None:
+    """``3 dollars 50 cents``, ``15 dollars and 50``; a number that goes on with a noun is its own."""
+    if first.scale > 1 or first.value % 1:
+        return None
+    minor = second.kind is FactKind.MONEY and reader.token(second.last).key in MINOR and second.unit is None
+    if minor and second.value < 1:
+        return first._replace(value=first.value + second.value, last=second.last, end=second.end)
+    if second.kind is not FactKind.NUMBER or gap == [","] or not 0 < second.value < 100 or second.value % 1:  # noqa: PLR2004
+        return None
+    if second.ordinal or second.first != second.last and not second.worded:
+        return None
+    following = reader.token(second.last + 1)
+    if following.key in MINOR and following.end - following.start == 1:
+        return first._replace(value=first.value + second.value / 100, last=second.last + 1, end=following.end)
+    behind = not first.prefixed or gap
+    if behind and (_ends(reader, second.last + 1) or following.key in {"is", "है", "more", "की"}):
+        return first._replace(value=first.value + second.value / Decimal(100), last=second.last, end=second.end)
+    return None
+
+
+# --- ranges ---------------------------------------------------------------------------------------------------
+
+
+def _ranged(reader: Reader, readings: list[Reading]) -> list[Reading]:
+    """Units go from the last of a range or list to those before it (``30, 60 or 90 days``), a sign to those after."""
+    result = list(readings)
+    for place in range(len(result) - 2, -1, -1):
+        first, second = result[place], result[place + 1]
+        gap = _gap(reader, first, second)
+        if len(gap) != 1 or gap[0] not in _RANGES:
+            continue
+        if first.kind is FactKind.NUMBER and not first.ordinal and not first.attached:
+            result[place] = _like(first, second, gap[0])
+    for place in range(1, len(result)):
+        first, second = result[place - 1], result[place]
+        gap = _gap(reader, first, second)
+        if len(gap) != 1 or gap[0] not in {"-", "–", "to", "से", "or", "se"}:
+            continue
+        if (
+            first.kind is FactKind.MONEY
+            and first.prefixed
+            and second.kind is FactKind.NUMBER
+            and not second.ordinal
+        ):
+            result[place] = second._replace(kind=FactKind.MONEY, unit=first.unit, prefixed=True)
+            if second.scale > 1 and first.scale == 1 and first.value < 1000:  # noqa: PLR2004
+                result[place - 1] = first._replace(value=first.value * second.scale, scale=second.scale)
+    return result
+
+
+def _like(first: Reading, second: Reading, joint: str) -> Reading:
+    looks_like_year = first.bare and first.value >= _FIRST_YEAR and first.value < 2100 and first.value % 1 == 0  # noqa: PLR2004
+    if second.kind in {FactKind.NUMBER, FactKind.DATE} or second.prefixed or second.ordinal:
+        scaled = second.scale > 1 and first.scale == 1 and joint not in _LOOSE and first.bare and first.value < 1000  # noqa: PLR2004
+        if second.kind is FactKind.NUMBER and scaled and not looks_like_year:
+            return first._replace(value=first.value * second.scale, scale=second.scale)
+        return first
+    if joint in _LOOSE and (looks_like_year or second.kind is FactKind.MONEY):
+        return first
+    scale = second.scale if second.scale > 1 and first.scale == 1 and first.value < 1000 else Decimal(1)  # noqa: PLR2004
+    value = first.value * scale
+    factor = value / second.original_value if second.original_value else Decimal(0)
+    return first._replace(
+        kind=second.kind,
+        value=value,
+        unit=second.unit,
+        original_value=value if second.original_value is not None else None,
+        original_unit=second.original_unit,
+        months=second.months * factor,
+        days=second.days * factor,
+        scale=second.scale,
+    )

@@ -1,0 +1,83 @@
+"""Currencies by sign, code and name. ``None`` is a name that leaves the country open, as ``$`` does."""
+
+from __future__ import annotations
+
+from monitors.facts.normalise import normalise, word_key
+
+CODES = frozenset(
+    "INR USD EUR GBP JPY CNY AUD CAD CHF SGD HKD NZD AED SAR QAR KWD BHD OMR LBP EGP JOD ILS TRY RUB UAH PLN CZK "
+    "HUF RON BGN SEK NOK DKK ISK MYR THB IDR PHP VND KRW TWD BRL MXN ARS CLP COP PEN CRC ZAR NGN KES GHS PKR BDT "
+    "LKR NPR LAK KHR MMK AMD GEL KZT AZN BTC KYD BOB BIF RMB".split()
+)
+"""ISO 4217 codes that are read, upper case; RMB is what people write for CNY."""
+
+_SAME = {"RMB": "CNY"}
+
+SIGNS: dict[str, str | None] = {
+    "₹": "INR", "$": None, "€": "EUR", "£": "GBP", "¥": None, "元": "CNY", "₡": "CRC", "₭": "LAK", "₩": "KRW",
+    "₺": "TRY", "₪": "ILS", "₴": "UAH", "₽": "RUB", "₫": "VND", "฿": "THB", "₱": "PHP", "₦": "NGN", "₿": "BTC",
+    "֏": "AMD", "₨": None, "¢": None,
+}  # fmt: skip
+
+DOLLARS = {
+    "us": "USD", "usd": "USD", "c": "CAD", "cad": "CAD", "ca": "CAD", "a": "AUD", "au": "AUD", "aud": "AUD",
+    "s": "SGD", "sgd": "SGD", "hk": "HKD", "hkd": "HKD", "nz": "NZD", "nzd": "NZD", "mex": "MXN", "mx": "MXN",
+    "r": "BRL", "ci": "KYD", "nt": "TWD", "u.s.": "USD",
+}  # fmt: skip
+"""What stands before a dollar sign."""
+
+_NAMES: dict[str | None, str] = {
+    "INR": "rs inr rupee rupees rupaye rupay rupaya rupaiya rupiya rupye rupaiye rupaiyе rupya rupyе रु रुपये रुपए रुपया "
+    "रुपयों रूपये रूपए रुपय रू",
+    None: "dollar dollars buck bucks डॉलर डालर pound pounds पाउंड पौंड franc francs फ्रैंक lira liras lire लीरा "
+    "dinar dinars दीनार rial rials riyal riyals peso pesos पेसो krona kroner kronor मार्का yen_ quid",
+    "EUR": "euro euros यूरो €ur",
+    "JPY": "yen येन",
+    "CNY": "yuan युआन renminbi",
+    "MYR": "ringgit ringgits rm",
+    "ILS": "shekel shekels शेकेल",
+    "KRW": "won_ वॉन वोन",
+    "UAH": "hryvnia hryvnias ग्रिव्ना",
+    "BTC": "bitcoin bitcoins बिटकॉइन",
+    "EGP": "le geneh genihat egyptianpound egyptianpounds",
+    "SAR": "saudiriyal saudiriyals",
+    "RUB": "ruble rubles rouble roubles रूबल",
+    "THB": "baht",
+    "LKR": "ரூ",
+}
+
+NAMES: dict[str, str | None] = {
+    word_key(normalise(word).text): code
+    for code, words in _NAMES.items()
+    for word in words.split()
+    if word[-1] != "_"
+}
+NAMES |= {
+    code.lower(): _SAME.get(code, code)
+    for code in CODES
+    if code.lower() not in {"all", "try", "top", "cop", "php", "bob"}
+}
+
+CAPITALS_ONLY = frozenset({"le", "rm", "rs"} - {"rs", "le"})
+"""Names that are something else in small letters."""
+
+COUNTRIES: dict[str, str] = {
+    "us": "USD", "american": "USD", "united": "USD", "canadian": "CAD", "australian": "AUD", "singapore": "SGD",
+    "hong": "HKD", "new": "NZD", "swiss": "CHF", "turkish": "TRY", "malaysian": "MYR", "malaysia": "MYR",
+    "kuwaiti": "KWD", "lebanese": "LBP", "egyptian": "EGP", "qatari": "QAR", "saudi": "SAR", "indian": "INR",
+    "chinese": "CNY", "japanese": "JPY", "british": "GBP", "sterling": "GBP", "mexican": "MXN", "omani": "OMR",
+    "iranian": "IRR", "pakistani": "PKR", "nepali": "NPR", "jordanian": "JOD", "bahraini": "BHD",
+    "अमेरिकी": "USD", "ऑस्ट्रेलियाई": "AUD", "कनाडाई": "CAD", "भारतीय": "INR", "यूक्रेनी": "UAH",
+    "आर्मेनियाई": "AMD", "स्विस": "CHF", "चीनी": "CNY",
+}  # fmt: skip
+"""A country before a currency's name says which: Swiss francs."""
+
+MINOR = frozenset(
+    word_key(word)
+    for word in "cent cents c pence penny p paise paisa paisas sen sens kopiyka kopiykas kopeck kopecks सेंट पेंस पैसे "
+    "पैसा जिओन".split()
+)
+"""Hundredths of the unit before."""
+
+MONEY_WORDS = frozenset(NAMES) | MINOR
+"""Every word that makes an amount money."""

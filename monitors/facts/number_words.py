@@ -1,0 +1,118 @@
+"""The kinds of words that numbers are made of, gathered from the languages' tables."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from enum import IntEnum
+from typing import NamedTuple
+
+from monitors.facts import english_numbers, hindi_numbers, hinglish_numbers
+from monitors.facts.normalise import normalise, word_key
+
+
+class Part(IntEnum):
+    """What a word does in a number."""
+
+    SMALL = 1
+    """0 to 99."""
+    HUNDRED = 2
+    SCALE = 3
+    """A thousand and more."""
+    DOZEN = 4
+    """Multiplies whatever stands before it."""
+    FRACTION = 5
+    """A half, a quarter, three quarters."""
+    QUARTERED = 6
+    """सवा, साढ़े, पौने: shifts the number after it by a quarter or a half."""
+    FIXED = 7
+    """डेढ़ and ढाई: 1.5 and 2.5."""
+    ORDINAL = 8
+    POINT = 9
+    AND = 10
+    OVER = 11
+    """The bar of a fraction."""
+    MINUS = 12
+    ARTICLE = 13
+    SUFFIX_SCALE = 14
+    """A scale that counts only right behind digits: 10k, 5 cr, 3L."""
+
+
+class NumberWord(NamedTuple):
+    """A word with its part and value. ``shy`` words are numbers only before a unit: "do saal", not "do you"."""
+
+    part: Part
+    value: Decimal
+    tens: bool = False
+    shy: bool = False
+    english: bool = False
+
+
+_TABLES = (hinglish_numbers, hindi_numbers, english_numbers)
+"""Later tables win where a spelling is in two."""
+
+
+def _key(word: str) -> str:
+    return word_key(normalise(word).text)
+
+
+def _gather() -> dict[str, NumberWord]:
+    words: dict[str, NumberWord] = {}
+    for table in _TABLES:
+        english = table is english_numbers
+        for value, spellings in table.SMALL.items():
+            tens = english and value >= 20 and value % 10 == 0  # noqa: PLR2004 - twenty, thirty, …
+            for word in spellings.split():
+                words[_key(word)] = NumberWord(Part.SMALL, Decimal(value), tens=tens, english=english)
+        for part, entries in (
+            (Part.HUNDRED, table.HUNDRED),
+            (Part.SCALE, table.SCALES),
+            (Part.DOZEN, table.DOZENS),
+            (Part.FRACTION, table.FRACTIONS),
+            (Part.QUARTERED, table.QUARTERED),
+            (Part.FIXED, table.FIXED),
+            (Part.ORDINAL, table.ORDINALS),
+        ):
+            for value, spellings in entries.items():
+                for word in spellings.split():
+                    words[_key(word)] = NumberWord(part, Decimal(value), english=english)
+        for part, spellings in (
+            (Part.POINT, table.POINT),
+            (Part.AND, table.AND),
+            (Part.OVER, table.OVER),
+            (Part.MINUS, table.MINUS),
+            (Part.ARTICLE, table.ARTICLES),
+        ):
+            for word in spellings.split():
+                words[_key(word)] = NumberWord(part, Decimal(0), english=english)
+    return words
+
+
+def _derived(words: dict[str, NumberWord]) -> dict[str, NumberWord]:
+    """Written together (``twentyfive``, ``twentyfifth``) and Hindi ordinals (``बीसवां``)."""
+    made: dict[str, NumberWord] = {}
+    for tens, first in words.items():
+        if not first.tens:
+            continue
+        for unit, second in words.items():
+            if second.english and 0 < second.value < 10 and second.part in {Part.SMALL, Part.ORDINAL}:  # noqa: PLR2004
+                made[tens + unit] = NumberWord(second.part, first.value + second.value, english=True)
+    for stem, word in words.items():
+        if word.part in {Part.SMALL, Part.HUNDRED, Part.SCALE} and not stem.isascii():
+            for ending in hindi_numbers.ORDINAL_ENDINGS:
+                made[stem + _key(ending)] = NumberWord(Part.ORDINAL, word.value)
+    return made
+
+
+def _all_words() -> dict[str, NumberWord]:
+    words = _gather()
+    words = _derived(words) | words
+    for word in hinglish_numbers.SHY.split():
+        words[word] = words[word]._replace(shy=True)
+    for value, spellings in english_numbers.SUFFIX_SCALES.items():
+        for word in spellings.split():
+            words[word] = NumberWord(Part.SUFFIX_SCALE, Decimal(value))
+    return words
+
+
+NUMBER_WORDS = _all_words()
+"""Every number word by its key (`monitors.facts.normalise.word_key`)."""
