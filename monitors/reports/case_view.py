@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import assert_never
+from typing import Final, assert_never
 
+from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Attempt, Channel, Exchange, NoAnswer
 from monitors.records.grades import Abstained, Assessment, FailureKind, Grade, Judged, Span
@@ -17,6 +19,7 @@ from monitors.reports.screenshots import Picture, PictureAlbum
 from monitors.reports.wording import BLAME_WORDS, KIND_WORDS, NO_ANSWER_WORDS, moment, plural, seconds
 
 Pieces = tuple[Piece, ...]
+_GRADE_ORDER: Final = ("failed", "passed", "abstained")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +33,16 @@ class AnswerView:
 
 @dataclass(frozen=True, slots=True)
 class GradeView:
-    """One grader's verdict in words. ``result`` is ``failed``, ``passed`` or ``abstained``."""
+    """One grader's verdict in words. ``result`` is ``failed``, ``passed`` or ``abstained``.
+
+    ``about`` is the failure kind, or the question that was not failed; ``note`` is the judge, or whose fault.
+    """
 
     result: str
-    aspect: str
+    about: str
     grader: str
-    kind: str
     reason: Pieces
-    judge: str
+    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,8 @@ class CaseViewer:
 
     album: PictureAlbum
     redact: Redact
-    incidents: dict[str, Incident]
+    incidents: Mapping[str, Incident]
+    commit: str | None
     limit: int
 
     def view(self, result: CaseResult) -> CaseView:
@@ -115,7 +121,7 @@ class CaseViewer:
             app_path=found.app_path or "",
             unconfirmed=found.unconfirmed,
             blame=BLAME_WORDS[found.blame] if found.blame else "",
-            since=since_words(self.incidents.get(case.id)),
+            since=since_words(self.incidents.get(case.id), self.commit),
             reason=self._plain(found.reason),
             earlier=self._earlier(result),
             question=self._plain(case.question),
@@ -126,7 +132,7 @@ class CaseViewer:
             answers=self._answers(came, found, disclosed),
             no_answer=NO_ANSWER_WORDS[came.reason] if isinstance(came, NoAnswer) else "",
             detail=self._plain(came.detail) if isinstance(came, NoAnswer) else (),
-            grades=tuple(self._grade(grade) for grade in found.grades),
+            grades=self._grades(found),
             facts=_facts(came),
             attempts=tuple(self._plain(_attempt(attempt)) for attempt in came.failed_attempts),
             console_errors=tuple(self._plain(text, 400) for text in came.evidence.console_errors[:20]),
@@ -181,16 +187,20 @@ class CaseViewer:
         )
         return views[::-1] if wire_graded else views
 
+    def _grades(self, found: Assessment) -> tuple[GradeView, ...]:
+        views = (self._grade(grade) for grade in found.grades)
+        return tuple(sorted(views, key=lambda view: _GRADE_ORDER.index(view.result)))
+
     def _grade(self, grade: Grade) -> GradeView:
         aspect, grader = grade.aspect.replace("_", " "), f"{grade.grader} {grade.version}"
         reason = self._plain(grade.reason)
         match grade:
             case Judged():
-                kind = KIND_WORDS[grade.failure_kind] if grade.failure_kind else ""
-                judge = _lineage(grade)
-                return GradeView("passed" if grade.passed else "failed", aspect, grader, kind, reason, judge)
+                about = KIND_WORDS[grade.failure_kind] if grade.failure_kind else aspect
+                return GradeView("passed" if grade.passed else "failed", about, grader, reason, _lineage(grade))
             case Abstained():
-                return GradeView("abstained", aspect, grader, f"because of {BLAME_WORDS[grade.blame]}", reason, "")
+                note = "" if grade.blame is Blame.MONITOR else f"because of {BLAME_WORDS[grade.blame]}"
+                return GradeView("abstained", aspect, grader, reason, note)
             case _:
                 assert_never(grade)
 
@@ -200,10 +210,12 @@ class CaseViewer:
         return FailureKind.PII_DISCLOSURE in found.failure_kinds or self.redact(text) != text
 
 
-def since_words(incident: Incident | None) -> str:
-    """Since which deploy a fault is known, or nothing where its incident is not."""
+def since_words(incident: Incident | None, commit: str | None) -> str:
+    """Since which deploy a fault is known, or nothing where its incident is not. ``commit`` is the graded one."""
     if incident is None:
         return ""
+    if commit is not None and incident.first_commit == commit:
+        return f"new with this deploy, {commit}"
     deploy = f"deploy {incident.first_commit}" if incident.first_commit else "an unknown deploy"
     return f"since {deploy}, {moment(incident.opened_at)}, seen in {plural(incident.occurrences, 'run')}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -56,7 +56,7 @@ def markdown_report(
     sections = [
         _verdict(report, previous, redact, (len(failed), len(unanswered), len(untold))),
         _arithmetic(report),
-        _failures(failed, redact, known, most_failures),
+        _failures(failed, redact, known, report.commit, most_failures),
         _unanswered(unanswered, redact, most_failures),
         _untold(untold),
         _metrics(report.metrics),
@@ -112,7 +112,9 @@ def _arithmetic(report: RunReport) -> Iterator[str]:
     )
 
 
-def _failures(failed: Sequence[CaseResult], redact: Redact, known: dict[str, Incident], most: int) -> Iterator[str]:
+def _failures(
+    failed: Sequence[CaseResult], redact: Redact, known: Mapping[str, Incident], commit: str | None, most: int
+) -> Iterator[str]:
     if not failed:
         return
     yield f"## What broke: {len(failed)}"
@@ -122,7 +124,7 @@ def _failures(failed: Sequence[CaseResult], redact: Redact, known: dict[str, Inc
     for result in failed[:most]:
         found = result.assessment
         kinds = ", ".join(KIND_WORDS[kind] for kind in found.failure_kinds)
-        notes = [since_words(known.get(result.case.id)), "unconfirmed" if found.unconfirmed else ""]
+        notes = [since_words(known.get(result.case.id), commit), "unconfirmed" if found.unconfirmed else ""]
         row = f" (row {code_span(found.policy_row, 60)})" if found.severity != found.case_severity else ""
         said = "; ".join(inert(note) for note in notes if note)
         yield (

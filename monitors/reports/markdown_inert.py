@@ -13,9 +13,10 @@ from monitors.reports.visible import show_invisible
 from monitors.reports.wording import shortened
 
 _TICKS: Final = re.compile(r"`+")
-_MARKUP: Final = re.compile(r"([\\`*_{}\[\]()#+\-!|~>$^=])")
+# What marks up within a line; what only counts at its beginning never stands there.
+_MARKUP: Final = re.compile(r"([\\`*_\[\]|~$^])")
 # GitHub resolves these after Markdown, where a backslash no longer helps; a word joiner draws nothing and does.
-_REFERENCES: Final = re.compile(r"(?i)(@|#(?=\d)|\bGH(?=-\d)|(?<=\w)://|\bwww(?=\.)|:(?=[a-z0-9_+-]+:))")
+_REFERENCES: Final = re.compile(r"(?i)(@|#(?=\d)|\bGH(?=-\d)|(?<=\w)://|\bwww(?=\.)|:(?=[\d_-]*[a-z+][\w+-]*:))")
 _WORD_JOINER: Final = "\u2060"
 
 

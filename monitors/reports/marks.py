@@ -24,6 +24,8 @@ class PieceKind(StrEnum):
     """Evidence of a grade that failed."""
     SUPPORTING = "supporting"
     """Evidence of a grade that passed."""
+    WANTED = "wanted"
+    """What the gold states, where a grade looked for it."""
     MASKED = "masked"
     INVISIBLE = "invisible"
     LEFT_OUT = "left_out"
@@ -36,33 +38,43 @@ class Piece:
     kind: PieceKind
     text: str
     label: str = ""
-    starts_mark: bool = False
+    ends_mark: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Evidence in a text: code points ``start`` to ``end``, what they show, and whether it speaks against."""
+    """Evidence in a text: code points ``start`` to ``end``, what they show, and how it speaks."""
 
     start: int
     end: int
     label: str
-    against: bool
+    kind: PieceKind
 
 
 def marks_of(grades: Iterable[Grade], where: Channel | str) -> tuple[Mark, ...]:
     """The evidence that judged grades point at in one text, apart from each other; failing grades go first."""
     found = [
-        Mark(span.start, span.end, _label(span, grade), not grade.passed)
+        Mark(span.start, span.end, _label(span, grade), _kind(span, grade))
         for grade in grades
         if isinstance(grade, Judged)
         for span in grade.evidence
         if span.where == where and span.end > span.start
     ]
     kept: list[Mark] = []
-    for mark in sorted(found, key=lambda mark: (not mark.against, mark.start, -mark.end)):
+    for mark in sorted(found, key=_weight):
         if len(kept) < _MOST_MARKS and all(mark.end <= other.start or other.end <= mark.start for other in kept):
             kept.append(mark)
     return tuple(sorted(kept, key=lambda mark: mark.start))
+
+
+def _weight(mark: Mark) -> tuple[bool, int, int]:
+    return (mark.kind is not PieceKind.AGAINST, mark.start, -mark.end)
+
+
+def _kind(span: Span, grade: Judged) -> PieceKind:
+    if span.where == "gold":
+        return PieceKind.WANTED
+    return PieceKind.SUPPORTING if grade.passed else PieceKind.AGAINST
 
 
 def _label(span: Span, grade: Judged) -> str:
@@ -136,7 +148,7 @@ def _masked(mask: Mask, marks: Sequence[Mark]) -> list[Piece]:
         return []
     label = next((mark.label for mark in marks if mark.start < mask.end and mask.start < mark.end), "")
     shown = "" if label and label in mask.instead else label
-    return [Piece(PieceKind.MASKED, mask.instead, shown, starts_mark=True)]
+    return [Piece(PieceKind.MASKED, mask.instead, shown, ends_mark=True)]
 
 
 def _marked(text: str, start: int, end: int, marks: Sequence[Mark]) -> list[Piece]:
@@ -147,18 +159,19 @@ def _marked(text: str, start: int, end: int, marks: Sequence[Mark]) -> list[Piec
         if first >= last:
             continue
         pieces += _drawn(text[at:first], PieceKind.PLAIN, "")
-        kind = PieceKind.AGAINST if mark.against else PieceKind.SUPPORTING
-        pieces += _drawn(text[first:last], kind, mark.label)
+        pieces += _drawn(text[first:last], mark.kind, mark.label)
         at = last
     return [*pieces, *_drawn(text[at:end], PieceKind.PLAIN, "")]
 
 
 def _drawn(text: str, kind: PieceKind, label: str) -> list[Piece]:
+    """The label goes with the last piece that shows anything."""
     pieces: list[Piece] = []
-    for run, hidden in split_invisible(text):
+    unlabelled = True
+    for run, hidden in reversed(list(split_invisible(text))):
         if hidden:
             pieces.append(Piece(PieceKind.INVISIBLE, code_point(run), name_of(run)))
         else:
-            first = not any(piece.kind is kind for piece in pieces)
-            pieces.append(Piece(kind, run, label, starts_mark=first))
-    return pieces
+            pieces.append(Piece(kind, run, label, ends_mark=unlabelled))
+            unlabelled = False
+    return pieces[::-1]

@@ -12,7 +12,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from monitors.records.base import Finding
+from monitors.records.base import Blame, Finding
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import CaseOutcome
 from monitors.records.incidents import Incident
@@ -89,6 +89,7 @@ class FailedRow:
     anchor: str
     severity: int
     kinds: str
+    reason: str
     asked: str
     since: str
     unconfirmed: bool
@@ -130,6 +131,7 @@ class Page:
     transcripts: tuple[CaseView, ...]
     no_answers: tuple[CaseView, ...]
     no_answers_total: int
+    no_answers_of_app: int
     untold: tuple[CaseView, ...]
     untold_total: int
     correct: tuple[PassedRow, ...]
@@ -157,7 +159,7 @@ def page_of(
     most = settings.max_transcripts
     album = PictureAlbum(folder, most_each=settings.max_screenshot_bytes, most_together=settings.max_embedded_bytes)
     known = {incident.case_id: incident for incident in incidents if incident.case_id}
-    viewer = CaseViewer(album, redact, known, settings.max_text_characters)
+    viewer = CaseViewer(album, redact, known, report.commit, settings.max_text_characters)
     failed = with_outcome(cases, CaseOutcome.FAILED)
     no_answers = with_outcome(cases, CaseOutcome.NO_ANSWER)
     untold = with_outcome(cases, CaseOutcome.UNTOLD)
@@ -171,11 +173,14 @@ def page_of(
         reasons=tuple(_reason(reason, cases, redact) for reason in report.reasons),
         tallies=_tallies(report),
         metrics=_metrics(report.metrics),
-        failed=tuple(_failed(result, known, redact, shown=place < most) for place, result in enumerate(failed)),
+        failed=tuple(
+            _failed(result, known, report.commit, redact, shown=place < most) for place, result in enumerate(failed)
+        ),
         kinds=_kinds(failed),
         transcripts=tuple(viewer.view(result) for result in failed[:most]),
         no_answers=tuple(viewer.view(result) for result in no_answers[:most]),
         no_answers_total=len(no_answers),
+        no_answers_of_app=sum(result.assessment.blame is Blame.APP for result in no_answers),
         untold=tuple(viewer.view(result) for result in untold[:most]),
         untold_total=len(untold),
         correct=tuple(_passed(result) for result in with_outcome(cases, CaseOutcome.CORRECT)),
@@ -227,15 +232,18 @@ def _metrics(metrics: Sequence[Metric]) -> tuple[MetricRow, ...]:
     )
 
 
-def _failed(result: CaseResult, known: Mapping[str, Incident], redact: Redact, *, shown: bool) -> FailedRow:
+def _failed(
+    result: CaseResult, known: Mapping[str, Incident], commit: str | None, redact: Redact, *, shown: bool
+) -> FailedRow:
     found = result.assessment
     return FailedRow(
         id=result.case.id,
         anchor=anchor_of(result) if shown else "",
         severity=found.severity,
         kinds=", ".join(KIND_WORDS[kind] for kind in found.failure_kinds),
+        reason=shortened(show_invisible(redact(found.reason)), _BRIEF),
         asked=shortened(show_invisible(redact(result.case.question)), _BRIEF),
-        since=since_words(known.get(result.case.id)),
+        since=since_words(known.get(result.case.id), commit),
         unconfirmed=found.unconfirmed,
     )
 
