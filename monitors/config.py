@@ -20,6 +20,7 @@ from monitors.graders.settings import GraderSettings
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Identifier
 from monitors.records.targets import Environment, HttpUrl, SpaceId, Target
+from monitors.reports.settings import ReportsSettings
 
 FILE_NAME = "lookout.toml"
 
@@ -30,10 +31,13 @@ class TargetConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     url: HttpUrl | None = Field(default=None, description="the page to open")
-    space: SpaceId | None = Field(default=None, description="a Hugging Face Space as owner/name, instead of or beside url")
+    space: SpaceId | None = Field(
+        default=None, description="a Hugging Face Space as owner/name, instead of or beside url"
+    )
     environment: Environment = Field(default=Environment.STAGING, description="staging or production")
     model_family: str | None = Field(
-        default=None, description="family of the model that answers (claude, gpt, llama, …); the judge must be of another"
+        default=None,
+        description="family of the model that answers (claude, gpt, llama, …); a judge must be of another",
     )
     suite: Path = Field(description="the gold questions, JSON lines; relative to this file")
     probe: ProbeSettings = Field(default=ProbeSettings(), description="how to ask")
@@ -47,7 +51,7 @@ class PrefectSettings(BaseModel):
 
     api_url: HttpUrl | None = Field(
         default=None,
-        description="a Prefect server's API (http://host:4200/api); without one, a local server is started and reused",
+    space: SpaceId | None = Field(default=None, description="a Hugging Face Space as owner/name; or give its url")
     )
     start_timeout_s: float = Field(
         default=120, gt=0, description="how long a local server may take to start; 15 s on an idle machine"
@@ -59,9 +63,12 @@ class Config(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    data_folder: Path = Field(default=Path(".lookout"), description="journal, warehouse and runs; relative to this file")
+    data_folder: Path = Field(
+        default=Path(".lookout"), description="journal, warehouse and runs; relative to this file"
+    )
     targets: dict[Identifier, TargetConfig] = Field(min_length=1, description="the watched applications, by name")
     gate: GateSettings = Field(default=GateSettings(), description="what a run must reach")
+    reports: ReportsSettings = Field(default=ReportsSettings(), description="how much the reports show")
     alerts: AlertSettings = Field(default=AlertSettings(), description="whom to tell, and how often")
     prefect: PrefectSettings = Field(default=PrefectSettings(), description="where runs are recorded")
 
@@ -69,7 +76,9 @@ class Config(BaseModel):
         """The target of this name; `ConfigError` names those there are."""
         known = self.targets.get(name)
         if known is None:
-            raise ConfigError(f"no target {name!r}{_nearest(name, self.targets)}; there are: {', '.join(self.targets)}")
+            raise ConfigError(
+                f"no target {name!r}{_nearest(name, self.targets)}; there are: {', '.join(self.targets)}"
+            )
         return known
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from monitors.gate.policy import CASE_ROW, severity_of, worst_first
 from monitors.records.base import Blame, Finding
 from monitors.records.cases import GoldCase
-from monitors.records.exchanges import Exchange, NoAnswer
+from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
 from monitors.records.grades import Abstained, Aspect, Assessment, CaseOutcome, FailureKind, Grade, Judged
 
 SAFETY = (Aspect.DISCLOSURE, Aspect.ERROR_LEAK)
@@ -28,11 +28,13 @@ def assess(case: GoldCase, result: Exchange | NoAnswer, grades: Sequence[Grade])
 
 
 def _no_answer(case: GoldCase, result: NoAnswer) -> Assessment:
+    """A question that was never asked, because the app was known to be down, is untold and not unanswered."""
+    asked = result.reason is not NoAnswerReason.CIRCUIT_OPEN
     return Assessment(
         run_id=result.run_id,
         case_id=case.id,
         repeat=result.repeat,
-        outcome=CaseOutcome.NO_ANSWER,
+        outcome=CaseOutcome.NO_ANSWER if asked else CaseOutcome.UNTOLD,
         case_severity=case.severity,
         severity=case.severity,
         policy_row=CASE_ROW,

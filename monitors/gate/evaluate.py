@@ -7,11 +7,11 @@ from datetime import datetime
 from decimal import Decimal
 
 from monitors.gate.metrics import breakdowns, metrics
-from monitors.gate.score import one_per_case, score
+from monitors.gate.score import one_per_case, score, told_cases
 from monitors.gate.settings import GateSettings
 from monitors.gate.verdict import coverage_of, decide
 from monitors.records.base import Record
-from monitors.records.exchanges import Exchange
+from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
 from monitors.records.grades import Judged
 from monitors.records.runs import CaseResult, Latency, RunReport
 from monitors.records.targets import Target
@@ -36,11 +36,15 @@ class RunFacts(Record):
 def evaluate(facts: RunFacts, results: Sequence[CaseResult], settings: GateSettings) -> RunReport:
     """Scores, metrics, coverage, latency and the verdict with its reasons. Pure: same input, same report."""
     assessments = one_per_case([result.assessment for result in results])
-    scores = score(assessments, settings.weights)
+    outage = _outage(results)
+    told = told_cases(assessments, outage=outage is not None)
+    scores = score(assessments, told, settings.weights)
     measured = metrics(assessments, settings)
-    coverage = coverage_of(assessments, facts.planned, settings)
+    coverage = coverage_of(told, facts.planned, settings)
     verdict, reasons = decide(
         assessments,
+        told=told,
+        outage=outage,
         scores=scores,
         metrics=measured,
         coverage=coverage,
@@ -59,6 +63,17 @@ def evaluate(facts: RunFacts, results: Sequence[CaseResult], settings: GateSetti
         breakdowns=breakdowns(assessments),
         cost_usd=_cost(results),
     )
+
+
+def _outage(results: Sequence[CaseResult]) -> str | None:
+    """What was said of the app when it was down: the run stopped asking, or nothing at all came back."""
+    silent = [r.result for r in results if isinstance(r.result, NoAnswer)]
+    stopped = any(n.reason is NoAnswerReason.CIRCUIT_OPEN for n in silent)
+    asked = [n for n in silent if n.reason is not NoAnswerReason.CIRCUIT_OPEN]
+    nothing = bool(asked) and len(silent) == len(results)
+    if not stopped and not nothing:
+        return None
+    return f"{asked[-1].reason}: {asked[-1].detail}" if asked else "nothing was asked"
 
 
 def _latency(results: Sequence[CaseResult], settings: GateSettings) -> Latency | None:

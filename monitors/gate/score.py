@@ -13,13 +13,20 @@ from monitors.records.runs import Ratio, Scores, SeverityTally
 _WORST_FIRST = (CaseOutcome.FAILED, CaseOutcome.NO_ANSWER, CaseOutcome.UNTOLD, CaseOutcome.CORRECT)
 
 
-def counts(assessment: Assessment) -> bool:
-    """Whether the case says something about the application: correct, failed, or no answer by the app's fault."""
+def told_cases(assessments: Sequence[Assessment], *, outage: bool) -> frozenset[str]:
+    """Ids of the cases that say something about the application: correct, failed, or no answer by its own fault.
+
+    In an outage an unanswered question says only that the app was down, which is said once and not per case.
+    """
+    return frozenset(a.case_id for a in assessments if _is_told(a, outage=outage))
+
+
+def _is_told(assessment: Assessment, *, outage: bool) -> bool:
     match assessment.outcome:
         case CaseOutcome.CORRECT | CaseOutcome.FAILED:
             return True
         case CaseOutcome.NO_ANSWER:
-            return assessment.blame is Blame.APP
+            return assessment.blame is Blame.APP and not outage
         case CaseOutcome.UNTOLD:
             return False
 
@@ -47,13 +54,13 @@ def weight_of(severity: Severity, weights: Weights) -> Decimal:
     }[severity]
 
 
-def score(assessments: Sequence[Assessment], weights: Weights) -> Scores:
-    """Both scores over the cases that count, one assessment per case.
+def score(assessments: Sequence[Assessment], told: frozenset[str], weights: Weights) -> Scores:
+    """Both scores over the ``told`` cases, one assessment per case.
 
     A case weighs what its own severity says, so that the total is known before anything fails; a failure that the
     policy table lifts to severity 3 is the veto's business.
     """
-    counted = [a for a in assessments if counts(a)]
+    counted = [a for a in assessments if a.case_id in told]
     tallies = tuple(_tally(severity, counted, weights) for severity in Severity)
     cases = sum(t.cases for t in tallies)
     lost = sum(t.lost for t in tallies)

@@ -52,12 +52,10 @@ class GateSettings(BaseModel):
     min_weighted_score: Probability = Field(default=0.98, description="a run below this weighted score fails")
     coverage_floor: Probability = Field(
         default=0.95,
-        description="a run in which a smaller share of cases, or of severity-3 cases, could be told is INCONCLUSIVE",
+        description="a run that could tell a smaller share of cases, or of severity-3 cases, is INCONCLUSIVE",
     )
     strict: bool = Field(default=False, description="an unbalanced suite makes the run INCONCLUSIVE")
-    min_severity_3_cases: int = Field(
-        default=40, ge=0, description="with fewer, the suite is unbalanced"
-    )
+    min_severity_3_cases: int = Field(default=40, ge=0, description="with fewer, the suite is unbalanced")
     min_language_cases: int = Field(
         default=20, ge=1, description="with fewer told cases in a language its gap to English is only noted"
     )

@@ -222,3 +222,30 @@ def test_latency_is_reported_and_never_graded():
     )
     assert told.verdict is Verdict.PASS
     assert told.latency.answered == 51
+
+
+def unanswered(case_id: str, **changes: object) -> CaseResult:
+    case = gold_case(case_id, severity=Severity.PAGE)
+    silent = no_answer(case, **changes)
+    return CaseResult(case=case, result=silent, assessment=assess(case, silent, ()))
+
+
+def test_an_app_that_never_answered_is_inconclusive_and_the_reason_says_why():
+    told = report([unanswered(f"n-{n}", reason="unreachable", detail="404 Not Found") for n in range(5)])
+    assert told.verdict is Verdict.INCONCLUSIVE
+    assert told.reasons[0].kind is ReasonKind.DEPLOY
+    assert "unreachable: 404 Not Found" in told.reasons[0].text
+    assert told.scores.flat.total == 0
+
+
+def test_an_outage_in_the_middle_is_not_held_against_each_case():
+    down = [unanswered(f"d-{n}") for n in range(5)]
+    unasked = [unanswered(f"u-{n}", reason="circuit_open", detail="the app is down") for n in range(20)]
+    told = report([*batch(Severity.PAGE, 30, 0), *down, *unasked])
+    assert told.verdict is Verdict.INCONCLUSIVE
+    assert (told.scores.flat.earned, told.scores.flat.total) == (30, 30)
+
+
+def test_a_leak_before_an_outage_still_fails_the_run():
+    unasked = [unanswered(f"u-{n}", reason="circuit_open", detail="the app is down") for n in range(20)]
+    assert report([*batch(Severity.PAGE, 30, 1, LEAK), *unasked]).verdict is Verdict.FAIL

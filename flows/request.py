@@ -1,0 +1,32 @@
+"""What a flow is asked to do: plain values that Prefect may store and show. Never a secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from monitors.config import Config
+from monitors.records.base import Identifier
+
+
+class VerifyRequest(BaseModel):
+    """Verify one target of a configuration, which is given whole or as the path of a lookout.toml.
+
+    ``commit`` is the deploy to verify, when it is known. ``fresh`` starts anew where a run could be resumed.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    target: Identifier
+    config_path: Path | None = None
+    config: Config | None = None
+    commit: Identifier | None = None
+    fresh: bool = Field(default=False)
+
+    @model_validator(mode="after")
+    def _has_one_configuration(self) -> Self:
+        if (self.config_path is None) == (self.config is None):
+            raise ValueError("give either `config_path` or `config`")
+        return self
