@@ -51,7 +51,7 @@ class PrefectSettings(BaseModel):
 
     api_url: HttpUrl | None = Field(
         default=None,
-    space: SpaceId | None = Field(default=None, description="a Hugging Face Space as owner/name; or give its url")
+        description="address of a Prefect server's API (http://host:4200/api); without one a local server is used",
     )
     start_timeout_s: float = Field(
         default=120, gt=0, description="how long a local server may take to start; 15 s on an idle machine"
