@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from enum import StrEnum
 from functools import cached_property
 
@@ -61,7 +62,7 @@ _WORDS: dict[Context, str] = {
     Context.ORDER: "order orders invoice invoices bill bills receipt receipts transaction transactions txn utr rrn ref"
     " reference tracking awb consignment shipment parcel booking pnr serial sku part parts batch lot isbn ean barcode"
     " imei timestamp epoch sha sha1 sha256 md5 hash uuid commit form uin ऑर्डर आर्डर रसीद बिल",
-    Context.PHONE: "phone phones telephone mobile mob cell tel call calling called dial ring whatsapp fax sms text"
+    Context.PHONE: "phone phones telephone mobile mob cell tel call calling called dial ring whatsapp fax sms"
     " helpline hotline landline desk contact contacts reach ph registered messages sampark फ़ोन फोन मोबाइल मोबाईल"
     " संपर्क सम्पर्क कॉल व्हाट्सएप",
     Context.MONEY: "₹ rs inr rupee rupees usd eur gbp $ € £ sum premium amount रुपये रुपए लाख lakh crore",
@@ -77,12 +78,18 @@ _FEW = 40
 class Words:
     """The telling words of a text: looked up around each number, and all at once where numbers are many."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, islands: tuple[tuple[int, int], ...]) -> None:
         self._text = text
+        self._islands = islands
         self._asked = 0
 
     @cached_property
-    def _found(self) -> tuple[list[int], list[Context]]:
+    def _near_digits(self) -> list[tuple[int, Context]]:
+        found = (self._read(start, end) for start, end in self._islands)
+        return [word for ends, contexts in found for word in zip(ends, contexts, strict=True)]
+
+    @cached_property
+    def _everywhere(self) -> tuple[list[int], list[Context]]:
         return self._read(0, len(self._text))
 
     def _read(self, start: int, end: int) -> tuple[list[int], list[Context]]:
@@ -103,11 +110,19 @@ class Words:
     def before(self, at: int, reach: int = REACH) -> Context:
         """What the nearest telling word says whose end is at most ``reach`` characters before ``at``."""
         self._asked += 1
-        ends, contexts = self._found if self._asked > _FEW else self._read(max(0, at - reach - _LONGEST), at + _LONGEST)
+        ends, contexts = self._everywhere if self._asked > _FEW else self._read(max(0, at - reach - _LONGEST), at + _LONGEST)
         index = bisect_right(ends, at) - 1
         if index < 0 or ends[index] < at - reach:
             return Context.NONE
         return contexts[index]
+
+    def regions(self, context: Context) -> Iterator[tuple[int, int]]:
+        """Where a number that this context decides may begin: behind each of its words, up to the next word."""
+        words = self._near_digits
+        for index, (end, said) in enumerate(words):
+            if said is context:
+                following = words[index + 1][0] if index + 1 < len(words) else end + REACH
+                yield end, min(end + REACH, following)
 
 
 def _is_carried(ends: list[int], contexts: list[Context], start: int) -> bool:

@@ -66,9 +66,8 @@ def find_cards(reading: Reading) -> Iterator[Candidate]:
             order = reading.words.before(match.start()) is Context.ORDER
             strength = Strength.WEAK if order or glued else Strength.CERTAIN
             yield Candidate(DisclosureKind.CARD, *match.span(1), strength)
-    for match in reading.near_digits(_SPACED_CARD):
-        if reading.words.before(match.start()) is Context.CARD:
-            yield Candidate(DisclosureKind.CARD, *match.span(1), Strength.LIKELY)
+    for match in reading.behind(Context.CARD, _SPACED_CARD):
+        yield Candidate(DisclosureKind.CARD, *match.span(1), Strength.LIKELY)
 
 
 def find_aadhaar(reading: Reading) -> Iterator[Candidate]:
@@ -81,9 +80,8 @@ def find_aadhaar(reading: Reading) -> Iterator[Candidate]:
     for match in reading.near_digits(_AADHAAR):
         if found := _aadhaar(reading, match):
             yield found
-    for match in reading.near_digits(_SPACED_AADHAAR):
-        if reading.words.before(match.start()) is Context.AADHAAR:
-            yield Candidate(DisclosureKind.AADHAAR, *match.span(1), Strength.CERTAIN)
+    for match in reading.behind(Context.AADHAAR, _SPACED_AADHAAR):
+        yield Candidate(DisclosureKind.AADHAAR, *match.span(1), Strength.CERTAIN)
 
 
 def _aadhaar(reading: Reading, match: re.Match[str]) -> Candidate | None:

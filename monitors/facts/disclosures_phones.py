@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from monitors.facts.disclosure import DisclosureKind, Strength
 from monitors.facts.disclosures_candidate import Candidate
-from monitors.facts.disclosures_context import REACH, Context
+from monitors.facts.disclosures_context import Context
 from monitors.facts.disclosures_reading import Reading
 from monitors.facts.disclosures_numbers import digits_of
 
@@ -31,7 +31,8 @@ _GROUPED = re.compile(
     r"(?<![\d])(?=((?:\(\d{1,5}\) ?)?\d(?:[ .\-/]{0,2}\(?\d\)?){5,14}(?![\d])" + _EXTENSION + "))"
 )
 _MINE = re.compile(
-    r"\bmy\b[^.!?\n]{0,28}\bnumber\b|\bmer[aie]\b[^.!?\n]{0,28}\bn(?:umber|o)\b|मे(?:रा|री|रे)[^।!?\n]{0,28}(?:नंबर|नम्बर)",
+    r"(?:\bmy\b[^.!?\n]{0,28}\bnumber|\bmer[aie]\b[^.!?\n]{0,28}\bn(?:umber|o)|मे(?:रा|री|रे)[^।!?\n]{0,28}(?:नंबर|नम्बर))"
+    r"(?: is| hai)?[ :]{1,3}(\d(?:[ .\-/]{0,2}\d){8,12})(?!\d)",
     re.IGNORECASE,
 )
 _TOLL_FREE = re.compile(r"(?:91)?0?18[06]0\d{6,7}|(?:00)?1?8(?:00|33|44|55|66|77|88)\d{7}|(?:0044)?0?80[08]\d{6,7}")
@@ -57,21 +58,14 @@ def find_phones(reading: Reading) -> Iterator[Candidate]:
 
 
 def _said_to_be(reading: Reading) -> Iterator[Candidate]:
-    until = 0
-    for match in reading.near_digits(_GROUPED):
-        digits = digits_of(match[1])
-        if match.start() < until or not 7 <= len(digits) <= 19 or _DATE.fullmatch(match[1]):
-            continue
-        if _is_named(reading, match.start(), len(digits)):
-            until = match.end(1)
+    for match in reading.behind(Context.PHONE, _GROUPED):
+        if 7 <= len(digits_of(match[1])) <= 19 and not _DATE.fullmatch(match[1]):
             yield _candidate(match, Strength.LIKELY)
-
-
-def _is_named(reading: Reading, at: int, digits: int) -> bool:
-    context = reading.words.before(at)
-    if context is Context.PHONE:
-        return True
-    return context is Context.NONE and 9 <= digits <= 13 and bool(_MINE.search(reading.text, max(0, at - REACH), at))
+    if not reading.has("my ", "mera ", "meri ", "mere ", "मे"):
+        return
+    for match in reading.near_digits(_MINE):
+        if 9 <= len(digits_of(match[1])) <= 13 and reading.words.before(match.start(1)) is Context.NONE:
+            yield _candidate(match, Strength.LIKELY)
 
 
 def _candidate(match: re.Match[str], strength: Strength) -> Candidate:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from monitors.facts.disclosures_context import Words
+from monitors.facts.disclosures_context import Context, Words
 
 # Five digits with at most seven other characters between two of them: the shortest number that the rules for
 # numbers mask has five. Digits and non-digits exclude each other, so that nothing is read twice.
@@ -19,6 +19,7 @@ _BEFORE = 88
 _AFTER = 24
 _SHORT = 64
 """A text up to this length is one island: it may be a bare number."""
+_LONGEST_NUMBER = 64
 _ASCII_LOWER = {ord(upper): ord(upper) + 32 for upper in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 
@@ -29,8 +30,8 @@ class Reading:
         self.text = text
         lowered = text.lower()  # a few letters (İ) grow when lowered; then only ASCII is
         self.lowered = lowered if len(lowered) == len(text) else text.translate(_ASCII_LOWER)
-        self.words = Words(text)
         self.islands = tuple(_islands(text))
+        self.words = Words(text, self.islands)
 
     def has(self, *words: str) -> bool:
         """Whether one of these lower-case strings occurs anywhere."""
@@ -40,6 +41,15 @@ class Reading:
         """The pattern's matches in the islands."""
         for start, end in self.islands:
             yield from pattern.finditer(self.text, start, end)
+
+    def behind(self, context: Context, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+        """The pattern's matches that begin behind a word of this context, with no other telling word between."""
+        until = 0
+        for start, end in self.words.regions(context):
+            for match in pattern.finditer(self.text, max(start, until), end + _LONGEST_NUMBER):
+                if match.start() <= end:
+                    until = match.end(1)
+                    yield match
 
     def around(self, start: int, end: int) -> tuple[str, str]:
         """The characters just before and just after a stretch; empty at the ends of the text."""

@@ -90,6 +90,11 @@ class Reader:
         word = self.word(at)
         return None if word is None else word.part
 
+    @property
+    def size(self) -> int:
+        """How many tokens there are."""
+        return self._size
+
     def interesting(self) -> list[int]:
         """The tokens where a quantity could begin: digits, number words, units, signs; the rest is passed over."""
         return [

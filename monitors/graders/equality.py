@@ -1,0 +1,137 @@
+"""Do two quantities say the same? Exact in Decimal, as loose as the case allows."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from enum import IntEnum
+
+from monitors.facts.durations import DAYS_PER_MONTH, DAYS_PER_YEAR
+from monitors.facts.fact import Bound, FactKind
+from monitors.facts.numbers import EXACT
+from monitors.facts.reading import Reading
+
+
+class Match(IntEnum):
+    """How a quantity of the reply compares with one of the gold."""
+
+    OTHER = 0
+    """Of another kind: nothing to compare."""
+    DIFFERENT = 1
+    VAGUE = 2
+    """Compatible but less precise: the year of a whole date."""
+    SAME = 3
+
+
+_WHOLE_DATE = 10
+
+
+def compare(gold: Reading, said: Reading, *, month_is_30_days: bool, tolerance: Decimal) -> Match:
+    """Compare two readings by kind and value; bounds by `bounds_agree`."""
+    if gold.kind is FactKind.DATE or said.kind is FactKind.DATE:
+        return _dates(gold, said)
+    if gold.kind is FactKind.DURATION and said.kind is FactKind.DURATION:
+        return _told(_same_duration(gold, said, month_is_30_days=month_is_30_days, tolerance=tolerance))
+    if gold.kind is said.kind:
+        if gold.unit and said.unit and gold.unit != said.unit:
+            return Match.DIFFERENT
+        return _told(_close(gold.value, said.value, tolerance))
+    return _across(gold, said, tolerance)
+
+
+def _told(same: bool) -> Match:
+    return Match.SAME if same else Match.DIFFERENT
+
+
+def _close(first: Decimal, second: Decimal, tolerance: Decimal) -> bool:
+    return first == second or abs(first - second) <= tolerance * abs(first)
+
+
+def _same_duration(gold: Reading, said: Reading, *, month_is_30_days: bool, tolerance: Decimal) -> bool:
+    if _close(gold.months, said.months, tolerance) and _close_days(gold.days, said.days, tolerance):
+        return True
+    if _in_years(gold, said) or _in_years(said, gold):
+        return True
+    if not month_is_30_days:
+        return False
+    return _close_days(_days(gold), _days(said), tolerance)
+
+
+_HAIR = Decimal("1e-12")
+"""Hours and minutes are parts of a day that Decimal cannot hold exactly."""
+
+
+def _close_days(first: Decimal, second: Decimal, tolerance: Decimal) -> bool:
+    return abs(first - second) <= max(tolerance * abs(first), _HAIR)
+
+
+def _days(reading: Reading) -> Decimal:
+    return reading.months * DAYS_PER_MONTH + reading.days
+
+
+def _in_years(first: Reading, second: Reading) -> bool:
+    """365 days are a year to everyone; a month is not thirty days."""
+    years, rest = divmod(first.months, 12)
+    return (
+        rest == 0 and years > 0 and first.days == 0 and second.months == 0 and second.days == years * DAYS_PER_YEAR
+    )
+
+
+def _across(gold: Reading, said: Reading, tolerance: Decimal) -> Match:
+    """A bare number against a number with a unit: equal values meet, unequal ones say nothing."""
+    kinds = {gold.kind, said.kind}
+    if FactKind.NUMBER not in kinds:
+        return Match.OTHER
+    first = gold.original_value if gold.original_value is not None else gold.value
+    second = said.original_value if said.original_value is not None else said.value
+    if not _close(first, second, tolerance):
+        return Match.OTHER
+    if gold.kind is FactKind.NUMBER:
+        return Match.SAME
+    # The unit is the gold's and missing in the reply: "36" for "36 months" is right only if nothing else fits.
+    return Match.SAME if gold.kind is FactKind.MONEY and gold.value >= 100 else Match.VAGUE  # noqa: PLR2004
+
+
+def _dates(gold: Reading, said: Reading) -> Match:
+    if gold.kind is FactKind.DATE and said.kind is FactKind.DATE:
+        return _two_dates(gold.date, said.date)
+    day, number = (gold, said) if gold.kind is FactKind.DATE else (said, gold)
+    if number.kind is not FactKind.NUMBER or number.ordinal or day.date.startswith("--"):
+        return Match.OTHER
+    same_year = number.value == Decimal(day.date[:4])
+    if gold is number:
+        return Match.SAME if same_year else Match.OTHER if not _is_year(number) else Match.DIFFERENT
+    if same_year:
+        return Match.VAGUE
+    return Match.DIFFERENT if _is_year(number) else Match.OTHER
+
+
+def _is_year(reading: Reading) -> bool:
+    return reading.bare and 1000 <= reading.value <= 2999 and reading.value % 1 == 0  # noqa: PLR2004
+
+
+def _two_dates(gold: str, said: str) -> Match:
+    if gold == said:
+        return Match.SAME
+    if said.startswith("--"):
+        return Match.VAGUE if gold.endswith(said[2:]) else Match.DIFFERENT
+    if gold.startswith("--"):
+        return Match.SAME if said.endswith(gold[2:]) else Match.DIFFERENT
+    if said.startswith(gold):
+        return Match.SAME
+    return Match.VAGUE if gold.startswith(said) else Match.DIFFERENT
+
+
+def bounds_agree(gold: Bound, said: Bound) -> bool:
+    """Only opposite bounds contradict: "at least 30 days" is not "up to 30 days"; an exact value fits either."""
+    return {gold, said} != {Bound.AT_MOST, Bound.AT_LEAST}
+
+
+def measured(reading: Reading) -> str:
+    """A quantity in a few words for a reason or label: ``duration 24 month``."""
+    if reading.kind is FactKind.DATE:
+        return f"date {reading.date}"
+    value = reading.original_value if reading.original_value is not None else reading.value
+    unit = reading.original_unit or reading.unit or ""
+    text = format(EXACT.plus(value), "f")
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{reading.kind.value} {text} {unit}".strip()

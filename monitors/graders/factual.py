@@ -1,0 +1,76 @@
+"""Factual match, decided by whichever deterministic grader the gold calls for."""
+
+from __future__ import annotations
+
+from monitors.graders.phrases import PhrasesGrader
+from monitors.graders.polarity import PolarityGrader
+from monitors.graders.quantities import QuantitiesGrader
+from monitors.records.cases import GoldCase
+from monitors.records.exchanges import Exchange
+from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
+
+
+class FactualGrader:
+    """Does the reply say what the gold says? Quantities, then yes or no, then short phrases.
+
+    One part that fails is a failure; otherwise one that passes is a pass, save that an unclear quantity is never
+    outvoted. It abstains for an expected refusal (the refusal grader decides) and when nothing is comparable.
+    """
+
+    name = "factual"
+    version = "1"
+    aspect = Aspect.FACTUAL_MATCH
+
+    def __init__(self) -> None:
+        self._quantities = QuantitiesGrader()
+        self._polarity = PolarityGrader()
+        self._phrases = PhrasesGrader()
+
+    def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
+        """Grade the graded text by what the gold is made of."""
+        if case.expected_refusal:
+            return self._abstain("an expected refusal is graded by whether it refused")
+        if not exchange.graded_text.strip():
+            return self._judged(FailureKind.MISSING_FACT, "the reply is empty", ())
+        quantities = self._quantities.grade(case, exchange)
+        polarity = self._polarity.grade(case, exchange)
+        told = [grade for grade in (quantities, polarity) if isinstance(grade, Judged)]
+        failed = next((grade for grade in told if not grade.passed), None)
+        if failed is not None:
+            return self._judged(failed.failure_kind, failed.reason, failed.evidence)
+        if told and (isinstance(quantities, Judged) or _nothing_to_measure(quantities)):
+            reason = "; ".join(grade.reason for grade in told)
+            return self._judged(None, reason, tuple(span for grade in told for span in grade.evidence))
+        if not _nothing_to_measure(quantities):
+            return self._abstain(quantities.reason)
+        if not _is_open(polarity):
+            return self._abstain(polarity.reason)
+        return self._by_phrase(case, exchange)
+
+    def _by_phrase(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
+        phrases = self._phrases.grade(case, exchange)
+        if isinstance(phrases, Judged):
+            return self._judged(phrases.failure_kind, phrases.reason, phrases.evidence)
+        return self._abstain(phrases.reason)
+
+    def _judged(self, kind: FailureKind | None, reason: str, evidence: tuple[Span, ...]) -> Judged:
+        return Judged(
+            grader=self.name,
+            version=self.version,
+            aspect=self.aspect,
+            passed=kind is None,
+            failure_kind=kind,
+            reason=reason,
+            evidence=evidence,
+        )
+
+    def _abstain(self, reason: str) -> Abstained:
+        return Abstained(grader=self.name, version=self.version, aspect=self.aspect, reason=reason)
+
+
+def _nothing_to_measure(grade: Judged | Abstained) -> bool:
+    return isinstance(grade, Abstained) and grade.reason == "the gold states no quantity"
+
+
+def _is_open(grade: Judged | Abstained) -> bool:
+    return isinstance(grade, Abstained) and grade.reason == "the gold is neither yes nor no"

@@ -1,0 +1,130 @@
+"""Short golds without a quantity: names, titles, lists.
+
+A gold phrase that stands in the reply, as whole words after folding, is met. A short reply that shares nothing with
+any accepted phrase is wrong. All in between is left to the judge.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from monitors.facts.normalise import normalise
+from monitors.records.cases import GoldCase
+from monitors.records.exchanges import Exchange
+from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
+
+_WORD = re.compile(r"[^\W_]+(?:[\u0900-\u097f]+)*")
+_ARTICLES = frozenset("the a an of and & in on at to for by".split())
+_LONGEST_GOLD = 8
+"""Words; a longer gold is a sentence, and sentences are not compared word by word."""
+_SHORT_STEM = 4
+
+
+class _Words:
+    """The folded words of a text with their places in it."""
+
+    def __init__(self, text: str) -> None:
+        folded = normalise(text)
+        plain = _without_accents(folded.text)
+        self.words: list[str] = []
+        self.spans: list[tuple[int, int]] = []
+        same_length = len(plain) == len(folded.text)
+        for match in _WORD.finditer(plain):
+            self.words.append(match.group())
+            span = match.span() if same_length else (0, len(folded.text))
+            self.spans.append(folded.original_span(*span))
+
+    def find(self, phrase: list[str]) -> tuple[int, int] | None:
+        """Where the words of a phrase stand in a row, articles and small words aside."""
+        first = phrase[0]
+        for place, word in enumerate(self.words):
+            if word != first:
+                continue
+            end = self._match(place, phrase)
+            if end is not None:
+                return self.spans[place][0], self.spans[end][1]
+        return None
+
+    def _match(self, place: int, phrase: list[str]) -> int | None:
+        at, last = place, place
+        for word in phrase:
+            while at < len(self.words) and self.words[at] != word and self.words[at] in _ARTICLES:
+                at += 1
+            if at >= len(self.words) or self.words[at] != word:
+                return None
+            last = at
+            at += 1
+        return last
+
+
+def _without_accents(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    parts: list[str] = []
+    for character in text.lower():
+        decomposed = unicodedata.normalize("NFD", character)
+        parts.append(decomposed[0] if decomposed else character)
+    return "".join(parts)
+
+
+@lru_cache(maxsize=2048)
+def phrase_words(text: str) -> tuple[str, ...]:
+    """The words of a gold phrase that must stand in the reply: folded, without what brackets add, without articles."""
+    core = re.sub(r"\([^()]{0,200}\)", " ", text)
+    words = _Words(core).words or _Words(text).words
+    content = [word for word in words if word not in _ARTICLES]
+    return tuple(content or words)
+
+
+class PhrasesGrader:
+    """Containment of whole phrases; it passes what stands there, fails what shares nothing, abstains in between."""
+
+    name = "phrases"
+    version = "1"
+    aspect = Aspect.FACTUAL_MATCH
+
+    def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
+        """Look for the gold or one of its alternatives in the graded text."""
+        golds = [words for text in (case.gold, *case.alternatives) if (words := phrase_words(text))]
+        short = [words for words in golds if len(words) <= _LONGEST_GOLD]
+        if not short:
+            return self._abstain("the gold is a sentence, not a phrase")
+        reply = _Words(exchange.graded_text)
+        for words in short:
+            found = reply.find(list(words))
+            if found is not None:
+                return self._passed(found, exchange)
+        said, stems = frozenset(reply.words), frozenset(word[:_SHORT_STEM] for word in reply.words)
+        asked = frozenset(_Words(case.question).words)
+        if any(_shares(words, said, stems, asked) for words in golds):
+            return self._abstain("the reply shares words with the gold, but not the phrase")
+        return Judged(
+            grader=self.name,
+            version=self.version,
+            aspect=self.aspect,
+            passed=False,
+            failure_kind=FailureKind.MISSING_FACT,
+            reason="nothing of the gold or its alternatives stands in the reply",
+        )
+
+    def _passed(self, found: tuple[int, int], exchange: Exchange) -> Judged:
+        span = Span(where=exchange.graded_channel, start=found[0], end=found[1], label="gold phrase")
+        return Judged(
+            grader=self.name,
+            version=self.version,
+            aspect=self.aspect,
+            passed=True,
+            reason="the gold stands in the reply",
+            evidence=(span,),
+        )
+
+    def _abstain(self, reason: str) -> Abstained:
+        return Abstained(grader=self.name, version=self.version, aspect=self.aspect, reason=reason)
+
+
+def _shares(words: tuple[str, ...], said: frozenset[str], stems: frozenset[str], asked: frozenset[str]) -> bool:
+    """Whether any telling word of a gold stands in the reply, whole or by its first letters."""
+    telling = [word for word in words if word not in asked and word not in _ARTICLES] or list(words)
+    return any(word in said or (len(word) >= _SHORT_STEM and word[:_SHORT_STEM] in stems) for word in telling)

@@ -1,0 +1,184 @@
+"""Does the reply state every quantity of the gold, in its role?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from monitors.facts.reading import Reading
+from monitors.facts.scan import Scan
+from monitors.graders.equality import Match, bounds_agree, compare, measured
+from monitors.graders.roles import Role, is_reference, negated, roles_in, roles_of
+from monitors.graders.scanned import of_substance, scanned_gold, scanned_reply
+from monitors.records.cases import GoldCase
+from monitors.records.exchanges import Channel, Exchange
+from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
+
+
+@dataclass(frozen=True)
+class Looseness:
+    """What the case allows when quantities are compared."""
+
+    month_is_30_days: bool
+    tolerance: Decimal
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What became of one quantity of the gold: how it matched, and where."""
+
+    gold: Reading
+    match: Match
+    said: Reading | None
+    other_role: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one gold text. ``passed`` is ``None`` where nothing can be told."""
+
+    gold: Scan
+    findings: tuple[Finding, ...]
+    passed: bool | None
+
+
+class QuantitiesGrader:
+    """Every quantity of the gold must be in the reply, in its role: kind, value, bound, what it is about.
+
+    Any of the case's alternatives is as good as its gold. A different quantity in the same role is a wrong fact,
+    none at all a missing one. It abstains when the gold states no quantity, or when the reply is compatible but less
+    precise (a year for a whole date).
+    """
+
+    name = "quantities"
+    version = "1"
+    aspect = Aspect.FACTUAL_MATCH
+
+    def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
+        """Grade the graded text against gold and alternatives; spans point into it and into the gold."""
+        reply = scanned_reply(exchange.graded_text)
+        loose = Looseness(case.month_is_30_days, case.relative_tolerance)
+        outcomes = [
+            outcome
+            for text in (case.gold, *case.alternatives)
+            if (outcome := weigh(scanned_gold(text), scanned_gold(case.question), reply, loose)) is not None
+        ]
+        if not outcomes:
+            return self._abstain("the gold states no quantity")
+        passed = next((outcome for outcome in outcomes if outcome.passed), None)
+        if passed is not None:
+            return self._judged(passed, reply, exchange.graded_channel)
+        if any(outcome.passed is None for outcome in outcomes):
+            return self._abstain("the reply is compatible with the gold but less precise")
+        worst = next((outcome for outcome in outcomes if _kind(outcome) is FailureKind.WRONG_FACT), outcomes[0])
+        return self._judged(worst, reply, exchange.graded_channel)
+
+    def _judged(self, outcome: Outcome, reply: Scan, channel: Channel) -> Judged:
+        return Judged(
+            grader=self.name,
+            version=self.version,
+            aspect=self.aspect,
+            passed=bool(outcome.passed),
+            failure_kind=None if outcome.passed else _kind(outcome),
+            reason=_reason(outcome),
+            evidence=_evidence(outcome, reply, channel),
+        )
+
+    def _abstain(self, reason: str) -> Abstained:
+        return Abstained(grader=self.name, version=self.version, aspect=self.aspect, reason=reason)
+
+
+# --- weighing one gold text -----------------------------------------------------------------------------------
+
+
+def weigh(gold: Scan, question: Scan, reply: Scan, loose: Looseness) -> Outcome | None:
+    """What became of each quantity of ``gold`` in ``reply``; ``None`` when the gold states none."""
+    wanted = _wanted(gold)
+    if not wanted:
+        return None
+    asked = roles_in(question.reader, question.reader.size)
+    findings = tuple(_find(reading, gold, asked, reply, loose) for reading in wanted)
+    if all(finding.match is Match.SAME for finding in findings):
+        return Outcome(gold, findings, passed=True)
+    if all(finding.match in {Match.SAME, Match.VAGUE} for finding in findings):
+        return Outcome(gold, findings, passed=None)
+    return Outcome(gold, findings, passed=False)
+
+
+def _wanted(gold: Scan) -> list[Reading]:
+    """The gold's quantities, each once, without references to sections and pages."""
+    stated = [reading for reading in gold.readings if not is_reference(gold.reader, reading)]
+    wanted: list[Reading] = []
+    seen: set[tuple[object, ...]] = set()
+    for reading in of_substance(stated):
+        key = (reading.kind, reading.value, reading.unit, reading.months, reading.days, reading.date)
+        if key not in seen:
+            seen.add(key)
+            wanted.append(reading)
+    return wanted
+
+
+def _find(wanted: Reading, gold: Scan, asked: frozenset[Role], reply: Scan, loose: Looseness) -> Finding:
+    roles = roles_of(gold.reader, wanted) or asked
+    best = Finding(wanted, Match.OTHER, None)
+    for said in of_substance(reply.readings) if not wanted.ordinal else reply.readings:
+        match = compare(wanted, said, month_is_30_days=loose.month_is_30_days, tolerance=loose.tolerance)
+        if match is Match.OTHER:
+            continue
+        said_roles = roles_of(reply.reader, said)
+        other_role = bool(roles and said_roles and not roles & (said_roles | _implied(said_roles)))
+        if match is Match.SAME and (negated(reply.reader, said) or not bounds_agree(wanted.bound, said.bound)):
+            match = Match.DIFFERENT
+        if (
+            other_role
+            or Role.REFERENCE in said_roles
+            or (Role.LOOK_BACK in said_roles and Role.LOOK_BACK not in roles)
+        ):
+            if best.said is None and match is Match.SAME:
+                best = Finding(wanted, Match.OTHER, said, other_role=True)
+            continue
+        if match > best.match:
+            best = Finding(wanted, match, said)
+        if match is Match.SAME:
+            break
+    return best
+
+
+def _implied(roles: frozenset[Role]) -> frozenset[Role]:
+    """Roles that stand in for each other."""
+    return frozenset({Role.AFTER_STAY}) & roles
+
+
+# --- telling it -----------------------------------------------------------------------------------------------
+
+
+def _kind(outcome: Outcome) -> FailureKind:
+    wrong = any(finding.match is Match.DIFFERENT for finding in outcome.findings)
+    return FailureKind.WRONG_FACT if wrong else FailureKind.MISSING_FACT
+
+
+def _reason(outcome: Outcome) -> str:
+    parts = [_sentence(finding) for finding in outcome.findings if outcome.passed or finding.match < Match.SAME]
+    return "; ".join(parts[:4])
+
+
+def _sentence(finding: Finding) -> str:
+    gold = measured(finding.gold)
+    if finding.match is Match.SAME:
+        return f"states {gold}"
+    if finding.other_role:
+        return f"states {gold} only about something else"
+    if finding.said is not None and finding.match is Match.DIFFERENT:
+        return f"expected {gold}, found {measured(finding.said)}"
+    return f"does not state {gold}"
+
+
+def _evidence(outcome: Outcome, reply: Scan, channel: Channel) -> tuple[Span, ...]:
+    spans: list[Span] = []
+    for finding in outcome.findings[:8]:
+        start, end = outcome.gold.normalised.original_span(finding.gold.start, finding.gold.end)
+        spans.append(Span(where="gold", start=start, end=end, label=measured(finding.gold)))
+        if finding.said is not None:
+            start, end = reply.normalised.original_span(finding.said.start, finding.said.end)
+            spans.append(Span(where=channel, start=start, end=end, label=measured(finding.said)))
+    return tuple(spans)

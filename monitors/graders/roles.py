@@ -1,0 +1,175 @@
+"""What a quantity is about: the words around it.
+
+"36 months prior to diagnosis" does not answer "waiting period 36 months". Roles are named by words of the trade;
+a quantity has the role that its own clause names, nearest first, or none. Two quantities are in different roles when
+both have one and they share none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+
+from monitors.facts.reading import Reading
+from monitors.facts.tokens import END
+from monitors.facts.words import Reader
+
+
+class Role(StrEnum):
+    """What a quantity can be about, where mixing two up misleads people."""
+
+    WAITING = "waiting period"
+    LOOK_BACK = "look-back"
+    BEFORE_STAY = "before hospitalisation"
+    AFTER_STAY = "after hospitalisation"
+    GRACE = "grace period"
+    FREE_LOOK = "free look"
+    AGE = "age"
+    SURVIVAL = "survival period"
+    DEDUCTIBLE = "deductible"
+    COPAY = "co-payment"
+    DISCOUNT = "discount"
+    BONUS = "bonus"
+    ROOM = "room rent"
+    ICU = "intensive care"
+    AMBULANCE = "ambulance"
+    SUM_INSURED = "sum insured"
+    PREMIUM = "premium"
+    NOTICE = "notice of claim"
+    MORATORIUM = "moratorium"
+    REFERENCE = "reference"
+
+
+_PHRASES: dict[Role, str] = {
+    Role.WAITING: "waiting|wait|cooling-off|cooling|वेटिंग|प्रतीक्षा|intezar|intezaar|इंतजार|pratiksha",
+    Role.BEFORE_STAY: "pre-hospitalisation|pre-hospitalization|prehospitalisation|prehospitalization|pre-hospital|"
+    "before hospitalisation|before hospitalization|before admission|prior to hospitalization|"
+    "prior to hospitalisation|prior to admission|before the date of admission|before the date of hospitalization",
+    Role.AFTER_STAY: "post-hospitalisation|post-hospitalization|posthospitalization|posthospitalisation|"
+    "post-hospital|after discharge|from discharge|date of discharge|after hospitalization|after hospitalisation",
+    Role.GRACE: "grace|ग्रेस|रियायती",
+    Role.FREE_LOOK: "free look|free-look|freelook|फ्री लुक",
+    Role.AGE: "age|aged|years old|years of age|entry age|आयु|उम्र|उमर|umar|umr|aayu",
+    Role.SURVIVAL: "survival|survive",
+    Role.DEDUCTIBLE: "deductible|deductibles|excess",
+    Role.COPAY: "co-pay|copay|co-payment|copayment|co-payments|copayments|को-पे|कोपे|सह-भुगतान",
+    Role.DISCOUNT: "discount|discounts|छूट",
+    Role.BONUS: "bonus|cumulative|no-claim|ncb|बोनस",
+    Role.ROOM: "room|rooms|कमरा|कमरे|रूम",
+    Role.ICU: "icu|intensive",
+    Role.AMBULANCE: "ambulance|एम्बुलेंस|एंबुलेंस",
+    Role.SUM_INSURED: "sum insured|sum-insured|sum assured|si|बीमा राशि",
+    Role.PREMIUM: "premium|premiums|प्रीमियम",
+    Role.NOTICE: "intimation|intimate|intimated|notify|notified|notice|inform|informed|submit|submitted|सूचना|सूचित",
+    Role.MORATORIUM: "moratorium",
+}
+
+_LOOK_BACK = (
+    ("prior", "to"),
+    ("preceding",),
+    ("before",),
+    ("previous",),
+    ("पहले",),
+    ("pehle",),
+    ("पूर्व",),
+    ("prior",),
+)
+_STAY = frozenset(
+    "hospitalisation hospitalization admission hospitalised hospitalized admitted भर्ती bharti hospital".split()
+)
+_REFERENCES = frozenset(
+    "section sections clause clauses page pages p pp para paragraph annexure article code table item point plan option "
+    "excl form schedule chapter part step version धारा पृष्ठ no nr number".split()
+)
+_CLAUSE_ENDS = frozenset(".;!?\n•|।:")
+_REACH = 12
+_LOOK_BACK_REACH = 2
+
+
+def _compile() -> dict[str, list[tuple[tuple[str, ...], Role]]]:
+    by_first: dict[str, list[tuple[tuple[str, ...], Role]]] = {}
+    for role, phrases in _PHRASES.items():
+        for phrase in phrases.split("|"):
+            words = tuple(phrase.replace("-", " - ").split())
+            by_first.setdefault(words[0], []).append((words, role))
+    for entries in by_first.values():
+        entries.sort(key=lambda entry: -len(entry[0]))
+    return by_first
+
+
+_BY_FIRST = _compile()
+
+
+def role_at(reader: Reader, at: int) -> tuple[Role, int] | None:
+    """The role named at token ``at`` and how many tokens name it; the longest phrase wins."""
+    entries = _BY_FIRST.get(reader.token(at).key)
+    if entries is None:
+        return None
+    for words, role in entries:
+        if all(reader.token(at + offset).key == word for offset, word in enumerate(words)):
+            return role, len(words)
+    return None
+
+
+def roles_in(reader: Reader, size: int) -> frozenset[Role]:
+    """All roles that a text names: what a question asks about."""
+    return frozenset(found[0] for at in range(size) if (found := role_at(reader, at)) is not None)
+
+
+def roles_of(reader: Reader, reading: Reading) -> frozenset[Role]:
+    """The roles of one quantity from its own clause: a look-back right behind it decides, else the nearest named."""
+    if is_reference(reader, reading):
+        return frozenset({Role.REFERENCE})
+    if looks_back(reader, reading.last + 1):
+        return frozenset({Role.LOOK_BACK})
+    before = _nearest(reader, range(reading.first - 1, reading.first - 1 - _REACH, -1))
+    after = _nearest(reader, range(reading.last + 1, reading.last + 1 + _REACH))
+    found = [side for side in (before, after) if side is not None]
+    if not found:
+        return frozenset()
+    nearest = min(distance for distance, _ in found)
+    return frozenset(role for distance, role in found if distance <= nearest + 1)
+
+
+def _nearest(reader: Reader, places: Sequence[int]) -> tuple[int, Role] | None:
+    for distance, place in enumerate(places):
+        token = reader.token(place)
+        if token is END or token.key in _CLAUSE_ENDS:
+            return None
+        found = role_at(reader, place)
+        if found is not None:
+            return distance, found[0]
+    return None
+
+
+def looks_back(reader: Reader, at: int) -> bool:
+    """``36 months prior to diagnosis``; before a hospital stay is a role of its own."""
+    for place in range(at, at + _LOOK_BACK_REACH):
+        for words in _LOOK_BACK:
+            if all(reader.token(place + offset).key == word for offset, word in enumerate(words)):
+                rest = {reader.token(later).key for later in range(place + 1, place + 7)}
+                return not rest & _STAY
+    return False
+
+
+def is_reference(reader: Reader, reading: Reading) -> bool:
+    """``Section 4.2``, ``p. 9``, ``clause 3``: where something stands, no quantity of its own."""
+    if reading.kind.value != "number":
+        return False
+    before = reader.token(reading.first - 1)
+    if before.text in {".", "-", "#"}:
+        before = reader.token(reading.first - 2)
+    return before.key in _REFERENCES
+
+
+def negated(reader: Reader, reading: Reading) -> bool:
+    """``not 24 months``, ``24 महीने नहीं``; not "not more than 24 months" (a bound)."""
+    before = reader.token(reading.first - 1)
+    if before.key in {"just", "only", "exactly", "a", "the"}:
+        before = reader.token(reading.first - 2)
+    if before.key in {"not", "isn't", "wasn't", "aren't"}:
+        return True
+    return reader.token(reading.last + 1).key in {"नहीं", "nahi", "nahin", "nhi"}
+
+
+RoleCheck = Callable[[Reading], bool]
