@@ -16,7 +16,7 @@ from monitors.records.runs import ReasonKind, RunReport, VerdictReason
 
 REASON_CHARACTERS: Final = 500
 HALLUCINATION_ROW: Final = "hallucination_log>=3"
-"""The row that sets an entry's severity: the application itself held the reply back (A2 of the product)."""
+"""The row that sets an entry's severity: the application itself held the reply back."""
 
 
 class Sighting(Record):

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from pydantic import ValidationError
+
+from monitors.alerts.silence import Silence
+from monitors.records.base import Severity
+from monitors.records.incidents import NotifyReason
+from tests.monitors.alerts.sightings import DAY, HOUR, NIGHT, Book, scope, sighting
+
+
+def silence(**changes: object) -> Silence:
+    values = {
+        "id": "s1",
+        "author": "asha",
+        "comment": "known, fix is under way",
+        "starts_at": NIGHT - HOUR,
+        "ends_at": NIGHT + DAY,
+        "case_id": "leak-1",
+    }
+    return Silence(**(values | changes))
+
+
+def later(days: float, **changes: object):
+    return sighting(run_id=f"run-{days}", seen_at=NIGHT + days * DAY, **changes)
+
+
+def test_f18_a_silence_that_ends_while_it_still_fails_lets_one_alert_out():
+    book = Book()
+    book.silences = [silence()]
+    assert book.decide(sighting()) == ()
+    assert book.decide(later(1), now=NIGHT + DAY) == (NotifyReason.FIRST_SEEN,)
+    assert book.decide(later(1.1), now=NIGHT + 1.1 * DAY) == ()
+
+
+def test_f18_what_was_told_before_the_silence_is_only_reminded_after_it():
+    book = Book()
+    book.decide(sighting())
+    book.silences = [silence(ends_at=NIGHT + 3 * DAY)]
+    assert [book.decide(later(day), now=NIGHT + day * DAY) for day in (1, 2)] == [(), ()]
+    assert book.decide(later(3), now=NIGHT + 3 * DAY) == (NotifyReason.REMINDER,)
+
+
+def test_a_regression_under_silence_is_told_as_one_afterwards():
+    book = Book()
+    book.decide(sighting())
+    book.decide(now=NIGHT + 2 * HOUR, scope=scope("run-2", "leak-1"))
+    book.silences = [silence(ends_at=NIGHT + 2 * DAY)]
+    assert book.decide(later(1), now=NIGHT + DAY) == ()
+    assert book.decide(later(2), now=NIGHT + 2 * DAY) == (NotifyReason.REGRESSED,)
+
+
+def test_worse_under_silence_is_told_afterwards():
+    book = Book()
+    made = book.decision(sighting(severity=Severity.WRONG))
+    book.incidents = {i.fingerprint: i.model_copy(update={"thread": "1.0"}) for i in made.changed}
+    book.silences = [silence()]
+    assert book.decide(later(0.5), now=NIGHT + 0.5 * DAY) == ()
+    assert book.decide(later(1), now=NIGHT + DAY) == (NotifyReason.WORSE,)
+
+
+@pytest.mark.parametrize(
+    "other", [{"case_id": "leak-2"}, {"target": "another"}, {"ends_at": NIGHT}], ids=["case", "target", "over"]
+)
+def test_a_silence_covers_what_it_names_while_it_lasts(other):
+    book = Book()
+    book.silences = [silence(**other)]
+    assert book.decide(sighting()) == (NotifyReason.FIRST_SEEN,)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"case_id": None}, "never everything"),
+        ({"ends_at": NIGHT - 2 * timedelta(hours=1)}, "must end after"),
+        ({"author": ""}, "at least 1 character"),
+    ],
+    ids=["everything", "backwards", "nobody"],
+)
+def test_a_silence_has_an_author_an_end_and_a_matcher(wrong, why):
+    with pytest.raises(ValidationError, match=why):
+        silence(**wrong)

@@ -1,0 +1,271 @@
+"""A local server that speaks Slack's Web API as far as Lookout uses it, keeps what it got, and can misbehave.
+
+By hand: ``python -m tests.servers.slack --port 8065 --log slack.jsonl``, then set ``slack_api_url`` to the address
+it prints, or use its webhook. ``POST /control`` with ``["429:2", "lost"]`` plans faults for the next requests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import threading
+from collections import deque
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from tests.servers.slack_rules import mentions, wrong_with
+from tests.servers.threaded import ThreadedServer
+
+TOKEN = "xoxb-1111-2222-a-token-for-tests"
+WEBHOOK_PATH = "/services/T0TEST/B0TEST/a-secret-for-tests"
+CHANNELS = {"C0ALERTS": "alerts", "C0MONITOR": "monitor"}
+
+
+@dataclass(frozen=True)
+class Posted:
+    """A message that Slack took. ``channel`` is an id; a webhook's is where it was made for."""
+
+    ts: str
+    channel: str
+    text: str
+    blocks: list[dict[str, Any]]
+    thread_ts: str | None = None
+    broadcast: bool = False
+    metadata: dict[str, Any] = field(default_factory=dict)
+    by: str = "bot"
+    edits: int = 0
+    rings: list[str] = field(default_factory=list)
+
+
+class SlackServer(ThreadedServer):
+    """Slack on loopback.
+
+    Faults, one per request, in the order planned: ``429:2`` (Retry-After 2), any other HTTP status, ``lost``
+    (takes the message, then drops the connection), ``hang`` (never answers, takes nothing), ``slow`` (takes the
+    message, never answers), ``reset`` (drops the connection at once), ``html`` (a proxy's page with status 200),
+    ``ok`` (behaves), or the name of one of Slack's errors (``token_revoked``). `always` holds until changed.
+    """
+
+    def __init__(self, port: int = 0, log: Path | None = None) -> None:
+        super().__init__(port)
+        self.always: str | None = None
+        self.requests: list[str] = []
+        self._log = log
+        self._faults: deque[str] = deque()
+        self._messages: dict[str, Posted] = {}
+        self._lock = threading.Lock()
+        self._clock = 1_800_000_000
+
+    @property
+    def api_url(self) -> str:
+        """What ``slack_api_url`` is set to."""
+        return f"{self.url}/api/"
+
+    @property
+    def webhook_url(self) -> str:
+        """An incoming webhook of the channel ``alerts``."""
+        return self.url + WEBHOOK_PATH
+
+    @property
+    def messages(self) -> list[Posted]:
+        """What was taken, oldest first."""
+        with self._lock:
+            return list(self._messages.values())
+
+    def thread(self, ts: str) -> list[Posted]:
+        """The replies to the message ``ts``."""
+        return [message for message in self.messages if message.thread_ts == ts]
+
+    def misbehave(self, *faults: str) -> None:
+        """Plan faults for the next requests."""
+        with self._lock:
+            self._faults.extend(faults)
+
+    def application(self) -> web.Application:
+        """Routes of the Web API, the webhook, and the control of the faults."""
+        app = web.Application(client_max_size=2**22)
+        app.router.add_post("/api/{method}", self._api)
+        app.router.add_get("/api/{method}", self._api)
+        app.router.add_post("/services/{team}/{bot}/{secret}", self._webhook)
+        app.router.add_post("/control", self._control)
+        app.router.add_get("/messages", self._shown)
+        return app
+
+    async def _control(self, request: web.Request) -> web.Response:
+        self.misbehave(*await request.json())
+        return web.json_response({"ok": True})
+
+    async def _shown(self, _request: web.Request) -> web.Response:
+        return web.json_response([asdict(message) for message in self.messages])
+
+    async def _api(self, request: web.Request) -> web.StreamResponse:
+        method = request.match_info["method"]
+        body = await self._body(request)
+        fault = self._next_fault(method)
+        if early := await self._misbehaved(request, fault):
+            return early
+        if fault and fault not in {"lost", "slow", "ok"}:
+            return web.json_response({"ok": False, "error": fault})
+        if request.headers.get("Authorization") != f"Bearer {TOKEN}":
+            return web.json_response({"ok": False, "error": "invalid_auth"})
+        answer = self._answer(method, body)
+        await self._swallow_reply(request, fault)
+        return web.json_response(answer)
+
+    async def _webhook(self, request: web.Request) -> web.StreamResponse:
+        body = await self._body(request)
+        fault = self._next_fault("webhook")
+        if early := await self._misbehaved(request, fault):
+            return early
+        if fault and fault not in {"lost", "slow", "ok"}:
+            return web.Response(text=fault, status=404 if fault == "no_service" else 403)
+        if request.path != WEBHOOK_PATH:
+            return web.Response(text="invalid_token", status=403)
+        if wrong_with(body):
+            return web.Response(text="invalid_payload", status=400)
+        self._take(body, channel="C0ALERTS", by="webhook")
+        await self._swallow_reply(request, fault)
+        return web.Response(text="ok")
+
+    async def _body(self, request: web.Request) -> dict[str, Any]:
+        if request.content_type == "application/json":
+            return dict(request.query) | await request.json()
+        return dict(request.query) | dict(await request.post())
+
+    def _next_fault(self, method: str) -> str | None:
+        with self._lock:
+            self.requests.append(method)
+            return self._faults.popleft() if self._faults else self.always
+
+    async def _misbehaved(self, request: web.Request, fault: str | None) -> web.StreamResponse | None:
+        """The answer of a fault that takes nothing."""
+        status, _, wait = (fault or "").partition(":")
+        if status == "429":
+            headers = {"Retry-After": wait or "0"}
+            return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers=headers)
+        if status.isdecimal():
+            return web.Response(text="<html>upstream trouble</html>", status=int(status), content_type="text/html")
+        if fault == "html":
+            return web.Response(text="<html>please log in to the network</html>", content_type="text/html")
+        if fault == "hang":
+            await self.closing.wait()
+        if fault in {"reset", "hang"}:
+            _drop(request)
+            return web.Response(status=500)
+        return None
+
+    async def _swallow_reply(self, request: web.Request, fault: str | None) -> None:
+        if fault == "slow":
+            await self.closing.wait()
+        if fault in {"lost", "slow"}:
+            _drop(request)
+
+    def _answer(self, method: str, body: dict[str, Any]) -> dict[str, Any]:
+        match method:
+            case "auth.test":
+                return {"ok": True, "user": "lookout", "team": "Test", "user_id": "U0BOT"}
+            case "chat.postMessage":
+                return self._post(body)
+            case "chat.update":
+                return self._update(body)
+            case "conversations.history" | "conversations.replies":
+                return self._history(method, body)
+            case _:
+                return {"ok": False, "error": "unknown_method"}
+
+    def _post(self, body: dict[str, Any]) -> dict[str, Any]:
+        channel = _channel_id(body.get("channel", ""))
+        if channel is None:
+            return {"ok": False, "error": "channel_not_found"}
+        if error := wrong_with(body):
+            return {"ok": False, "error": error}
+        parent = body.get("thread_ts")
+        if parent and parent not in self._messages:
+            return {"ok": False, "error": "thread_not_found"}
+        posted = self._take(body, channel=channel, by="bot")
+        return {"ok": True, "channel": channel, "ts": posted.ts, "message": {"text": posted.text}}
+
+    def _update(self, body: dict[str, Any]) -> dict[str, Any]:
+        old = self._messages.get(body.get("ts", ""))
+        if old is None or old.channel != body.get("channel"):
+            return {"ok": False, "error": "message_not_found"}
+        if error := wrong_with(body):
+            return {"ok": False, "error": error}
+        text, blocks = body.get("text", ""), body.get("blocks") or []
+        self._keep(replace(old, text=text, blocks=blocks, edits=old.edits + 1, rings=mentions(body)))
+        return {"ok": True, "channel": old.channel, "ts": old.ts}
+
+    def _history(self, method: str, body: dict[str, Any]) -> dict[str, Any]:
+        if body.get("channel") not in CHANNELS:
+            return {"ok": False, "error": "channel_not_found"}
+        parent = body.get("ts") if method.endswith("replies") else None
+        found = [
+            {"ts": one.ts, "text": one.text, "metadata": one.metadata}
+            for one in reversed(self.messages)
+            if one.channel == body["channel"] and one.thread_ts == parent
+        ]
+        return {"ok": True, "messages": found[: int(body.get("limit", 100))], "has_more": False}
+
+    def _take(self, body: dict[str, Any], *, channel: str, by: str) -> Posted:
+        with self._lock:
+            self._clock += 1
+            ts = f"{self._clock}.000100"
+        posted = Posted(
+            ts=ts,
+            channel=channel,
+            text=body.get("text") or "",
+            blocks=body.get("blocks") or [],
+            thread_ts=body.get("thread_ts"),
+            broadcast=bool(body.get("reply_broadcast")),
+            metadata=body.get("metadata") or {},
+            by=by,
+            rings=mentions(body),
+        )
+        self._keep(posted)
+        return posted
+
+    def _keep(self, posted: Posted) -> None:
+        with self._lock:
+            self._messages[posted.ts] = posted
+            if self._log is not None:
+                with self._log.open("a", encoding="utf-8") as log:
+                    log.write(json.dumps(asdict(posted), ensure_ascii=False) + "\n")
+
+
+def _channel_id(name: str) -> str | None:
+    by_name = {known: number for number, known in CHANNELS.items()}
+    return name if name in CHANNELS else by_name.get(name.removeprefix("#"))
+
+
+def _drop(request: web.Request) -> None:
+    if request.transport is not None:
+        request.transport.abort()
+
+
+async def _until_interrupted() -> None:
+    await asyncio.Event().wait()
+
+
+def main() -> None:
+    """Serve until interrupted."""
+    parser = argparse.ArgumentParser(description="Slack on loopback, for trying alerts out")
+    parser.add_argument("--port", type=int, default=8065)
+    parser.add_argument("--log", type=Path, default=None, help="append every message as a JSON line")
+    arguments = parser.parse_args()
+    with SlackServer(arguments.port, arguments.log) as slack:
+        print(
+            f"slack_api_url = {slack.api_url}\ntoken = {TOKEN}\nchannel = C0ALERTS\nwebhook = {slack.webhook_url}",
+            flush=True,
+        )
+        try:
+            asyncio.run(_until_interrupted())
+        except KeyboardInterrupt:
+            print(f"{len(slack.messages)} messages")
+
+
+if __name__ == "__main__":
+    main()

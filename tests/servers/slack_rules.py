@@ -1,0 +1,115 @@
+"""Slack's limits on a message, as its documentation states them: the name of the error, or nothing.
+
+Sources: docs.slack.dev, reference/block-kit/blocks/* and reference/methods/chat.postMessage. The sum of all blocks
+is undocumented (`msg_blocks_too_long`), seen at about 13,200 characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+MOST_BLOCKS = 50
+MOST_TEXT = 40_000
+MOST_IN_BLOCKS = 13_200
+LIVE_MENTION = re.compile(r"<(?:!(?:channel|here|everyone|subteam\^)|@[UW])|(?<![\w<])@(?:channel|here|everyone)\b")
+LIVE_LINK = re.compile(r"<(?:https?|mailto|tel|slack):?[^>|]*(?:\|([^>]*))?>")
+
+_KEYS = {
+    "header": {"type", "text", "block_id"},
+    "section": {"type", "text", "fields", "accessory", "block_id", "expand"},
+    "context": {"type", "elements", "block_id"},
+    "actions": {"type", "elements", "block_id"},
+    "divider": {"type", "block_id"},
+}
+_BUTTON_KEYS = {"type", "text", "action_id", "url", "value", "style", "confirm", "accessibility_label"}
+
+
+def wrong_with(message: dict[str, Any]) -> str | None:
+    """The name of Slack's error for ``message``, or ``None`` when Slack would take it."""
+    blocks = message.get("blocks") or []
+    text = message.get("text") or ""
+    if not text and not blocks:
+        return "no_text"
+    if not isinstance(text, str) or len(text) > MOST_TEXT:
+        return "msg_too_long"
+    if not isinstance(blocks, list) or len(blocks) > MOST_BLOCKS:
+        return "invalid_blocks"
+    if not all(_is_block(block) for block in blocks):
+        return "invalid_blocks"
+    if sum(len(shown) for shown in texts(blocks)) > MOST_IN_BLOCKS:
+        return "msg_blocks_too_long"
+    return None
+
+
+def texts(part: Any) -> Iterator[str]:
+    """All text that blocks show, wherever it stands."""
+    if isinstance(part, list):
+        for one in part:
+            yield from texts(one)
+    elif isinstance(part, dict):
+        for key, one in part.items():
+            if key == "text" and isinstance(one, str):
+                yield one
+            else:
+                yield from texts(one)
+
+
+def mentions(message: dict[str, Any]) -> list[str]:
+    """What in ``message`` would ring people."""
+    shown = [message.get("text") or "", *texts(message.get("blocks") or [])]
+    return [found.group() for text in shown for found in LIVE_MENTION.finditer(text)]
+
+
+def links(message: dict[str, Any]) -> list[str]:
+    """What in ``message`` could be clicked."""
+    shown = [message.get("text") or "", *texts(message.get("blocks") or [])]
+    return [found.group() for text in shown for found in LIVE_LINK.finditer(text)]
+
+
+def _is_block(block: Any) -> bool:
+    if not isinstance(block, dict) or block.get("type") not in _KEYS:
+        return False
+    kind = block["type"]
+    if set(block) - _KEYS[kind] or len(block.get("block_id", "")) > 255:
+        return False
+    match kind:
+        case "header":
+            return _is_text(block.get("text"), 150, kinds={"plain_text"})
+        case "section":
+            return _is_section(block)
+        case "context":
+            elements = block.get("elements")
+            return _is_list(elements, 10) and all(_is_text(one, 3_000) for one in elements)
+        case "actions":
+            elements = block.get("elements")
+            return _is_list(elements, 25) and all(_is_button(one) for one in elements)
+        case _:
+            return True
+
+
+def _is_section(block: dict[str, Any]) -> bool:
+    fields = block.get("fields")
+    if fields is not None and not (_is_list(fields, 10) and all(_is_text(one, 2_000) for one in fields)):
+        return False
+    return fields is not None if "text" not in block else _is_text(block["text"], 3_000)
+
+
+def _is_list(value: Any, most: int) -> bool:
+    return isinstance(value, list) and 1 <= len(value) <= most
+
+
+def _is_text(value: Any, most: int, kinds: frozenset[str] | set[str] = frozenset({"plain_text", "mrkdwn"})) -> bool:
+    if not isinstance(value, dict) or value.get("type") not in kinds:
+        return False
+    allowed = {"type", "text", "emoji"} if value["type"] == "plain_text" else {"type", "text", "verbatim"}
+    return not set(value) - allowed and isinstance(value.get("text"), str) and 1 <= len(value["text"]) <= most
+
+
+def _is_button(value: Any) -> bool:
+    if not isinstance(value, dict) or value.get("type") != "button" or set(value) - _BUTTON_KEYS:
+        return False
+    limits = (("action_id", 255), ("value", 2_000), ("url", 3_000))
+    short = all(len(value.get(key, "")) <= most for key, most in limits)
+    return short and _is_text(value.get("text"), 75, kinds={"plain_text"})

@@ -1,0 +1,72 @@
+"""A real HTTP server in a thread of its own: the same for tests that are async and for those that are not."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Self
+
+from aiohttp import web
+
+
+class ThreadedServer:
+    """Serves ``self.application()`` on loopback while its ``with`` block lasts.
+
+    Subclasses build the application. ``port`` 0 takes a free one; `url` says which.
+    """
+
+    def __init__(self, port: int = 0) -> None:
+        self._wanted_port = port
+        self._loop = asyncio.new_event_loop()
+        self._ready = threading.Event()
+        self._closing = asyncio.Event()
+        self._port = 0
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def application(self) -> web.Application:
+        """Build what is served."""
+        raise NotImplementedError
+
+    @property
+    def url(self) -> str:
+        """Where it listens, without a slash at the end."""
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def closing(self) -> asyncio.Event:
+        """Set when the server stops: what a handler that hangs waits for."""
+        return self._closing
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._ready.wait()
+        if self._failure is not None:
+            self._thread.join()
+            raise self._failure
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._loop.call_soon_threadsafe(self._closing.set)
+        self._thread.join()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._serve())
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that waits for the port
+            self._failure = error
+            self._ready.set()
+        finally:
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()
+
+    async def _serve(self) -> None:
+        runner = web.AppRunner(self.application(), shutdown_timeout=0.1, access_log=None)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", self._wanted_port)
+        await site.start()
+        self._port = runner.addresses[0][1]
+        self._ready.set()
+        await self._closing.wait()
+        await runner.cleanup()
