@@ -71,7 +71,7 @@ class Label(_Frozen):
 
 
 class Field(_Frozen):
-    """How a question asks for a field: of every group in ``needs`` one concept; each in ``boost`` counts a little."""
+    """How a question asks for a field: one concept of every group in ``needs``; each in ``boost`` counts a little."""
 
     label: Label
     needs: tuple[tuple[str, ...], ...]
@@ -95,13 +95,14 @@ class Actions(_Frozen):
 
 
 class Vocabulary(_Frozen):
-    """Words in English, Hindi and Hinglish: concepts, foreign topics, private data, actions, and words that say nothing."""
+    """Words in three languages: concepts, foreign topics, private data, actions, and plain words that say nothing."""
 
     fields: dict[str, Field]
     concepts: dict[str, tuple[str, ...]]
     topics: dict[str, Topic]
     private: tuple[str, ...]
     actions: Actions
+    hinglish_words: tuple[str, ...]
     plain_words: tuple[str, ...]
 
 

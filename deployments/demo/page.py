@@ -12,6 +12,7 @@ from pathlib import Path
 import gradio as gr
 import uvicorn
 from fastapi import FastAPI
+from gradio.themes import Base, Soft
 
 from deployments.demo.bot import Bot
 from deployments.demo.faults import NoFaults, PlantedFaults
@@ -94,9 +95,9 @@ class Assistant:
             )
 
 
-def _theme() -> gr.themes.Base:
+def _theme() -> Base:
     plain = ["system-ui", "Segoe UI", "Noto Sans Devanagari", "sans-serif"]
-    return gr.themes.Soft(primary_hue="teal", font=plain, font_mono=["ui-monospace", "monospace"])
+    return Soft(primary_hue="teal", font=plain, font_mono=["ui-monospace", "monospace"])
 
 
 def _chat(assistant: Assistant) -> gr.ChatInterface:
@@ -107,8 +108,15 @@ def _chat(assistant: Assistant) -> gr.ChatInterface:
         description=_DESCRIPTION,
         examples=[[example] for example in _EXAMPLES],
         cache_examples=False,
-        textbox=gr.Textbox(placeholder="Ask about a policy…", label="Message", show_label=False, container=False),
-        chatbot=gr.Chatbot(label="Conversation", placeholder=_DESCRIPTION),
+        textbox=gr.Textbox(
+            label="Message",
+            placeholder="Ask about a policy…",
+            container=False,
+            submit_btn=True,
+            stop_btn=True,
+            autofocus=True,
+        ),
+        chatbot=gr.Chatbot(show_label=False, height="62vh", buttons=["copy"], feedback_options=None),
         concurrency_limit=CONCURRENT_ANSWERS,
         analytics_enabled=False,
         flagging_mode="never",

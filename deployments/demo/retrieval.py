@@ -1,4 +1,4 @@
-"""Which facts of a policy does a question ask for?"""
+"""Finds the facts of a policy that a question asks for."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from deployments.demo.reading import Question
 NEED_WEIGHT = 3.0
 """What a needed concept adds to the score; chosen so that two needs beat any number of boosts in our vocabulary."""
 BOOST_WEIGHT = 1.0
-UNKNOWN_PENALTY = 1.5
-"""What each word that nobody knows takes away: two of them undo one needed concept ("IVF for surrogate aliens")."""
+UNKNOWN_PENALTY = 1.0
+"""What each word that nobody knows takes away: three of them undo one needed concept."""
 THRESHOLD = 1.0
 """Below it the question is about something else. Tuned by hand on the suite and on paraphrases."""
 
