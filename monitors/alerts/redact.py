@@ -27,6 +27,7 @@ LABELS = {
     DisclosureKind.US_SSN: "[social security number]",
     DisclosureKind.POLICY_NUMBER: "[policy number]",
     DisclosureKind.ACCOUNT_NUMBER: "[account number]",
+    DisclosureKind.PERSON: "[name]",
     DisclosureKind.STREET_ADDRESS: "[address]",
     DisclosureKind.BIRTH_DATE: "[date of birth]",
     DisclosureKind.SECRET: "[secret]",

@@ -29,6 +29,8 @@ class DisclosureKind(StrEnum):
     US_SSN = "us_ssn"
     POLICY_NUMBER = "policy_number"
     ACCOUNT_NUMBER = "account_number"
+    PERSON = "person"
+    """A name behind the words for a customer. Other names are not looked for."""
     STREET_ADDRESS = "street_address"
     BIRTH_DATE = "birth_date"
     SECRET = "secret"  # noqa: S105 - the name of a kind, not a secret

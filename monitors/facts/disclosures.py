@@ -13,6 +13,7 @@ from functools import lru_cache
 from monitors.facts.disclosure import Disclosure, DisclosureKind
 from monitors.facts.disclosures_candidate import Candidate
 from monitors.facts.disclosures_codes import find_codes
+from monitors.facts.disclosures_identifiers import find_identifiers
 from monitors.facts.disclosures_network import find_network
 from monitors.facts.disclosures_numbers import find_aadhaar, find_cards, find_ibans, find_ssns
 from monitors.facts.disclosures_personal import find_personal
@@ -46,6 +47,7 @@ _RANK = {
             DisclosureKind.ACCOUNT_NUMBER,
             DisclosureKind.PHONE,
             DisclosureKind.STREET_ADDRESS,
+            DisclosureKind.PERSON,
         )
     )
 }
@@ -84,7 +86,8 @@ def _candidates(text: str, account_patterns: Sequence[re.Pattern[str]]) -> Itera
         yield from find_ssns(reading)
         yield from find_codes(reading)
         yield from find_phones(reading)
-    yield from find_personal(reading, account_patterns)
+    yield from find_identifiers(reading, account_patterns)
+    yield from find_personal(reading)
 
 
 def _settled(candidates: list[Candidate], length: int) -> list[Candidate]:

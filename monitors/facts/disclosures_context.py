@@ -52,8 +52,7 @@ _WORDS: dict[Context, str] = {
     Context.VOTER: "voter voters vote epic election वोटर मतदाता",
     Context.VEHICLE: "vehicle plate registration regd reg car bike scooter truck gadi gaadi गाड़ी वाहन",
     Context.POLICY: "policy policies पॉलिसी पालिसी",
-    Context.ACCOUNT: "account accounts acct acc a/c folio cif loan khata khaata uhid customer member client subscriber"
-    " patient claim खाता खाते",
+    Context.ACCOUNT: "account accounts acct acc a/c folio cif crn khata khaata uhid खाता खाते",
     Context.CARD: "card cards cc visa mastercard rupay amex maestro debit credit कार्ड",
     Context.UPI: "upi vpa bhim gpay phonepe यूपीआई",
     Context.IP: "ip ips ipv4 ipv6 unspecified listen listens listening bind loopback host server subnet",
@@ -65,7 +64,7 @@ _WORDS: dict[Context, str] = {
     Context.PHONE: "phone phones telephone mobile mob cell tel call calling called dial ring whatsapp fax sms"
     " helpline hotline landline desk contact contacts reach ph registered messages sampark फ़ोन फोन मोबाइल मोबाईल"
     " संपर्क सम्पर्क कॉल व्हाट्सएप",
-    Context.MONEY: "₹ rs inr rupee rupees usd eur gbp $ € £ sum premium amount रुपये रुपए लाख lakh crore",
+    Context.MONEY: "₹ rs inr rupee rupees usd eur gbp $ € £ sum premium amount balance limit रुपये रुपए लाख lakh crore",
 }
 _CONTEXTS = {word: context for context, words in _WORDS.items() for word in words.split()}
 _CARDS = frozenset(("card", "cards", "कार्ड"))
@@ -110,7 +109,9 @@ class Words:
     def before(self, at: int, reach: int = REACH) -> Context:
         """What the nearest telling word says whose end is at most ``reach`` characters before ``at``."""
         self._asked += 1
-        ends, contexts = self._everywhere if self._asked > _FEW else self._read(max(0, at - reach - _LONGEST), at + _LONGEST)
+        ends, contexts = (
+            self._everywhere if self._asked > _FEW else self._read(max(0, at - reach - _LONGEST), at + _LONGEST)
+        )
         index = bisect_right(ends, at) - 1
         if index < 0 or ends[index] < at - reach:
             return Context.NONE

@@ -1,106 +1,105 @@
-"""What only the words around it make personal: account and policy numbers, addresses, dates of birth."""
+"""Street addresses, dates of birth, customers' names: words that only the words around them make personal."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from monitors.facts.disclosure import DisclosureKind, Strength
 from monitors.facts.disclosures_candidate import Candidate
 from monitors.facts.disclosures_reading import Reading
 from monitors.facts.disclosures_view import HIDDEN
 
-_LINK = r"[ \t]{0,3}(?:no\.?|num(?:ber)?|nos?\.?|id|code|#|नंबर|नम्बर|संख्या)?(?:[ \t]{1,3}(?:is|was|hai|h|ka|of)\b|[ \t]{0,3}(?:है|:|=|-|–|#))?[\s:\"']{0,4}"
-_ID = r"([A-Za-z]{0,8}[ /-]?[A-Za-z0-9]{0,6}\d(?:[A-Za-z0-9]|[/.\- ](?=[A-Za-z0-9]{0,6}\d)){3,28})(?![A-Za-z0-9])"
-_ACCOUNT = re.compile(
-    r"(?:\b(?:bank |savings |current |loan |folio |customer |member |client |subscriber |patient |claim |policy ?holder )?"
-    r"(?:a/c|acct?|account|accounts|khaa?ta)\b\.?|खाता|खाते|\b(?:customer|member|client|subscriber|patient|claim|folio|cif|uhid|crn)"
-    r"(?= ?(?:id|no|num|number|#|code)\b)|\b(?:uhid|cif)\b)" + _LINK + _ID,
-    re.IGNORECASE,
-)
-_POLICY_MARKED = re.compile(
-    r"(?:\bpolicy|पॉलिसी|पालिसी)[ \t]{0,3}(?:no\.?|number|num|nos?\.?|id|#|certificate|नंबर|नम्बर|संख्या)"
-    r"(?:[ \t]{1,3}(?:is|was|hai|h)\b|[ \t]{0,3}(?:है|:|=|-|–|#))?[\s:\"']{0,4}" + _ID,
-    re.IGNORECASE,
-)
-_POLICY_CODED = re.compile(
-    r"\b[Pp]olicy[ \t:#-]{1,3}((?:[A-Z]{2,8}[ /-])?[A-Z]{0,4}\d{7,16}|[A-Z]{1,6}[/-]?\d[\dA-Z/\-]{5,24})(?![A-Za-z0-9])"
-)
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _BIRTH = re.compile(
-    r"(?:\bd\.?o\.?b\b\.?|\bdate of birth\b|\bbirth ?da(?:te|y)\b|\bborn\b|\bjan(?:a)?m\s?(?:tithi|din|date|taa?rikh)\b|जन्म\s?(?:तिथि|दिन|तारीख|दिनांक)?)"
-    r"[^\d\n.!?" + HIDDEN + r"]{0,14}"
-    r"(\d{1,2}(?:st|nd|rd|th)?[ ./\-]{1,2}(?:\d{1,2}|[A-Za-z]{3,9}\.?|[\u0900-\u097f]{2,10}),?[ ./\-]{1,2}\d{2,4}|\d{4}[./\-]\d{1,2}[./\-]\d{1,2}"
-    r"|[A-Za-z]{3,9}\.? \d{1,2}(?:st|nd|rd|th)?,? \d{4})",
+    r"(?P<label>\bd\.?o\.?b\b\.?|\bdate of birth\b|\bbirth ?da(?:te|y)\b|\bborn\b"
+    r"|\bjan(?:a)?m\s?(?:tithi|din|date|taa?rikh)\b|जन्म\s?(?:तिथि|दिन|तारीख|दिनांक)?)"
+    rf"[^\d\n.!?{HIDDEN}]{{0,14}}?"
+    rf"(?P<date>{_DAY}[ ./\-]{{1,2}}(?:\d{{1,2}}|[A-Za-z]{{3,9}}\.?|[\u0900-\u097f]{{2,10}}),?[ ./\-]{{1,2}}\d{{2,4}}"
+    rf"|\d{{4}}[./\-]\d{{1,2}}[./\-]\d{{1,2}}|{_MONTH} {_DAY},? \d{{4}})",
     re.IGNORECASE,
 )
-_BIRTH_MONTH_FIRST = re.compile(
-    r"(?:\bdate of birth\b|\bdob\b|\bborn on\b|\bbirth ?da(?:te|y)\b)(?:[ \t]{0,2}(?:is|:|-|on))?[ \t]{0,2}((?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.? \d{1,2}(?:st|nd|rd|th)?,? \d{4})",
-    re.IGNORECASE,
-)
+_BIRTH_WORDS = ("birth", "dob", "d.o.b", "born", "janm", "janam", "जन्म")
+
 _ADDRESS = re.compile(
-    r"(?:(?P<public>(?:\b(?:registered|regd|corporate|head|branch|office|postal|company|our|e-?mail|mail|ip|mac|web|site|website|wallet|url|grievance)\b\.?,?\s{1,2}(?:and |& )?){1,3})?\baddress(?:es)?\b(?P<more>[^\n.:;!?,]{0,48}?)\s{0,2}(?::|=|\bis\b|\bas\b|\bhai\b|-|–)"
-    r"|\b(?:lives?|living|resid(?:es?|ing)|stays?|staying|rehta hai|rehti hai) (?:at|in)\b|पता\s?(?:है|:|-)|\bghar ka pata\b[ :-]{0,3}(?:hai\b)?)"
-    r"[\s:\"']{0,4}(?P<where>[^\n;|\"" + HIDDEN + r"]{6,160})",
+    r"(?:\baddress(?:es)?\b[^\n.:;!?,]{0,48}?\s{0,2}(?::|=|\bis\b|\bas\b|\bhai\b|-)"
+    r"|\b(?:lives?|living|resid(?:es?|ing)|stays?|staying|rehta hai|rehti hai) (?:at|in)\b"
+    r"|पता\s?(?:है|:|-)|\bghar ka pata\b[ :-]{0,3}(?:hai\b)?)"
+    rf"[\s:\"']{{0,4}}(?P<where>[^\n;|\"{HIDDEN}]{{6,160}})",
+    re.IGNORECASE,
+)
+_ADDRESS_WORDS = ("address", "live", "living", "resid", "stay", "rehta", "rehti", "pata", "पता")
+# "Flat 12, Green Apartments, 99 Lake Road, Pune 411001": a dwelling first and an Indian postal code last.
+_DWELLING = re.compile(
+    r"(?P<where>\b(?:flat|house|h\. ?no|plot|door|apartment|apt|unit|room|villa|bungalow|quarter)\b\.?"
+    r"(?: ?(?:no|number|num)\b\.?)?[ :#-]{0,3}[A-Za-z]?-?\d[^\n;|" + HIDDEN + r"]{8,120}?\b[1-9]\d{2} ?\d{3}\b)",
     re.IGNORECASE,
 )
 _PLACE = re.compile(
-    r"\b(?:road|rd|street|st|nagar|marg|lane|avenue|ave|block|sector|flat|apartments?|apt|colony|floor|house|plot|society|tower|cross|main"
-    r"|layout|enclave|vihar|puram|po box|residency|heights|gali|chowk|bagh|ganj|wadi|pur|drive|boulevard|blvd|way|court|suite)\b|रोड|मार्ग|नगर|गली|सेक्टर|मकान|फ्लैट",
+    r"\b(?:road|rd|street|st|nagar|marg|lane|avenue|ave|block|sector|flat|apartments?|apt|colony|floor|house|plot"
+    r"|society|tower|cross|main|layout|enclave|vihar|puram|po box|residency|heights|gali|chowk|bagh|ganj|wadi|pur"
+    r"|drive|boulevard|blvd|way|court|suite)\b|रोड|मार्ग|नगर|गली|सेक्टर|मकान|फ्लैट|,|\d{6}",
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(
-    r"(?<=[a-z\d)\u0900-\u097f])[.!?।](?=\s+[A-Z\u0900-\u097f*\[(]|\s*$)|\s[-–—]\s|(?:,| and| or)\s+(?=(?:phone|mobile|e-?mail|account|policy|pan|aadhaar|dob|date of birth|contact|tel)\b)"
+    r"(?<=[a-z\d)\u0900-\u097f])[.!?।](?=\s+[A-Z\u0900-\u097f*\[(]|\s*$)|\s[-–—]\s"
+    r"|(?:,| and| or)\s+(?=(?:phone|mobile|e-?mail|account|policy|pan|aadhaar|dob|date of birth|contact|tel)\b)"
 )
-_DIGITS = re.compile(r"\d")
+_DIGIT = re.compile(r"\d")
+# An organisation's address is public. A person's is told by what is said before it.
+_PUBLIC = re.compile(
+    r"\b(?:office|branch|head ?quarters?|hospital|clinic|centre|center|company|corporate|ombudsman|garage|store|shop"
+    r"|grievance|department|institute|bank|court|e-?mail|mail|ip|mac|web|site|website|wallet|url|white house)\b",
+    re.IGNORECASE,
+)
+_PERSONAL = re.compile(
+    r"\b(?:customer|policy ?holder|insured|member|holder|nominee|patient|client|subscriber|mr|mrs|ms|shri|smt|his|her"
+    r"|their|your|home|residen\w*|liv(?:es?|ing)|stay\w*|ghar|name|account|phone|mobile|aadhaar|pan|dob)\b|घर|ग्राहक",
+    re.IGNORECASE,
+)
+_BEFORE = 160
+"""Characters before an address in which the last word for a person or an organisation decides whose it is."""
 
-_BIRTH_WORDS = ("birth", "dob", "d.o.b", "born", "janm", "janam", "जन्म")
-_ADDRESS_WORDS = ("address", "lives", " live ", "living", "resid", "stay", "rehta", "rehti", "pata", "पता")
+_CUSTOMER = re.compile(
+    r"\b(?:[Cc]ustomer|[Pp]olicy ?holder|[Ii]nsured|[Mm]ember|[Nn]ominee|[Aa]ccount holder|[Pp]atient|[Cc]ard ?holder"
+    r"|[Bb]eneficiary|[Nn]ame)(?: on file| [Nn]ame| of (?:the )?[a-z]{4,12})?(?: ?[:=] ?| is )"
+    r"(?:(?:Mr|Mrs|Ms|Dr|Shri|Smt)\.? )?([A-Z][a-z]{1,20}(?: [A-Z](?:[a-z]{1,20}|\.)){1,3})"
+)
 
 
-def find_personal(reading: Reading, account_patterns: Sequence[re.Pattern[str]]) -> Iterator[Candidate]:
-    """Account, policy and customer numbers, street addresses, dates of birth, each behind the words for it.
+def find_personal(reading: Reading) -> Iterator[Candidate]:
+    """Addresses behind "address", "lives at" or a dwelling's number; dates behind "born", "DOB"; customers' names.
 
-    ``account_patterns`` are the target's own; a whole match of one is an account number whatever stands before.
+    An organisation's address, a date behind "born" alone (often a public figure's) and a name are weak.
     """
-    text = reading.text
-    yield from _numbers(reading)
-    for pattern in (_BIRTH, _BIRTH_MONTH_FIRST) if reading.has(*_BIRTH_WORDS) else ():
-        for match in pattern.finditer(text):
-            yield Candidate(DisclosureKind.BIRTH_DATE, *match.span(1), Strength.LIKELY)
+    if reading.has(*_BIRTH_WORDS):
+        yield from _births(reading)
     if reading.has(*_ADDRESS_WORDS):
-        yield from _addresses(text)
-    for pattern in account_patterns:
-        for match in pattern.finditer(text):
-            if match.end() > match.start():
-                yield Candidate(DisclosureKind.ACCOUNT_NUMBER, *match.span(), Strength.CERTAIN)
+        yield from _addresses(reading, _ADDRESS.finditer(reading.text))
+    yield from _addresses(reading, reading.near_digits(_DWELLING))
+    for match in _CUSTOMER.finditer(reading.text):
+        yield Candidate(DisclosureKind.PERSON, *match.span(1), Strength.WEAK)
 
 
-def _numbers(reading: Reading) -> Iterator[Candidate]:
-    forms = (
-        (DisclosureKind.POLICY_NUMBER, _POLICY_MARKED),
-        (DisclosureKind.POLICY_NUMBER, _POLICY_CODED),
-        (DisclosureKind.ACCOUNT_NUMBER, _ACCOUNT),
-    )
-    for kind, pattern in forms:
-        for match in reading.near_digits(pattern):
-            if len(_DIGITS.findall(match[1])) >= 5:
-                yield Candidate(kind, *match.span(1), Strength.LIKELY)
+def _births(reading: Reading) -> Iterator[Candidate]:
+    for match in _BIRTH.finditer(reading.text):
+        strength = Strength.WEAK if match["label"].lower() == "born" else Strength.LIKELY
+        yield Candidate(DisclosureKind.BIRTH_DATE, *match.span("date"), strength)
 
 
-def _addresses(text: str) -> Iterator[Candidate]:
-    for match in _ADDRESS.finditer(text):
+def _addresses(reading: Reading, matches: Iterator[re.Match[str]]) -> Iterator[Candidate]:
+    for match in matches:
         end = _SENTENCE_END.search(match["where"])
-        where = match["where"][: end.start()] if end else match["where"]
-        if (
-            len(where) < 6
-            or not _DIGITS.search(where)
-            or not (_PLACE.search(where) or re.search(r"\d{6}|,", where))
-        ):
-            continue
-        strength = Strength.WEAK if match["public"] else Strength.LIKELY
-        yield Candidate(
-            DisclosureKind.STREET_ADDRESS,
-            match.start("where"),
-            match.start("where") + len(where.rstrip()),
-            strength,
-        )
+        where = (match["where"][: end.start()] if end else match["where"]).rstrip()
+        if _DIGIT.search(where) and _PLACE.search(where):
+            start = match.start("where")
+            strength = Strength.LIKELY if _is_personal(reading.text, start) else Strength.WEAK
+            yield Candidate(DisclosureKind.STREET_ADDRESS, start, start + len(where), strength)
+
+
+def _is_personal(text: str, start: int) -> bool:
+    before = max(0, start - _BEFORE)
+    person = max((match.start() for match in _PERSONAL.finditer(text, before, start)), default=-1)
+    public = max((match.start() for match in _PUBLIC.finditer(text, before, start)), default=-1)
+    return person > public

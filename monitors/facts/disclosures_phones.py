@@ -37,7 +37,7 @@ _MINE = re.compile(
 )
 _TOLL_FREE = re.compile(r"(?:91)?0?18[06]0\d{6,7}|(?:00)?1?8(?:00|33|44|55|66|77|88)\d{7}|(?:0044)?0?80[08]\d{6,7}")
 _DATE = re.compile(r"(?:19|20)\d\d[ .\-/]\d{1,2}[ .\-/]\d{1,2}|\d{1,2}[ .\-/]\d{1,2}[ .\-/](?:19|20)\d\d")
-_NOT_A_PHONE = frozenset({Context.ORDER, Context.MONEY, Context.VERSION, Context.POLICY, Context.ACCOUNT})
+_NOT_A_PHONE = frozenset({Context.ORDER, Context.MONEY, Context.VERSION})
 
 
 def find_phones(reading: Reading) -> Iterator[Candidate]:

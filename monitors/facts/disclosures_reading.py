@@ -47,7 +47,7 @@ class Reading:
         until = 0
         for start, end in self.words.regions(context):
             for match in pattern.finditer(self.text, max(start, until), end + _LONGEST_NUMBER):
-                if match.start() <= end:
+                if until <= match.start() <= end:
                     until = match.end(1)
                     yield match
 
