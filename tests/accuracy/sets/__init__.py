@@ -1,0 +1,1 @@
+"""One module per labelled set; each has ``NAME`` and ``measure(data)``."""
