@@ -59,15 +59,10 @@ class BrowserDriver:
     async def ask(
         self, turns: tuple[str, ...], *, name: str = "question", worth_keeping: WorthKeeping = nothing_kept
     ) -> Answer:
-        """See `ChatDriver.ask`. The whole call has a deadline: pages' and answers' deadlines together."""
-        settings = self._settings
-        await self.chromium.browser()  # starting it is not the page's fault, and has a deadline of its own
-        deadline_s = 2 * settings.page_deadline_s + len(turns) * (settings.answer_deadline_s + 30)
-        return await within(deadline_s, self._ask(turns, name, worth_keeping), "asking")
-
-    async def _ask(self, turns: tuple[str, ...], name: str, worth_keeping: WorthKeeping) -> Answer:
+        """See `ChatDriver.ask`. Every step has a deadline of its own."""
         from playwright.async_api import Error  # loaded with the browser
 
+        await self.chromium.browser()  # so that the library is loaded
         try:
             async with self._pages.tab() as tab:
                 return await self._ask_on(tab, turns, name, worth_keeping)
@@ -81,7 +76,8 @@ class BrowserDriver:
         try:
             if self._settings.traces is not Keep.NEVER:
                 await witness.start_trace()
-            answer = await _unless_crashed(tab.page, self._converse(tab, turns))
+            conversing = within(self._deadline_s(len(turns)), self._converse(tab, turns), "asking")
+            answer = await _unless_crashed(tab.page, conversing)
             wanted = await worth_keeping(answer)
             proof = await witness.testify(screenshot=wanted.screenshot, trace=wanted.trace)
             return answer.model_copy(update={"evidence": _joined(answer.evidence, proof)})
@@ -95,6 +91,10 @@ class BrowserDriver:
         finally:
             await witness.dismiss()
 
+    def _deadline_s(self, turns: int) -> float:
+        """For a conversation, beyond all deadlines of its steps: a net for what nobody foresaw."""
+        return 2 * self._settings.page_deadline_s + turns * (self._settings.answer_deadline_s + 60)
+
     async def _proof_of_failure(self, witness: Witness) -> Evidence:
         settings = self._settings
         return await witness.testify(
@@ -106,9 +106,7 @@ class BrowserDriver:
         tap = WireTap(tab.page, rule) if rule is not None else None
         conversation = Conversation(tab.page, self._settings)
         conversation.chat = await self._pages.chat_on(tab)
-        earlier: list[str] = []
-        for turn in turns[:-1]:
-            earlier.append((await conversation.ask(turn)).text)
+        earlier = [(await conversation.ask(turn)).text for turn in turns[:-1]]
         if tap is not None:
             tap.begin()
         seen = await conversation.ask(turns[-1])

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from monitors.errors import BrowserLost, BrowserMissing
+from monitors.records.base import Record
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Playwright
@@ -38,6 +42,36 @@ def system_chromium(search_path: str | None = None) -> str | None:
     """A Chromium among the commands of `search_path` (``None``: the process's own), the leanest first."""
     found = (shutil.which(name, path=search_path) for name in SYSTEM_NAMES)
     return next((path for path in found if path is not None), None)
+
+
+class FoundBrowser(Record):
+    """The browser that would be used, and where it comes from."""
+
+    executable: str
+    source: str
+
+
+def find_browser(chosen: str | None = None, search_path: str | None = None) -> FoundBrowser:
+    """The browser that a run would start, found in the order in which `Chromium` tries; else `BrowserMissing`.
+
+    Takes about a second: Playwright's own command says where its download would be.
+    """
+    if chosen is not None:
+        return FoundBrowser(executable=checked_path(chosen), source="CHROMIUM_PATH")
+    for found, source in ((_downloaded(), "Playwright's download"), (system_chromium(search_path), "this system")):
+        if found is not None:
+            return FoundBrowser(executable=found, source=source)
+    raise BrowserMissing(MISSING)
+
+
+def _downloaded() -> str | None:
+    command = [sys.executable, "-m", "playwright", "install", "--dry-run", "--only-shell", "chromium"]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=LAUNCH_DEADLINE_S, check=False)  # noqa: S603 - our own interpreter
+    for place in re.findall(r"Install location:\s+(.+)", told.stdout):
+        for path in sorted(Path(place).rglob("*headless*shell*")):
+            if path.is_file() and os.access(path, os.X_OK):
+                return str(path)
+    return None
 
 
 def checked_path(browser_path: str) -> str:
@@ -84,7 +118,7 @@ class Chromium:
         await self.close()
 
     async def browser(self) -> Browser:
-        """The living browser. `BrowserMissing` when there is none to start, `BrowserLost` when it will not start."""
+        """The living browser. `BrowserMissing` when there is none, `BrowserLost` when it will not start."""
         async with self._starting:
             if self._browser is None or not self._browser.is_connected():
                 await self.close()

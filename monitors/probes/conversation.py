@@ -20,8 +20,9 @@ GONE = "Execution context was destroyed"
 
 
 class Conversation:
-    """A chat that is being asked. Belongs to its page, and is made before the page is loaded: sockets opened
-    then may carry the answer later.
+    """A chat that is being asked. Belongs to its page.
+
+    Made before the page is loaded, because a socket opened then may carry the answer later.
     """
 
     def __init__(self, page: Page, settings: ProbeSettings) -> None:
@@ -120,15 +121,7 @@ class Conversation:
         return True
 
     def _spec(self, turn: str) -> dict[str, str | None]:
-        selectors = self.chat.selectors
-        return {
-            "question": turn,
-            "message_box": selectors.message_box,
-            "send": selectors.send,
-            "answer": selectors.answer,
-            "busy": selectors.busy,
-            "error": selectors.error,
-        }
+        return {"question": turn, **self.chat.selectors.model_dump()}
 
     def _broke(self, _why: str) -> None:
         """Tells the watch in the page, which then gives the page a moment to say or mend it."""
@@ -143,4 +136,3 @@ class Conversation:
             await self.chat.frame.evaluate("() => __lookout.broke()")
         except Error:
             return  # the page is gone as well, which the watch itself reports
-

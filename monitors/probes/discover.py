@@ -8,6 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from monitors.errors import AccessDenied, PageNotUnderstood, Unreachable
+from monitors.probes.chromium import within
 from monitors.probes.inpage import Found, call
 from monitors.probes.profiles import GENERIC, PROFILES, Profile, profile_named
 from monitors.probes.settings import ProbeSettings, Selectors
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 TRUSTED_SCORE = 5
 SLICE_S = 0.4
+ACTION_DEADLINE_S = 15.0
 # How long a doubtful box is let stand before it is taken: the real one may still be on its way (a frame, a script).
 GRACE_S = 2.5
 DIALOGS = 4
@@ -59,7 +61,7 @@ async def _load(page: Page, address: str, deadline_s: float) -> None:
 
 
 def _net_error(message: str) -> str:
-    return message[message.index("net::") :].split()[0].removeprefix("net::")
+    return message[message.index("net::") :].split(maxsplit=1)[0].removeprefix("net::")
 
 
 def _check_status(address: str, status: int) -> None:
@@ -178,7 +180,7 @@ async def _profile(frame: Frame, settings: ProbeSettings) -> Profile:
 
 async def element(frame: Frame, expression: str) -> ElementHandle | None:
     """The element that an in-page expression gives."""
-    handle = await frame.evaluate_handle(expression)
+    handle = await within(ACTION_DEADLINE_S, frame.evaluate_handle(expression), "the page")
     return handle.as_element()
 
 

@@ -59,8 +59,9 @@ class WatchState(StrEnum):
 
 
 class Watched(Record):
-    """How an answer settled. ``firm``: a control of the page itself said that it was busy and then that it was done.
+    """How an answer settled.
 
+    ``firm``: a control of the page itself said that it was busy, and then that it was done.
     ``calm_ms`` is how long the text has not changed. Times count from sending.
     """
 

@@ -31,7 +31,8 @@ GRADIO = Profile(
     name="gradio",
     marks=".gradio-container [role=log], .gradio-container [aria-label='chatbot conversation']",
     selectors=Selectors(
-        answer="[data-testid=bot]:not(.thought *)",
+        answer="[data-testid=bot]",
+        steps=".thought-group",
         busy=".gradio-container [data-testid=status-tracker].generating:not(.hide)",
         error="[data-testid=toast-body].error",
     ),

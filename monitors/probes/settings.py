@@ -40,45 +40,59 @@ class Keep(StrEnum):
 class Selectors(Record):
     """CSS selectors that a target pins; what is left out is found. They reach into open shadow roots."""
 
-    message_box: Selector | None = Field(None, description="the box the question is typed into")
-    send: Selector | None = Field(None, description="the control that sends; left out: Enter, or the button found")
-    answer: Selector | None = Field(None, description="one bot answer; the newest ones are read")
-    busy: Selector | None = Field(None, description="visible while the app is answering")
-    error: Selector | None = Field(None, description="visible when the app says that something went wrong")
+    message_box: Selector | None = Field(default=None, description="the box the question is typed into")
+    send: Selector | None = Field(
+        default=None, description="the control that sends; left out: Enter, or the button found"
+    )
+    answer: Selector | None = Field(default=None, description="one bot answer; the newest ones are read")
+    steps: Selector | None = Field(default=None, description="parts of an answer that only tell how it was found")
+    busy: Selector | None = Field(default=None, description="visible while the app is answering")
+    error: Selector | None = Field(default=None, description="visible when the app says that something went wrong")
 
 
 class ProbeSettings(Record):
     """Everything about asking one target. All durations in seconds."""
 
-    driver: Identifier = Field("browser", description="how to talk to it: browser, gradio, json or sse")
+    driver: Identifier = Field(default="browser", description="how to talk to it: browser, gradio, json or sse")
     profile: Identifier | None = Field(
-        None, description="a known kind of page: gradio, streamlit or generic; left out: found out on the page"
+        default=None,
+        description="a known kind of page: gradio, streamlit or generic; left out: found out on the page",
     )
-    selectors: Selectors = Field(Selectors(), description="selectors that override the profile's")
-    isolation: Isolation = Field(Isolation.CONTEXT, description="how far cases are kept apart")
+    selectors: Selectors = Field(default=Selectors(), description="selectors that override the profile's")
+    isolation: Isolation = Field(default=Isolation.CONTEXT, description="how far cases are kept apart")
     concurrency: Count | None = Field(
-        None, description="questions under way at once; left out: two for each core, as more measures the browser"
+        default=None,
+        description="questions under way at once; left out: two for each core, as more measures the browser",
     )
-    answer_deadline_s: Seconds = Field(60.0, description="from sending to the whole answer")
-    page_deadline_s: Seconds = Field(30.0, description="from opening the page to a usable message box")
-    close_deadline_s: Seconds = Field(5.0, description="for closing a page; a crashed one can hang for ever")
-    quiet_s: Seconds = Field(0.8, description="text unchanged and network still: the answer is taken as whole")
+    answer_deadline_s: Seconds = Field(default=60.0, description="from sending to the whole answer")
+    page_deadline_s: Seconds = Field(default=30.0, description="from opening the page to a usable message box")
+    close_deadline_s: Seconds = Field(
+        default=5.0, description="for closing a page; a crashed one can hang for ever"
+    )
+    quiet_s: Seconds = Field(
+        default=0.8, description="text unchanged and network still: the answer is taken as whole"
+    )
     patience_s: Seconds = Field(
-        12.0, description="text unchanged where neither the page nor the network says that the answer ended"
+        default=12.0, description="text unchanged where neither the page nor the network says that the answer ended"
     )
-    attempts: Count = Field(2, description="tries for each question; failed ones are recorded")
-    retry_pause_s: Annotated[float, Field(ge=0, le=600)] = Field(1.0, description="between two tries")
+    attempts: Count = Field(default=2, description="tries for each question; failed ones are recorded")
+    retry_pause_s: Annotated[float, Field(ge=0, le=600)] = Field(default=1.0, description="between two tries")
     circuit_breaker_failures: Count = Field(
         5, description="questions in a row without an answer after which the rest is not asked"
     )
-    repeats_severity_3: Count = Field(1, description="how often each severity-3 case is asked")
-    screenshots: Keep = Field(Keep.FAILURES_AND_SEVERE, description="when a picture of the page is kept")
+    repeats_severity_3: Count = Field(default=1, description="how often each severity-3 case is asked")
+    screenshots: Keep = Field(default=Keep.FAILURES_AND_SEVERE, description="when a picture of the page is kept")
     traces: Keep = Field(
-        Keep.NEVER, description="when a Playwright trace is kept; recording costs every question about 0.2 s"
+        default=Keep.NEVER,
+        description="when a Playwright trace is kept; recording costs every question about 0.2 s",
     )
-    load_images: bool = Field(False, description="load the page's images, which pictures then show")
-    browser_path: str | None = Field(None, description="the Chromium to use; left out: found on this machine")
-    wire: WireRule | None = Field(None, description="the response that carries the answer, where the page hides part")
+    load_images: bool = Field(default=False, description="load the page's images, which pictures then show")
+    browser_path: str | None = Field(
+        default=None, description="the Chromium to use; left out: found on this machine"
+    )
+    wire: WireRule | None = Field(
+        default=None, description="the response that carries the answer, where the page hides part"
+    )
 
 
 def pages_at_once(settings: ProbeSettings, cores: int) -> int:

@@ -24,7 +24,9 @@ FIRM_QUIET_S = 0.15
 UNSENT_S = 1.5
 # In-page timers are late when the cores are busy; only a page that hangs misses its deadline by this much.
 HANG_SLACK_S = 10.0
-_WALL = re.compile(r"quota|rate.?limit|too many requests|(log|sign) ?in|unauthori[sz]ed|out of credits", re.IGNORECASE)
+_WALL = re.compile(
+    r"quota|rate.?limit|too many requests|(log|sign) ?in|unauthori[sz]ed|out of credits", re.IGNORECASE
+)
 
 
 def limits_of(settings: ProbeSettings, *, patient: bool = False, may_be_unsent: bool = False) -> Limits:

@@ -13,20 +13,22 @@ from monitors.records.exchanges import Channel, WirePayload
 
 
 class WireRule(Record):
-    """Names the response that carries the answer. Paths are like ``choices.0.message.content`` or ``sources.*.title``.
+    """Names the response that carries the answer. Paths are like ``choices.0.message.content``.
 
-    ``url`` is a regular expression searched in the address. In an event stream or a web socket the events are
-    read in order: ``text`` pieces are joined when ``joins`` is true (tokens), else the last one counts (growing
-    text).
+    A path's steps are names and list positions, ``*`` is every item: ``sources.*.title``. ``url`` is a regular
+    expression searched in the address. In an event stream or a web socket the events are read in order: ``text``
+    pieces are joined when ``joins`` is true (tokens), else the last one counts (growing text).
     """
 
     url: Annotated[str, Field(min_length=1, description="regular expression, searched in the response's address")]
-    text: str = Field("", description="path to the text; empty: the whole body is the text")
-    citations: str | None = Field(None, description="path to the citations, one or many")
-    app_path: str | None = Field(None, description="path to the name of the model or path that answered")
-    latency_ms: str | None = Field(None, description="path to the app's own latency in milliseconds")
-    joins: bool = Field(True, description="an event stream's texts are tokens to join; false: each replaces the last")
-    graded: Channel = Field(Channel.WIRE, description="which text is graded: wire or visible")
+    text: str = Field(default="", description="path to the text; empty: the whole body is the text")
+    citations: str | None = Field(default=None, description="path to the citations, one or many")
+    app_path: str | None = Field(default=None, description="path to the name of the model or path that answered")
+    latency_ms: str | None = Field(default=None, description="path to the app's own latency in milliseconds")
+    joins: bool = Field(
+        True, description="an event stream's texts are tokens to join; false: each replaces the last"
+    )
+    graded: Channel = Field(default=Channel.WIRE, description="which text is graded: wire or visible")
 
     @field_validator("url")
     @classmethod
@@ -64,7 +66,7 @@ def _step(item: Any, step: str) -> list[Any]:
 
 
 def read_payload(rule: WireRule, url: str, body: str) -> WirePayload | None:
-    """The answer in a response's body: JSON, JSON lines, or an event stream. ``None`` when the paths lead nowhere."""
+    """The answer in a body: JSON, JSON lines, or an event stream. ``None`` when the paths lead nowhere."""
     if not rule.text:
         return WirePayload(url=url, text=body)
     return read_documents(rule, url, documents_in(body))
@@ -89,7 +91,9 @@ def documents_in(body: str) -> list[Any]:
     whole = _parsed(body)
     if whole is not None:
         return [whole]
-    events = [event_data(block) for block in re.split(r"\r?\n\r?\n", body)] if "data:" in body else body.splitlines()
+    events = (
+        [event_data(block) for block in re.split(r"\r?\n\r?\n", body)] if "data:" in body else body.splitlines()
+    )
     return [document for document in map(_parsed, events) if document is not None]
 
 

@@ -36,7 +36,7 @@ class WireTap:
         self._others.clear()
 
     async def payload(self) -> WirePayload | None:
-        """The last answer that came over the wire. `PageNotUnderstood` when a rule that is to be graded met nothing."""
+        """The last answer that came over the wire; `PageNotUnderstood` when it is to be graded and none came."""
         for response in reversed(self._responses):
             found = await self._from_response(response)
             if found is not None:

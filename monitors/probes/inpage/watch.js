@@ -45,7 +45,9 @@
   const softBusy = () => spinning().some((element) => !watch.before.spinning.has(element))
     || seen("[role=progressbar], progress:not([value])").some((element) => !watch.before.busy.has(element));
 
-  const named = (selector) => seen(selector).map((element) => [element, look.textOf(element)]).filter(([, text]) => text);
+  const told = (node) => (watch.spec.steps && node.parentElement?.closest(watch.spec.steps) ? "" : node.data);
+
+  const named = (selector) => seen(selector).map((element) => [element, look.textOf(element, told)]).filter(([, text]) => text);
 
   // Answers of a known kind: those that came after the ones that were there, or that changed in their place.
   const namedAnswer = () => {
