@@ -1,0 +1,45 @@
+"""The demo's lookout.toml: written into its folder, so that every other command works on it too."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from monitors.config import FILE_NAME, Config, load_config
+from monitors.errors import WarehouseUnwritable
+
+SUITE = Path(__file__).with_name("suite.jsonl")
+
+TEMPLATE = """\
+# Written by `lookout demo`. The same commands as for any other target work here:
+#   lookout verify demo --config {config}
+data_folder = "."
+
+[targets.demo]
+url = "http://127.0.0.1:{port}"
+environment = "staging"
+suite = {suite}
+
+[alerts]
+slack_channel = {channel}
+{slack_api_url}"""
+
+
+def written_config(folder: Path, port: int, *, slack_api_url: str | None, channel: str) -> Config:
+    """Write the configuration for a Space on ``port`` and read it back, as any other."""
+    path = folder / FILE_NAME
+    address = f"slack_api_url = {json.dumps(slack_api_url)}\n" if slack_api_url else ""
+    text = TEMPLATE.format(
+        config=path,
+        port=port,
+        suite=json.dumps(str(SUITE)),
+        channel=json.dumps(channel),
+        slack_api_url=address,
+    )
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise WarehouseUnwritable(
+            f"{folder}: cannot be written ({error.strerror}); choose another with --data-folder"
+        ) from error
+    return load_config(path)

@@ -1,0 +1,96 @@
+"""Suites from JSON lines. A suite with one bad line does not load; every bad line is told at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from monitors.errors import GoldSetError
+from monitors.goldset.fingerprint import cases_sha256
+from monitors.goldset.line_problems import ID_ACCEPTED, shown
+from monitors.goldset.read_line import Unusable, case_from_line
+from monitors.records.cases import GoldCase, Suite
+
+BAD_LINES_TOLD = 20
+"""So many bad lines are told one by one; more than a screenful helps nobody."""
+
+BAD_LINES_COLLECTED = 1000
+"""After so many the file is of another kind: reading on would only cost time."""
+
+
+@dataclass(frozen=True)
+class BadLine:
+    """A line (from 1) and what is wrong with it."""
+
+    number: int
+    problems: tuple[str, ...]
+
+
+def load_suite(path: Path, name: str | None = None) -> Suite:
+    """Read a suite from a UTF-8 file of JSON lines; a byte-order mark and blank lines are tolerated.
+
+    The suite is called ``name``, or by the file's name without its ending. Raises `GoldSetError` whose text names
+    the file, and each bad line with its key, value and what is accepted (the first twenty).
+    """
+    return parse_suite_lines(read_text(path).split("\n"), name=name or path.stem, source=str(path))
+
+
+def parse_suite_lines(lines: Iterable[str], *, name: str, source: str = "suite") -> Suite:
+    """Make a suite of JSON lines; ``source`` is what errors call them. Raises `GoldSetError` like `load_suite`."""
+    cases: list[GoldCase] = []
+    bad: list[BadLine] = []
+    first_seen: dict[str, int] = {}
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        read = case_from_line(line)
+        problems = [*read.problems] if isinstance(read, Unusable) else []
+        case_id = read.case_id if isinstance(read, Unusable) else read.id
+        if case_id is not None and first_seen.setdefault(case_id, number) != number:
+            problems.append(f"id {shown(case_id)} stands in line {first_seen[case_id]} already; ids are given once")
+        if problems:
+            bad.append(BadLine(number, tuple(problems)))
+        elif isinstance(read, GoldCase):
+            cases.append(read)
+        if len(bad) >= BAD_LINES_COLLECTED:
+            break
+    if bad:
+        raise GoldSetError(describe(source, bad, unit="line"))
+    return suite_of(cases, name=name, source=source)
+
+
+def suite_of(cases: list[GoldCase], *, name: str, source: str) -> Suite:
+    """A suite of cases known to be good. Raises `GoldSetError` when there are none, or the name is unfit."""
+    if not cases:
+        raise GoldSetError(f"{source} holds no case; write one JSON object a line, or name another suite")
+    try:
+        return Suite(name=name, sha256=cases_sha256(cases), cases=tuple(cases))
+    except ValidationError as error:
+        raise GoldSetError(f"{source}: a suite cannot be called {shown(name)}; accepted: {ID_ACCEPTED}") from error
+
+
+def read_text(path: Path) -> str:
+    """The file's text. Raises `GoldSetError` when it cannot be read or is not UTF-8, naming line and byte."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise GoldSetError(f"{path} cannot be read: {error.strerror}; give the path of a suite") from error
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise GoldSetError(
+            f"{path}, line {line}: not UTF-8 at byte {error.start + 1} of the file; save it as UTF-8"
+        ) from error
+
+
+def describe(source: str, bad: list[BadLine], *, unit: str) -> str:
+    """The whole error text: one line that counts, then one for each bad place."""
+    many = f"{len(bad)} bad {unit}s" if len(bad) != 1 else f"1 bad {unit}"
+    at_least = "at least " if len(bad) >= BAD_LINES_COLLECTED else ""
+    told = [f"  {unit} {entry.number}: {'; also: '.join(entry.problems)}" for entry in bad[:BAD_LINES_TOLD]]
+    more = [f"  … and {len(bad) - BAD_LINES_TOLD} more"] if len(bad) > BAD_LINES_TOLD else []
+    return "\n".join([f"{source} cannot be used, {at_least}{many}:", *told, *more])
