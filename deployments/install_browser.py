@@ -11,9 +11,8 @@ import shutil
 import subprocess
 import sys
 
-from monitors.probes.chromium import find_browser
-
 from monitors.errors import BrowserMissing, ConfigError
+from monitors.probes.chromium import find_browser
 
 DOWNLOAD_TIMEOUT_S = 600
 """A headless shell is about 110 MB; a slow line gets ten minutes."""

@@ -55,13 +55,10 @@ class LiveRun:
         self._results[case.id, result.repeat] = told
         return told
 
-    def is_answered(self, case_id: str, repeat: int) -> bool:
-        """Whether this question needs no asking any more."""
-        return (case_id, repeat) in self._results
-
-    def case(self, case_id: str) -> GoldCase:
-        """The case of this id."""
-        return self._cases[case_id]
+    @property
+    def answered(self) -> Sequence[tuple[str, int]]:
+        """Case and repeat of every question that needs no asking any more."""
+        return tuple(self._results)
 
     def facts(self, finished_at: datetime) -> RunFacts:
         """What the gate needs to know besides the results."""

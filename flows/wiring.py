@@ -22,7 +22,9 @@ from monitors.alerts.sender import AlertSender
 from monitors.alerts.slack import SlackBot, SlackWebhook
 from monitors.alerts.terminal_sender import TerminalSender
 from monitors.config import Config, TargetConfig, load_config, target_record
+from monitors.errors import ConfigError
 from monitors.graders.base import Grader
+from monitors.probes.browser import BrowserDriver
 from monitors.records.cases import Suite
 from monitors.records.targets import Target
 from warehouse.connection import Patience
@@ -31,6 +33,7 @@ from warehouse.store import Store
 
 TOKEN_VARIABLE = "SLACK_BOT_TOKEN"  # noqa: S105 - the variable's name
 WEBHOOK_VARIABLE = "SLACK_WEBHOOK_URL"
+BROWSER_VARIABLE = "CHROMIUM_PATH"
 
 console = Console(stderr=True)
 """Where messages are printed when there are no credentials to send them with."""
@@ -121,8 +124,28 @@ def prefect_home(config: Config) -> Path:
 
 def open_store(config: Config) -> Store:
     """The warehouse of the configuration's data folder."""
+    return store_in(config.data_folder)
+
+
+def store_in(data_folder: Path) -> Store:
+    """The warehouse of a data folder."""
     patience = Patience(monotonic=time.monotonic, sleep=time.sleep)
-    return Store(config.data_folder, clock=utc_now, entropy=os.urandom, patience=patience)
+    return Store(data_folder, clock=utc_now, entropy=os.urandom, patience=patience)
+
+
+def chat_driver(wired: Wired) -> BrowserDriver:
+    """What asks the target, as its ``probe.driver`` says."""
+    settings = wired.configured.probe
+    if settings.driver != "browser":
+        raise ConfigError(f"probe.driver: {settings.driver!r} is not accepted; expected browser")
+    if settings.browser_path is None and os.environ.get(BROWSER_VARIABLE):
+        settings = settings.model_copy(update={"browser_path": os.environ[BROWSER_VARIABLE]})
+    return BrowserDriver(wired.target.address, settings, run_folder=wired.folder)
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def alert_sender(config: Config, environment: Mapping[str, str]) -> AlertSender:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 
+import hypothesis
 import pytest
+
+hypothesis.settings.register_profile("lookout", deadline=None)  # a busy machine is not a wrong answer
+hypothesis.settings.load_profile("lookout")
 
 for name in [n for n in os.environ if n.startswith(("PREFECT_", "SLACK_", "ANTHROPIC_", "LOOKOUT_"))]:
     del os.environ[name]
