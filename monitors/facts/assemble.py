@@ -68,7 +68,7 @@ def _compound(reader: Reader, first: Reading, second: Reading, gap: list[str]) -
             months=first.months + second.months,
             days=first.days + second.days,
             original_value=None,
-            original_unit=second.original_unit if second.original_unit == "month" else None,
+            original_unit=second.original_unit,
         )
     minutes = second.kind is FactKind.NUMBER and first.original_unit == "hour" and 0 < second.value < 60  # noqa: PLR2004
     if minutes and not second.ordinal and _ends(reader, second.last + 1) and gap != [","]:

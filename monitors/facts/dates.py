@@ -17,7 +17,7 @@ from monitors.facts.tokens import NUMERAL, WORD
 from monitors.facts.words import Reader
 
 _YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")
-_YEAR_FIRST_SPACED = re.compile(r"(\d{4}) (\d{2}) (\d{2})(?![\d,.%])")
+_YEAR_FIRST_SPACED = re.compile(r"(\d{4}) (\d{2}) (\d{2})(?![\d%])(?![,.]\d)")
 _YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})(?!\d)")
 _SHORT_YEAR = re.compile(r"(\d{1,2})([-/])(\d{1,2})\2(\d{2})(?![\d-])")
 

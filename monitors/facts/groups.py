@@ -10,6 +10,10 @@ from monitors.facts.numbers import EXACT, numeral_values
 from monitors.facts.tokens import NUMERAL, SIGN, WORD
 
 
+_LONGEST = 60
+"""Digits; no one writes a longer number in groups."""
+
+
 class GroupReader(Lookup):
     """Reads groups; `monitors.facts.words.Reader` puts them together."""
 
@@ -61,7 +65,7 @@ class GroupReader(Lookup):
         while True:
             token = self.token(after)
             near = token.kind == NUMERAL and token.start - previous.end == 1
-            if not near or len(token.text.split(".")[0]) != 3 or "," in token.text:  # noqa: PLR2004
+            if not near or len(digits) > _LONGEST or len(token.text.split(".")[0]) != 3 or "," in token.text:  # noqa: PLR2004
                 break
             digits, previous, after = digits + token.text, token, after + 1
             if "." in token.text:
@@ -98,6 +102,8 @@ class GroupReader(Lookup):
     def _smalls(self, at: int, word: NumberWord) -> Group:
         """``twenty two``, ``twenty-two``, ``one twenty two`` (122), ``nineteen eighty four`` (a year)."""
         after = self._past_hyphen(at + 1) if word.tens else at + 1
+        if word.tens and self._counts_on(at):
+            after = at + 2
         following = self.word(after)
         if following is None or following.part is not Part.SMALL or not word.english or not following.english:
             return Group(word.value, at + 1)
@@ -108,6 +114,11 @@ class GroupReader(Lookup):
             rest = self._smalls(after, following)
             return Group(word.value * 100 + rest.value, rest.after)
         return self._year(Group(word.value, at + 1))
+
+    def _counts_on(self, at: int) -> bool:
+        """``twenty and four hours``: only right before a unit."""
+        joined = self.part(at + 1) is Part.AND and self.token(at - 1).key != "between"
+        return joined and self.token(at + 3).key in self._units
 
     def _year(self, first: Group) -> Group:
         following = self.word(first.after)
@@ -182,6 +193,8 @@ class GroupReader(Lookup):
             return None
         if following.part in {Part.HUNDRED, Part.SCALE, Part.DOZEN}:
             return self._hundreds(Group(Decimal(1), at + 1))
+        if following.part is Part.ORDINAL and following.english and following.value >= 100:  # noqa: PLR2004
+            return Group(EXACT.divide(Decimal(1), following.value), at + 2)
         if self.token(at + 1).key in {"couple", "pair"}:
             after = at + 3 if self.token(at + 2).key == "of" else at + 2
             return Group(Decimal(2), after)

@@ -108,6 +108,11 @@ SMALL: dict[int, str] = {
     99: "निन्यानवे निन्यानबे",
 }
 
+TRANSLITERATED = frozenset(
+    "वन टू थ्री फोर फाइव सिक्स सेवन सेवेन एट नाइन ट्वेंटी थर्टी फोर्टी फिफ्टी सिक्स्टी सेवेंटी एटी नाइंटी".split()
+)
+"""English words in Devanagari: they are put together as in English (फिफ्टी टू)."""
+
 HUNDRED: dict[str, str] = {"100": "सौ हंड्रेड"}
 
 SCALES: dict[str, str] = {

@@ -60,9 +60,11 @@ def _gather() -> dict[str, NumberWord]:
     for table in _TABLES:
         english = table is english_numbers
         for value, spellings in table.SMALL.items():
-            tens = english and value >= 20 and value % 10 == 0  # noqa: PLR2004 - twenty, thirty, …
+            round_tens = value >= 20 and value % 10 == 0  # noqa: PLR2004 - twenty, thirty, …
             for word in spellings.split():
-                words[_key(word)] = NumberWord(Part.SMALL, Decimal(value), tens=tens, english=english)
+                like_english = english or word in hindi_numbers.TRANSLITERATED
+                tens = like_english and round_tens
+                words[_key(word)] = NumberWord(Part.SMALL, Decimal(value), tens=tens, english=like_english)
         for part, entries in (
             (Part.HUNDRED, table.HUNDRED),
             (Part.SCALE, table.SCALES),

@@ -16,6 +16,8 @@ LARGEST = Decimal("1e60")
 
 _GROUP = 3
 _LONGEST = 60
+_MOST_PARTS = 40
+"""Digits in more parts without a space are no list of numbers that anyone reads."""
 
 _WESTERN_OR_INDIAN = re.compile(r"\d{1,3}(?:,\d{2,3})*,\d{3}")
 _DOTTED_GROUPS = re.compile(r"\d{1,3}(?:\.\d{3})+")
@@ -31,6 +33,8 @@ def numeral_values(text: str) -> list[tuple[Decimal, int, int]]:
     value = _one_number(text)
     if value is not None:
         return [(value, 0, len(text))]
+    if text.count(",") + text.count(".") > _MOST_PARTS:
+        return []
     return [
         (Decimal(run.group()), run.start(), run.end())
         for run in re.finditer(r"\d+", text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from monitors.facts.tokens import Token
 from monitors.facts.words import Reader
 
 PERCENT_WORDS = frozenset(
@@ -12,7 +11,7 @@ PERCENT_WORDS = frozenset(
 
 def percent_after(reader: Reader, at: int) -> int:
     """The token after a percent sign or word that begins at ``at``; ``at`` itself when there is none."""
-    token: Token = reader.token(at)
+    token = reader.token(at)
     if token.text in {"%", "٪"} or token.key in PERCENT_WORDS:
         return at + 1
     if token.key == "per" and reader.token(at + 1).key == "cent":
@@ -20,3 +19,9 @@ def percent_after(reader: Reader, at: int) -> int:
     if token.text == "-" and reader.token(at + 1).key in PERCENT_WORDS:
         return at + 2
     return at
+
+
+def percent_before(reader: Reader, at: int) -> bool:
+    """``percents of twenty`` as the whole of a text; inside one, "percent of 500 people" is no percentage of 500."""
+    words = [reader.token(place).key for place in range(at)]
+    return words in (["percents", "of"], ["percent", "of"], ["per", "cent", "of"])

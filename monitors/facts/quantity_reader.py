@@ -10,7 +10,7 @@ from monitors.facts.durations import TIME_UNITS, WHOLE, TimeUnit, unit_after
 from monitors.facts.fact import FactKind
 from monitors.facts.money import MILLION_CODES, Currency, currency_at, is_backtick_rupee, slash_dash
 from monitors.facts.number_words import NUMBER_WORDS, Part
-from monitors.facts.percent import PERCENT_WORDS, percent_after
+from monitors.facts.percent import PERCENT_WORDS, percent_after, percent_before
 from monitors.facts.reading import Reading
 from monitors.facts.tokens import NUMERAL, SIGN, WORD
 from monitors.facts.words import Amount, Reader
@@ -84,6 +84,8 @@ def _with_currency_before(reader: Reader, at: int, currency: Currency) -> list[R
         behind = None
     last = amount.last
     code = currency.code
+    if behind is not None and behind.code is None and reader.token(behind.after).kind == NUMERAL:
+        behind = None
     if behind is not None and (code is None or behind.code in {None, code}):
         code, last = code or behind.code, behind.after - 1
     money = _money(reader, amount, code, first=_minus_before(reader, at), last=last)
@@ -124,14 +126,16 @@ def _restated(reader: Reader, amount: Amount) -> Amount:
 
 def _typed(reader: Reader, amount: Amount) -> list[Reading]:
     after = amount.last + 1
-    percent = percent_after(reader, after)
-    if percent > after and not amount.ordinal:
+    percent = percent_after(reader, after + 1 if reader.token(after).key == "का" else after)
+    if percent > after + 1 - (reader.token(after).key != "का") and not amount.ordinal:
         return [_reading(reader, FactKind.PERCENT, amount, last=percent - 1)]
+    if amount.first in {2, 3} and percent_before(reader, amount.first):
+        return [_reading(reader, FactKind.PERCENT, amount, last=amount.last)]
     if slash_dash(reader, after):
         return [_money(reader, amount, "INR", first=amount.first, last=after + 1)]
     time = None if amount.ordinal else unit_after(reader, after)
     if time is not None:
-        return [_duration(reader, amount, time[0], time[1] - 1)]
+        return [_duration_with_half(reader, amount, time[0], time[1])]
     currency = None if amount.ordinal else _currency_behind(reader, after)
     if currency is not None:
         return [_money_behind(reader, amount, currency)]
@@ -259,6 +263,16 @@ def _ordinal(reader: Reader, at: int) -> list[Reading]:
     return [_number(reader, amount)]
 
 
+def _duration_with_half(reader: Reader, amount: Amount, unit: TimeUnit, after: int) -> Reading:
+    """``one hour and a half``, ``one year and a quarter``."""
+    if reader.part(after) is Part.AND and reader.part(after + 1) is Part.ARTICLE:
+        word = reader.word(after + 2)
+        if word is not None and word.part is Part.FRACTION and reader.token(after + 3).key not in TIME_UNITS:
+            amount = amount._replace(value=amount.value + word.value)
+            after += 3
+    return _duration(reader, amount, unit, after - 1)
+
+
 # --- making readings ------------------------------------------------------------------------------------------
 
 
@@ -297,5 +311,5 @@ def _number(reader: Reader, amount: Amount) -> Reading:
     reading = _reading(reader, FactKind.NUMBER, amount, last=amount.last)
     following = reader.token(amount.last + 1)
     glued = following.kind == WORD and following.start == amount.end and not amount.ordinal
-    known = following.key in {"s", "x"} or not following.text.isascii()
+    known = following.key in {"s", "x"}
     return reading._replace(attached=glued and not known and amount.bare)

@@ -51,7 +51,8 @@ def _walk(reader: Reader, text: str, reference_date: date | None) -> list[Readin
     for place in reader.interesting():
         if place < at or _inside(reader.token(place).start, addresses):
             continue
-        day = date_at(reader, text, place)
+        hyphen = reader.token(place).text == "-"
+        day = date_at(reader, text, place + 1 if hyphen else place)
         if day is None and reference_date is not None:
             day = relative_at(reader, place, reference_date)
         if day is not None:
@@ -116,7 +117,9 @@ def fact_value(reading: Reading) -> Decimal:
     if reading.kind is not FactKind.DURATION:
         return reading.value
     years, months = divmod(reading.months, 12)
-    if reading.original_unit in {"year", "decade", "century"}:
+    if reading.original_value is None:
+        pass
+    elif reading.original_unit in {"year", "decade", "century"}:
         years, months = EXACT.divide(reading.months, Decimal(12)), Decimal(0)
     elif reading.original_unit == "month":
         years, months = Decimal(0), reading.months

@@ -13,7 +13,8 @@ from typing import NamedTuple
 from monitors.facts.groups import GroupReader
 from monitors.facts.hindi_numbers import DIGIT_ORDINAL_ENDINGS
 from monitors.facts.lookup import Group
-from monitors.facts.number_words import NumberWord, Part
+from monitors.facts.notation import powered
+from monitors.facts.number_words import NUMBER_WORDS, Part
 from monitors.facts.numbers import EXACT, LARGEST, numeral_values
 from monitors.facts.tokens import END, NUMERAL, SIGN, WORD
 
@@ -63,8 +64,12 @@ class Reader(GroupReader):
         value, after = self._added_fraction(value, after, scale)
         value, after, ordinal = self._ending(value, at, after)
         value, after = self._over(value, after)
+        if not ordinal:
+            value, after = self._share_of(value, at, after)
+        if after == at + 1 and self.token(at).kind == NUMERAL:
+            value, after = powered(self, value, after)
         if self.part(after) is Part.DOZEN:
-            value, after = value * 12, after + 1
+            value, after = EXACT.multiply(value, _DOZEN), after + 1
         if not -LARGEST < value < LARGEST:
             return None
         bare = after == at + 1 and self.token(at).kind == NUMERAL
@@ -92,11 +97,11 @@ class Reader(GroupReader):
 
     def _scaled(self, at: int) -> tuple[Decimal, int, Decimal] | None:
         """Groups with falling scales: five crore | twenty lakh | three hundred and two. Value, next token, last scale."""
-        total, limit, end = Decimal(0), LARGEST, at
+        total, limit, begin, end = Decimal(0), LARGEST, at, at
         last_scale = Decimal(1)
         while True:
             group = self._group(at)
-            first = end == at and total == 0
+            first = end == begin
             if group is None:
                 if not first or self.part(at) is not Part.SCALE:
                     break
@@ -110,23 +115,21 @@ class Reader(GroupReader):
                 break
             limit = scale
             at = self._past_joint(after)
-        return (
-            None
-            if end == at and total == 0 and last_scale == 1 and not self._is_zero(at)
-            else (total, end, last_scale)
-        )
-
-    def _is_zero(self, at: int) -> bool:
-        return False if self._group(at) is None else True
+        return None if end == begin else (total, end, last_scale)
 
     def _continues(self, group: Group, scale: Decimal, limit: Decimal, at: int) -> bool:
         """Whether a group belongs to the number before it: smaller, and not a number of its own."""
-        if group.year or scale >= limit or group.value * scale >= limit:
+        if group.year or scale >= limit or group.value * scale >= limit or self._is_numerator(group.after):
             return False
         if not group.numeral or scale > 1:
             return True
         joined = self.part(at - 1) is Part.AND
         return joined and group.value == group.value.to_integral_value()
+
+    def _is_numerator(self, at: int) -> bool:
+        """Whether what follows makes a fraction of the group before: "… and three quarters"."""
+        at = self._past_hyphen(at)
+        return self._is_fraction(at) or self._denominator_word(at, numerator=Decimal(0)) is not None
 
     def _past_joint(self, at: int) -> int:
         """Over an "and" or a comma between two groups, when a number word or digits follow."""
@@ -144,7 +147,7 @@ class Reader(GroupReader):
         """All scale words from ``at`` on, multiplied: lakh crore, k, cr, bn."""
         scale = Decimal(1)
         while self.part(at) is Part.SCALE and scale < LARGEST:
-            scale *= self._words[at].value  # pyright: ignore[reportOptionalMemberAccess] - _part saw it
+            scale = EXACT.multiply(scale, NUMBER_WORDS[self.token(at).key].value)
             at += 1
         if scale == 1 and group.numeral:
             return self._suffix_scale(at)
@@ -157,7 +160,7 @@ class Reader(GroupReader):
         glued = before.end == token.start
         if glued and token.text in _CAPITAL_SCALES:
             return _CAPITAL_SCALES[token.text], at + 1
-        word = self._words[at]
+        word = NUMBER_WORDS.get(token.key)
         if word is not None and word.part is Part.SUFFIX_SCALE:
             if token.key == "g" and not (token.text == "G" and (glued or "." in before.text)):
                 return Decimal(1), at
@@ -172,11 +175,13 @@ class Reader(GroupReader):
         part = self._proper_fraction(at + 1)
         if part is None:
             return value, at
-        times = scale if part.numeral and scale > 100 else Decimal(1)  # noqa: PLR2004
-        value += part.value * times
+        more, after = self._scale(part.after, Group(value, at))
+        if 1 < more < scale:
+            return EXACT.fma(part.value, more, value), after
+        times = scale if (part.numeral and scale >= _THOUSAND) or scale >= _MILLION else Decimal(1)
+        value = EXACT.fma(part.value, times, value)
         if scale == 1 and self.part(part.after) is Part.SCALE:
-            more, after = self._scale(part.after, Group(value, at))
-            return value * more, after
+            return EXACT.multiply(value, more), after
         return value, part.after
 
     def _proper_fraction(self, at: int) -> Group | None:
@@ -191,6 +196,9 @@ class Reader(GroupReader):
         above = self._group(at)
         if above is None:
             return None
+        shared, after = self._share_of(above.value, at, above.after)
+        if after > above.after:
+            return Group(shared, after)
         word = self.word(above.after)
         if word is not None and word.part is Part.FRACTION:
             return Group(above.value * word.value, above.after + 1)
@@ -205,14 +213,14 @@ class Reader(GroupReader):
         after = self._past_hyphen(at)
         word = self.word(after)
         if word is not None and word.part is Part.FRACTION:
-            value, at = value * word.value, after + 1
+            value, at = EXACT.multiply(value, word.value), after + 1
         else:
             below = self._denominator_word(after, numerator=value)
             if below is None:
                 return value, at
             value, at = EXACT.divide(value, below.value), below.after
         more, after = self._scale(at, Group(value, at))
-        return value * more, after
+        return EXACT.multiply(value, more), after
 
     def _denominator_word(self, at: int, numerator: Decimal | None = None) -> Group | None:
         """``thirds``, ``eighths``; in the singular only after one. Seconds are time, see durations."""
@@ -227,37 +235,71 @@ class Reader(GroupReader):
     def _ending(self, value: Decimal, first: int, after: int) -> tuple[Decimal, int, bool]:
         """Ordinals: ``25th``, ``2रा``, ``twenty fifth``, ``two hundredth``, ``दो सौवीं``."""
         token, before = self.token(after), self.token(after - 1)
-        if token.kind == WORD and token.start == before.end and before.kind == NUMERAL:
-            if token.key in {"st", "nd", "rd", "th"} or token.key in DIGIT_ORDINAL_ENDINGS:
-                return value, after + 1, True
+        glued = token.kind == WORD and token.start == before.end and before.kind == NUMERAL
+        if glued and token.key in _DIGIT_ORDINALS:
+            return value, after + 1, True
         at = self._past_hyphen(after)
         word = self.word(at)
         if word is None or word.part is not Part.ORDINAL or self.token(first).kind == NUMERAL:
             return value, after, False
         if word.value >= 100:  # noqa: PLR2004 - hundredth and above multiply
-            return value * word.value, at + 1, True
+            return EXACT.multiply(value, word.value), at + 1, True
         room = value % 100 == 0 or (word.value < 10 and value % 10 == 0)  # noqa: PLR2004
-        if room and self._is_ordinal_here(at, word):
+        if room and self._is_ordinal_here(at):
             return value + word.value, at + 1, True
         return value, after, False
 
-    def _is_ordinal_here(self, at: int, word: NumberWord) -> bool:
+    def _is_ordinal_here(self, at: int) -> bool:
         """``twenty second`` is 22nd unless time is meant: "a twenty second call"."""
         if self.token(at).key != "second":
             return not self.token(at).key.endswith("seconds")
         following = self.token(at + 1)
         return following.kind != WORD or following.key in {"of", "century"} or self.word(at + 1) is not None
 
+    def _share_of(self, value: Decimal, first: int, at: int) -> tuple[Decimal, int]:
+        """``बीस का पांचवां भाग``, ``इक्कीस में से 1``: a share, with its word or between words alone."""
+        if self.token(at).key not in _SHARES:
+            return value, at
+        place = at + 2 if self.token(at + 1).key == "से" else at + 1
+        below = self._ordinal_amount(place)
+        if below is None or below.value < 3:  # noqa: PLR2004
+            return value, at
+        named = self.token(below.after).key in _SHARE_WORDS
+        alone = self.token(first).kind == WORD and self.token(below.after).kind != WORD
+        if not named and not alone:
+            return value, at
+        return EXACT.divide(value, below.value), below.after + 1 if named else below.after
+
+    def _ordinal_amount(self, at: int) -> Group | None:
+        """An ordinal in Hindi words: ``पाँचवाँ``, ``दस खरबवां``."""
+        word = self.word(at)
+        if word is not None and word.part is Part.ORDINAL:
+            return None if word.english else Group(word.value, at + 1)
+        read = self._scaled(at) if word is not None and word.part is Part.SMALL else None
+        if read is None:
+            return None
+        value, after, ordinal = self._ending(read[0], at, read[1])
+        return Group(value, after) if ordinal else None
+
     def _over(self, value: Decimal, at: int) -> tuple[Decimal, int]:
-        """``one over twenty``, ``पांच बटा आठ``."""
-        if self.part(at) is not Part.OVER:
+        """``one over twenty``, ``पांच बटा आठ``, ``one out of three`` (in words: digits there are two numbers)."""
+        spoken = self.token(at).key == "out" and self.token(at + 1).key == "of"
+        if spoken and self.token(at - 1).kind == WORD and self.token(at + 2).kind == WORD:
+            at += 1
+        elif self.part(at) is not Part.OVER:
             return value, at
         under = self._scaled(at + 1)
         after = self.token(under[1]) if under else END
         if under is None or under[0] == 0 or after.key in self._units:
-            return value, at
+            return value, at - 1 if spoken and self.token(at).key == "of" else at
         return EXACT.divide(value, under[0]), under[1]
 
+
+_DIGIT_ORDINALS = DIGIT_ORDINAL_ENDINGS | {"st", "nd", "rd", "th"}
+_THOUSAND, _MILLION = Decimal(1000), Decimal(1_000_000)
+_DOZEN = Decimal(12)
+_SHARES = frozenset({"का", "के", "की", "में"})
+_SHARE_WORDS = frozenset({"हिस्सा", "हिस्से", "भाग"})
 
 _CAPITAL_SCALES = {
     "K": Decimal("1e3"),

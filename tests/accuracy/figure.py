@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from monitors.stats import wilson
 
@@ -92,6 +92,8 @@ class Detection:
         """
         rows = self.found + round((self.false_alarms + self.missed) / 2)
         f1 = share(of, f"{what}: F1", self.found, rows, target=target_f1, baseline=baseline_f1)
+        halves = 2 * self.found + self.false_alarms + self.missed
+        f1 = replace(f1, value=2 * self.found / halves if halves else 0.0)
         return (
             share(of, f"{what}: precision", self.found, self.found + self.false_alarms, target=target_precision),
             share(of, f"{what}: recall", self.found, self.found + self.missed, target=target_recall),

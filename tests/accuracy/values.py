@@ -5,7 +5,10 @@ from __future__ import annotations
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from monitors.facts.fact import Fact
+from monitors.facts.fact import Fact, FactKind
+from monitors.facts.reading import Reading
+from monitors.facts.scan import scan
+from monitors.graders.equality import Match, compare
 
 CALENDAR = Decimal("0.016")
 """How much a duration in years or months may differ: 365 days a year against 30 days a month."""
@@ -24,7 +27,9 @@ def same(fact: Fact, expected: dict[str, Any]) -> bool:
         wanted, said = Decimal(expected["value"]), fact.number
     except InvalidOperation:
         return False
-    calendar = fact.kind.value == "duration" and (fact.original_unit in {"month", "year"} or expected.get("calendar"))
+    calendar = fact.kind.value == "duration" and (
+        fact.original_unit in {"month", "year"} or expected.get("calendar")
+    )
     slack = CALENDAR if calendar else ROUNDING
     return abs(said - wanted) <= slack * max(abs(wanted), Decimal("1e-9"))
 
@@ -40,3 +45,32 @@ def match(facts: list[Fact], expected: list[dict[str, Any]]) -> tuple[int, list[
             left.remove(hit)
             found += 1
     return found, left, missed
+
+
+def inside_other_kinds(facts: list[Fact], missed: list[dict[str, Any]]) -> int:
+    """How many missed numbers were returned inside another kind (the 5 of "5 %"): neither missed nor made up."""
+    said = {Decimal(text) for fact in facts for text in (fact.original_value, _decimal(fact)) if text is not None}
+    return sum(Decimal(label["value"]) in said for label in missed)
+
+
+def _decimal(fact: Fact) -> str | None:
+    return None if fact.kind.value == "date" else fact.value
+
+
+def say_the_same(first: str, second: str) -> bool:
+    """Whether two texts state the same quantities, one to one, in any order; texts that state none do not."""
+    readings, others = scan(first).readings, list(scan(second).readings)
+    if not readings or len(readings) != len(others):
+        return False
+    for reading in readings:
+        hit = next((other for other in others if _equal(reading, other)), None)
+        if hit is None:
+            return False
+        others.remove(hit)
+    return True
+
+
+def _equal(first: Reading, second: Reading) -> bool:
+    if first.kind is not second.kind and FactKind.DATE not in {first.kind, second.kind}:
+        return False
+    return compare(first, second, month_is_30_days=False, tolerance=ROUNDING) is Match.SAME

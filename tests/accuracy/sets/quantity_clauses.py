@@ -1,0 +1,42 @@
+"""One fact in a clause of a health policy, and durations in Hinglish requests: is it among what was read?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from monitors.facts.scan import read_facts
+from tests.accuracy.figure import Measured, TellingError, share
+from tests.accuracy.rows import read_rows
+from tests.accuracy.values import match
+
+NAME = "quantities/clauses"
+
+
+def measure(data: Path) -> Measured:
+    """Recall alone: a clause says more than the one fact that is labelled."""
+    figures, errors = [], []
+    clauses = list(read_rows(data / "quantities" / "policy_clauses.jsonl"))
+    for what, rows, target, baseline in (
+        ("policy clauses, value found", clauses, 0.95, None),
+        ("policy clauses, said in digits", [row for row in clauses if row["literal"]], None, 1.00),
+        ("policy clauses, said another way", [row for row in clauses if not row["literal"]], None, 0.02),
+        ("Hinglish durations", list(read_rows(data / "quantities" / "hinglish_durations.jsonl")), None, 0.82),
+    ):
+        found = [_is_found(row) for row in rows]
+        figures.append(share(NAME, what, sum(found), len(rows), target=target, baseline=baseline))
+        if target is None:
+            missed = [row for row, hit in zip(rows, found, strict=True) if not hit]
+            errors += [TellingError(NAME, row["id"], f"{what}: missed", "") for row in missed[:3]]
+    return Measured(tuple(figures), tuple(errors), (_kinds(clauses),))
+
+
+def _is_found(row: dict[str, Any]) -> bool:
+    facts = [fact for fact in read_facts(row["text"]) if fact.kind.value == row["kind"]]
+    return not match(facts, row["expected"])[2]
+
+
+def _kinds(rows: list[dict[str, Any]]) -> str:
+    counted = Counter(row["kind"] for row in rows)
+    return "Clauses by kind: " + ", ".join(f"{kind} {count}" for kind, count in counted.most_common()) + "."
