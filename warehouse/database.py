@@ -58,8 +58,7 @@ class Database:
         A missing file is created and an old one migrated first. Raises as `writing` does.
         """
         deadline = Deadline(self.patience, wait_s)
-        if not self.file.exists():
-            self._write_once(wait_s)
+        self.ensure(wait_s)
         with self._shared(deadline) as connection:
             if is_current(connection, self.file, self.schema):
                 yield connection
@@ -68,13 +67,17 @@ class Database:
         with self._shared(deadline) as connection:
             yield connection
 
+    def ensure(self, wait_s: float) -> None:
+        """Create the file when there is none. Raises as `writing` does."""
+        if not self.file.exists():
+            self._write_once(wait_s)
+
     @contextmanager
     def _shared(self, deadline: Deadline) -> Generator[duckdb.DuckDBPyConnection]:
-        with (
-            locked(self.file, deadline, exclusive=False),
-            opened(self.file, deadline, read_only=True) as connection,
-        ):
-            yield connection
+        with locked(self.file, deadline, exclusive=False):
+            self._refuse_strange()
+            with opened(self.file, deadline, read_only=True) as connection:
+                yield connection
 
     def _write_once(self, wait_s: float) -> None:
         with self.writing(wait_s):
@@ -83,17 +86,24 @@ class Database:
     def _prepare(self, deadline: Deadline) -> None:
         if not self.file.exists():
             create(self.file, deadline, self.schema, self.clock)
-        elif not ledger_path(self.file).exists():
+            return
+        self._refuse_strange()
+        if not ledger_path(self.file).exists():
             self._refuse_foreign(deadline)
 
-    def _refuse_foreign(self, deadline: Deadline) -> None:
-        """Look before writing: opening a strange file for writing could already change it."""
+    def _refuse_strange(self) -> None:
+        """DuckDB would fetch an extension for some files of others (SQLite's): so it never gets to see them."""
         if not _is_duckdb(self.file):
             raise not_duckdb(self.file)
+
+    def _refuse_foreign(self, deadline: Deadline) -> None:
+        """Look before writing: opening somebody else's database for writing could already change it."""
         with opened(self.file, deadline, read_only=True) as connection:
             applied(connection, self.file)
 
 
 def _is_duckdb(file: Path) -> bool:
+    if not file.is_file():
+        return False
     with file.open("rb") as handle:
         return handle.read(16)[_MAGIC] == b"DUCK"

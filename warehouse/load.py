@@ -31,6 +31,8 @@ create or replace temp table staged (
 )
 """
 
+_ENTRY_COLUMNS = ["id", "name", "run_id", "rows", "sha256", "size_bytes", "loaded_at"]
+
 
 class DamagedSegment(Record):
     """A segment that was not what its header says. ``kept_at`` is where it waits for a person."""
@@ -105,7 +107,7 @@ def load_segments(connection: duckdb.DuckDBPyConnection, journal: Journal, batch
             for position, line in enumerate(each.segment.lines)
         )
     extract_staged(connection, {table for each in batch for table in each.segment.header.rows})
-    with connection.appender("segments") as appender:
+    with connection.appender("segments", columns=_ENTRY_COLUMNS) as appender:
         appender.append_rows(_entry(each, journal) for each in batch)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -67,18 +68,31 @@ def create(file: Path, deadline: Deadline, schema: Schema, clock: Clock) -> None
 
     The caller holds the lock. Raises `WarehouseUnwritable`.
     """
-    beside = file.with_name(f"{file.name}.new")
     try:
-        discard(beside)
-        with opened(beside, deadline, read_only=False) as connection:
-            connection.execute(_RECORD)
-            bring_up(connection, file, schema, clock)
-        _sync(beside)
+        with building(file, deadline, schema, clock) as (_, beside):
+            pass
         os.link(beside, file)
         beside.unlink()
         sync_folder(file.parent)
     except OSError as error:
         raise unwritable(file, error) from error
+
+
+@contextmanager
+def building(
+    file: Path, deadline: Deadline, schema: Schema, clock: Clock
+) -> Generator[tuple[duckdb.DuckDBPyConnection, Path]]:
+    """A new warehouse beside ``file``, open to be filled; at the end it is whole and on the disk.
+
+    What a killed builder left there is removed first. The caller holds the lock. Raises `OSError`.
+    """
+    beside = file.with_name(f"{file.name}.new")
+    discard(beside)
+    with opened(beside, deadline, read_only=False) as connection:
+        connection.execute(_RECORD)
+        bring_up(connection, file, schema, clock)
+        yield connection, beside
+    _sync(beside)
 
 
 def discard(file: Path) -> None:

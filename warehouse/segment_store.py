@@ -50,6 +50,10 @@ class SegmentStore(Protocol):
         """Move a damaged segment out of the way and say where to."""
         ...
 
+    def set_aside_names(self) -> Sequence[str]:
+        """Where each damaged segment waits for a person."""
+        ...
+
     def sweep(self, now: datetime) -> int:
         """Remove what killed writers left behind; how many files."""
         ...
@@ -96,7 +100,7 @@ class LocalSegments:
         return str(goal)
 
     def set_aside_names(self) -> Sequence[str]:
-        """What was set aside and still waits for a person."""
+        """Where each damaged segment waits for a person."""
         return sorted(str(self._root / SET_ASIDE / file) for file in self._files(SET_ASIDE))
 
     def sweep(self, now: datetime) -> int:

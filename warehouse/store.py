@@ -75,7 +75,7 @@ class Store:
         Raises `WarehouseBusy` when it could not have the file: nothing is lost, whoever comes next loads it.
         """
         with self.database.writing(wait_s) as connection:
-            restored = self._restored(connection)
+            restored = self.lost(connection)
             report = load(connection, self.journal)
             self.remember(connection)
         return report.model_copy(update={"restored": restored, "swept": self.journal.sweep()})
@@ -155,9 +155,14 @@ class Store:
 
     def remember(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Write beside the file how much it holds now, so that a loss can be noticed."""
-        write_ledger(self.database.file, Ledger(segments=_loaded(connection), as_of=self.clock()))
+        write_ledger(self.database.file, self.ledger_of(connection))
 
-    def _restored(self, connection: duckdb.DuckDBPyConnection) -> int:
+    def ledger_of(self, connection: duckdb.DuckDBPyConnection) -> Ledger:
+        """How much an open file holds now."""
+        return Ledger(segments=_loaded(connection), as_of=self.clock())
+
+    def lost(self, connection: duckdb.DuckDBPyConnection) -> int:
+        """Segments that were committed to the file and are not in it any more."""
         ledger = read_ledger(self.database.file)
         return max(0, ledger.segments - _loaded(connection)) if ledger else 0
 

@@ -1,0 +1,137 @@
+"""A process that uses a warehouse until it is killed, and one that finds out what is left.
+
+Everything that is acknowledged is told through a pipe after it was promised durable. `survivors` then proves that it
+is all there, once.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from monitors.records.incidents import Incident
+from tests.warehouse.places import REAL_PATIENCE
+from tests.warehouse.sample_rows import alert, assessment, exchange, incident
+from warehouse.check import check
+from warehouse.migrate import Migration, Schema, bundled_schema
+from warehouse.outbox import Decision, decide
+from warehouse.rows import AssessmentRow, ResultRow
+from warehouse.store import Store
+
+FAULTS = ("leak", "wrong", "slow")
+WAIT_S = 30.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where and how a worker works. ``extra_migrations`` makes it meet a file of an older schema."""
+
+    folder: Path
+    seed: int
+    extra_migrations: int = 0
+
+
+def open_store(plan: Plan) -> Store:
+    return Store(
+        plan.folder,
+        clock=lambda: datetime.now(UTC),
+        entropy=os.urandom,
+        patience=REAL_PATIENCE,
+        schema=longer_schema(plan.extra_migrations),
+    )
+
+
+def longer_schema(extra: int) -> Schema:
+    """The bundled schema with further steps, each large enough to be killed in."""
+    schema = bundled_schema()
+    further = [
+        Migration(
+            schema.newest + step,
+            f"extra_{step}",
+            f"create table extra_{step} as select range as n, 'x' || range as t from range(20000);"
+            f"alter table segments add column extra_{step} integer default {step};",
+        )
+        for step in range(1, extra + 1)
+    ]
+    return Schema([*schema.migrations, *further], schema.views)
+
+
+def work(plan: Plan, say: Callable[[str], None], steps: Mapping[str, Callable[[Store], object]]) -> None:
+    """Append, load, decide and whatever ``steps`` brings, in random order, until killed."""
+    store = open_store(plan)
+    rng = random.Random(plan.seed)
+    kinds = ["append"] * 12 + ["load"] * 4 + ["decide"] * 4 + list(steps)
+    number = 0
+    while True:
+        number += 1
+        match rng.choice(kinds):
+            case "append":
+                case_id = f"w{plan.seed}-{number}"
+                rows = [ResultRow(row=exchange(case_id=case_id)), AssessmentRow(row=assessment(case_id=case_id))]
+                store.journal.append(rows, run_id="run-1")
+                say(f"case {case_id}")
+            case "load":
+                store.load_pending(WAIT_S)
+            case "decide":
+                name = rng.choice(FAULTS)
+                decided = decide(
+                    store, store.journal, "helpdesk", lambda known, of=name: once_more(known, of), wait_s=WAIT_S
+                )
+                say(f"decision {decided.alerts[0].id}")
+            case other:
+                steps[other](store)
+
+
+def once_more(known: Mapping[str, Incident], name: str) -> Decision:
+    """Count one more occurrence, with a message that carries the count."""
+    fresh = incident(name)
+    before = known[fresh.fingerprint].occurrences if fresh.fingerprint in known else 0
+    changed = fresh.model_copy(update={"occurrences": before + 1})
+    return Decision(incidents=(changed,), alerts=(alert(f"{name}-{before + 1}", about=changed),))
+
+
+def survivors(plan: Plan, acknowledged: set[str]) -> list[str]:
+    """What is wrong after a kill, in words; empty when everything acknowledged is there once.
+
+    The check must be content before and after loading, and loading twice must change nothing.
+    """
+    store = open_store(plan)
+    wrong = [f"before loading: {trouble.text}" for trouble in check(store, wait_s=WAIT_S).troubles]
+    report = store.load_pending(WAIT_S)
+    wrong += [f"damaged: {each.error}" for each in report.damaged]
+    if store.load_pending(WAIT_S).segments:
+        wrong.append("a second load found something to load")
+    after = check(store, wait_s=WAIT_S)
+    wrong += [f"after loading: {trouble.text}" for trouble in after.troubles]
+    wrong += [f"{after.pending} segments are still pending"] if after.pending else []
+    return wrong + _cases_wrong(store, acknowledged) + _decisions_wrong(store, acknowledged)
+
+
+def _cases_wrong(store: Store, acknowledged: set[str]) -> list[str]:
+    wrong: list[str] = []
+    for table, rows_each in (("results", 1), ("assessments", 1), ("grades", 3)):
+        found = Counter(str(row[0]) for row in store.query(f"select case_id from {table}").rows)
+        lost = {word.removeprefix("case ") for word in acknowledged if word.startswith("case ")} - found.keys()
+        twice = [case for case, times in found.items() if times != rows_each]
+        wrong += [f"{table}: lost {sorted(lost)}"] if lost else []
+        wrong += [f"{table}: not {rows_each} times: {twice}"] if twice else []
+    return wrong
+
+
+def _decisions_wrong(store: Store, acknowledged: set[str]) -> list[str]:
+    wrong: list[str] = []
+    history = store.query("select title, occurrences from incident_history order by sequence").rows
+    alerts = sorted(str(row[0]) for row in store.query("select id from alerts").rows)
+    if alerts != sorted(f"{title}-{times}" for title, times in history):
+        wrong.append("alerts and incidents do not match")
+    for name in FAULTS:
+        counted = [times for title, times in history if title == name]
+        if counted != list(range(1, len(counted) + 1)):
+            wrong.append(f"{name} was decided as {counted}")
+    lost = {word.removeprefix("decision ") for word in acknowledged if word.startswith("decision ")} - set(alerts)
+    return wrong + ([f"lost decisions {sorted(lost)}"] if lost else [])
