@@ -13,6 +13,7 @@ from monitors.alerts.wording import (
     RECOVERED_MARK,
     SEVERITY_MARKS,
     counted,
+    is_grave,
     what_broke,
 )
 from monitors.records.incidents import Alert, AlertItem, NotifyReason
@@ -48,10 +49,23 @@ def short_target(alert: Alert) -> str:
 
 
 def kinds_counted(items: Sequence[AlertItem], named: int | None = None) -> str:
-    """``2 × Wrong fact stated, 1 × Source not cited``, the most first; the rest as ``…`` beyond ``named``."""
-    most = Counter(what_broke(item) for item in items).most_common()
-    words = [f"{count:,} × {what}" for what, count in most[:named]]
+    """``2 × Wrong fact stated, 1 × Source not cited``: the gravest first, then the most; ``…`` beyond ``named``."""
+    tally = Counter(what_broke(item) for item in items)
+    grave = {what_broke(item) for item in items if is_grave(item)}
+    most = sorted(tally, key=lambda what: (what not in grave, -tally[what], what))
+    words = [f"{tally[what]:,} × {what}" for what in most[:named]]
     return ", ".join(words) + (f", {ELLIPSIS}" if named is not None and len(most) > named else "")
+
+
+def one_of_each_first(items: Sequence[AlertItem]) -> tuple[AlertItem, ...]:
+    """Order for a message that cannot show all: the gravest, then one of every other kind, then the rest."""
+    before: Counter[str] = Counter()
+    places: list[tuple[bool, int, int]] = []
+    for place, item in enumerate(items):
+        what = what_broke(item)
+        places.append((not (is_grave(item) and before[what] == 0), before[what], place))
+        before[what] += 1
+    return tuple(items[place] for _, _, place in sorted(places))
 
 
 def _how_bad(alert: Alert) -> str:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from monitors.records.grades import FailureKind
+from monitors.alerts.wording import GRAVE
 from monitors.records.incidents import Incident, IncidentKind, IncidentState
 
 MUTING: Final = frozenset({IncidentKind.APP_DOWN, IncidentKind.DEPLOY_FAILURE})
 """While one of these is open, the application's quality is not news."""
 
 MUTED: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL, IncidentKind.DRIFT})
-
-NEVER_MUTED: Final = frozenset({FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION})
-"""What was disclosed or done stays disclosed or done, whether or not the app answers now."""
 
 
 def targets_in_outage(current: Iterable[Incident]) -> frozenset[str]:
@@ -27,7 +24,7 @@ def targets_in_outage(current: Iterable[Incident]) -> frozenset[str]:
 
 
 def is_inhibited(incident: Incident, outages: frozenset[str]) -> bool:
-    """Whether an outage of its target explains ``incident``."""
-    if incident.kind not in MUTED or incident.failure_kind in NEVER_MUTED:
+    """Whether an outage of its target explains ``incident``. What is grave is told all the same."""
+    if incident.kind not in MUTED or incident.failure_kind in GRAVE:
         return False
     return incident.target in outages

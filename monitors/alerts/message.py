@@ -2,44 +2,40 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
-from monitors.alerts.headline import headline, kinds_counted
+from monitors.alerts.headline import headline, kinds_counted, one_of_each_first
 from monitors.alerts.inert import ELLIPSIS, visible
-from monitors.alerts.wording import ABOUT_THE_MONITOR, REASON_WORDS, SEVERITY_WORDS, counted, what_broke
+from monitors.alerts.wording import REASON_WORDS, counted, what_broke
 from monitors.records.base import Record
-from monitors.records.incidents import Alert, AlertItem, IncidentKind, Link, NotifyReason
+from monitors.records.incidents import Alert, AlertItem, Incident, IncidentKind, Link, NotifyReason
 
 COMMIT_CHARACTERS: Final = 10
 ONE_LINE_CHARACTERS: Final = 400
 QUOTED_CHARACTERS: Final = 90
 """Of the question and of the answer in the one-line text: both fit on a watch with the headline."""
+GROUPED_CHARACTERS: Final = 140
+"""Of each excerpt when a message tells several failures: three of them fit on a phone."""
 SCORED: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL, IncidentKind.DRIFT})
 
-LABELS: Final = {IncidentKind.HALLUCINATION: ("Asked", "Unsupported", "Blocked reply")}
+CASE_LABELS: Final = ("Asked", "Expected", "Got")
+LOG_LABELS: Final = ("Asked", "Unsupported", "Blocked")
 """An entry of the application's log expects nothing: it says what it held back, and why."""
 
 
 class Part(Record):
-    """One failure in words. Empty texts were not there. ``labels`` name the three excerpts."""
+    """One failure in words. Empty texts were not there; ``excerpts`` are pairs of label and text."""
 
     heading: str
     case_id: str = ""
-    asked: str = ""
-    expected: str = ""
-    answered: str = ""
-    labels: tuple[str, str, str] = ("Asked", "Expected", "Got")
-    check: str
-    rule: str
-    history: str
+    excerpts: tuple[tuple[str, str], ...] = ()
+    finding: str
+    finding_label: str = ""
+    severity: str
+    row: str = ""
+    history: str = ""
     unconfirmed: bool = False
-
-    @property
-    def excerpts(self) -> tuple[tuple[str, str], ...]:
-        """The excerpts that are there, each with its label."""
-        texts = (self.asked, self.expected, self.answered)
-        return tuple((label, text) for label, text in zip(self.labels, texts, strict=True) if text)
 
 
 class Message(Record):
@@ -56,13 +52,18 @@ class Message(Record):
     more: str = ""
     scores: str = ""
     links: tuple[Link, ...] = ()
-    about_the_monitor: bool = False
     over: bool = False
+
+    @property
+    def alone(self) -> bool:
+        """Whether it tells of one failure only, whose name the headline has."""
+        return len(self.parts) == 1 and not self.more
 
 
 def message(alert: Alert, *, group_limit: int) -> Message:
     """Put ``alert`` into words; failures beyond ``group_limit`` are counted by kind, none is left out."""
-    shown, rest = alert.items[:group_limit], alert.items[group_limit:]
+    items = one_of_each_first(alert.items)
+    shown, rest = items[:group_limit], items[group_limit:]
     return Message(
         id=alert.id,
         headline=headline(alert),
@@ -71,11 +72,10 @@ def message(alert: Alert, *, group_limit: int) -> Message:
         since=_since(alert),
         run_id=alert.run_id,
         at=utc(alert.created_at),
-        parts=tuple(_part(item) for item in shown),
+        parts=tuple(_part(item, alert) for item in shown),
         more=f"and {counted(len(rest), 'more', 'more')}: {kinds_counted(rest)}" if rest else "",
         scores=_scores(alert),
         links=alert.links,
-        about_the_monitor=alert.kind in ABOUT_THE_MONITOR,
         over=alert.reason is NotifyReason.RECOVERED,
     )
 
@@ -85,57 +85,88 @@ def utc(at: datetime) -> str:
     return at.strftime("%Y-%m-%d %H:%M UTC")
 
 
+def span(lasted: timedelta) -> str:
+    """``5 min``, ``3 h`` or ``2 days``: as a person would say it."""
+    minutes = max(0, round(lasted.total_seconds() / 60))
+    if minutes < 2 * 60:
+        return f"{minutes} min"
+    return f"{minutes // 60} h" if minutes < 48 * 60 else f"{minutes // (24 * 60)} days"
+
+
 def short_commit(commit: str) -> str:
     """The first characters of a commit, enough to find it."""
     return commit[:COMMIT_CHARACTERS]
 
 
-def _part(item: AlertItem) -> Part:
-    seen = item.observation
+def _part(item: AlertItem, alert: Alert) -> Part:
+    seen, over = item.observation, item.reason is NotifyReason.RECOVERED
+    alone = len(alert.items) == 1
     return Part(
         heading=what_broke(item),
         case_id=item.incident.case_id or "",
-        asked=visible(seen.asked or ""),
-        expected=visible(seen.expected or ""),
-        answered=visible(seen.answered or ""),
-        labels=LABELS.get(seen.kind, ("Asked", "Expected", "Got")),
-        check=visible(seen.reason),
-        rule=_rule(item),
-        history=_history(item),
+        excerpts=_excerpts(item, None if alone else GROUPED_CHARACTERS),
+        finding=visible(seen.reason),
+        finding_label="Failed check" if seen.kind is IncidentKind.CASE_FAILURE and not over else "",
+        severity=f"Severity {int(item.incident.severity)}",
+        row=visible(seen.policy_row or ""),
+        history="" if alone else _history(item, alert),
         unconfirmed=seen.unconfirmed,
     )
 
 
-def _rule(item: AlertItem) -> str:
-    severity = item.incident.severity
-    words = f"severity {int(severity)} ({SEVERITY_WORDS[severity]})"
-    row = item.observation.policy_row
-    return f"{words} by row {row}" if row else words
+def _excerpts(item: AlertItem, limit: int | None) -> tuple[tuple[str, str], ...]:
+    seen = item.observation
+    labels = LOG_LABELS if seen.kind is IncidentKind.HALLUCINATION else CASE_LABELS
+    texts = (seen.asked, seen.expected, seen.answered)
+    return tuple((label, _short(text, limit)) for label, text in zip(labels, texts, strict=True) if text)
 
 
-def _history(item: AlertItem) -> str:
-    incident = item.incident
-    often = counted(incident.occurrences, "run")
-    since = f"deploy {short_commit(incident.first_commit)}" if incident.first_commit else "an unknown deploy"
-    return f"{REASON_WORDS[item.reason]}; seen in {often} since {since}, {utc(incident.opened_at)}"
+def _history(item: AlertItem, alert: Alert) -> str:
+    """What the message's head does not say of this one: another reason, an older deploy, more runs."""
+    shared = len({other.incident.first_commit for other in alert.items}) == 1
+    pieces = [
+        REASON_WORDS[item.reason] if item.reason is not alert.reason else "",
+        "" if shared else f"since {_deploy(item.incident.first_commit)}",
+        f"seen in {item.incident.occurrences:,} runs" if item.incident.occurrences > 1 else "",
+    ]
+    return " · ".join(piece for piece in pieces if piece)
 
 
 def _since(alert: Alert) -> str:
-    commits = {item.incident.first_commit for item in alert.items}
-    if len(commits) > 1:
-        return "several deploys"
-    commit = commits.pop()
+    """Since which deploy; for one incident alone also since when, how often, and how long it lasted."""
+    deploys = {item.incident.first_commit for item in alert.items}
+    shared = deploys.pop() if len(deploys) == 1 else None
+    deploy = _deploy(shared) if shared else "several deploys" if deploys else ""
+    only, *others = (item.incident for item in alert.items)
+    if alert.reason is NotifyReason.RECOVERED:
+        return _until(alert, deploy, only if not others else None)
+    if others:
+        return f"since {deploy}" if deploy else ""
+    since = f"since {deploy} ({utc(only.opened_at)})" if deploy else f"since {utc(only.opened_at)}"
+    return f"{since}, seen in {only.occurrences:,} runs" if only.occurrences > 1 else since
+
+
+def _until(alert: Alert, deploy: str, only: Incident | None) -> str:
+    lasted = f"after {span(only.resolved_at - only.opened_at)}" if only and only.resolved_at else ""
+    pieces = [f"with {_deploy(alert.commit)}" if alert.commit else "", lasted]
+    broken = f"broken since {deploy}" if deploy else ""
+    return ", ".join(piece for piece in (" ".join(p for p in pieces if p), broken) if piece)
+
+
+def _deploy(commit: str | None) -> str:
     return f"deploy {short_commit(commit)}" if commit else "an unknown deploy"
 
 
 def _scores(alert: Alert) -> str:
+    if alert.kind not in SCORED:
+        return ""
     if alert.flat is not None and alert.weighted is not None:
-        return f"flat {alert.flat} · weighted {alert.weighted}"
-    return "the run is still going" if alert.kind is IncidentKind.CASE_FAILURE else ""
+        return f"scores: flat {alert.flat}, weighted {alert.weighted}"
+    return "scores: when the run is complete" if alert.kind is IncidentKind.CASE_FAILURE else ""
 
 
 def _one_line(alert: Alert) -> str:
-    first = alert.items[0].observation
+    first = one_of_each_first(alert.items)[0].observation
     said = [
         f"case {first.case_id}" if first.case_id else "",
         f"asked “{_short(first.asked)}”" if first.asked else "",
@@ -144,10 +175,12 @@ def _one_line(alert: Alert) -> str:
         f"{len(alert.items) - 1:,} more" if len(alert.items) > 1 else "",
     ]
     detail = ", ".join(piece for piece in said if piece)
-    tail = f" · {REASON_WORDS[alert.reason]} · since {_since(alert)} · {alert.id}"
+    why = "" if alert.reason is NotifyReason.RECOVERED else f" · {REASON_WORDS[alert.reason]}"
+    since = _since(alert)
+    tail = f"{why}{f' · {since}' if since else ''} · {alert.id}"
     return _short(f"{headline(alert)}: {detail}", ONE_LINE_CHARACTERS - len(tail)) + tail
 
 
-def _short(text: str, limit: int = QUOTED_CHARACTERS) -> str:
+def _short(text: str, limit: int | None = QUOTED_CHARACTERS) -> str:
     flat = visible(text)
-    return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + ELLIPSIS
+    return flat if limit is None or len(flat) <= limit else flat[: limit - 1].rstrip() + ELLIPSIS

@@ -56,7 +56,7 @@ class AlertSettings(BaseModel):
         "closed without a word.",
     )
     group_limit: Annotated[int, Field(ge=1, le=10)] = Field(
-        default=4,
+        default=3,
         description="Failures shown in full in one message, 1 to 10; the rest is counted by kind.",
     )
     excerpt_characters: Annotated[int, Field(ge=40, le=1000)] = Field(

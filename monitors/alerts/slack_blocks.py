@@ -39,9 +39,8 @@ def slack_text(alert: Alert, settings: AlertSettings) -> SlackText:
     """Render ``alert``. First line: what broke, how bad, where; last line: the id that a duplicate shares."""
     words = message(alert, group_limit=settings.group_limit)
     room = min(SECTION_CHARACTERS, PARTS_CHARACTERS // len(words.parts))
-    alone = len(words.parts) == 1 and not words.more
     blocks = [_header(words.headline), _context(_where(words))]
-    blocks += [_section(_part(part, 0 if alone else n, room)) for n, part in enumerate(words.parts, start=1)]
+    blocks += [_section(_part(part, 0 if words.alone else n, room)) for n, part in enumerate(words.parts, start=1)]
     if words.more:
         blocks.append(_section(f"… *{inert(words.more)}*"))
     if words.links:
@@ -71,28 +70,36 @@ def _mrkdwn(text: str) -> Block:
 
 
 def _where(words: Message) -> str:
-    pieces = [f"*{inert(words.why_sent)}*", f"since {inert(words.since)}"]
-    if words.scores:
-        pieces.append(inert(words.scores))
-    return " · ".join(pieces)
+    pieces = [f"*{inert(words.why_sent)}*", inert(words.since), inert(words.scores)]
+    return " · ".join(piece for piece in pieces if piece)
 
 
 def _part(part: Part, number: int, room: int) -> str:
-    """One failure in at most ``room`` characters; ``number`` 0 stands for an only one, whose name is the header."""
-    title = f"*{number}. {inert(part.heading)}*" if number else "*Case*" if part.case_id else ""
-    head = [title, f"`{inert(part.case_id)}`" if part.case_id else ""]
-    foot = [
-        f"*Check* {fit(inert(part.check), CHECK_CHARACTERS)}",
-        f"*Why* {fit(inert(part.rule), CHECK_CHARACTERS)}",
-        f"*Seen* {inert(part.history)}",
-        "⚠️ unconfirmed: it rests on one judge" if part.unconfirmed else "",
-    ]
-    frame = [" ".join(piece for piece in head if piece), *foot]
+    """One failure in at most ``room`` characters; ``number`` 0 is an only one, whose name is the headline."""
+    frame = [_title(part, number), *_findings(part)]
     quotes = [(label, inert(text)) for label, text in part.excerpts]
     left = room - sum(len(line) + 1 for line in frame) - sum(len(label) + 6 for label, _ in quotes)
     each = max(QUOTE_AT_LEAST, left // len(quotes)) if quotes else 0
-    lines = [frame[0], *(f">*{label}* {fit(text, each)}" for label, text in quotes), *foot]
-    return "\n".join(line for line in lines if line)
+    shown = (f">*{label}* {fit(text, each)}" for label, text in quotes)
+    return "\n".join(line for line in (frame[0], *shown, *frame[1:]) if line)
+
+
+def _title(part: Part, number: int) -> str:
+    case = f"`{inert(part.case_id)}`" if part.case_id else ""
+    if number:
+        return f"*{number}. {inert(part.heading)}* {case}".rstrip()
+    return f"*Case* {case}" if case else ""
+
+
+def _findings(part: Part) -> list[str]:
+    label = f"*{part.finding_label}* " if part.finding_label else ""
+    row = f" by row `{fit(inert(part.row), CHECK_CHARACTERS)}`" if part.row else ""
+    return [
+        f"{label}{fit(inert(part.finding), CHECK_CHARACTERS)}",
+        f"*{part.severity}*{row}" if row else "",
+        f"_{inert(part.history)}_" if part.history else "",
+        "⚠️ unconfirmed: it rests on one judge" if part.unconfirmed else "",
+    ]
 
 
 def _link(link: Link) -> str:

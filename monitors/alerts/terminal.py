@@ -43,10 +43,10 @@ def plain_text(alert: Alert, settings: AlertSettings) -> str:
 
 
 def _body(words: Message) -> list[Text]:
-    where = f"{words.why_sent} · since {words.since}" + (f" · {words.scores}" if words.scores else "")
+    where = " · ".join(piece for piece in (words.why_sent, words.since, words.scores) if piece)
     lines = [Text(where, style=Style(italic=True))]
     for number, part in enumerate(words.parts, start=1):
-        lines += [Text(""), *_part(part, number, alone=len(words.parts) == 1 and not words.more)]
+        lines += [Text(""), *_part(part, number, alone=words.alone)]
     if words.more:
         lines += [Text(""), Text(f"… {words.more}", style=Style(bold=True))]
     if words.links:
@@ -57,8 +57,11 @@ def _body(words: Message) -> list[Text]:
 def _part(part: Part, number: int, *, alone: bool) -> list[Text]:
     title = part.heading if alone else f"{number}. {part.heading}"
     head = Text.assemble((title, Style(bold=True)), f" · {part.case_id}" if part.case_id else "")
-    told = [("Check", part.check), ("Why", part.rule), ("Seen", part.history)]
-    rows = [_row(label, text) for label, text in (*part.excerpts, *told)]
+    rows = [_row(label, text) for label, text in (*part.excerpts, (part.finding_label, part.finding))]
+    if part.row:
+        rows.append(_row(part.severity, f"by row {part.row}"))
+    if part.history:
+        rows.append(_row("", part.history))
     if part.unconfirmed:
         rows.append(_row("Note", "unconfirmed: it rests on one judge"))
     return [head, *rows]

@@ -43,12 +43,6 @@ REASON_WORDS: dict[NotifyReason, str] = {
     NotifyReason.RECOVERED: "recovered",
 }
 
-SEVERITY_WORDS: dict[Severity, str] = {
-    Severity.ANNOYING: "annoying",
-    Severity.WRONG: "wrong",
-    Severity.PAGE: "page",
-}
-
 SEVERITY_MARKS: dict[Severity, str] = {
     Severity.ANNOYING: "🟡",
     Severity.WRONG: "🟠",
@@ -60,6 +54,14 @@ MONITOR_MARK = "🛠️"
 
 ABOUT_THE_MONITOR = frozenset({IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VOID})
 """Kinds that are the monitor's own trouble: they say nothing about the application."""
+
+GRAVE = frozenset({FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION})
+"""What was disclosed or done stays so: told first, and never muted."""
+
+
+def is_grave(item: AlertItem) -> bool:
+    """Whether the harm is done whatever happens next."""
+    return item.incident.failure_kind in GRAVE
 
 
 def what_broke(item: AlertItem) -> str:
