@@ -1,0 +1,142 @@
+"""docs/configuration.md, made from the models themselves: `python -m deployments.configuration_reference`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from monitors.config import Config
+
+DOCUMENT = Path("docs/configuration.md")
+
+INTRODUCTION = """\
+# Configuration
+
+Everything is in one file, `lookout.toml`; `--config` names another. The smallest one that works:
+
+```toml
+[targets.bot]
+url = "https://owner-name.hf.space"
+suite = "suite.jsonl"
+```
+
+A wrong key or value is named with what would be accepted, all of them at once. Secrets are never in this file:
+
+| environment variable | is |
+| --- | --- |
+| `SLACK_BOT_TOKEN` | a bot token with `chat:write`; alerts go to `alerts.slack_channel` |
+| `SLACK_WEBHOOK_URL` | an incoming webhook instead; without either, alerts are printed and stored |
+| `PREFECT_API_URL`, `PREFECT_API_AUTH_STRING` | a Prefect server of yours; without one, a local server is started |
+| `CHROMIUM_PATH` | the browser to drive, where it should not be looked for |
+| `LOOKOUT_DEBUG` | set to 1, errors come with their traceback |
+
+The tables below are made from the code that checks the file.
+"""
+
+
+def reference() -> str:
+    """The whole page."""
+    return INTRODUCTION + "".join(_table("", Config))
+
+
+def _table(place: str, model: type[BaseModel]) -> Iterator[str]:
+    plain: list[str] = []
+    tables: list[tuple[str, type[BaseModel]]] = []
+    for name, field in model.model_fields.items():
+        key = f"{place}.{name}" if place else name
+        inner, many = _inner(field.annotation)
+        if inner is not None:
+            tables.append((f"{key}.NAME" if many else key, inner))
+        if inner is None or field.default is None:
+            plain.append(
+                f"| `{name}` | {_accepted(field)} | {_default(field)} | {_cell(field.description or '')} |\n"
+            )
+    if plain:
+        yield f"\n## `[{place}]`\n\n" if place else "\n## At the top\n\n"
+        yield "| key | accepted | default | what it is |\n| --- | --- | --- | --- |\n"
+        yield from plain
+    for key, inner in tables:
+        yield from _table(key, inner)
+
+
+def _inner(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
+    """The settings class that a key holds, and whether it holds several by name."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation, False
+    if get_origin(annotation) is dict:
+        return _inner(get_args(annotation)[1])[0], True
+    for part in get_args(annotation) if get_origin(annotation) in (Union, UnionType) else ():
+        found, many = _inner(part)
+        if found is not None:
+            return found, many
+    return None, False
+
+
+def _accepted(field: FieldInfo) -> str:
+    schema = _schema_of(field)
+    choices = schema.get("enum") or [part.get("const") for part in schema.get("anyOf", []) if "const" in part]
+    if choices:
+        return ", ".join(f"`{choice}`" for choice in choices)
+    kinds = [part["type"] for part in schema.get("anyOf", [schema]) if part.get("type") not in (None, "null")]
+    bounds = [
+        f"{words} {schema[key]:g}" for key, words in BOUNDS.items() if isinstance(schema.get(key), int | float)
+    ]
+    return " ".join([" or ".join(dict.fromkeys(kinds)) or "text", ", ".join(bounds)]).strip()
+
+
+BOUNDS = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "exclusiveMaximum": "below"}
+
+
+def _schema_of(field: FieldInfo) -> dict[str, Any]:
+    """The field's JSON schema with its references followed."""
+    from pydantic import TypeAdapter
+
+    annotated: Any = field.annotation
+    for constraint in field.metadata:
+        annotated = _with(annotated, constraint)
+    schema = TypeAdapter(annotated).json_schema()
+    reference = schema.get("$ref", "")
+    return schema["$defs"][reference.rsplit("/", 1)[-1]] if reference else schema
+
+
+def _with(annotated: Any, constraint: Any) -> Any:
+    from typing import Annotated
+
+    return Annotated[annotated, constraint]
+
+
+def _default(field: FieldInfo) -> str:
+    if field.default is PydanticUndefined:
+        return "required"
+    if field.default is None:
+        return ""
+    value = field.default
+    text = str(value) if isinstance(value, Path) else json.dumps(value, default=_plain, ensure_ascii=False)
+    return f"`{_cell(text)}`"
+
+
+def _plain(value: object) -> object:
+    return value.model_dump(mode="json") if isinstance(value, BaseModel) else str(value)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())
+
+
+def main() -> int:
+    """Write the page."""
+    DOCUMENT.write_text(reference(), encoding="utf-8")
+    sys.stdout.write(f"{DOCUMENT}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
