@@ -16,7 +16,7 @@ _SAME = {"RMB": "CNY"}
 SIGNS: dict[str, str | None] = {
     "₹": "INR", "$": None, "€": "EUR", "£": "GBP", "¥": None, "元": "CNY", "₡": "CRC", "₭": "LAK", "₩": "KRW",
     "₺": "TRY", "₪": "ILS", "₴": "UAH", "₽": "RUB", "₫": "VND", "฿": "THB", "₱": "PHP", "₦": "NGN", "₿": "BTC",
-    "֏": "AMD", "₨": None, "¢": None,
+    "֏": "AMD", "৳": "BDT", "₨": None, "¢": None,
 }  # fmt: skip
 
 DOLLARS = {
@@ -29,7 +29,7 @@ DOLLARS = {
 _NAMES: dict[str | None, str] = {
     "INR": "rs inr rupee rupees rupaye rupay rupaya rupaiya rupiya rupye rupaiye rupaiyе rupya rupyе रु रुपये रुपए रुपया "
     "रुपयों रूपये रूपए रुपय रू",
-    None: "dollar dollars buck bucks डॉलर डालर pound pounds पाउंड पौंड franc francs फ्रैंक lira liras lire लीरा "
+    None: "dollar dollars buck bucks डॉलर डालर pound pounds पाउंड पौंड franc francs फ्रैंक lira liras lire लीरा लिरा "
     "dinar dinars दीनार rial rials riyal riyals peso pesos पेसो krona kroner kronor मार्का yen_ quid",
     "EUR": "euro euros यूरो €ur",
     "JPY": "yen येन",
@@ -38,6 +38,9 @@ _NAMES: dict[str | None, str] = {
     "ILS": "shekel shekels शेकेल",
     "KRW": "won_ वॉन वोन",
     "UAH": "hryvnia hryvnias ग्रिव्ना",
+    "NGN": "naira नाइरा",
+    "BDT": "taka टका",
+    "AMD": "dram ड्राम",
     "BTC": "bitcoin bitcoins बिटकॉइन",
     "EGP": "le geneh genihat egyptianpound egyptianpounds",
     "SAR": "saudiriyal saudiriyals",
@@ -68,14 +71,14 @@ COUNTRIES: dict[str, str] = {
     "chinese": "CNY", "japanese": "JPY", "british": "GBP", "sterling": "GBP", "mexican": "MXN", "omani": "OMR",
     "iranian": "IRR", "pakistani": "PKR", "nepali": "NPR", "jordanian": "JOD", "bahraini": "BHD",
     "अमेरिकी": "USD", "ऑस्ट्रेलियाई": "AUD", "कनाडाई": "CAD", "भारतीय": "INR", "यूक्रेनी": "UAH",
-    "आर्मेनियाई": "AMD", "स्विस": "CHF", "चीनी": "CNY",
+    "आर्मेनियाई": "AMD", "तुर्की": "TRY", "स्विस": "CHF", "चीनी": "CNY",
 }  # fmt: skip
 """A country before a currency's name says which: Swiss francs."""
 
 MINOR = frozenset(
     word_key(word)
     for word in "cent cents c pence penny p paise paisa paisas sen sens kopiyka kopiykas kopeck kopecks सेंट पेंस पैसे "
-    "पैसा जिओन".split()
+    "पैसा जिओन कोबो".split()
 )
 """Hundredths of the unit before."""
 

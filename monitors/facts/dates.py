@@ -189,8 +189,8 @@ def _month(reader: Reader, at: int, *, has_day: bool) -> _Part | None:
     if month is None:
         return None
     if token.key in AMBIGUOUS_MONTHS and not has_day and not token.text[:1].isupper():
-        following = reader.token(at + 1)
-        if following.kind != NUMERAL and reader.word(at + 1) is None:
+        place = at + 2 if reader.token(at + 1).text == "." else at + 1
+        if reader.token(place).kind != NUMERAL and reader.word(place) is None:
             return None
     after = at + 1
     if reader.token(after).text == "." and reader.token(after).start == token.end:

@@ -36,13 +36,13 @@ _SPELLINGS = {
     _YEAR: "year years yr yrs saal saalon sal salon varsh varshon baras साल सालों वर्ष वर्षों बरस इयर यर्स ईयर",
     TimeUnit("decade", months=Decimal(120)): "decade decades दशक दशकों",
     TimeUnit("century", months=Decimal(1200)): "century centuries",
-    _MONTH: "month months mth mths mahina mahine mahino mahinon maheena maheene mahiney maah maheeno "
+    _MONTH: "month months mth mths mo mos mahina mahine mahino mahinon maheena maheene mahiney maah maheeno "
     "महीना महीने महीनों माह मास मंथ मंथ्स",
     _WEEK: "week weeks wk wks hafta hafte hafton hafto haftey saptah haftaa सप्ताह सप्ताहों हफ्ता हफ्ते हफ्तों वीक वीक्स",
     _FORTNIGHT: "fortnight fortnights पखवाड़ा पखवाड़े पखवाडा pakhwada",
     _DAY: "day days din dino dinon dinn night nights दिन दिनों दिवस दिवसों रात रातों डेज",
     _HOUR: "hour hours hr hrs ghanta ghante ghanton ghanto ghantey ghantaa घंटा घंटे घंटों घण्टा घण्टे घण्टों घं आर्स आवर आवर्स",
-    _MINUTE: "minute minutes min mins minuton minat mint minto मिनट मिनटों मि मिनिट",
+    _MINUTE: "minute minutes min mins mintue mintues minuts minuet minuton minat mint minto मिनट मिनटों मि मिनिट",
     _SECOND: "second seconds sec secs सेकंड सेकेंड सेकण्ड सेकेण्ड सेकंडों",
 }
 

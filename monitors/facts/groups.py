@@ -10,6 +10,8 @@ from monitors.facts.numbers import EXACT, numeral_values
 from monitors.facts.tokens import NUMERAL, SIGN, WORD
 
 
+_COMMON_FRACTIONS = frozenset((Decimal(above), Decimal(below)) for above, below in ((1, 2), (1, 3), (1, 4), (3, 4)))
+
 _LONGEST = 60
 """Digits; no one writes a longer number in groups."""
 
@@ -78,7 +80,8 @@ class GroupReader(Lookup):
         at = group.after
         if self.token(at).text == "/" and group.value.as_tuple().exponent == 0:
             below = self._denominator(at + 1)
-            if below is not None and group.value < below.value and below.value > 1:
+            listed = self.token(at - 2).text == "/" or self._is_list(group.value, below)
+            if below is not None and group.value < below.value and not listed:
                 return Group(EXACT.divide(group.value, below.value), below.after, numeral=True)
             return group
         above = self.token(at)
@@ -89,6 +92,12 @@ class GroupReader(Lookup):
                     group.value + EXACT.divide(Decimal(above.text), below.value), below.after, numeral=True
                 )
         return group
+
+    def _is_list(self, above: Decimal, below: Group | None) -> bool:
+        """``24/36 months``: one or the other, unless it is a half, a third or a quarter."""
+        if below is None or (above, below.value) in _COMMON_FRACTIONS:
+            return False
+        return below.value <= 1 or self.token(below.after).key in self._units or self.token(below.after).text == "%"
 
     def _denominator(self, at: int) -> Group | None:
         token = self.token(at)
@@ -104,7 +113,7 @@ class GroupReader(Lookup):
         after = self._past_hyphen(at + 1) if word.tens else at + 1
         if word.tens and self._counts_on(at):
             after = at + 2
-        following = self.word(after)
+        following = self._words[after] if word.tens and after < self._size else self.word(after)
         if following is None or following.part is not Part.SMALL or not word.english or not following.english:
             return Group(word.value, at + 1)
         if word.tens and 0 < following.value < 10:  # noqa: PLR2004

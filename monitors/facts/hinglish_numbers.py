@@ -93,6 +93,7 @@ ARTICLES = ""
 
 SHY = (
     "do tin char pach che chah sat ath aat nav dus dass bara tera sola satra athara bis bais tis artis "
+    "वन टू एट टेन फोर "
     "saath sath asi sau arab nabe aadhi sade panch das bata sava nau dhai"
 )
 """Words that are something else as often as not (with, yours, give, sit): numbers only before a scale or a unit."""

@@ -257,7 +257,7 @@ def _ordinal(reader: Reader, at: int) -> list[Reading]:
     token, word = reader.token(at), reader.word(at)
     if word is None or (word.english and token.key.endswith("s") and token.key != "seconds"):
         return []
-    if token.key == "seconds":
+    if token.key == "seconds" or (token.key in {"पहले", "pehle"} and _is_earlier(reader, at)):
         return []
     amount = Amount(word.value, at, at, token.start, token.end, ordinal=True, worded=True)
     return [_number(reader, amount)]
@@ -271,6 +271,12 @@ def _duration_with_half(reader: Reader, amount: Amount, unit: TimeUnit, after: i
             amount = amount._replace(value=amount.value + word.value)
             after += 3
     return _duration(reader, amount, unit, after - 1)
+
+
+def _is_earlier(reader: Reader, at: int) -> bool:
+    """``आठ महीने पहले``, ``से पहले``: before, not first."""
+    before = reader.token(at - 1)
+    return before.key in UNIT_KEYS or before.key in {"से", "se", "के", "ke", "इससे", "isse"} or before.kind != WORD
 
 
 # --- making readings ------------------------------------------------------------------------------------------
@@ -299,6 +305,10 @@ def _money(reader: Reader, amount: Amount, code: str | None, *, first: int, last
 
 
 def _duration(reader: Reader, amount: Amount, unit: TimeUnit, last: int) -> Reading:
+    if amount.value < 0:
+        # No duration is negative: the hyphen was a dash ("Waiting period -36 months").
+        start = reader.token(amount.first + 1).start
+        amount = amount._replace(value=-amount.value, first=amount.first + 1, start=start)
     return _reading(reader, FactKind.DURATION, amount, last=last)._replace(
         original_value=amount.value,
         original_unit=unit.name,

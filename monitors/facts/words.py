@@ -91,7 +91,7 @@ class Reader(GroupReader):
         token, before, following = self.token(at), self.token(at - 1), self.token(at + 1)
         if token.kind != SIGN or token.text != "-" or following.kind != NUMERAL:
             return False
-        glued = before.end == token.start and before.kind != SIGN
+        glued = before.end == token.start and before.text not in _BEFORE_MINUS
         spaced = token.end != following.start
         return not glued and not (spaced and before is not END)
 
@@ -295,6 +295,7 @@ class Reader(GroupReader):
         return EXACT.divide(value, under[0]), under[1]
 
 
+_BEFORE_MINUS = frozenset("([{<>=:$₹€£/^,")
 _DIGIT_ORDINALS = DIGIT_ORDINAL_ENDINGS | {"st", "nd", "rd", "th"}
 _THOUSAND, _MILLION = Decimal(1000), Decimal(1_000_000)
 _DOZEN = Decimal(12)

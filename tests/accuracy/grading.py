@@ -1,0 +1,53 @@
+"""Grading labelled rows as the panel would: a case, an exchange, a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from monitors.graders.factual import FactualGrader
+from monitors.records.base import Language, Severity
+from monitors.records.cases import GoldCase, Pipeline, Provenance
+from monitors.records.exchanges import Exchange, Timings
+from monitors.records.grades import Abstained, Judged
+from tests.accuracy.figure import Verdicts
+
+_GRADER = FactualGrader()
+_SOMETIME = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def grade(question: str, gold: Sequence[str], answer: str, *, language: str = "en") -> Judged | Abstained:
+    """What the factual grader says about ``answer``; any of ``gold`` is enough."""
+    case = GoldCase(
+        id="row",
+        turns=(question,),
+        gold=gold[0],
+        alternatives=tuple(text for text in gold[1:] if text),
+        severity=Severity.WRONG,
+        language=Language(language),
+        type="labelled",
+        provenance=Provenance(pipeline=Pipeline.IMPORTED),
+    )
+    exchange = Exchange(
+        run_id="accuracy",
+        case_id="row",
+        turns=(question,),
+        visible_text=answer,
+        asked_at=_SOMETIME,
+        timings=Timings(total_ms=0),
+    )
+    return _GRADER.grade(case, exchange)
+
+
+def verdict_name(verdict: Judged | Abstained, correct: bool) -> str:
+    """Which field of `Verdicts` a verdict counts in."""
+    if isinstance(verdict, Abstained):
+        return "abstained"
+    if verdict.passed:
+        return "right_pass" if correct else "false_pass"
+    return "false_fail" if correct else "right_fail"
+
+
+def tallied(names: Sequence[str]) -> Verdicts:
+    """How often each."""
+    return Verdicts(**{name: names.count(name) for name in set(names)})

@@ -1,0 +1,36 @@
+"""Answers of five systems to questions of two open sets, judged by people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.accuracy.figure import Measured, TellingError
+from tests.accuracy.grading import grade, tallied, verdict_name
+from tests.accuracy.rows import read_rows
+
+NAME = "answers/evouna"
+
+WORST = ("false_pass", "false_fail")
+
+
+def measure(data: Path) -> Measured:
+    """Agreement and both errors, for golds that are quantities and for all others."""
+    names: dict[bool, list[str]] = {True: [], False: []}
+    errors: list[TellingError] = []
+    for row in read_rows(data / "answers" / "evouna.jsonl"):
+        verdict = grade(row["question"], row["gold"], row["answer"])
+        name = verdict_name(verdict, row["correct"])
+        names[row["numeric_gold"]].append(name)
+        if name in WORST:
+            errors.append(TellingError(NAME, row["id"], f"{name.replace('_', ' ')}: {verdict.reason[:80]}", ""))
+    numeric = tallied(names[True]).figures(
+        NAME,
+        "gold is a quantity",
+        target_agreement=0.90,
+        target_false_pass=0.06,
+        baseline_agreement=0.875,
+        baseline_false_pass=0.036,
+        baseline_false_fail=0.161,
+    )
+    others = tallied(names[False]).figures(NAME, "other gold", target_agreement=0.92)
+    return Measured((*numeric, *others), tuple(errors[:6]))
