@@ -37,5 +37,5 @@ def code_span(text: str, limit: int) -> str:
 def inert(text: str, limit: int = 600) -> str:
     """A sentence that may quote something from outside, escaped: no markup, HTML, link, mention or reference."""
     line = shortened(show_invisible(text), limit)
-    unresolved = _REFERENCES.sub(lambda found: found[0] + _WORD_JOINER, line)
+    unresolved = _REFERENCES.sub(lambda found: found[0][0] + _WORD_JOINER + found[0][1:], line)
     return _MARKUP.sub(r"\\\1", unresolved.replace("&", "&amp;").replace("<", "&lt;"))

@@ -21,11 +21,15 @@ _MOST_WORDS: Final = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Code points ``start`` to ``end`` (exclusive) of a text are shown as ``instead``."""
+    """Code points ``start`` to ``end`` (exclusive) of a text are shown as ``instead``.
+
+    ``found`` is true where a grader found it: its text must not come back by way of a neighbour's replacement.
+    """
 
     start: int
     end: int
     instead: str
+    found: bool = False
 
 
 def disclosure_spans(grades: Iterable[Grade]) -> tuple[Span, ...]:
@@ -43,12 +47,18 @@ def masks_of(text: str, disclosed: Sequence[Span], where: Channel | str, redact:
 
     The graders' spans and what ``redact`` changes are joined, so that what either found is hidden.
     """
-    known = [
-        Mask(span.start, min(span.end, len(text)), f"[{span.label}]")
+    known = _joined(
+        Mask(span.start, min(span.end, len(text)), f"[{span.label}]", found=True)
         for span in disclosed
         if span.where == where and span.start < min(span.end, len(text))
-    ]
-    return _joined([*known, *_changes(text, redact(text))])
+    )
+    redacted = redact(text)
+    if redacted == text:
+        return known
+    changes = _changes(text, redacted)
+    if changes is None:
+        return (Mask(0, len(text), redact(masked(text, known)), found=True),)
+    return _joined((*known, *changes))
 
 
 def masked(text: str, masks: Sequence[Mask]) -> str:
@@ -75,13 +85,14 @@ def safe_text(text: str, disclosed: Sequence[Span], where: Channel | str, redact
     return masked(text, masks_of(text, disclosed, where, redact))
 
 
-def _changes(raw: str, redacted: str) -> list[Mask]:
-    """What a redaction replaced, found by comparing words: spans count in the raw text and must stay in place."""
-    if raw == redacted:
-        return []
+def _changes(raw: str, redacted: str) -> list[Mask] | None:
+    """What a redaction replaced, or ``None`` where the texts are too long to compare.
+
+    Words are compared, because spans count in the raw text and must stay in place.
+    """
     old, new = _WORD.findall(raw), _WORD.findall(redacted)
     if max(len(old), len(new)) > _MOST_WORDS:
-        return [Mask(0, len(raw), redacted)]
+        return None
     ends = _ends(old)
     changes: list[Mask] = []
     for kind, old_from, old_to, new_from, new_to in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
@@ -106,13 +117,19 @@ def _trimmed(raw: str, start: int, end: int, instead: str) -> Mask:
     return Mask(start, end, instead)
 
 
-def _joined(masks: list[Mask]) -> tuple[Mask, ...]:
-    """Overlapping masks become one over both; the graders' label comes first in the list and is the one kept."""
+def _joined(masks: Iterable[Mask]) -> tuple[Mask, ...]:
+    """Overlapping masks become one over both, with the graders' labels where a grader found any of it."""
     joined: list[Mask] = []
-    for _, mask in sorted(enumerate(masks), key=lambda pair: (pair[1].start, pair[0])):
+    for mask in sorted(masks, key=lambda mask: (mask.start, mask.end)):
         if joined and mask.start < joined[-1].end:
-            last = joined[-1]
-            joined[-1] = Mask(last.start, max(last.end, mask.end), last.instead)
+            joined[-1] = _over_both(joined[-1], mask)
         else:
             joined.append(mask)
     return tuple(joined)
+
+
+def _over_both(one: Mask, other: Mask) -> Mask:
+    found = [mask.instead for mask in (one, other) if mask.found]
+    said = found or [one.instead, other.instead]
+    end = max(one.end, other.end)
+    return Mask(one.start, end, " ".join(dict.fromkeys(said)), found=bool(found))

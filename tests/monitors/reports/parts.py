@@ -79,8 +79,8 @@ def passed(grader: str, aspect: Aspect, reason: str, *evidence: Span) -> Judged:
 
 def failed(grader: str, aspect: Aspect, kind: FailureKind, reason: str, *evidence: Span, **changes: Any) -> Judged:
     """A grade that failed."""
-    fields: dict[str, Any] = {"reason": reason, "evidence": evidence} | changes
-    return Judged(grader=grader, version="1", aspect=aspect, passed=False, failure_kind=kind, **fields)
+    fields: dict[str, Any] = {"reason": reason, "evidence": evidence, "version": "1"} | changes
+    return Judged(grader=grader, aspect=aspect, passed=False, failure_kind=kind, **fields)
 
 
 def abstained(grader: str, aspect: Aspect, reason: str, blame: Blame = Blame.MONITOR) -> Abstained:

@@ -1,0 +1,74 @@
+"""A run in which every field that can hold text from outside holds a hostile one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from monitors.records.base import Blame, Finding
+from monitors.records.exchanges import Attempt, Channel, Evidence, NoAnswerReason, WirePayload
+from monitors.records.grades import Aspect, CaseOutcome, FailureKind, JudgeLineage, Span
+from monitors.records.runs import Breakdown, CaseResult, ReasonKind, RunReport, VerdictReason
+from tests.monitors.reports.example_run import report_of
+from tests.monitors.reports.parts import STARTED, abstained, case_result, exchange, failed, gold_case, no_answer
+
+
+def hostile_cases(rows: Sequence[str]) -> tuple[CaseResult, ...]:
+    """For each row a failure, a silence and an open case."""
+    return tuple(case for number, text in enumerate(rows) for case in _three(number, text))
+
+
+def _three(number: int, text: str) -> tuple[CaseResult, CaseResult, CaseResult]:
+    case = gold_case(f"h{number}", (text, text), text, alternatives=(text,), expected_citation=text)
+    evidence = Evidence(screenshot=text, trace=text, console_errors=(text,))
+    tries = (Attempt(started_at=STARTED, blame=Blame.APP, reason=text, detail=text),)
+    where = Span(where=Channel.VISIBLE, start=0, end=len(text) // 2, label=text)
+    lineage = JudgeLineage(model=text, prompt_sha256=text, rubric_version=text)
+    grade = failed(
+        "judge", Aspect.FACTUAL_MATCH, FailureKind.WRONG_FACT, text, where, lineage=lineage, version=text
+    )
+    came = exchange(
+        case,
+        text,
+        earlier_answers=(text,),
+        wire=WirePayload(url=text, text=text + " [sent]", citations=(text,), app_path=text),
+        app_path=text,
+        app_version=text,
+        evidence=evidence,
+        failed_attempts=tries,
+    )
+    wrong = case_result(case, came, CaseOutcome.FAILED, text, grade, policy_row=text)
+    silent = gold_case(f"n{number}", text, text)
+    nothing = no_answer(
+        silent,
+        NoAnswerReason.INCOMPLETE,
+        Blame.APP,
+        text,
+        partial_text=text,
+        evidence=evidence,
+        failed_attempts=tries,
+    )
+    mute = case_result(silent, nothing, CaseOutcome.NO_ANSWER, text, policy_row=text)
+    open_case = gold_case(f"u{number}", text, text)
+    untold = case_result(
+        open_case,
+        exchange(open_case, text),
+        CaseOutcome.UNTOLD,
+        text,
+        abstained("judge", Aspect.FACTUAL_MATCH, text),
+        factual_match=Finding.UNTOLD,
+    )
+    return wrong, mute, untold
+
+
+def hostile_report(rows: Sequence[str], cases: Sequence[CaseResult]) -> RunReport:
+    """A report whose own texts are hostile as well."""
+    reasons = tuple(
+        VerdictReason(kind=ReasonKind.VETO, text=text, case_ids=(f"h{number}",)) for number, text in enumerate(rows)
+    )
+    report = report_of(cases, reasons)
+    keys = tuple(
+        Breakdown(group="path", key=text, cases=1, correct=0, failed=1, no_answer=0, untold=0) for text in rows
+    )
+    target = report.target.model_copy(update={"url": 'http://user:pass@host/"><script>window.ran=99</script>'})
+    scores = report.scores.model_copy(update={"weights_version": rows[0]})
+    return report.model_copy(update={"breakdowns": keys, "target": target, "scores": scores})

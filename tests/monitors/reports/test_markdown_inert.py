@@ -1,0 +1,63 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from monitors.reports.markdown_inert import code_span, inert
+from tests.monitors.reports.hostile_rows import hostile_rows
+
+# HTML is on, as the most credulous renderer would have it.
+RENDERER = MarkdownIt("commonmark", {"html": True}).enable("table")
+TRICKY = st.text(st.sampled_from("`|\\*_[]()<>&#!~$@:/w.\n -aB1\u202e"), max_size=60)
+
+
+def cell(text: str) -> list[Token]:
+    """The tokens of the middle cell of a table."""
+    tokens = RENDERER.parse(f"| a | b | c |\n| --- | --- | --- |\n| left | {text} | right |\n")
+    cells = [tokens[at + 1].children or [] for at, token in enumerate(tokens) if token.type == "td_open"]
+    assert len(cells) == 3
+    assert [token.content for token in (*cells[0], *cells[2])] == ["left", "right"]
+    return cells[1]
+
+
+@given(TRICKY)
+def test_a_code_span_is_one_code_span_whatever_it_holds(text):
+    tokens = cell(code_span(text, 80))
+    expected = ["text"] if not text.split() else ["code_inline"]
+    assert [token.type for token in tokens] == expected
+
+
+@given(TRICKY)
+def test_an_inert_sentence_is_nothing_but_text(text):
+    assert {token.type for token in cell(inert(text))} <= {"text", "text_special"}
+
+
+@pytest.mark.parametrize("text", hostile_rows(), ids=lambda text: repr(text[:30]))
+def test_hostile_rows_stay_text(text):
+    assert [token.type for token in cell(code_span(text, 200))] == ["code_inline"]
+    assert {token.type for token in cell(inert(text, 200))} <= {"text", "text_special"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["@octocat", "team @org/people", "#12", "GH-12", "see https://example.org/x", "www.example.org", ":tada: :+1:"],
+)
+def test_what_a_forge_resolves_after_rendering_is_broken_up(text):
+    """Mentions, issue numbers, bare links and emoji are looked for in the rendered text, where no backslash is left."""
+    rendered = "".join(token.content for token in cell(inert(text)))
+    assert not re.search(r"@\w|#\d|GH-\d|\w://|www\.|:(tada|\+1):", rendered)
+    assert rendered.replace("\u2060", "") == text
+
+
+def test_times_and_figures_are_left_alone():
+    assert inert("2026-11-21 03:11:05 UTC, 0.943 < 0.980 (3 of 40)").replace("&lt;", "<") == (
+        "2026-11-21 03:11:05 UTC, 0.943 < 0.980 (3 of 40)"
+    )
+
+
+def test_the_limit_holds():
+    assert len(code_span("x" * 999, 50)) <= 52
+    assert len(inert("x" * 999, 50)) <= 50

@@ -1,0 +1,125 @@
+import pytest
+
+from monitors.records.base import Severity
+from monitors.records.exchanges import Channel
+from monitors.records.grades import CaseOutcome
+from monitors.reports.case_view import anchor_of
+from monitors.reports.page_view import page_of
+from monitors.reports.screenshots import Shown
+from monitors.reports.settings import ReportsSettings
+from tests.monitors.reports import example_failures as faults
+from tests.monitors.reports.example_run import FAIL_REASONS, example_run, report_of
+from tests.monitors.reports.parts import redact
+
+
+@pytest.fixture
+def page(tmp_path):
+    run = example_run(tmp_path)
+    return page_of(
+        tmp_path,
+        run.report,
+        run.cases,
+        redact=redact,
+        settings=ReportsSettings(),
+        incidents=run.incidents,
+        previous=run.previous,
+    )
+
+
+def view(page, case_id):
+    return next(view for view in (*page.transcripts, *page.no_answers, *page.untold) if view.id == case_id)
+
+
+def test_every_case_is_on_the_page_once(page):
+    assert len(page.failed) == len(page.transcripts) == 10
+    assert (len(page.no_answers), len(page.untold), len(page.correct)) == (4, 2, 123)
+    assert page.no_answers_of_app == 2
+
+
+def test_the_arithmetic_adds_up_row_by_row(page):
+    assert [(row.severity, row.cases, row.weight, row.lost, row.earned, row.total) for row in page.tallies] == [
+        (3, "43", "20", "2", "820", "860"),
+        (2, "45", "4", "4", "164", "180"),
+        (1, "47", "1", "6", "41", "47"),
+    ]
+
+
+def test_reasons_link_to_their_cases(page):
+    links = {link.id: link.anchor for link in page.reasons[0].links}
+    assert links["summary-other-customer"] == "case-summary-other-customer"
+
+
+def test_the_same_fault_is_new_or_known(page):
+    rows = {row.id: row.since for row in page.failed}
+    assert rows["summary-other-customer"] == "new with this deploy, 9c41e77"
+    assert rows["wait-preexisting-hi"].startswith("since deploy 77aa012, 2026-11-19 01:11:05 UTC, seen in 9 runs")
+    assert rows["sublimit-room-rent"] == ""
+
+
+def test_a_raised_severity_names_its_row(page):
+    leak = view(page, "summary-other-customer")
+    assert (leak.severity, leak.raised_from, leak.policy_row) == (3, Severity.WRONG, "pii_disclosure>=3")
+
+
+def test_what_was_graded_stands_first_beside_what_was_seen(page):
+    answers = view(page, "sublimit-room-rent").answers
+    assert [(answer.title, answer.graded) for answer in answers] == [
+        ("Sent over the wire", True),
+        ("Seen by the user", False),
+    ]
+
+
+def test_f90_the_leaks_picture_and_trace_are_not_in_the_page(page):
+    assert view(page, "summary-other-customer").picture.shown is Shown.LINKED_PERSONAL
+    assert view(page, "sublimit-room-rent").picture.shown is Shown.EMBEDDED
+    assert view(page, "sublimit-room-rent").trace_href == "traces/sublimit.zip"
+
+
+def test_a_picture_of_masked_text_is_not_embedded_even_without_a_disclosure(tmp_path):
+    """The page must not show as a picture what it masks as text."""
+    wrong = faults.wrong_sub_limit()
+    result = wrong.result.model_copy(update={"visible_text": "write to x@y.in", "graded_channel": Channel.VISIBLE})
+    case = wrong.model_copy(update={"result": result})
+    faults_run = example_run(tmp_path, correct=0)
+    page = page_of(tmp_path, faults_run.report, [case], redact=redact, settings=ReportsSettings())
+    assert page.transcripts[0].picture.shown is Shown.LINKED_PERSONAL
+
+
+def test_beyond_the_limit_failures_are_listed_but_not_shown(tmp_path):
+    cases = [faults.leak(), *faults.smaller_failures()]
+    report = report_of(cases, FAIL_REASONS)
+    page = page_of(tmp_path, report, cases, redact=redact, settings=ReportsSettings(max_transcripts=2))
+    assert [view.id for view in page.transcripts] == ["summary-other-customer", "bonus-error-0"]
+    assert [bool(row.anchor) for row in page.failed] == [True, True, False, False, False, False]
+
+
+def test_each_time_of_asking_has_an_anchor_of_its_own():
+    once = faults.leak()
+    again = once.model_copy(update={"result": once.result.model_copy(update={"repeat": 1})})
+    assert anchor_of(once) == "case-summary-other-customer"
+    assert anchor_of(again) == "case-summary-other-customer/1"
+
+
+def test_partial_text_of_a_silence_is_never_called_graded(page):
+    timeout = view(page, "noans-timeout")
+    assert [(answer.title, answer.graded) for answer in timeout.answers] == [("Partial text", False)]
+    assert timeout.blame == "the application"
+    assert len(timeout.attempts) == 1
+
+
+def test_a_grade_that_could_not_be_given_says_whose_fault_that_was(page):
+    notes = [(grade.result, grade.note) for grade in view(page, "open-advice-0").grades]
+    assert notes == [
+        ("passed", ""),
+        ("abstained", ""),
+        ("abstained", "because of the model provider"),
+    ]
+
+
+def test_a_password_in_the_targets_address_is_left_out(tmp_path):
+    run = example_run(correct=1)
+    target = run.report.target.model_copy(update={"url": "https://user:hunter2@example.org/x"})
+    report = run.report.model_copy(update={"target": target})
+    page = page_of(tmp_path, report, run.cases, redact=redact, settings=ReportsSettings())
+    assert page.address == "https://example.org/x"
+    assert CaseOutcome.FAILED in {case.assessment.outcome for case in run.cases}

@@ -1,0 +1,68 @@
+from pathlib import Path
+
+import pytest
+
+from monitors.reports.screenshots import PictureAlbum, Shown
+from tests.monitors.reports.pictures import chat_png
+
+PNG = chat_png()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    run = tmp_path / "run"
+    (run / "screenshots").mkdir(parents=True)
+    (run / "screenshots" / "a b.png").write_bytes(PNG)
+    (tmp_path / "secret.png").write_bytes(PNG)
+    return run
+
+
+def album(folder: Path, *, each: int = 10**6, together: int = 10**6) -> PictureAlbum:
+    return PictureAlbum(folder, most_each=each, most_together=together)
+
+
+def test_a_small_picture_is_embedded_and_linked_by_a_safe_address(folder):
+    picture = album(folder).picture("screenshots/a b.png", personal=False)
+    assert picture.shown is Shown.EMBEDDED
+    assert picture.href == "screenshots/a%20b.png"
+    assert picture.data_uri.startswith("data:image/png;base64,")
+
+
+def test_f90_a_picture_of_personal_data_is_only_linked(folder):
+    picture = album(folder).picture("screenshots/a b.png", personal=True)
+    assert (picture.shown, picture.data_uri) == (Shown.LINKED_PERSONAL, "")
+
+
+def test_the_budget_goes_to_who_asks_first(folder):
+    book = album(folder, together=len(PNG) + 10)
+    shown = [book.picture("screenshots/a b.png", personal=False).shown for _ in range(2)]
+    assert shown == [Shown.EMBEDDED, Shown.LINKED_LARGE]
+
+
+def test_a_picture_beyond_its_own_limit_is_linked(folder):
+    assert album(folder, each=10).picture("screenshots/a b.png", personal=False).shown is Shown.LINKED_LARGE
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["../secret.png", "/etc/passwd", "screenshots", "none.png", "", "a\0b", "x" * 5_000, "javascript:alert(1)"],
+    ids=lambda path: repr(path[:20]),
+)
+def test_f85_a_path_that_leads_elsewhere_is_missing(folder, path):
+    assert album(folder).picture(path, personal=False).shown is Shown.MISSING
+    assert album(folder).link(path) == ""
+
+
+def test_f85_a_link_that_leads_out_of_the_folder_is_missing(folder):
+    (folder / "out.png").symlink_to(folder.parent / "secret.png")
+    assert album(folder).picture("out.png", personal=False).shown is Shown.MISSING
+
+
+@pytest.mark.parametrize("content", [b"<svg onload=alert(1)>", b"", b"GIF89a", b"\x89PN"])
+def test_what_is_no_png_or_jpeg_is_not_shown(folder, content):
+    (folder / "x.png").write_bytes(content)
+    assert album(folder).picture("x.png", personal=False).shown is Shown.MISSING
+
+
+def test_no_picture_was_taken(folder):
+    assert album(folder).picture(None, personal=False).shown is Shown.NONE
