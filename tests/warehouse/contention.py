@@ -1,0 +1,152 @@
+"""Many processes at one warehouse: writers, deciders, readers, a loader, and somebody who just holds the file.
+
+Each is a process of its own: ``python -m tests.warehouse.contention ROLE FOLDER NAME ROUNDS``. A role says on its last
+line what it saw, as JSON. Writers, deciders and loaders end by themselves; readers and holders when their input ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from monitors.errors import WarehouseBusy
+from tests.warehouse.crash_worker import Plan, once_more, open_store
+from tests.warehouse.sample_rows import assessment, exchange
+from warehouse.outbox import claim_alerts, decide, record_receipt
+from warehouse.rows import AssessmentRow, ResultRow
+from warehouse.store import Store
+
+
+@dataclass(frozen=True)
+class Role:
+    """One process's part."""
+
+    name: str
+    rounds: int
+    store: Store
+
+    def over(self) -> bool:
+        """Whether the parent has closed our input."""
+        return bool(select.select([sys.stdin], [], [], 0)[0])
+
+
+def write(role: Role) -> dict[str, object]:
+    """Append; the longest wait of any append in milliseconds."""
+    longest = 0.0
+    for number in range(role.rounds):
+        case = f"{role.name}-{number}"
+        started = time.perf_counter()
+        rows = [ResultRow(row=exchange(case_id=case)), AssessmentRow(row=assessment(case_id=case))]
+        role.store.journal.append(rows, run_id=f"run-{role.name}")
+        longest = max(longest, time.perf_counter() - started)
+    return {"appended": role.rounds, "longest_ms": round(longest * 1000, 1)}
+
+
+def make_decisions(role: Role) -> dict[str, object]:
+    """Count the same incident up, in competition with everybody else."""
+    for _ in range(role.rounds):
+        decide(role.store, role.store.journal, "helpdesk", lambda known: once_more(known, "leak"), wait_s=60)
+    return {"decided": role.rounds}
+
+
+def send(role: Role) -> dict[str, object]:
+    """Claim and "send" messages until none is left; which ones."""
+    from tests.warehouse.sample_rows import receipt
+
+    sent: list[str] = []
+    store = role.store
+    while True:
+        claim = claim_alerts(store, store.journal, owner=role.name, lease_s=600, limit=2, wait_s=60)
+        if not claim.alerts:
+            return {"sent": sent}
+        for alert in claim.alerts:
+            sent.append(alert.id)
+            record_receipt(store, store.journal, receipt(alert.id), wait_s=60)
+
+
+def load(role: Role) -> dict[str, object]:
+    """Load again and again; somebody else having the file is no failure."""
+    busy = 0
+    for _ in range(role.rounds):
+        try:
+            role.store.load_pending(0.2)
+        except WarehouseBusy:
+            busy += 1
+    return {"busy": busy}
+
+
+def read(role: Role) -> dict[str, object]:
+    """Ask until the parent has heard enough."""
+    asked = 0
+    while not role.over():
+        role.store.query("select count(*) from results", wait_s=60)
+        asked += 1
+    return {"asked": asked}
+
+
+def hold(role: Role) -> dict[str, object]:
+    """Have the file open for reading half of the time, as a person with a database browser."""
+    held = 0
+    while not role.over():
+        try:
+            with duckdb.connect(str(role.store.database.file), read_only=True):
+                held += 1
+                select.select([sys.stdin], [], [], 0.3)
+        except duckdb.IOException:
+            pass  # a loader has it
+        select.select([sys.stdin], [], [], 0.3)
+    return {"held": held}
+
+
+ROLES: dict[str, Callable[[Role], dict[str, object]]] = {
+    "write": write,
+    "decide": make_decisions,
+    "send": send,
+    "load": load,
+    "read": read,
+    "hold": hold,
+}
+
+
+def run_together(folder: Path, parts: Sequence[tuple[str, int]]) -> list[tuple[str, dict[str, object]]]:
+    """Start all parts, wait for those that end, tell the others to; what each saw. Raises when one fails."""
+    started = [
+        (
+            role,
+            subprocess.Popen(
+                [sys.executable, "-m", "tests.warehouse.contention", role, str(folder), f"p{number}", str(rounds)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            ),
+        )
+        for number, (role, rounds) in enumerate(parts)
+    ]
+    endless = ("read", "hold")
+    saw: list[tuple[str, dict[str, object]]] = []
+    for role, process in sorted(started, key=lambda each: each[0] in endless):
+        out, err = process.communicate()
+        if process.returncode != 0:
+            raise AssertionError(f"{role} failed: {err}")
+        saw.append((role, json.loads(out.splitlines()[-1])))
+    return saw
+
+
+def main() -> None:
+    role, folder, name, rounds = sys.argv[1:]
+    store = open_store(Plan(Path(folder), os.getpid()))
+    print(json.dumps(ROLES[role](Role(name, int(rounds), store))))
+
+
+if __name__ == "__main__":
+    main()
