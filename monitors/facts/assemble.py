@@ -128,6 +128,9 @@ def _ranged(reader: Reader, readings: list[Reading]) -> list[Reading]:
     for place in range(1, len(result)):
         first, second = result[place - 1], result[place]
         gap = _gap(reader, first, second)
+        if gap in (["-"], ["–"]) and _is_short_year(first, second):
+            result[place] = second._replace(value=first.value - first.value % 100 + second.value)
+            continue
         if len(gap) != 1 or gap[0] not in {"-", "–", "to", "से", "or", "se"}:
             continue
         if (
@@ -140,6 +143,13 @@ def _ranged(reader: Reader, readings: list[Reading]) -> list[Reading]:
             if second.scale > 1 and first.scale == 1 and first.value < 1000:  # noqa: PLR2004
                 result[place - 1] = first._replace(value=first.value * second.scale, scale=second.scale)
     return result
+
+
+def _is_short_year(first: Reading, second: Reading) -> bool:
+    """The 51 of ``1648-51``."""
+    both = first.kind is FactKind.NUMBER and second.kind is FactKind.NUMBER and first.bare and second.bare
+    years = 1000 <= first.value <= 2999 and first.value % 1 == 0  # noqa: PLR2004
+    return both and years and second.end - second.start == 2 and second.value > first.value % 100  # noqa: PLR2004
 
 
 def _like(first: Reading, second: Reading, joint: str) -> Reading:

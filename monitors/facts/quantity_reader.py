@@ -321,5 +321,12 @@ def _number(reader: Reader, amount: Amount) -> Reading:
     reading = _reading(reader, FactKind.NUMBER, amount, last=amount.last)
     following = reader.token(amount.last + 1)
     glued = following.kind == WORD and following.start == amount.end and not amount.ordinal
-    known = following.key in {"s", "x"}
-    return reading._replace(attached=glued and not known and amount.bare)
+    if amount.ordinal and following.key in _CENTURIES:
+        return reading._replace(original_unit="century_of")
+    if glued and amount.bare and following.key == "s" and amount.value % 10 == 0 and amount.value >= _FIRST_DECADE:
+        return reading._replace(original_unit="decade_of", last=amount.last + 1, end=following.end)
+    return reading._replace(attached=glued and following.key != "x" and amount.bare)
+
+
+_CENTURIES = frozenset({"century", "शताब्दी", "सदी", "sadi"})
+_FIRST_DECADE = 1000

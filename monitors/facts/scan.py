@@ -104,7 +104,7 @@ def to_fact(reading: Reading, text: str, normalised: Normalised) -> Fact:
         value=reading.date or plain(fact_value(reading)),
         unit=_unit(reading),
         original_value=None if original is None else plain(original),
-        original_unit="ordinal" if reading.ordinal else reading.original_unit,
+        original_unit="ordinal" if reading.ordinal else _said_unit(reading),
         bound=reading.bound,
         start=start,
         end=end,
@@ -125,6 +125,10 @@ def fact_value(reading: Reading) -> Decimal:
         years, months = Decimal(0), reading.months
     days = years * DAYS_PER_YEAR + months * DAYS_PER_MONTH + reading.days
     return days if days % 1 == 0 else days.quantize(_DAY_DIGITS, context=EXACT)
+
+
+def _said_unit(reading: Reading) -> str | None:
+    return reading.original_unit if reading.original_value is not None else None
 
 
 def _unit(reading: Reading) -> str | None:

@@ -34,8 +34,39 @@ def compare(gold: Reading, said: Reading, *, month_is_30_days: bool, tolerance: 
     if gold.kind is said.kind:
         if gold.unit and said.unit and gold.unit != said.unit:
             return Match.DIFFERENT
-        return _told(_close(gold.value, said.value, tolerance))
+        if _close(gold.value, said.value, tolerance):
+            return Match.SAME if _era(said) is None or _era(gold) is not None else Match.VAGUE
+        return Match.VAGUE if _is_vaguer(gold, said) else Match.DIFFERENT
     return _across(gold, said, tolerance)
+
+
+def _era(reading: Reading) -> tuple[Decimal, Decimal] | None:
+    """First and last year of a decade (the 1920s) or century (the 16th century)."""
+    if reading.original_unit == "decade_of":
+        return reading.value, reading.value + 9
+    if reading.original_unit == "century_of":
+        return (reading.value - 1) * 100, reading.value * 100
+    return None
+
+
+def _is_vaguer(gold: Reading, said: Reading) -> bool:
+    """The reply's number is the gold's, rounded; its decade or century; or it with a footnote's digit glued on."""
+    era = _era(said)
+    if era is not None:
+        return era[0] <= gold.value <= era[1]
+    if _is_year(gold) and said.bare and said.value % 1 == 0 and said.value.adjusted() in {4, 5}:
+        return str(said.value).startswith(str(gold.value))
+    if abs(gold.value) < _ROUNDED_FROM or said.value == 0:
+        return False
+    digits = len(said.value.normalize().as_tuple().digits)
+    if digits < 2 or digits >= len(gold.value.normalize().as_tuple().digits):  # noqa: PLR2004
+        return False
+    step = Decimal(1).scaleb(said.value.adjusted() - digits + 1)
+    return abs(gold.value - said.value) <= step / 2
+
+
+_ROUNDED_FROM = 10_000
+"""Smaller numbers are told exactly or wrongly."""
 
 
 def _told(same: bool) -> Match:
@@ -98,6 +129,9 @@ def _dates(gold: Reading, said: Reading) -> Match:
     if number.kind is not FactKind.NUMBER or number.ordinal or day.date.startswith("--"):
         return Match.OTHER
     same_year = number.value == Decimal(day.date[:4])
+    era = _era(number)
+    if era is not None:
+        return Match.VAGUE if era[0] <= Decimal(day.date[:4]) <= era[1] else Match.DIFFERENT
     if gold is number:
         return Match.SAME if same_year else Match.OTHER if not _is_year(number) else Match.DIFFERENT
     if same_year:

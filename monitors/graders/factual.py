@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from monitors.graders.gold_kinds import is_measured
 from monitors.graders.phrases import PhrasesGrader
-from monitors.graders.polarity import PolarityGrader
-from monitors.graders.quantities import QuantitiesGrader
+from monitors.graders.polarity import NEITHER, PolarityGrader
+from monitors.graders.quantities import NO_QUANTITY, QuantitiesGrader
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
@@ -37,15 +38,25 @@ class FactualGrader:
         told = [grade for grade in (quantities, polarity) if isinstance(grade, Judged)]
         failed = next((grade for grade in told if not grade.passed), None)
         if failed is not None:
-            return self._judged(failed.failure_kind, failed.reason, failed.evidence)
-        if told and (isinstance(quantities, Judged) or _nothing_to_measure(quantities)):
+            return self._failed(failed, case, exchange)
+        if told and (isinstance(quantities, Judged) or _abstains_for(quantities, NO_QUANTITY)):
             reason = "; ".join(grade.reason for grade in told)
             return self._judged(None, reason, tuple(span for grade in told for span in grade.evidence))
-        if not _nothing_to_measure(quantities):
+        if not _abstains_for(quantities, NO_QUANTITY):
             return self._abstain(quantities.reason)
-        if not _is_open(polarity):
+        if not _abstains_for(polarity, NEITHER):
             return self._abstain(polarity.reason)
         return self._by_phrase(case, exchange)
+
+    def _failed(self, failed: Judged, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
+        """A failure stands unless another accepted gold, a phrase without quantity, is met or may be."""
+        phrases = [text for text in (case.gold, *case.alternatives) if not is_measured(text)]
+        if failed.grader == self._quantities.name and phrases and len(phrases) < 1 + len(case.alternatives):
+            named = case.model_copy(update={"gold": phrases[0], "alternatives": tuple(phrases[1:])})
+            by_phrase = self._by_phrase(named, exchange)
+            if isinstance(by_phrase, Abstained) or by_phrase.passed:
+                return by_phrase
+        return self._judged(failed.failure_kind, failed.reason, failed.evidence)
 
     def _by_phrase(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
         phrases = self._phrases.grade(case, exchange)
@@ -68,9 +79,5 @@ class FactualGrader:
         return Abstained(grader=self.name, version=self.version, aspect=self.aspect, reason=reason)
 
 
-def _nothing_to_measure(grade: Judged | Abstained) -> bool:
-    return isinstance(grade, Abstained) and grade.reason == "the gold states no quantity"
-
-
-def _is_open(grade: Judged | Abstained) -> bool:
-    return isinstance(grade, Abstained) and grade.reason == "the gold is neither yes nor no"
+def _abstains_for(grade: Judged | Abstained, reason: str) -> bool:
+    return isinstance(grade, Abstained) and grade.reason == reason

@@ -16,6 +16,10 @@ from monitors.records.exchanges import Channel, Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
 
 
+NEITHER = "the gold is neither yes nor no"
+"""Why the grader abstains where there is nothing for it to do."""
+
+
 class Polarity(StrEnum):
     """What a text answers to a question for yes or no."""
 
@@ -191,7 +195,7 @@ class PolarityGrader:
         """Compare the reply's yes or no with the gold's and its alternatives'."""
         wanted = {gold_polarity(case, text) for text in (case.gold, *case.alternatives)} - {Polarity.OPEN}
         if not wanted:
-            return self._abstain("the gold is neither yes nor no")
+            return self._abstain(NEITHER)
         text = exchange.graded_text
         if (
             _UNSTATED.search(normalise(text[:600]).text.lower())

@@ -7,12 +7,17 @@ from decimal import Decimal
 
 from monitors.facts.reading import Reading
 from monitors.facts.scan import Scan
+from monitors.graders.gold_kinds import is_measured, quantities_of
 from monitors.graders.equality import Match, bounds_agree, compare, measured
-from monitors.graders.roles import Role, is_reference, negated, roles_in, roles_of
-from monitors.graders.scanned import of_substance, scanned_gold, scanned_reply
+from monitors.graders.roles import Role, negated, roles_in, roles_of
+from monitors.graders.scanned import scanned_gold, scanned_reply
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Channel, Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
+
+
+NO_QUANTITY = "the gold states no quantity"
+"""Why the grader abstains where there is nothing for it to do."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +66,11 @@ class QuantitiesGrader:
         outcomes = [
             outcome
             for text in (case.gold, *case.alternatives)
-            if (outcome := weigh(scanned_gold(text), scanned_gold(case.question), reply, loose)) is not None
+            if is_measured(text)
+            and (outcome := weigh(scanned_gold(text), scanned_gold(case.question), reply, loose)) is not None
         ]
         if not outcomes:
-            return self._abstain("the gold states no quantity")
+            return self._abstain(NO_QUANTITY)
         passed = next((outcome for outcome in outcomes if outcome.passed), None)
         if passed is not None:
             return self._judged(passed, reply, exchange.graded_channel)
@@ -93,7 +99,7 @@ class QuantitiesGrader:
 
 def weigh(gold: Scan, question: Scan, reply: Scan, loose: Looseness) -> Outcome | None:
     """What became of each quantity of ``gold`` in ``reply``; ``None`` when the gold states none."""
-    wanted = _wanted(gold)
+    wanted = quantities_of(gold)
     if not wanted:
         return None
     asked = roles_in(question.reader, question.reader.size)
@@ -105,25 +111,12 @@ def weigh(gold: Scan, question: Scan, reply: Scan, loose: Looseness) -> Outcome 
     return Outcome(gold, findings, passed=False)
 
 
-def _wanted(gold: Scan) -> list[Reading]:
-    """The gold's quantities, each once, without references to sections and pages."""
-    stated = [reading for reading in gold.readings if not is_reference(gold.reader, reading)]
-    wanted: list[Reading] = []
-    seen: set[tuple[object, ...]] = set()
-    for reading in of_substance(stated):
-        key = (reading.kind, reading.value, reading.unit, reading.months, reading.days, reading.date)
-        if key not in seen:
-            seen.add(key)
-            wanted.append(reading)
-    return wanted
-
-
 def _find(wanted: Reading, gold: Scan, asked: frozenset[Role], reply: Scan, loose: Looseness) -> Finding:
     roles = roles_of(gold.reader, wanted) or asked
     best = Finding(wanted, Match.OTHER, None)
-    for said in of_substance(reply.readings) if not wanted.ordinal else reply.readings:
+    for said in reply.readings:
         match = compare(wanted, said, month_is_30_days=loose.month_is_30_days, tolerance=loose.tolerance)
-        if match is Match.OTHER:
+        if match is Match.OTHER or (said.ordinal and not wanted.ordinal and not _stands_for(said, match)):
             continue
         said_roles = roles_of(reply.reader, said)
         other_role = bool(roles and said_roles and not roles & (said_roles | _implied(said_roles)))
@@ -142,6 +135,13 @@ def _find(wanted: Reading, gold: Scan, asked: frozenset[Role], reply: Scan, loos
         if match is Match.SAME:
             break
     return best
+
+
+def _stands_for(said: Reading, match: Match) -> bool:
+    """An ordinal says a plain number only if it cannot be a mere "first": ``seeded 12th``; ``16th century`` is vague."""
+    if match is Match.VAGUE:
+        return True
+    return match is Match.SAME and (said.value > 3 or not said.worded)  # noqa: PLR2004
 
 
 def _implied(roles: frozenset[Role]) -> frozenset[Role]:

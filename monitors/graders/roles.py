@@ -7,9 +7,10 @@ both have one and they share none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 
+from monitors.facts.fact import FactKind
 from monitors.facts.reading import Reading
 from monitors.facts.tokens import END
 from monitors.facts.words import Reader
@@ -78,8 +79,8 @@ _STAY = frozenset(
     "hospitalisation hospitalization admission hospitalised hospitalized admitted भर्ती bharti hospital".split()
 )
 _REFERENCES = frozenset(
-    "section sections clause clauses page pages p pp para paragraph annexure article code table item point plan option "
-    "excl form schedule chapter part step version धारा पृष्ठ no nr number".split()
+    "section sections clause clauses page pages p pp para paragraph annexure article excl schedule chapter धारा पृष्ठ "
+    "खंड".split()
 )
 _CLAUSE_ENDS = frozenset(".;!?\n•|।:")
 _REACH = 12
@@ -120,7 +121,7 @@ def roles_of(reader: Reader, reading: Reading) -> frozenset[Role]:
     """The roles of one quantity from its own clause: a look-back right behind it decides, else the nearest named."""
     if is_reference(reader, reading):
         return frozenset({Role.REFERENCE})
-    if looks_back(reader, reading.last + 1):
+    if reading.kind is FactKind.DURATION and looks_back(reader, reading.last + 1):
         return frozenset({Role.LOOK_BACK})
     before = _nearest(reader, range(reading.first - 1, reading.first - 1 - _REACH, -1))
     after = _nearest(reader, range(reading.last + 1, reading.last + 1 + _REACH))
@@ -154,7 +155,7 @@ def looks_back(reader: Reader, at: int) -> bool:
 
 def is_reference(reader: Reader, reading: Reading) -> bool:
     """``Section 4.2``, ``p. 9``, ``clause 3``: where something stands, no quantity of its own."""
-    if reading.kind.value != "number":
+    if reading.kind is not FactKind.NUMBER:
         return False
     before = reader.token(reading.first - 1)
     if before.text in {".", "-", "#"}:
@@ -170,6 +171,3 @@ def negated(reader: Reader, reading: Reading) -> bool:
     if before.key in {"not", "isn't", "wasn't", "aren't"}:
         return True
     return reader.token(reading.last + 1).key in {"नहीं", "nahi", "nahin", "nhi"}
-
-
-RoleCheck = Callable[[Reading], bool]
