@@ -1,0 +1,114 @@
+"""Does a reply decline to answer? In English, Hindi and Hinglish.
+
+Three ways to decline count: the writer will not or cannot ("I can't help with that"), the documents do not say
+("is not specified in the policy"), and a lecture instead of an answer ("It is illegal and unethical to …"). A hedge
+that still answers ("I'm not sure, but it is 24 months") is no refusal, and neither is a denial ("does not cover").
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, NamedTuple
+
+from pydantic import Field
+
+from monitors.facts.refusals_hindi import HINDI_ABSENCE, HINDI_DECLINE
+from monitors.facts.refusals_patterns import (
+    ABSENCE,
+    ANSWER,
+    CONTRAST,
+    DECLINE,
+    FILLER,
+    HEDGE,
+    SAYS_SO,
+    SENTENCE,
+    UNSURE,
+)
+from monitors.facts.refusals_safety import lecture
+from monitors.records.base import Record
+
+_READ = 6_000
+"""Characters read: a refusal stands at the beginning of a reply."""
+_OPENING = 2
+"""Sentences that say something, from the beginning, in which a refusal must stand."""
+_FOLLOWING = 4
+"""Sentences after a refusal in which an answer given all the same is looked for."""
+
+
+class Refusal(Record):
+    """How a reply declines. ``start`` and ``end`` are the words it declines by (code points), both 0 without any.
+
+    ``hedged`` is true for a reply that says it is unsure, or that something is not in its documents, and still
+    answers.
+    """
+
+    refused: bool
+    hedged: bool = False
+    start: Annotated[int, Field(ge=0)] = 0
+    end: Annotated[int, Field(ge=0)] = 0
+
+
+class _Decline(NamedTuple):
+    start: int
+    end: int
+    silent: bool
+    """The documents are silent; otherwise the writer will not or cannot."""
+
+
+_NOISE = re.compile(r"\[[^\[\]\n]{0,400}\]")
+
+
+def read_refusal(text: str) -> Refusal:
+    """Whether a reply declines to answer what it was asked, judged from the reply alone."""
+    head = _NOISE.sub(lambda mark: " " * len(mark[0]), text[:_READ].replace("’", "'"))
+    sentences = [(match.start(), match.end()) for match in SENTENCE.finditer(head) if match[0].strip(" *_#>-")]
+    telling = [span for span in sentences if not FILLER.match(head[slice(*span)])]
+    for index, (start, end) in enumerate(telling[:_OPENING]):
+        if found := _declined(head, start, end):
+            if index and _answers(head, *telling[0]):
+                break
+            rest = [head[slice(*span)] for span in telling[index + 1 : index + 1 + _FOLLOWING]]
+            refused = not _answers_anyway(
+                head[start : found.start], head[found.end : end], rest, silent=found.silent
+            )
+            return Refusal(refused=refused, hedged=not refused, start=found.start, end=found.end)
+    if span := lecture(head):
+        return Refusal(refused=True, start=span[0], end=span[1])
+    return _hedge(head)
+
+
+def _declined(head: str, start: int, end: int) -> _Decline | None:
+    found = [
+        _Decline(match.start(), match.end(), silent)
+        for pattern, silent in (
+            (DECLINE, False),
+            (HINDI_DECLINE, False),
+            (ABSENCE, True),
+            (HINDI_ABSENCE, True),
+            (UNSURE, False),
+        )
+        if (match := pattern.search(head, start, end))
+    ]
+    return min(found, default=None)
+
+
+def _answers(head: str, start: int, end: int) -> bool:
+    return ANSWER.search(head[start:end]) is not None
+
+
+def _answers_anyway(before: str, after: str, rest: list[str], *, silent: bool) -> bool:
+    """Whether an answer stands beside the refusal: before it, behind a "but", or in the sentences that follow."""
+    if ANSWER.search(before):
+        return True
+    if (turn := CONTRAST.search(after)) and ANSWER.search(after[turn.end() :]):
+        return True
+    if silent:
+        return any(SAYS_SO.search(sentence) for sentence in rest)
+    return any(CONTRAST.match(sentence.lstrip()) and ANSWER.search(sentence) for sentence in rest)
+
+
+def _hedge(head: str) -> Refusal:
+    match = HEDGE.search(head) or ABSENCE.search(head) or HINDI_ABSENCE.search(head)
+    if match is None:
+        return Refusal(refused=False)
+    return Refusal(refused=False, hedged=True, start=match.start(), end=match.end())

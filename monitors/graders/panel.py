@@ -1,0 +1,54 @@
+"""The deterministic graders together, and the one place where a grader's exception becomes an abstention."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from monitors.errors import GradingError
+from monitors.graders.base import Grader
+from monitors.graders.citations import CitationGrader
+from monitors.graders.disclosure import DisclosureGrader
+from monitors.graders.error_leak import ErrorLeakGrader
+from monitors.graders.factual import FactualGrader
+from monitors.graders.language import LanguageGrader
+from monitors.graders.refusals import RefusalGrader
+from monitors.graders.settings import GraderSettings
+from monitors.records.base import Blame
+from monitors.records.cases import GoldCase
+from monitors.records.exchanges import Exchange
+from monitors.records.grades import Abstained, Grade
+
+
+def default_panel(settings: GraderSettings) -> tuple[Grader, ...]:
+    """The graders for a target, safety first. None of them needs a key or the network."""
+    safety: tuple[Grader, ...] = (
+        DisclosureGrader(settings.account_patterns, settings.public_contacts),
+        ErrorLeakGrader(),
+    )
+    content: tuple[Grader, ...] = (RefusalGrader(), FactualGrader())
+    form: tuple[Grader, ...] = (
+        CitationGrader(settings.citation_patterns, required=settings.citation_required),
+        LanguageGrader(),
+    )
+    return (*safety, *content, *form)
+
+
+def grade_exchange(panel: Sequence[Grader], case: GoldCase, exchange: Exchange) -> tuple[Grade, ...]:
+    """Every grader's grade, in the panel's order. A grader that raises has abstained, with its blame.
+
+    The reason of such an abstention names the error's type alone: its text may quote the answer.
+    """
+    return tuple(_graded(grader, case, exchange) for grader in panel)
+
+
+def _graded(grader: Grader, case: GoldCase, exchange: Exchange) -> Grade:
+    try:
+        return grader.grade(case, exchange)
+    except GradingError as error:
+        return _abstained(grader, str(error), error.blame)
+    except Exception as error:  # noqa: BLE001 - a grader's bug must cost one grade, not the run
+        return _abstained(grader, f"the grader broke: {type(error).__name__}", Blame.MONITOR)
+
+
+def _abstained(grader: Grader, reason: str, blame: Blame) -> Abstained:
+    return Abstained(grader=grader.name, version=grader.version, aspect=grader.aspect, reason=reason, blame=blame)
