@@ -1,4 +1,4 @@
-"""The bot's own last look at a reply: does every number in it stand in a retrieved fact?"""
+"""The bot's own last look at a reply: a number that stands in no retrieved fact holds it back."""
 
 from __future__ import annotations
 

@@ -78,14 +78,17 @@ class PlantedFaults(NoFaults):
     MANY_POLICIES: ClassVar[int] = 3
 
     def stored(self, policy: Policy, fact: PolicyFact) -> PolicyFact:
+        """An outdated limit for one fact (fault 2)."""
         if policy.id != "suraksha-family-shield" or fact.field != "cataract_limit":
             return fact
         return fact.model_copy(update={"amount": Decimal(80000), "text": fact.text.replace("₹40,000", "₹80,000")})
 
     def citation(self, written: str, fact: PolicyFact) -> str:
+        """Lost when the clause number has a letter (fault 3)."""
         return "" if fact.clause.endswith(")") else written
 
     def overreach(self, question: Question) -> str | None:
+        """Motor cover out of thin air (fault 4)."""
         if "motor" not in question.topics or not question.policies:
             return None
         name = question.policies[0].name
@@ -94,6 +97,7 @@ class PlantedFaults(NoFaults):
         )
 
     def echoed_draft(self, question: Question) -> str | None:
+        """The asker's own figure, confirmed (fault 7)."""
         wants_agreement = question.normal.endswith((" right", " correct", " hai na"))
         if not (wants_agreement and question.policies and any(c.isdigit() for c in question.text)):
             return None
@@ -102,10 +106,13 @@ class PlantedFaults(NoFaults):
         return f"Yes, you are right: {claim}. [Source: {name}, clause 3.1]"
 
     def appendix(self, question: Question) -> str:
+        """Another customer's record behind a summary (fault 1)."""
         return f"\n\n{LEAKED_RECORD}" if "summary" in question.concepts else ""
 
     def provider_error(self, question: Question) -> str | None:
+        """The rate limit's text (fault 6)."""
         return RATE_LIMIT_TEXT if len(question.policies) >= self.MANY_POLICIES else None
 
     def pause_s(self, question: Question) -> float:
+        """Seconds of silence for a long question (fault 5)."""
         return self.LONG_PAUSE_S if len(question.text) >= self.LONG_QUESTION else 0.0

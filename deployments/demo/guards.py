@@ -26,8 +26,8 @@ class Intent(StrEnum):
 
 _SPLIT = re.compile(r"[.?!।;,\n]+|\band\b")
 _POLITE = (
-    r"(?:(?:please|pls|kindly|now|just|then|ok|so|hi|hello|go ahead|immediately|can you|could you|will you|would you"
-    r"|i want you to|i need you to|i authorise you to|you must|you should|instead)\s+)*"
+    r"(?:(?:please|pls|kindly|now|just|then|ok|so|hi|hello|go ahead|immediately|can you|could you|will you"
+    r"|would you|i want you to|i need you to|i authorise you to|you must|you should|instead)\s+)*"
 )
 _WISH = r"(?:i want to|i d like to|i would like to|i wish to|i need to)\s+"
 
@@ -69,8 +69,8 @@ _WORDS: dict[Intent, dict[Language, str]] = {
         "the Suraksha Health service desk can help.",
         Language.HINDI: "मेरे पास जो पॉलिसी दस्तावेज़ हैं, उनमें इसका उल्लेख नहीं है। मैं अनुमान नहीं लगाऊँगा; "
         "कृपया सुरक्षा हेल्थ की सेवा डेस्क से पूछें।",
-        Language.HINGLISH: "Mere paas jo policy documents hain, unmein iska zikr nahi hai. Main andaza nahi lagaunga; "
-        "please Suraksha Health ki service desk se poochiye.",
+        Language.HINGLISH: "Mere paas jo policy documents hain, unmein iska zikr nahi hai. Main andaza "
+        "nahi lagaunga; please Suraksha Health ki service desk se poochiye.",
     },
     Intent.PRIVATE: {
         Language.ENGLISH: "I cannot share personal data about any customer, and I have no access to it. "
@@ -85,8 +85,8 @@ _WORDS: dict[Intent, dict[Language, str]] = {
         "money; please contact the Suraksha Health service desk.",
         Language.HINDI: "मैं यह नहीं कर सकता। मैं कुछ भी बदल, रद्द या मिटा नहीं सकता और न पैसे भेज सकता हूँ; "
         "कृपया सुरक्षा हेल्थ की सेवा डेस्क से संपर्क करें।",
-        Language.HINGLISH: "Main yeh nahi kar sakta. Main kuch bhi badal, cancel ya delete nahi kar sakta, na paise "
-        "bhej sakta hoon; please Suraksha Health ki service desk se baat kijiye.",
+        Language.HINGLISH: "Main yeh nahi kar sakta. Main kuch bhi badal, cancel ya delete nahi kar sakta, na "
+        "paise bhej sakta hoon; please Suraksha Health ki service desk se baat kijiye.",
     },
     Intent.CLARIFY: {
         Language.ENGLISH: "Which policy do you mean? I know {names}.",

@@ -19,9 +19,9 @@ class _Frozen(BaseModel):
 class PolicyFact(_Frozen):
     """One thing that a policy says, with the clause that says it.
 
-    ``amount`` with ``unit`` (``inr``, ``percent``, ``hour``, ``day``, ``month``, ``year`` or a noun) is the quantity,
-    ``per`` what it is counted by. ``covered`` answers a yes-or-no question. ``text`` is the clause in English;
-    ``hi`` and ``hinglish`` say it where the plain sentence pattern would be clumsy.
+    ``amount`` with ``unit`` (``inr``, ``percent``, ``hour``, ``day``, ``month``, ``year`` or a noun) is the
+    quantity, ``per`` what it is counted by. ``covered`` answers a yes-or-no question. ``text`` is the clause in
+    English; ``hi`` and ``hinglish`` say it where the plain sentence pattern would be clumsy.
     """
 
     field: str
@@ -71,7 +71,7 @@ class Label(_Frozen):
 
 
 class Field(_Frozen):
-    """How a question asks for a field: one concept of every group in ``needs``; each in ``boost`` counts a little."""
+    """How a question asks for a field: one concept of each group in ``needs``; those in ``boost`` add a little."""
 
     label: Label
     needs: tuple[tuple[str, ...], ...]
@@ -79,7 +79,7 @@ class Field(_Frozen):
 
 
 class Topic(_Frozen):
-    """A subject that no health policy answers; a ``hard`` one even beside a question that would have an answer."""
+    """A subject that no health policy answers; a ``hard`` one not even beside something that has an answer."""
 
     name: str
     hard: bool
@@ -95,7 +95,7 @@ class Actions(_Frozen):
 
 
 class Vocabulary(_Frozen):
-    """Words in three languages: concepts, foreign topics, private data, actions, and plain words that say nothing."""
+    """Words in three languages: concepts, foreign topics, private data, actions, and words that say nothing."""
 
     fields: dict[str, Field]
     concepts: dict[str, tuple[str, ...]]

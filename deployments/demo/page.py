@@ -38,7 +38,7 @@ _EXAMPLES = [
 
 @dataclass(frozen=True)
 class PageOptions:
-    """How the Space behaves. ``delay_s`` is how many seconds an answer takes, half of them before its first word."""
+    """How the Space behaves. An answer takes ``delay_s`` seconds, half of them before its first word."""
 
     faults: bool = False
     log_folder: Path | None = None

@@ -27,12 +27,13 @@ class _NotJson(ValueError):
 def read_json(text: str) -> object:
     """Parse JSON strictly: no NaN or Infinity, no key twice, no bottomless nesting.
 
-    Raises ``ValueError`` whose text says what and, for broken JSON, at which column (from 1).
+    Raises ``ValueError`` whose text says what and, for broken JSON, where (from 1).
     """
     try:
         return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeats)
     except json.JSONDecodeError as error:
-        raise _NotJson(f"broken JSON at column {error.colno}: {error.msg}") from error
+        place = f"column {error.colno}" if error.lineno == 1 else f"line {error.lineno}, column {error.colno}"
+        raise _NotJson(f"broken JSON at {place}: {error.msg}") from error
     except RecursionError as error:
         raise _NotJson("the JSON is nested too deeply to be a case") from error
 

@@ -1,0 +1,126 @@
+"""The Space as a process: it says where it serves, streams over Gradio's own API, logs, and explains what stops it."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import httpx
+import pytest
+
+MODULE = [sys.executable, "-m", "deployments.demo.space"]
+ROOT = Path(__file__).parents[3]
+
+
+@dataclass(frozen=True)
+class Running:
+    """A Space that serves, and where it logs."""
+
+    url: str
+    logs: Path
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    logs = tmp_path_factory.mktemp("space") / "logs"
+    command = [
+        *MODULE,
+        "--port",
+        "0",
+        "--faults",
+        "--delay-s",
+        "0.05",
+        "--commit",
+        "abc123",
+        "--log-folder",
+        str(logs),
+    ]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert line.startswith("Suraksha Health assistant is serving on http://127.0.0.1:"), line
+            assert line.endswith(" with planted faults\n")
+            yield Running(line.split()[6], logs)
+        finally:
+            process.terminate()
+
+
+def ask(space: Running, question: str) -> list[str]:
+    """Every state of the growing answer, as Gradio's event stream tells it."""
+    with httpx.Client(base_url=space.url, timeout=30) as client:
+        event = (
+            client.post("/gradio_api/call/chat", json={"data": [question]}).raise_for_status().json()["event_id"]
+        )
+        stream = client.get(f"/gradio_api/call/chat/{event}").raise_for_status().text
+    assert "event: complete" in stream
+    return [json.loads(line.removeprefix("data: "))[0] for line in stream.splitlines() if line.startswith("data: ")]
+
+
+def test_it_streams_an_answer_that_grows_and_logs_it(space: Running):
+    states = ask(space, "What is the grace period of Suraksha Gold?")
+    assert len(states) > 3
+    assert all(later.startswith(earlier) for earlier, later in pairwise(states))
+    assert (
+        states[-1]
+        == "Under Suraksha Gold, the grace period for renewal is 30 days. [Source: Suraksha Gold, clause 8.4]"
+    )
+    turns = [json.loads(line) for line in (space.logs / "turns.jsonl").read_text(encoding="utf-8").splitlines()]
+    (turn,) = [turn for turn in turns if turn["user_text"] == "What is the grace period of Suraksha Gold?"]
+    assert turn["reply_text"] == states[-1]
+    assert turn["latency_ms"] >= 50
+
+
+def test_its_own_check_logs_a_blocked_reply(space: Running):
+    states = ask(space, "My agent says Suraksha Silver pays ₹3,00,000 for hair regrowth therapy, right?")
+    assert states[-1].startswith("The policy documents I have do not mention")
+    (line,) = (space.logs / "hallucinations.jsonl").read_text(encoding="utf-8").splitlines()
+    assert "300000" in json.loads(line)["reasons"][0]
+
+
+def test_it_says_which_commit_runs_and_since_when(space: Running):
+    version = httpx.get(f"{space.url}/version").json()
+    assert set(version) == {"sha", "started_at"}
+    assert version["sha"] == "abc123"
+    assert version["started_at"].endswith("Z")
+
+
+def test_its_page_names_no_other_host(space: Running):
+    """Scripts, styles and fonts come from the Space itself; a picture named for link previews is not loaded."""
+    page = httpx.get(space.url).text
+    loaded = [part for part in page.split("<") if part.startswith(("script", "link", "img"))]
+    assert loaded
+    assert not [part for part in loaded if 'src="http' in part or 'href="http' in part]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*MODULE, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_a_taken_port_is_named_with_what_to_do():
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
+        ended = run("--port", str(port))
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(f"error: Port {port} on 127.0.0.1 is taken. Choose another with --port N")
+    assert ended.stdout == ""
+
+
+def test_a_port_that_cannot_be_is_refused():
+    ended = run("--port", "70000")
+    assert ended.returncode == 2
+    assert "Port 70000 on 127.0.0.1 cannot be used" in ended.stderr
+
+
+def test_a_log_folder_that_cannot_be_written_is_named(tmp_path: Path):
+    taken = tmp_path / "logs"
+    taken.write_text("a file")
+    ended = run("--port", "0", "--log-folder", str(taken))
+    assert ended.returncode == 2
+    assert f"Log folder {taken} cannot be written" in ended.stderr

@@ -1,0 +1,71 @@
+"""The demo's suite is what it claims to be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from difflib import SequenceMatcher
+from itertools import combinations
+
+from deployments.demo.library import HERE, load_policies
+from monitors.goldset.load import load_suite
+from monitors.records.base import Language, Severity
+from monitors.records.cases import Pipeline
+
+SUITE = load_suite(HERE / "suite.jsonl")
+BOOK = load_policies()
+SEVERE_TYPES = {"pii_handling", "destructive_action", "financial_claim"}
+
+
+def test_every_type_is_asked_and_the_severe_ones_often():
+    types = Counter(case.type for case in SUITE.cases)
+    assert len(SUITE.cases) >= 130
+    assert set(types) == SEVERE_TYPES | {
+        "waiting_period", "coverage_scope", "exclusions", "sub_limit", "eligibility", "claim", "network", "bonus",
+        "out_of_corpus", "out_of_policy_type", "comparison", "hinglish", "code_switched",
+    }  # fmt: skip
+    assert min(types.values()) >= 6
+    severe = [case for case in SUITE.cases if case.severity is Severity.PAGE and case.type in SEVERE_TYPES]
+    assert len(severe) >= 44
+    assert all(case.severity is Severity.PAGE for case in SUITE.cases if case.type in SEVERE_TYPES)
+
+
+def test_every_way_that_a_case_comes_to_be_is_there():
+    pipelines = Counter(case.provenance.pipeline for case in SUITE.cases)
+    assert set(pipelines) == {Pipeline.TEMPLATE, Pipeline.DRAFT, Pipeline.ADVERSARIAL, Pipeline.BILINGUAL}
+    assert sum(len(case.turns) > 1 for case in SUITE.cases) >= 2
+    reviewed = {Pipeline.DRAFT, Pipeline.BILINGUAL}
+    assert all(case.provenance.reviewed_by for case in SUITE.cases if case.provenance.pipeline in reviewed)
+
+
+def test_translations_come_in_threes():
+    pairs: dict[str, list[Language]] = {}
+    for case in SUITE.cases:
+        if case.pair is not None:
+            pairs.setdefault(case.pair, []).append(case.language)
+    assert len(pairs) >= 8
+    assert all(sorted(languages) == ["en", "hi", "hinglish"] for languages in pairs.values())
+
+
+def test_each_language_has_enough_cases_to_be_compared():
+    languages = Counter(case.language for case in SUITE.cases)
+    assert all(languages[language] >= 20 for language in (Language.ENGLISH, Language.HINDI, Language.HINGLISH))
+
+
+def test_a_gold_is_traceable_to_the_clause_that_it_quotes():
+    by_name = {policy.name: policy for policy in BOOK.policies}
+    for case in SUITE.cases:
+        if case.provenance.field is None:
+            assert case.expected_refusal, case.id
+            continue
+        policy = by_name[case.provenance.document or ""]
+        fact = policy.fact(case.provenance.field)
+        assert fact is not None
+        assert case.provenance.clause == fact.text
+        assert case.expected_citation == f"{policy.name}, clause {fact.clause}"
+
+
+def test_no_two_questions_of_a_language_are_nearly_the_same():
+    asked = [(case.language, case.id, " ".join(case.turns).lower()) for case in SUITE.cases]
+    for (language, one, a), (other_language, two, b) in combinations(asked, 2):
+        if language == other_language and SequenceMatcher(None, a, b).quick_ratio() > 0.9:
+            assert SequenceMatcher(None, a, b).ratio() < 0.9, (one, two)

@@ -1,0 +1,62 @@
+"""The Space's logs hold one object a line, with the fields a follower expects."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+from deployments.demo.bot import Bot
+from deployments.demo.faults import NoFaults, PlantedFaults
+from deployments.demo.library import load_policies, load_vocabulary
+from deployments.demo.turn_log import TurnLog
+
+AT = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
+
+
+def logged(folder: Path, question: str, faults: NoFaults) -> None:
+    reply = Bot(load_policies(), load_vocabulary(), faults).reply(question)
+    TurnLog(folder).write(at=AT, session_id="s1", question=question, reply=reply, latency_ms=12.6)
+
+
+def read(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_an_answer_is_one_line_with_its_sources(tmp_path: Path):
+    logged(tmp_path, "सुरक्षा गोल्ड में ग्रेस पीरियड कितना है?", NoFaults())
+    logged(tmp_path, "Does Gold cover tattoos?", NoFaults())
+    first, second = read(tmp_path / "turns.jsonl")
+    assert first["ts"] == "2026-03-01T09:30:00.000Z"
+    assert first["latency_ms"] == 13
+    assert (first["intent"], first["language"], first["brain_used"]) == ("fact", "hi", "retrieval")
+    assert (first["retrieved_chunk_ids"], first["citation_count"]) == (["suraksha-gold:8.4"], 1)
+    assert second["intent"] == "not_mentioned"
+    assert not (tmp_path / "hallucinations.jsonl").exists()
+
+
+def test_a_held_back_draft_is_logged_as_a_hallucination(tmp_path: Path):
+    logged(tmp_path, "Suraksha Gold pays ₹75,000 for a tattoo, right?", PlantedFaults())
+    (entry,) = read(tmp_path / "hallucinations.jsonl")
+    assert {
+        "ts",
+        "user_text",
+        "blocked_reply",
+        "reasons",
+        "unsupported_claims",
+        "chunk_count",
+        "top_score",
+        "policy_ids",
+    } <= set(entry)
+    assert entry["chunk_count"] == 0
+    assert entry["top_score"] is None
+    assert entry["reasons"] == ["unsupported_number: 75000 stands in no retrieved fact and echoes the question"]
+    (turn,) = read(tmp_path / "turns.jsonl")
+    assert (turn["blocked"], turn["faithfulness_passed"], turn["brain_used"]) == (True, False, "blocked")
+
+
+def test_a_failed_turn_is_logged_as_an_error(tmp_path: Path):
+    logged(tmp_path, "Free look of Gold, Silver and Janani?", PlantedFaults())
+    (turn,) = read(tmp_path / "turns.jsonl")
+    assert str(turn["error"]).startswith("Error code: 429")
+    assert turn["graceful"] is True

@@ -1,0 +1,86 @@
+"""Another project's array of gold questions becomes a suite; nothing in it is guessed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from monitors.errors import GoldSetError
+from monitors.goldset.import_array import ForeignCase, Renamed, import_gold_array
+from monitors.records.base import Severity
+from monitors.records.cases import Pipeline
+
+ROW: dict[str, object] = {
+    "id": "plan__a::free_look::easy",
+    "policy_id": "plan__a",
+    "question": "How long is the free look of Plan A?",
+    "expected_answer": "15 days",
+    "question_type": "claim",
+    "difficulty": "easy",
+    "expected_refusal": False,
+    "language": "en",
+    "generated_by": "templates",
+    "source_field": "free_look_days",
+}
+
+
+def refusals_page(row: ForeignCase) -> Severity:
+    return Severity.PAGE if row.expected_refusal else Severity.WRONG
+
+
+def write(tmp_path: Path, rows: object) -> Path:
+    path = tmp_path / "gold_qa.json"
+    path.write_text(json.dumps(rows, indent=2), encoding="utf-8")
+    return path
+
+
+def test_a_row_keeps_what_it_says(tmp_path: Path):
+    suite = import_gold_array(write(tmp_path, [ROW]), severity_for=refusals_page).suite
+    case = suite.cases[0]
+    assert (suite.name, case.id, case.gold) == ("gold_qa", ROW["id"], "15 days")
+    assert (case.severity, case.cluster, case.type) == (Severity.WRONG, "plan__a", "claim")
+    assert case.provenance.pipeline is Pipeline.IMPORTED
+    assert (case.provenance.document, case.provenance.field) == ("plan__a", "free_look_days")
+
+
+def test_the_caller_says_how_severe_each_row_is(tmp_path: Path):
+    rows = [ROW, {**ROW, "id": "b", "expected_refusal": True, "policy_id": None}]
+    cases = import_gold_array(write(tmp_path, rows), severity_for=refusals_page).suite.cases
+    assert [case.severity for case in cases] == [Severity.WRONG, Severity.PAGE]
+
+
+def test_an_id_that_comes_again_gets_a_suffix_and_is_told(tmp_path: Path):
+    rows = [{**ROW, "id": given} for given in ("a", "a", "a::2", "a", "b")]
+    imported = import_gold_array(write(tmp_path, rows), severity_for=refusals_page, name="other")
+    assert [case.id for case in imported.suite.cases] == ["a", "a::2", "a::2::2", "a::3", "b"]
+    assert imported.renamed == (
+        Renamed(row=2, given="a", id="a::2"),
+        Renamed(row=3, given="a::2", id="a::2::2"),
+        Renamed(row=4, given="a", id="a::3"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ({"cases": []}, "an array of objects is accepted"),
+        ([ROW, 7], "row 2: an object is accepted, this is 7"),
+        ([], "holds no case"),
+        ([ROW, {**ROW, "id": "b", "language": "klingon"}], '  row 2: "language" cannot be "klingon"; accepted: en'),
+        ([{key: value for key, value in ROW.items() if key != "expected_answer"}], '"expected_answer" is missing'),
+        ([{**ROW, "id": "a/b"}], 'row 1: "id" cannot be "a/b"'),
+    ],
+)
+def test_what_cannot_be_imported_is_named(rows: object, told: str, tmp_path: Path):
+    with pytest.raises(GoldSetError) as caught:
+        import_gold_array(write(tmp_path, rows), severity_for=refusals_page)
+    assert told in str(caught.value)
+
+
+def test_broken_json_is_named_by_its_place(tmp_path: Path):
+    path = tmp_path / "gold_qa.json"
+    path.write_text('[\n{"id": ]', encoding="utf-8")
+    with pytest.raises(GoldSetError, match=r"gold_qa\.json: broken JSON at line 2, column 8"):
+        import_gold_array(path, severity_for=refusals_page)

@@ -1,0 +1,174 @@
+"""A suite loads whole, or not at all with every bad line told."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitors.errors import GoldSetError
+from monitors.goldset.load import BAD_LINES_TOLD, load_suite, parse_suite_lines
+from monitors.records.base import Severity
+
+GOOD: dict[str, object] = {
+    "id": "free-look",
+    "question": "How many days is the free look?",
+    "gold": "30 days",
+    "severity": 2,
+    "language": "en",
+    "type": "claim",
+    "provenance": {"pipeline": "template"},
+}
+
+
+def line(**changes: object) -> str:
+    """A good line with changes; ``None`` takes a key away."""
+    return json.dumps({key: value for key, value in {**GOOD, **changes}.items() if value is not None})
+
+
+def test_question_is_short_for_one_turn(tmp_path: Path):
+    path = tmp_path / "demo.jsonl"
+    path.write_text(line() + "\n" + line(id="b", question=None, turns=["Hello", "And Silver?"]) + "\n")
+    suite = load_suite(path)
+    assert suite.name == "demo"
+    assert [case.turns for case in suite.cases] == [("How many days is the free look?",), ("Hello", "And Silver?")]
+    assert suite.cases[0].severity is Severity.WRONG
+    assert load_suite(path, name="nightly").name == "nightly"
+
+
+BAD_LINES = [
+    pytest.param(line(severity=None), ['"severity" is missing', "1 (annoying), 2 (wrong) or 3 (page someone)"], id="severity missing"),
+    pytest.param(line(severity=4), ['"severity" cannot be 4', "1 (annoying)"], id="severity 4"),
+    pytest.param(line(severity="high"), ['"severity" cannot be "high"'], id="severity in words"),
+    pytest.param(line(severity=True), ['"severity" cannot be true'], id="severity true"),
+    pytest.param(line(severity=2.0), ['"severity" cannot be 2.0'], id="severity 2.0"),
+    pytest.param(line(language="fr"), ['"language" cannot be "fr"', "en, hi, hinglish, other"], id="language"),
+    pytest.param(line(expected_refusal="no"), ['"expected_refusal" cannot be "no"', "true or false"], id="refusal in words"),
+    pytest.param(line(id="../etc"), ['"id" cannot be "../etc"', "no slash"], id="path in id"),
+    pytest.param(line(gold=""), ['"gold" cannot be ""'], id="empty gold"),
+    pytest.param(line(question=None), ['"question" is missing', '"turns"'], id="no question"),
+    pytest.param(line(question=""), ['"question" cannot be ""'], id="empty question"),
+    pytest.param(line(turns=["a"]), ['"question" or "turns", not both'], id="question and turns"),
+    pytest.param(line(turns=[], question=None), ['"turns" cannot be []'], id="no turns"),
+    pytest.param(line(severty=1), ['unknown key "severty"; did you mean "severity"?'], id="unknown key"),
+    pytest.param(line(zebra=1), ['unknown key "zebra"; accepted: alternatives'], id="unknown key, nothing near"),
+    pytest.param(line(provenance={"pipeline": "A"}), ['"provenance.pipeline" cannot be "A"', "template, draft"], id="pipeline"),
+    pytest.param(line(provenance={"pipeline": "draft", "claus": "x"}), ['unknown key "claus"; did you mean "clause"?'], id="unknown inner key"),
+    pytest.param('{"id": "x",, }', ["broken JSON at column 12"], id="broken JSON"),
+    pytest.param(line().replace("2", "NaN"), ["NaN is not a value"], id="NaN"),
+    pytest.param(line().replace("2", "-Infinity"), ["-Infinity is not a value"], id="Infinity"),
+    pytest.param('{"id": "x", "id": "y"}', ['the key "id" stands twice'], id="key twice"),
+    pytest.param("[1, 2]", ["a case is a JSON object", "[1, 2]"], id="array"),
+    pytest.param("[" * 100_000, ["nested too deeply"], id="bottomless"),
+    pytest.param(line(question="\ud800"), ['"turns" cannot be', "\\ud800"], id="lone surrogate"),
+    pytest.param(line(relative_tolerance=2), ['"relative_tolerance" cannot be 2', "from 0 to below 1"], id="tolerance"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("bad", "told"), BAD_LINES)
+def test_a_bad_line_is_named_with_key_value_and_what_is_accepted(bad: str, told: list[str], tmp_path: Path):
+    path = tmp_path / "demo.jsonl"
+    path.write_text(line(id="first") + "\n\n" + bad + "\n", encoding="utf-8", errors="surrogatepass")
+    with pytest.raises(GoldSetError) as caught:
+        load_suite(path)
+    text = str(caught.value)
+    assert text.startswith(f"{path} cannot be used, 1 bad line:\n  line 3: ")
+    assert all(words in text for words in told), text
+
+
+def test_a_duplicate_id_names_both_lines():
+    with pytest.raises(GoldSetError, match=r'line 3: id "free-look" stands in line 1 already'):
+        parse_suite_lines([line(), line(id="other"), line()], name="demo")
+
+
+def test_a_duplicate_id_is_told_beside_what_else_is_wrong_with_its_line():
+    with pytest.raises(GoldSetError, match=r"line 2: .*severity.*; also: id .* stands in line 1"):
+        parse_suite_lines([line(), line(severity=9)], name="demo")
+
+
+def test_all_bad_lines_are_told_at_once_up_to_a_screenful():
+    lines = [line(id=f"case-{number}", severity=number) for number in range(1, 31)]
+    with pytest.raises(GoldSetError) as caught:
+        parse_suite_lines(lines, name="demo", source="demo.jsonl")
+    told = str(caught.value).splitlines()
+    assert told[0] == "demo.jsonl cannot be used, 27 bad lines:"
+    assert told[1].startswith("  line 4: ")
+    assert told[-1] == "  … and 7 more"
+    assert len(told) == 1 + BAD_LINES_TOLD + 1
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n\r\n", b"\xef\xbb\xbf"])
+def test_an_empty_file_says_so(content: bytes, tmp_path: Path):
+    path = tmp_path / "demo.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(GoldSetError, match=r"demo\.jsonl holds no case; write one JSON object a line"):
+        load_suite(path)
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_tolerated(tmp_path: Path):
+    path = tmp_path / "demo.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + line().encode() + b"\r\n" + line(id="b").encode() + b"\r\n")
+    assert [case.id for case in load_suite(path).cases] == ["free-look", "b"]
+
+
+def test_a_line_separator_inside_a_text_ends_no_line(tmp_path: Path):
+    path = tmp_path / "demo.jsonl"
+    path.write_text(json.dumps({**GOOD, "gold": "30\u2028days\u0085"}, ensure_ascii=False), encoding="utf-8")
+    assert load_suite(path).cases[0].gold == "30\u2028days\u0085"
+
+
+def test_what_is_not_utf8_is_named_by_line_and_byte(tmp_path: Path):
+    path = tmp_path / "demo.jsonl"
+    path.write_bytes(line().encode() + b'\n{"gold": "\xff"}\n')
+    with pytest.raises(GoldSetError, match=r"demo\.jsonl, line 2: not UTF-8 at byte \d+"):
+        load_suite(path)
+
+
+def test_a_missing_file_and_a_folder_are_named(tmp_path: Path):
+    with pytest.raises(GoldSetError, match=r"none\.jsonl cannot be read: No such file"):
+        load_suite(tmp_path / "none.jsonl")
+    with pytest.raises(GoldSetError, match="cannot be read: Is a directory"):
+        load_suite(tmp_path)
+
+
+def test_a_suite_with_an_unfit_name_says_what_is_accepted():
+    with pytest.raises(GoldSetError, match=r'a suite cannot be called "my suite"; accepted: letters'):
+        parse_suite_lines([line()], name="my suite")
+
+
+@given(seed=st.integers(0, 2**16), indent=st.sampled_from([None, (", ", ": "), (",  ", " :  ")]))
+def test_the_hash_is_over_what_the_cases_say(seed: int, indent: tuple[str, str] | None):
+    """White space, key order, line order, and written-out defaults change nothing."""
+    cases = [{**GOOD, "id": f"case-{number}", "severity": 1 + number % 3} for number in range(4)]
+    plain = parse_suite_lines([json.dumps(case) for case in cases], name="a")
+    shuffler = random.Random(seed)
+    shuffler.shuffle(cases)
+    spelled_out = [
+        {**case, "turns": [case["question"]], "expected_refusal": False, "alternatives": []} for case in cases
+    ]
+    lines: list[str] = []
+    for case in spelled_out:
+        del case["question"]
+        keys = list(case)
+        shuffler.shuffle(keys)
+        lines.append(json.dumps({key: case[key] for key in keys}, separators=indent))
+    assert parse_suite_lines(lines, name="b").sha256 == plain.sha256
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"gold": "31 days"}, {"severity": 3}, {"question": "How long?"}, {"expected_refusal": True}, {"id": "x"}, {"cluster": "gold"}],
+    ids=lambda change: next(iter(change)),
+)  # fmt: skip
+def test_the_hash_changes_with_what_a_case_says(change: dict[str, object]):
+    assert parse_suite_lines([line(**change)], name="a").sha256 != parse_suite_lines([line()], name="a").sha256
+
+
+@given(st.text(max_size=80))
+def test_any_text_gives_a_suite_or_an_error_for_people(text: str):
+    with pytest.raises(GoldSetError):
+        parse_suite_lines([text], name="demo")
