@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from monitors.errors import AnswerTimeout, PageNotUnderstood
-from monitors.probes.discover import Chat, element, lost
+from monitors.errors import AnswerTimeout, AppErrorShown, PageNotUnderstood
+from monitors.probes.discover import TRUSTED_SCORE, Chat, element, lost
 from monitors.probes.inpage import Watched, WatchState, call
 from monitors.probes.network import Traffic
 from monitors.probes.settings import ProbeSettings
 from monitors.probes.settle import limits_of, watch_once, whole_answer
 
 if TYPE_CHECKING:
-    from playwright.async_api import ElementHandle, Page
+    from playwright.async_api import ElementHandle, Frame, Page
 
 ACTION_MS = 10_000
 GONE = "Execution context was destroyed"
@@ -45,35 +46,43 @@ class Conversation:
     async def _watched(self, turn: str, earlier: list[Any], box: ElementHandle) -> Watched:
         from playwright.async_api import Error  # loaded already: there is a page
 
+        started = monotonic()
         try:
             seen = await self._sent(box)
             return await whole_answer(self.chat.frame, self._traffic, self._settings, seen)
         except Error as error:
             if GONE not in error.message and "navigat" not in error.message:
                 raise
-            return await self._after_navigation(turn, earlier)
+            return await self._after_navigation(turn, earlier, started)
 
-    async def _after_navigation(self, turn: str, earlier: list[Any]) -> Watched:
+    async def _after_navigation(self, turn: str, earlier: list[Any], started: float) -> Watched:
         """A plain form answers with a new page: what is new on it is the answer."""
         frame = self.chat.frame
-        try:
-            await frame.wait_for_load_state("load", timeout=self._settings.answer_deadline_s * 1000)
-        except Exception as error:
-            if lost(str(error)):
-                raise
-            raise AnswerTimeout("the page that should hold the answer did not load") from error
+        await self._loaded(frame)
         await call(frame, "find", {})
+        waited_ms = (monotonic() - started) * 1000
         await call(frame, "arm", self._spec(turn), earlier)
         seen = await watch_once(frame, self._settings, limits_of(self._settings))
-        return await whole_answer(frame, self._traffic, self._settings, seen)
+        return delayed(await whole_answer(frame, self._traffic, self._settings, seen), waited_ms)
+
+    async def _loaded(self, frame: Frame) -> None:
+        from playwright.async_api import TimeoutError as Late  # loaded already: there is a page
+
+        deadline_s = self._settings.answer_deadline_s
+        try:
+            await frame.wait_for_load_state("load", timeout=deadline_s * 1000)
+        except Late as error:
+            raise AnswerTimeout(f"the page with the answer did not load within {deadline_s:g} s") from error
+        status = await self._traffic.document_status()
+        if status is not None and status >= 400:  # noqa: PLR2004 - where HTTP's errors begin
+            raise AppErrorShown(f"the page with the answer came with HTTP {status}")
 
     async def _box(self) -> ElementHandle:
         """The message box as it stands now: pages draw theirs anew."""
-        deadline_ms = self._settings.page_deadline_s * 1000
         given = {"message_box": self.chat.selectors.message_box, "send": self.chat.selectors.send}
-        await call(
-            self.chat.frame, "waitForBox", given, deadline_ms, deadline_s=self._settings.page_deadline_s + 10
-        )
+        deadline_s = self._settings.page_deadline_s
+        enough = min(TRUSTED_SCORE, self.chat.found.score)
+        await call(self.chat.frame, "waitForBox", given, deadline_s * 1000, enough, deadline_s=deadline_s + 10)
         box = await element(self.chat.frame, "() => __lookout.box")
         if box is None:
             raise PageNotUnderstood("the message box has gone")
@@ -136,3 +145,9 @@ class Conversation:
             await self.chat.frame.evaluate("() => __lookout.broke()")
         except Error:
             return  # the page is gone as well, which the watch itself reports
+
+
+def delayed(seen: Watched, waited_ms: float) -> Watched:
+    """Times counted from sending, for a watch that could begin only on the next page."""
+    first_ms = None if seen.first_token_ms is None else seen.first_token_ms + waited_ms
+    return seen.model_copy(update={"first_token_ms": first_ms, "total_ms": seen.total_ms + waited_ms})

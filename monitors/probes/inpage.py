@@ -62,7 +62,7 @@ class Watched(Record):
     """How an answer settled.
 
     ``firm``: a control of the page itself said that it was busy, and then that it was done.
-    ``calm_ms`` is how long the text has not changed. Times count from sending.
+    ``pushed``: a socket or event stream brought something meanwhile. ``calm_ms`` is how long the text has not changed. Times count from sending.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -70,6 +70,7 @@ class Watched(Record):
     state: WatchState
     text: str
     firm: bool
+    pushed: bool
     calm_ms: Milliseconds
     error: str | None
     first_token_ms: Milliseconds | None

@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from playwright.async_api import Page, Request, WebSocket
@@ -25,6 +25,8 @@ BREAKS = (
     "ERR_NETWORK_CHANGED",
 )
 DATA_KINDS = frozenset({"fetch", "xhr", "eventsource"})
+SIZES_DEADLINE_S = 5.0
+COMPRESSION = 6  # prose compresses to a third; a body of less than a sixth of the answer did not carry it
 POLLS = 3  # so many requests to one address after one question: the page asks again and again
 
 
@@ -46,20 +48,21 @@ class Traffic:
         self._page = page
         self._on_break = on_break
         self._open: set[Request] = set()
+        self._done: list[Request] = []
+        self._documents: list[Request] = []
         self._asked: Counter[str] = Counter()
-        self._sockets = 0
         self._listening = False
         self.changed = asyncio.Event()
         self.started = 0
-        self.pushed = False
         page.on("websocket", self._socket_opened)
 
     def begin(self) -> None:
         """Forgets what was, and follows requests from now on."""
         self._open.clear()
+        self._done.clear()
+        self._documents.clear()
         self._asked.clear()
         self.started = 0
-        self.pushed = False
         if not self._listening:
             self._listening = True
             self._page.on("request", self._began)
@@ -74,16 +77,42 @@ class Traffic:
             self._page.remove_listener("requestfinished", self._ended)
             self._page.remove_listener("requestfailed", self._failed)
 
-    def stillness(self) -> Stillness:
-        """What the open and ended requests say."""
+    async def stillness(self, *, characters: int, pushed: bool) -> Stillness:
+        """What the open and ended requests say of an answer of so many `characters`.
+
+        `pushed`: a socket or an event stream brought something since the question.
+        """
         if self._open:
             return Stillness.OPEN
         polled = any(times >= POLLS for times in self._asked.values())
-        if self.pushed or polled or not self.started:
+        if pushed or polled or not (self._documents or await self._carried(characters)):
             return Stillness.UNTOLD
         return Stillness.ENDED
 
+    async def document_status(self) -> int | None:
+        """The HTTP status of the page that came as an answer, if one did."""
+        if not self._documents:
+            return None
+        response = await self._documents[-1].response()
+        return None if response is None else response.status
+
+    async def _carried(self, characters: int) -> bool:
+        """Whether one of the ended responses is long enough to have held the answer; a bare receipt is not."""
+        from playwright.async_api import Error  # loaded already: there is a page
+
+        for request in reversed(self._done):
+            try:
+                sizes = await asyncio.wait_for(request.sizes(), SIZES_DEADLINE_S)
+            except (Error, TimeoutError):
+                continue
+            if sizes["responseBodySize"] * COMPRESSION >= characters:
+                return True
+        return False
+
     def _began(self, request: Request) -> None:
+        if request.resource_type == "document":
+            self.started += 1
+            self._documents.append(request)
         if request.resource_type in DATA_KINDS:
             self.started += 1
             self._open.add(request)
@@ -92,6 +121,7 @@ class Traffic:
     def _ended(self, request: Request) -> None:
         if request in self._open:
             self._open.discard(request)
+            self._done.append(request)
             self.changed.set()
 
     def _failed(self, request: Request) -> None:
@@ -104,16 +134,8 @@ class Traffic:
             self._on_break(failure)
 
     def _socket_opened(self, socket: WebSocket) -> None:
-        self._sockets += 1
-
-        def moved(_frame: Any) -> None:
-            self.pushed = True
-            self.started += 1
-
         def gone(_socket: WebSocket) -> None:
-            if self._listening and self.pushed:
+            if self._listening:
                 self._on_break("its web socket was closed")
 
-        socket.on("framesent", moved)
-        socket.on("framereceived", moved)
         socket.on("close", gone)

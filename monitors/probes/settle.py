@@ -58,22 +58,23 @@ async def whole_answer(frame: Frame, traffic: Traffic, settings: ProbeSettings, 
         if seen.firm or seen.calm_ms >= settings.patience_s * 1000:
             return seen
         traffic.changed.clear()
-        match traffic.stillness():
+        match await traffic.stillness(characters=len(seen.text), pushed=seen.pushed):
             case Stillness.ENDED:
                 return seen
             case Stillness.OPEN:
-                await _until_changed(traffic, settings.patience_s - seen.calm_ms / 1000)
-                patient = traffic.stillness() is not Stillness.ENDED
+                patient = not await _changes(traffic, settings.patience_s - seen.calm_ms / 1000)
             case Stillness.UNTOLD:
                 patient = True
         seen = await watch_once(frame, settings, limits_of(settings, patient=patient))
 
 
-async def _until_changed(traffic: Traffic, timeout_s: float) -> None:
+async def _changes(traffic: Traffic, timeout_s: float) -> bool:
+    """Whether a request ends within the time."""
     try:
         await asyncio.wait_for(traffic.changed.wait(), max(timeout_s, 0.05))
     except TimeoutError:
-        return
+        return False
+    return True
 
 
 def raise_for(seen: Watched, settings: ProbeSettings) -> None:

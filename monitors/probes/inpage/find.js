@@ -113,7 +113,7 @@
   };
 
   // Resolves as soon as a trusted box is there, else with the best guess when the time is up.
-  look.waitForBox = (given, budget_ms) => new Promise((resolve) => {
+  look.waitForBox = (given, budget_ms, enough = 5) => new Promise((resolve) => {
     const started = performance.now();
     let timer = 0;
     const finish = (found) => {
@@ -124,7 +124,7 @@
     const check = () => {
       timer = 0;
       const found = look.find(given);
-      if ((found.score >= 5 && found.enabled) || performance.now() - started >= budget_ms) finish(found);
+      if ((found.score >= enough && found.enabled) || performance.now() - started >= budget_ms) finish(found);
       else wake(100);
     };
     const wake = (delay) => {

@@ -7,46 +7,132 @@
   const SPEAKER = /^(chat ?bot|bot|assistant|ai|ai assistant|agent|system|support|you|me|user|human|guest|robot|model)\s*:?$/i;
   const ASIDE = "nav, aside, header, footer, dialog, [role=dialog], [role=alert], [role=status], [role=navigation], "
     + "[role=complementary], [role=banner], [role=contentinfo], [aria-live=assertive], [role=tooltip], [class*=toast]";
+  const LCS_CELLS = 250_000; // beyond it only the common beginning and end of two pages are compared
   const LABEL_LENGTH = 40; // a name and a time beside a message are shorter; a bubble with less is not yet an answer
+
+  // The texts of a page by line: nodes that stand in one block belong together.
+  const lines = () => {
+    const groups = [];
+    let last = null;
+    look.eachText(document.body, (node) => {
+      if (!look.plain(node.data)) return;
+      const block = blockOf(node);
+      if (last?.block !== block) groups.push(last = { block, nodes: [], text: "" });
+      last.nodes.push(node);
+      last.text = look.plain(`${last.text} ${node.data}`);
+    });
+    return groups;
+  };
+
+  const blockOf = (node) => {
+    let at = node.parentElement ?? look.up(node);
+    while (at && look.up(at) && /^(inline|contents)/.test(getComputedStyle(at).display)) at = look.up(at);
+    return at;
+  };
+
+  // Which of `now` stand in `before` too, in the same order: the longest common subsequence, as a set of indices.
+  const kept = (before, now) => {
+    const found = new Set();
+    let start = 0;
+    while (start < before.length && start < now.length && before[start] === now[start]) found.add(start++);
+    let ends = 0;
+    while (ends < before.length - start && ends < now.length - start && before.at(-1 - ends) === now.at(-1 - ends)) {
+      ends += 1;
+      found.add(now.length - ends);
+    }
+    const a = before.slice(start, before.length - ends);
+    const b = now.slice(start, now.length - ends);
+    if (a.length * b.length > LCS_CELLS) return found;
+    const longest = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
+    for (let i = a.length - 1; i >= 0; i -= 1) {
+      for (let j = b.length - 1; j >= 0; j -= 1) {
+        longest[i][j] = a[i] === b[j] ? longest[i + 1][j + 1] + 1 : Math.max(longest[i + 1][j], longest[i][j + 1]);
+      }
+    }
+    for (let i = 0, j = 0; i < a.length && j < b.length;) {
+      if (a[i] === b[j]) {
+        found.add(start + j);
+        i += 1;
+        j += 1;
+      } else if (longest[i + 1][j] >= longest[i][j + 1]) i += 1;
+      else j += 1;
+    }
+    return found;
+  };
+
+  const labelKey = (node) => {
+    const parent = node.parentElement;
+    const text = look.plain(node.data);
+    const named = parent?.className && typeof parent.className === "string" && text.length <= LABEL_LENGTH;
+    return named && blockOf(node) === parent ? `${parent.localName}.${parent.className} ${text}` : null;
+  };
 
   // Keeps what the page said before the question; `earlier` is that of the page before a navigation.
   look.Fresh = class {
     constructor(question, earlier) {
       this.question = look.bare(question);
       this.nodes = new Map();
-      this.counts = new Map(earlier ?? []);
+      this.elements = new WeakSet();
+      this.labels = new Set();
       this.history = new WeakMap();
       this.firstSeen = new Map();
+      this.before = earlier;
       if (earlier) return;
-      look.eachText(document.body, (node) => {
+      const groups = lines();
+      this.before = groups.map((group) => group.text);
+      for (const node of groups.flatMap((group) => group.nodes)) {
         this.nodes.set(node, node.data);
-        const text = look.plain(node.data);
-        if (text) this.counts.set(text, (this.counts.get(text) ?? 0) + 1);
-      });
+        this.labels.add(labelKey(node));
+        for (let at = node.parentElement ?? look.up(node); at && !this.elements.has(at); at = look.up(at)) this.elements.add(at);
+      }
+      for (const element of look.all("*")) this.elements.add(element);
+      this.labels.delete(null);
+    }
+
+    isOld(node) {
+      return this.nodes.get(node) === node.data;
     }
 
     // Text nodes with what is new in them: a whole new node, a replaced one, or what was added to its end.
     pieces() {
-      const now = [];
-      const left = new Map(this.counts);
-      look.eachText(document.body, (node) => {
-        const text = look.plain(node.data);
-        if (!text) return;
-        if (this.nodes.get(node) === node.data) left.set(text, (left.get(text) ?? 1) - 1);
-        else now.push([node, text]);
-      });
+      const groups = lines();
+      const same = groups.every((group) => group.nodes.every((node) => this.isOld(node)));
+      if (same) return new Map();
+      const old = kept(this.before, groups.map((group) => group.text));
       const fresh = new Map();
-      for (const [node, text] of now) {
-        const before = this.nodes.get(node);
-        if (before === undefined && (left.get(text) ?? 0) > 0) {
-          left.set(text, left.get(text) - 1); // drawn again, not new
-          continue;
-        }
-        const grown = before !== undefined && look.plain(before) && node.data.startsWith(before);
-        fresh.set(node, grown ? this.afterQuestion(node.data.slice(before.length)) : node.data);
-        if (!this.firstSeen.has(node)) this.firstSeen.set(node, this.firstSeen.size);
-      }
+      groups.forEach((group, index) => {
+        if (!old.has(index)) for (const node of group.nodes) this.take(node, fresh);
+      });
+      this.addRedrawn(fresh, groups);
       return fresh;
+    }
+
+    take(node, fresh) {
+      if (this.isOld(node)) return;
+      const before = this.nodes.get(node);
+      const grown = before !== undefined && look.plain(before) && node.data.startsWith(before);
+      fresh.set(node, grown ? this.afterQuestion(node.data.slice(before.length)) : node.data);
+      if (!this.firstSeen.has(node)) this.firstSeen.set(node, this.firstSeen.size);
+    }
+
+    // Lines of an answer that by chance read as before: they stand in a new element beside what is new.
+    addRedrawn(fresh, groups) {
+      const homes = new Set();
+      for (const node of fresh.keys()) {
+        for (let at = node.parentElement ?? look.up(node); at && !this.elements.has(at); at = look.up(at)) homes.add(at);
+      }
+      for (const group of groups) {
+        if (group.nodes.some((node) => fresh.has(node) || this.isOld(node))) continue;
+        let at = group.block;
+        while (at && !homes.has(at) && !this.elements.has(at)) at = look.up(at);
+        const home = homes.has(at) && !this.repeats(at) ? at : null;
+        if (home) for (const node of group.nodes) this.take(node, fresh);
+      }
+    }
+
+    // Whether an element holds the question: then it holds a whole pair, or the whole list.
+    repeats(element) {
+      return Boolean(this.question) && look.bare(element.textContent).includes(this.question);
     }
 
     // One growing text (a log in a <pre>): what follows the question's own line.
@@ -99,6 +185,7 @@
     isLabel(node) {
       const text = look.plain(node.data);
       return CLOCK.test(text) || SPEAKER.test(text) || this.ticks(node) || [...text].length === 1
+        || this.labels.has(labelKey(node))
         || Boolean(node.parentElement?.closest("summary"));
     }
 

@@ -10,6 +10,21 @@
     return attach.call(this, { ...options, mode: "open" });
   };
 
+  // When a socket or an event stream last brought something: such a channel has no end that tells of an answer's.
+  look.lastPush = -1;
+  const listening = (Kind) => class extends Kind {
+    constructor(...given) {
+      super(...given);
+      this.addEventListener("message", () => { look.lastPush = performance.now(); });
+    }
+  };
+  for (const name of ["WebSocket", "EventSource"]) {
+    if (!globalThis[name]) continue;
+    const Kind = listening(globalThis[name]);
+    Object.defineProperty(Kind, "name", { value: name });
+    globalThis[name] = Kind;
+  }
+
   look.up = (node) => node.assignedSlot ?? node.parentElement ?? node.getRootNode().host ?? null;
 
   look.holds = (outer, inner) => {

@@ -121,6 +121,7 @@
     state,
     text: watch.text,
     firm: watch.sawHard,
+    pushed: look.lastPush > watch.sentAt,
     calm_ms: performance.now() - Math.max(watch.changedAt, watch.idleAt),
     error: watch.error,
     first_token_ms: watch.firstAt === null ? null : Math.max(0, watch.firstAt - watch.sentAt),
@@ -170,7 +171,7 @@
     watch.observer = new MutationObserver(onMutations);
     observeAll();
     for (const kind of ["keydown", "click", "submit"]) addEventListener(kind, stamp, true);
-    return watch.fresh ? [...watch.fresh.counts] : [];
+    return watch.fresh?.before ?? [];
   };
 
   const stamp = (event) => {

@@ -1,0 +1,169 @@
+"""A chat backend of the standard library and the hand-written pages in `html/`, hostile each in its own way.
+
+Words in the question steer the reply: `slow 2` waits before it, `pause 3` stops in its middle, `die` breaks the
+stream in its middle, `fail` answers HTTP 500.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import queue
+import re
+import threading
+import time
+import urllib.parse
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+PAGES = Path(__file__).with_name("html")
+TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+
+
+def reply(question: str) -> str:
+    """The whole answer: it names its question, so that a mix-up shows, and ends in a word of its own."""
+    return f"For {question.upper()} the waiting period is 24 months, and the limit is ₹15,000. [Source: P-100]"
+
+
+def _seconds(word: str, question: str) -> float:
+    found = re.search(rf"\b{word} (\d+(?:\.\d+)?)", question)
+    return float(found.group(1)) if found else 0.0
+
+
+def tokens(question: str) -> Iterator[str]:
+    """The reply as a model would send it."""
+    time.sleep(_seconds("slow", question))
+    words = re.findall(r"\S+\s*", reply(question))
+    for number, word in enumerate(words):
+        if number == len(words) // 2:
+            time.sleep(_seconds("pause", question))
+            if re.search(r"\bdie\b", question):
+                raise ConnectionAbortedError
+        time.sleep(0.01)
+        yield word
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Pages, a JSON reply, a token stream, a push channel, a plain form, and addresses that fail."""
+
+    protocol_version = "HTTP/1.1"
+    subscribers: dict[str, queue.Queue[str]]
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Keeps quiet."""
+
+    def do_GET(self) -> None:
+        path, _, query = self.path.partition("?")
+        if path.startswith("/status/"):
+            self._send(int(path.rsplit("/", 1)[1]), "text/html", "<h1>no chat here</h1>")
+        elif path == "/form":
+            self._send(200, TYPES[".html"], _form(""))
+        elif path == "/events":
+            self._push(urllib.parse.parse_qs(query)["id"][0])
+        elif (PAGES / path.lstrip("/")).is_file():
+            self._send(200, TYPES[Path(path).suffix], (PAGES / path.lstrip("/")).read_text(encoding="utf-8"))
+        else:
+            self._send(404, "text/html", "not found")
+
+    def do_POST(self) -> None:
+        path, _, query = self.path.partition("?")
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        question = _question(body)
+        if re.search(r"\bfail\b", question):
+            self._send(500, "application/json", '{"error": "boom"}')
+        elif path == "/chat":
+            text = "".join(tokens(question))
+            payload = {"reply": {"text": text}, "sources": [{"title": "P-100 §4"}], "model": "primary", "ms": 12}
+            self._send(200, "application/json", json.dumps(payload))
+        elif path == "/stream":
+            self._stream(question)
+        elif path == "/tell":
+            self._send(202, "application/json", "{}")
+            self._tell(urllib.parse.parse_qs(query)["id"][0], question)
+        elif path == "/form":
+            self._send(200, TYPES[".html"], _form(question))
+        else:
+            self._send(404, "text/plain", "not found")
+
+    def _send(self, status: int, kind: str, text: str) -> None:
+        data = text.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _stream(self, question: str) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain; charset=utf-8")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        try:
+            for token in tokens(question):
+                self._chunk(token.encode())
+            self._chunk(b"")
+        except ConnectionAbortedError:
+            self.close_connection = True
+            self.connection.close()
+
+    def _chunk(self, data: bytes) -> None:
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+        self.wfile.flush()
+
+    def _push(self, name: str) -> None:
+        """Server-sent events on a connection that stays open."""
+        inbox = self.subscribers[name] = queue.Queue()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        try:
+            while True:
+                self._chunk(f"data: {json.dumps({'token': inbox.get(timeout=60)})}\n\n".encode())
+        except (queue.Empty, OSError):
+            self.close_connection = True
+
+    def _tell(self, name: str, question: str) -> None:
+        for token in tokens(question):
+            self.subscribers[name].put(token)
+
+
+def _question(body: str) -> str:
+    if body.startswith("{"):
+        return str(json.loads(body)["question"])
+    return urllib.parse.parse_qs(body).get("q", [""])[0]
+
+
+def _form(question: str) -> str:
+    said = f"<dl><dt>{html.escape(question)}</dt><dd>{html.escape(''.join(tokens(question)))}</dd></dl>"
+    return (
+        "<!doctype html><title>Form</title><h1>Ask the policy desk</h1><p>We answer at once.</p>"
+        f"{said if question else ''}<form method=post action=/form><label>Your question <input name=q></label>"
+        "<input type=submit value=Ask></form><footer>Suraj Insurance 2026</footer>"
+    )
+
+
+class Zoo(ThreadingHTTPServer):
+    """The pages, on a free port of loopback."""
+
+    daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(self) -> None:
+        handler = type("BoundHandler", (Handler,), {"subscribers": {}})
+        super().__init__(("127.0.0.1", 0), handler)
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A browser that goes away is no error."""
+
+
+if __name__ == "__main__":
+    print(Zoo().address, flush=True)
+    threading.Event().wait()
