@@ -76,10 +76,10 @@ def _add_case(suite: ET.Element, result: CaseResult, redact: Redact) -> None:
     element = ET.SubElement(
         suite, "testcase", name=f"{result.case.id}{repeat}", classname=found.type, time=f"{seconds:.3f}"
     )
+    if found.outcome is CaseOutcome.CORRECT:
+        return
     reason = _safe(redact(found.reason))
     match found.outcome:
-        case CaseOutcome.CORRECT:
-            return
         case CaseOutcome.FAILED:
             kinds = ", ".join(KIND_WORDS[kind] for kind in found.failure_kinds)
             message = f"severity {found.severity}, {kinds}: {reason}"

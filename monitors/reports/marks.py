@@ -11,9 +11,11 @@ from monitors.records.exchanges import Channel
 from monitors.records.grades import Grade, Judged, Span
 from monitors.reports.masking import Mask
 from monitors.reports.visible import code_point, name_of, show_invisible, split_invisible
+from monitors.reports.wording import shortened
 
 _AROUND: Final = 160
 _MOST_MARKS: Final = 40
+_LONGEST_LABEL: Final = 60
 
 
 class PieceKind(StrEnum):
@@ -78,7 +80,7 @@ def _kind(span: Span, grade: Judged) -> PieceKind:
 
 
 def _label(span: Span, grade: Judged) -> str:
-    return show_invisible(span.label) or grade.aspect.replace("_", " ")
+    return shortened(show_invisible(span.label), _LONGEST_LABEL) or grade.aspect.replace("_", " ")
 
 
 def pieces_of(text: str, marks: Sequence[Mark], masks: Sequence[Mask], limit: int) -> tuple[Piece, ...]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 from monitors.records.incidents import Incident
 from monitors.records.runs import CaseResult, RunReport
@@ -17,6 +19,8 @@ from monitors.reports.masking import Redact
 from monitors.reports.page_view import page_of
 from monitors.reports.results_json import results_json
 from monitors.reports.settings import ReportsSettings
+
+_REMEMBERED: Final = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +64,20 @@ def write_reports(
     Raises ``WarehouseUnwritable`` naming the file when the folder cannot be written.
     """
     chosen = settings or ReportsSettings()
+    once = lru_cache(maxsize=_REMEMBERED)(redact)  # five reports show the same texts
     paths = report_paths(folder)
     write_atomically(paths.json, results_json(report, cases))
-    write_atomically(paths.hallucinations, hallucination_lines(report, cases, redact=redact))
-    write_atomically(paths.junit, [junit_xml(report, cases, redact=redact)])
+    write_atomically(paths.hallucinations, hallucination_lines(report, cases, redact=once))
+    write_atomically(paths.junit, [junit_xml(report, cases, redact=once)])
     summary = markdown_report(
         report,
         cases,
-        redact=redact,
+        redact=once,
         most_failures=chosen.max_markdown_failures,
         incidents=incidents,
         previous=previous,
     )
     write_atomically(paths.markdown, [summary])
-    page = page_of(folder, report, cases, redact=redact, settings=chosen, incidents=incidents, previous=previous)
+    page = page_of(folder, report, cases, redact=once, settings=chosen, incidents=incidents, previous=previous)
     write_atomically(paths.html, html_report(page))
     return paths

@@ -24,7 +24,7 @@ from monitors.records.runs import CaseResult
 RUN_ID = "20261121T031105Z-suraksha-7f3a"
 STARTED = datetime(2026, 11, 21, 3, 11, 5, tzinfo=UTC)
 
-_PERSONAL = re.compile(r"[\w.]+@[\w.]+\.\w+|(?<!\d)\d{4} \d{4} \d{4}(?!\d)|\+91[ -]?\d{10}")
+_PERSONAL = re.compile(r"(?<![\w.])[\w.]{1,40}@[\w.]{1,40}\.\w+|(?<!\d)\d{4} \d{4} \d{4}(?!\d)|\+91[ -]?\d{10}")
 
 
 def redact(text: str) -> str:

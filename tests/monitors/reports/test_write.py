@@ -75,7 +75,7 @@ def test_a_reader_never_sees_half_a_file(tmp_path):
 
     reader = threading.Thread(target=read)
     reader.start()
-    for number in range(20):
+    for number in range(6):
         write_atomically(path, (json.dumps([number] * 20_000)[at : at + 9_999] for at in range(0, 99_999, 9_999)))
     stop.set()
     reader.join()
