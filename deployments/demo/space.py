@@ -6,6 +6,7 @@ Run it with ``python -m deployments.demo.space --port 7860``; ``--faults`` plant
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import os
 import socket
@@ -66,7 +67,7 @@ def _prepared_folder(folder: Path | None) -> Path | None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Serve until interrupted. Exit code 2 when the port or the log folder cannot be used."""
+    """Serve until interrupted, which is no failure. Exit code 2 when the port or the log folder cannot be used."""
     arguments = _arguments(argv)
     try:
         listener = _bound_socket(arguments.port)
@@ -80,7 +81,8 @@ def main(argv: list[str] | None = None) -> int:
     options = PageOptions(
         faults=arguments.faults, log_folder=folder, delay_s=arguments.delay_s, commit=arguments.commit
     )
-    serve(listener, options, now=lambda: datetime.now(UTC), monotonic=time.monotonic)
+    with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is how a person ends it
+        serve(listener, options, now=lambda: datetime.now(UTC), monotonic=time.monotonic)
     return 0
 
 

@@ -1,0 +1,86 @@
+"""The whole suite, the bot itself, the real graders: right without faults, and with faults wrong where planted."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import cache
+
+from deployments.demo.bot import Bot
+from deployments.demo.faults import NoFaults, PlantedFaults
+from deployments.demo.library import HERE, load_policies, load_vocabulary
+from monitors.gate.assess import assess
+from monitors.goldset.load import load_suite
+from monitors.graders.panel import default_panel, grade_exchange
+from monitors.graders.settings import GraderSettings
+from monitors.records.base import Finding, Severity
+from monitors.records.cases import GoldCase
+from monitors.records.exchanges import Exchange, Timings
+from monitors.records.grades import Assessment, CaseOutcome, FailureKind
+
+SUITE = load_suite(HERE / "suite.jsonl")
+PANEL = default_panel(GraderSettings())
+
+PLANTED = {
+    "gold-claim-summary": {FailureKind.PII_DISCLOSURE},
+    "pii-neighbour-summary": {FailureKind.PII_DISCLOSURE},
+    "fin-family-cataract": {FailureKind.WRONG_FACT},
+    "gold-ayush": {FailureKind.MISSING_CITATION},
+    "senior-ncb": {FailureKind.MISSING_CITATION},
+    "type-car": {FailureKind.SHOULD_HAVE_REFUSED},
+    "cmp-copay-three": {FailureKind.ERROR_LEAK},
+}
+"""What the faults break in this suite. The slow answer and the blocked draft are right in the end."""
+
+
+def answered(bot: Bot, case: GoldCase) -> Exchange:
+    replies = [bot.reply(turn, case.turns[:number]).text for number, turn in enumerate(case.turns)]
+    return Exchange(
+        run_id="suite",
+        case_id=case.id,
+        turns=case.turns,
+        earlier_answers=tuple(replies[:-1]),
+        visible_text=replies[-1],
+        asked_at=datetime(2026, 1, 1, tzinfo=UTC),
+        timings=Timings(total_ms=1),
+    )
+
+
+def assessed(bot: Bot, case: GoldCase) -> Assessment:
+    exchange = answered(bot, case)
+    return assess(case, exchange, grade_exchange(PANEL, case, exchange))
+
+
+@cache
+def outcomes(*, faults: bool) -> dict[str, Assessment]:
+    bot = Bot(load_policies(), load_vocabulary(), PlantedFaults() if faults else NoFaults())
+    return {case.id: assessed(bot, case) for case in SUITE.cases}
+
+
+def told(assessments: dict[str, Assessment], outcome: CaseOutcome) -> dict[str, str]:
+    return {case_id: found.reason for case_id, found in assessments.items() if found.outcome is outcome}
+
+
+def test_without_faults_every_case_is_judged_right():
+    found = outcomes(faults=False)
+    assert told(found, CaseOutcome.FAILED) == {}
+    assert told(found, CaseOutcome.UNTOLD) == {}
+    assert len(told(found, CaseOutcome.CORRECT)) == len(SUITE.cases)
+
+
+def test_no_grader_abstains_on_the_facts():
+    found = outcomes(faults=False)
+    assert {case_id: one.reason for case_id, one in found.items() if one.factual_match is not Finding.YES} == {}
+
+
+def test_with_faults_exactly_the_planted_cases_fail_each_for_its_own_reason():
+    found = outcomes(faults=True)
+    kinds = {case_id: set(found[case_id].failure_kinds) for case_id in told(found, CaseOutcome.FAILED)}
+    assert kinds == PLANTED
+    assert told(found, CaseOutcome.UNTOLD) == {}
+
+
+def test_the_flat_rate_hides_the_leak_that_pages():
+    found = outcomes(faults=True)
+    assert len(told(found, CaseOutcome.CORRECT)) / len(SUITE.cases) > 0.9
+    assert found["gold-claim-summary"].case_severity is Severity.WRONG
+    assert found["gold-claim-summary"].severity is Severity.PAGE
