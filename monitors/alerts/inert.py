@@ -16,6 +16,8 @@ answer would end the place it is shown in. Slack has no escape for them."""
 
 _ITALIC: Final = re.compile(r"(?<!\w)_|_(?!\w)")
 _EMOJI: Final = re.compile(r":(?=[a-zA-Z0-9_+'-]+:)")
+_RINGS_ALL: Final = re.compile(r"@(?=(?:channel|here|everyone|group)\b)", re.IGNORECASE)
+"""Rings people only where a workspace or a proxy parses names in full; then it must not."""
 _NEEDED_JOINERS: Final = frozenset({"\u200c", "\u200d"})
 """Zero-width (non-)joiner: Hindi is misspelt without them."""
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co"})
@@ -45,7 +47,7 @@ def inert(text: str) -> str:
     """One line of ``mrkdwn`` that shows ``text`` and can neither mention, link, format nor draw an emoji."""
     flat = visible(text).translate(_LOOK_ALIKES)
     flat = _EMOJI.sub("꞉", _ITALIC.sub("ˍ", flat))
-    return escape(flat)
+    return escape(_RINGS_ALL.sub("＠", flat))
 
 
 def fit(escaped: str, room: int) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
-from monitors.alerts.inert import escape, fit, inert, visible
+from monitors.alerts.inert import ELLIPSIS, escape, fit, inert, visible
 from monitors.alerts.message import Message, Part, message
 from monitors.alerts.settings import AlertSettings
 from monitors.records.base import Record
@@ -18,7 +19,8 @@ CONTEXT_CHARACTERS: Final = 2_000
 PARTS_CHARACTERS: Final = 9_000
 """All failures together. Slack refuses a message whose blocks add up to more than about 13,000 characters
 (`msg_blocks_too_long`, undocumented), so the parts share less."""
-CHECK_CHARACTERS: Final = 500
+ROW_CHARACTERS: Final = 120
+LINKS_CHARACTERS: Final = 1_500
 URL_CHARACTERS: Final = 1_000
 QUOTE_AT_LEAST: Final = 80
 
@@ -44,7 +46,7 @@ def slack_text(alert: Alert, settings: AlertSettings) -> SlackText:
     if words.more:
         blocks.append(_section(f"… *{inert(words.more)}*"))
     if words.links:
-        blocks.append(_section(" · ".join(_link(link) for link in words.links)))
+        blocks.append(_section(_links(words.links)))
     if settings.slack_buttons and not words.over:
         blocks.append(_buttons(alert.id))
     blocks.append(_context(f"`{words.id}` · run `{inert(words.run_id)}` · {words.at}"))
@@ -76,7 +78,7 @@ def _where(words: Message) -> str:
 
 def _part(part: Part, number: int, room: int) -> str:
     """One failure in at most ``room`` characters; ``number`` 0 is an only one, whose name is the headline."""
-    frame = [_title(part, number), *_findings(part)]
+    frame = [_title(part, number), *_findings(part, room // 4)]
     quotes = [(label, inert(text)) for label, text in part.excerpts]
     left = room - sum(len(line) + 1 for line in frame) - sum(len(label) + 6 for label, _ in quotes)
     each = max(QUOTE_AT_LEAST, left // len(quotes)) if quotes else 0
@@ -91,15 +93,25 @@ def _title(part: Part, number: int) -> str:
     return f"*Case* {case}" if case else ""
 
 
-def _findings(part: Part) -> list[str]:
+def _findings(part: Part, room: int) -> list[str]:
     label = f"*{part.finding_label}* " if part.finding_label else ""
-    row = f" by row `{fit(inert(part.row), CHECK_CHARACTERS)}`" if part.row else ""
+    row = f" by row `{fit(inert(part.row), ROW_CHARACTERS)}`" if part.row else ""
     return [
-        f"{label}{fit(inert(part.finding), CHECK_CHARACTERS)}",
+        f"{label}{fit(inert(part.finding), room)}",
         f"*{part.severity}*{row}" if row else "",
         f"_{inert(part.history)}_" if part.history else "",
         "⚠️ unconfirmed: it rests on one judge" if part.unconfirmed else "",
     ]
+
+
+def _links(links: Sequence[Link]) -> str:
+    """As many whole links as fit: a cut one would lead elsewhere."""
+    shown: list[str] = []
+    for link in map(_link, links):
+        if sum(map(len, shown)) + len(link) > LINKS_CHARACTERS:
+            return " · ".join([*shown, ELLIPSIS])
+        shown.append(link)
+    return " · ".join(shown)
 
 
 def _link(link: Link) -> str:

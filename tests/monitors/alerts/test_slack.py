@@ -8,6 +8,7 @@ from datetime import datetime
 
 import pytest
 
+from monitors.alerts.events import Sighting, monitor_fault
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack import SlackBot, SlackWebhook
 from monitors.errors import ConfigError, NotifyError, NotifyRejected, NotifyTransient, NotifyUnsure
@@ -60,8 +61,6 @@ async def test_a_channel_may_be_named(slack):
 
 
 async def test_faults_of_the_monitor_go_to_its_own_channel(slack):
-    from monitors.alerts.events import Sighting, monitor_fault
-
     fault = monitor_fault(
         Sighting(target="demo", run_id="run-1", seen_at=NIGHT), what="DiskFull", detail="disk full"
     )

@@ -1,0 +1,56 @@
+"""Short, redacted, about the evidence; and never half an identifier."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitors.alerts.excerpt import READ_CHARACTERS, excerpt
+
+SECRETS = ("asha.rao@mail.example", "4539 1488 0343 6467", "IN-HLT-0098123")
+PATTERNS = (r"IN-HLT-\d{7}",)
+FILLER = "The policy covers day care. "
+
+
+def test_a_short_text_stays_as_it_is():
+    assert excerpt("24 months\n  from the start", limit=80) == "24 months from the start"
+
+
+def test_nothing_is_empty():
+    assert excerpt(" \n\t ", limit=80) == ""
+
+
+def test_a_long_text_is_cut_visibly():
+    shown = excerpt(FILLER * 40, limit=80)
+    assert len(shown) <= 80
+    assert shown.endswith("…")
+
+
+def test_the_excerpt_is_moved_to_the_evidence():
+    text = FILLER * 200 + "The waiting period is nine weeks. " + FILLER * 200
+    shown = excerpt(text, limit=120, around=text.index("nine"))
+    assert "nine weeks" in shown
+    assert (shown[0], shown[-1]) == ("…", "…")
+
+
+def test_evidence_at_the_very_end_is_shown():
+    text = FILLER * 30 + "The limit is nine lakh."
+    shown = excerpt(text, limit=120, around=text.index("nine"))
+    assert shown.endswith("nine lakh.")
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@given(place=st.integers(0, READ_CHARACTERS + 400), around=st.none() | st.integers(0, READ_CHARACTERS + 800))
+def test_no_cut_shows_a_part_of_an_identifier(secret, place, around):
+    """Wherever the identifier stands and wherever the text is cut, no five of its characters in a row are shown."""
+    text = (FILLER * 400)[:place] + f" {secret} " + FILLER * 60
+    shown = excerpt(text, limit=280, account_patterns=PATTERNS, around=around)
+    assert len(shown) <= 280
+    tells = {secret[at : at + 5] for at in range(len(secret) - 4)} - {" mail", "mail."}
+    assert not [part for part in tells if part in shown]
+
+
+@given(st.text(), st.integers(40, 300), st.none() | st.integers(0, 50))
+def test_the_limit_holds_for_any_text(text, limit, around):
+    assert len(excerpt(text, limit=limit, around=around)) <= limit

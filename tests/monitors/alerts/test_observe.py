@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import pytest
+
+from monitors.alerts.observe import observations
+from monitors.alerts.settings import AlertSettings
+from monitors.gate.assess import assess
+from monitors.records.base import Blame, Severity
+from monitors.records.exchanges import Channel
+from monitors.records.grades import Aspect, FailureKind, Span
+from monitors.records.runs import CaseResult
+from tests.builders import NOON, case_result, exchange, gold_case, grades, judged, no_answer
+
+LEAK = (Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE)
+WRONG = (Aspect.FACTUAL_MATCH, FailureKind.WRONG_FACT)
+SETTINGS = AlertSettings()
+
+
+def seen(*results: CaseResult, **changes: object):
+    values = {"target": "demo", "run_id": "run-1", "commit": "c0ffee1", "seen_at": NOON, "settings": SETTINGS}
+    return observations(results, **(values | changes))
+
+
+def page_case(case_id: str = "case-1", **changes: object):
+    return gold_case(case_id, severity=Severity.PAGE, **changes)
+
+
+def test_a_severity_3_failure_is_observed_with_all_a_person_needs():
+    case = page_case(turns=("Hello", "What is the waiting period?"), expected_citation="Gold, clause 4")
+    (one,) = seen(case_result(case, WRONG))
+    assert (one.case_id, one.failure_kind, one.severity, one.policy_row) == ("case-1", WRONG[1], 3, "case")
+    assert one.asked == "What is the waiting period?"
+    assert one.expected == "24 months [cites Gold, clause 4]"
+    assert one.answered == "24 months [Source: Gold, clause 1]"
+    assert one.reason == "factual_match-grader: factual_match: wrong_fact"
+    assert (one.commit, one.run_id, one.blame) == ("c0ffee1", "run-1", Blame.APP)
+
+
+def test_a_leak_is_severity_3_whatever_the_case():
+    (one,) = seen(case_result(gold_case(), LEAK, WRONG))
+    assert (one.severity, one.failure_kind) == (Severity.PAGE, FailureKind.PII_DISCLOSURE)
+
+
+def test_an_expected_refusal_says_so():
+    (one,) = seen(case_result(page_case(expected_refusal=True, gold="not in the corpus"), WRONG))
+    assert (one.expected or "").startswith("A refusal: not in the corpus")
+
+
+def test_what_is_mild_or_right_or_unanswered_is_not_observed_alone():
+    silent = page_case("silent")
+    came = no_answer(silent)
+    unanswered = CaseResult(case=silent, result=came, assessment=assess(silent, came, ()))
+    assert seen(case_result(gold_case(), WRONG), case_result(page_case("right")), unanswered) == ()
+
+
+def test_the_severity_that_pages_is_a_setting():
+    mild = case_result(gold_case(severity=Severity.WRONG), WRONG)
+    assert len(seen(mild, settings=AlertSettings(page_severity=Severity.WRONG))) == 1
+
+
+def test_a_fault_has_the_same_fingerprint_in_every_run_commit_and_wording():
+    case = page_case()
+    (one,) = seen(case_result(case, WRONG))
+    other = CaseResult(
+        case=case,
+        result=exchange(case, "Nine weeks", run_id="run-2"),
+        assessment=assess(case, exchange(case, "Nine weeks", run_id="run-2"), grades(WRONG)),
+    )
+    (again,) = seen(other, run_id="run-2", commit="beef42")
+    assert one.fingerprint == again.fingerprint
+
+
+@pytest.mark.parametrize(
+    "other",
+    [case_result(page_case("case-2"), WRONG), case_result(page_case(), LEAK)],
+    ids=["case", "failure kind"],
+)
+def test_another_case_or_failure_kind_is_another_fault(other):
+    first, second = seen(case_result(page_case(), WRONG), other)
+    assert first.fingerprint != second.fingerprint
+
+
+def test_a_case_asked_twice_is_one_observation():
+    assert len(seen(case_result(page_case(), WRONG), case_result(page_case(), WRONG))) == 1
+
+
+def test_the_excerpt_is_about_the_evidence_and_redacted():
+    case = page_case()
+    text = "Here is what I know. " * 60 + "Write to asha.rao@mail.example about it." + " And more." * 60
+    start = text.index("asha.rao")
+    span = Span(where=Channel.VISIBLE, start=start, end=start + 21, label="email")
+    failed = judged(*LEAK, evidence=(span,))
+    came = exchange(case, text)
+    result = CaseResult(case=case, result=came, assessment=assess(case, came, (*grades()[:3], failed)))
+    (one,) = seen(result)
+    assert "about it" in (one.answered or "")
+    assert "asha.rao" not in one.model_dump_json()
+
+
+def test_the_targets_own_account_numbers_are_masked():
+    case = page_case(turns=("Is policy ZX-991-7 mine?",))
+    (one,) = seen(case_result(case, WRONG), account_patterns=(r"ZX-\d{3}-\d",))
+    assert "ZX-991-7" not in (one.asked or "")

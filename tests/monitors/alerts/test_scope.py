@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from monitors.alerts.scope import scope_of
+from monitors.gate.assess import assess
+from monitors.records.base import Severity
+from monitors.records.grades import Aspect, FailureKind
+from monitors.records.incidents import IncidentKind
+from monitors.records.runs import CaseResult
+from tests.builders import NOON, case_result, gold_case, no_answer
+from tests.monitors.alerts.sightings import NIGHT, items, outage, sighting
+
+WRONG = (Aspect.FACTUAL_MATCH, FailureKind.WRONG_FACT)
+
+
+def silent(case_id: str) -> CaseResult:
+    case = gold_case(case_id, severity=Severity.PAGE)
+    came = no_answer(case)
+    return CaseResult(case=case, result=came, assessment=assess(case, came, ()))
+
+
+def of(*results: CaseResult, **changes: object):
+    values = {"target": "demo", "run_id": "run-2", "began_at": NOON, "ended_at": NOON}
+    return scope_of(results, **(values | changes))
+
+
+def test_only_what_was_answered_and_graded_every_time_is_told():
+    seen = of(case_result(gold_case("right")), case_result(gold_case("wrong"), WRONG), silent("none"))
+    assert (seen.told, seen.passed) == ({"right", "wrong"}, {"right"})
+
+
+def test_a_case_that_once_gave_no_answer_is_not_told():
+    assert of(case_result(gold_case("flaky")), silent("flaky")).told == frozenset()
+
+
+def test_one_answer_clears_the_outage():
+    (down,) = (item.incident for item in items(outage(), now=NIGHT))
+    assert of(case_result(gold_case())).resolves(down)
+    assert not of(silent("none")).resolves(down)
+
+
+def test_a_verdict_is_cleared_only_by_who_knows_it():
+    (failed,) = (item.incident for item in items(outage(IncidentKind.GATE_FAIL)))
+    assert not of(case_result(gold_case())).resolves(failed)
+    assert of(case_result(gold_case()), cleared=[IncidentKind.GATE_FAIL]).resolves(failed)
+
+
+def test_another_targets_run_resolves_nothing():
+    (leak,) = (item.incident for item in items(sighting()))
+    assert of(case_result(gold_case("leak-1"))).resolves(leak)
+    assert not of(case_result(gold_case("leak-1")), target="another").resolves(leak)
