@@ -1,4 +1,4 @@
-"""Texts that want to be more than text. Rows of our own; more come from a file when ``LOOKOUT_HOSTILE_ROWS`` names one."""
+"""Texts that want to be more than text. Rows of our own; more come from a file when ``HOSTILE_ROWS`` names one."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ OWN = (
 
 def hostile_rows() -> tuple[str, ...]:
     """All rows, JSON lines with a ``text`` from the named file included."""
-    named = os.environ.get("LOOKOUT_HOSTILE_ROWS")
+    named = os.environ.get("HOSTILE_ROWS")
     if not named:
         return OWN
     lines = Path(named).read_text(encoding="utf-8").splitlines()
