@@ -21,6 +21,7 @@ _YEAR_FIRST_SPACED = re.compile(r"(\d{4}) (\d{2}) (\d{2})(?![\d%])(?![,.]\d)")
 _YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})(?!\d)")
 _SHORT_YEAR = re.compile(r"(\d{1,2})([-/])(\d{1,2})\2(\d{2})(?![\d-])")
 
+_MARKS = frozenset("-/. ")
 _FIRST_YEAR, _LAST_YEAR = 1000, 2999
 _LAST_DAY = 31
 _MONTHS_A_YEAR = 12
@@ -61,7 +62,10 @@ def date_at(reader: Reader, text: str, at: int) -> Day | None:
 
 
 def _numeric(reader: Reader, text: str, at: int) -> Day | None:
-    start = reader.token(at).start
+    token = reader.token(at)
+    start = token.start
+    if "." not in token.text and text[token.end : token.end + 1] not in _MARKS:
+        return None
     found = _YEAR_FIRST.match(text, start) or _YEAR_FIRST_SPACED.match(text, start)
     if found is not None:
         year, month, day = int(found[1]), int(found.groups()[-2]), int(found.groups()[-1])
@@ -96,7 +100,7 @@ def _made(reader: Reader, at: int, end: int, year: int, month: int, day: int) ->
 
 def _from_number(reader: Reader, at: int) -> Day | None:
     """``14 nov 2023``, ``the 22nd of June, 2016``, ``2020/23/Sep``, ``23-2020-सितंबर``, ``2020 में 28 जून``."""
-    if not _month_is_near(reader, at):
+    if not reader.has_months or not _month_is_near(reader, at):
         return None
     first = _day(reader, at) or _year(reader, at)
     if first is None:

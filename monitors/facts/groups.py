@@ -109,39 +109,41 @@ class GroupReader(Lookup):
         return Group(Decimal(token.text), after)
 
     def _smalls(self, at: int, word: NumberWord) -> Group:
-        """``twenty two``, ``twenty-two``, ``one twenty two`` (122), ``nineteen eighty four`` (a year)."""
-        after = self._past_hyphen(at + 1) if word.tens else at + 1
-        if word.tens and self._counts_on(at):
-            after = at + 2
-        following = self._words[after] if word.tens and after < self._size else self.word(after)
+        """``twenty two``, ``one twenty two`` (122), ``nineteen eighty four`` and ``nineteen oh five`` (years)."""
+        first = self._two_digits(at, word)
+        following = self.word(first.after)
         if following is None or following.part is not Part.SMALL or not word.english or not following.english:
+            return first
+        if 0 < first.value < 10 and following.tens:  # noqa: PLR2004
+            rest = self._two_digits(first.after, following)
+            return Group(first.value * 100 + rest.value, rest.after)
+        return self._year(first, following)
+
+    def _two_digits(self, at: int, word: NumberWord) -> Group:
+        """``twenty two``, ``twenty-two``, ``twenty and two`` before a unit; any other word by itself."""
+        if not word.tens:
             return Group(word.value, at + 1)
-        if word.tens and 0 < following.value < 10:  # noqa: PLR2004
-            first = Group(word.value + following.value, after + 1)
-            return self._year(first)
-        if 0 < word.value < 10 and following.tens:  # noqa: PLR2004
-            rest = self._smalls(after, following)
-            return Group(word.value * 100 + rest.value, rest.after)
-        return self._year(Group(word.value, at + 1))
+        after = at + 2 if self._counts_on(at) else self._past_hyphen(at + 1)
+        following = self._words[after] if after < self._size else None
+        unit = following is not None and following.part is Part.SMALL and following.english
+        if unit and following is not None and 0 < following.value < 10:  # noqa: PLR2004
+            return Group(word.value + following.value, after + 1)
+        return Group(word.value, at + 1)
 
     def _counts_on(self, at: int) -> bool:
         """``twenty and four hours``: only right before a unit."""
         joined = self.part(at + 1) is Part.AND and self.token(at - 1).key != "between"
         return joined and self.token(at + 3).key in self._units
 
-    def _year(self, first: Group) -> Group:
-        following = self.word(first.after)
-        if following is None or following.part is not Part.SMALL or not 10 <= first.value <= 99:  # noqa: PLR2004
+    def _year(self, first: Group, following: NumberWord) -> Group:
+        if not 10 <= first.value <= 99:  # noqa: PLR2004
             return first
-        if following.value >= 10 and following.english:  # noqa: PLR2004
-            rest = self._smalls(first.after, following)
-            if rest.year:
-                return first
+        if following.value >= 10:  # noqa: PLR2004
+            rest = self._two_digits(first.after, following)
             return Group(first.value * 100 + rest.value, rest.after, year=True)
-        if self.token(first.after).key in {"oh", "o"}:
-            units = self.word(first.after + 1)
-            if units is not None and units.part is Part.SMALL and 0 < units.value < 10:  # noqa: PLR2004
-                return Group(first.value * 100 + units.value, first.after + 2, year=True)
+        units = self.word(first.after + 1) if self.token(first.after).key in {"oh", "o"} else None
+        if units is not None and units.part is Part.SMALL and 0 < units.value < 10:  # noqa: PLR2004
+            return Group(first.value * 100 + units.value, first.after + 2, year=True)
         return first
 
     def _past_hyphen(self, at: int) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
+from monitors.facts.calendar_words import MONTHS
 from monitors.facts.number_words import NUMBER_WORDS, NumberWord, Part
 from monitors.facts.numbers import EXACT
 from monitors.facts.tokens import END, NUMERAL, SIGN, WORD, Token
@@ -26,6 +27,19 @@ class Group(NamedTuple):
     year: bool = False
 
 
+_PLAIN_DIGITS = 15
+_AFTER_PLAIN = frozenset({",", ";", ":", "?", "!", ")", "]", "।", "|", '"', "'", "*", "", "="})
+"""Punctuation that ends a number; a full stop or hyphen may go on."""
+
+_AFTER_NUMBER = frozenset(
+    "calendar working business continuous consecutive completed complete full policy more additional clear whole "
+    "insurance successive उपार्जित लगातार कैलेंडर और अतिरिक्त पूरे पूर्ण lagatar lagataar poore pure of per out में के की का me mein ke "
+    "ki सही h yo y o दशक us american united canadian australian singapore hong new swiss turkish malaysian malaysia kuwaiti "
+    "lebanese egyptian qatari saudi indian chinese japanese british sterling mexican omani iranian pakistani nepali "
+    "jordanian bahraini अमेरिकी ऑस्ट्रेलियाई कनाडाई भारतीय यूक्रेनी आर्मेनियाई स्विस चीनी तुर्की c l u a s r e x g k century शताब्दी सदी sadi".split()
+)
+"""Words that may make something else of the digits before them."""
+
 _PUNCTUATION = frozenset(".,:;!?()[]{}\"'*_#|•।&@~")
 
 
@@ -39,6 +53,21 @@ class Lookup:
         self._words = [NUMBER_WORDS.get(token.key) if token.kind == WORD else None for token in tokens]
         self._units = units
         self._size = len(tokens)
+        self.has_months = any(token.key in MONTHS for token in tokens if token.kind == WORD)
+
+    def is_plain_number(self, at: int) -> bool:
+        """Whether digits stand here between ordinary words or punctuation: a number, whatever else could be tried."""
+        token = self._tokens[at]
+        if token.kind != NUMERAL or len(token.text) > _PLAIN_DIGITS or not token.text.isdecimal():
+            return False
+        following = self._tokens[at + 1] if at + 1 < self._size else END
+        if following.kind == NUMERAL or following.start == token.end != -1 and following.text not in _AFTER_PLAIN:
+            return False
+        if following.kind == SIGN:
+            return following.text in _AFTER_PLAIN
+        return (
+            following.key not in self._units and following.key not in _AFTER_NUMBER and self._words[at + 1] is None
+        )
 
     def word(self, at: int) -> NumberWord | None:
         """The number word at a token, if it is one and may be one here."""

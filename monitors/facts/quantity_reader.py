@@ -49,6 +49,12 @@ def read_quantity(reader: Reader, at: int) -> list[Reading]:
     return _typed(reader, _restated(reader, amounts[0]))
 
 
+def plain_number(reader: Reader, at: int) -> Reading:
+    """The reading of digits that `Reader.is_plain_number` found, without the detours."""
+    token = reader.token(at)
+    return Reading(FactKind.NUMBER, Decimal(token.text), at, at, token.start, token.end, bare=True)
+
+
 # --- a currency first -----------------------------------------------------------------------------------------
 
 

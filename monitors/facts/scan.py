@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from monitors.facts.durations import DAYS_PER_MONTH, DAYS_PER_YEAR
 from monitors.facts.fact import Fact, FactKind
 from monitors.facts.normalise import Normalised, normalise
 from monitors.facts.numbers import EXACT, plain
-from monitors.facts.quantity_reader import STARTS, UNIT_KEYS, read_quantity
+from monitors.facts.quantity_reader import STARTS, UNIT_KEYS, plain_number, read_quantity
 from monitors.facts.reading import Reading
 from monitors.facts.tokens import tokenise
 from monitors.facts.words import Reader
@@ -33,42 +34,80 @@ class Scan(NamedTuple):
     normalised: Normalised
     reader: Reader
     readings: list[Reading]
+    cut: bool = False
+    """Whether a limit was reached and the rest was not read."""
 
 
-def scan(text: str, *, reference_date: date | None = None) -> Scan:
+class Limits(NamedTuple):
+    """How much of a text is read; ``None`` means all."""
+
+    tokens: int | None = None
+    readings: int | None = None
+
+
+EVERYTHING = Limits()
+
+
+def scan(text: str, *, reference_date: date | None = None, limits: Limits = EVERYTHING) -> Scan:
     """Read ``text`` once, linear in its length."""
     normalised = normalise(text)
-    reader = Reader(tokenise(normalised.text), units=UNIT_KEYS, starts=STARTS)
-    readings = _walk(reader, normalised.text, reference_date)
+    tokens = tokenise(normalised.text, most=limits.tokens)
+    reader = Reader(tokens, units=UNIT_KEYS, starts=STARTS)
+    if len(tokens) == limits.tokens:
+        return Scan(normalised, reader, [], cut=True)
+    readings = _walk(reader, normalised.text, reference_date, limits.readings or len(tokens))
+    cut = len(readings) == limits.readings
     readings = assemble.merged(reader, readings)
-    return Scan(normalised, reader, [_bounded(reader, reading) for reading in readings])
+    return Scan(normalised, reader, [_bounded(reader, reading) for reading in readings], cut)
 
 
-def _walk(reader: Reader, text: str, reference_date: date | None) -> list[Reading]:
+def _walk(reader: Reader, text: str, reference_date: date | None, most: int) -> list[Reading]:
     found: list[Reading] = []
-    addresses = [match.span() for match in _ADDRESS.finditer(text)] if "http" in text else []
     at = 0
-    for place in reader.interesting():
-        if place < at or _inside(reader.token(place).start, addresses):
+    for place in _outside_addresses(reader, text):
+        if place < at:
             continue
-        hyphen = reader.token(place).text == "-"
-        day = date_at(reader, text, place + 1 if hyphen else place)
-        if day is None and reference_date is not None:
-            day = relative_at(reader, place, reference_date)
-        if day is not None:
-            while found and found[-1].last >= day.first:
-                found.pop()
-            found.append(_date_reading(reader, day))
-            at = day.after
+        if len(found) >= most:
+            return found[:most]
+        if reader.is_plain_number(place) and not reader.has_months:
+            found.append(plain_number(reader, place))
+            at = place + 1
             continue
-        read = read_quantity(reader, place)
-        found.extend(read)
-        at = read[-1].last + 1 if read else at
+        day = _date_at(reader, text, place, reference_date)
+        if day is None:
+            read = read_quantity(reader, place)
+            found.extend(read)
+            at = read[-1].last + 1 if read else at
+            continue
+        while found and found[-1].last >= day.first:
+            found.pop()
+        found.append(_date_reading(reader, day))
+        at = day.after
     return found
 
 
-def _inside(start: int, spans: list[tuple[int, int]]) -> bool:
-    return any(begin <= start < end for begin, end in spans)
+def _date_at(reader: Reader, text: str, place: int, reference_date: date | None) -> Day | None:
+    """A date at a token, or behind a hyphen that stands there."""
+    day = date_at(reader, text, place + 1 if reader.token(place).text == "-" else place)
+    if day is None and reference_date is not None:
+        return relative_at(reader, place, reference_date)
+    return day
+
+
+def _outside_addresses(reader: Reader, text: str) -> Iterator[int]:
+    """The places where a quantity could begin, without those inside an address."""
+    places = reader.interesting()
+    if "http" not in text:
+        yield from places
+        return
+    addresses = _ADDRESS.finditer(text)
+    address = next(addresses, None)
+    for place in places:
+        start = reader.token(place).start
+        while address is not None and address.end() <= start:
+            address = next(addresses, None)
+        if address is None or start < address.start():
+            yield place
 
 
 def _date_reading(reader: Reader, day: Day) -> Reading:

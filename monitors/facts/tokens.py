@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import NamedTuple
 
 from monitors.facts.normalise import word_key
@@ -29,10 +30,10 @@ class Token(NamedTuple):
     text: str
 
 
-def tokenise(text: str) -> list[Token]:
-    """The tokens of a folded text; spaces are not kept."""
+def tokenise(text: str, *, most: int | None = None) -> list[Token]:
+    """The tokens of a folded text, at most ``most`` of them; spaces are not kept."""
     found: list[Token] = []
-    for match in _TOKEN.finditer(text):
+    for match in islice(_TOKEN.finditer(text), most):
         kind = match.lastindex or SIGN
         piece = match.group()
         key = word_key(piece) if kind == WORD else piece

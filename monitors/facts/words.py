@@ -145,8 +145,8 @@ class Reader(GroupReader):
 
     def _scale(self, at: int, group: Group) -> tuple[Decimal, int]:
         """All scale words from ``at`` on, multiplied: lakh crore, k, cr, bn."""
-        scale = Decimal(1)
-        while self.part(at) is Part.SCALE and scale < LARGEST:
+        scale, first = Decimal(1), at
+        while self.part(at) is Part.SCALE and at < first + _MOST_SCALES:
             scale = EXACT.multiply(scale, NUMBER_WORDS[self.token(at).key].value)
             at += 1
         if scale == 1 and group.numeral:
@@ -297,6 +297,8 @@ class Reader(GroupReader):
 
 _BEFORE_MINUS = frozenset("([{<>=:$₹€£/^,")
 _DIGIT_ORDINALS = DIGIT_ORDINAL_ENDINGS | {"st", "nd", "rd", "th"}
+_MOST_SCALES = 3
+"""Scale words in a row: "hundred thousand trillion" is said, four are not."""
 _THOUSAND, _MILLION = Decimal(1000), Decimal(1_000_000)
 _DOZEN = Decimal(12)
 _SHARES = frozenset({"का", "के", "की", "में"})

@@ -6,6 +6,7 @@ from monitors.graders.gold_kinds import is_measured
 from monitors.graders.phrases import PhrasesGrader
 from monitors.graders.polarity import NEITHER, PolarityGrader
 from monitors.graders.quantities import NO_QUANTITY, QuantitiesGrader
+from monitors.graders.scanned import FLOOD, scanned_reply
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
@@ -33,6 +34,8 @@ class FactualGrader:
             return self._abstain("an expected refusal is graded by whether it refused")
         if not exchange.graded_text.strip():
             return self._judged(FailureKind.MISSING_FACT, "the reply is empty", ())
+        if scanned_reply(exchange.graded_text).cut:
+            return self._abstain(FLOOD)
         quantities = self._quantities.grade(case, exchange)
         polarity = self._polarity.grade(case, exchange)
         told = [grade for grade in (quantities, polarity) if isinstance(grade, Judged)]

@@ -10,7 +10,7 @@ from monitors.facts.scan import Scan
 from monitors.graders.gold_kinds import is_measured, quantities_of
 from monitors.graders.equality import Match, bounds_agree, compare, measured
 from monitors.graders.roles import Role, negated, roles_in, roles_of
-from monitors.graders.scanned import scanned_gold, scanned_reply
+from monitors.graders.scanned import FLOOD, scanned_gold, scanned_reply
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Channel, Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
@@ -71,6 +71,8 @@ class QuantitiesGrader:
         ]
         if not outcomes:
             return self._abstain(NO_QUANTITY)
+        if reply.cut:
+            return self._abstain(FLOOD)
         passed = next((outcome for outcome in outcomes if outcome.passed), None)
         if passed is not None:
             return self._judged(passed, reply, exchange.graded_channel)

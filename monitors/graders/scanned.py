@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from monitors.facts.reading import Reading
-from monitors.facts.scan import Scan, scan
+from monitors.facts.scan import Limits, Scan, scan
 
 _CITATION = re.compile(r"\[[^\[\]\n]{0,300}\]")
 """Square brackets of a source: page numbers there are no facts of the reply. Bounded, so linear."""
@@ -21,7 +21,15 @@ def scanned_gold(text: str) -> Scan:
 @lru_cache(maxsize=8)
 def scanned_reply(text: str) -> Scan:
     """The scan of a reply without what stands in its citations; places are those of the reply."""
-    return scan(_blank_citations(text))
+    return scan(_blank_citations(text), limits=MOST)
+
+
+MOST = Limits(tokens=6_000, readings=400)
+"""What a reply may hold: ten pages of prose. More is a flood, not an answer: a reply that states every number states
+none, and no grader should pay for it. Measured by tests/bench/bench_grading.py."""
+
+FLOOD = "the reply is a flood of words or quantities, not an answer"
+"""Why a grader abstains on a reply beyond `MOST`."""
 
 
 def _blank_citations(text: str) -> str:
