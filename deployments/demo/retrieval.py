@@ -12,7 +12,7 @@ NEED_WEIGHT = 3.0
 BOOST_WEIGHT = 1.0
 UNKNOWN_PENALTY = 1.0
 """What each word that nobody knows takes away: three of them undo one needed concept."""
-THRESHOLD = 1.0
+THRESHOLD = 1.5
 """Below it the question is about something else. Tuned by hand on the suite and on paraphrases."""
 
 

@@ -48,6 +48,18 @@ PARAPHRASES = [
     ("silver copay", "silver plan mein mujhe kitna copay dena hoga"),
     ("gold cosmetic_surgery", "क्या गोल्ड में प्लास्टिक सर्जरी कवर होती है?"),
     ("senior-care room_rent", "सीनियर केयर में कमरे का किराया कितना मिलता है?"),
+    ("silver ambulance", "how much will silver give for an ambulance ride to the hospital"),
+    (
+        "family-shield claim_notice_planned",
+        "We have a planned surgery next month; how early do we have to inform Family Shield?",
+    ),
+    ("critical-care entry_age_min", "How old must I be to buy Critical Care at the earliest?"),
+    ("super-top-up deductible", "what's the threshold after which the top-up kicks in?"),
+    ("senior-care specific_disease_waiting", "kidney stone operation waiting time in Senior Care?"),
+    ("janani delivery_count", "Will Janani cover a third delivery?"),
+    ("critical-care stroke", "क्रिटिकल केयर में लकवा कवर है क्या?"),
+    ("silver no_claim_bonus", "silver mein claim nahi kiya toh bonus kitna"),
+    ("family-shield restoration", "शील्ड में बीमा राशि खत्म हो जाए तो क्या बहाल होती है?"),
     ("family-shield network_hospitals", "फैमिली शील्ड में कितने नेटवर्क अस्पताल हैं?"),
 ]
 
@@ -67,6 +79,8 @@ def test_a_paraphrase_finds_its_fact_and_cites_it(fact: str, question: str):
         "Does Gold pay for stem cell banking of cord blood?",
         "What's the claim settlement ratio of Family Shield?",
         "Does Critical Care cover dengue fever?",
+        "Will Janani pay for the baby's name ceremony?",
+        "What's the waiting period for a swimming pool in Family Shield?",
         "Does Suraksha Critical Care cover maternity?",
         "Who founded Suraksha Health and when?",
         "Is Suraksha Gold cheaper than Star Health?",
