@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from enum import StrEnum
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
 
-from monitors.errors import SchemaTooNew, WarehouseDamaged
+from monitors.errors import WarehouseDamaged
 from monitors.records.base import Record
-from warehouse.connection import REBUILD, Deadline, opened, transaction
-from warehouse.journal import Journal
-from warehouse.load import BATCH_ROWS, NamedSegment, load_segments
+from warehouse.connection import REBUILD, Deadline, opened
+from warehouse.copies import Trouble, TroubleKind, load_copies
 from warehouse.migrate import building, discard
-from warehouse.segment_store import segment_id_of
 from warehouse.store import Store
 
 DERIVED = (
@@ -31,25 +28,6 @@ DERIVED = (
     "receipts",
 )
 """Tables that follow from the segments alone."""
-
-
-class TroubleKind(StrEnum):
-    """What can be wrong."""
-
-    FILE_DAMAGED = "file_damaged"
-    LOADED_ROWS_LOST = "loaded_rows_lost"
-    TABLE_DIFFERS = "table_differs"
-    SEGMENT_DAMAGED = "segment_damaged"
-    SEGMENT_MISSING = "segment_missing"
-    SEGMENT_CHANGED = "segment_changed"
-    SET_ASIDE = "set_aside"
-
-
-class Trouble(Record):
-    """One thing that is wrong, and what to do."""
-
-    kind: TroubleKind
-    text: str
 
 
 class CheckReport(Record):
@@ -87,51 +65,14 @@ def _examine(store: Store, deadline: Deadline) -> CheckReport:
     with opened(database.file, deadline, read_only=True) as live:
         entries = {str(row[0]): str(row[1]) for row in live.execute("select id, sha256 from segments").fetchall()}
         lost = store.lost(live)
-    names = {segment_id_of(name): name for name in store.journal.segments.names()}
-    troubles = [*_lost(lost), *_missing(entries, names), *_set_aside(store)]
     with building(database.file, deadline, database.schema, database.clock) as (fresh, beside):
-        troubles += _load_copies(fresh, store.journal, names, entries)
+        copies = load_copies(fresh, store.journal, database.scratch, entries)
+        troubles = [*_lost(lost), *_missing(entries, copies.seen), *_set_aside(store), *copies.troubles]
         fresh.execute(f"attach '{_quoted(database.file)}' as live (read_only)")
         troubles += _differences(fresh, database.file)
         fresh.execute("detach live")
     discard(beside)
-    return CheckReport(loaded=len(entries), pending=len(names.keys() - entries.keys()), troubles=tuple(troubles))
-
-
-def _load_copies(
-    fresh: duckdb.DuckDBPyConnection, journal: Journal, names: dict[str, str], entries: dict[str, str]
-) -> Sequence[Trouble]:
-    """Load what the file says it has loaded; what cannot be read or has another hash is a trouble."""
-    troubles: list[Trouble] = []
-    batch: list[NamedSegment] = []
-    rows = 0
-    for segment_id in sorted(names):
-        found = _read(journal, names[segment_id])
-        if isinstance(found, Trouble):
-            troubles.append(found)
-        elif segment_id in entries and found.segment.header.sha256 != entries[segment_id]:
-            troubles.append(_changed(found))
-        elif segment_id in entries:
-            batch.append(found)
-            rows += len(found.segment.lines)
-        if rows >= BATCH_ROWS:
-            _load(fresh, journal, batch)
-            batch, rows = [], 0
-    _load(fresh, journal, batch)
-    return troubles
-
-
-def _load(fresh: duckdb.DuckDBPyConnection, journal: Journal, batch: Sequence[NamedSegment]) -> None:
-    if batch:
-        with transaction(fresh):
-            load_segments(fresh, journal, batch)
-
-
-def _read(journal: Journal, name: str) -> NamedSegment | Trouble:
-    try:
-        return NamedSegment(name, journal.read(name))
-    except (WarehouseDamaged, SchemaTooNew) as error:
-        return Trouble(kind=TroubleKind.SEGMENT_DAMAGED, text=str(error))
+    return CheckReport(loaded=len(entries), pending=len(copies.seen - entries.keys()), troubles=tuple(troubles))
 
 
 def _differences(fresh: duckdb.DuckDBPyConnection, file: Path) -> Iterator[Trouble]:
@@ -167,20 +108,13 @@ def _lost(count: int) -> Iterator[Trouble]:
         )
 
 
-def _missing(entries: dict[str, str], names: dict[str, str]) -> Iterator[Trouble]:
-    for segment_id in sorted(entries.keys() - names.keys()):
+def _missing(entries: dict[str, str], seen: set[str]) -> Iterator[Trouble]:
+    for segment_id in sorted(entries.keys() - seen):
         yield Trouble(
             kind=TroubleKind.SEGMENT_MISSING,
             text=f"the segment {segment_id} is loaded but no longer in the journal: restore it from a backup, "
             "a rebuild would lose its rows",
         )
-
-
-def _changed(found: NamedSegment) -> Trouble:
-    return Trouble(
-        kind=TroubleKind.SEGMENT_CHANGED,
-        text=f"the segment {found.name} is not the one that was loaded (another hash); {REBUILD} or restore it",
-    )
 
 
 def _set_aside(store: Store) -> Iterator[Trouble]:

@@ -28,6 +28,11 @@ class Database:
     clock: Clock
     patience: Patience
 
+    @property
+    def scratch(self) -> Path:
+        """A file beside for whoever holds the lock; what is found there belongs to nobody."""
+        return self.file.with_name(f"{self.file.name}.scratch")
+
     @contextmanager
     def held(self, wait_s: float) -> Generator[Deadline]:
         """The lock alone: nobody of Lookout's has the file open meanwhile. Raises `WarehouseBusy`."""

@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import resources
-from typing import get_args
+from pathlib import Path
 
 import duckdb
 
 from monitors.errors import SchemaTooNew, WarehouseDamaged
 from monitors.records.base import Record
+from warehouse.archive import FOLDER as ARCHIVES
+from warehouse.archive import MANIFEST, Manifest, entries_of, proven_parquet, read_manifest, stage_archived
 from warehouse.connection import transaction
 from warehouse.journal import Journal
-from warehouse.rows import TableName
-from warehouse.segment import Segment
 from warehouse.segment_store import segment_id_of
+from warehouse.stage import NamedSegment, clear_stage, entry_of, stage, take_in
 
 BATCH_ROWS = 20_000
 """Rows per transaction: a batch of small segments costs little more than one (about 3 ms each on its own)."""
-
-TABLES: Sequence[str] = get_args(TableName)
-
-_STAGED = """
-create or replace temp table staged (
-  segment_id varchar not null, position integer not null, table_name varchar not null, row_json json not null
-)
-"""
-
-_ENTRY_COLUMNS = ["id", "name", "run_id", "rows", "sha256", "size_bytes", "loaded_at"]
 
 
 class DamagedSegment(Record):
@@ -61,14 +49,6 @@ class LoadReport(Record):
         return [WarehouseDamaged(f"{each.error}; it was set aside as {each.kept_at}") for each in self.damaged]
 
 
-@dataclass(frozen=True, slots=True)
-class NamedSegment:
-    """A segment with its name inside the journal."""
-
-    name: str
-    segment: Segment
-
-
 @dataclass(slots=True)
 class _LeftOut:
     damaged: list[DamagedSegment] = field(default_factory=list[DamagedSegment])
@@ -82,14 +62,18 @@ def pending(connection: duckdb.DuckDBPyConnection, journal: Journal, folder: str
     return [name for name in names if segment_id_of(name) not in known]
 
 
-def load(connection: duckdb.DuckDBPyConnection, journal: Journal, folder: str | None = None) -> LoadReport:
-    """Load what is pending (of one folder). A damaged segment is set aside and reported; the rest goes on.
+def load(
+    connection: duckdb.DuckDBPyConnection, journal: Journal, scratch: Path, folder: str | None = None
+) -> LoadReport:
+    """Load what is pending: all archives, and the segments (of one folder).
 
-    The caller holds the lock and an open connection. Raises `duckdb.Error` when the file itself fails.
+    A damaged segment is set aside and reported; the rest goes on. ``scratch`` is a path beside the file for a copy
+    of an archive that lies elsewhere. The caller holds the lock and an open connection. Raises `duckdb.Error` when
+    the file itself fails.
     """
     rows: Counter[str] = Counter()
     left = _LeftOut()
-    count = 0
+    count = _load_archives(connection, journal, scratch, rows, left)
     for batch in _batches(journal, pending(connection, journal, folder), left):
         for each in _load_batch(connection, journal, batch, left):
             rows.update(each.segment.header.rows)
@@ -99,29 +83,49 @@ def load(connection: duckdb.DuckDBPyConnection, journal: Journal, folder: str | 
 
 def load_segments(connection: duckdb.DuckDBPyConnection, journal: Journal, batch: Sequence[NamedSegment]) -> None:
     """Put whole segments into the tables, inside the caller's transaction."""
-    connection.execute(_STAGED)
-    with connection.appender("staged") as appender:
-        appender.append_rows(
-            (each.segment.header.id, position, line.table, line.row_json.decode())
-            for each in batch
-            for position, line in enumerate(each.segment.lines)
-        )
-    extract_staged(connection, {table for each in batch for table in each.segment.header.rows})
-    with connection.appender("segments", columns=_ENTRY_COLUMNS) as appender:
-        appender.append_rows(_entry(each, journal) for each in batch)
+    stage(connection, batch)
+    take_in(connection, [entry_of(each) for each in batch], journal.now())
 
 
-def extract_staged(connection: duckdb.DuckDBPyConnection, tables: set[str]) -> None:
-    """Staged lines → tables, for the tables that they speak of."""
-    for table in TABLES:
-        if table in tables:
-            connection.execute(_extract(table))
+def remember_archive(connection: duckdb.DuckDBPyConnection, journal: Journal, manifest: Manifest) -> None:
+    """Note that the tables have all of an archive."""
+    connection.execute(
+        "insert or ignore into archives values (?, ?, ?)", [manifest.sha256, len(manifest.segments), journal.now()]
+    )
 
 
-def _entry(each: NamedSegment, journal: Journal) -> tuple[object, ...]:
-    header = each.segment.header
-    rows = json.dumps(dict(header.rows))
-    return (header.id, each.name, header.run_id, rows, header.sha256, each.segment.size_bytes, journal.now())
+def _load_archives(
+    connection: duckdb.DuckDBPyConnection, journal: Journal, scratch: Path, rows: Counter[str], left: _LeftOut
+) -> int:
+    done = {str(row[0]) for row in connection.execute("select sha256 from archives").fetchall()}
+    count = 0
+    for name in journal.segments.others(ARCHIVES, MANIFEST):
+        if name.removeprefix(f"{ARCHIVES}/").removesuffix(MANIFEST) in done:
+            continue
+        try:
+            count += _load_archive(connection, journal, read_manifest(journal, name), scratch, rows)
+        except SchemaTooNew:
+            left.too_new += 1
+        except WarehouseDamaged as error:
+            left.damaged.append(DamagedSegment(kept_at=journal.segments.place(name), error=str(error)))
+    return count
+
+
+def _load_archive(
+    connection: duckdb.DuckDBPyConnection, journal: Journal, manifest: Manifest, scratch: Path, rows: Counter[str]
+) -> int:
+    known = {str(row[0]) for row in connection.execute("select id from segments").fetchall()}
+    missing = [each for each in entries_of(manifest) if each.header.id not in known]
+    with transaction(connection):
+        if missing:
+            clear_stage(connection)
+            parquet = proven_parquet(journal, manifest, scratch)
+            stage_archived(connection, parquet, [each.header.id for each in missing])
+            take_in(connection, missing, journal.now())
+        remember_archive(connection, journal, manifest)
+    for each in missing:
+        rows.update(each.header.rows)
+    return len(missing)
 
 
 def _batches(journal: Journal, names: Sequence[str], left: _LeftOut) -> Iterator[Sequence[NamedSegment]]:
@@ -182,8 +186,3 @@ def _one_by_one(
 
 def _set_aside(journal: Journal, name: str, error: WarehouseDamaged) -> DamagedSegment:
     return DamagedSegment(kept_at=journal.segments.set_aside(name), error=str(error))
-
-
-@cache
-def _extract(table: str) -> str:
-    return resources.files("warehouse").joinpath("extracts", f"{table}.sql").read_text("utf-8")

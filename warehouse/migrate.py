@@ -15,7 +15,7 @@ import duckdb
 from monitors.errors import SchemaTooNew, WarehouseUnwritable
 from warehouse.connection import Deadline, opened, transaction
 from warehouse.segment import Clock
-from warehouse.segment_store import sync_folder, unwritable
+from warehouse.segment_store import sync_file, sync_folder, unwritable
 
 _RECORD = """
 create table lookout_migrations (
@@ -92,7 +92,7 @@ def building(
         connection.execute(_RECORD)
         bring_up(connection, file, schema, clock)
         yield connection, beside
-    _sync(beside)
+    sync_file(beside)
 
 
 def discard(file: Path) -> None:
@@ -159,8 +159,3 @@ def _views_differ(connection: duckdb.DuckDBPyConnection, schema: Schema) -> bool
 
 def _views_hash(schema: Schema) -> str:
     return hashlib.sha256(schema.views.encode()).hexdigest()
-
-
-def _sync(file: Path) -> None:
-    with file.open("rb+") as handle:
-        os.fsync(handle.fileno())

@@ -17,9 +17,10 @@ from monitors.records.base import Identifier, Record
 from monitors.records.incidents import Alert, Incident, Receipt
 from warehouse.connection import transaction
 from warehouse.journal import OUTBOX, Journal
-from warehouse.load import NamedSegment, load, load_segments
+from warehouse.load import load, load_segments
 from warehouse.rows import AlertRow, IncidentRow, IncidentVersion, OutboxRow, ReceiptRow
 from warehouse.segment_store import SUFFIX
+from warehouse.stage import NamedSegment
 from warehouse.store import Store, incidents_of
 
 
@@ -49,7 +50,7 @@ def decide(store: Store, journal: Journal, target: str, decision: Decide, *, wai
     `WarehouseBusy`: then nothing was decided. An error of ``decision`` passes through, and nothing was decided.
     """
     with store.database.writing(wait_s) as connection:
-        load(connection, journal, OUTBOX)
+        load(connection, journal, store.database.scratch, OUTBOX)
         with transaction(connection):
             decided = decision(incidents_of(connection, target))
             rows = _rows(decided, _next_sequence(connection))
@@ -62,7 +63,7 @@ def decide(store: Store, journal: Journal, target: str, decision: Decide, *, wai
 def pending_alerts(store: Store, journal: Journal, *, wait_s: float) -> tuple[Alert, ...]:
     """Messages without a final receipt (sent, printed, rejected), worst first, receipts of the journal included."""
     with store.database.writing(wait_s) as connection:
-        load(connection, journal, OUTBOX)
+        load(connection, journal, store.database.scratch, OUTBOX)
         store.remember(connection)
     return store.alerts_unsent(wait_s=wait_s)
 
@@ -74,7 +75,7 @@ def claim_alerts(store: Store, journal: Journal, *, owner: str, lease_s: float, 
     may then be sent twice, with the same id, but is never lost. Raises `WarehouseBusy` after ``wait_s`` seconds.
     """
     with store.database.writing(wait_s) as connection:
-        load(connection, journal, OUTBOX)
+        load(connection, journal, store.database.scratch, OUTBOX)
         now = store.clock()
         expires_at = now + timedelta(seconds=lease_s)
         with transaction(connection):
@@ -93,7 +94,7 @@ def record_receipt(store: Store, journal: Journal, receipt: Receipt, *, wait_s: 
     journal.append_outbox([ReceiptRow(row=receipt)])
     try:
         with store.database.writing(wait_s) as connection:
-            load(connection, journal, OUTBOX)
+            load(connection, journal, store.database.scratch, OUTBOX)
             store.remember(connection)
     except WarehouseBusy:
         return  # the journal has it, and every decision and claim reads the journal first

@@ -32,7 +32,7 @@ def rebuild(store: Store, *, wait_s: float) -> RebuildReport:
     with database.held(wait_s) as deadline:
         try:
             with building(database.file, deadline, database.schema, database.clock) as (connection, beside):
-                loaded = load(connection, store.journal)
+                loaded = load(connection, store.journal, database.scratch)
                 ledger = store.ledger_of(connection)
             kept = _swap(database.file, beside, store.clock())
         except OSError as error:

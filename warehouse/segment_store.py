@@ -46,6 +46,22 @@ class SegmentStore(Protocol):
         """All whole segments (of one folder), sorted by segment id. Temporary and set-aside files are left out."""
         ...
 
+    def others(self, folder: str, suffix: str) -> Sequence[str]:
+        """Whole files of another kind in a folder, sorted: archives and their manifests."""
+        ...
+
+    def delete(self, name: str) -> None:
+        """Remove a file; one that is gone is no error. Raises `WarehouseUnwritable`."""
+        ...
+
+    def put_file(self, name: str, file: Path) -> None:
+        """Keep a local file under ``name`` and remove it where it was. Raises `WarehouseUnwritable`."""
+        ...
+
+    def as_file(self, name: str, scratch: Path) -> Path:
+        """A local file with the content of ``name``, where needed copied to ``scratch``. `FileNotFoundError`."""
+        ...
+
     def set_aside(self, name: str) -> str:
         """Move a damaged segment out of the way and say where to."""
         ...
@@ -87,6 +103,37 @@ class LocalSegments:
         folders = self._folders() if folder is None else [folder]
         found = [f"{each}/{file}" for each in folders for file in self._files(each) if file.endswith(SUFFIX)]
         return sorted((name for name in found if "/." not in name), key=segment_id_of)
+
+    def others(self, folder: str, suffix: str) -> Sequence[str]:
+        """Whole files of another kind in a folder, sorted."""
+        return sorted(
+            f"{folder}/{file}" for file in self._files(folder) if file.endswith(suffix) and not file.startswith(".")
+        )
+
+    def delete(self, name: str) -> None:
+        """Remove a file; one that is gone is no error."""
+        try:
+            (self._root / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise unwritable(self._root / name, error) from error
+
+    def put_file(self, name: str, file: Path) -> None:
+        """Move a local file to its place, whole and durable."""
+        path = self._root / name
+        try:
+            make_folder(path.parent)
+            sync_file(file)
+            file.replace(path)
+            sync_folder(path.parent)
+        except OSError as error:
+            raise unwritable(path, error) from error
+
+    def as_file(self, name: str, scratch: Path) -> Path:  # noqa: ARG002 - a local file needs no copy
+        """The file itself."""
+        path = self._root / name
+        if not path.is_file():
+            raise FileNotFoundError(path)
+        return path
 
     def set_aside(self, name: str) -> str:
         """Move a damaged segment to the folder of damaged ones, under a name that tells where it was."""
@@ -154,6 +201,12 @@ def make_folder(folder: Path) -> None:
     sync_folder(folder.parent)
 
 
+def sync_file(file: Path) -> None:
+    """Make a file's content durable. Raises `OSError`."""
+    with file.open("rb+") as handle:
+        os.fsync(handle.fileno())
+
+
 def sync_folder(folder: Path) -> None:
     """Make renames in a folder durable. Raises `OSError`."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -174,8 +227,8 @@ def _entries(folder: Path, *, files: bool) -> list[str]:
     try:
         with os.scandir(folder) as found:
             return [entry.name for entry in found if entry.is_file() is files]
-    except FileNotFoundError:
-        return []
+    except (FileNotFoundError, NotADirectoryError):
+        return []  # writing there says what is wrong
 
 
 def _age(path: Path, now: datetime) -> timedelta:

@@ -76,7 +76,7 @@ class Store:
         """
         with self.database.writing(wait_s) as connection:
             restored = self.lost(connection)
-            report = load(connection, self.journal)
+            report = load(connection, self.journal, self.database.scratch)
             self.remember(connection)
         return report.model_copy(update={"restored": restored, "swept": self.journal.sweep()})
 

@@ -2,7 +2,7 @@
 
     python -m tests.soak.soak_warehouse --kills 1000
 
-Each round forks a process that appends, loads, decides, checks, rebuilds and migrates, kills it with SIGKILL after a
+Each round forks a process that appends, loads, decides, checks, rebuilds, compacts and migrates, kills it with SIGKILL after a
 random time, and lets another process compare what was acknowledged with what is there.
 """
 
@@ -23,8 +23,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.warehouse.crash_worker import WAIT_S, Plan, survivors, work
+from tests.warehouse.sample_rows import run_report
 from warehouse.check import check
+from warehouse.compact import compact
 from warehouse.rebuild import rebuild
+from warehouse.rows import RunRow
 
 LONGEST_LIFE_S = 0.8
 """A worker lives up to this long: enough for a new file (0.4 s), a migration and some dozens of steps."""
@@ -35,6 +38,8 @@ KILLS_PER_SCHEMA = 4
 STEPS = {
     "check": lambda store: check(store, wait_s=WAIT_S),
     "rebuild": lambda store: rebuild(store, wait_s=WAIT_S),
+    "finish": lambda store: store.journal.append([RunRow(row=run_report("run-1"))], run_id="run-1"),
+    "compact": lambda store: compact(store, before=store.clock(), wait_s=WAIT_S),
 }
 
 

@@ -1,0 +1,101 @@
+"""Old segments in Parquet: the same lines, a fraction of the room, read back by the million.
+
+An archive is a Parquet file of lines and a manifest that lists the segments with their headers. The manifest is
+written last: a Parquet file without one does not count. Names carry the content's hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import duckdb
+from pydantic import Field, ValidationError
+
+from monitors.errors import SchemaTooNew, WarehouseDamaged
+from monitors.records.base import Record, Sha256
+from warehouse.journal import Journal
+from warehouse.segment import SegmentHeader
+from warehouse.stage import Entry
+
+FOLDER = "_archive"
+MANIFEST = ".manifest.json"
+PARQUET = ".parquet"
+FORMAT_VERSION = 1
+
+
+class ArchivedSegment(Record):
+    """A segment inside an archive: its header, its name in the journal, and the size that it had."""
+
+    header: SegmentHeader
+    name: str
+    size_bytes: int
+
+
+class Manifest(Record):
+    """What an archive holds. ``sha256`` is over the Parquet file."""
+
+    lookout_archive: Annotated[int, Field(ge=1)] = FORMAT_VERSION
+    sha256: Sha256
+    segments: tuple[ArchivedSegment, ...]
+
+    @property
+    def parquet(self) -> str:
+        """The Parquet file's name in the journal."""
+        return f"{FOLDER}/{self.sha256}{PARQUET}"
+
+    @property
+    def name(self) -> str:
+        """The manifest's own name in the journal."""
+        return f"{FOLDER}/{self.sha256}{MANIFEST}"
+
+
+def manifests(journal: Journal) -> Sequence[Manifest]:
+    """All archives. Raises `WarehouseDamaged` for an unreadable manifest, `SchemaTooNew` for a newer one."""
+    return [read_manifest(journal, name) for name in journal.segments.others(FOLDER, MANIFEST)]
+
+
+def read_manifest(journal: Journal, name: str) -> Manifest:
+    """One archive's manifest. Raises `WarehouseDamaged` and `SchemaTooNew`."""
+    place = journal.segments.place(name)
+    try:
+        found = Manifest.model_validate_json(journal.segments.get(name))
+    except ValidationError:
+        raise WarehouseDamaged(f"the archive's manifest {place} cannot be read: restore it from a backup") from None
+    if found.lookout_archive > FORMAT_VERSION:
+        raise SchemaTooNew(f"the archive {place} was written by a newer Lookout: update Lookout")
+    return found
+
+
+def entries_of(manifest: Manifest) -> Sequence[Entry]:
+    """The entries of an archive's segments."""
+    return [Entry(each.header, each.name, each.size_bytes) for each in manifest.segments]
+
+
+def proven_parquet(journal: Journal, manifest: Manifest, scratch: Path) -> Path:
+    """The archive's Parquet file, its hash found right. Raises `WarehouseDamaged`."""
+    place = journal.segments.place(manifest.parquet)
+    try:
+        file = journal.segments.as_file(manifest.parquet, scratch)
+    except FileNotFoundError:
+        raise WarehouseDamaged(f"the archive {place} is missing: restore it from a backup") from None
+    if file_sha256(file) != manifest.sha256:
+        raise WarehouseDamaged(f"the archive {place} is damaged (another hash): restore it from a backup")
+    return file
+
+
+def stage_archived(connection: duckdb.DuckDBPyConnection, file: Path, segment_ids: Sequence[str]) -> None:
+    """Lines of these segments → the staging table."""
+    connection.execute(
+        "insert into staged select segment_id, position, table_name, row_json from read_parquet(?)"
+        " where segment_id in (select unnest(?::varchar[]))",
+        [str(file), list(segment_ids)],
+    )
+
+
+def file_sha256(file: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with file.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()

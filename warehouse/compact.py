@@ -1,0 +1,143 @@
+"""Old segments → Parquet archives. Nothing is deleted before its copy is proven and durable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import duckdb
+
+from monitors.errors import WarehouseDamaged
+from monitors.records.base import Record
+from warehouse.archive import FOLDER, PARQUET, ArchivedSegment, Manifest, file_sha256, manifests, proven_parquet
+from warehouse.journal import SUITES, Journal
+from warehouse.load import load, remember_archive
+from warehouse.segment_store import segment_id_of
+from warehouse.stage import NamedSegment, stage
+from warehouse.store import Store
+
+ARCHIVE_ROWS = 200_000
+"""Lines per archive: some tens of megabytes, read in well under a second."""
+
+
+class CompactReport(Record):
+    """What a compaction did. ``bytes_before`` and ``bytes_after`` are the segments' and the archives' sizes."""
+
+    segments: int = 0
+    archives: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+
+
+def compact(store: Store, *, before: datetime, wait_s: float) -> CompactReport:
+    """Move segments written before a time into Parquet archives.
+
+    Segments of a run that has no finished report stay: it may be resumed from them. Suites stay: they are looked up
+    by name. Whatever moment it is killed at, every segment is in the journal, in an archive, or in both, which
+    counts once. Raises `WarehouseBusy` after ``wait_s`` seconds, `WarehouseUnwritable`, `WarehouseDamaged`.
+    """
+    scratch = store.database.scratch
+    report = CompactReport()
+    with store.database.writing(wait_s) as connection:
+        load(connection, store.journal, scratch)
+        store.remember(connection)
+        scratch.unlink(missing_ok=True)
+        _finish_interrupted(store.journal, scratch)
+        for batch in _batches(store.journal, _old(connection, store.journal, before)):
+            report = _added(report, _archive(connection, store.journal, batch, scratch))
+    return report
+
+
+def _old(connection: duckdb.DuckDBPyConnection, journal: Journal, before: datetime) -> Sequence[str]:
+    limit = f"{before:%Y%m%dT%H%M%S.%fZ}"
+    rows = connection.execute(
+        "select id from segments s where run_id is null"
+        " or exists (select 1 from runs r where r.run_id = s.run_id and not r.interrupted)"
+    ).fetchall()
+    free = {str(row[0]) for row in rows}
+    names = [name for name in journal.segments.names() if not name.startswith(f"{SUITES}/")]
+    return [name for name in names if segment_id_of(name) < limit and segment_id_of(name) in free]
+
+
+def _batches(journal: Journal, names: Sequence[str]) -> Iterator[Sequence[NamedSegment]]:
+    batch: list[NamedSegment] = []
+    rows = 0
+    for name in names:
+        try:
+            segment = journal.read(name)
+        except WarehouseDamaged:
+            continue  # it was loaded while whole; the check reports it
+        batch.append(NamedSegment(name, segment))
+        rows += len(segment.lines)
+        if rows >= ARCHIVE_ROWS:
+            yield batch
+            batch, rows = [], 0
+    if batch:
+        yield batch
+
+
+def _archive(
+    connection: duckdb.DuckDBPyConnection, journal: Journal, batch: Sequence[NamedSegment], scratch: Path
+) -> CompactReport:
+    stage(connection, batch)
+    write_parquet(connection, scratch)
+    manifest = Manifest(
+        sha256=file_sha256(scratch),
+        segments=tuple(
+            ArchivedSegment(header=each.segment.header, name=each.name, size_bytes=each.segment.size_bytes)
+            for each in batch
+        ),
+    )
+    size = scratch.stat().st_size
+    publish(journal, manifest, scratch)
+    remember_archive(connection, journal, manifest)
+    for each in batch:
+        journal.segments.delete(each.name)
+    before = sum(each.segment.size_bytes for each in batch)
+    return CompactReport(segments=len(batch), archives=1, bytes_before=before, bytes_after=size)
+
+
+def write_parquet(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
+    """Staged lines → Parquet, read back and compared. Raises `WarehouseDamaged` when they differ."""
+    target = str(file).replace("'", "''")
+    sql = f"copy (select * from staged order by segment_id, position) to '{target}' (format parquet, codec zstd)"  # noqa: S608 - a file name of ours, quoted
+    connection.execute(sql)
+    same = connection.execute(
+        "select (select (count(*), bit_xor(hash(s)), sum(hash(s))) from staged s)"
+        " = (select (count(*), bit_xor(hash(p)), sum(hash(p))) from read_parquet(?) p)",
+        [str(file)],
+    ).fetchone()
+    if same != (True,):
+        raise WarehouseDamaged(f"{file} did not come back as it was written: check the disk; nothing was removed")
+
+
+def publish(journal: Journal, manifest: Manifest, file: Path) -> None:
+    """Put an archive in its place; from its manifest on it counts."""
+    journal.segments.put_file(manifest.parquet, file)
+    journal.segments.put(manifest.name, manifest.model_dump_json().encode())
+
+
+def _finish_interrupted(journal: Journal, scratch: Path) -> None:
+    """Tidy up after a kill: segments that an archive has are removed, Parquet without a manifest too."""
+    known = manifests(journal)
+    left = {segment_id_of(name): name for name in journal.segments.names()}
+    for manifest in known:
+        doubled = [left[each.header.id] for each in manifest.segments if each.header.id in left]
+        if doubled:
+            proven_parquet(journal, manifest, scratch)
+        for name in doubled:
+            journal.segments.delete(name)
+    whole = {manifest.parquet for manifest in known}
+    for name in journal.segments.others(FOLDER, PARQUET):
+        if name not in whole:
+            journal.segments.delete(name)
+
+
+def _added(one: CompactReport, other: CompactReport) -> CompactReport:
+    return CompactReport(
+        segments=one.segments + other.segments,
+        archives=one.archives + other.archives,
+        bytes_before=one.bytes_before + other.bytes_before,
+        bytes_after=one.bytes_after + other.bytes_after,
+    )
