@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
+from typing import cast
 
 from rich.console import Console
 
 from deployments.exit_codes import ExitCode, of_verdict
 from deployments.terminal_progress import TerminalProgress
 from deployments.verdict_text import print_verdict
-from flows import prefect_server
 from flows.progress import listener
 from flows.request import VerifyRequest
-from flows.wiring import configuration, prefect_home, runs_folder
+from flows.wiring import configuration, connect_prefect, runs_folder
 from flows.wiring import console as message_console
+from monitors.config import Config
+from monitors.goldset.load import load_suite
+from monitors.records.base import Severity
 from monitors.records.runs import RunReport
 
 
@@ -23,13 +25,8 @@ def verify_and_print(request: VerifyRequest, *, as_json: bool) -> ExitCode:
     """Verify, print, and say by exit code how it went. Ctrl-C keeps what was answered."""
     console = message_console
     config = configuration(request)
-    prefect_server.connect(
-        config.prefect.api_url,
-        prefect_home(config),
-        environment=os.environ,
-        start_timeout_s=config.prefect.start_timeout_s,
-        say=lambda line: console.print(f"[dim]{line}[/]"),
-    )
+    _say_what(console, config, request)
+    connect_prefect(config)
     with TerminalProgress(console) as progress:
         listener.set(progress)
         try:
@@ -44,10 +41,23 @@ def verify_and_print(request: VerifyRequest, *, as_json: bool) -> ExitCode:
     return of_verdict(report.verdict)
 
 
+def _say_what(console: Console, config: Config, request: VerifyRequest) -> None:
+    """What will be asked, read before anything slow starts: a broken suite is told in a second."""
+    target = config.target(request.target)
+    suite = load_suite(target.suite)
+    severe = sum(case.severity is Severity.PAGE for case in suite.cases)
+    console.print(
+        f"[bold]{request.target}[/]  {target.url or target.space}  ·  {suite.name}: {len(suite.cases)} cases, "
+        f"{severe} of severity 3",
+        highlight=False,
+    )
+
+
 async def _flow(request: VerifyRequest) -> RunReport:
     from flows.verify_deploy import verify_deploy  # Prefect takes 3 s to import, and reads its settings then
 
-    return await verify_deploy(request)
+    # A flow that returns a state hands out the state's data.
+    return cast("RunReport", await verify_deploy(request))
 
 
 def _say_stopped(console: Console, progress: TerminalProgress) -> None:

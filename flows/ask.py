@@ -6,12 +6,11 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
-from monitors.graders.panel import grade_exchange
-
 from flows.live_run import LiveRun
 from flows.progress import listener
 from flows.wiring import chat_driver, cores, utc_now
 from monitors.gate.assess import assess
+from monitors.graders.panel import grade_exchange
 from monitors.probes.runner import probe_questions
 from monitors.probes.schedule import still_open, worst_first
 from monitors.probes.settings import pages_at_once
@@ -33,6 +32,7 @@ async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None]) -> N
     grader = _Grading(run, on_result)
     async with AsyncExitStack() as stack:
         driver = await stack.enter_async_context(chat_driver(wired))
+        await driver.chromium.browser()  # a machine without a browser is told once, not once per case
         await probe_questions(
             driver,
             left,

@@ -23,6 +23,7 @@ class LiveRun:
         self._results: dict[tuple[str, int], CaseResult] = {}
         self.kept = 0
         self.interrupted = False
+        self.faults: list[str] = []
 
     @property
     def results(self) -> Sequence[CaseResult]:

@@ -53,13 +53,16 @@ class LocalServer(Record):
 
 
 def settings_for(api_url: str, home: Path) -> dict[str, str]:
-    """Environment variables that a Prefect client of ours needs, besides what the user has set."""
+    """Environment variables that a Prefect client of ours needs, besides what the user has set.
+
+    Logs go to the server, where a run's page shows them; the terminal shows the run itself.
+    """
     return {
         "PREFECT_API_URL": api_url,
         "PREFECT_HOME": str(home),
         "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false",
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "PREFECT_LOGGING_LEVEL": "WARNING",
+        "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
         "DO_NOT_TRACK": "1",
     }
 

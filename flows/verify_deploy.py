@@ -13,7 +13,8 @@ import asyncio
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
-from prefect.states import Completed, State
+from prefect.client.schemas.objects import State
+from prefect.states import Completed
 
 from flows.ask import ask_all
 from flows.live_run import LiveRun
@@ -27,6 +28,7 @@ from monitors.alerts.events import Sighting, app_down, gate_failed, monitor_faul
 from monitors.alerts.observe import observations
 from monitors.alerts.redact import redact
 from monitors.alerts.scope import Scope, scope_of
+from monitors.errors import WarehouseBusy
 from monitors.gate.evaluate import evaluate
 from monitors.records.base import Blame
 from monitors.records.exchanges import NoAnswer, NoAnswerReason
@@ -85,8 +87,17 @@ async def record(run: LiveRun, report: RunReport) -> ReportPaths:
     listener.get().stage("recording")
     wired = run.wired
     await asyncio.to_thread(wired.journal.append, (RunRow(row=report),), run_id=wired.run_id)
-    await asyncio.to_thread(wired.store.load_pending, LOAD_WAIT_S)
+    await asyncio.to_thread(_load, run)
     return await asyncio.to_thread(_write_reports, run, report)
+
+
+def _load(run: LiveRun) -> None:
+    """Take what the journal has into the warehouse. When another process keeps the file, it is loaded later."""
+    try:
+        loaded = run.wired.store.load_pending(LOAD_WAIT_S)
+    except WarehouseBusy:
+        return
+    run.faults.extend(str(error) for error in loaded.errors())
 
 
 def _write_reports(run: LiveRun, report: RunReport) -> ReportPaths:
@@ -132,6 +143,7 @@ def _observed(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
     if report.verdict is Verdict.FAIL:
         seen.append(gate_failed(report, at))
     seen.extend(_outages(run, at))
+    seen.extend(monitor_fault(at, what="WarehouseDamaged", detail=fault) for fault in run.faults[:1])
     return tuple(seen)
 
 
@@ -154,7 +166,8 @@ def _outages(run: LiveRun, at: Sighting) -> list[Observation]:
 
 def _scope(run: LiveRun, report: RunReport) -> Scope:
     cleared = {IncidentKind.GATE_FAIL} if report.verdict is Verdict.PASS else set[IncidentKind]()
-    if not any(isinstance(r.result, NoAnswer) and r.result.blame is not Blame.APP for r in run.results):
+    blind = any(isinstance(r.result, NoAnswer) and r.result.blame is not Blame.APP for r in run.results)
+    if run.results and not blind and not run.faults:
         cleared.add(IncidentKind.MONITOR_FAULT)
     return scope_of(
         run.results,

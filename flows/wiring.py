@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from monitors.goldset.load import load_suite
-from monitors.graders.panel import default_panel
 from rich.console import Console
 
+from flows import prefect_server
 from flows.request import VerifyRequest
 from flows.run_folder import RunStart, begin, new_run_id, unfinished
 from monitors.alerts.sender import AlertSender
@@ -23,7 +22,9 @@ from monitors.alerts.slack import SlackBot, SlackWebhook
 from monitors.alerts.terminal_sender import TerminalSender
 from monitors.config import Config, TargetConfig, load_config, target_record
 from monitors.errors import ConfigError
+from monitors.goldset.load import load_suite
 from monitors.graders.base import Grader
+from monitors.graders.panel import default_panel
 from monitors.probes.browser import BrowserDriver
 from monitors.records.cases import Suite
 from monitors.records.targets import Target
@@ -110,6 +111,18 @@ def _start(request: VerifyRequest, config: Config, target: Target, suite: Suite)
     )
     stopped = None if request.fresh else unfinished(runs_folder(config), start)
     return (stopped, True) if stopped else (start, False)
+
+
+def connect_prefect(config: Config) -> str:
+    """Make sure that a Prefect server answers, and point this process at it; returns where people look at runs."""
+    prefect_server.connect(
+        config.prefect.api_url,
+        prefect_home(config),
+        environment=os.environ,
+        start_timeout_s=config.prefect.start_timeout_s,
+        say=lambda line: console.print(f"[dim]{line}[/]"),
+    )
+    return os.environ["PREFECT_API_URL"].removesuffix("/api")
 
 
 def runs_folder(config: Config) -> Path:

@@ -22,7 +22,7 @@ from deployments.free_port import free_port
 from deployments.verify_run import verify_and_print
 from flows import prefect_server
 from flows.request import VerifyRequest
-from flows.wiring import console, prefect_home
+from flows.wiring import connect_prefect, console, prefect_home
 from monitors.errors import MonitorError, WarehouseUnwritable
 
 SPACE_START_S: Final = 90.0
@@ -58,13 +58,13 @@ def run_demo(options: DemoOptions) -> ExitCode:
     console.print(f"Starting the demo Space {planted} at http://{HOST}:{port} …", highlight=False)
     with _space(options, port, folder):
         config = written_config(folder, port, slack_api_url=options.slack_api_url, channel=options.slack_channel)
-        commit = "demo-faults" if options.faults else "demo-clean"
+        commit = "faults" if options.faults else "clean"
         request = VerifyRequest(target=TARGET, config=config, commit=commit, fresh=options.fresh)
         try:
             code = verify_and_print(request, as_json=options.as_json)
-            _say_what_next(options, folder, port, code)
+            _say_what_next(options, folder, code)
             if options.keep:
-                _wait_for_a_person()
+                _wait_for_a_person(f"The page: http://{HOST}:{port}   Prefect: {connect_prefect(config)}")
         finally:
             if not options.keep:
                 prefect_server.stop_server(prefect_home(config))
@@ -79,7 +79,7 @@ def _space(options: DemoOptions, port: int, folder: Path) -> Generator[subproces
     except OSError as error:
         raise WarehouseUnwritable(f"{folder}: cannot be written ({error.strerror}); see --data-folder") from error
     command = [sys.executable, "-m", "deployments.demo.space", "--port", str(port), "--log-folder", str(logs)]
-    command += ["--commit", "demo-faults" if options.faults else "demo-clean"]
+    command += ["--commit", "faults" if options.faults else "clean"]
     command += ["--faults"] if options.faults else []
     with (logs / "space.log").open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)  # noqa: S603 - our own interpreter
@@ -110,7 +110,7 @@ def _wait_until_served(process: subprocess.Popen[bytes], port: int, log: Path) -
     raise DemoSpaceFailed(f"the demo Space did not answer within {SPACE_START_S:g} s; its log: {log}")
 
 
-def _say_what_next(options: DemoOptions, folder: Path, port: int, code: ExitCode) -> None:
+def _say_what_next(options: DemoOptions, folder: Path, code: ExitCode) -> None:
     shown = os.path.relpath(folder)
     out = Console(stderr=True, highlight=False)
     out.print()
@@ -120,13 +120,10 @@ def _say_what_next(options: DemoOptions, folder: Path, port: int, code: ExitCode
         )
         out.print("[bold]lookout demo[/] again tells nobody twice · [bold]lookout demo --no-faults[/] resolves it")
     out.print(f"[bold]lookout sql --data-folder {shown} 'from run_summary'[/] asks the warehouse")
-    if options.keep:
-        pages = os.environ.get("PREFECT_API_URL", "").removesuffix("/api")
-        out.print(f"The page: http://{HOST}:{port}   Prefect: {pages}")
 
 
-def _wait_for_a_person() -> None:
-    Console(stderr=True).print("Ctrl-C ends it.")
+def _wait_for_a_person(places: str) -> None:
+    Console(stderr=True, highlight=False).print(f"{places}\nCtrl-C ends it.")
     try:
         while True:
             time.sleep(3600)
