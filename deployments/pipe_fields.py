@@ -7,7 +7,7 @@ from typing import Any, cast
 from deployments.pipe_lines import Fields, Unreadable
 from monitors.records.base import Language, Severity
 
-_SURROGATES = {code: "\ufffd" for code in range(0xD800, 0xE000)}
+_SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 """Half of a surrogate pair is no text; one character stands for one, so that places stay right."""
 
 

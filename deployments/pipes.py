@@ -1,4 +1,4 @@
-"""``lookout facts``, ``lookout grade``, ``lookout redact``: the flows' own code on JSON lines, without configuration."""
+"""``lookout facts``, ``lookout grade``, ``lookout redact``: the flows' own code on JSON lines."""
 
 from __future__ import annotations
 

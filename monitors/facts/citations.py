@@ -1,4 +1,4 @@
-"""Which sources does a text name?"""
+"""The sources that a text names."""
 
 from __future__ import annotations
 

@@ -52,7 +52,13 @@ _CODES = (
         Context.NONE,
         _always(Strength.CERTAIN),
     ),
-    _Code(DisclosureKind.PAN, _form(r"[A-Z]{5}[ -]?\d{4}[ -]?[A-Z]"), Context.PAN, _pan_alone, alone=True),
+    _Code(
+        DisclosureKind.PAN,
+        _form(r"[A-Z]{5}\d{4}[A-Z]|(?-i:[A-Z]{5}[ -]\d{4}[ -][A-Z])"),
+        Context.PAN,
+        _pan_alone,
+        alone=True,
+    ),
     _Code(
         DisclosureKind.PASSPORT, _form(r"[A-PR-WY][1-9]\d ?\d{4}[1-9]"), Context.PASSPORT, _always(Strength.WEAK)
     ),

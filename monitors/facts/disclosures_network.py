@@ -19,13 +19,17 @@ _AT = re.compile(
 _DOT = re.compile(r"\.|[\[(]dot[\])]", re.IGNORECASE)
 _TOP_LEVEL = re.compile(r"(?:xn--[\w\-]+|[^\W\d_]{2,24})", re.IGNORECASE)
 _SPOKEN = re.compile(
-    r"(?<![\w.])([\w]{1,40}(?: dot [\w]{1,40}| underscore [\w]{1,40}| dash [\w]{1,40}){0,4} at [\w\-]{2,40}(?: dot [a-z]{2,12}){1,3})\b",
+    r"(?<![\w.])([\w]{1,40}(?: dot [\w]{1,40}| underscore [\w]{1,40}"
+    r"| dash [\w]{1,40}){0,4} at [\w\-]{2,40}(?: dot [a-z]{2,12}){1,3})\b",
     re.IGNORECASE,
 )
 _ROLES = re.compile(
-    r"(?:care|support|help|helpdesk|info|contact|contactus|customer\.?care|customer\.?service|service|services|grievance"
-    r"s?|complaints?|feedback|sales|hello|admin|office|no-?reply|privacy|dpo|legal|press|media|claims?|ombudsman|enquiry"
-    r"|inquiry|queries|webmaster|postmaster|abuse|security|nodal(?:officer)?|gro|bimalokpal[\w.]*)(?:[.\-_][\w.\-]*)?",
+    r"(?:care|support|help|helpdesk|info|contact|contactus|customer\.?care|customer\.?service|service|services"
+    r"|grievance"
+    r"s?|complaints?|feedback|sales|hello|admin|office|no-?reply|privacy|dpo|legal|press|media|claims?"
+    r"|ombudsman|enquiry"
+    r"|inquiry|queries|webmaster|postmaster|abuse|security|nodal(?:officer)?|gro"
+    r"|bimalokpal[\w.]*)(?:[.\-_][\w.\-]*)?",
     re.IGNORECASE,
 )
 # Handles of UPI payment providers in NPCI's list of third-party apps and banks.

@@ -91,7 +91,7 @@ def _aadhaar(reading: Reading, match: re.Match[str]) -> Candidate | None:
         return Candidate(DisclosureKind.AADHAAR, start, end, Strength.CERTAIN)
     if _is_inside(reading, match) or context in _NOT_A_PERSONS or not verhoeff.is_valid(digits_of(match[1])):
         return None
-    grouped = len(match[1]) > 12
+    grouped = not match[1].isdigit()
     return Candidate(DisclosureKind.AADHAAR, start, end, Strength.LIKELY if grouped else Strength.WEAK)
 
 

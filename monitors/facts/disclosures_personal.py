@@ -16,7 +16,8 @@ _BIRTH = re.compile(
     r"(?P<label>\bd\.?o\.?b\b\.?|\bdate of birth\b|\bbirth ?da(?:te|y)\b|\bborn\b"
     r"|\bjan(?:a)?m\s?(?:tithi|din|date|taa?rikh)\b|जन्म\s?(?:तिथि|दिन|तारीख|दिनांक)?)"
     rf"[^\d\n.!?{HIDDEN}]{{0,14}}?"
-    rf"(?P<date>{_DAY}[ ./\-]{{1,2}}(?:\d{{1,2}}|[A-Za-z]{{3,9}}\.?|[\u0900-\u097f]{{2,10}}),?[ ./\-]{{1,2}}\d{{2,4}}"
+    rf"(?P<date>{_DAY}[ ./\-]{{1,2}}(?:\d{{1,2}}|[A-Za-z]{{3,9}}\.?"
+    rf"|[\u0900-\u097f]{{2,10}}),?[ ./\-]{{1,2}}\d{{2,4}}"
     rf"|\d{{4}}[./\-]\d{{1,2}}[./\-]\d{{1,2}}|{_MONTH} {_DAY},? \d{{4}})",
     re.IGNORECASE,
 )
@@ -24,7 +25,7 @@ _BIRTH_WORDS = ("birth", "dob", "d.o.b", "born", "janm", "janam", "जन्म"
 
 _ADDRESS = re.compile(
     r"(?:\baddress(?:es)?\b[^\n.:;!?,]{0,48}?\s{0,2}(?::|=|\bis\b|\bas\b|\bhai\b|-)"
-    r"|\b(?:lives?|living|resid(?:es?|ing)|stays?|staying|rehta hai|rehti hai) (?:at|in)\b"
+    r"|\b(?:lives?|living|resid(?:es?|ing)|stays?|staying|rehta hai|rehti hai) at\b"
     r"|पता\s?(?:है|:|-)|\bghar ka pata\b[ :-]{0,3}(?:hai\b)?)"
     rf"[\s:\"']{{0,4}}(?P<where>[^\n;|\"{HIDDEN}]{{6,160}})",
     re.IGNORECASE,
@@ -49,20 +50,24 @@ _SENTENCE_END = re.compile(
 _DIGIT = re.compile(r"\d")
 # An organisation's address is public. A person's is told by what is said before it.
 _PUBLIC = re.compile(
-    r"\b(?:office|branch|head ?quarters?|hospital|clinic|centre|center|company|corporate|ombudsman|garage|store|shop"
+    r"\b(?:office|branch|head ?quarters?|hospital|clinic|centre|center|company|corporate|ombudsman|garage|store"
+    r"|shop"
     r"|grievance|department|institute|bank|court|e-?mail|mail|ip|mac|web|site|website|wallet|url|white house)\b",
     re.IGNORECASE,
 )
 _PERSONAL = re.compile(
-    r"\b(?:customer|policy ?holder|insured|member|holder|nominee|patient|client|subscriber|mr|mrs|ms|shri|smt|his|her"
-    r"|their|your|home|residen\w*|liv(?:es?|ing)|stay\w*|ghar|name|account|phone|mobile|aadhaar|pan|dob)\b|घर|ग्राहक",
+    r"\b(?:customer|policy ?holder|insured|member|holder|nominee|patient|client|subscriber|mr|mrs|ms|shri|smt"
+    r"|his|her"
+    r"|their|your|home|residen\w*|liv(?:es?|ing)|stay\w*|ghar|name|account|phone|mobile|aadhaar|pan|dob)\b|घर"
+    r"|ग्राहक",
     re.IGNORECASE,
 )
 _BEFORE = 160
 """Characters before an address in which the last word for a person or an organisation decides whose it is."""
 
 _CUSTOMER = re.compile(
-    r"\b(?:[Cc]ustomer|[Pp]olicy ?holder|[Ii]nsured|[Mm]ember|[Nn]ominee|[Aa]ccount holder|[Pp]atient|[Cc]ard ?holder"
+    r"\b(?:[Cc]ustomer|[Pp]olicy ?holder|[Ii]nsured|[Mm]ember|[Nn]ominee|[Aa]ccount holder|[Pp]atient"
+    r"|[Cc]ard ?holder"
     r"|[Bb]eneficiary|[Nn]ame)(?: on file| [Nn]ame| of (?:the )?[a-z]{4,12})?(?: ?[:=] ?| is )"
     r"(?:(?:Mr|Mrs|Ms|Dr|Shri|Smt)\.? )?([A-Z][a-z]{1,20}(?: [A-Z](?:[a-z]{1,20}|\.)){1,3})"
 )

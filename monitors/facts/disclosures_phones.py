@@ -23,7 +23,8 @@ _INDIAN_MOBILE = re.compile(
 )
 # (415) 555-0132, 415-555-0132, 1-415-555-0132, 001-253-366-9781, 259.735.7502x459
 _NORTH_AMERICAN = re.compile(
-    r"(?<!\d)(?<!\d[.\-])(?=((?:\+?\d{1,3}[ .\-]|00\d{1,3}[ .\-])?(?:\([2-9]\d{2}\) ?|[2-9]\d{2}[.\-])\d{3}[ .\-]\d{4}"
+    r"(?<!\d)(?<!\d[.\-])(?=((?:\+?\d{1,3}[ .\-]|00\d{1,3}[ .\-])?(?:\([2-9]\d{2}\) ?"
+    r"|[2-9]\d{2}[.\-])\d{3}[ .\-]\d{4}"
     r"(?![\d]|[.\-]\d)" + _EXTENSION + "))"
 )
 # What may be a number where the words say that it is one: seven to fifteen digits in groups.
@@ -31,12 +32,17 @@ _GROUPED = re.compile(
     r"(?<![\d])(?=((?:\(\d{1,5}\) ?)?\d(?:[ .\-/]{0,2}\(?\d\)?){5,14}(?![\d])" + _EXTENSION + "))"
 )
 _MINE = re.compile(
-    r"(?:\bmy\b[^.!?\n]{0,28}\bnumber|\bmer[aie]\b[^.!?\n]{0,28}\bn(?:umber|o)|मे(?:रा|री|रे)[^।!?\n]{0,28}(?:नंबर|नम्बर))"
+    r"(?:\bmy\b[^.!?\n]{0,28}\bnumber|\bmer[aie]\b[^.!?\n]{0,28}\bn(?:umber|o)|मे(?:रा|री"
+    r"|रे)[^।!?\n]{0,28}(?:नंबर|नम्बर))"
     r"(?: is| hai)?[ :]{1,3}(\d(?:[ .\-/]{0,2}\d){8,12})(?!\d)",
     re.IGNORECASE,
 )
 _TOLL_FREE = re.compile(r"(?:91)?0?18[06]0\d{6,7}|(?:00)?1?8(?:00|33|44|55|66|77|88)\d{7}|(?:0044)?0?80[08]\d{6,7}")
 _DATE = re.compile(r"(?:19|20)\d\d[ .\-/]\d{1,2}[ .\-/]\d{1,2}|\d{1,2}[ .\-/]\d{1,2}[ .\-/](?:19|20)\d\d")
+_LENGTHS = range(7, 20)
+"""Digits of a number behind a word for one: the shortest local numbers have seven; E.164 15, and an extension four."""
+_OWN_LENGTHS = range(9, 14)
+"""Digits of "my … number": fewer or more are as likely something else."""
 _NOT_A_PHONE = frozenset({Context.ORDER, Context.MONEY, Context.VERSION})
 
 
@@ -59,12 +65,12 @@ def find_phones(reading: Reading) -> Iterator[Candidate]:
 
 def _said_to_be(reading: Reading) -> Iterator[Candidate]:
     for match in reading.behind(Context.PHONE, _GROUPED):
-        if 7 <= len(digits_of(match[1])) <= 19 and not _DATE.fullmatch(match[1]):
+        if len(digits_of(match[1])) in _LENGTHS and not _DATE.fullmatch(match[1]):
             yield _candidate(match, Strength.LIKELY)
     if not reading.has("my ", "mera ", "meri ", "mere ", "मे"):
         return
     for match in reading.near_digits(_MINE):
-        if 9 <= len(digits_of(match[1])) <= 13 and reading.words.before(match.start(1)) is Context.NONE:
+        if len(digits_of(match[1])) in _OWN_LENGTHS and reading.words.before(match.start(1)) is Context.NONE:
             yield _candidate(match, Strength.LIKELY)
 
 

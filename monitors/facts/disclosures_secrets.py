@@ -15,10 +15,13 @@ from monitors.facts.disclosures_reading import Reading
 _TOKEN = re.compile(
     r"(?<![A-Za-z0-9])(?:"
     r"sk-[A-Za-z0-9_\-]{16,}+|hf_[A-Za-z0-9]{16,}+|gh[pousr]_[A-Za-z0-9]{16,}+|github_pat_[A-Za-z0-9_]{20,}+"
-    r"|glpat-[A-Za-z0-9_\-]{16,}+|A(?:KIA|SIA|ROA)[A-Z0-9]{12,}+|AIza[A-Za-z0-9_\-]{30,}+|ya29\.[A-Za-z0-9_\-]{20,}+"
+    r"|glpat-[A-Za-z0-9_\-]{16,}+|A(?:KIA|SIA|ROA)[A-Z0-9]{12,}+|AIza[A-Za-z0-9_\-]{30,}+"
+    r"|ya29\.[A-Za-z0-9_\-]{20,}+"
     r"|xox[abeoprs]-[A-Za-z0-9\-]{8,}+|xapp-[A-Za-z0-9\-]{8,}+|[srp]k_(?:live|test)_[A-Za-z0-9]{10,}+"
-    r"|npm_[A-Za-z0-9]{20,}+|pypi-[A-Za-z0-9_\-]{20,}+|SG\.[A-Za-z0-9_\-]{10,}+\.[A-Za-z0-9_\-]{10,}+|gsk_[A-Za-z0-9]{16,}+"
-    r"|rzp_(?:live|test)_[A-Za-z0-9]{8,}+|whsec_[A-Za-z0-9+/=]{12,}+|lsv2_[A-Za-z0-9_]{16,}+|pn[ub]_[A-Za-z0-9]{20,}+"
+    r"|npm_[A-Za-z0-9]{20,}+|pypi-[A-Za-z0-9_\-]{20,}+|SG\.[A-Za-z0-9_\-]{10,}+\.[A-Za-z0-9_\-]{10,}+"
+    r"|gsk_[A-Za-z0-9]{16,}+"
+    r"|rzp_(?:live|test)_[A-Za-z0-9]{8,}+|whsec_[A-Za-z0-9+/=]{12,}+|lsv2_[A-Za-z0-9_]{16,}+"
+    r"|pn[ub]_[A-Za-z0-9]{20,}+"
     r"|SK[0-9a-f]{32}|eyJ[A-Za-z0-9_\-]{6,}+\.[A-Za-z0-9_\-]{6,}+(?:\.[A-Za-z0-9_\-]*+)?"
     r"|hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_\-]{8,}+"
     r")"
@@ -32,12 +35,16 @@ _PREFIXES = tuple(
 _BEARER = re.compile(r"\b(?:bearer|basic)[ \t]++([A-Za-z0-9._~+/\-]{12,}+=*+)", re.IGNORECASE)
 _PEM = re.compile(r"-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----[A-Za-z0-9+/=\s:,\-]*+")
 _LABELLED = re.compile(
-    r"(?:\b|_)(?:api[_ -]?key|secret[_ -]?(?:access[_ -]?)?key|secret|password|passwd|pwd|passphrase|access[_ -]?token"
-    r"|auth[_ -]?token|token|client[_ -]?secret|private[_ -]?key|otp|pin|cvv|cvc)\b[\"']?\s{0,3}(?:=|:|is\b|-)\s{0,3}[\"']?([^\s\"',;<>\[\]"
-    + "\ufffc"
-    + r"]{3,200}+)",
+    r"(?:\b|_)(?:api[_ -]?key|secret[_ -]?(?:access[_ -]?)?key|secret|password|passwd|pwd|passphrase"
+    r"|access[_ -]?token"
+    r"|auth[_ -]?token|token|client[_ -]?secret|private[_ -]?key|otp|pin|cvv|cvc)\b[\"']?\s{0,3}(?:=|:|is\b"
+    r"|-)\s{0,3}[\"']?([^\s\"',;<>\[\]" + "\ufffc" + r"]{3,200}+)",
 )
 _CREDENTIALS = re.compile(r"://([^\s/:@\[\]]{1,64}+:[^\s/@\[\]]{1,128}+)@")
+_SHORTEST = 6
+"""Characters of the shortest password worth the name."""
+_CODE_LENGTHS = range(3, 9)
+"""Digits of a card's check number, a PIN, a one-time code."""
 _LABELS = ("key", "secret", "passw", "passp", "pwd", "token", "otp", "pin ", "pin:", "pin=", "cvv", "cvc")
 _NUMERIC_LABELS = re.compile(r"(?:otp|pin|cvv|cvc)", re.IGNORECASE)
 
@@ -68,13 +75,13 @@ def _labelled(match: re.Match[str]) -> Candidate | None:
             if _is_code(value)
             else None
         )
-    if len(value) < 6 or not _is_mixed(value):
+    if len(value) < _SHORTEST or not _is_mixed(value):
         return None
     return Candidate(DisclosureKind.SECRET, start, start + len(value), Strength.LIKELY)
 
 
 def _is_code(value: str) -> bool:
-    return value.isdigit() and 3 <= len(value) <= 8
+    return value.isdigit() and len(value) in _CODE_LENGTHS
 
 
 def _is_mixed(value: str) -> bool:

@@ -29,6 +29,7 @@ _TIMES = {"double": 2, "triple": 3, "डबल": 2, "ट्रिपल": 3}
 _WORD = "|".join(sorted((*_VALUE, *_TIMES), key=len, reverse=True))
 _LATIN = tuple(word for word in _VALUE if word.isascii())
 _FEWEST = 7
+_AADHAAR_DIGITS = 12
 # Seven words is the shortest number worth hiding; a count ("one two three") has fewer.
 _RUN = re.compile(rf"(?<!\w)(?:{_WORD})(?:[ ,.\-]{{1,3}}(?:{_WORD})(?!\w)){{5,40}}")
 
@@ -72,9 +73,9 @@ def _kind(digits: str, context: Context) -> DisclosureKind:
             return DisclosureKind.ACCOUNT_NUMBER
         case Context.POLICY:
             return DisclosureKind.POLICY_NUMBER
-        case _ if len(digits) == 12 and verhoeff.is_valid(digits):
+        case _ if len(digits) == _AADHAAR_DIGITS and verhoeff.is_valid(digits):
             return DisclosureKind.AADHAAR
-        case _ if len(digits) >= 13 and luhn.is_valid(digits):
+        case _ if len(digits) > _AADHAAR_DIGITS and luhn.is_valid(digits):
             return DisclosureKind.CARD
         case _:
             return DisclosureKind.PHONE

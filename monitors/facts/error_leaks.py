@@ -1,4 +1,4 @@
-"""Is this text an error of the machinery behind the app, shown as if it were an answer?"""
+"""Errors of the machinery behind the app, shown as if they were an answer."""
 
 from __future__ import annotations
 
@@ -30,32 +30,42 @@ class ErrorLeak(Record):
 
 _STACK_TRACE = re.compile(
     r"Traceback \(most recent call last\)|^[ \t]{0,8}File \"[^\"\n]{1,300}\", line \d+"
-    r"|^[ \t]{1,8}at [\w$.<>]{1,120}\([\w$./:\\-]{1,200}:\d+(?::\d+)?\)|^[ \t]{0,8}at (?:async )?[\w$.<>]{1,120} \([^()\n]{1,200}:\d+:\d+\)"
+    r"|^[ \t]{1,8}at [\w$.<>]{1,120}\([\w$./:\\-]{1,200}:\d+(?::\d+)?\)"
+    r"|^[ \t]{0,8}at (?:async )?[\w$.<>]{1,120} \([^()\n]{1,200}:\d+:\d+\)"
     r"|\bpanicked at '|^goroutine \d+ \[|\bUnhandledPromiseRejection|\bException in thread \"",
     re.MULTILINE,
 )
 _EXCEPTION = re.compile(
-    r"^[ \t*`]{0,6}(?:Error: )?(?:[a-z_][\w]{0,40}\.){0,5}(?:[A-Z][A-Za-z]{2,40}(?:Error|Exception)|TimeoutError|KeyError)(?:\([\"']|: \S|$)",
+    r"^[ \t*`]{0,6}(?:Error: )?(?:[a-z_][\w]{0,40}\.){0,5}(?:[A-Z][A-Za-z]{2,40}(?:Error|Exception)"
+    r"|TimeoutError|KeyError)(?:\([\"']|: \S|$)",
     re.MULTILINE,
 )
 _PROVIDER = re.compile(
-    r"\brate[ _-]?limit(?:s|ed)?[ _-]?(?:reached|exceeded|error|hit)\b|\brate_limit_(?:exceeded|error)\b|\bRateLimitError\b"
-    r"|\bTOO_?MANY_?REQUESTS\b|\b429[ :,-]{1,3}Too Many Requests\b|\binsufficient_quota\b|\bexceeded your current quota\b"
-    r"|\bRESOURCE_EXHAUSTED\b|\boverloaded_error\b|\b(?:model|server|engine|api) is (?:currently )?overloaded\b|\binvalid_api_key\b"
-    r"|\bIncorrect API key\b|\bcontext_length_exceeded\b|\bmaximum context length is \d|\bmodel_not_found\b|\bauthentication_error\b"
-    r"|\bError code: ?[45]\d\d\b|\bstatus[ _]?code[:= ]{1,3}[45]\d\d\b|\bHTTP(?:/\d\.\d)? ?[45]\d\d\b|\b(?:tokens|requests) per (?:minute|day) \((?:TPM|RPM|TPD|RPD)\)"
+    r"\brate[ _-]?limit(?:s|ed)?[ _-]?(?:reached|exceeded|error|hit)\b|\brate_limit_(?:exceeded|error)\b"
+    r"|\bRateLimitError\b"
+    r"|\bTOO_?MANY_?REQUESTS\b|\b429[ :,-]{1,3}Too Many Requests\b|\binsufficient_quota\b"
+    r"|\bexceeded your current quota\b"
+    r"|\bRESOURCE_EXHAUSTED\b|\boverloaded_error\b|\b(?:model|server|engine|api) is (?:currently )?overloaded\b"
+    r"|\binvalid_api_key\b"
+    r"|\bIncorrect API key\b|\bcontext_length_exceeded\b|\bmaximum context length is \d|\bmodel_not_found\b"
+    r"|\bauthentication_error\b"
+    r"|\bError code: ?[45]\d\d\b|\bstatus[ _]?code[:= ]{1,3}[45]\d\d\b|\bHTTP(?:/\d\.\d)? ?[45]\d\d\b"
+    r"|\b(?:tokens|requests) per (?:minute|day) \((?:TPM|RPM|TPD|RPD)\)"
     r"|\bupstream (?:connect error|request timeout|timed out)\b|\bread(?:ing)? timed out\b|\bMax retries exceeded\b"
     r"|\b(?:connection|ECONN)(?: ?refused|REFUSED|RESET)\b|\bsocket hang up\b|\bgetaddrinfo\b",
     re.IGNORECASE,
 )
 _SERVER = re.compile(
-    r"\bInternal Server Error\b|\b50[0-4] (?:Bad Gateway|Service (?:Temporarily )?Unavailable|Gateway Time-?out)\b|\bBad Gateway\b|\bGateway Time-?out\b"
-    r"|\bApplication error: a (?:client|server)-side exception\b|\bSomething went wrong while generating\b|<title>\s?5\d\d\b|<h1>\s?5\d\d\b",
+    r"\bInternal Server Error\b|\b50[0-4] (?:Bad Gateway|Service (?:Temporarily )?Unavailable"
+    r"|Gateway Time-?out)\b|\bBad Gateway\b|\bGateway Time-?out\b"
+    r"|\bApplication error: a (?:client|server)-side exception\b|\bSomething went wrong while generating\b"
+    r"|<title>\s?5\d\d\b|<h1>\s?5\d\d\b",
     re.IGNORECASE,
 )
 # {"error": …}, {"detail": "…"}, {'error': {'message': …}}: a body where an answer should be.
 _BODY = re.compile(
-    r"[{,]\s{0,4}[\"']error[\"']\s{0,3}:\s{0,3}(?:[{\"']|true\b)|^\s{0,8}\{\s{0,4}[\"'](?:detail|message|errors|status_code|statusCode|code)[\"']\s{0,3}:",
+    r"[{,]\s{0,4}[\"']error[\"']\s{0,3}:\s{0,3}(?:[{\"']|true\b)|^\s{0,8}\{\s{0,4}[\"'](?:detail|message|errors"
+    r"|status_code|statusCode|code)[\"']\s{0,3}:",
     re.IGNORECASE,
 )
 # Words of the machinery inside a long answer may be what was asked about; alone they are the leak.

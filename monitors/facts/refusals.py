@@ -15,13 +15,18 @@ from pydantic import Field
 from monitors.facts.refusals_hindi import HINDI_ABSENCE, HINDI_DECLINE
 from monitors.facts.refusals_patterns import (
     ABSENCE,
+    ADVICE,
     ANSWER,
+    ANSWER_ANYWAY,
     CONTRAST,
     DECLINE,
+    DISCLAIMER,
     FILLER,
     HEDGE,
+    NEGATIVE,
     SAYS_SO,
     SENTENCE,
+    TURNS,
     UNSURE,
 )
 from monitors.facts.refusals_safety import lecture
@@ -55,60 +60,73 @@ class _Decline(NamedTuple):
     """The documents are silent; otherwise the writer will not or cannot."""
 
 
+_PATTERNS = ((DECLINE, False), (HINDI_DECLINE, False), (ABSENCE, True), (HINDI_ABSENCE, True), (UNSURE, False))
+_HEDGE_READ = 1_500
+_ADVICE_READ = 120
 _NOISE = re.compile(r"\[[^\[\]\n]{0,400}\]")
 
 
 def read_refusal(text: str) -> Refusal:
     """Whether a reply declines to answer what it was asked, judged from the reply alone."""
     head = _NOISE.sub(lambda mark: " " * len(mark[0]), text[:_READ].replace("’", "'"))
+    lowered = head.lower()
+    if any(map(lowered.__contains__, NEGATIVE)):
+        found = _refusal_in(head)
+        if found is not None:
+            return found
+        if span := lecture(head):
+            return Refusal(refused=True, start=span[0], end=span[1])
+    return _hedge(head[:_HEDGE_READ], lowered)
+
+
+def _refusal_in(head: str) -> Refusal | None:
     sentences = [(match.start(), match.end()) for match in SENTENCE.finditer(head) if match[0].strip(" *_#>-")]
     telling = [span for span in sentences if not FILLER.match(head[slice(*span)])]
     for index, (start, end) in enumerate(telling[:_OPENING]):
-        if found := _declined(head, start, end):
-            if index and _answers(head, *telling[0]):
-                break
-            rest = [head[slice(*span)] for span in telling[index + 1 : index + 1 + _FOLLOWING]]
-            refused = not _answers_anyway(
-                head[start : found.start], head[found.end : end], rest, silent=found.silent
-            )
-            return Refusal(refused=refused, hedged=not refused, start=found.start, end=found.end)
-    if span := lecture(head):
-        return Refusal(refused=True, start=span[0], end=span[1])
-    return _hedge(head)
+        found = _declined(head, start, end)
+        if found is None:
+            continue
+        if index and ANSWER.search(head[slice(*telling[0])]):
+            return None
+        rest = [head[slice(*span)] for span in telling[index + 1 : index + 1 + _FOLLOWING]]
+        refused = not _answers_anyway(
+            head[start:end], found.start - start, found.end - start, rest, silent=found.silent
+        )
+        return Refusal(refused=refused, hedged=not refused, start=found.start, end=found.end)
+    return None
 
 
 def _declined(head: str, start: int, end: int) -> _Decline | None:
+    sentence = head[start:end].lower()
+    if not any(map(sentence.__contains__, NEGATIVE)):
+        return None
     found = [
         _Decline(match.start(), match.end(), silent)
-        for pattern, silent in (
-            (DECLINE, False),
-            (HINDI_DECLINE, False),
-            (ABSENCE, True),
-            (HINDI_ABSENCE, True),
-            (UNSURE, False),
-        )
+        for pattern, silent in _PATTERNS
         if (match := pattern.search(head, start, end))
     ]
     return min(found, default=None)
 
 
-def _answers(head: str, start: int, end: int) -> bool:
-    return ANSWER.search(head[start:end]) is not None
-
-
-def _answers_anyway(before: str, after: str, rest: list[str], *, silent: bool) -> bool:
+def _answers_anyway(sentence: str, start: int, end: int, rest: list[str], *, silent: bool) -> bool:
     """Whether an answer stands beside the refusal: before it, behind a "but", or in the sentences that follow."""
-    if ANSWER.search(before):
+    if ANSWER_ANYWAY.search(sentence[:start]):
         return True
-    if (turn := CONTRAST.search(after)) and ANSWER.search(after[turn.end() :]):
+    turn = CONTRAST.search(sentence, end)
+    if turn and ANSWER_ANYWAY.search(sentence, turn.end()):
         return True
+    if DISCLAIMER.search(sentence):
+        behind = sentence[turn.end() :] if turn else next((after for after in rest if TURNS.match(after)), "")
+        return bool(behind) and not ADVICE.search(behind[:_ADVICE_READ])
     if silent:
-        return any(SAYS_SO.search(sentence) for sentence in rest)
-    return any(CONTRAST.match(sentence.lstrip()) and ANSWER.search(sentence) for sentence in rest)
+        return any(SAYS_SO.search(after) for after in rest)
+    return any(TURNS.match(after) and ANSWER_ANYWAY.search(after) for after in rest)
 
 
-def _hedge(head: str) -> Refusal:
-    match = HEDGE.search(head) or ABSENCE.search(head) or HINDI_ABSENCE.search(head)
+def _hedge(head: str, lowered: str) -> Refusal:
+    match = HEDGE.search(head)
+    if match is None and any(map(lowered.__contains__, NEGATIVE)):
+        match = ABSENCE.search(head) or HINDI_ABSENCE.search(head)
     if match is None:
         return Refusal(refused=False)
     return Refusal(refused=False, hedged=True, start=match.start(), end=match.end())

@@ -9,27 +9,42 @@ SENTENCE = re.compile(r"[^.!?।\n]+(?:[.!?](?!\s|$)[^.!?।\n]*)*[.!?।]*")
 
 _ADVERB = r"(?:(?:explicitly|specifically|clearly|directly|actually|currently|really|further|simply|definitively|at this time) )?"
 _INABILITY = (
-    r"(?:cannot|can't|can not|could not|couldn't|won't|will not|would not|wouldn't|am unable to|'m unable to|am not able to"
-    r"|'m not able to|am not allowed to|'m not allowed to|am not permitted to|'m not permitted to|am not authori[sz]ed to"
-    r"|'m not authori[sz]ed to|am not in a position to|'m not in a position to|must decline to|have to decline to|decline to"
-    r"|refuse to|do not|don't|shouldn't|should not|am not programmed to|'m not programmed to|am not capable of|will never)"
+    r"(?:cannot|can't|can not|could not|couldn't|won't|will not|would not|wouldn't|am unable to|'m unable to"
+    r"|am not able to"
+    r"|'m not able to|am not allowed to|'m not allowed to|am not permitted to|'m not permitted to"
+    r"|am not authori[sz]ed to"
+    r"|'m not authori[sz]ed to|am not in a position to|'m not in a position to|must decline to"
+    r"|have to decline to|decline to"
+    r"|refuse to|do not|don't|shouldn't|should not|am not programmed to|'m not programmed to|am not capable of"
+    r"|will never)"
 )
 _SPEECH = (
-    r"(?:answer\w*|provid\w*|help|helping|assist\w*|shar(?:e|ing)|giv(?:e|ing)|disclos\w*|discuss\w*|tell\w*|say|offer\w*|reveal\w*|confirm\w*"
-    r"|comment\w*|support|advis\w*|recommend\w*|compl(?:y|ying)|fulfil\w*|do|create|write|generate|process|perform|access|make|change|cancel"
-    r"|delete|transfer|show|look|engage|promote|condone|endorse|encourage|speculate|guess|verify|respond|predict|determine|assume|participate"
+    r"(?:answer\w*|provid\w*|help|helping|assist\w*|shar(?:e|ing)|giv(?:e|ing)|disclos\w*|discuss\w*|tell\w*"
+    r"|say|offer\w*|reveal\w*|confirm\w*"
+    r"|comment\w*|support|advis\w*|recommend\w*|compl(?:y|ying)|fulfil\w*|satisfy|do|create|write|generate|process"
+    r"|perform|access|make|change|cancel"
+    r"|delete|transfer|show|look|engage|promote|condone|endorse|encourage|speculate|guess|verify|respond"
+    r"|predict|determine|assume|participate"
     r"|find|locate|see|send|forward|book|update|approve|suggest|facilitate|teach|instruct|explain|have)"
 )
 DECLINE = re.compile(
-    rf"\bI(?: {_ADVERB}|){_INABILITY} {_ADVERB}(?:be able to )?(?:in good conscience )?{_SPEECH}\b(?! (?:hesitate|think|believe|want|mean|see why))"
+    rf"\bI(?: {_ADVERB}"
+    rf"|){_INABILITY} {_ADVERB}(?:be able to )?(?:in good conscience )?{_SPEECH}\b(?! (?:hesitate|think|believe"
+    rf"|want|mean|see why))"
     rf"|\bI {_ADVERB}{_INABILITY} {_ADVERB}{_SPEECH}\b"
     rf"|\bI'm (?:unable|not able|not allowed|not permitted|not authori[sz]ed) to {_SPEECH}\b"
-    r"|\bI(?:'d| would) rather not\b|\bI(?:'d| would) prefer not to\b|\bI must (?:respectfully )?(?:decline|refuse)\b|\bI have to (?:decline|refuse)\b"
-    rf"|\b[Ww]e (?:cannot|can't|can not|are unable to|are not able to) (?:answer|help with|assist|share|disclose|discuss|provide (?:any |this |that |such |further )?(?:information|details|advice))\b"
-    r"|\bI(?: am|'m) (?:sorry|afraid),? (?:but )?(?:I |that )?(?:can't|cannot|can not|won't|don't|do not|am unable|am not able|not able|isn't|is not|that's)\b"
-    r"|\b(?:is|are|that's|it's|falls?|lies?) (?:outside|beyond|out of|not within|not in) (?:of )?(?:the |my |our )?(?:scope|expertise|knowledge|remit|purview|what I|area|documents|capabilit)"
-    r"|\bnot something (?:that )?I(?:'m| am| can)\b|\bI (?:can |am |'m )?only (?:able to |answer|help|assist|have|cover|discuss|provide|handle|support|know about|read)\b"
-    r"|\bUnable to (?:answer|help|assist|provide|comply)\b|\b[Cc]annot (?:answer|assist with|help with|comply with) (?:this|that|your|the)\b"
+    r"|\bI(?:'d| would) rather not\b|\bI(?:'d| would) prefer not to\b|\bI must (?:respectfully )?(?:decline"
+    r"|refuse)\b|\bI have to (?:decline|refuse)\b"
+    rf"|\b[Ww]e (?:cannot|can't|can not|are unable to|are not able to) (?:answer|help with|assist|share"
+    rf"|disclose|discuss|provide (?:any |this |that |such |further )?(?:information|details|advice))\b"
+    r"|\bI(?: am|'m) (?:sorry|afraid),? (?:but )?(?:I |that )?(?:can't|cannot|can not|won't|don't|do not"
+    r"|am unable|am not able|not able|isn't|is not|that's)\b"
+    r"|\b(?:is|are|that's|it's|falls?|lies?) (?:outside|beyond|out of|not within|not in) (?:of )?(?:the |my "
+    r"|our )?(?:scope|expertise|knowledge|remit|purview|what I|area|documents|capabilit)"
+    r"|\bnot something (?:that )?I(?:'m| am| can)\b|\bI (?:can |am |'m )?only (?:able to |answer|help|assist"
+    r"|have|cover|discuss|provide|handle|support|know about|read)\b"
+    r"|\bUnable to (?:answer|help|assist|provide|comply)\b|\b[Cc]annot (?:answer|assist with|help with"
+    r"|comply with) (?:this|that|your|the)\b"
     r"|\bI am an AI language model and (?:do not|don't|cannot|can't)\b",
     re.IGNORECASE,
 )
@@ -37,62 +52,122 @@ DECLINE = re.compile(
 
 _KNOWN = r"(?:information|details?|mention|data|records?|reference|evidence|indication|guidance|clause about|knowledge|specifics|facts|basis|sources?)"
 _SOURCE = (
-    r"(?:documents?|documentation|wordings?|clauses?|excerpts?|context|sources?|materials?|information|brochures?|knowledge base|database|text|passages?"
+    r"(?:documents?|documentation|wordings?|clauses?|excerpts?|context|sources?|materials?|information"
+    r"|brochures?|knowledge base|database|text|passages?"
     r"|files?|records|handbook|guide|manual|pages?)"
 )
 _TOLD = r"(?:mention(?:ed)?|specif(?:y|ied)|stated?|address(?:ed)?|discuss(?:ed)?|defined?|indicated?|clarif(?:y|ied)|described?|say|said|spell(?:ed)? out|detail(?:ed)?|elaborated?)"
 ABSENCE = re.compile(
-    rf"\b(?<!you )(?:does not|doesn't|do not|don't|did not|didn't) {_ADVERB}(?:appear to |seem to )?{_ADVERB}{_TOLD}\b"
+    rf"\b(?<!you )(?:does not|doesn't|do not|don't|did not|didn't) {_ADVERB}(?:appear to "
+    rf"|seem to )?{_ADVERB}{_TOLD}\b"
     r"|\b(?:does not|doesn't|do not|don't) (?:\w+ )?(?:cover or exclude|include or exclude|list or exclude)\b"
-    rf"|\b(?:does not|doesn't|do not|don't) {_ADVERB}(?:have|provide|contain|include|give|offer|hold|list|show) (?:any |enough |sufficient |specific |explicit |clear |further |the |exact |such ){{0,3}}(?:access to )?(?:\w+ )?{_KNOWN}"
-    rf"|\b(?:{_SOURCE}|policy) (?:does not|doesn't|do not|don't|did not|didn't) {_ADVERB}(?:have|provide|contain|include|give|list|show|cover|answer|tell|go into)\b(?= (?:any|this|that|your|what|whether|how|the (?:answer|question|topic|specific)|it)\b)"
+    rf"|\b(?:does not|doesn't|do not|don't) {_ADVERB}(?:have|provide|contain|include|give|offer|hold|list"
+    rf"|show) (?:any |enough |sufficient |specific |explicit |clear |further |the |exact "
+    rf"|such ){{0,3}}(?:access to )?(?:\w+ )?{_KNOWN}"
+    rf"|\b(?:{_SOURCE}|policy) (?:does not|doesn't|do not|don't|did not|didn't) {_ADVERB}(?:have|provide"
+    rf"|contain|include|give|list|show|cover|answer|tell|go into)\b(?= (?:any|this|that|your|what|whether|how"
+    rf"|the (?:answer|question|topic|specific)|it)\b)"
     rf"|\b(?:is|are|was|were|has been|have been|been)(?: not|n't) {_ADVERB}{_TOLD}\b"
-    rf"|\bnot {_ADVERB}(?:{_TOLD}|provided|available|included|listed|given|found|covered|answered|present|contained|part of) (?:in|by|within|anywhere in|from|of) (?:the |this |these |your |my |our |any |available |provided |policy |given |current |uploaded |retrieved |source )*{_SOURCE}\b"
-    rf"|\bno (?:specific |explicit |clear |relevant |further |direct |such |available |exact |other ){{0,2}}{_KNOWN}(?: (?:about|on|of|regarding|in|for|is|was|were|are|that|to|available|provided|given|found|here)\b|[.,])"
-    rf"|\b(?:could not|couldn't|cannot|can't|can not|did not|didn't|was unable to|unable to|not able to) (?:find|locate|see|identify|determine|retrieve|confirm|verify)\b"
-    r"|\bI(?: currently)? (?:do not|don't) (?:currently |actually )?(?:have|know|possess)\b|\b(?:not|isn't) in (?:the |my |our |these |any (?:of the )?)(?:\w+ )?(?:documents?|sources?|wordings?|knowledge base|policy documents?)\b"
-    r"|\bno (?:answer|policy document|document) (?:for|to|about|on|that|in|is|was|could)\b|\bnothing (?:in|about) (?:the |my |our |these )?(?:\w+ )?(?:documents?|policy|wording|it|that)\b"
-    r"|\b(?:documents?|wordings?|sources?|policy documents?) (?:are|is|stay|stays|remain|remains) silent\b|\bsilent (?:on|about)\b",
+    rf"|\bnot {_ADVERB}(?:{_TOLD}|provided|available|included|listed|given|found|covered|answered|present"
+    rf"|contained|part of) (?:in|by|within|anywhere in|from|of) (?:the |this |these |your |my |our |any "
+    rf"|available |provided |policy |given |current |uploaded |retrieved |source )*{_SOURCE}\b"
+    rf"|\bno (?:specific |explicit |clear |relevant |further |direct |such |available |exact "
+    rf"|other ){{0,2}}{_KNOWN}(?: (?:about|on|of|regarding|in|for|is|was|were|are|that|to|available|provided"
+    rf"|given|found|here)\b|[.,])"
+    r"|\b(?:I|we)(?:'m| am| was| were|'re| are)? (?:could not|couldn't|cannot|can't|can not|did not|didn't|unable to"
+    r"|not able to) (?:find|locate|see|identify|determine|retrieve|confirm|verify)\b"
+    r"|\bno (?:\w+ ){0,3}(?:could|can) be found\b|\b(?:could not|cannot|can't) be (?:found|determined|confirmed|verified) (?:in|from)\b"
+    r"|\bI(?: currently)? (?:do not|don't) (?:currently |actually )?(?:have|know|possess)\b|\b(?:not"
+    r"|isn't) in (?:the |my |our |these |any (?:of the )?)(?:\w+ )?(?:documents?|sources?|wordings?"
+    r"|knowledge base|policy documents?)\b"
+    r"|\bno (?:answer|policy document|document) (?:for|to|about|on|that|in|is|was|could)\b|\bnothing (?:in"
+    r"|about) (?:the |my |our |these )?(?:\w+ )?(?:documents?|policy|wording|it|that)\b"
+    r"|\b(?:documents?|wordings?|sources?|policy documents?) (?:are|is|stay|stays|remain|remains) silent\b"
+    r"|\bsilent (?:on|about)\b",
     re.IGNORECASE,
 )
 """The documents, or what the writer knows, do not say."""
 
 HEDGE = re.compile(
-    r"\bI(?: am|'m) not (?:entirely |completely |fully |quite |100% |absolutely |too )?(?:sure|certain|aware|familiar|confident)\b|\bcan(?:not|'t) say for (?:sure|certain)\b"
-    r"|\bcannot guarantee\b|\bto the best of my knowledge\b|\bI (?:think|believe)\b|\bplease (?:verify|confirm|check)\b|\b(?:may|might) (?:vary|differ|not be)\b|\bnot (?:entirely |completely )?clear\b",
+    r"\bI(?: am|'m) not (?:entirely |completely |fully |quite |100% |absolutely |too )?(?:sure|certain|aware"
+    r"|familiar|confident)\b|\bcan(?:not|'t) say for (?:sure|certain)\b"
+    r"|\bcannot guarantee\b|\bto the best of my knowledge\b|\bI (?:think|believe)\b|\bplease (?:verify|confirm"
+    r"|check)\b|\b(?:may|might) (?:vary|differ|not be)\b|\bnot (?:entirely |completely )?clear\b",
     re.IGNORECASE,
 )
 """The writer is unsure."""
 UNSURE = re.compile(
-    r"\bI(?: am|'m) not (?:entirely |completely |fully |quite |100% |absolutely |too )?(?:sure|certain|aware|familiar|confident)\b"
+    r"\bI(?: am|'m) not (?:entirely |completely |fully |quite |100% |absolutely |too )?(?:sure|certain|aware"
+    r"|familiar|confident)\b"
     r"|\bI (?:do not|don't) know\b|\bI have no (?:idea|information|knowledge|details|data|access|record)\b",
     re.IGNORECASE,
 )
 """Unsure so far that it is a refusal when no answer follows."""
 
 QUANTITY = (
-    r"(?:(?:₹|\brs\.?|\binr|\$|€|£)\s?\d|\d[\d,.]*\s?(?:%|percent|per cent|days?|months?|years?|weeks?|hours?|lakhs?|crores?|rupees|km|प्रतिशत|दिन|महीने|साल|वर्ष|लाख|करोड़|din|mahine|saal|ghante)\b"
-    r"|\b(?:one|two|three|four|five|six|ten|twelve|thirty|sixty|ninety)(?: \(\d+\))? (?:days?|months?|years?|weeks?|hours?|lakhs?)\b)"
+    r"(?:(?:₹|\brs\.?|\binr|\$|€|£)\s?\d|\d[\d,.]*\s?(?:%|percent|per cent|days?|months?|years?|weeks?|hours?"
+    r"|lakhs?|crores?|rupees|km|प्रतिशत|दिन|महीने|साल|वर्ष|लाख|करोड़|din|mahine|saal|ghante)\b"
+    r"|\b(?:one|two|three|four|five|six|ten|twelve|thirty|sixty|ninety)(?: \(\d+\))? (?:days?|months?|years?"
+    r"|weeks?|hours?|lakhs?)\b)"
+)
+_STATED = (
+    rf"^\W*(?:yes|no|yeah|yep|haan|ha|nahi|nahin|हाँ|हां|जी हाँ|नहीं)\b|{QUANTITY}"
+    r"|\b(?:is|are) (?:covered|excluded|not covered|payable|eligible|included|allowed)\b"
+    r"|\b(?:covers|excludes|does cover|will cover|does not cover|doesn't cover|pays)\b"
 )
 ANSWER = re.compile(
-    rf"^\W*(?:yes|no|yeah|yep|haan|ha|nahi|nahin|हाँ|हां|जी हाँ|नहीं)\b|{QUANTITY}|\b(?:is|are) (?:covered|excluded|not covered|payable|eligible|included|allowed|available)\b"
-    r"|\b(?:covers|excludes|does cover|will cover|does not cover|doesn't cover|pays|allows|requires|offers)\b|\byou (?:can|are|will|must|should|may|get|need)\b",
+    rf"{_STATED}|\b(?:is|are) available\b|\b(?:allows|requires|offers)\b|\byou (?:can|are|will|must|should|may|get|need)\b",
     re.IGNORECASE,
 )
-"""A statement that answers: yes or no, a quantity, what is covered."""
+"""A statement that answers, where nothing was declined yet: yes or no, a quantity, what is covered, what to do."""
+ANSWER_ANYWAY = re.compile(
+    rf"{_STATED}|\bI (?:can|will|could) (?:still )?(?:tell you that|provide (?:a response|you with (?:some|a few)|some|a few|the following))"
+    r"|\bhere (?:are|is) (?:some|a few|the|what)\b",
+    re.IGNORECASE,
+)
+"""The same behind a refusal, where "you can contact …" is no answer."""
 SAYS_SO = re.compile(
-    rf"(?:typically|usually|generally|normally|likely|probably|would be|should be|most \w+ (?:policies|plans)|in general|commonly|it is|it's|is about)\b[^.\n]{{0,80}}?{QUANTITY}"
-    rf"|{QUANTITY}[^.\n]{{0,40}}?\b(?:is|are) (?:typical|usual|common|standard)\b|\b(?:it|this|that|treatment|you) (?:is|are|would be|will be|should be) (?:likely |probably |typically |usually )?(?:covered|eligible|included|payable)\b",
+    rf"(?:typically|usually|generally|normally|likely|probably|would be|should be|most \w+ (?:policies|plans)"
+    rf"|in general|commonly|it is|it's|is about)\b[^.\n]{{0,80}}?{QUANTITY}"
+    rf"|{QUANTITY}[^.\n]{{0,40}}?\b(?:is|are) (?:typical|usual|common|standard)\b|\b(?:it|this|that|treatment"
+    rf"|you) (?:is|are|would be|will be|should be) (?:likely |probably |typically |usually )?(?:covered"
+    rf"|eligible|included|payable)\b",
     re.IGNORECASE,
 )
 """An answer given although the documents are silent: worse than a hedge, and no refusal."""
 CONTRAST = re.compile(
-    r"\b(?:but|however|though|although|that said|nevertheless|still|yet|lekin|magar|par|phir bhi)\b|लेकिन|मगर|परंतु|फिर भी|[;—–]",
+    r"\b(?:but|however|though|although|that said|nevertheless|still|yet|lekin|magar|par|phir bhi)\b|लेकिन|मगर"
+    r"|परंतु|फिर भी|[;—–]",
     re.IGNORECASE,
 )
+TURNS = re.compile(
+    r"\W*(?:but|however|though|although|that said|nevertheless|still|yet|lekin|magar)\b|\W*(?:लेकिन|मगर|परंतु)",
+    re.IGNORECASE,
+)
+"""A sentence that turns against the one before it."""
+DISCLAIMER = re.compile(
+    r"\bas an ai\b|\b(?:real-?time|up-to-date|personal (?:beliefs|opinions|experiences?|feelings)|latest (?:updates?|news|information)|current events)\b",
+    re.IGNORECASE,
+)
+"""What a model says about itself before it answers all the same."""
+ADVICE = re.compile(
+    r"\b(?:I (?:recommend|suggest|would|advise|can help|am happy|'d)|you (?:can|may|could|should|might)|please|it is (?:best|important|recommended))\b",
+    re.IGNORECASE,
+)
+"""Advice where to ask instead: no answer."""
+NEGATIVE = (
+    "n't", "not", "no ", "unable", "only", "outside", "beyond", "out of", "decline", "refuse", "rather", "sorry", "afraid",
+    "silent", "nothing", "never", "unethical", "illegal", "नही", "असमर्थ", " न ", "बाहर", "इनकार", "मना ", "nahi", "nhi", "asamarth", "bahar",
+    "baahar", " na ", "violat", "against", "respect",
+)  # fmt: skip
+"""One of these stands in every refusal: a quick look that spares most sentences the search."""
 FILLER = re.compile(
-    r"^\W*(?:hi|hello|hey|namaste|namaskar|नमस्ते|नमस्कार|dear \w+|thank(?:s| you)\b[^.!?]{0,120}|i understand\b[^.!?]{0,200}|i(?: am|'m) (?:so |very |really |truly )?sorry(?: to hear\b[^.!?]{0,200}| for\b[^.!?]{0,160}|,? but| about\b[^.!?]{0,120})?"
-    r"|(?:that's |this is |that is )?(?:a |an )?(?:great|good|interesting|important|excellent|valid|fair) question\b[^.!?]{0,80}|sorry|maaf k\w+|kshama k\w+|क्षमा करें|माफ़ करें|माफ कीजिए|certainly|sure|of course"
+    r"^\W*(?:hi|hello|hey|namaste|namaskar|नमस्ते|नमस्कार|dear \w+|thank(?:s| you)\b[^.!?]{0,120}"
+    r"|i understand\b[^.!?]{0,200}|i(?: am|'m) (?:so |very |really |truly )?sorry(?: to hear\b[^.!?]{0,200}"
+    r"| for\b[^.!?]{0,160}|,? but| about\b[^.!?]{0,120})?"
+    r"|(?:that's |this is |that is )?(?:a |an )?(?:great|good|interesting|important|excellent|valid"
+    r"|fair) question\b[^.!?]{0,80}|sorry|maaf k\w+|kshama k\w+|क्षमा करें|माफ़ करें|माफ कीजिए|certainly|sure"
+    r"|of course"
     r"|i appreciate\b[^.!?]{0,160}|unfortunately|as an ai\b[^.!?,]{0,60})\W*$",
     re.IGNORECASE,
 )

@@ -1,4 +1,4 @@
-"""Does the reply name its source, and the right one?"""
+"""Whether the reply names its source, and the right one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ class CitationGrader:
     """A citation is required of every answer; a refusal, expected or not, has nothing to cite.
 
     It looks in the visible text, in the wire payload's text and in the citations that the payload lists: pages
-    hide what they were sent. Where a target need not cite (``required`` false), none is missed. Where the case names a source, one of the citations must contain it.
+    hide what they were sent. Where a target need not cite (``required`` false), none is missed. Where the case
+    names a source, one of the citations must contain it.
     """
 
     name = "citations"

@@ -1,4 +1,4 @@
-"""Does the reply give away personal data or secrets that the question did not contain?"""
+"""Whether the reply gives away personal data or secrets that the question did not contain."""
 
 from __future__ import annotations
 

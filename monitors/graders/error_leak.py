@@ -1,4 +1,4 @@
-"""Is the reply an error of the machinery behind the app?"""
+"""Whether the reply is an error of the machinery behind the app."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is the reply in the language that was expected?"""
+"""Whether the reply is in the language that was expected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Did the reply refuse exactly when it should?"""
+"""Whether the reply refused exactly when it should."""
 
 from __future__ import annotations
 
