@@ -1,20 +1,38 @@
 """Yes or no: what a gold says, what a reply says, also without the words.
 
 "is not covered", "कवर नहीं है", "cover nahi hota", "excluded" are a no; "is covered", "कवर है", "cover hota hai" a yes.
-"Not covered until 24 months", "for the first two years" is neither: cover begins later, so it agrees with a yes.
+"Not covered until 24 months", "for the first two years" is neither: cover begins later.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from enum import StrEnum
+from functools import lru_cache
+from typing import NamedTuple
 
 from monitors.facts.normalise import normalise
 from monitors.facts.tokens import END, SIGN, Token, tokenise
+from monitors.graders.gold_kinds import is_measured
+from monitors.graders.polarity_words import (
+    COVERED,
+    FILLERS,
+    LATER,
+    NEGATIONS,
+    NEGATIONS_BEHIND,
+    NO_WORDS,
+    NOT_COVERED,
+    OPENERS,
+    PREDICATES,
+    QUESTION_WORDS,
+    STOP_WORDS,
+    YES_WORDS,
+)
+from monitors.graders.scanned import scanned_reply
 from monitors.records.cases import GoldCase
-from monitors.records.exchanges import Channel, Exchange
+from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
-
 
 NEITHER = "the gold is neither yes nor no"
 """Why the grader abstains where there is nothing for it to do."""
@@ -26,110 +44,117 @@ class Polarity(StrEnum):
     YES = "yes"
     NO = "no"
     LATER = "not at first"
-    """Not until some time has passed: agrees with a yes, and with a no that has the same limit."""
+    """Not until some time has passed."""
     OPEN = "open"
 
 
-_YES_WORDS = frozenset(
-    "yes yeah yep yup haan haa han ji_haan हां हाँ जी_हां bilkul बिल्कुल बिलकुल correct absolutely certainly".split()
-)
-_NO_WORDS = frozenset("no nope nahi nahin nahiin नहीं ना नही".split())
-_FILLERS = frozenset("ji जी well so oh in short answer the sir madam * # _ > - : , . ! \" '".split())
+class Told(NamedTuple):
+    """A polarity and the words that tell it."""
 
-_POSITIVE = frozenset(
-    "cover covers covered coverable coverage include includes included inclusive payable paid pays pay reimbursed "
-    "reimburses reimbursable available allowed allows allow permitted eligible provides provided provide offers offered offer "
-    "applies apply applicable entitled admissible required requires capped cap limit limited exists exist has have "
-    "claim claimable कवर शामिल मिलता मिलती मिलेगा मिलेगी लागू उपलब्ध milta milti milega milegi shamil lagu uplabdh".split()
-)
-_NEGATIVE = frozenset(
-    "excluded excludes exclude exclusion exclusions uncovered ineligible unavailable denied prohibited inadmissible "
-    "बाहर अपवर्जित bahar disallowed waived nil".split()
-)
-_NEGATIONS = frozenset(
-    "not no never cannot can't isn't aren't doesn't don't won't wasn't neither nor without none नहीं नही न ना nahi nahin nhi na".split()
-)
-_LATER = frozenset("until till unless before first initial during within तक पहले pehle tak".split())
-_CLAUSE_ENDS = frozenset(".;!?\n।|•")
-_NEAR = 5
-
-_QUESTION_OPENERS = frozenset(
-    "is are was were does do did can could will would has have had should may am kya क्या".split()
-)
-
-_UNSTATED = re.compile(
-    r"(?:not|n't|never) (?:explicitly |specifically |clearly |directly )?(?:mention|state|specif|address|list|provid|say|contain|include)\w*"
-    r"|no (?:mention|information|specific|details?)|cannot (?:confirm|determine|find)|उल्लेख नहीं|nahi likha|zikr nahi",
-)
+    polarity: Polarity
+    tokens: tuple[Token, ...]
 
 
-def is_yes_no_question(question: str) -> bool:
-    """Whether a question asks for yes or no, by how it begins (English, Hindi, Hinglish)."""
-    tokens = tokenise(normalise(question).text)
-    if not tokens:
-        return False
+class Question(NamedTuple):
+    """What is asked: the words of its topic, and the words that answer it with a yes when they stand unnegated."""
+
+    topic: frozenset[str]
+    predicates: frozenset[str]
+
+
+class _Clause(NamedTuple):
+    polarity: Polarity
+    token: Token
+    overlap: int
+
+
+_MOST_TOKENS = 6_000
+_OPENING = 6
+_EXISTENCE = frozenset({"there", "have", "has", "having"})
+"""Behind these the negation stands in English too: there is no limit, has no cap."""
+_CLAUSE_ENDS = frozenset(".;!?।|•")
+_BEFORE, _BEHIND, _FAR = 5, 3, 12
+"""How far a negation stands before or behind its word, and how far an end of it ("until …"), in tokens."""
+
+
+@lru_cache(maxsize=1024)
+def question_of(text: str) -> Question:
+    """The topic and the predicates of a question."""
+    tokens = tokenise(normalise(text).text, most=_MOST_TOKENS)
     keys = [token.key for token in tokens]
-    if keys[0] in {"kya", "क्या"}:
-        return True
-    wh_words = {
-        "what",
-        "which",
-        "how",
-        "when",
-        "where",
-        "who",
-        "why",
-        "whose",
-        "kitna",
-        "kitne",
-        "kitni",
-        "कितना",
-        "कितने",
-        "कितनी",
-    }
-    if keys[0] in _QUESTION_OPENERS:
-        return not wh_words & set(keys[:3]) and "or" not in keys
-    return ("kya" in keys or "क्या" in keys) and not wh_words & set(keys)
+    topic = frozenset(word for word in topic_words(tokens) if len(word) > 2 and word not in STOP_WORDS)  # noqa: PLR2004
+    asked = [group for group in PREDICATES.values() if group & set(keys)]
+    return Question(topic, COVERED.union(*asked))
 
 
-def opening(tokens: list[Token]) -> tuple[Polarity, Token] | None:
-    """A yes or no among the first words: ``Yes, …``, ``जी हां``, ``**No**``."""
-    for place, token in enumerate(tokens[:6]):
-        if token.key in _YES_WORDS:
-            return Polarity.YES, token
-        if token.key in _NO_WORDS:
+def topic_words(tokens: Sequence[Token]) -> list[str]:
+    """The words of a text as topics are compared: without a plural's s, ``co-payment`` as ``copay``."""
+    words: list[str] = []
+    for place, token in enumerate(tokens):
+        key = token.key
+        if key.startswith("pay") and place > 1 and tokens[place - 1].text == "-" and tokens[place - 2].key == "co":
+            key = "copay"
+        elif key.startswith("copay"):
+            key = "copay"
+        elif len(key) > 3 and key.isascii() and key.endswith("s"):  # noqa: PLR2004
+            key = key[:-1]
+        words.append(key)
+    return words
+
+
+@lru_cache(maxsize=1024)
+def is_yes_no_question(text: str) -> bool:
+    """Whether a question asks for yes or no, by how it begins (English, Hindi, Hinglish)."""
+    keys = [token.key for token in tokenise(normalise(text).text, most=_MOST_TOKENS)]
+    if not keys:
+        return False
+    if keys[0] in OPENERS:
+        return not QUESTION_WORDS & set(keys[:3]) and "or" not in keys
+    return ("kya" in keys or "क्या" in keys) and not QUESTION_WORDS & set(keys)
+
+
+def opening(tokens: Sequence[Token]) -> Told | None:
+    """A yes or no among the first words: ``Yes, …``, ``जी हां``, ``**No**``. "No cover is …" is no opening."""
+    for place, token in enumerate(tokens[:_OPENING]):
+        if token.key in YES_WORDS:
+            return Told(Polarity.YES, (token,))
+        if token.key in NO_WORDS:
             following = tokens[place + 1] if place + 1 < len(tokens) else END
-            stands_alone = following is END or following.kind == SIGN or token.key in {"nahi", "नहीं", "nahin"}
-            return (Polarity.NO, token) if stands_alone else None
-        if token.key not in _FILLERS:
+            alone = following is END or following.kind == SIGN or token.key != "no"
+            return Told(Polarity.NO, (token,)) if alone else None
+        if token.key not in FILLERS:
             return None
     return None
 
 
-def polarity_of(text: str, topic: frozenset[str] = frozenset()) -> tuple[Polarity, tuple[Token, ...]]:
-    """What ``text`` answers, with the tokens that say so; ``topic`` are the question's words.
+_BRACKETS = re.compile(r"\([^()]{0,300}\)")
 
-    An opening yes or no decides. Else the clauses that speak of the topic do, if they agree.
+
+def polarity_of(tokens: Sequence[Token], question: Question) -> Told:
+    """What a text answers to ``question``, with the tokens that say so.
+
+    An opening yes or no decides. Else the clause that shares most words with the question, unless another that shares
+    as many says the opposite.
     """
-    tokens = tokenise(normalise(text).text)
     opened = opening(tokens)
     if opened is not None:
-        return opened[0], (opened[1],)
-    clauses = _clauses(tokens)
-    told = [found for clause in clauses if (found := _clause(clause)) is not None]
-    near = [found for found in told if found[2] & topic] or told
-    if not near:
-        return Polarity.OPEN, ()
-    said = {found[0] for found in near}
+        return opened
+    told = [found for clause in _clauses(tokens) if (found := _clause(clause, question)) is not None]
+    if not told:
+        return Told(Polarity.OPEN, ())
+    most = max(clause.overlap for clause in told)
+    if most == 0 and question.topic:
+        return Told(Polarity.OPEN, ())
+    best = [clause for clause in told if clause.overlap == most]
+    said = {clause.polarity for clause in best}
     if len(said) == 1:
-        return near[0][0], (near[0][1],)
-    first = near[0]
-    if said <= {Polarity.YES, Polarity.LATER}:
-        return Polarity.YES, (first[1],)
-    return Polarity.OPEN, tuple(found[1] for found in near[:4])
+        return Told(best[0].polarity, (best[0].token,))
+    if said == {Polarity.YES, Polarity.LATER}:
+        return Told(Polarity.LATER, tuple(clause.token for clause in best[:4]))
+    return Told(Polarity.OPEN, tuple(clause.token for clause in best[:4]))
 
 
-def _clauses(tokens: list[Token]) -> list[list[Token]]:
+def _clauses(tokens: Sequence[Token]) -> list[list[Token]]:
     clauses: list[list[Token]] = [[]]
     for token in tokens:
         if token.key in _CLAUSE_ENDS:
@@ -139,76 +164,73 @@ def _clauses(tokens: list[Token]) -> list[list[Token]]:
     return [clause for clause in clauses if clause]
 
 
-def _clause(clause: list[Token]) -> tuple[Polarity, Token, frozenset[str]] | None:
-    """The polarity of one clause by its first word of cover, and the negation around it."""
+def _clause(clause: list[Token], question: Question) -> _Clause | None:
+    """The polarity of one clause by its first telling word and the negation around it."""
     keys = [token.key for token in clause]
-    words = frozenset(keys)
     for place, token in enumerate(clause):
-        positive = token.key in _POSITIVE
-        if not positive and token.key not in _NEGATIVE:
+        positive = token.key in question.predicates
+        if not positive and token.key not in NOT_COVERED:
             continue
-        around = keys[max(0, place - _NEAR) : place] + keys[place + 1 : place + 4]
-        negated = any(key in _NEGATIONS for key in keys[max(0, place - _NEAR) : place]) or any(
-            key in {"नहीं", "नही", "nahi", "nahin", "nhi"} for key in keys[place + 1 : place + 4]
-        )
-        negative = negated == positive
-        if negative and any(key in _LATER for key in [*around, *keys[place + 1 : place + 12]]):
-            return Polarity.LATER, token, words
-        return (Polarity.NO if negative else Polarity.YES), token, words
+        before, behind = keys[max(0, place - _BEFORE) : place], keys[place + 1 : place + 1 + _BEHIND]
+        turned = NEGATIONS if token.key in _EXISTENCE else NEGATIONS_BEHIND
+        negated = bool(NEGATIONS & set(before)) or bool(turned & set(behind))
+        overlap = len(question.topic & set(topic_words(clause)))
+        if negated != positive:
+            return _Clause(Polarity.YES, token, overlap)
+        ends = LATER & {*before, *keys[place + 1 : place + _FAR]}
+        return _Clause(Polarity.LATER if ends else Polarity.NO, token, overlap)
     return None
 
 
-def gold_polarity(case: GoldCase, text: str) -> Polarity:
-    """What a gold text answers: only where it opens with yes or no, or the question asks for yes or no."""
-    opened = opening(tokenise(normalise(text).text))
+def gold_polarity(question: str, text: str) -> Polarity:
+    """What a gold text answers: by its opening, or by what it says of the topic of a question for yes or no."""
+    tokens = tokenise(normalise(text).text, most=_MOST_TOKENS)
+    opened = opening(tokens)
     if opened is not None:
-        return opened[0]
-    if not is_yes_no_question(case.question):
+        return opened.polarity
+    if not is_yes_no_question(question):
         return Polarity.OPEN
-    return polarity_of(text)[0]
+    bare = tokenise(normalise(_BRACKETS.sub(" ", text)).text, most=_MOST_TOKENS)
+    return polarity_of(bare, question_of(question)).polarity
 
 
-_STOP_WORDS = frozenset(
-    "is are was were does do did can could will would has have had should may the a an of for in on under this my i "
-    "me we it to and or if by with from policy plan insurance any there be at as that kya क्या hai है mein में ke ka ki "
-    "के का की में se से cover covers covered coverage".split()
+_UNSTATED = re.compile(
+    r"(?:not|n't|never) (?:explicitly |specifically |clearly |directly )?"
+    r"(?:mention|state|specif|address|list|say|contain)|no (?:mention|information|specific|details?)"
+    r"|cannot (?:confirm|determine|find)|उल्लेख नहीं|nahi likha|zikr nahi"
 )
-
-
-def topic_of(question: str) -> frozenset[str]:
-    """The content words of a question."""
-    return frozenset(
-        token.key
-        for token in tokenise(normalise(question).text)
-        if len(token.key) > 2 and token.key not in _STOP_WORDS  # noqa: PLR2004
-    )
+_LOOKED_AT = 600
+"""Characters in which a reply says that something is not stated; later ones are about details."""
 
 
 class PolarityGrader:
     """Yes/no golds are compared by polarity. It abstains when the gold is neither, or the reply does not tell."""
 
     name = "polarity"
-    version = "1"
+    version = "2"
     aspect = Aspect.FACTUAL_MATCH
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
         """Compare the reply's yes or no with the gold's and its alternatives'."""
-        wanted = {gold_polarity(case, text) for text in (case.gold, *case.alternatives)} - {Polarity.OPEN}
+        golds = {text: gold_polarity(case.question, text) for text in (case.gold, *case.alternatives)}
+        wanted = set(golds.values()) - {Polarity.OPEN}
         if not wanted:
             return self._abstain(NEITHER)
-        text = exchange.graded_text
-        if (
-            _UNSTATED.search(normalise(text[:600]).text.lower())
-            and opening(tokenise(normalise(text[:200]).text)) is None
-        ):
+        reply = scanned_reply(exchange.graded_text)
+        tokens = reply.reader.tokens
+        if opening(tokens) is None and _UNSTATED.search(reply.normalised.text[:_LOOKED_AT].lower()):
             return self._abstain("the reply says that this is not stated")
-        said, tokens = polarity_of(text, topic_of(case.question))
-        if said is Polarity.OPEN:
+        said = polarity_of(tokens, question_of(case.question))
+        agrees = _agrees(said.polarity, wanted, limited=any(is_measured(gold) for gold in golds))
+        if agrees is None:
             return self._abstain("the reply says neither yes nor no, or both")
-        agrees = said in wanted or (said is Polarity.LATER) or (Polarity.LATER in wanted)
-        places = normalise(text)
+        return self._judged(agrees, said, wanted, exchange)
+
+    def _judged(self, agrees: bool, said: Told, wanted: set[Polarity], exchange: Exchange) -> Judged:
+        folded = scanned_reply(exchange.graded_text).normalised
         spans = tuple(
-            _span(places.original_span(token.start, token.end), said, exchange.graded_channel) for token in tokens
+            Span(where=exchange.graded_channel, start=start, end=end, label=f"says {said.polarity}")
+            for start, end in (folded.original_span(token.start, token.end) for token in said.tokens)
         )
         expected = " or ".join(sorted(wanted))
         return Judged(
@@ -217,7 +239,7 @@ class PolarityGrader:
             aspect=self.aspect,
             passed=agrees,
             failure_kind=None if agrees else FailureKind.WRONG_FACT,
-            reason=f"says {said}" if agrees else f"expected {expected}, the reply says {said}",
+            reason=f"says {said.polarity}" if agrees else f"expected {expected}, the reply says {said.polarity}",
             evidence=spans,
         )
 
@@ -225,5 +247,12 @@ class PolarityGrader:
         return Abstained(grader=self.name, version=self.version, aspect=self.aspect, reason=reason)
 
 
-def _span(place: tuple[int, int], said: Polarity, channel: Channel) -> Span:
-    return Span(where=channel, start=place[0], end=place[1], label=f"says {said}")
+def _agrees(said: Polarity, wanted: set[Polarity], *, limited: bool) -> bool | None:
+    """``None`` where it cannot be told. "Not at first" is a yes only where the gold has a limit that is checked too."""
+    if said is Polarity.OPEN:
+        return None
+    if said in wanted:
+        return True
+    if Polarity.LATER in {said, *wanted}:
+        return True if limited and Polarity.NO not in {said, *wanted} else None
+    return False
