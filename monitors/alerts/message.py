@@ -18,6 +18,9 @@ QUOTED_CHARACTERS: Final = 90
 GROUPED_CHARACTERS: Final = 140
 """Of each excerpt when a message tells several failures: three of them fit on a phone."""
 SCORED: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL, IncidentKind.DRIFT})
+OWN_ROW: Final = "case"
+OWN_ROW_NOTE: Final = " (the case's own severity)"
+"""The severity table's row for a failure that is as severe as its case, see `Assessment.policy_row`."""
 
 CASE_LABELS: Final = ("Asked", "Expected", "Got")
 LOG_LABELS: Final = ("Asked", "Unsupported", "Blocked")
@@ -34,6 +37,7 @@ class Part(Record):
     finding_label: str = ""
     severity: str
     row: str = ""
+    row_note: str = ""
     history: str = ""
     unconfirmed: bool = False
 
@@ -109,6 +113,7 @@ def _part(item: AlertItem, alert: Alert) -> Part:
         finding_label="Failed check" if seen.kind is IncidentKind.CASE_FAILURE and not over else "",
         severity=f"Severity {int(item.incident.severity)}",
         row=visible(seen.policy_row or ""),
+        row_note=OWN_ROW_NOTE if seen.policy_row == OWN_ROW else "",
         history="" if alone else _history(item, alert),
         unconfirmed=seen.unconfirmed,
     )
@@ -162,7 +167,7 @@ def _scores(alert: Alert) -> str:
         return ""
     if alert.flat is not None and alert.weighted is not None:
         return f"scores: flat {alert.flat}, weighted {alert.weighted}"
-    return "scores: when the run is complete" if alert.kind is IncidentKind.CASE_FAILURE else ""
+    return "no scores yet" if alert.kind is IncidentKind.CASE_FAILURE else ""
 
 
 def _one_line(alert: Alert) -> str:

@@ -19,7 +19,8 @@ class AlertSender(Protocol):
 
         ``thread`` and ``channel`` are where its incident's first message is, for what belongs there; without
         them the alert's own incidents are asked. ``again`` says that an earlier try may have arrived (it was
-        killed, or its reply was lost): the sender looks for it first where it can.
+        killed, or its reply was lost): the sender looks for it first where it can, and does so unasked for a
+        message that is some seconds old.
         """
         ...
 

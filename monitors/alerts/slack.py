@@ -44,6 +44,8 @@ CONNECT_TIMEOUT_S: Final = 5.0
 METADATA_EVENT: Final = "lookout_alert"
 LOOK_BACK: Final = timedelta(hours=1)
 """How far before an alert's making it is looked for: Slack's clock and ours may differ."""
+FRESH: Final = timedelta(seconds=5)
+"""A message this old may have been tried by a worker that died: it is looked for even when nobody says so."""
 BROADCAST: Final = frozenset({NotifyReason.WORSE, NotifyReason.REMINDER})
 """Said in the thread and shown in the channel too: nobody watches an old thread."""
 
@@ -117,7 +119,8 @@ class SlackBot:
         place = _Place(where or "", thread)
         async with _deadline(self._settings) as session:
             client = self._client(session)
-            found = await self._find(client, alert, place) if again else None
+            look = again or self._now() - alert.created_at > FRESH
+            found = await self._find(client, alert, place) if look else None
             posted = found or await self._post(client, alert, place)
         detail = "found: an earlier try had arrived" if found else ""
         return _sent(alert, self._now(), channel=posted.channel, thread=thread or posted.thread, detail=detail)

@@ -46,7 +46,7 @@ def _body(words: Message) -> list[Text]:
     where = " · ".join(piece for piece in (words.why_sent, words.since, words.scores) if piece)
     lines = [Text(where, style=Style(italic=True))]
     for number, part in enumerate(words.parts, start=1):
-        lines += [Text(""), *_part(part, number, alone=words.alone)]
+        lines += [Text(""), *_part(part, 0 if words.alone else number)]
     if words.more:
         lines += [Text(""), Text(f"… {words.more}", style=Style(bold=True))]
     if words.links:
@@ -54,17 +54,24 @@ def _body(words: Message) -> list[Text]:
     return lines
 
 
-def _part(part: Part, number: int, *, alone: bool) -> list[Text]:
-    title = part.heading if alone else f"{number}. {part.heading}"
-    head = Text.assemble((title, Style(bold=True)), f" · {part.case_id}" if part.case_id else "")
-    rows = [_row(label, text) for label, text in (*part.excerpts, (part.finding_label, part.finding))]
+def _part(part: Part, number: int) -> list[Text]:
+    """One failure; ``number`` 0 is an only one, whose name is the headline."""
+    rows = [_row(label, text) for label, text in part.excerpts]
+    rows.append(_row(part.finding_label, part.finding) if part.finding_label else Text(part.finding))
     if part.row:
-        rows.append(_row(part.severity, f"by row {part.row}"))
+        rows.append(_row(part.severity, f"by row {part.row}{part.row_note}"))
     if part.history:
-        rows.append(_row("", part.history))
+        rows.append(Text(part.history, style=Style(italic=True)))
     if part.unconfirmed:
         rows.append(_row("Note", "unconfirmed: it rests on one judge"))
-    return [head, *rows]
+    return [*_title(part, number), *rows]
+
+
+def _title(part: Part, number: int) -> list[Text]:
+    if number:
+        title = Text(f"{number}. {part.heading}", style=Style(bold=True))
+        return [Text.assemble(title, f" · {part.case_id}" if part.case_id else "")]
+    return [_row("Case", part.case_id)] if part.case_id else []
 
 
 def _row(label: str, text: str) -> Text:

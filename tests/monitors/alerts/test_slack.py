@@ -233,6 +233,14 @@ async def test_f08_a_sender_killed_before_it_noted_the_receipt_does_not_post_aga
     assert len(slack.messages) == 1
 
 
+async def test_f08_a_message_that_waited_is_looked_for_unasked(slack):
+    """The worker that comes after a killed one knows nothing of its try; the message's age tells enough."""
+    await bot(slack).send(alert())
+    late = SlackBot(settings(slack), token=TOKEN, now=lambda: NIGHT + HOUR)
+    await late.send(alert())
+    assert len(slack.messages) == 1
+
+
 async def test_a_layout_that_slack_refuses_goes_as_text(slack):
     slack.misbehave("invalid_blocks", "ok")
     await bot(slack).send(alert())

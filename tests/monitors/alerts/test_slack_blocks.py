@@ -181,7 +181,7 @@ def test_buttons_carry_the_id_and_come_only_when_they_can_work():
 
 
 def test_scores_are_promised_while_the_run_goes_on_and_left_out_where_there_are_none():
-    assert "scores: when the run is complete" in str(payload(alert(flat=None, weighted=None)))
+    assert "no scores yet" in str(payload(alert(flat=None, weighted=None)))
     assert "scores" not in str(payload(alert_of(items(outage(IncidentKind.APP_DOWN)))))
 
 

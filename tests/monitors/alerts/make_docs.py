@@ -1,0 +1,89 @@
+"""Write docs/alerts.md and its pictures, and the golden files: ``python -m tests.monitors.alerts.make_docs``.
+
+Every message is made by the code that makes the real ones, rendered from the Block Kit that Slack would be handed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+
+from monitors.alerts.examples import SETTINGS, Example, examples
+from monitors.alerts.preview import preview_page
+from monitors.alerts.slack_blocks import slack_text
+from monitors.alerts.terminal import plain_text
+
+ROOT = Path(__file__).resolve().parents[3]
+GOLDEN = Path(__file__).parent / "golden"
+DOCS = ROOT / "docs" / "alerts.md"
+PICTURES = ROOT / "docs" / "alerts"
+COLOURS = 32
+"""Text on white needs no more, and the pictures are a fifth of the size."""
+WIDTHS = {"desktop": 600, "phone": 360}
+
+INTRODUCTION = """# Alerts
+
+What Lookout sends, message by message: the picture is the Block Kit that Slack is handed, the text is what the
+terminal shows where there are no Slack credentials. Above each picture stands the one line that a lock screen
+shows. The first line says what broke, how bad it is, and where; the last one shows the id by which a duplicate is
+known.
+
+This page, its pictures and the golden files of the tests are made by
+`python -m tests.monitors.alerts.make_docs`. The application and its customers are made up.
+"""
+
+
+def golden(example: Example) -> dict[str, str]:
+    """The files that hold what ``example`` looks like, by name."""
+    said = slack_text(example.alert, SETTINGS)
+    blocks = json.dumps({"text": said.text, "blocks": said.blocks}, ensure_ascii=False, indent=1)
+    return {f"{example.name}.json": blocks + "\n", f"{example.name}.txt": plain_text(example.alert, SETTINGS)}
+
+
+def page() -> str:
+    """The whole of docs/alerts.md."""
+    return "\n".join([INTRODUCTION, *_sections()])
+
+
+def _sections() -> Iterator[str]:
+    for example in examples():
+        title = example.name.replace("-", " ").capitalize()
+        shown = f"![{title}](alerts/{example.name}-desktop.png) ![on a phone](alerts/{example.name}-phone.png)"
+        yield f"## {title}\n\n{example.when}\n\n{shown}\n\n```text\n{plain_text(example.alert, SETTINGS)}```\n"
+
+
+def draw() -> None:
+    """Take the pictures in a real browser."""
+    from PIL import Image
+    from playwright.sync_api import sync_playwright
+
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=os.environ.get("CHROMIUM_PATH", "/usr/bin/chromium-headless-shell")
+        )
+        for name, width in WIDTHS.items():
+            tab = browser.new_page(viewport={"width": width, "height": 200})
+            for example in examples():
+                tab.set_content(preview_page([slack_text(example.alert, SETTINGS)], title=example.name))
+                shot = Image.open(BytesIO(tab.screenshot(full_page=True)))
+                shot.quantize(COLOURS).save(PICTURES / f"{example.name}-{name}.png", optimize=True)
+            tab.close()
+        browser.close()
+
+
+def main() -> None:
+    """Write everything anew."""
+    GOLDEN.mkdir(exist_ok=True)
+    for example in examples():
+        for name, text in golden(example).items():
+            (GOLDEN / name).write_text(text, encoding="utf-8")
+    DOCS.write_text(page(), encoding="utf-8")
+    draw()
+
+
+if __name__ == "__main__":
+    main()
