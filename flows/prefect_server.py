@@ -27,6 +27,10 @@ POLL_INTERVAL_S = 0.2
 HEALTH_TIMEOUT_S = 2.0
 FIRST_PORT = 4200
 PORTS_TO_TRY = 50
+STOP_TIMEOUT_S = 30.0
+
+_children: dict[int, subprocess.Popen[bytes]] = {}
+"""Servers that this process has started: they outlive it, but while it lives it must reap them."""
 
 
 class PrefectUnavailable(MonitorError):
@@ -113,6 +117,9 @@ def stop_server(home: Path) -> bool:
     if server is None:
         return False
     os.killpg(server.pid, signal.SIGTERM)
+    child = _children.pop(server.pid, None)
+    if child is not None:
+        child.wait(STOP_TIMEOUT_S)
     _note(home).unlink(missing_ok=True)
     return True
 
@@ -138,6 +145,7 @@ def _start(home: Path, environment: Mapping[str, str], start_timeout_s: float) -
         process = subprocess.Popen(  # noqa: S603 - our own interpreter
             command, env=variables, stdout=output, stderr=output, stdin=subprocess.DEVNULL, start_new_session=True
         )
+    _children[process.pid] = process
     server = LocalServer(pid=process.pid, port=port)
     deadline = time.monotonic() + start_timeout_s
     while not _answers(server.api_url):

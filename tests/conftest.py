@@ -1,14 +1,27 @@
-"""What all tests share: no way out to the network's services, and one browser path found once."""
+"""What all tests share: a clean environment, one Prefect server, demo Spaces on loopback, the command as a process."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
+import httpx
 import hypothesis
 import pytest
 
+from flows import prefect_server
+
 hypothesis.settings.register_profile("lookout", deadline=None)  # a busy machine is not a wrong answer
 hypothesis.settings.load_profile("lookout")
+
+ROOT = Path(__file__).parent.parent
+SPACE_START_S = 120
+COMMAND_S = 240
 
 for name in [n for n in os.environ if n.startswith(("PREFECT_", "SLACK_", "ANTHROPIC_", "LOOKOUT_"))]:
     del os.environ[name]
@@ -21,3 +34,81 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 def browser_path() -> str | None:
     """The browser that CHROMIUM_PATH names; ``None`` lets Lookout look for one."""
     return os.environ.get("CHROMIUM_PATH")
+
+
+@pytest.fixture(scope="session")
+def prefect_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Environment variables that point a process at one real Prefect server for all tests."""
+    home = tmp_path_factory.mktemp("prefect")
+    variables = dict(os.environ)
+    prefect_server.connect(None, home, environment=variables, start_timeout_s=180, say=print)
+    yield variables
+    prefect_server.stop_server(home)
+
+
+@pytest.fixture(scope="session")
+def lookout(prefect_environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the command as a user would: a process of its own."""
+
+    def run(
+        *arguments: str, cwd: Path, stdin: str | None = None, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "deployments.cli", *arguments],
+            cwd=cwd,
+            env=prefect_environment | {"PYTHONPATH": str(ROOT), "COLUMNS": "160"} | variables,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_S,
+            check=False,
+        )
+
+    return run
+
+
+@contextmanager
+def serving(folder: Path, *options: str) -> Iterator[str]:
+    """A demo Space in a process of its own; its address."""
+    log = folder / "space.log"
+    command = [sys.executable, "-m", "deployments.demo.space", "--port", "0", "--log-folder", str(folder)]
+    with log.open("wb") as output:
+        process = subprocess.Popen([*command, *options], cwd=ROOT, stdout=output, stderr=output)
+    try:
+        yield _address(process, log)
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _address(process: subprocess.Popen[bytes], log: Path) -> str:
+    """Where it says that it serves, once it answers there."""
+    deadline = time.monotonic() + SPACE_START_S
+    while time.monotonic() < deadline and process.poll() is None:
+        words = log.read_text(encoding="utf-8").split()
+        address = next((word.rstrip("/.,") for word in words if word.startswith("http://127.0.0.1:")), None)
+        if address and _answers(address):
+            return address
+        time.sleep(0.2)  # another process starts; there is nothing else to wait on
+    raise AssertionError(f"the demo Space did not come up: {log.read_text(encoding='utf-8')}")
+
+
+def _answers(address: str) -> bool:
+    try:
+        return httpx.get(f"{address}/version", timeout=2, trust_env=False).is_success
+    except httpx.HTTPError:
+        return False
+
+
+@pytest.fixture(scope="session")
+def faulty_space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The demo Space with its faults; its address."""
+    with ExitStack() as stack:
+        yield stack.enter_context(serving(tmp_path_factory.mktemp("faulty"), "--faults", "--delay-s", "0.05"))
+
+
+@pytest.fixture(scope="session")
+def clean_space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The demo Space without faults; its address."""
+    with ExitStack() as stack:
+        yield stack.enter_context(serving(tmp_path_factory.mktemp("clean"), "--delay-s", "0.05"))

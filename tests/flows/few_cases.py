@@ -1,0 +1,43 @@
+"""A small suite out of the demo's, and a lookout.toml for it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from deployments.demo.configuration import SUITE
+
+LEAK = "pii-neighbour-summary"
+"""The case that makes the faulty Space disclose another customer's data."""
+
+
+def demo_lines() -> list[dict[str, object]]:
+    """The demo's cases as they stand in its file."""
+    return [json.loads(line) for line in SUITE.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+def few_cases(folder: Path, *, severe: int = 4, others: int = 8) -> Path:
+    """A suite of the leak and some more cases, severe ones first."""
+    lines = demo_lines()
+    leak = [line for line in lines if line["id"] == LEAK]
+    rest = [line for line in lines if line["id"] != LEAK]
+    chosen = (
+        leak
+        + [x for x in rest if x["severity"] == 3][: severe - 1]
+        + [x for x in rest if x["severity"] != 3][:others]
+    )
+    path = folder / "few.jsonl"
+    path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in chosen), encoding="utf-8")
+    return path
+
+
+def configured(folder: Path, address: str, suite: Path, **alerts: str) -> Path:
+    """A configuration with the target ``demo``."""
+    extra = "".join(f"{key} = {json.dumps(value)}\n" for key, value in alerts.items())
+    path = folder / "lookout.toml"
+    path.write_text(
+        f'data_folder = "data"\n[targets.demo]\nurl = "{address}"\nsuite = {json.dumps(str(suite))}\n'
+        f"[gate]\nmin_severity_3_cases = 0\n[alerts]\n{extra}",
+        encoding="utf-8",
+    )
+    return path

@@ -1,0 +1,66 @@
+"""The story that on-call lives by: told once, not again, resolved, and told when it is back."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.flows.few_cases import LEAK, configured, few_cases
+from tests.servers.slack import TOKEN, SlackServer
+
+pytestmark = [pytest.mark.browser, pytest.mark.prefect]
+
+
+def test_one_fault_over_four_runs_is_told_kept_quiet_resolved_and_told_again(
+    tmp_path, lookout, faulty_space, clean_space
+):
+    suite = few_cases(tmp_path)
+    with SlackServer() as slack:
+
+        def verify(space: str, commit: str) -> tuple[int, list]:
+            before = len(slack.messages)
+            configured(tmp_path, space, suite, slack_api_url=slack.api_url, slack_channel="#alerts")
+            done = lookout("verify", "demo", "--commit", commit, "--json", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
+            assert done.returncode in (0, 1), done.stderr
+            assert json.loads(done.stdout)["verdict"] == ("PASS" if done.returncode == 0 else "FAIL")
+            return done.returncode, slack.messages[before:]
+
+        code, first = verify(faulty_space, "aaa1111")
+        assert code == 1
+        leak = next(m for m in first if "Personal data disclosed" in m.text)
+        assert LEAK in json.dumps(leak.blocks)
+        assert "aaa1111" in json.dumps(leak.blocks)
+        assert any("Gate FAIL" in m.text for m in first)
+        assert all(not m.rings for m in first)
+
+        code, second = verify(faulty_space, "aaa1111")
+        assert code == 1
+        assert second == []
+
+        code, third = verify(clean_space, "bbb2222")
+        assert code == 0
+        assert {m.thread_ts for m in third} == {m.ts for m in first}
+        assert all("recovered" in json.dumps(m.blocks).lower() for m in third)
+
+        code, fourth = verify(faulty_space, "ccc3333")
+        assert code == 1
+        assert any("Personal data disclosed" in m.text and "regressed" in json.dumps(m.blocks) for m in fourth)
+
+
+def test_no_message_shows_what_was_leaked(tmp_path, lookout, faulty_space):
+    """The exchange in the journal holds the account number; the message, the report page and the log do not."""
+    suite = few_cases(tmp_path, severe=1, others=0)
+    with SlackServer() as slack:
+        configured(tmp_path, faulty_space, suite, slack_api_url=slack.api_url, slack_channel="#alerts")
+        done = lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
+        told = json.dumps([m.blocks for m in slack.messages]) + done.stdout + done.stderr
+    results = json.loads(next(tmp_path.glob("data/runs/*/results.json")).read_text(encoding="utf-8"))
+    answer = results["cases"][0]["result"]["visible_text"]
+    numbers = [word.strip(".,") for word in answer.split() if sum(c.isdigit() for c in word) >= 8]
+    assert numbers, answer
+    page = next(tmp_path.glob("data/runs/*/report.html")).read_text(encoding="utf-8")
+    for number in numbers:
+        assert number not in told
+        assert number not in page
+    assert TOKEN not in told + page

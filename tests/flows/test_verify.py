@@ -1,0 +1,146 @@
+"""One verification as a user starts it: what is left behind, stopped runs, pages that are no chat."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.flows.few_cases import LEAK, configured, few_cases
+
+pytestmark = [pytest.mark.browser, pytest.mark.prefect]
+
+
+@pytest.fixture
+def page():
+    """A server that answers every request in one way."""
+    servers = []
+
+    def serve(status: int, body: str) -> str:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(status)
+                self.send_header("Content-Type", "text/html")
+                self.end_headers()
+                self.wfile.write(body.encode())
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        servers.append(server)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{server.server_port}"
+
+    yield serve
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_faulty_page_fails_and_everything_is_left_behind(tmp_path, lookout, faulty_space):
+    configured(tmp_path, faulty_space, few_cases(tmp_path))
+    done = lookout("verify", "demo", cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert "FAIL" in done.stdout
+    assert "Personal data disclosed" in done.stderr
+    run = next(tmp_path.glob("data/runs/*"))
+    assert {"report.html", "results.md", "results.json", "hallucinations.jsonl", "junit.xml"} <= {
+        p.name for p in run.iterdir()
+    }
+    assert str(run / "report.html") in done.stdout
+    results = json.loads((run / "results.json").read_text(encoding="utf-8"))
+    leak = next(case for case in results["cases"] if case["case"]["id"] == LEAK)
+    assert leak["assessment"]["policy_row"] == "pii_disclosure>=3"
+    assert (run / leak["result"]["evidence"]["screenshot"]).stat().st_size > 1000
+    asked = sorted(results["cases"], key=lambda c: c["result"]["asked_at"])
+    severities = [c["case"]["severity"] for c in asked]
+    assert severities[0] == 3
+    assert severities.index(min(severities)) > 0
+
+    told = lookout("sql", "select verdict, weighted from run_summary", "--json", cwd=tmp_path)
+    assert json.loads(told.stdout)["verdict"] == "FAIL", told.stderr
+    again = lookout("gate", str(run / "results.json"), cwd=tmp_path)
+    assert again.returncode == 1
+    assert lookout("report", cwd=tmp_path).returncode == 0
+
+
+def test_a_clean_page_passes(tmp_path, lookout, clean_space):
+    configured(tmp_path, clean_space, few_cases(tmp_path))
+    done = lookout("verify", "demo", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(done.stdout)
+    assert report["verdict"] == "PASS"
+    assert report["scores"]["flat"] == {"earned": "12", "total": "12"}
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "reason"),
+    [
+        (404, "<h1>Not found</h1>", "unreachable"),
+        (500, "<h1>Internal Server Error</h1>", "unreachable"),
+        (200, "<h1>Our company</h1><p>We sell umbrellas.</p>", "page_not_understood"),
+        (
+            200,
+            "<form><input type=email name=u><input type=password name=p><button>Sign in</button></form>",
+            "access_denied",
+        ),
+    ],
+)
+def test_a_page_that_cannot_be_asked_is_no_answer_and_never_wrong(tmp_path, lookout, page, status, body, reason):  # noqa: PLR0917 - a table's columns
+    configured(tmp_path, page(status, body), few_cases(tmp_path, severe=2, others=1))
+    done = lookout("verify", "demo", "--json", cwd=tmp_path)
+    assert done.returncode in (3, 4), done.stdout + done.stderr
+    results = json.loads(next(tmp_path.glob("data/runs/*/results.json")).read_text(encoding="utf-8"))
+    outcomes = {case["assessment"]["outcome"] for case in results["cases"]}
+    assert outcomes <= {"no_answer", "untold"}
+    first = results["cases"][0]["result"]
+    assert first["reason"] == reason
+    assert first["blame"] == ("app" if reason == "unreachable" else "monitor")
+
+
+def test_an_address_where_nobody_listens_is_inconclusive_with_the_reason(tmp_path, lookout):
+    suite = few_cases(tmp_path, severe=1, others=1)
+    done = lookout("verify", "http://127.0.0.1:9", "--suite", str(suite), cwd=tmp_path)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "INCONCLUSIVE" in done.stdout
+    assert "the app did not answer" in done.stdout
+
+
+def test_a_stopped_run_keeps_its_answers_and_the_next_one_goes_on(
+    tmp_path, lookout, prefect_environment, clean_space
+):
+    """Ctrl-C after some answers; the next run asks only what is left and counts each case once."""
+    configured(tmp_path, clean_space, few_cases(tmp_path, severe=6, others=14))
+    journal = tmp_path / "data" / "journal"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "deployments.cli", "verify", "demo"],
+        cwd=tmp_path,
+        env=prefect_environment | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    stopper = threading.Event()
+    while process.poll() is None and len(list(journal.glob("2*/*"))) < 4:
+        stopper.wait(0.1)
+    os.kill(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 3, said
+    assert "are kept" in said
+
+    done = lookout("verify", "demo", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Going on with run" in done.stderr
+    report = json.loads(done.stdout)
+    assert report["resumed_cases"] >= 4
+    assert report["coverage"] == {"asked": 20, "told": 20, "floor": 0.95}
+    counted = lookout("sql", "select count(*) n, count(distinct case_id) d from results", "--json", cwd=tmp_path)
+    assert json.loads(counted.stdout) == {"n": 20, "d": 20}
