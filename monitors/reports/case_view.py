@@ -13,10 +13,11 @@ from monitors.records.exchanges import Attempt, Channel, Exchange, NoAnswer
 from monitors.records.grades import Abstained, Assessment, FailureKind, Grade, Judged, Span
 from monitors.records.incidents import Incident
 from monitors.records.runs import CaseResult
+from monitors.reports.history import since_words
 from monitors.reports.marks import Piece, marks_of, pieces_of
 from monitors.reports.masking import Redact, disclosure_spans, masks_of, safe_text
 from monitors.reports.screenshots import Picture, PictureAlbum
-from monitors.reports.wording import BLAME_WORDS, KIND_WORDS, NO_ANSWER_WORDS, moment, plural, seconds
+from monitors.reports.wording import BLAME_WORDS, KIND_WORDS, NO_ANSWER_WORDS, moment, seconds
 
 Pieces = tuple[Piece, ...]
 _GRADE_ORDER: Final = ("failed", "passed", "abstained")
@@ -208,16 +209,6 @@ class CaseViewer:
         """Whether its picture would show what the page's text hides."""
         text = came.visible_text if isinstance(came, Exchange) else came.partial_text
         return FailureKind.PII_DISCLOSURE in found.failure_kinds or self.redact(text) != text
-
-
-def since_words(incident: Incident | None, commit: str | None) -> str:
-    """Since which deploy a fault is known, or nothing where its incident is not. ``commit`` is the graded one."""
-    if incident is None:
-        return ""
-    if commit is not None and incident.first_commit == commit:
-        return f"new with this deploy, {commit}"
-    deploy = f"deploy {incident.first_commit}" if incident.first_commit else "an unknown deploy"
-    return f"since {deploy}, {moment(incident.opened_at)}, seen in {plural(incident.occurrences, 'run')}"
 
 
 def brief_answer(result: CaseResult, redact: Redact) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import Final
 
 from monitors.records.base import Finding
@@ -11,7 +10,9 @@ from monitors.records.exchanges import NoAnswer
 from monitors.records.grades import CaseOutcome
 from monitors.records.incidents import Incident
 from monitors.records.runs import Breakdown, CaseResult, Metric, RunReport
-from monitors.reports.case_view import brief_answer, since_words
+from monitors.reports.case_view import brief_answer
+from monitors.reports.figure_rows import breakdown_groups
+from monitors.reports.history import known_incidents, since_words
 from monitors.reports.markdown_inert import code_span, inert
 from monitors.reports.masking import Redact
 from monitors.reports.ordering import with_outcome
@@ -22,6 +23,8 @@ from monitors.reports.wording import (
     SEVERITY_WORDS,
     VERDICT_MARKS,
     elapsed,
+    headline,
+    metric_name,
     moment,
     percent,
     plural,
@@ -49,7 +52,7 @@ def markdown_report(
 
     At most ``most_failures`` failures are listed, and as many cases without answer; what is left out is counted.
     """
-    known = {incident.case_id: incident for incident in incidents if incident.case_id}
+    known = known_incidents(incidents)
     failed = with_outcome(cases, CaseOutcome.FAILED)
     unanswered = with_outcome(cases, CaseOutcome.NO_ANSWER)
     untold = with_outcome(cases, CaseOutcome.UNTOLD)
@@ -78,6 +81,8 @@ def _verdict(
         f"{unanswered} no answer · {untold} could not tell · deploy {code_span(report.commit or 'unknown', 60)}"
     )
     yield ""
+    if not report.reasons:
+        yield f"- {inert(headline(report))}"
     for reason in report.reasons:
         named = ", ".join(code_span(case_id, 80) for case_id in reason.case_ids[:_NAMED_CASES])
         more = len(reason.case_ids) - _NAMED_CASES
@@ -178,7 +183,7 @@ def _metrics(metrics: Sequence[Metric]) -> Iterator[str]:
         interval = f"{percent(metric.low)} to {percent(metric.high)}" if metric.total else ""
         target = f"≥ {percent(metric.target)}" if metric.target is not None else ""
         met = _MET[metric.met] if metric.target is not None else ""
-        name = inert(metric.name.replace("_", " "))
+        name = inert(metric_name(metric.name))
         yield f"| {name} | {value} | {metric.passed} of {metric.total} | {interval} | {target} | {met} |"
 
 
@@ -196,12 +201,11 @@ def _breakdowns(breakdowns: Sequence[Breakdown]) -> Iterator[str]:
     if not breakdowns:
         return
     yield "## By type, language, path and severity"
-    ordered = sorted(breakdowns, key=lambda row: row.group)
-    for group, rows in groupby(ordered, key=lambda row: row.group):
+    for group in breakdown_groups(breakdowns):
         yield ""
-        yield f"| {inert(group.replace('_', ' '))} | cases | failed | no answer | not told | correct |"
+        yield f"| {inert(group.group)} | cases | failed | no answer | not told | correct |"
         yield "| --- | ---: | ---: | ---: | ---: | ---: |"
-        for row in rows:
+        for row in group.rows:
             key = code_span(row.key, 60)
             yield f"| {key} | {row.cases} | {row.failed} | {row.no_answer} | {row.untold} | {row.correct} |"
 

@@ -6,52 +6,33 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Final
 
 from markupsafe import Markup
 
-from monitors.records.base import Blame, Finding
+from monitors.records.base import Blame
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import CaseOutcome
 from monitors.records.incidents import Incident
-from monitors.records.runs import Breakdown, CaseResult, Metric, RunReport, VerdictReason
-from monitors.reports.case_view import CaseView, CaseViewer, anchor_of, since_words
+from monitors.records.runs import CaseResult, RunReport, VerdictReason
+from monitors.reports.case_view import CaseView, CaseViewer, anchor_of
+from monitors.reports.figure_rows import (
+    BreakdownGroup,
+    MetricRow,
+    TallyRow,
+    breakdown_groups,
+    metric_rows,
+    tally_rows,
+)
+from monitors.reports.history import known_incidents, since_words
 from monitors.reports.masking import Redact
 from monitors.reports.ordering import with_outcome
-from monitors.reports.plots import latency_histogram, metric_range, range_floor
+from monitors.reports.plots import latency_histogram
 from monitors.reports.screenshots import PictureAlbum
 from monitors.reports.settings import ReportsSettings
 from monitors.reports.visible import show_invisible
-from monitors.reports.wording import KIND_WORDS, SEVERITY_WORDS, percent, quantity, shortened
-
-
-@dataclass(frozen=True, slots=True)
-class TallyRow:
-    """One severity's row of the gate's arithmetic, in words."""
-
-    severity: int
-    words: str
-    cases: str
-    weight: str
-    lost: str
-    earned: str
-    total: str
-    hurts: bool
-
-
-@dataclass(frozen=True, slots=True)
-class MetricRow:
-    """One metric with its interval and target, in words and as a drawing."""
-
-    name: str
-    value: str
-    counted: str
-    interval: str
-    target: str
-    met: Finding
-    drawing: Markup
+from monitors.reports.wording import KIND_WORDS, headline, shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +52,6 @@ class ReasonView:
     decisive: bool
     links: tuple[CaseLink, ...]
     more: int
-
-
-@dataclass(frozen=True, slots=True)
-class BreakdownGroup:
-    """One way of slicing the cases."""
-
-    group: str
-    rows: tuple[Breakdown, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,21 +131,22 @@ def page_of(
     """The page of one run. At most ``settings.max_transcripts`` cases of each outcome are shown in full."""
     most = settings.max_transcripts
     album = PictureAlbum(folder, most_each=settings.max_screenshot_bytes, most_together=settings.max_embedded_bytes)
-    known = {incident.case_id: incident for incident in incidents if incident.case_id}
+    known = known_incidents(incidents)
     viewer = CaseViewer(album, redact, known, report.commit, settings.max_text_characters)
     failed = with_outcome(cases, CaseOutcome.FAILED)
     no_answers = with_outcome(cases, CaseOutcome.NO_ANSWER)
     untold = with_outcome(cases, CaseOutcome.UNTOLD)
+    shown = _anchors(failed[:most], no_answers[:most], untold[:most])
     total_ms = [result.result.timings.total_ms for result in cases if isinstance(result.result, Exchange)]
     objective = report.latency.objective_p50_ms if report.latency else 0.0
     return Page(
         report=report,
         previous=previous,
         address=redact(_USER_INFO.sub("//", report.target.address)),
-        headline=redact(next((reason.text for reason in report.reasons if reason.decisive), "")),
-        reasons=tuple(_reason(reason, cases, redact) for reason in report.reasons),
-        tallies=_tallies(report),
-        metrics=_metrics(report.metrics),
+        headline=redact(headline(report)),
+        reasons=tuple(_reason(reason, shown, redact) for reason in report.reasons),
+        tallies=tally_rows(report),
+        metrics=metric_rows(report.metrics),
         failed=tuple(
             _failed(result, known, report.commit, redact, shown=place < most) for place, result in enumerate(failed)
         ),
@@ -186,50 +160,23 @@ def page_of(
         correct=tuple(_passed(result) for result in with_outcome(cases, CaseOutcome.CORRECT)),
         histogram=latency_histogram(total_ms, report.latency) if report.latency and total_ms else None,
         over_objective=sum(value > objective for value in total_ms),
-        breakdowns=_groups(report.breakdowns),
+        breakdowns=breakdown_groups(report.breakdowns),
     )
 
 
-def _reason(reason: VerdictReason, cases: Sequence[CaseResult], redact: Redact) -> ReasonView:
-    anchors = {
-        case.case.id: anchor_of(case) for case in cases if case.assessment.outcome is not CaseOutcome.CORRECT
-    }
+def _anchors(*lists: Sequence[CaseResult]) -> dict[str, str]:
+    """Where a case is shown; of several repeats the worst, which comes first."""
+    anchors: dict[str, str] = {}
+    for results in lists:
+        for result in results:
+            anchors.setdefault(result.case.id, anchor_of(result))
+    return anchors
+
+
+def _reason(reason: VerdictReason, anchors: Mapping[str, str], redact: Redact) -> ReasonView:
     links = tuple(CaseLink(case_id, anchors.get(case_id, "")) for case_id in reason.case_ids[:_MOST_REASON_LINKS])
     kind = reason.kind.replace("_", " ")
     return ReasonView(kind, redact(reason.text), reason.decisive, links, len(reason.case_ids) - len(links))
-
-
-def _tallies(report: RunReport) -> tuple[TallyRow, ...]:
-    rows = sorted(report.scores.tallies, key=lambda tally: -tally.severity)
-    return tuple(
-        TallyRow(
-            severity=tally.severity,
-            words=SEVERITY_WORDS[tally.severity],
-            cases=f"{tally.cases:,}",
-            weight=quantity(tally.weight),
-            lost=f"{tally.lost:,}",
-            earned=quantity(tally.weight * (tally.cases - tally.lost)),
-            total=quantity(tally.weight * tally.cases),
-            hurts=tally.lost > 0,
-        )
-        for tally in rows
-    )
-
-
-def _metrics(metrics: Sequence[Metric]) -> tuple[MetricRow, ...]:
-    floor = range_floor(metrics)
-    return tuple(
-        MetricRow(
-            name=metric.name.replace("_", " "),
-            value=percent(metric.passed / metric.total) if metric.total else "nothing counted",
-            counted=f"{metric.passed:,} of {metric.total:,}",
-            interval=f"{percent(metric.low)} to {percent(metric.high)}" if metric.total else "",
-            target=f"≥ {percent(metric.target)}" if metric.target is not None else "",
-            met=metric.met,
-            drawing=metric_range(metric, floor),
-        )
-        for metric in metrics
-    )
 
 
 def _failed(
@@ -258,11 +205,3 @@ def _passed(result: CaseResult) -> PassedRow:
     total_ms = result.result.timings.total_ms if isinstance(result.result, Exchange) else None
     found = result.assessment
     return PassedRow(result.case.id, anchor_of(result), found.severity, found.type, found.language, total_ms)
-
-
-def _groups(breakdowns: Sequence[Breakdown]) -> tuple[BreakdownGroup, ...]:
-    ordered = sorted(breakdowns, key=lambda row: row.group)
-    return tuple(
-        BreakdownGroup(group.replace("_", " "), tuple(rows))
-        for group, rows in groupby(ordered, key=lambda row: row.group)
-    )

@@ -85,6 +85,20 @@ def moment(when: datetime) -> str:
     return f"{when:%Y-%m-%d %H:%M:%S} UTC"
 
 
+def metric_name(name: str) -> str:
+    """``factual_accuracy:hi`` as ``factual accuracy, hi``."""
+    return name.replace("_", " ").replace(":", ", ")
+
+
+def headline(report: RunReport) -> str:
+    """The verdict's first reason. A pass has none: it says how much was told, which is what it rests on."""
+    decisive = next((reason.text for reason in report.reasons if reason.decisive), None)
+    if decisive is not None:
+        return decisive
+    told = f"{report.coverage.told:,} of {plural(report.coverage.asked, 'case')} could be told"
+    return f"{told}; nothing stands against it" if report.verdict is Verdict.PASS else told
+
+
 def elapsed(report: RunReport) -> str:
     """How long the run took: ``4 min 09 s``."""
     total = max(0, round((report.finished_at - report.started_at).total_seconds()))

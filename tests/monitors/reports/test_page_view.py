@@ -123,3 +123,18 @@ def test_a_password_in_the_targets_address_is_left_out(tmp_path):
     page = page_of(tmp_path, report, run.cases, redact=redact, settings=ReportsSettings())
     assert page.address == "https://example.org/x"
     assert CaseOutcome.FAILED in {case.assessment.outcome for case in run.cases}
+
+
+def test_a_reason_never_links_to_a_case_that_is_not_shown(tmp_path):
+    cases = [faults.leak(), *faults.smaller_failures()]
+    reason = FAIL_REASONS[0].model_copy(update={"case_ids": (*(case.case.id for case in cases), "unknown")})
+    page = page_of(
+        tmp_path, report_of(cases, [reason]), cases, redact=redact, settings=ReportsSettings(max_transcripts=1)
+    )
+    assert [link.anchor for link in page.reasons[0].links] == ["case-summary-other-customer", *[""] * 6]
+
+
+def test_many_cases_of_a_reason_are_counted_not_listed(tmp_path):
+    reason = FAIL_REASONS[0].model_copy(update={"case_ids": tuple(f"c{number}" for number in range(40))})
+    page = page_of(tmp_path, report_of((), [reason]), (), redact=redact, settings=ReportsSettings())
+    assert (len(page.reasons[0].links), page.reasons[0].more) == (12, 28)

@@ -1,0 +1,34 @@
+from datetime import timedelta
+
+from monitors.records.incidents import IncidentState
+from monitors.reports.history import known_incidents, since_words
+from tests.monitors.reports.example_run import COMMIT, example_run
+
+NEW, OLD = example_run(correct=0).incidents
+
+
+def test_an_incident_of_this_deploy_is_new():
+    assert since_words(NEW, COMMIT) == f"new with this deploy, {COMMIT}"
+
+
+def test_an_older_one_says_since_which_deploy_and_how_often():
+    assert since_words(OLD, COMMIT) == "since deploy 77aa012, 2026-11-19 01:11:05 UTC, seen in 9 runs"
+
+
+def test_what_is_not_known_is_not_said():
+    assert since_words(None, COMMIT) == ""
+    nowhere = OLD.model_copy(update={"first_commit": None, "occurrences": 1})
+    assert since_words(nowhere, None) == "since an unknown deploy, 2026-11-19 01:11:05 UTC, seen in 1 run"
+
+
+def test_of_several_incidents_the_longest_open_one_counts_and_resolved_ones_do_not():
+    older = NEW.model_copy(update={"opened_at": NEW.opened_at - timedelta(days=2), "first_commit": "aaa"})
+    oldest = older.model_copy(
+        update={"opened_at": NEW.opened_at - timedelta(days=9), "state": IncidentState.RESOLVED}
+    )
+    assert known_incidents([NEW, older, oldest]) == {NEW.case_id: older}
+    assert known_incidents([oldest, NEW, older]) == {NEW.case_id: older}
+
+
+def test_incidents_without_a_case_are_left_out():
+    assert known_incidents([NEW.model_copy(update={"case_id": None})]) == {}

@@ -1,0 +1,79 @@
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from monitors.records.exchanges import NoAnswerReason
+from monitors.records.grades import CaseOutcome, FailureKind
+from monitors.records.runs import Ratio, Verdict
+from monitors.reports import wording
+from tests.monitors.reports.example_run import FAIL_REASONS, report_of, right
+
+CASES = tuple(right(number) for number in range(6))
+
+
+def test_every_value_of_every_list_has_its_words():
+    for words, values in (
+        (wording.KIND_WORDS, FailureKind),
+        (wording.NO_ANSWER_WORDS, NoAnswerReason),
+        (wording.OUTCOME_WORDS, CaseOutcome),
+        (wording.VERDICT_MARKS, Verdict),
+    ):
+        assert words.keys() == set(values)
+        assert len(set(words.values())) == len(words)
+
+
+def test_the_known_scores_are_written_to_the_third_decimal():
+    """Computed by hand: 440 cases of weight 1 with 20 lost, 61 of 4 with 5, 11 of 20 with 6."""
+    assert wording.score(Ratio(earned=Decimal(481), total=Decimal(512))) == "0.939"
+    assert wording.score(Ratio(earned=Decimal(744), total=Decimal(904))) == "0.823"
+
+
+def test_nothing_counted_is_no_number():
+    assert wording.score(Ratio(earned=Decimal(0), total=Decimal(0))) == "none"
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [("744", "744"), ("1000", "1,000"), ("2.50", "2.5"), ("0", "0"), ("1E+3", "1,000"), ("0.0840", "0.084")],
+)
+def test_quantities_are_plain(value, written):
+    assert wording.quantity(Decimal(value)) == written
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "written"), [(0, "0.00 s"), (40, "0.04 s"), (2_412, "2.4 s"), (61_000, "61.0 s")]
+)
+def test_durations(milliseconds, written):
+    assert wording.seconds(milliseconds) == written
+
+
+@pytest.mark.parametrize(
+    ("seconds", "written"), [(9, "9 s"), (249, "4 min 09 s"), (3_600, "1 h 00 min"), (-5, "0 s")]
+)
+def test_how_long_a_run_took(seconds, written):
+    report = report_of(CASES, ())
+    report = report.model_copy(update={"finished_at": report.started_at + timedelta(seconds=seconds)})
+    assert wording.elapsed(report) == written
+
+
+def test_the_headline_is_the_first_decisive_reason():
+    noted = FAIL_REASONS[2]
+    assert wording.headline(report_of(CASES, (noted, FAIL_REASONS[0]))) == FAIL_REASONS[0].text
+
+
+def test_a_pass_says_how_much_was_told():
+    assert wording.headline(report_of(CASES, ())) == "6 of 6 cases could be told; nothing stands against it"
+
+
+def test_an_open_verdict_without_reasons_claims_nothing():
+    report = report_of(CASES, ()).model_copy(update={"verdict": Verdict.INCONCLUSIVE})
+    assert wording.headline(report) == "6 of 6 cases could be told"
+
+
+def test_a_shortened_text_is_one_line():
+    assert wording.shortened("a\n b\t c", 9) == "a b c"
+    assert wording.shortened("abcdef ghi", 8) == "abcdef…"
+    assert wording.plural(1, "try", "tries") == "1 try"
+    assert wording.plural(1_200, "case") == "1,200 cases"
+    assert wording.metric_name("factual_accuracy:hi") == "factual accuracy, hi"
