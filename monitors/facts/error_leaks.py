@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
@@ -70,13 +70,42 @@ _BODY = re.compile(
 )
 # Words of the machinery inside a long answer may be what was asked about; alone they are the leak.
 _SHORT = 600
+
+
+class _Rule(NamedTuple):
+    """``hints``: one of these lower-case strings is in every match, a quick look that spares most texts the search."""
+
+    kind: ErrorLeakKind
+    pattern: re.Pattern[str]
+    needs_short: bool
+    hints: tuple[str, ...]
+
+
 _RULES = (
-    (ErrorLeakKind.STACK_TRACE, _STACK_TRACE, False),
-    (ErrorLeakKind.ERROR_BODY, _BODY, False),
-    (ErrorLeakKind.PROVIDER_ERROR, _PROVIDER, True),
-    (ErrorLeakKind.SERVER_ERROR, _SERVER, True),
-    (ErrorLeakKind.STACK_TRACE, _EXCEPTION, True),
-)
+    _Rule(
+        ErrorLeakKind.STACK_TRACE,
+        _STACK_TRACE,
+        needs_short=False,
+        hints=("traceback", 'file "', " at ", "\tat ", "panicked", "goroutine", "unhandled", "exception in"),
+    ),
+    _Rule(ErrorLeakKind.ERROR_BODY, _BODY, needs_short=False, hints=("error", "detail", "message", "status", "code")),
+    _Rule(
+        ErrorLeakKind.PROVIDER_ERROR,
+        _PROVIDER,
+        needs_short=True,
+        hints=(
+            "limit", "too", "quota", "exhausted", "overloaded", "api", "context", "model_not", "error", "status", "http",
+            "upstream", "timed out", "retries", "refused", "reset", "socket", "getaddr", "per minute", "per day",
+        ),
+    ),
+    _Rule(
+        ErrorLeakKind.SERVER_ERROR,
+        _SERVER,
+        needs_short=True,
+        hints=("server", "gateway", "unavailable", "wrong", "<title>", "<h1>", "error", "technical", "try again"),
+    ),
+    _Rule(ErrorLeakKind.STACK_TRACE, _EXCEPTION, needs_short=True, hints=("error", "exception")),
+)  # fmt: skip
 _READ = 200_000
 """Characters read, half from each end of a longer text."""
 
@@ -87,10 +116,11 @@ def find_error_leak(text: str) -> ErrorLeak | None:
     Stack traces and error bodies count anywhere; a provider's or server's wording counts in a short text or in
     the last part of a long one, because a long answer may well explain what "Bad Gateway" means.
     """
-    for kind, pattern, needs_short in _RULES:
-        for offset, part in _parts(text, whole=not needs_short):
-            if match := pattern.search(part):
-                return ErrorLeak(kind=kind, start=offset + match.start(), end=offset + match.end())
+    for rule in _RULES:
+        for offset, part in _parts(text, whole=not rule.needs_short):
+            lowered = part.lower()
+            if any(map(lowered.__contains__, rule.hints)) and (match := rule.pattern.search(part)):
+                return ErrorLeak(kind=rule.kind, start=offset + match.start(), end=offset + match.end())
     return None
 
 

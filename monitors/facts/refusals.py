@@ -8,6 +8,7 @@ that still answers ("I'm not sure, but it is 24 months") is no refusal, and neit
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Annotated, NamedTuple
 
 from pydantic import Field
@@ -60,12 +61,16 @@ class _Decline(NamedTuple):
     """The documents are silent; otherwise the writer will not or cannot."""
 
 
-_PATTERNS = ((DECLINE, False), (HINDI_DECLINE, False), (ABSENCE, True), (HINDI_ABSENCE, True), (UNSURE, False))
-_HEDGE_READ = 1_500
+_ENGLISH = ((DECLINE, False), (ABSENCE, True), (UNSURE, False))
+_ALL = (*_ENGLISH, (HINDI_DECLINE, False), (HINDI_ABSENCE, True))
+_HINDI_NO = re.compile("नही|असमर्थ|अनुपलब्ध| न |बाहर|इनकार|मना |nahi|nahe|nhi|asamarth|bah?ar| na ")
+"""What every Hindi refusal has in it: only then are the Hindi patterns tried."""
+_HEDGE_READ = 800
 _ADVICE_READ = 120
 _NOISE = re.compile(r"\[[^\[\]\n]{0,400}\]")
 
 
+@lru_cache(maxsize=8)  # several graders ask about one reply
 def read_refusal(text: str) -> Refusal:
     """Whether a reply declines to answer what it was asked, judged from the reply alone."""
     head = _NOISE.sub(lambda mark: " " * len(mark[0]), text[:_READ].replace("’", "'"))
@@ -76,7 +81,7 @@ def read_refusal(text: str) -> Refusal:
             return found
         if span := lecture(head):
             return Refusal(refused=True, start=span[0], end=span[1])
-    return _hedge(head[:_HEDGE_READ], lowered)
+    return _hedge(head[:_HEDGE_READ])
 
 
 def _refusal_in(head: str) -> Refusal | None:
@@ -87,7 +92,7 @@ def _refusal_in(head: str) -> Refusal | None:
         if found is None:
             continue
         if index and ANSWER.search(head[slice(*telling[0])]):
-            return None
+            return Refusal(refused=False, hedged=True, start=found.start, end=found.end)
         rest = [head[slice(*span)] for span in telling[index + 1 : index + 1 + _FOLLOWING]]
         refused = not _answers_anyway(
             head[start:end], found.start - start, found.end - start, rest, silent=found.silent
@@ -102,7 +107,7 @@ def _declined(head: str, start: int, end: int) -> _Decline | None:
         return None
     found = [
         _Decline(match.start(), match.end(), silent)
-        for pattern, silent in _PATTERNS
+        for pattern, silent in (_ALL if _HINDI_NO.search(sentence) else _ENGLISH)
         if (match := pattern.search(head, start, end))
     ]
     return min(found, default=None)
@@ -123,10 +128,8 @@ def _answers_anyway(sentence: str, start: int, end: int, rest: list[str], *, sil
     return any(TURNS.match(after) and ANSWER_ANYWAY.search(after) for after in rest)
 
 
-def _hedge(head: str, lowered: str) -> Refusal:
+def _hedge(head: str) -> Refusal:
     match = HEDGE.search(head)
-    if match is None and any(map(lowered.__contains__, NEGATIVE)):
-        match = ABSENCE.search(head) or HINDI_ABSENCE.search(head)
     if match is None:
         return Refusal(refused=False)
     return Refusal(refused=False, hedged=True, start=match.start(), end=match.end())
