@@ -28,11 +28,11 @@ from monitors.alerts.events import Sighting, app_down, gate_failed, monitor_faul
 from monitors.alerts.observe import observations
 from monitors.alerts.redact import redact
 from monitors.alerts.scope import Scope, scope_of
-from monitors.errors import WarehouseBusy
+from monitors.errors import WarehouseBusy, WarehouseError
 from monitors.gate.evaluate import evaluate
 from monitors.records.base import Blame
 from monitors.records.exchanges import NoAnswer, NoAnswerReason
-from monitors.records.incidents import IncidentKind, Link, Observation
+from monitors.records.incidents import Incident, IncidentKind, Link, Observation
 from monitors.records.runs import RunReport, Verdict
 from monitors.reports.write import ReportPaths, write_reports
 from warehouse.rows import RunRow
@@ -103,14 +103,26 @@ def _load(run: LiveRun) -> None:
 def _write_reports(run: LiveRun, report: RunReport) -> ReportPaths:
     wired = run.wired
     patterns = wired.configured.graders.account_patterns
+    previous, incidents = _history(run)
     return write_reports(
         wired.folder,
         report,
         run.results,
         redact=lambda text: redact(text, account_patterns=patterns),
         settings=wired.config.reports,
-        previous=wired.store.last_report(wired.target.name, wired.suite.sha256, before=wired.run_id),
+        previous=previous,
+        incidents=incidents,
     )
+
+
+def _history(run: LiveRun) -> tuple[RunReport | None, tuple[Incident, ...]]:
+    """The run before and what is open, for "since which deploy"; a report without them is better than none."""
+    store, target = run.wired.store, run.wired.target.name
+    try:
+        previous = store.last_report(target, run.wired.suite.sha256, before=run.wired.run_id)
+        return previous, store.open_incidents(target)
+    except WarehouseError:
+        return None, ()
 
 
 @task(name="tell people", cache_policy=NO_CACHE)

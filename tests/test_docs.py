@@ -1,0 +1,72 @@
+"""What the documents show works: every block of TOML, JSON and commands is tried."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from deployments.cli import app
+from deployments.configuration_reference import reference
+from monitors.config import parse_config
+from monitors.goldset.load import load_suite
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
+
+
+def blocks(kind: str) -> list[pytest.param]:
+    found = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for match in BLOCK.finditer(text):
+            if match[1] == kind:
+                line = text[: match.start()].count("\n") + 1
+                found.append(pytest.param(match[2], id=f"{page.name}:{line}"))
+    return found
+
+
+@pytest.mark.parametrize("block", blocks("toml"))
+def test_a_configuration_in_the_documents_is_accepted(block):
+    parse_config(tomllib.loads(block), "the document")
+
+
+@pytest.mark.parametrize("block", blocks("json"))
+def test_a_case_in_the_documents_loads(block, tmp_path):
+    suite = tmp_path / "suite.jsonl"
+    suite.write_text(block, encoding="utf-8")
+    assert load_suite(suite).cases
+
+
+@pytest.mark.parametrize("block", blocks("console"))
+def test_a_command_in_the_documents_exists_with_its_options(block):
+    commands = get_command(app).commands  # type: ignore[attr-defined] - the root is a group
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for line in block.splitlines():
+        words = shlex.split(line.removeprefix("$ "), comments=True)
+        if words[:1] == ["make"]:
+            assert f"\n{words[1]}:" in makefile, line
+        if words[:1] == ["lookout"]:
+            known = {
+                name
+                for parameter in commands[words[1]].params
+                for name in parameter.opts + parameter.secondary_opts
+            }
+            assert {word for word in words[2:] if word.startswith("--")} <= known | {"--help"}, line
+
+
+def test_the_configuration_page_is_the_models_own():
+    """Renew it with: python -m deployments.configuration_reference."""
+    assert (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8") == reference()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
