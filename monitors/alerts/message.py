@@ -7,7 +7,7 @@ from typing import Final
 
 from monitors.alerts.headline import headline, kinds_counted, one_of_each_first
 from monitors.alerts.inert import ELLIPSIS, visible
-from monitors.alerts.wording import REASON_WORDS, counted, what_broke
+from monitors.alerts.wording import ABOUT_THE_MONITOR, REASON_WORDS, counted, what_broke
 from monitors.records.base import Record
 from monitors.records.incidents import Alert, AlertItem, Incident, IncidentKind, Link, NotifyReason
 
@@ -139,9 +139,7 @@ def _history(item: AlertItem, alert: Alert) -> str:
 
 def _since(alert: Alert) -> str:
     """Since which deploy; for one incident alone also since when, how often, and how long it lasted."""
-    deploys = {item.incident.first_commit for item in alert.items}
-    shared = deploys.pop() if len(deploys) == 1 else None
-    deploy = _deploy(shared) if shared else "several deploys" if deploys else ""
+    deploy = _deploys(alert)
     only, *others = (item.incident for item in alert.items)
     if alert.reason is NotifyReason.RECOVERED:
         return _until(alert, deploy, only if not others else None)
@@ -149,6 +147,14 @@ def _since(alert: Alert) -> str:
         return f"since {deploy}" if deploy else ""
     since = f"since {deploy} ({utc(only.opened_at)})" if deploy else f"since {utc(only.opened_at)}"
     return f"{since}, seen in {only.occurrences:,} runs" if only.occurrences > 1 else since
+
+
+def _deploys(alert: Alert) -> str:
+    """The deploy that all began with; nothing where it is unknown, or explains nothing: the monitor's own faults."""
+    commits = {item.incident.first_commit for item in alert.items}
+    if alert.kind in ABOUT_THE_MONITOR or commits == {None}:
+        return ""
+    return _deploy(commits.pop()) if len(commits) == 1 else "several deploys"
 
 
 def _until(alert: Alert, deploy: str, only: Incident | None) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 from monitors.alerts.inert import ELLIPSIS, escape, fit, inert, visible
 from monitors.alerts.message import Message, Part, message
 from monitors.alerts.settings import AlertSettings
+from monitors.alerts.wording import ABOUT_AN_ANSWER
 from monitors.records.base import Record
 from monitors.records.incidents import Alert, Link
 
@@ -48,7 +49,7 @@ def slack_text(alert: Alert, settings: AlertSettings) -> SlackText:
     if words.links:
         blocks.append(_section(_links(words.links)))
     if settings.slack_buttons and not words.over:
-        blocks.append(_buttons(alert.id))
+        blocks.append(_buttons(alert))
     blocks.append(_context(f"`{words.id}` · run `{inert(words.run_id)}` · {words.at}"))
     return SlackText(text=inert(words.one_line), blocks=tuple(blocks))
 
@@ -121,16 +122,15 @@ def _link(link: Link) -> str:
     return f"{inert(link.label)} `{fit(inert(link.href), URL_CHARACTERS)}`"
 
 
-def _buttons(alert_id: str) -> Block:
-    return {
-        "type": "actions",
-        "block_id": f"lookout-{alert_id}",
-        "elements": [
-            _button("lookout_acknowledge", "Acknowledge", alert_id, style="primary"),
-            _button("lookout_false_alarm", "False alarm", alert_id),
-            _button("lookout_add_to_gold", "Add to gold", alert_id),
-        ],
-    }
+def _buttons(alert: Alert) -> Block:
+    """What a person can do: any message can be acknowledged, only an answer can be right or become gold."""
+    shown = [_button("lookout_acknowledge", "Acknowledge", alert.id, style="primary")]
+    if alert.kind in ABOUT_AN_ANSWER:
+        shown += [
+            _button("lookout_false_alarm", "False alarm", alert.id),
+            _button("lookout_add_to_gold", "Add to gold", alert.id),
+        ]
+    return {"type": "actions", "block_id": f"lookout-{alert.id}", "elements": shown}
 
 
 def _button(action_id: str, label: str, value: str, style: str | None = None) -> Block:

@@ -55,6 +55,9 @@ MONITOR_MARK = "🛠️"
 ABOUT_THE_MONITOR = frozenset({IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VOID})
 """Kinds that are the monitor's own trouble: they say nothing about the application."""
 
+ABOUT_AN_ANSWER = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.HALLUCINATION})
+"""Kinds that rest on an answer a person can call right after all."""
+
 GRAVE = frozenset({FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION})
 """What was disclosed or done stays so: told first, and never muted."""
 
