@@ -16,7 +16,7 @@ _SAME = {"RMB": "CNY"}
 SIGNS: dict[str, str | None] = {
     "₹": "INR", "$": None, "€": "EUR", "£": "GBP", "¥": None, "元": "CNY", "₡": "CRC", "₭": "LAK", "₩": "KRW",
     "₺": "TRY", "₪": "ILS", "₴": "UAH", "₽": "RUB", "₫": "VND", "฿": "THB", "₱": "PHP", "₦": "NGN", "₿": "BTC",
-    "֏": "AMD", "৳": "BDT", "₨": None, "¢": None,
+    "֏": "AMD", "৳": "BDT", "₨": "INR", "¢": None,
 }  # fmt: skip
 
 DOLLARS = {

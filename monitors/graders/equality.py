@@ -32,12 +32,21 @@ def compare(gold: Reading, said: Reading, *, month_is_30_days: bool, tolerance: 
     if gold.kind is FactKind.DURATION and said.kind is FactKind.DURATION:
         return _told(_same_duration(gold, said, month_is_30_days=month_is_30_days, tolerance=tolerance))
     if gold.kind is said.kind:
-        if gold.unit and said.unit and gold.unit != said.unit:
+        if not _same_currency(gold, said):
             return Match.DIFFERENT
         if _close(gold.value, said.value, tolerance):
             return Match.SAME if _era(said) is None or _era(gold) is not None else Match.VAGUE
         return Match.VAGUE if _is_vaguer(gold, said) else Match.DIFFERENT
     return _across(gold, said, tolerance)
+
+
+def _same_currency(gold: Reading, said: Reading) -> bool:
+    """An open unit (``$``, pounds) fits any that it can be; rupees are never left open, so it is not they."""
+    if gold.unit == said.unit:
+        return True
+    if gold.unit and said.unit:
+        return False
+    return "INR" not in {gold.unit, said.unit} or said.value < 1
 
 
 def _era(reading: Reading) -> tuple[Decimal, Decimal] | None:
@@ -168,4 +177,5 @@ def measured(reading: Reading) -> str:
     unit = reading.original_unit or reading.unit or ""
     text = format(EXACT.plus(value), "f")
     text = text.rstrip("0").rstrip(".") if "." in text else text
-    return f"{reading.kind.value} {text} {unit}".strip()
+    limit = {Bound.AT_MOST: "up to ", Bound.AT_LEAST: "at least ", Bound.EXACT: ""}[reading.bound]
+    return f"{reading.kind.value} {limit}{text} {unit}".strip()

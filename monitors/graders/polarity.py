@@ -70,6 +70,8 @@ class _Clause(NamedTuple):
 
 _MOST_TOKENS = 6_000
 _OPENING = 6
+_SHORT = 2
+"""A reply of one or two telling clauses answers the question even in other words or another script."""
 _EXISTENCE = frozenset({"there", "have", "has", "having"})
 """Behind these the negation stands in English too: there is no limit, has no cap."""
 _CLAUSE_ENDS = frozenset(".;!?।|•")
@@ -143,7 +145,7 @@ def polarity_of(tokens: Sequence[Token], question: Question) -> Told:
     if not told:
         return Told(Polarity.OPEN, ())
     most = max(clause.overlap for clause in told)
-    if most == 0 and question.topic:
+    if most == 0 and question.topic and len(told) > _SHORT:
         return Told(Polarity.OPEN, ())
     best = [clause for clause in told if clause.overlap == most]
     said = {clause.polarity for clause in best}

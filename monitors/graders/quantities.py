@@ -2,49 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from decimal import Decimal
-
-from monitors.facts.reading import Reading
 from monitors.facts.scan import Scan
-from monitors.graders.gold_kinds import is_measured, quantities_of
-from monitors.graders.equality import Match, bounds_agree, compare, measured
-from monitors.graders.roles import Role, negated, roles_in, roles_of
+from monitors.graders.equality import Match, measured
+from monitors.graders.gold_kinds import is_measured
+from monitors.graders.quantity_match import Finding, Looseness, Outcome, weigh
 from monitors.graders.scanned import FLOOD, scanned_gold, scanned_reply
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Channel, Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
 
-
 NO_QUANTITY = "the gold states no quantity"
 """Why the grader abstains where there is nothing for it to do."""
-
-
-@dataclass(frozen=True)
-class Looseness:
-    """What the case allows when quantities are compared."""
-
-    month_is_30_days: bool
-    tolerance: Decimal
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What became of one quantity of the gold: how it matched, and where."""
-
-    gold: Reading
-    match: Match
-    said: Reading | None
-    other_role: bool = False
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one gold text. ``passed`` is ``None`` where nothing can be told."""
-
-    gold: Scan
-    findings: tuple[Finding, ...]
-    passed: bool | None
 
 
 class QuantitiesGrader:
@@ -77,7 +45,7 @@ class QuantitiesGrader:
         if passed is not None:
             return self._judged(passed, reply, exchange.graded_channel)
         if any(outcome.passed is None for outcome in outcomes):
-            return self._abstain("the reply is compatible with the gold but less precise")
+            return self._abstain("the reply is compatible with the gold, but less precise or one of several")
         worst = next((outcome for outcome in outcomes if _kind(outcome) is FailureKind.WRONG_FACT), outcomes[0])
         return self._judged(worst, reply, exchange.graded_channel)
 
@@ -94,61 +62,6 @@ class QuantitiesGrader:
 
     def _abstain(self, reason: str) -> Abstained:
         return Abstained(grader=self.name, version=self.version, aspect=self.aspect, reason=reason)
-
-
-# --- weighing one gold text -----------------------------------------------------------------------------------
-
-
-def weigh(gold: Scan, question: Scan, reply: Scan, loose: Looseness) -> Outcome | None:
-    """What became of each quantity of ``gold`` in ``reply``; ``None`` when the gold states none."""
-    wanted = quantities_of(gold)
-    if not wanted:
-        return None
-    asked = roles_in(question.reader, question.reader.size)
-    findings = tuple(_find(reading, gold, asked, reply, loose) for reading in wanted)
-    if all(finding.match is Match.SAME for finding in findings):
-        return Outcome(gold, findings, passed=True)
-    if all(finding.match in {Match.SAME, Match.VAGUE} for finding in findings):
-        return Outcome(gold, findings, passed=None)
-    return Outcome(gold, findings, passed=False)
-
-
-def _find(wanted: Reading, gold: Scan, asked: frozenset[Role], reply: Scan, loose: Looseness) -> Finding:
-    roles = roles_of(gold.reader, wanted) or asked
-    best = Finding(wanted, Match.OTHER, None)
-    for said in reply.readings:
-        match = compare(wanted, said, month_is_30_days=loose.month_is_30_days, tolerance=loose.tolerance)
-        if match is Match.OTHER or (said.ordinal and not wanted.ordinal and not _stands_for(said, match)):
-            continue
-        said_roles = roles_of(reply.reader, said)
-        other_role = bool(roles and said_roles and not roles & (said_roles | _implied(said_roles)))
-        if match is Match.SAME and (negated(reply.reader, said) or not bounds_agree(wanted.bound, said.bound)):
-            match = Match.DIFFERENT
-        if (
-            other_role
-            or Role.REFERENCE in said_roles
-            or (Role.LOOK_BACK in said_roles and Role.LOOK_BACK not in roles)
-        ):
-            if best.said is None and match is Match.SAME:
-                best = Finding(wanted, Match.OTHER, said, other_role=True)
-            continue
-        if match > best.match:
-            best = Finding(wanted, match, said)
-        if match is Match.SAME:
-            break
-    return best
-
-
-def _stands_for(said: Reading, match: Match) -> bool:
-    """An ordinal says a plain number only if it cannot be a mere "first": ``seeded 12th``; ``16th century`` is vague."""
-    if match is Match.VAGUE:
-        return True
-    return match is Match.SAME and (said.value > 3 or not said.worded)  # noqa: PLR2004
-
-
-def _implied(roles: frozenset[Role]) -> frozenset[Role]:
-    """Roles that stand in for each other."""
-    return frozenset({Role.AFTER_STAY}) & roles
 
 
 # --- telling it -----------------------------------------------------------------------------------------------
@@ -170,6 +83,8 @@ def _sentence(finding: Finding) -> str:
         return f"states {gold}"
     if finding.other_role:
         return f"states {gold} only about something else"
+    if finding.denied:
+        return f"expected {gold}, the reply denies {measured(finding.said) if finding.said else gold}"
     if finding.said is not None and finding.match is Match.DIFFERENT:
         return f"expected {gold}, found {measured(finding.said)}"
     return f"does not state {gold}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import NamedTuple
 
 from monitors.facts.fact import FactKind
 from monitors.facts.reading import Reading
@@ -112,9 +113,9 @@ def role_at(reader: Reader, at: int) -> tuple[Role, int] | None:
     return None
 
 
-def roles_in(reader: Reader, size: int) -> frozenset[Role]:
+def roles_in(reader: Reader) -> frozenset[Role]:
     """All roles that a text names: what a question asks about."""
-    return frozenset(found[0] for at in range(size) if (found := role_at(reader, at)) is not None)
+    return frozenset(found[0] for at in range(reader.size) if (found := role_at(reader, at)) is not None)
 
 
 def roles_of(reader: Reader, reading: Reading) -> frozenset[Role]:
@@ -126,20 +127,37 @@ def roles_of(reader: Reader, reading: Reading) -> frozenset[Role]:
     before = _nearest(reader, range(reading.first - 1, reading.first - 1 - _REACH, -1))
     after = _nearest(reader, range(reading.last + 1, reading.last + 1 + _REACH))
     found = [side for side in (before, after) if side is not None]
+    if reading.kind is FactKind.PERCENT:
+        # "25 % of the sum insured" is about whatever the sentence is about.
+        found = [side for side in found if side.role is not Role.SUM_INSURED]
+    found = [side for side in found if not side.beyond_joint] or found
     if not found:
         return frozenset()
-    nearest = min(distance for distance, _ in found)
-    return frozenset(role for distance, role in found if distance <= nearest + 1)
+    nearest = min(side.distance for side in found)
+    return frozenset(side.role for side in found if side.distance <= nearest + 1)
 
 
-def _nearest(reader: Reader, places: Sequence[int]) -> tuple[int, Role] | None:
+class _Side(NamedTuple):
+    """A role named on one side of a quantity; ``beyond_joint`` is past an "and", so rather of the next quantity."""
+
+    distance: int
+    role: Role
+    beyond_joint: bool
+
+
+_JOINTS = frozenset("and but while whereas , और aur लेकिन lekin जबकि जबकि".split())
+
+
+def _nearest(reader: Reader, places: Sequence[int]) -> _Side | None:
+    beyond = False
     for distance, place in enumerate(places):
         token = reader.token(place)
         if token is END or token.key in _CLAUSE_ENDS:
             return None
+        beyond = beyond or token.key in _JOINTS
         found = role_at(reader, place)
         if found is not None:
-            return distance, found[0]
+            return _Side(distance, found[0], beyond)
     return None
 
 
@@ -151,6 +169,14 @@ def looks_back(reader: Reader, at: int) -> bool:
                 rest = {reader.token(later).key for later in range(place + 1, place + 7)}
                 return not rest & _STAY
     return False
+
+
+_BEFORE = frozenset("prior before preceding previous advance पहले pehle पूर्व".split())
+
+
+def mentions_before(reader: Reader) -> bool:
+    """Whether a text speaks of something before an event."""
+    return any(token.key in _BEFORE for token in reader.tokens)
 
 
 def is_reference(reader: Reader, reading: Reading) -> bool:

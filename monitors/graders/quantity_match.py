@@ -1,0 +1,135 @@
+"""What became of each quantity of a gold text in a reply."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from monitors.facts.fact import FactKind
+from monitors.facts.reading import Reading
+from monitors.facts.scan import Scan
+from monitors.graders.equality import Match, bounds_agree, compare
+from monitors.graders.gold_kinds import quantities_of
+from monitors.graders.roles import Role, mentions_before, negated, roles_in, roles_of
+from monitors.graders.statements import is_denied, is_one_of_several, overrules, speaks_of_another
+
+
+@dataclass(frozen=True)
+class Looseness:
+    """What the case allows when quantities are compared."""
+
+    month_is_30_days: bool
+    tolerance: Decimal
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The question and the gold, and what they are about."""
+
+    question: Scan
+    gold: Scan
+    roles: frozenset[Role]
+    before: bool
+    """Whether either speaks of something before an event: then a look-back is no other role."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What became of one quantity of the gold: how it matched, and where."""
+
+    gold: Reading
+    match: Match
+    said: Reading | None
+    other_role: bool = False
+    denied: bool = False
+    """The reply says that it is not this."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one gold text. ``passed`` is ``None`` where nothing can be told."""
+
+    gold: Scan
+    findings: tuple[Finding, ...]
+    passed: bool | None
+
+
+def weigh(gold: Scan, question: Scan, reply: Scan, loose: Looseness) -> Outcome | None:
+    """What became of each quantity of ``gold`` in ``reply``; ``None`` when the gold states none."""
+    wanted = quantities_of(gold)
+    if not wanted:
+        return None
+    roles = roles_in(question.reader)
+    asked = Asked(question, gold, roles, mentions_before(question.reader) or mentions_before(gold.reader))
+    findings = tuple(_find(reading, wanted, asked, reply, loose) for reading in wanted)
+    if all(finding.match is Match.SAME for finding in findings):
+        return Outcome(gold, findings, passed=True)
+    if all(finding.match in {Match.SAME, Match.VAGUE} for finding in findings):
+        return Outcome(gold, findings, passed=None)
+    return Outcome(gold, findings, passed=False)
+
+
+def _find(wanted: Reading, all_wanted: list[Reading], asked: Asked, reply: Scan, loose: Looseness) -> Finding:
+    roles = roles_of(asked.gold.reader, wanted) or asked.roles
+    best = Finding(wanted, Match.OTHER, None)
+    for said in reply.readings:
+        match = _compared(wanted, said, reply, loose)
+        if match <= best.match:
+            continue
+        if _elsewhere(said, roles, asked, reply):
+            if best.said is None and match is Match.SAME:
+                best = Finding(wanted, Match.OTHER, said, other_role=True)
+            continue
+        best = Finding(wanted, match, said, denied=match is Match.DIFFERENT and negated(reply.reader, said))
+        if match is Match.SAME:
+            return _checked(best, all_wanted, roles, asked, reply, loose)
+    if best.match is Match.OTHER and wanted.value == 0 and wanted.kind is not FactKind.DATE:
+        return Finding(wanted, Match.SAME, None) if is_denied(reply, asked.question, asked.gold) else best
+    return best
+
+
+def _compared(wanted: Reading, said: Reading, reply: Scan, loose: Looseness) -> Match:
+    match = compare(wanted, said, month_is_30_days=loose.month_is_30_days, tolerance=loose.tolerance)
+    if said.ordinal and not wanted.ordinal and not _stands_for(said, match):
+        return Match.OTHER
+    if match is Match.SAME and (negated(reply.reader, said) or not bounds_agree(wanted.bound, said.bound)):
+        return Match.DIFFERENT
+    return match
+
+
+def _stands_for(said: Reading, match: Match) -> bool:
+    """An ordinal says a plain number only if it cannot be a mere "first": ``seeded 12th``; ``16th century`` is vague."""
+    if match is Match.VAGUE:
+        return True
+    return match is Match.SAME and (said.value > 3 or not said.worded)  # noqa: PLR2004
+
+
+def _elsewhere(said: Reading, roles: frozenset[Role], asked: Asked, reply: Scan) -> bool:
+    """Whether a quantity of the reply is about something else than the gold's."""
+    said_roles = roles_of(reply.reader, said)
+    if Role.REFERENCE in said_roles:
+        return True
+    if Role.LOOK_BACK in said_roles:
+        return not asked.before
+    if roles and said_roles and not roles & said_roles:
+        return True
+    return speaks_of_another(reply, said, asked.question)
+
+
+def _checked(
+    found: Finding, wanted: list[Reading], roles: frozenset[Role], asked: Asked, reply: Scan, loose: Looseness
+) -> Finding:
+    """A match that the reply takes back, or offers as one of several, is none."""
+    said = found.said
+    if said is None or found.gold.kind in {FactKind.NUMBER, FactKind.DATE}:
+        return found
+    for other in reply.readings:
+        if other.kind is not said.kind or other is said:
+            continue
+        if any(_compared(gold, other, reply, loose) is not Match.DIFFERENT for gold in wanted):
+            continue
+        if is_one_of_several(reply, said, other):
+            return Finding(found.gold, Match.VAGUE, said)
+        if not _elsewhere(other, roles, asked, reply) and overrules(reply, said, other, asked.question, asked.gold):
+            return Finding(found.gold, Match.DIFFERENT, other)
+    return found
