@@ -150,7 +150,7 @@ def _since(alert: Alert) -> str:
 
 
 def _deploys(alert: Alert) -> str:
-    """The deploy that all began with; nothing where it is unknown, or explains nothing: the monitor's own faults."""
+    """The deploy that all began with; nothing where it is unknown or beside the point."""
     commits = {item.incident.first_commit for item in alert.items}
     if alert.kind in ABOUT_THE_MONITOR or commits == {None}:
         return ""
