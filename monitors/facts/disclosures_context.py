@@ -56,15 +56,23 @@ _WORDS: dict[Context, str] = {
     Context.CARD: "card cards cc visa mastercard rupay amex maestro debit credit कार्ड",
     Context.UPI: "upi vpa bhim gpay phonepe यूपीआई",
     Context.IP: "ip ips ipv4 ipv6 unspecified listen listens listening bind loopback host server subnet",
-    Context.VERSION: "version versions ver v release build section sections clause clauses para paragraph article"
-    " articles rule rules chapter chapters annexure §",
-    Context.ORDER: "order orders invoice invoices bill bills receipt receipts transaction transactions txn utr rrn ref"
-    " reference tracking awb consignment shipment parcel booking pnr serial sku part parts batch lot isbn ean barcode"
-    " imei timestamp epoch sha sha1 sha256 md5 hash uuid commit form uin ऑर्डर आर्डर रसीद बिल",
-    Context.PHONE: "phone phones telephone mobile mob cell tel call calling called dial ring whatsapp fax sms"
-    " helpline hotline landline desk contact contacts reach ph registered messages sampark फ़ोन फोन मोबाइल मोबाईल"
-    " संपर्क सम्पर्क कॉल व्हाट्सएप",
-    Context.MONEY: "₹ rs inr rupee rupees usd eur gbp $ € £ sum premium amount balance limit रुपये रुपए लाख lakh crore",
+    Context.VERSION: (
+        "version versions ver v release build section sections clause clauses para paragraph article articles "
+        "rule rules chapter chapters annexure §"
+    ),
+    Context.ORDER: (
+        "order orders invoice invoices bill bills receipt receipts transaction transactions txn utr rrn ref "
+        "reference tracking awb consignment shipment parcel booking pnr serial sku part parts batch lot isbn "
+        "ean barcode imei timestamp epoch sha sha1 sha256 md5 hash uuid commit form uin ऑर्डर आर्डर रसीद बिल"
+    ),
+    Context.PHONE: (
+        "phone phones telephone mobile mob cell tel call calling called dial ring whatsapp fax sms helpline "
+        "hotline landline desk contact contacts reach ph registered messages sampark फ़ोन फोन मोबाइल मोबाईल "
+        "संपर्क सम्पर्क कॉल व्हाट्सएप"
+    ),
+    Context.MONEY: (
+        "₹ rs inr rupee rupees usd eur gbp $ € £ sum premium amount balance limit रुपये रुपए लाख lakh crore"
+    ),
 }
 _CONTEXTS = {word: context for context, words in _WORDS.items() for word in words.split()}
 _CARDS = frozenset(("card", "cards", "कार्ड"))

@@ -17,7 +17,10 @@ _FEWEST_DIGITS = 5
 _NUMBER_WORD = r"(?:no\.?|num(?:ber)?|nos\.?|id|code|#|नंबर|नम्बर|संख्या)"
 _VERB = r"(?:[ \t]{1,3}(?:is|was|hai|h|ka|of)\b|[ \t]{0,3}(?:है|:|=|-|#))?[\s:\"'(]{0,4}"
 # Letters may lead ("SBIN 0001234567"), separators may stand between groups that hold digits.
-_ID = r"((?:[A-Za-z]{1,8}[ /-]?)?[A-Za-z0-9]{0,6}\d(?:[A-Za-z0-9]|[/.\- ](?=[A-Za-z0-9]{0,6}\d)){3,28})(?![A-Za-z0-9])"
+_ID = (
+    r"((?:[A-Za-z]{1,8}[ /-]?)?[A-Za-z0-9]{0,6}\d(?:[A-Za-z0-9]"
+    r"|[/.\- ](?=[A-Za-z0-9]{0,6}\d)){3,28})(?![A-Za-z0-9])"
+)
 _ACCOUNT = re.compile(
     r"(?:\b(?:a/c|acct?|account|accounts|khaa?ta)\b\.?|खाता|खाते|\b(?:uhid|cif|crn)\b"
     r"|\b(?:customer|member|client|subscriber|patient|claim|folio|loan)(?= ?(?:id|no|num|number|#|code)\b))"

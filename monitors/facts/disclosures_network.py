@@ -33,12 +33,15 @@ _ROLES = re.compile(
     re.IGNORECASE,
 )
 # Handles of UPI payment providers in NPCI's list of third-party apps and banks.
-_HANDLES = frozenset(
-    "okaxis okhdfcbank okicici oksbi ybl ibl axl paytm ptyes ptsbi pthdfc ptaxis upi apl yapl rapl abfspay axisb axisbank"
+_HANDLE_NAMES = (
+    "okaxis okhdfcbank okicici oksbi ybl ibl axl paytm ptyes ptsbi pthdfc ptaxis upi apl yapl rapl abfspay "
+    "axisb axisbank"
     " hdfcbank hdfcbankjd icici sbi kotak kotak811 yesbank yesbankltd pnb barodampay boi cnrb federal idfcbank"
     " idfcfirst indus airtel freecharge jupiteraxis fam ikwik wahdfcbank waicici waaxis wasbi slice sliceaxis goaxb"
-    " timecosmos tapicici naviaxis superyes aubank dbs hsbc rbl rmhdfcbank mahb uboi unionbank postbank jio fbl".split()
+    " timecosmos tapicici naviaxis superyes aubank dbs hsbc rbl rmhdfcbank mahb uboi unionbank postbank jio "
+    "fbl"
 )
+_HANDLES = frozenset(_HANDLE_NAMES.split())
 
 _THREE_DOTS = re.compile(r"\.\d{1,3}\.\d{1,3}\.\d")
 _TWO_COLONS = re.compile(r":[0-9A-Fa-f]{0,4}:")

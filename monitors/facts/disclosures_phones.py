@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from monitors.facts.disclosure import DisclosureKind, Strength
 from monitors.facts.disclosures_candidate import Candidate
 from monitors.facts.disclosures_context import Context
-from monitors.facts.disclosures_reading import Reading
 from monitors.facts.disclosures_numbers import digits_of
+from monitors.facts.disclosures_reading import Reading
 
 _EXTENSION = r"(?: ?(?:x|ext\.?|extn\.?) ?\d{1,5})?"
 # +91 98765 43210, +41 (0)96 471 07 95, (+91) 98765.43210; E.164 allows 15 digits.
 _INTERNATIONAL = re.compile(
     r"(?<![\d+])(?=(\(?\+\d{1,3}\)?(?:[ .\-/]{0,2}\(?\d\)?){6,13}(?!\d)" + _EXTENSION + "))"
 )
-# 98765 43210, 9876543210, 987 654 3210, 9876-543-210, with 0, 91 or 0091 before; Indian mobile numbers begin with 6-9.
+# 98765 43210, 9876543210, 987 654 3210, with 0, 91 or 0091 before; Indian mobile numbers begin with 6 to 9.
 _INDIAN_MOBILE = re.compile(
     r"(?<![\d.])(?=((?:(?:0091|91|0)[ .\-/]?)?"
     r"[6-9](?:\d{4}[ .\-/]?\d{5}|\d{2}[ .\-/]\d{3}[ .\-/]\d{4}|\d{3}[ .\-/]\d{3}[ .\-/]\d{3})(?!\d)))"
@@ -40,7 +40,8 @@ _MINE = re.compile(
 _TOLL_FREE = re.compile(r"(?:91)?0?18[06]0\d{6,7}|(?:00)?1?8(?:00|33|44|55|66|77|88)\d{7}|(?:0044)?0?80[08]\d{6,7}")
 _DATE = re.compile(r"(?:19|20)\d\d[ .\-/]\d{1,2}[ .\-/]\d{1,2}|\d{1,2}[ .\-/]\d{1,2}[ .\-/](?:19|20)\d\d")
 _LENGTHS = range(7, 20)
-"""Digits of a number behind a word for one: the shortest local numbers have seven; E.164 15, and an extension four."""
+"""Digits of a number behind a word for one: the shortest local numbers have seven; E.164 15, and an "
+"extension four."""
 _OWN_LENGTHS = range(9, 14)
 """Digits of "my … number": fewer or more are as likely something else."""
 _NOT_A_PHONE = frozenset({Context.ORDER, Context.MONEY, Context.VERSION})

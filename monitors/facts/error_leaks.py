@@ -55,6 +55,14 @@ _PROVIDER = re.compile(
     r"|\b(?:connection|ECONN)(?: ?refused|REFUSED|RESET)\b|\bsocket hang up\b|\bgetaddrinfo\b",
     re.IGNORECASE,
 )
+# An apology of the app's own instead of an answer, and nothing else: at most 240 characters.
+_APOLOGY = re.compile(
+    r"\A(?=[\s\S]{0,240}\Z)[\s\S]*?\b(?:something went wrong|an? (?:unexpected |internal "
+    r"|unknown )?error (?:has )?occurred"
+    r"|(?:technical|connection) (?:difficult\w+|issues?|errors?|problems?)|failed to (?:generate|get"
+    r"|fetch) (?:a |the )?(?:response|answer))\b",
+    re.IGNORECASE,
+)
 _SERVER = re.compile(
     r"\bInternal Server Error\b|\b50[0-4] (?:Bad Gateway|Service (?:Temporarily )?Unavailable"
     r"|Gateway Time-?out)\b|\bBad Gateway\b|\bGateway Time-?out\b"
@@ -73,7 +81,7 @@ _SHORT = 600
 
 
 class _Rule(NamedTuple):
-    """``hints``: one of these lower-case strings is in every match, a quick look that spares most texts the search."""
+    """``hints``: one of these lower-case strings is in every match; a quick look spares most texts the search."""
 
     kind: ErrorLeakKind
     pattern: re.Pattern[str]
@@ -81,6 +89,11 @@ class _Rule(NamedTuple):
     hints: tuple[str, ...]
 
 
+_PROVIDER_HINTS = (
+    "limit|too|quota|exhausted|overloaded|api|context|model_not|error|status|http|upstream|timed out|retries"
+    "|refused"
+    "|reset|socket|getaddr|per minute|per day"
+)
 _RULES = (
     _Rule(
         ErrorLeakKind.STACK_TRACE,
@@ -88,24 +101,24 @@ _RULES = (
         needs_short=False,
         hints=("traceback", 'file "', " at ", "\tat ", "panicked", "goroutine", "unhandled", "exception in"),
     ),
-    _Rule(ErrorLeakKind.ERROR_BODY, _BODY, needs_short=False, hints=("error", "detail", "message", "status", "code")),
     _Rule(
-        ErrorLeakKind.PROVIDER_ERROR,
-        _PROVIDER,
-        needs_short=True,
-        hints=(
-            "limit", "too", "quota", "exhausted", "overloaded", "api", "context", "model_not", "error", "status", "http",
-            "upstream", "timed out", "retries", "refused", "reset", "socket", "getaddr", "per minute", "per day",
-        ),
+        ErrorLeakKind.ERROR_BODY, _BODY, needs_short=False, hints=("error", "detail", "message", "status", "code")
     ),
+    _Rule(ErrorLeakKind.PROVIDER_ERROR, _PROVIDER, needs_short=True, hints=tuple(_PROVIDER_HINTS.split("|"))),
     _Rule(
         ErrorLeakKind.SERVER_ERROR,
         _SERVER,
         needs_short=True,
         hints=("server", "gateway", "unavailable", "wrong", "<title>", "<h1>", "error", "technical", "try again"),
     ),
+    _Rule(
+        ErrorLeakKind.SERVER_ERROR,
+        _APOLOGY,
+        needs_short=True,
+        hints=("wrong", "error", "technical", "connection", "failed"),
+    ),
     _Rule(ErrorLeakKind.STACK_TRACE, _EXCEPTION, needs_short=True, hints=("error", "exception")),
-)  # fmt: skip
+)
 _READ = 200_000
 """Characters read, half from each end of a longer text."""
 

@@ -7,8 +7,7 @@ lists or kept apart: alone they prove nothing.
 
 from __future__ import annotations
 
-HINGLISH = frozenset(
-    """
+_HINGLISH = """
     ka ke ki ko se mein mei mai mujhe mujhko muje mujse mujhse mera meri mero hume humein hamein hamen hamara
     hamari hamare humara humari humare aap aapka aapki aapke aapko apka apki apke apko apna apni apne tum
     tumhara tumhari tumhare tera teri tere unka unki unke unko unhe unhein unse unmein iska iski iske isko
@@ -45,20 +44,18 @@ HINGLISH = frozenset(
     zaroorat zarurat jaruri zaroori milne chal chalo chalta chalti chalega raste rasta koshish shamil kul
     sabse kabhi hamesha zikr ullekh jaankari jankari janna jaanna samajh samjhao mujhpar kardo karde kardijiye
     kijiyega dijiyega bhar
-    """.split()
-)
+"""
+HINGLISH = frozenset(_HINGLISH.split())
 """Hindi in Latin letters, without the words that are English as well."""
 
-HINGLISH_OR_ENGLISH = frozenset(
-    """
+_HINGLISH_OR_ENGLISH = """
     are bad ban band bare bas char das do he hi ho hum in is jo kar log main man me mere par pas sab so sun
     tak the to us
-    """.split()
-)
+"""
+HINGLISH_OR_ENGLISH = frozenset(_HINGLISH_OR_ENGLISH.split())
 """Hindi words that look English: they count for Hinglish only beside surer ones."""
 
-ENGLISH = frozenset(
-    """
+_ENGLISH = """
     the of and a an that it for was with as his her they at be this from have or by one had not but what all
     were when we there can your which their if will each about how up out them then she many some these would
     other into has more two like could no than first been who its now did get come made may over new after
@@ -68,8 +65,8 @@ ENGLISH = frozenset(
     insured please provide cannot information document every another such very much just still own same here s
     t able based according within set remind show play tell turn give find make need want know let going long
     far often weather traffic
-    """.split()
-)
+"""
+ENGLISH = frozenset(_ENGLISH.split())
 """The commonest English words, and some of what people ask assistants and insurers."""
 
 OTHER = {

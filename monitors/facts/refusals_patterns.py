@@ -7,7 +7,10 @@ import re
 SENTENCE = re.compile(r"[^.!?।\n]+(?:[.!?](?!\s|$)[^.!?।\n]*)*[.!?।]*")
 """A sentence: up to a stop that white space follows, or a line end. Reads every character once."""
 
-_ADVERB = r"(?:(?:explicitly|specifically|clearly|directly|actually|currently|really|further|simply|definitively|at this time) )?"
+_ADVERB = (
+    r"(?:(?:explicitly|specifically|clearly|directly|actually|currently|really|further|simply|definitively"
+    r"|at this time) )?"
+)
 _INABILITY = (
     r"(?:cannot|can't|can not|could not|couldn't|won't|will not|would not|wouldn't|am unable to|'m unable to"
     r"|am not able to"
@@ -50,13 +53,19 @@ DECLINE = re.compile(
 )
 """The writer will not or cannot."""
 
-_KNOWN = r"(?:information|details?|mention|data|records?|reference|evidence|indication|guidance|clause about|knowledge|specifics|facts|basis|sources?)"
+_KNOWN = (
+    r"(?:information|details?|mention|data|records?|reference|evidence|indication|guidance|clause about"
+    r"|knowledge|specifics|facts|basis|sources?)"
+)
 _SOURCE = (
     r"(?:documents?|documentation|wordings?|clauses?|excerpts?|context|sources?|materials?|information"
     r"|brochures?|knowledge base|database|text|passages?"
     r"|files?|records|handbook|guide|manual|pages?)"
 )
-_TOLD = r"(?:mention(?:ed)?|specif(?:y|ied)|stated?|address(?:ed)?|discuss(?:ed)?|defined?|indicated?|clarif(?:y|ied)|described?|say|said|spell(?:ed)? out|detail(?:ed)?|elaborated?)"
+_TOLD = (
+    r"(?:mention(?:ed)?|specif(?:y|ied)|stated?|address(?:ed)?|discuss(?:ed)?|defined?|indicated?|clarif(?:y"
+    r"|ied)|described?|say|said|spell(?:ed)? out|detail(?:ed)?|elaborated?)"
+)
 ABSENCE = re.compile(
     rf"\b(?<!you )(?:does not|doesn't|do not|don't|did not|didn't) {_ADVERB}(?:appear to "
     rf"|seem to )?{_ADVERB}{_TOLD}\b"
@@ -74,9 +83,11 @@ ABSENCE = re.compile(
     rf"|\bno (?:specific |explicit |clear |relevant |further |direct |such |available |exact "
     rf"|other ){{0,2}}{_KNOWN}(?: (?:about|on|of|regarding|in|for|is|was|were|are|that|to|available|provided"
     rf"|given|found|here)\b|[.,])"
-    r"|\b(?:I|we)(?:'m| am| was| were|'re| are)? (?:could not|couldn't|cannot|can't|can not|did not|didn't|unable to"
+    r"|\b(?:I|we)(?:'m| am| was| were|'re| are)? (?:could not|couldn't|cannot|can't|can not|did not|didn't"
+    r"|unable to"
     r"|not able to) (?:find|locate|see|identify|determine|retrieve|confirm|verify)\b"
-    r"|\bno (?:\w+ ){0,3}(?:could|can) be found\b|\b(?:could not|cannot|can't) be (?:found|determined|confirmed|verified) (?:in|from)\b"
+    r"|\bno (?:\w+ ){0,3}(?:could|can) be found\b|\b(?:could not|cannot|can't) be (?:found|determined"
+    r"|confirmed|verified) (?:in|from)\b"
     r"|\bI(?: currently)? (?:do not|don't) (?:currently |actually )?(?:have|know|possess)\b|\b(?:not"
     r"|isn't) in (?:the |my |our |these |any (?:of the )?)(?:\w+ )?(?:documents?|sources?|wordings?"
     r"|knowledge base|policy documents?)\b"
@@ -116,12 +127,14 @@ _STATED = (
     r"|\b(?:covers|excludes|does cover|will cover|does not cover|doesn't cover|pays)\b"
 )
 ANSWER = re.compile(
-    rf"{_STATED}|\b(?:is|are) available\b|\b(?:allows|requires|offers)\b|\byou (?:can|are|will|must|should|may|get|need)\b",
+    rf"{_STATED}|\b(?:is|are) available\b|\b(?:allows|requires|offers)\b|\byou (?:can|are|will|must|should"
+    rf"|may|get|need)\b",
     re.IGNORECASE,
 )
 """A statement that answers, where nothing was declined yet: yes or no, a quantity, what is covered, what to do."""
 ANSWER_ANYWAY = re.compile(
-    rf"{_STATED}|\bI (?:can|will|could) (?:still )?(?:tell you that|provide (?:a response|you with (?:some|a few)|some|a few|the following))"
+    rf"{_STATED}|\bI (?:can|will|could) (?:still )?(?:tell you that|provide (?:a response|you with (?:some"
+    rf"|a few)|some|a few|the following))"
     r"|\bhere (?:are|is) (?:some|a few|the|what)\b",
     re.IGNORECASE,
 )
@@ -146,20 +159,22 @@ TURNS = re.compile(
 )
 """A sentence that turns against the one before it."""
 DISCLAIMER = re.compile(
-    r"\bas an ai\b|\b(?:real-?time|up-to-date|personal (?:beliefs|opinions|experiences?|feelings)|latest (?:updates?|news|information)|current events)\b",
+    r"\bas an ai\b|\b(?:real-?time|up-to-date|personal (?:beliefs|opinions|experiences?|feelings)"
+    r"|latest (?:updates?|news|information)|current events)\b",
     re.IGNORECASE,
 )
 """What a model says about itself before it answers all the same."""
 ADVICE = re.compile(
-    r"\b(?:I (?:recommend|suggest|would|advise|can help|am happy|'d)|you (?:can|may|could|should|might)|please|it(?:'s| is) (?:best|important|recommended|crucial))\b",
+    r"\b(?:I (?:recommend|suggest|would|advise|can help|am happy|'d)|you (?:can|may|could|should|might)"
+    r"|please|it(?:'s| is) (?:best|important|recommended|crucial))\b",
     re.IGNORECASE,
 )
 """Advice where to ask instead: no answer."""
-NEGATIVE = (
-    "n't", "not", "no ", "unable", "only", "outside", "beyond", "out of", "decline", "refuse", "rather", "sorry", "afraid",
-    "silent", "nothing", "never", "unethical", "illegal", "नही", "असमर्थ", " न ", "बाहर", "इनकार", "मना ", "nahi", "nhi", "asamarth", "bahar",
-    "baahar", " na ", "violat", "against", "respect", "condemn",
-)  # fmt: skip
+_NEGATIVE_WORDS = (
+    "n't|not|no |unable|only|outside|beyond|out of|decline|refuse|rather|sorry|afraid|silent|nothing|never"
+    "|unethical|illegal|violat|against|respect|condemn|नही|असमर्थ| न |बाहर|इनकार|मना |nahi|nhi|asamarth|bahar|baahar| na "
+)
+NEGATIVE = tuple(_NEGATIVE_WORDS.split("|"))
 """One of these stands in every refusal: a quick look that spares most sentences the search."""
 FILLER = re.compile(
     r"^\W*(?:hi|hello|hey|namaste|namaskar|नमस्ते|नमस्कार|dear \w+|thank(?:s| you)\b[^.!?]{0,120}"
