@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from monitors.errors import AnswerTimeout, AppErrorShown, PageNotUnderstood
 from monitors.probes.discover import TRUSTED_SCORE, Chat, element, lost
-from monitors.probes.inpage import Watched, WatchState, call
+from monitors.probes.inpage import Navigated, Watched, WatchState, call
 from monitors.probes.network import Traffic
 from monitors.probes.settings import ProbeSettings
 from monitors.probes.settle import limits_of, watch_once, whole_answer
@@ -50,6 +50,8 @@ class Conversation:
         try:
             seen = await self._sent(box)
             return await whole_answer(self.chat.frame, self._traffic, self._settings, seen)
+        except Navigated:
+            return await self._after_navigation(turn, earlier, started)
         except Error as error:
             if GONE not in error.message and "navigat" not in error.message:
                 raise

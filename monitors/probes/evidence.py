@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, ConsoleMessage, Page
 
 FOLDER = "evidence"
-PICTURE_DEADLINE_S = 10.0
+PICTURE_DEADLINE_S = 5.0
 CONSOLE_LINES = 20
 CONSOLE_CHARACTERS = 500
 

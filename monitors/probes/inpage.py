@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from monitors.errors import BrowserLost
 from monitors.records.base import Milliseconds, Record
@@ -62,20 +62,24 @@ class Watched(Record):
     """How an answer settled.
 
     ``firm``: a control of the page itself said that it was busy, and then that it was done.
-    ``pushed``: a socket or event stream brought something meanwhile. ``calm_ms`` is how long the text has not changed. Times count from sending.
+    ``pushed``: a socket or event stream brought something meanwhile. ``calm_ms`` is how long the text has not
+    changed. Times count from sending.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     state: WatchState
     text: str
     firm: bool
     pushed: bool
     calm_ms: Milliseconds
+    elapsed_ms: Milliseconds
     error: str | None
     first_token_ms: Milliseconds | None
     total_ms: Milliseconds
     samples: tuple[SettleSample, ...]
+
+
+class Navigated(Exception):
+    """The page was left for another one while it was watched."""
 
 
 class Limits(Record):

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from monitors.errors import AccessDenied, AnswerIncomplete, AnswerTimeout, AppErrorShown
-from monitors.probes.inpage import Limits, Watched, WatchState, call
+from monitors.probes.inpage import Limits, Navigated, Watched, WatchState, call
 from monitors.probes.network import Stillness, Traffic
 from monitors.probes.settings import ProbeSettings
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 FIRM_QUIET_S = 0.15
 # A page that does nothing for so long after Enter wants its button pressed.
 UNSENT_S = 1.5
+# A request that is open after so many times the patience belongs to no answer: some apps keep one for ever.
+OPEN_PATIENCE = 2
 # In-page timers are late when the cores are busy; only a page that hangs misses its deadline by this much.
 HANG_SLACK_S = 10.0
 _WALL = re.compile(
@@ -29,11 +31,11 @@ _WALL = re.compile(
 )
 
 
-def limits_of(settings: ProbeSettings, *, patient: bool = False, may_be_unsent: bool = False) -> Limits:
-    """The settings as the page reads them. ``patient``: only a long calm counts as an end."""
+def limits_of(settings: ProbeSettings, *, patience: int = 0, may_be_unsent: bool = False) -> Limits:
+    """The settings as the page reads them. ``patience``: only so many times the patience counts as an end."""
     patience_ms = settings.patience_s * 1000
     return Limits(
-        quiet_ms=patience_ms if patient else settings.quiet_s * 1000,
+        quiet_ms=patience * patience_ms if patience else settings.quiet_s * 1000,
         firm_quiet_ms=min(FIRM_QUIET_S, settings.quiet_s) * 1000,
         patience_ms=patience_ms,
         deadline_ms=settings.answer_deadline_s * 1000,
@@ -42,9 +44,12 @@ def limits_of(settings: ProbeSettings, *, patient: bool = False, may_be_unsent: 
 
 
 async def watch_once(frame: Frame, settings: ProbeSettings, limits: Limits) -> Watched:
-    """One promise in the page."""
+    """One promise in the page. Raises `Navigated` when the page has gone meanwhile."""
     deadline_s = settings.answer_deadline_s + HANG_SLACK_S
-    return Watched.model_validate(await call(frame, "settled", limits.model_dump(), deadline_s=deadline_s))
+    seen = await call(frame, "settled", limits.model_dump(), deadline_s=deadline_s)
+    if seen is None:
+        raise Navigated
+    return Watched.model_validate(seen)
 
 
 async def whole_answer(frame: Frame, traffic: Traffic, settings: ProbeSettings, first: Watched) -> Watched:
@@ -55,23 +60,30 @@ async def whole_answer(frame: Frame, traffic: Traffic, settings: ProbeSettings, 
     seen = first
     while True:
         raise_for(seen, settings)
-        if seen.firm or seen.calm_ms >= settings.patience_s * 1000:
+        if seen.firm or seen.calm_ms >= OPEN_PATIENCE * settings.patience_s * 1000:
             return seen
         traffic.changed.clear()
         match await traffic.stillness(characters=len(seen.text), pushed=seen.pushed):
             case Stillness.ENDED:
                 return seen
             case Stillness.OPEN:
-                patient = not await _changes(traffic, settings.patience_s - seen.calm_ms / 1000)
+                patience = 0 if await _changes(traffic, _time_left_s(seen, settings)) else OPEN_PATIENCE
+            case Stillness.UNTOLD if seen.calm_ms >= settings.patience_s * 1000:
+                return seen
             case Stillness.UNTOLD:
-                patient = True
-        seen = await watch_once(frame, settings, limits_of(settings, patient=patient))
+                patience = 1
+        seen = await watch_once(frame, settings, limits_of(settings, patience=patience))
+
+
+def _time_left_s(seen: Watched, settings: ProbeSettings) -> float:
+    calm_s = OPEN_PATIENCE * settings.patience_s - seen.calm_ms / 1000
+    return max(0.05, min(calm_s, settings.answer_deadline_s - seen.elapsed_ms / 1000))
 
 
 async def _changes(traffic: Traffic, timeout_s: float) -> bool:
     """Whether a request ends within the time."""
     try:
-        await asyncio.wait_for(traffic.changed.wait(), max(timeout_s, 0.05))
+        await asyncio.wait_for(traffic.changed.wait(), timeout_s)
     except TimeoutError:
         return False
     return True

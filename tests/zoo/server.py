@@ -50,7 +50,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     subscribers: dict[str, queue.Queue[str]]
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
         """Keeps quiet."""
 
     def do_GET(self) -> None:

@@ -124,6 +124,7 @@
     pushed: look.lastPush > watch.sentAt,
     calm_ms: performance.now() - Math.max(watch.changedAt, watch.idleAt),
     error: watch.error,
+    elapsed_ms: performance.now() - watch.sentAt,
     first_token_ms: watch.firstAt === null ? null : Math.max(0, watch.firstAt - watch.sentAt),
     total_ms: Math.max(0, (watch.firstAt === null ? performance.now() : watch.changedAt) - watch.sentAt),
     samples: watch.samples.map((sample) => ({ ...sample, at_ms: Math.max(0, sample.at_ms) })),
@@ -191,7 +192,8 @@
     watch?.wake?.(0);
   };
 
-  look.settled = (limits) => new Promise((resolve) => {
+  // Null where nothing is watched: the page was left for another one meanwhile.
+  look.settled = (limits) => !watch ? null : new Promise((resolve) => {
     let timer = 0;
     let due = Infinity;
     let last = 0;

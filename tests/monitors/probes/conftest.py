@@ -1,0 +1,73 @@
+"""Applications to ask, and the driver that asks them."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from monitors.probes.browser import BrowserDriver
+from monitors.probes.settings import ProbeSettings
+from tests.zoo.server import Zoo
+
+ROOT = Path(__file__).parents[3]
+QUIET = {"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_OFFLINE": "1"}
+
+
+@pytest.fixture(scope="session")
+def zoo() -> Iterator[str]:
+    """The address of the hand-written pages."""
+    server = Zoo()
+    yield server.address
+    server.shutdown()
+    server.server_close()
+
+
+def _served(*options: str) -> Iterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "tests.zoo.gradio_echo", "--port", str(port), *options]
+    with subprocess.Popen(command, cwd=ROOT, env={**os.environ, **QUIET}, stdout=subprocess.PIPE, text=True) as app:
+        assert app.stdout is not None
+        assert app.stdout.readline().strip() == "listening"
+        yield f"http://127.0.0.1:{port}"
+        app.kill()
+
+
+@pytest.fixture(scope="session")
+def gradio() -> Iterator[str]:
+    """The address of a real Gradio ChatInterface."""
+    yield from _served()
+
+
+@pytest.fixture(scope="session")
+def gradio_blocks() -> Iterator[str]:
+    """The address of a real Gradio page of Blocks, whose box stays enabled."""
+    yield from _served("--blocks")
+
+
+@pytest.fixture
+def settings() -> ProbeSettings:
+    """Generous deadlines: a test machine may be busy, and no test waits for them."""
+    return ProbeSettings(
+        answer_deadline_s=120, page_deadline_s=90, retry_pause_s=0, browser_path=os.environ.get("CHROMIUM_PATH")
+    )
+
+
+MakeDriver = Callable[..., BrowserDriver]
+
+
+@pytest.fixture
+def driver_for(tmp_path: Path, settings: ProbeSettings) -> MakeDriver:
+    """Makes a driver for an address; keywords change the settings."""
+
+    def make(address: str, **changes: object) -> BrowserDriver:
+        changed = ProbeSettings.model_validate({**settings.model_dump(), **changes})
+        return BrowserDriver(address, changed, run_folder=tmp_path)
+
+    return make

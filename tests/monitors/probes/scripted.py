@@ -1,0 +1,69 @@
+"""A driver that answers by a script: what the runner does is then seen without a browser."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from monitors.probes.driver import Answer, Wanted, WorthKeeping, nothing_kept
+from monitors.records.base import Language, Severity
+from monitors.records.cases import GoldCase, Pipeline, Provenance
+from monitors.records.exchanges import Evidence, Timings
+
+Script = Callable[[str, int], str | Exception]
+
+
+class ScriptedDriver:
+    """`script(question, nth time it is asked)` gives the text, or the error to raise."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+        self.asked: list[str] = []
+        self.wanted: list[Wanted] = []
+        self.at_once = 0
+        self.most_at_once = 0
+
+    async def ask(
+        self, turns: tuple[str, ...], *, name: str = "question", worth_keeping: WorthKeeping = nothing_kept
+    ) -> Answer:
+        question = turns[-1]
+        self.asked.append(question)
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            await asyncio.sleep(0)
+            told = self._script(question, self.asked.count(question))
+        finally:
+            self.at_once -= 1
+        if isinstance(told, Exception):
+            raise told
+        answer = Answer(visible_text=told, timings=Timings(total_ms=1))
+        kept = await worth_keeping(answer)
+        self.wanted.append(kept)
+        picture = f"evidence/{name}.jpg" if kept.screenshot else None
+        return answer.model_copy(update={"evidence": Evidence(screenshot=picture)})
+
+
+class Ticking:
+    """A clock that moves one second at each look."""
+
+    def __init__(self) -> None:
+        self._now = datetime(2026, 1, 31, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        self._now += timedelta(seconds=1)
+        return self._now
+
+
+def case(name: str, severity: int = 1, *, turns: tuple[str, ...] | None = None) -> GoldCase:
+    """A case whose question is its name."""
+    return GoldCase(
+        id=name,
+        turns=turns or (name,),
+        gold="24 months",
+        severity=Severity(severity),
+        language=Language.ENGLISH,
+        type="waiting_period",
+        provenance=Provenance(pipeline=Pipeline.IMPORTED),
+    )

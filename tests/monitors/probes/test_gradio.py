@@ -1,0 +1,167 @@
+"""A real Gradio 6 page, and what goes wrong with pages, browsers and networks while it is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from monitors.errors import AnswerIncomplete, AppErrorShown, BrowserLost, ProbeError
+from monitors.probes.browser import BrowserDriver
+from monitors.probes.driver import Answer, Wanted
+from tests.monitors.probes.conftest import MakeDriver
+from tests.zoo.cutter import Cutter
+
+pytestmark = pytest.mark.browser
+
+
+def whole(question: str) -> str:
+    """What the echo app's page shows for a question."""
+    return f"The waiting period for {question} is 24 months [Source: Policy P-100, clause 4.2]."
+
+
+@pytest.mark.parametrize("question", ["knee", "instant eye", "slow 1 pause 3 hip", "steps ear"])
+async def test_the_answer_is_whole_and_without_its_steps(
+    gradio: str, driver_for: MakeDriver, question: str
+) -> None:
+    async with driver_for(gradio) as driver:
+        assert (await driver.ask((question,))).visible_text == whole(question)
+
+
+async def test_a_box_that_stays_enabled_says_nothing_about_the_end(
+    gradio_blocks: str, driver_for: MakeDriver
+) -> None:
+    """Only the open request tells a pause from an end."""
+    async with driver_for(gradio_blocks) as driver:
+        answer = await driver.ask(("first", "pause 3 second"))
+    assert (answer.earlier, answer.visible_text) == ((whole("first"),), whole("pause 3 second"))
+
+
+async def test_many_at_once_are_not_mixed_up(gradio: str, driver_for: MakeDriver) -> None:
+    questions = [f"case {number}" for number in range(6)]
+    async with driver_for(gradio) as driver:
+        answers = await asyncio.gather(*(driver.ask((question,)) for question in questions))
+    assert [answer.visible_text for answer in answers] == [whole(question) for question in questions]
+
+
+async def test_a_long_list_ends_where_it_ends(gradio: str, driver_for: MakeDriver) -> None:
+    async with driver_for(gradio) as driver:
+        text = (await driver.ask(("long list",))).visible_text
+    assert text.splitlines()[0] == "Here is the list:"
+    assert text.splitlines()[-2:] == ["item 39 of long list", "END"]
+
+
+async def test_an_exception_of_the_bot_is_its_toast_with_the_partial_text(
+    gradio: str, driver_for: MakeDriver
+) -> None:
+    async with driver_for(gradio) as driver:
+        with pytest.raises(AppErrorShown, match="provider is out of reach") as raised:
+            await driver.ask(("boom eye",))
+    assert raised.value.partial_text
+    assert whole("boom eye").startswith(raised.value.partial_text)
+
+
+async def test_f62_a_connection_lost_in_mid_answer_is_never_an_answer(gradio: str, driver_for: MakeDriver) -> None:
+    proxy = Cutter(int(gradio.rsplit(":", 1)[1]))
+    async with driver_for(proxy.address) as driver:
+        asking = asyncio.ensure_future(driver.ask(("pause 60 hip",)))
+        await _answer_began(driver)
+        proxy.cut()
+        with pytest.raises(ProbeError) as raised:
+            await asking
+    assert isinstance(raised.value, AnswerIncomplete | AppErrorShown)
+    assert raised.value.partial_text.startswith("The waiting period for pause 60 hip")
+
+
+async def test_evidence_is_kept_when_it_is_wanted(gradio: str, driver_for: MakeDriver, tmp_path: Path) -> None:
+    """The picture is taken of the page on which the answer still stands, after it was judged."""
+    seen: list[Answer] = []
+
+    async def wrong(answer: Answer) -> Wanted:
+        seen.append(answer)
+        return Wanted(screenshot=True, trace=True)
+
+    async with driver_for(gradio, traces="always") as driver:
+        answer = await driver.ask(("knee",), name="case-7.r0.t0", worth_keeping=wrong)
+    assert [one.visible_text for one in seen] == [answer.visible_text]
+    assert answer.evidence.screenshot == "evidence/case-7.r0.t0.jpg"
+    assert answer.evidence.trace == "evidence/case-7.r0.t0.zip"
+    assert (tmp_path / answer.evidence.screenshot).read_bytes().startswith(b"\xff\xd8")
+    assert (tmp_path / answer.evidence.trace).read_bytes().startswith(b"PK")
+    last = answer.evidence.settle_samples[-1]
+    assert last.characters == len(answer.visible_text)
+
+
+async def test_f59_a_page_crash_is_the_monitors(gradio: str, driver_for: MakeDriver) -> None:
+    """And the next question is answered."""
+    async with driver_for(gradio) as driver:
+        asking = asyncio.ensure_future(driver.ask(("pause 60 hip",)))
+        page = await _answer_began(driver)
+        crashing = asyncio.ensure_future(page.goto("chrome://crash"))
+        with pytest.raises(BrowserLost):
+            await asking
+        crashing.cancel()
+        await asyncio.gather(crashing, return_exceptions=True)
+        assert (await driver.ask(("knee",))).visible_text == whole("knee")
+
+
+async def test_f60_a_killed_browser_is_started_again(gradio: str, driver_for: MakeDriver) -> None:
+    async with driver_for(gradio) as driver:
+        asking = asyncio.ensure_future(driver.ask(("pause 60 hip",)))
+        await _answer_began(driver)
+        for process in browser_processes():
+            os.kill(process, signal.SIGKILL)
+        with pytest.raises(BrowserLost):
+            await asking
+        assert (await driver.ask(("knee",))).visible_text == whole("knee")
+        assert driver.chromium.starts == 2
+
+
+async def test_cancelling_leaves_no_browser_behind(gradio: str, driver_for: MakeDriver) -> None:
+    async with driver_for(gradio) as driver:
+        asking = asyncio.ensure_future(driver.ask(("pause 60 hip",)))
+        await _answer_began(driver)
+        assert browser_processes()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+    assert browser_processes() == []
+
+
+async def _answer_began(driver: BrowserDriver):
+    """The page, once a first word of the bot stands on it."""
+    browser = await driver.chromium.browser()
+    async with asyncio.timeout(60):
+        while not (browser.contexts and browser.contexts[0].pages):  # noqa: ASYNC110 - there is no event for it
+            await asyncio.sleep(0.05)
+        page = browser.contexts[0].pages[0]
+        await page.locator("[data-testid=bot]").first.wait_for(timeout=60_000)
+    return page
+
+
+def browser_processes() -> list[int]:
+    """The main browser processes below this one."""
+    parents = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rsplit(")", 1)[1].split()
+            command = (status.parent / "cmdline").read_text()
+        except OSError:
+            continue
+        parents[int(status.parent.name)] = (int(fields[1]), command, fields[0])
+
+    def ours(process: int) -> bool:
+        while process in parents and process != 1:
+            process = parents[process][0]
+            if process == os.getpid():
+                return True
+        return False
+
+    return [
+        process
+        for process, (_, command, state) in parents.items()
+        if "--remote-debugging-pipe" in command and "--type=" not in command and state != "Z" and ours(process)
+    ]

@@ -1,0 +1,103 @@
+"""Pages that cannot be asked: a reason, a blame, a picture, and never a wrong answer."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from monitors.errors import (
+    AccessDenied,
+    AnswerIncomplete,
+    AnswerTimeout,
+    AppErrorShown,
+    PageNotUnderstood,
+    ProbeError,
+    Unreachable,
+)
+from monitors.records.base import Blame
+from tests.monitors.probes.conftest import MakeDriver
+from tests.zoo.server import reply
+
+pytestmark = pytest.mark.browser
+
+
+async def _failure(driver_for: MakeDriver, address: str, question: str = "hello", **changes: object) -> ProbeError:
+    async with driver_for(address, **changes) as driver:
+        with pytest.raises(ProbeError) as raised:
+            await driver.ask((question,), name="case")
+    return raised.value
+
+
+@pytest.mark.parametrize("status", [404, 500, 503])
+async def test_an_http_error_is_the_apps(zoo: str, driver_for: MakeDriver, status: int) -> None:
+    failure = await _failure(driver_for, f"{zoo}/status/{status}")
+    assert isinstance(failure, Unreachable)
+    assert str(status) in str(failure)
+    assert failure.blame is Blame.APP
+
+
+async def test_nobody_listens(driver_for: MakeDriver) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    failure = await _failure(driver_for, f"http://127.0.0.1:{port}")
+    assert isinstance(failure, Unreachable)
+    assert "ERR_CONNECTION_REFUSED" in str(failure)
+
+
+async def test_f63_no_chat_on_the_page_is_shown_with_a_picture_and_what_was_seen(
+    zoo: str, driver_for: MakeDriver, tmp_path: Path
+) -> None:
+    failure = await _failure(driver_for, f"{zoo}/nothing.html", page_deadline_s=4)
+    assert isinstance(failure, PageNotUnderstood)
+    assert failure.blame is Blame.MONITOR
+    assert "We sell umbrellas" in str(failure)
+    assert failure.evidence.screenshot == "evidence/case.jpg"
+    assert (tmp_path / "evidence/case.jpg").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("page", ["login.html", "quota.html", "status/401", "status/429"])
+async def test_f64_a_login_or_quota_wall_is_the_monitors(zoo: str, driver_for: MakeDriver, page: str) -> None:
+    failure = await _failure(driver_for, f"{zoo}/{page}")
+    assert isinstance(failure, AccessDenied)
+    assert failure.blame is Blame.MONITOR
+
+
+@pytest.mark.parametrize(
+    ("page", "question"), [("contenteditable.html", "die eye"), ("alarm.html", "silent die eye")]
+)
+async def test_f62_a_stream_that_drops_is_incomplete(
+    zoo: str, driver_for: MakeDriver, page: str, question: str
+) -> None:
+    """Whether the box comes back or stays locked, the page itself says nothing."""
+    failure = await _failure(driver_for, f"{zoo}/{page}", question)
+    assert isinstance(failure, AnswerIncomplete)
+    assert failure.partial_text
+    assert reply(question).startswith(failure.partial_text)
+
+
+@pytest.mark.parametrize("question", ["die eye", "fail now"])
+async def test_an_alert_on_the_page_is_the_apps_error(zoo: str, driver_for: MakeDriver, question: str) -> None:
+    failure = await _failure(driver_for, f"{zoo}/alarm.html", question)
+    assert isinstance(failure, AppErrorShown)
+    assert "Something went wrong" in str(failure)
+
+
+async def test_a_page_of_an_http_error_is_no_answer(zoo: str, driver_for: MakeDriver) -> None:
+    """A plain form whose server fails shows new text, which is not the bot's."""
+    failure = await _failure(driver_for, f"{zoo}/form", "fail now")
+    assert isinstance(failure, AppErrorShown)
+
+
+async def test_silence_is_a_timeout(zoo: str, driver_for: MakeDriver) -> None:
+    failure = await _failure(driver_for, f"{zoo}/alarm.html", "slow 30 please", answer_deadline_s=2)
+    assert isinstance(failure, AnswerTimeout)
+    assert failure.partial_text == ""
+
+
+async def test_an_answer_still_coming_at_its_deadline_is_incomplete(zoo: str, driver_for: MakeDriver) -> None:
+    question = "pause 30 please"
+    failure = await _failure(driver_for, f"{zoo}/contenteditable.html", question, answer_deadline_s=3)
+    assert isinstance(failure, AnswerIncomplete)
+    assert reply(question).startswith(failure.partial_text)
