@@ -115,7 +115,8 @@ class Page:
 
 _MOST_REASON_LINKS: Final = 12
 _BRIEF: Final = 120
-_USER_INFO: Final = re.compile(r"//[^/@]*@")
+# A password before the host, or a token behind a question mark, is nobody's to read.
+_NOT_TO_SHOW: Final = re.compile(r"(?<=//)[^/@]*@|[?#].*")
 
 
 def page_of(
@@ -142,7 +143,7 @@ def page_of(
     return Page(
         report=report,
         previous=previous,
-        address=redact(_USER_INFO.sub("//", report.target.address)),
+        address=_NOT_TO_SHOW.sub("", report.target.address),
         headline=redact(headline(report)),
         reasons=tuple(_reason(reason, shown, redact) for reason in report.reasons),
         tallies=tally_rows(report),

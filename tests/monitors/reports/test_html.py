@@ -2,9 +2,11 @@
 
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
+from monitors import reports
 from monitors.reports.write import write_reports
 from tests.monitors.reports.example_failures import LEAK_ACCOUNT, LEAK_ADDRESS
 from tests.monitors.reports.example_run import FAIL_REASONS, example_run, report_of
@@ -63,6 +65,13 @@ def test_beyond_the_limit_it_says_so(tmp_path):
     ]
     page = write_reports(tmp_path, report_of(cases, FAIL_REASONS), cases, redact=redact).html.read_text()
     assert "The 200 worst of 250 failures are shown in full; results.json has them all." in page
+
+
+def test_no_template_switches_escaping_off():
+    templates = list(Path(reports.__file__).with_name("templates").glob("*.j2"))
+    assert len(templates) >= 5
+    for template in templates:
+        assert not re.search(r"\|\s*safe|autoescape|Markup", template.read_text()), template.name
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def drop(*keys):
         ),
         pytest.param(set_in("report", "verdikt", value="PASS"), ("`report.verdikt`", "not permitted"), id="typo"),
         pytest.param(set_in("cases", 1, "case", "severity", value=4), ("`cases.1.case.severity`",), id="in a case"),
-        pytest.param(set_in("report", "run_id", value="../../x"), ("`report.run_id`",), id="path in a run id"),
+        pytest.param(set_in("report", "run_id", value="../../x"), ("`report.run_id`",), id="f85 path in a run id"),
         pytest.param(
             set_in("cases", 0, "assessment", "case_id", value="other"), ("`cases.0`", "different cases"), id="mixed"
         ),
