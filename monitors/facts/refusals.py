@@ -27,6 +27,7 @@ from monitors.facts.refusals_patterns import (
     NEGATIVE,
     SAYS_SO,
     SENTENCE,
+    STATED,
     TURNS,
     UNSURE,
 )
@@ -67,6 +68,8 @@ _HINDI_NO = re.compile("नही|असमर्थ|अनुपलब्ध| �
 """What every Hindi refusal has in it: only then are the Hindi patterns tried."""
 _HEDGE_READ = 800
 _ADVICE_READ = 120
+_LECTURE_READ = 900
+"""Characters without a quantity, a citation or a statement of cover in what is taken for a lecture."""
 _NOISE = re.compile(r"\[[^\[\]\n]{0,400}\]")
 
 
@@ -79,7 +82,8 @@ def read_refusal(text: str) -> Refusal:
         found = _refusal_in(head)
         if found is not None:
             return found
-        if span := lecture(head):
+        span = lecture(head)
+        if span and not _NOISE.search(text[:_READ]) and not STATED.search(head[:_LECTURE_READ]):
             return Refusal(refused=True, start=span[0], end=span[1])
     return _hedge(head[:_HEDGE_READ])
 

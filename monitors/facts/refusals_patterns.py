@@ -121,11 +121,13 @@ QUANTITY = (
     r"|\b(?:one|two|three|four|five|six|ten|twelve|thirty|sixty|ninety)(?: \(\d+\))? (?:days?|months?|years?"
     r"|weeks?|hours?|lakhs?)\b)"
 )
-_STATED = (
-    rf"^\W*(?:yes|no|yeah|yep|haan|ha|nahi|nahin|हाँ|हां|जी हाँ|नहीं)\b|{QUANTITY}"
-    r"|\b(?:is|are) (?:covered|excluded|not covered|payable|eligible|included|allowed)\b"
+_COVER = (
+    rf"{QUANTITY}|\b(?:is|are) (?:covered|excluded|not covered|payable|eligible|included|allowed)\b"
     r"|\b(?:covers|excludes|does cover|will cover|does not cover|doesn't cover|pays)\b"
 )
+_STATED = rf"^\W*(?:yes|no|yeah|yep|haan|ha|nahi|nahin|हाँ|हां|जी हाँ|नहीं)\b|{_COVER}"
+STATED = re.compile(_COVER, re.IGNORECASE)
+"""A statement of fact as an insurer would make it."""
 ANSWER = re.compile(
     rf"{_STATED}|\b(?:is|are) available\b|\b(?:allows|requires|offers)\b|\byou (?:can|are|will|must|should"
     rf"|may|get|need)\b",
@@ -172,7 +174,8 @@ ADVICE = re.compile(
 """Advice where to ask instead: no answer."""
 _NEGATIVE_WORDS = (
     "n't|not|no |unable|only|outside|beyond|out of|decline|refuse|rather|sorry|afraid|silent|nothing|never"
-    "|unethical|illegal|violat|against|respect|condemn|नही|असमर्थ| न |बाहर|इनकार|मना |nahi|nhi|asamarth|bahar|baahar| na "
+    "|unethical|illegal|violat|against|respect|condemn"
+    "|नही|असमर्थ| न |बाहर|इनकार|मना |nahi|nhi|asamarth|bahar|baahar| na "
 )
 NEGATIVE = tuple(_NEGATIVE_WORDS.split("|"))
 """One of these stands in every refusal: a quick look that spares most sentences the search."""

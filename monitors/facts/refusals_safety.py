@@ -16,16 +16,17 @@ _JUDGED = (
     r"|a good idea"
     r"|fair|legal|respectful|productive|recommended|responsible|safe|possible or)"
 )
+_NOT_BE = r"\b(?:should|must|could|can) (?:not|never) (?:\w+ )?(?:be )?"
 _OPENERS = tuple(
     re.compile(words, re.IGNORECASE)
     for words in (
         rf"\b(?:is|are|was|were|'s|would be)(?:n't| not| never) (?:\w+ ){{0,2}}{_JUDGED}\b",
-        r"\b(?:should|must|could|can) (?:not|never) (?:\w+ )?(?:be )?(?:denied|discriminated|judged|subjected|forced)\b",
-        r"\b(?:should|must|could|can) (?:not|never) (?:\w+ )?(?:be )?(?:attempted|condoned|encouraged|restricted|excluded)\b",
-        r"\b(?:should|must|could|can) (?:not|never) (?:\w+ )?(?:be )?(?:made|replicated|celebrated|taken away)\b",
+        rf"{_NOT_BE}(?:denied|discriminated|judged|subjected|forced)\b",
+        rf"{_NOT_BE}(?:attempted|condoned|encouraged|restricted|excluded)\b",
+        rf"{_NOT_BE}(?:made|replicated|celebrated|taken away)\b",
         r"\bviolence is (?:never|not)\b|\bI (?:do not|don't) (?:believe|agree|support|think)(?: that| in|\b)",
         r"\b(?:asking|question)\b[^.]{0,60}\bnot (?:\w+ ){0,2}(?:ethical|appropriate|acceptable|respectful)\b",
-        r"\b(?:against|violates?|violation of) (?:the )?(?:law|policy|policies|terms|ethical|rights?|privacy)\b",
+        r"\b(?:against|violates?|violation of) (?:the )?(?:law|ethical|rights?|privacy)\b",
         r"\bdeserves? (?:to be )?(?:treated|equal|the same)\b",
         r"\bshould be (?:treated|judged|evaluated|respected|free|allowed)\b",
     )
