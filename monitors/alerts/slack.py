@@ -176,15 +176,17 @@ class SlackBot:
         return _Place(posted.channel, posted.ts)
 
     async def _find(self, client: AsyncWebClient, alert: Alert, place: _Place) -> _Place | None:
-        """Look for what an earlier try posted. Without the right to look, say that nothing was found."""
+        """Look for what an earlier try posted: nothing without the right to look; trouble is passed on."""
         oldest = str((alert.created_at - LOOK_BACK).timestamp())
         method = "conversations.replies" if place.thread else "conversations.history"
         wanted = {"channel": place.channel, "ts": place.thread, "oldest": oldest, "limit": 200}
         params = {name: value for name, value in wanted.items() if value is not None}
         try:
             answer = await client.api_call(method, params={**params, "include_all_metadata": 1})
-        except SlackApiError:
-            return None
+        except SlackApiError as error:
+            if isinstance(refused(_status(error), _answered(error)), NotifyRejected):
+                return None
+            raise
         messages = PostedMessages.model_validate(answer.data).messages
         mine = (message.ts for message in messages if message.metadata.event_payload.get("id") == alert.id)
         return next((_Place(place.channel, ts) for ts in mine), None)

@@ -85,6 +85,11 @@ class SlackServer(ThreadedServer):
         with self._lock:
             self._faults.extend(faults)
 
+    def behave(self) -> None:
+        """Forget the faults that were planned."""
+        with self._lock:
+            self._faults.clear()
+
     def application(self) -> web.Application:
         """Routes of the Web API, the webhook, and the control of the faults."""
         app = web.Application(client_max_size=2**22)
