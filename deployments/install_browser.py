@@ -20,6 +20,9 @@ DOWNLOAD_TIMEOUT_S = 600
 PACKAGES = ("chromium-headless-shell", "chromium", "chromium-browser")
 """Names under which distributions package it; the shell is half the cost per question of the full browser."""
 
+FONTS = ("fonts-noto-core", "fonts-noto-color-emoji")
+"""So that a picture of a page shows Hindi and emoji and not boxes; a browser without them works all the same."""
+
 
 def main() -> int:
     """Make sure that a browser can be found; exit code 0, or 2 with what to do."""
@@ -60,11 +63,15 @@ def _install_package() -> bool:
     print("Installing the distribution's Chromium.")
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     subprocess.run([apt, "update", "-qq"], env=quiet, capture_output=True, check=False)  # noqa: S603 - apt, by its full path
-    for package in PACKAGES:
-        command = [apt, "install", "-y", "-qq", "--no-install-recommends", package]
-        if subprocess.run(command, env=quiet, capture_output=True, check=False).returncode == 0:  # noqa: S603 - as above
-            return True
-    return False
+
+    def install(*packages: str) -> bool:
+        command = [apt, "install", "-y", "-qq", "--no-install-recommends", *packages]
+        return subprocess.run(command, env=quiet, capture_output=True, check=False).returncode == 0  # noqa: S603 - as above
+
+    found = any(install(package) for package in PACKAGES)
+    if found:
+        install(*FONTS)
+    return found
 
 
 if __name__ == "__main__":
