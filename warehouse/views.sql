@@ -155,3 +155,45 @@ group by a.id, a.target, a.severity, a.kind, a.reason, a.created_at, a.run_id
 having count(*) filter (where r.status in ('sent', 'printed', 'rejected')) = 0
 order by a.severity desc, a.created_at;
 comment on view unsent_alerts is 'Messages that nobody has seen yet, worst first, with how often sending was tried.';
+
+create or replace view flaky_cases as
+select
+  r.target, r.suite_name, r.commit, a.case_id, a.asked, a.correct, a.failed, a.no_answer,
+  a.last_run_id, a.suite_sha256
+from (
+  select
+    a.case_id, r.target as of_target, r.suite_sha256, r.commit as of_commit, count(*) as asked,
+    count(*) filter (where a.outcome = 'correct') as correct,
+    count(*) filter (where a.outcome = 'failed') as failed,
+    count(*) filter (where a.outcome = 'no_answer') as no_answer,
+    max(a.run_id) as last_run_id
+  from assessments a
+  join runs r on r.run_id = a.run_id
+  where a.outcome <> 'untold' and r.commit is not null
+  group by a.case_id, r.target, r.suite_sha256, r.commit
+  having min(a.outcome) <> max(a.outcome)
+) a
+join runs r on r.run_id = a.last_run_id
+order by a.failed desc, a.case_id;
+comment on view flaky_cases is 'Cases that came out differently although suite and commit were the same.';
+
+create or replace view judge_agreement as
+select
+  j.run_id, r.target, r.finished_at, j.judge_model, j.rubric_version, j.aspect, j.both_told, j.agreed,
+  round(j.agreed / j.both_told, 4) as agreement, j.judge_too_mild, j.judge_too_strict
+from (
+  select
+    judge.run_id, judge.judge_model, judge.rubric_version, judge.aspect,
+    count(*) as both_told,
+    count(*) filter (where judge.passed = plain.passed) as agreed,
+    count(*) filter (where judge.passed and not plain.passed) as judge_too_mild,
+    count(*) filter (where not judge.passed and plain.passed) as judge_too_strict
+  from (select * from grades where judge_model is not null and passed is not null) judge
+  join (select * from grades where judge_model is null and passed is not null) plain
+    on plain.run_id = judge.run_id and plain.case_id = judge.case_id and plain.repeat = judge.repeat
+    and plain.aspect = judge.aspect
+  group by judge.run_id, judge.judge_model, judge.rubric_version, judge.aspect
+) j
+left join runs r on r.run_id = j.run_id
+order by r.finished_at desc, j.judge_model;
+comment on view judge_agreement is 'How often a judge and the graders without a model agree where both gave a verdict on the same question.';

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from monitors.errors import QueryInvalid
-from monitors.records.grades import CaseOutcome, FailureKind
+from monitors.records.grades import Aspect, CaseOutcome, FailureKind
 from tests.warehouse.places import count, store_in
 from tests.warehouse.sample_rows import (
     NOON,
@@ -92,6 +92,42 @@ def test_every_view_about_runs_speaks_of_the_run(tmp_path, view):
     assert found.rows
     assert {row[0] for row in found.rows} == {"run-1"}
     assert found.rows[0][1].utcoffset().total_seconds() == 0
+
+
+def test_a_case_that_comes_out_differently_at_the_same_commit_is_flaky(tmp_path):
+    store = store_in(tmp_path)
+    for run_id, failed in (("run-1", None), ("run-2", FailureKind.WRONG_FACT)):
+        rows = [
+            AssessmentRow(row=assessment(run_id, "steady")),
+            AssessmentRow(row=assessment(run_id, "flaky", failed=failed)),
+            RunRow(row=run_report(run_id)),
+        ]
+        store.journal.append(rows, run_id=run_id)
+    store.load_pending(1)
+    found = store.query("select case_id, asked, correct, failed, commit from flaky_cases")
+    assert found.rows == (("flaky", 2, 1, 1, "abc123"),)
+
+
+def test_judge_and_plain_graders_are_compared_where_both_told(tmp_path):
+    store = store_in(tmp_path)
+    base = assessment()
+    judge = base.grades[1].model_copy(update={"aspect": Aspect.FACTUAL_MATCH})
+    mild = base.model_copy(
+        update={
+            "case_id": "mild",
+            "grades": (
+                base.grades[0].model_copy(update={"passed": False, "failure_kind": FailureKind.WRONG_FACT}),
+                judge,
+            ),
+        }
+    )
+    agreed = base.model_copy(update={"grades": (base.grades[0], judge)})
+    store.journal.append([AssessmentRow(row=agreed), AssessmentRow(row=mild)], run_id="run-1")
+    store.load_pending(1)
+    found = store.query(
+        "select both_told, agreed, agreement, judge_too_mild, judge_too_strict from judge_agreement"
+    )
+    assert found.rows == ((2, 1, 0.5, 1, 0),)
 
 
 def test_views_on_an_empty_warehouse_are_empty_not_wrong(tmp_path):

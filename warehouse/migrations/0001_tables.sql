@@ -1,5 +1,11 @@
 -- The first schema. Every table keeps the segment that a row came from; what may appear twice is decided by it.
 
+comment on table lookout_migrations is 'Which steps of the schema this file has; a newer step than the code knows is refused.';
+comment on column lookout_migrations.number is 'The step.';
+comment on column lookout_migrations.name is 'Its name.';
+comment on column lookout_migrations.sha256 is 'SHA-256 of its statements as they were applied.';
+comment on column lookout_migrations.applied_at is 'When it was applied (UTC).';
+
 create table view_set (sha256 varchar not null);
 comment on table view_set is 'Which version of the views this file has; renewed when the code brings others.';
 comment on column view_set.sha256 is 'SHA-256 of the views'' definitions.';
