@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 
 from flows.live_run import LiveRun
 from flows.progress import listener
+from flows.publish import ProgressPage
 from flows.wiring import chat_driver, cores, utc_now
 from monitors.gate.assess import assess
 from monitors.graders.panel import grade_exchange
@@ -29,7 +30,9 @@ async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None]) -> N
     left = tuple(still_open(planned, frozenset(run.answered)))
     if not left:
         return
-    grader = _Grading(run, on_result)
+    page = ProgressPage(wired.target.name, len(planned), run.kept)
+    await page.start()
+    grader = _Grading(run, page, on_result)
     async with AsyncExitStack() as stack:
         driver = await stack.enter_async_context(chat_driver(wired))
         await driver.chromium.browser()  # a machine without a browser is told once, not once per case
@@ -48,8 +51,9 @@ async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None]) -> N
 class _Grading:
     """Grades each answer once, while its page is open, and keeps it with its evidence when it is final."""
 
-    def __init__(self, run: LiveRun, on_result: Callable[[CaseResult], None]) -> None:
+    def __init__(self, run: LiveRun, page: ProgressPage, on_result: Callable[[CaseResult], None]) -> None:
         self._run = run
+        self._page = page
         self._on_result = on_result
         self._graded: dict[tuple[str, int], tuple[Grade, ...]] = {}
 
@@ -66,3 +70,4 @@ class _Grading:
         told = await asyncio.to_thread(self._run.keep, case, result, assessment)
         listener.get().told(told)
         self._on_result(told)
+        await self._page.step()

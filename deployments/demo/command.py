@@ -23,7 +23,7 @@ from deployments.verify_run import verify_and_print
 from flows import prefect_server
 from flows.request import VerifyRequest
 from flows.wiring import connect_prefect, console, prefect_home
-from monitors.errors import MonitorError, WarehouseUnwritable
+from monitors.errors import ConfigError, MonitorError, WarehouseUnwritable
 
 SPACE_START_S: Final = 90.0
 """Importing Gradio takes 5 s on an idle machine of two cores, and much longer on a busy one."""
@@ -53,7 +53,11 @@ class DemoOptions:
 def run_demo(options: DemoOptions) -> ExitCode:
     """Start the Space, verify it, stop it; the exit code is the verdict's. With faults a FAIL is promised."""
     folder = options.data_folder.absolute()
-    port = options.port if options.port is not None else free_port(HOST, DEFAULT_PORT)
+    port = free_port(HOST, options.port or DEFAULT_PORT)
+    if options.port not in (None, port):
+        raise ConfigError(
+            f"--port {options.port}: taken by another program on {HOST}; leave it out to get a free one"
+        )
     planted = "with planted faults" if options.faults else "without faults"
     console.print(f"Starting the demo Space {planted} at http://{HOST}:{port} …", highlight=False)
     with _space(options, port, folder):
