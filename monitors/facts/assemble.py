@@ -101,7 +101,7 @@ def _hundredths(reader: Reader, first: Reading, second: Reading, gap: list[str])
         return first._replace(value=first.value + second.value, last=second.last, end=second.end)
     if second.kind is not FactKind.NUMBER or gap == [","] or not 0 < second.value < 100 or second.value % 1:  # noqa: PLR2004
         return None
-    if second.ordinal or second.first != second.last and not second.worded:
+    if second.ordinal or (second.first != second.last and not second.worded):
         return None
     following = reader.token(second.last + 1)
     if following.key in MINOR and following.end - following.start == 1:
@@ -116,7 +116,7 @@ def _hundredths(reader: Reader, first: Reading, second: Reading, gap: list[str])
 
 
 def _ranged(reader: Reader, readings: list[Reading]) -> list[Reading]:
-    """Units go from the last of a range or list to those before it (``30, 60 or 90 days``), a sign to those after."""
+    """Units go from the last of a range or list to those before it (``30 or 90 days``), a sign to those after."""
     result = list(readings)
     for place in range(len(result) - 2, -1, -1):
         first, second = result[place], result[place + 1]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from monitors.facts.fact import Bound
+from monitors.facts.normalise import keys_of
 from monitors.facts.words import Reader
 
-_MOST_BEFORE = frozenset(
-    "upto maximum max maximally अधिकतम adhiktam within under below capped cap limited restricted ज्यादा_से".split()
+_MOST_BEFORE = keys_of(
+    "upto maximum max maximally अधिकतम adhiktam within under below capped cap limited restricted ज्यादा_से"
 )
-_LEAST_BEFORE = frozenset("minimum min over above exceeding exceeds beyond न्यूनतम nyuntam न्युनतम".split())
-_NEGATIONS = frozenset("not no never without न नहीं nahi nahin".split())
-_LINKS = frozenset("of to a an the is be by at for period about around approximately of: : है hai".split())
+_LEAST_BEFORE = keys_of("minimum min over above exceeding exceeds beyond न्यूनतम nyuntam न्युनतम")
+_NEGATIONS = keys_of("not no never without न नहीं nahi nahin")
+_LINKS = keys_of("of to a an the is be by at for period about around approximately of: : है hai")
 _STOPS = frozenset(".;!?()|•\n")
 _WINDOW = 4
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from monitors.facts.normalise import normalise, word_key
+from monitors.facts.normalise import keys_of, normalise, word_key
 
-CODES = frozenset(
-    "INR USD EUR GBP JPY CNY AUD CAD CHF SGD HKD NZD AED SAR QAR KWD BHD OMR LBP EGP JOD ILS TRY RUB UAH PLN CZK "
-    "HUF RON BGN SEK NOK DKK ISK MYR THB IDR PHP VND KRW TWD BRL MXN ARS CLP COP PEN CRC ZAR NGN KES GHS PKR BDT "
-    "LKR NPR LAK KHR MMK AMD GEL KZT AZN BTC KYD BOB BIF RMB".split()
+CODES = keys_of(
+    "INR USD EUR GBP JPY CNY AUD CAD CHF SGD HKD NZD AED SAR QAR KWD BHD OMR LBP EGP JOD ILS TRY RUB UAH "
+    "PLN CZK HUF RON BGN SEK NOK DKK ISK MYR THB IDR PHP VND KRW TWD BRL MXN ARS CLP COP PEN CRC ZAR NGN "
+    "KES GHS PKR BDT LKR NPR LAK KHR MMK AMD GEL KZT AZN BTC KYD BOB BIF RMB"
 )
-"""ISO 4217 codes that are read, upper case; RMB is what people write for CNY."""
+"""Keys of the ISO 4217 codes that are read; RMB is what people write for CNY."""
 
 _SAME = {"RMB": "CNY"}
 
@@ -27,8 +27,8 @@ DOLLARS = {
 """What stands before a dollar sign."""
 
 _NAMES: dict[str | None, str] = {
-    "INR": "rs inr rupee rupees rupaye rupay rupaya rupaiya rupiya rupye rupaiye rupaiyе rupya rupyе रु रुपये रुपए रुपया "
-    "रुपयों रूपये रूपए रुपय रू",
+    "INR": "rs inr rupee rupees rupaye rupay rupaya rupaiya rupiya rupye rupaiye rupya रु रुपये रुपए "
+    "रुपया रुपयों रूपये रूपए रुपय रू",
     None: "dollar dollars buck bucks डॉलर डालर pound pounds पाउंड पौंड franc francs फ्रैंक lira liras lire लीरा लिरा "
     "dinar dinars दीनार rial rials riyal riyals peso pesos पेसो krona kroner kronor मार्का yen_ quid",
     "EUR": "euro euros यूरो €ur",
@@ -49,20 +49,20 @@ _NAMES: dict[str | None, str] = {
     "LKR": "ரூ",
 }
 
-NAMES: dict[str, str | None] = {
+_BY_NAME: dict[str, str | None] = {
     word_key(normalise(word).text): code
     for code, words in _NAMES.items()
     for word in words.split()
     if word[-1] != "_"
 }
-NAMES |= {
-    code.lower(): _SAME.get(code, code)
+_BY_CODE: dict[str, str | None] = {
+    code: _SAME.get(code.upper(), code.upper())
     for code in CODES
-    if code.lower() not in {"all", "try", "top", "cop", "php", "bob"}
+    if code not in {"all", "try", "top", "cop", "php", "bob"}
 }
 
-CAPITALS_ONLY = frozenset({"le", "rm", "rs"} - {"rs", "le"})
-"""Names that are something else in small letters."""
+NAMES = _BY_NAME | _BY_CODE
+"""Currencies by the key of their name or code."""
 
 COUNTRIES: dict[str, str] = {
     "us": "USD", "american": "USD", "united": "USD", "canadian": "CAD", "australian": "AUD", "singapore": "SGD",
@@ -77,8 +77,29 @@ COUNTRIES: dict[str, str] = {
 
 MINOR = frozenset(
     word_key(word)
-    for word in "cent cents c pence penny p paise paisa paisas sen sens kopiyka kopiykas kopeck kopecks सेंट पेंस पैसे "
-    "पैसा जिओन कोबो".split()
+    for word in [
+        "cent",
+        "cents",
+        "c",
+        "pence",
+        "penny",
+        "p",
+        "paise",
+        "paisa",
+        "paisas",
+        "sen",
+        "sens",
+        "kopiyka",
+        "kopiykas",
+        "kopeck",
+        "kopecks",
+        "सेंट",
+        "पेंस",
+        "पैसे",
+        "पैसा",
+        "जिओन",
+        "कोबो",
+    ]
 )
 """Hundredths of the unit before."""
 

@@ -1,7 +1,7 @@
 """Dates: ISO, Indian day-first, with month names, and by weekday ("last Sunday of March 2014").
 
-A date without a year or without a day is partial ISO 8601: ``--03-03``, ``2015-03``. Of ``5/3/2015`` the day is first
-unless only the other way makes a date. Days that no month has (30 February) are kept as they stand.
+A date without a year or without a day is partial ISO 8601: ``--03-03``, ``2015-03``. Of ``5/3/2015`` the day is
+first unless only the other way makes a date. Days that no month has (30 February) are kept as they stand.
 """
 
 from __future__ import annotations
@@ -69,24 +69,25 @@ def _numeric(reader: Reader, text: str, at: int) -> Day | None:
     found = _YEAR_FIRST.match(text, start) or _YEAR_FIRST_SPACED.match(text, start)
     if found is not None:
         year, month, day = int(found[1]), int(found.groups()[-2]), int(found.groups()[-1])
-        return _made(reader, at, found.end(), year, month, day)
+        return _made(reader, at, found.end(), (year, month, day))
     found = _YEAR_LAST.match(text, start)
     if found is not None:
-        return _day_first(reader, at, found.end(), int(found[4]), int(found[1]), int(found[3]))
+        return _made(reader, at, found.end(), _day_first(int(found[4]), int(found[1]), int(found[3])))
     found = _SHORT_YEAR.match(text, start)
     if found is not None:
         year = int(found[4])
         year += 1900 if year >= _PIVOT else 2000
-        return _day_first(reader, at, found.end(), year, int(found[1]), int(found[3]))
+        return _made(reader, at, found.end(), _day_first(year, int(found[1]), int(found[3])))
     return None
 
 
-def _day_first(reader: Reader, at: int, end: int, year: int, first: int, second: int) -> Day | None:
+def _day_first(year: int, first: int, second: int) -> tuple[int, int, int]:
     day, month = (first, second) if second <= _MONTHS_A_YEAR else (second, first)
-    return _made(reader, at, end, year, month, day)
+    return year, month, day
 
 
-def _made(reader: Reader, at: int, end: int, year: int, month: int, day: int) -> Day | None:
+def _made(reader: Reader, at: int, end: int, parts: tuple[int, int, int]) -> Day | None:
+    year, month, day = parts
     if not (1 <= month <= _MONTHS_A_YEAR and 1 <= day <= _LAST_DAY and _FIRST_YEAR <= year <= _LAST_YEAR):
         return None
     after = at
@@ -263,7 +264,7 @@ _RELATIVE = {"today": 0, "tomorrow": 1, "yesterday": -1, "आज": 0, "aaj": 0, 
 
 
 def relative_at(reader: Reader, at: int, reference: date) -> Day | None:
-    """``today``, ``tomorrow``, ``आज``: only with a reference date. कल and kal are either side of today: not read."""
+    """``today``, ``tomorrow``, ``आज``: only with a reference date. कल is either side of today: not read."""
     offset = _RELATIVE.get(reader.token(at).key)
     if offset is None:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import NamedTuple
 
-from monitors.facts.normalise import normalise, word_key
+from monitors.facts.normalise import keys_of, normalise, word_key
 from monitors.facts.numbers import EXACT
 from monitors.facts.tokens import NUMERAL
 from monitors.facts.words import Reader
@@ -52,13 +52,14 @@ TIME_UNITS = {word_key(normalise(word).text): unit for unit, words in _SPELLINGS
 _RIGHT_BEHIND = {"h": _HOUR, "Y": _YEAR, "W": _WEEK, "D": _DAY, "y": _YEAR, "d": _DAY, "w": _WEEK}
 """Single letters that are a unit only right behind digits: 3h, 2W."""
 
-_BETWEEN = frozenset(
-    "calendar working business continuous consecutive completed complete full policy more additional clear whole "
-    "insurance successive उपार्जित लगातार कैलेंडर और अतिरिक्त पूरे पूर्ण lagatar lagataar poore pure".split()
+_BETWEEN = keys_of(
+    "calendar working business continuous consecutive completed complete full policy more additional "
+    "clear whole insurance successive उपार्जित लगातार कैलेंडर और अतिरिक्त पूरे पूर्ण lagatar lagataar "
+    "poore pure"
 )
 """Words that may stand between an amount and its unit: 24 continuous months."""
 
-WHOLE = frozenset("all full whole entire पूरे पूरा पूरी pura poora pure poore puri".split())
+WHOLE = keys_of("all full whole entire पूरे पूरा पूरी pura poora pure poore puri")
 """All day, पूरे दिन: one unit."""
 
 

@@ -52,7 +52,7 @@ SCALES: dict[str, str] = {
 }
 
 SUFFIX_SCALES: dict[str, str] = {"1e3": "k", "1e6": "mio", "1e7": "cr crs", "1e9": "g"}
-"""Scales right behind digits. One-letter ones that also mean a measure are told apart by their case, see numbers."""
+"""Scales right behind digits. Single letters that also mean a measure are told apart by their case, see scales."""
 
 DOZENS: dict[str, str] = {"12": "dozen dozens"}
 

@@ -9,7 +9,6 @@ from monitors.facts.number_words import NumberWord, Part
 from monitors.facts.numbers import EXACT, numeral_values
 from monitors.facts.tokens import NUMERAL, SIGN, WORD
 
-
 _COMMON_FRACTIONS = frozenset((Decimal(above), Decimal(below)) for above, below in ((1, 2), (1, 3), (1, 4), (3, 4)))
 
 _LONGEST = 60
@@ -26,8 +25,9 @@ class GroupReader(Lookup):
         if token.kind == SIGN:
             return Group(vulgar(token.text), at + 1) if token.text in VULGAR else None
         word = self.word(at)
-        if word is None:
-            return None
+        return None if word is None else self._worded_group(at, word)
+
+    def _worded_group(self, at: int, word: NumberWord) -> Group | None:
         match word.part:
             case Part.SMALL:
                 return self._decimals(self._hundreds(self._smalls(at, word)))

@@ -5,6 +5,8 @@ Spellings differ by region and by typist; the common ones of each are in, and En
 
 from __future__ import annotations
 
+from monitors.facts.normalise import keys_of
+
 SMALL: dict[int, str] = {
     0: "शून्य सिफर जीरो",
     1: "एक वन",
@@ -108,9 +110,7 @@ SMALL: dict[int, str] = {
     99: "निन्यानवे निन्यानबे",
 }
 
-TRANSLITERATED = frozenset(
-    "वन टू थ्री फोर फाइव सिक्स सेवन सेवेन एट नाइन ट्वेंटी थर्टी फोर्टी फिफ्टी सिक्स्टी सेवेंटी एटी नाइंटी".split()
-)
+TRANSLITERATED = keys_of("वन टू थ्री फोर फाइव सिक्स सेवन सेवेन एट नाइन ट्वेंटी थर्टी फोर्टी फिफ्टी सिक्स्टी सेवेंटी एटी नाइंटी")
 """English words in Devanagari: they are put together as in English (फिफ्टी टू)."""
 
 HUNDRED: dict[str, str] = {"100": "सौ हंड्रेड"}

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from monitors.facts.calendar_words import MONTHS
+from monitors.facts.normalise import keys_of
 from monitors.facts.number_words import NUMBER_WORDS, NumberWord, Part
 from monitors.facts.numbers import EXACT
 from monitors.facts.tokens import END, NUMERAL, SIGN, WORD, Token
@@ -31,10 +32,10 @@ _PLAIN_DIGITS = 15
 _AFTER_PLAIN = frozenset({",", ";", ":", "?", "!", ")", "]", "।", "|", '"', "'", "*", "", "="})
 """Punctuation that ends a number; a full stop or hyphen may go on."""
 
-_AFTER_NUMBER = frozenset(
-    "calendar working business continuous consecutive completed complete more additional clear insurance successive policy "
-    "उपार्जित लगातार कैलेंडर और अतिरिक्त पूर्ण lagatar lagataar of per out में के का की me mein ke ka ki सही h yo y o दशक r e x g k "
-    "century शताब्दी सदी sadi".split()
+_AFTER_NUMBER = keys_of(
+    "calendar working business continuous consecutive completed complete more additional clear insurance "
+    "successive policy उपार्जित लगातार कैलेंडर और अतिरिक्त पूर्ण lagatar lagataar of per out में के का की "
+    "me mein ke ka ki सही h yo y o दशक r e x g k century शताब्दी सदी sadi"
 )
 """Words that may make something else of the digits before them."""
 
@@ -42,8 +43,11 @@ _PUNCTUATION = frozenset(".,:;!?()[]{}\"'*_#|•।&@~")
 
 
 class Lookup:
-    """One text's tokens. ``units`` are the words before which a shy number word is a number, ``starts`` those that
-    are no numbers and may begin a quantity."""
+    """One text's tokens.
+
+    ``units`` are the words before which a shy number word is a number, ``starts`` those that are no numbers and may
+    begin a quantity.
+    """
 
     def __init__(self, tokens: Sequence[Token], *, units: frozenset[str], starts: frozenset[str]) -> None:
         self._tokens = tokens
@@ -54,12 +58,12 @@ class Lookup:
         self.has_months = any(token.key in MONTHS for token in tokens if token.kind == WORD)
 
     def is_plain_number(self, at: int) -> bool:
-        """Whether digits stand here between ordinary words or punctuation: a number, whatever else could be tried."""
+        """Whether digits stand here among ordinary words or punctuation: a number, whatever else could be tried."""
         token = self._tokens[at]
         if token.kind != NUMERAL or len(token.text) > _PLAIN_DIGITS or not token.text.isdecimal():
             return False
         following = self._tokens[at + 1] if at + 1 < self._size else END
-        if following.kind == NUMERAL or following.start == token.end != -1 and following.text not in _AFTER_PLAIN:
+        if following.kind == NUMERAL or (following.start == token.end != -1 and following.text not in _AFTER_PLAIN):
             return False
         if following.kind == SIGN:
             return following.text in _AFTER_PLAIN

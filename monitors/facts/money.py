@@ -58,7 +58,7 @@ def _sign(reader: Reader, at: int) -> Currency:
 
 def _is_name(text: str, key: str) -> bool:
     """Codes are upper case, except the few that people type in small letters; names may be either."""
-    return len(key) != 3 or not key.isascii() or key in _LOWER_CASE_TOO or text.isupper() or key in {"yen"}  # noqa: PLR2004
+    return len(key) != 3 or not key.isascii() or key in _LOWER_CASE_TOO or text.isupper() or key == "yen"  # noqa: PLR2004
 
 
 def _of_country(reader: Reader, at: int) -> Currency | None:
@@ -66,7 +66,7 @@ def _of_country(reader: Reader, at: int) -> Currency | None:
     if reader.token(after).key in {"states", "kong", "zealand", "islands"}:
         after += 1
     named = reader.token(after)
-    return Currency(code, after + 1, at) if named.key in NAMES and named.key not in {"le"} else None
+    return Currency(code, after + 1, at) if named.key in NAMES and named.key != "le" else None
 
 
 def _dotted(reader: Reader, at: int) -> Currency | None:

@@ -1,7 +1,7 @@
 """One spelling for what looks the same, with the way back to the text as it was given.
 
 NFKC with care: compatibility forms are folded character by character (full-width digits, ligatures such as ﬁ),
-but vulgar fractions and superscripts stay what they are: NFKC would turn ``1½`` into ``11⁄2`` and ``m²`` into ``m2``.
+but vulgar fractions and superscripts stay: NFKC would turn ``1½`` into ``11⁄2`` and ``m²`` into ``m2``.
 Unicode spaces become a space, hyphens and the minus sign become ``-``, Devanagari and other digits become ASCII,
 invisible and bidirectional characters go. Line ends stay.
 """
@@ -92,3 +92,8 @@ def word_key(word: str) -> str:
     if word.isascii():
         return word.lower()
     return word.lower().translate(_WORD_FOLDING)
+
+
+def keys_of(words: str) -> frozenset[str]:
+    """The keys of words that stand with spaces between them: how the readers keep their word lists."""
+    return frozenset(word_key(normalise(word).text) for word in words.split())

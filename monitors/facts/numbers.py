@@ -24,7 +24,7 @@ _DOTTED_GROUPS = re.compile(r"\d{1,3}(?:\.\d{3})+")
 
 
 def numeral_values(text: str) -> list[tuple[Decimal, int, int]]:
-    """The numbers in a numeral with their places in it: one, or several where the dots are no separators of one number.
+    """The numbers in a numeral with their places in it: several where the dots are no separators of one number.
 
     ``1,50,000`` → 150000; ``33,90`` → 33.90; ``1.234,56`` → 1234.56; ``192.168.1.2`` → four numbers.
     """

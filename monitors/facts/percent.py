@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from monitors.facts.normalise import keys_of
 from monitors.facts.words import Reader
 
-PERCENT_WORDS = frozenset(
-    "percent percents pct percentage प्रतिशत फीसदी फीसद परसेंट पर्सेंट pratishat pratisat fisadi feesadi parsent".split()
+PERCENT_WORDS = keys_of(
+    "percent percents pct percentage प्रतिशत फीसदी फीसद परसेंट पर्सेंट pratishat pratisat fisadi feesadi parsent"
 )
 
 
@@ -22,6 +23,6 @@ def percent_after(reader: Reader, at: int) -> int:
 
 
 def percent_before(reader: Reader, at: int) -> bool:
-    """``percents of twenty`` as the whole of a text; inside one, "percent of 500 people" is no percentage of 500."""
+    """``percents of twenty`` as a whole text; inside one, "percent of 500 people" is no percentage of 500."""
     words = [reader.token(place).key for place in range(at)]
     return words in (["percents", "of"], ["percent", "of"], ["per", "cent", "of"])

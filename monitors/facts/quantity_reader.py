@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
-from monitors.facts.calendar_words import MONTHS
-from monitors.facts.currencies import COUNTRIES, DOLLARS, MINOR, MONEY_WORDS, NAMES
-from monitors.facts.durations import TIME_UNITS, WHOLE, TimeUnit, unit_after
+from monitors.facts.bare_units import bare_unit
+from monitors.facts.currencies import MINOR, NAMES
+from monitors.facts.durations import TIME_UNITS, TimeUnit, unit_after
 from monitors.facts.fact import FactKind
+from monitors.facts.making import duration_reading, money_reading, number_reading, reading_of
 from monitors.facts.money import MILLION_CODES, Currency, currency_at, is_backtick_rupee, slash_dash
+from monitors.facts.normalise import keys_of
 from monitors.facts.number_words import NUMBER_WORDS, Part
-from monitors.facts.percent import PERCENT_WORDS, percent_after, percent_before
+from monitors.facts.percent import percent_after, percent_before
 from monitors.facts.reading import Reading
 from monitors.facts.tokens import NUMERAL, SIGN, WORD
 from monitors.facts.words import Amount, Reader
 
-UNIT_KEYS = frozenset(TIME_UNITS) | PERCENT_WORDS | MONEY_WORDS
-"""Words before which a shy number word is a number."""
-
-STARTS = frozenset(
-    set(NAMES)
-    | set(COUNTRIES)
-    | set(DOLLARS)
-    | set(MONTHS)
-    | WHOLE
-    | {code.lower() for code in MILLION_CODES}
-    | {"fortnight", "last", "l", "u", "today", "tomorrow", "yesterday", "आज", "aaj", "tonight"}
-    | {word for word, unit in TIME_UNITS.items() if unit.name == "fortnight"}
-)
-"""Words that are no numbers and may begin a quantity."""
-
-_PRONOUN_BEFORE = frozenset("the this that which every any no each other another only last next same".split())
+_PRONOUN_BEFORE = keys_of("the this that which every any no each other another only last next same")
 _SCALES_AFTER_CODE = frozenset({"million", "billion", "lakh", "lac", "crore", "mn", "bn", "trillion"})
 
 
@@ -43,16 +28,10 @@ def read_quantity(reader: Reader, at: int) -> list[Reading]:
             return read
     amounts = reader.read(at)
     if not amounts:
-        return _bare_unit(reader, at)
+        return bare_unit(reader, at)
     if len(amounts) > 1:
-        return [_number(reader, amount) for amount in amounts]
+        return [number_reading(reader, amount) for amount in amounts]
     return _typed(reader, _restated(reader, amounts[0]))
-
-
-def plain_number(reader: Reader, at: int) -> Reading:
-    """The reading of digits that `Reader.is_plain_number` found, without the detours."""
-    token = reader.token(at)
-    return Reading(FactKind.NUMBER, Decimal(token.text), at, at, token.start, token.end, bare=True)
 
 
 # --- a currency first -----------------------------------------------------------------------------------------
@@ -94,12 +73,8 @@ def _with_currency_before(reader: Reader, at: int, currency: Currency) -> list[R
         behind = None
     if behind is not None and (code is None or behind.code in {None, code}):
         code, last = code or behind.code, behind.after - 1
-    money = _money(reader, amount, code, first=_minus_before(reader, at), last=last)
+    money = money_reading(reader, amount, code, first=at, last=last)
     return [money._replace(prefixed=True)]
-
-
-def _minus_before(reader: Reader, at: int) -> int:
-    return at
 
 
 def _may_be_amount(reader: Reader, at: int) -> bool:
@@ -134,11 +109,11 @@ def _typed(reader: Reader, amount: Amount) -> list[Reading]:
     after = amount.last + 1
     percent = percent_after(reader, after + 1 if reader.token(after).key == "का" else after)
     if percent > after + 1 - (reader.token(after).key != "का") and not amount.ordinal:
-        return [_reading(reader, FactKind.PERCENT, amount, last=percent - 1)]
+        return [reading_of(reader, FactKind.PERCENT, amount, last=percent - 1)]
     if amount.first in {2, 3} and percent_before(reader, amount.first):
-        return [_reading(reader, FactKind.PERCENT, amount, last=amount.last)]
+        return [reading_of(reader, FactKind.PERCENT, amount, last=amount.last)]
     if slash_dash(reader, after):
-        return [_money(reader, amount, "INR", first=amount.first, last=after + 1)]
+        return [money_reading(reader, amount, "INR", first=amount.first, last=after + 1)]
     time = None if amount.ordinal else unit_after(reader, after)
     if time is not None:
         return [_duration_with_half(reader, amount, time[0], time[1])]
@@ -147,10 +122,10 @@ def _typed(reader: Reader, amount: Amount) -> list[Reading]:
         return [_money_behind(reader, amount, currency)]
     if not amount.ordinal and reader.token(after).key in MINOR and _minor_is_money(reader, after):
         value = amount.value / 100
-        return [_money(reader, amount._replace(value=value), None, first=amount.first, last=after)]
+        return [money_reading(reader, amount._replace(value=value), None, first=amount.first, last=after)]
     if amount.worded and _is_pronoun(reader, amount):
         return []
-    return [_number(reader, amount)]
+    return [number_reading(reader, amount)]
 
 
 def _currency_behind(reader: Reader, at: int) -> Currency | None:
@@ -188,7 +163,7 @@ def _money_behind(reader: Reader, amount: Amount, currency: Currency) -> Reading
         named = reader.token(currency.after)
         second = NAMES.get(named.key) if named.text.isupper() else None
         code, last = (second, last + 1) if second else (code, last)
-    return _money(reader, amount, code, first=amount.first, last=last)
+    return money_reading(reader, amount, code, first=amount.first, last=last)
 
 
 def _minor_is_money(reader: Reader, at: int) -> bool:
@@ -208,67 +183,6 @@ def _is_pronoun(reader: Reader, amount: Amount) -> bool:
     return before.key in _PRONOUN_BEFORE or (word is not None and word.part is Part.ORDINAL)
 
 
-# --- no amount before the unit --------------------------------------------------------------------------------
-
-
-def _bare_unit(reader: Reader, at: int) -> list[Reading]:
-    """``a month``, ``an hour``, ``half an hour``, ``full week``, ``a dollar``, ``fortnight``, an ordinal by itself."""
-    token, word = reader.token(at), reader.word(at)
-    if word is not None and word.part is Part.ORDINAL:
-        return _ordinal(reader, at)
-    if word is not None and word.part is Part.FRACTION and word.english:
-        return _part_of_unit(reader, at)
-    one = (word is not None and word.part is Part.ARTICLE) or token.key in WHOLE
-    if one and not _is_rate(reader, at):
-        place = at + 2 if reader.token(at + 1).text == "-" else at + 1
-        unit = TIME_UNITS.get(reader.token(place).key)
-        if unit is not None and (token.key not in WHOLE or not reader.token(place).key.endswith("s")):
-            return [_duration(reader, _one(reader, at), unit, place)]
-        if word is not None and reader.token(at + 1).key in NAMES:
-            currency = currency_at(reader, at + 1)
-            if currency is not None and len(reader.token(at + 1).key) > 3:  # noqa: PLR2004 - no codes
-                return [_money(reader, _one(reader, at), currency.code, first=at, last=currency.after - 1)]
-    if TIME_UNITS.get(token.key) == _FORTNIGHT:
-        return [_duration(reader, _one(reader, at), TIME_UNITS[token.key], at)]
-    return []
-
-
-_FORTNIGHT = TIME_UNITS["fortnight"]
-_RATED = frozenset("per once twice times time every each % किमी bar baar".split())
-
-
-def _is_rate(reader: Reader, at: int) -> bool:
-    """``₹500 a day``, ``once a year``: how often, not how long."""
-    before = reader.token(at - 1)
-    return before.kind == NUMERAL or before.key in _RATED or before.key in UNIT_KEYS or before.key in NUMBER_WORDS
-
-
-def _part_of_unit(reader: Reader, at: int) -> list[Reading]:
-    word = reader.word(at)
-    place = at + 1
-    if reader.token(place).text == "-" or reader.token(place).key in {"a", "an", "of"}:
-        place += 1
-    unit = TIME_UNITS.get(reader.token(place).key)
-    if unit is None or word is None:
-        return []
-    return [_duration(reader, _one(reader, at)._replace(value=word.value), unit, place)]
-
-
-def _one(reader: Reader, at: int) -> Amount:
-    token = reader.token(at)
-    return Amount(Decimal(1), at, at, token.start, token.end, worded=True)
-
-
-def _ordinal(reader: Reader, at: int) -> list[Reading]:
-    token, word = reader.token(at), reader.word(at)
-    if word is None or (word.english and token.key.endswith("s") and token.key != "seconds"):
-        return []
-    if token.key == "seconds" or (token.key in {"पहले", "pehle"} and _is_earlier(reader, at)):
-        return []
-    amount = Amount(word.value, at, at, token.start, token.end, ordinal=True, worded=True)
-    return [_number(reader, amount)]
-
-
 def _duration_with_half(reader: Reader, amount: Amount, unit: TimeUnit, after: int) -> Reading:
     """``one hour and a half``, ``one year and a quarter``."""
     if reader.part(after) is Part.AND and reader.part(after + 1) is Part.ARTICLE:
@@ -276,63 +190,4 @@ def _duration_with_half(reader: Reader, amount: Amount, unit: TimeUnit, after: i
         if word is not None and word.part is Part.FRACTION and reader.token(after + 3).key not in TIME_UNITS:
             amount = amount._replace(value=amount.value + word.value)
             after += 3
-    return _duration(reader, amount, unit, after - 1)
-
-
-def _is_earlier(reader: Reader, at: int) -> bool:
-    """``आठ महीने पहले``, ``से पहले``: before, not first."""
-    before = reader.token(at - 1)
-    return before.key in UNIT_KEYS or before.key in {"से", "se", "के", "ke", "इससे", "isse"} or before.kind != WORD
-
-
-# --- making readings ------------------------------------------------------------------------------------------
-
-
-def _reading(reader: Reader, kind: FactKind, amount: Amount, *, last: int, first: int | None = None) -> Reading:
-    first = amount.first if first is None else first
-    start = amount.start if first == amount.first else reader.token(first).start
-    end = amount.end if last == amount.last else reader.token(last).end
-    return Reading(
-        kind,
-        amount.value,
-        first,
-        last,
-        start,
-        end,
-        ordinal=amount.ordinal,
-        bare=amount.bare,
-        worded=amount.worded,
-        scale=amount.scale,
-    )
-
-
-def _money(reader: Reader, amount: Amount, code: str | None, *, first: int, last: int) -> Reading:
-    return _reading(reader, FactKind.MONEY, amount, first=first, last=last)._replace(unit=code)
-
-
-def _duration(reader: Reader, amount: Amount, unit: TimeUnit, last: int) -> Reading:
-    if amount.value < 0:
-        # No duration is negative: the hyphen was a dash ("Waiting period -36 months").
-        start = reader.token(amount.first + 1).start
-        amount = amount._replace(value=-amount.value, first=amount.first + 1, start=start)
-    return _reading(reader, FactKind.DURATION, amount, last=last)._replace(
-        original_value=amount.value,
-        original_unit=unit.name,
-        months=amount.value * unit.months,
-        days=amount.value * unit.days,
-    )
-
-
-def _number(reader: Reader, amount: Amount) -> Reading:
-    reading = _reading(reader, FactKind.NUMBER, amount, last=amount.last)
-    following = reader.token(amount.last + 1)
-    glued = following.kind == WORD and following.start == amount.end and not amount.ordinal
-    if amount.ordinal and following.key in _CENTURIES:
-        return reading._replace(original_unit="century_of")
-    if glued and amount.bare and following.key == "s" and amount.value % 10 == 0 and amount.value >= _FIRST_DECADE:
-        return reading._replace(original_unit="decade_of", last=amount.last + 1, end=following.end)
-    return reading._replace(attached=glued and following.key != "x" and amount.bare)
-
-
-_CENTURIES = frozenset({"century", "शताब्दी", "सदी", "sadi"})
-_FIRST_DECADE = 1000
+    return duration_reading(reader, amount, unit, after - 1)

@@ -13,11 +13,13 @@ from monitors.facts.bounds import bound_of
 from monitors.facts.dates import Day, date_at, relative_at
 from monitors.facts.durations import DAYS_PER_MONTH, DAYS_PER_YEAR
 from monitors.facts.fact import Fact, FactKind
+from monitors.facts.making import plain_number
 from monitors.facts.normalise import Normalised, normalise
 from monitors.facts.numbers import EXACT, plain
-from monitors.facts.quantity_reader import STARTS, UNIT_KEYS, plain_number, read_quantity
+from monitors.facts.quantity_reader import read_quantity
 from monitors.facts.reading import Reading
 from monitors.facts.tokens import tokenise
+from monitors.facts.unit_keys import STARTS, UNIT_KEYS
 from monitors.facts.words import Reader
 from monitors.records.base import Language
 

@@ -20,7 +20,7 @@ NUMERAL, WORD, SIGN = 1, 2, 3
 class Token(NamedTuple):
     """A piece of text. ``kind`` is `NUMERAL` (digits with their separators), `WORD` or `SIGN` (one character).
 
-    ``key`` is a word as it is looked up, otherwise the text itself. ``start`` and ``end`` are places in the folded text.
+    ``key`` is a word as it is looked up, otherwise the text itself. ``start`` and ``end`` are places in that text.
     """
 
     kind: int

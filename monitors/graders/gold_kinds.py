@@ -5,16 +5,17 @@ from __future__ import annotations
 from functools import lru_cache
 
 from monitors.facts.fact import FactKind
+from monitors.facts.normalise import keys_of
 from monitors.facts.reading import Reading
 from monitors.facts.scan import Scan
 from monitors.facts.tokens import NUMERAL, SIGN
 from monitors.graders.roles import is_reference
 from monitors.graders.scanned import of_substance, scanned_gold
 
-_SMALL_WORDS = frozenset(
-    "the a an of in on at to from for and or until till by about around circa approximately early late mid total only "
-    "between through during since after before is are was were it has have than more less up least most c ad bc "
-    "को में से तक और का के की me mein se tak ka ke ki hai है".split()
+_SMALL_WORDS = keys_of(
+    "the a an of in on at to from for and or until till by about around circa approximately early late "
+    "mid total only between through during since after before is are was were it has have than more less "
+    "up least most c ad bc को में से तक और का के की me mein se tak ka ke ki hai है"
 )
 _LONGEST_NAME = 8
 """Words; what is longer is a sentence, and a number in it is a quantity."""

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from monitors.facts.normalise import normalise
+from monitors.facts.normalise import keys_of, normalise
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
@@ -18,7 +18,7 @@ from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
 _WORD = re.compile(r"[^\W_]+(?:[\u0900-\u097f]+)*")
 _ASIDE = re.compile(r"\([^\s()]{0,40}(?:\s[^\s()]{1,40}){0,2}\)")
 """Up to three words in brackets tell namesakes apart ("(2016 film)"); more may be what the gold is about."""
-_ARTICLES = frozenset("the a an of and & in on at to for by".split())
+_ARTICLES = keys_of("the a an of and & in on at to for by")
 _LONGEST_GOLD = 8
 """Words; a longer gold is a sentence, and sentences are not compared word by word."""
 _SHORT_STEM = 4
@@ -73,7 +73,7 @@ def _without_accents(text: str) -> str:
 
 @lru_cache(maxsize=2048)
 def phrase_words(text: str) -> tuple[str, ...]:
-    """The words of a gold phrase that must stand in the reply: folded, without what brackets add, without articles."""
+    """The words of a gold phrase that must stand in the reply: folded, without asides and articles."""
     core = _ASIDE.sub(" ", text)
     words = _Words(core).words or _Words(text).words
     content = [word for word in words if word not in _ARTICLES]

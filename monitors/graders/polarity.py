@@ -1,6 +1,6 @@
 """Yes or no: what a gold says, what a reply says, also without the words.
 
-"is not covered", "कवर नहीं है", "cover nahi hota", "excluded" are a no; "is covered", "कवर है", "cover hota hai" a yes.
+"is not covered", "कवर नहीं है", "cover nahi hota", "excluded" are a no; "is covered", "कवर है" a yes.
 "Not covered until 24 months", "for the first two years" is neither: cover begins later.
 """
 
@@ -94,9 +94,9 @@ def topic_words(tokens: Sequence[Token]) -> list[str]:
     words: list[str] = []
     for place, token in enumerate(tokens):
         key = token.key
-        if key.startswith("pay") and place > 1 and tokens[place - 1].text == "-" and tokens[place - 2].key == "co":
-            key = "copay"
-        elif key.startswith("copay"):
+        if (
+            key.startswith("pay") and place > 1 and tokens[place - 1].text == "-" and tokens[place - 2].key == "co"
+        ) or key.startswith("copay"):
             key = "copay"
         elif len(key) > 3 and key.isascii() and key.endswith("s"):  # noqa: PLR2004
             key = key[:-1]
@@ -135,8 +135,8 @@ _BRACKETS = re.compile(r"\([^()]{0,300}\)")
 def polarity_of(tokens: Sequence[Token], question: Question) -> Told:
     """What a text answers to ``question``, with the tokens that say so.
 
-    An opening yes or no decides. Else the clause that shares most words with the question, unless another that shares
-    as many says the opposite.
+    An opening yes or no decides. Else the clause that shares most words with the question, unless another
+    that shares as many says the opposite.
     """
     opened = opening(tokens)
     if opened is not None:
@@ -250,7 +250,7 @@ class PolarityGrader:
 
 
 def _agrees(said: Polarity, wanted: set[Polarity], *, limited: bool) -> bool | None:
-    """``None`` where it cannot be told. "Not at first" is a yes only where the gold has a limit that is checked too."""
+    """``None`` where it cannot be told. "Not at first" is a yes only where the gold has a limit, checked too."""
     if said is Polarity.OPEN:
         return None
     if said in wanted:

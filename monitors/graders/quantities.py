@@ -1,4 +1,4 @@
-"""Does the reply state every quantity of the gold, in its role?"""
+"""Whether the reply states every quantity of the gold, in its role."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class QuantitiesGrader:
     """Every quantity of the gold must be in the reply, in its role: kind, value, bound, what it is about.
 
     Any of the case's alternatives is as good as its gold. A different quantity in the same role is a wrong fact,
-    none at all a missing one. It abstains when the gold states no quantity, or when the reply is compatible but less
-    precise (a year for a whole date).
+    none at all a missing one. It abstains when the gold states no quantity, or when the reply is compatible but
+    less precise (a year for a whole date).
     """
 
     name = "quantities"

@@ -28,6 +28,7 @@ class Asked:
 
     question: Scan
     gold: Scan
+    wanted: tuple[Reading, ...]
     roles: frozenset[Role]
     before: bool
     """Whether either speaks of something before an event: then a look-back is no other role."""
@@ -60,8 +61,10 @@ def weigh(gold: Scan, question: Scan, reply: Scan, loose: Looseness) -> Outcome 
     if not wanted:
         return None
     roles = roles_in(question.reader)
-    asked = Asked(question, gold, roles, mentions_before(question.reader) or mentions_before(gold.reader))
-    findings = tuple(_find(reading, wanted, asked, reply, loose) for reading in wanted)
+    asked = Asked(
+        question, gold, tuple(wanted), roles, mentions_before(question.reader) or mentions_before(gold.reader)
+    )
+    findings = tuple(_find(reading, asked, reply, loose) for reading in wanted)
     if all(finding.match is Match.SAME for finding in findings):
         return Outcome(gold, findings, passed=True)
     if all(finding.match in {Match.SAME, Match.VAGUE} for finding in findings):
@@ -69,7 +72,7 @@ def weigh(gold: Scan, question: Scan, reply: Scan, loose: Looseness) -> Outcome 
     return Outcome(gold, findings, passed=False)
 
 
-def _find(wanted: Reading, all_wanted: list[Reading], asked: Asked, reply: Scan, loose: Looseness) -> Finding:
+def _find(wanted: Reading, asked: Asked, reply: Scan, loose: Looseness) -> Finding:
     roles = roles_of(asked.gold.reader, wanted) or asked.roles
     best = Finding(wanted, Match.OTHER, None)
     for said in reply.readings:
@@ -82,7 +85,7 @@ def _find(wanted: Reading, all_wanted: list[Reading], asked: Asked, reply: Scan,
             continue
         best = Finding(wanted, match, said, denied=match is Match.DIFFERENT and negated(reply.reader, said))
         if match is Match.SAME:
-            return _checked(best, all_wanted, roles, asked, reply, loose)
+            return _checked(best, roles, asked, reply, loose)
     if best.match is Match.OTHER and wanted.value == 0 and wanted.kind is not FactKind.DATE:
         return Finding(wanted, Match.SAME, None) if is_denied(reply, asked.question, asked.gold) else best
     return best
@@ -98,7 +101,7 @@ def _compared(wanted: Reading, said: Reading, reply: Scan, loose: Looseness) -> 
 
 
 def _stands_for(said: Reading, match: Match) -> bool:
-    """An ordinal says a plain number only if it cannot be a mere "first": ``seeded 12th``; ``16th century`` is vague."""
+    """An ordinal says a plain number only if it is no mere "first": ``seeded 12th``; ``16th century`` is vague."""
     if match is Match.VAGUE:
         return True
     return match is Match.SAME and (said.value > 3 or not said.worded)  # noqa: PLR2004
@@ -116,9 +119,7 @@ def _elsewhere(said: Reading, roles: frozenset[Role], asked: Asked, reply: Scan)
     return speaks_of_another(reply, said, asked.question)
 
 
-def _checked(
-    found: Finding, wanted: list[Reading], roles: frozenset[Role], asked: Asked, reply: Scan, loose: Looseness
-) -> Finding:
+def _checked(found: Finding, roles: frozenset[Role], asked: Asked, reply: Scan, loose: Looseness) -> Finding:
     """A match that the reply takes back, or offers as one of several, is none."""
     said = found.said
     if said is None or found.gold.kind in {FactKind.NUMBER, FactKind.DATE}:
@@ -126,7 +127,7 @@ def _checked(
     for other in reply.readings:
         if other.kind is not said.kind or other is said:
             continue
-        if any(_compared(gold, other, reply, loose) is not Match.DIFFERENT for gold in wanted):
+        if any(_compared(gold, other, reply, loose) is not Match.DIFFERENT for gold in asked.wanted):
             continue
         if is_one_of_several(reply, said, other):
             return Finding(found.gold, Match.VAGUE, said)

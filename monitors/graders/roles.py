@@ -1,8 +1,8 @@
 """What a quantity is about: the words around it.
 
 "36 months prior to diagnosis" does not answer "waiting period 36 months". Roles are named by words of the trade;
-a quantity has the role that its own clause names, nearest first, or none. Two quantities are in different roles when
-both have one and they share none.
+a quantity has the role that its own clause names, nearest first, or none. Two quantities are in different roles
+when both have one and they share none.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from monitors.facts.fact import FactKind
+from monitors.facts.normalise import keys_of
 from monitors.facts.reading import Reading
 from monitors.facts.tokens import END
 from monitors.facts.words import Reader
@@ -76,12 +77,10 @@ _LOOK_BACK = (
     ("पूर्व",),
     ("prior",),
 )
-_STAY = frozenset(
-    "hospitalisation hospitalization admission hospitalised hospitalized admitted भर्ती bharti hospital".split()
-)
-_REFERENCES = frozenset(
-    "section sections clause clauses page pages p pp para paragraph annexure article excl schedule chapter धारा पृष्ठ "
-    "खंड".split()
+_STAY = keys_of("hospitalisation hospitalization admission hospitalised hospitalized admitted भर्ती bharti hospital")
+_REFERENCES = keys_of(
+    "section sections clause clauses page pages p pp para paragraph annexure article excl schedule "
+    "chapter धारा पृष्ठ खंड"
 )
 _CLAUSE_ENDS = frozenset(".;!?\n•|।:")
 _REACH = 12
@@ -119,7 +118,7 @@ def roles_in(reader: Reader) -> frozenset[Role]:
 
 
 def roles_of(reader: Reader, reading: Reading) -> frozenset[Role]:
-    """The roles of one quantity from its own clause: a look-back right behind it decides, else the nearest named."""
+    """The roles of a quantity from its own clause: a look-back right behind it decides, else the nearest named."""
     if is_reference(reader, reading):
         return frozenset({Role.REFERENCE})
     if reading.kind is FactKind.DURATION and looks_back(reader, reading.last + 1):
@@ -145,7 +144,7 @@ class _Side(NamedTuple):
     beyond_joint: bool
 
 
-_JOINTS = frozenset("and but while whereas , और aur लेकिन lekin जबकि जबकि".split())
+_JOINTS = keys_of("and but while whereas , और aur लेकिन lekin जबकि जबकि")
 
 
 def _nearest(reader: Reader, places: Sequence[int]) -> _Side | None:
@@ -171,7 +170,7 @@ def looks_back(reader: Reader, at: int) -> bool:
     return False
 
 
-_BEFORE = frozenset("prior before preceding previous advance पहले pehle पूर्व".split())
+_BEFORE = keys_of("prior before preceding previous advance पहले pehle पूर्व")
 
 
 def mentions_before(reader: Reader) -> bool:

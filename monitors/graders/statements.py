@@ -1,12 +1,15 @@
-"""What a sentence of a reply does with its quantity: takes another back, leaves it open, speaks of something else."""
+"""What a sentence does with its quantity: takes another back, leaves it open, speaks of something else."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+from monitors.facts.normalise import keys_of
 from monitors.facts.number_words import NUMBER_WORDS
-from monitors.facts.quantity_reader import UNIT_KEYS
 from monitors.facts.reading import Reading
 from monitors.facts.scan import Scan
 from monitors.facts.tokens import END, WORD, Token
+from monitors.facts.unit_keys import UNIT_KEYS
 from monitors.facts.words import Reader
 
 _ENDS = frozenset(".;!?।|•")
@@ -15,19 +18,21 @@ _LONGEST = 60
 
 _OR = ({"or"}, {"/"}, {"या"}, {"ya"}, {","}, {"or", ","})
 
-_FUNCTION_WORDS = frozenset(
-    "the a an is are was were be will would shall of for in on to and or with from at by as this that it its there has "
-    "have had does do not only also actually really so then in fact however but you your we our they their must may can "
-    "है हैं का के की को में से और यह वह hai hain ka ke ki ko mein me se aur yeh woh ye wo".split()
+_FUNCTION_WORDS = keys_of(
+    "the a an is are was were be will would shall of for in on to and or with from at by as this that it "
+    "its there has have had does do not only also actually really so then in fact however but you your we "
+    "our they their must may can है हैं का के की को में से और यह वह hai hain ka ke ki ko mein me se aur "
+    "yeh woh ye wo"
 )
-_CONTRAST = frozenset(
-    "if unless except other others instead from reduced increased earlier previously standard than optional plan plans "
-    "variant option otherwise after before until was were when where while per each another अगर यदि अन्य agar yadi".split()
+_CONTRAST = keys_of(
+    "if unless except other others instead from reduced increased earlier previously standard than "
+    "optional plan plans variant option otherwise after before until was were when where while per each "
+    "another अगर यदि अन्य agar yadi"
 )
 """With one of these a second figure has its own condition and contradicts nothing."""
 
 
-_IT = frozenset("it it's its this that actually fact yeh ye यह".split())
+_IT = keys_of("it it's its this that actually fact yeh ye यह")
 """A sentence of small words alone is about what was said before: "It is actually 36 months"."""
 
 
@@ -60,7 +65,7 @@ def _content(tokens: list[Token]) -> frozenset[str]:
 
 
 def overrules(reply: Scan, said: Reading, other: Reading, question: Scan, gold: Scan) -> bool:
-    """Whether ``other`` contradicts ``said``: another sentence with the same subject, no condition and nothing new."""
+    """Whether ``other`` contradicts ``said``: another sentence, the same subject, no condition, nothing new."""
     first, second = sentence_of(reply.reader, said), sentence_of(reply.reader, other)
     if {token.start for token in first} & {token.start for token in second}:
         return False
@@ -93,7 +98,7 @@ def speaks_of_another(reply: Scan, said: Reading, question: Scan) -> bool:
 def _names(tokens: list[Token]) -> frozenset[tuple[str, str]]:
     """Pairs of capitalised words in a row."""
     pairs: set[tuple[str, str]] = set()
-    for first, second in zip(tokens, tokens[1:], strict=False):
+    for first, second in pairwise(tokens):
         near = first.end + 1 == second.start
         if (
             near
@@ -106,7 +111,7 @@ def _names(tokens: list[Token]) -> frozenset[tuple[str, str]]:
     return frozenset(pairs)
 
 
-_NONE = frozenset("no nil without none zero not कोई नहीं koi nahi".split())
+_NONE = keys_of("no nil without none zero not कोई नहीं koi nahi")
 _REACH = 3
 
 

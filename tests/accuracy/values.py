@@ -21,7 +21,7 @@ def same(fact: Fact, expected: dict[str, Any]) -> bool:
     """Whether a fact says what a label says: value and, where the label has one, currency."""
     if fact.kind.value == "date":
         return fact.value == expected["value"]
-    if fact.kind.value == "money" and expected.get("unit") and fact.unit not in {expected["unit"]}:
+    if fact.kind.value == "money" and expected.get("unit") and fact.unit != expected["unit"]:
         return False
     try:
         wanted, said = Decimal(expected["value"]), fact.number

@@ -1,4 +1,4 @@
-"""One fact in a clause of a health policy, and durations in Hinglish requests: is it among what was read?"""
+"""One fact in a clause of a health policy, and durations in Hinglish requests: whether it is read."""
 
 from __future__ import annotations
 
