@@ -58,6 +58,7 @@ class SlackServer(ThreadedServer):
         self._faults: deque[str] = deque()
         self._messages: dict[str, Posted] = {}
         self._lock = threading.Lock()
+        self._asked = threading.Condition(self._lock)
         self._clock = 1_800_000_000
 
     @property
@@ -84,6 +85,11 @@ class SlackServer(ThreadedServer):
         """Plan faults for the next requests."""
         with self._lock:
             self._faults.extend(faults)
+
+    def wait_for(self, method: str, timeout_s: float = 60.0) -> bool:
+        """Block until ``method`` has been asked; false when it was not in time."""
+        with self._asked:
+            return self._asked.wait_for(lambda: method in self.requests, timeout_s)
 
     def behave(self) -> None:
         """Forget the faults that were planned."""
@@ -144,6 +150,7 @@ class SlackServer(ThreadedServer):
     def _next_fault(self, method: str) -> str | None:
         with self._lock:
             self.requests.append(method)
+            self._asked.notify_all()
             return self._faults.popleft() if self._faults else self.always
 
     async def _misbehaved(self, request: web.Request, fault: str | None) -> web.StreamResponse | None:

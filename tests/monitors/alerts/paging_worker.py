@@ -1,0 +1,53 @@
+"""A process that sees one leak, decides in a real warehouse, and sends what waits: made to be killed.
+
+``python -m tests.monitors.alerts.paging_worker FOLDER SLACK_API_URL LEASE_S``
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from monitors.alerts.compose import compose
+from monitors.alerts.lifecycle import decide
+from monitors.alerts.settings import AlertSettings
+from monitors.alerts.slack import SlackBot
+from monitors.records.incidents import Incident
+from tests.monitors.alerts.sightings import sighting
+from tests.servers.slack import TOKEN
+from tests.warehouse.places import REAL_PATIENCE
+from warehouse import outbox
+from warehouse.store import Store
+
+WAIT_S = 30.0
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+async def work(folder: Path, api_url: str, lease_s: float) -> None:
+    """Decide and deliver once."""
+    settings = AlertSettings(slack_channel="C0ALERTS", slack_api_url=api_url, send_timeout_s=120.0)
+    store = Store(folder, clock=now, entropy=os.urandom, patience=REAL_PATIENCE)
+
+    def decision(previous: Mapping[str, Incident]) -> outbox.Decision:
+        made = decide(previous, [sighting(seen_at=now(), run_id="run-1")], now=now(), settings=settings)
+        alerts = compose(made.items, target="demo", run_id="run-1", now=now())
+        return outbox.Decision(incidents=made.changed, alerts=alerts)
+
+    outbox.decide(store, store.journal, "demo", decision, wait_s=WAIT_S)
+    claim = outbox.claim_alerts(
+        store, store.journal, owner=f"w{os.getpid()}", lease_s=lease_s, limit=9, wait_s=WAIT_S
+    )
+    for alert in claim.alerts:
+        receipt = await SlackBot(settings, token=TOKEN, now=now).send(alert, again=True)
+        outbox.record_receipt(store, store.journal, receipt, wait_s=WAIT_S)
+
+
+if __name__ == "__main__":
+    asyncio.run(work(Path(sys.argv[1]), sys.argv[2], float(sys.argv[3])))
