@@ -1,6 +1,6 @@
 -- staged lines → assessments and grades. The latest segment wins; its grades replace the earlier ones.
 create or replace temp table incoming as
-select r.*, segment_id from (
+select r.*, segment_id, position from (
   select segment_id, position, json_transform(row_json, '{
     "run_id": "VARCHAR", "case_id": "VARCHAR", "repeat": "INTEGER", "outcome": "VARCHAR",
     "failure_kinds": ["VARCHAR"], "case_severity": "TINYINT", "severity": "TINYINT", "policy_row": "VARCHAR",
@@ -15,19 +15,28 @@ select r.*, segment_id from (
     }]
   }') as r
   from staged where table_name = 'assessments'
-)
-qualify row_number() over (partition by r.run_id, r.case_id, r.repeat order by segment_id desc, position desc) = 1;
+);
+
+delete from incoming i using (
+  select run_id, case_id, repeat, max((segment_id, position)) as last
+  from incoming group by run_id, case_id, repeat having count(*) > 1
+) d
+where i.run_id = d.run_id and i.case_id = d.case_id and i.repeat = d.repeat and (i.segment_id, i.position) <> d.last;
 
 delete from incoming i using assessments t
 where t.run_id = i.run_id and t.case_id = i.case_id and t.repeat = i.repeat and t.segment_id > i.segment_id;
 
-delete from grades g using (
-  select t.run_id, t.case_id, t.repeat from assessments t join incoming i
-  on t.run_id = i.run_id and t.case_id = i.case_id and t.repeat = i.repeat
-) s
+create or replace temp table superseded as
+select t.run_id, t.case_id, t.repeat from assessments t
+join incoming i on t.run_id = i.run_id and t.case_id = i.case_id and t.repeat = i.repeat;
+
+delete from grades g using superseded s
 where g.run_id = s.run_id and g.case_id = s.case_id and g.repeat = s.repeat;
 
-insert or replace into assessments by name select * exclude (grades) from incoming;
+delete from assessments t using superseded s
+where t.run_id = s.run_id and t.case_id = s.case_id and t.repeat = s.repeat;
+
+insert into assessments by name select * exclude (grades, position) from incoming;
 
 insert into grades by name
 select
