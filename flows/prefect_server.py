@@ -20,7 +20,7 @@ from typing import TextIO
 
 import httpx
 
-from monitors.errors import MonitorError
+from monitors.errors import MonitorError, WarehouseUnwritable
 from monitors.records.base import Record
 
 POLL_INTERVAL_S = 0.2
@@ -127,7 +127,12 @@ def stop_server(home: Path) -> bool:
 def _local_server(
     home: Path, environment: Mapping[str, str], start_timeout_s: float, say: Callable[[str], None]
 ) -> LocalServer:
-    home.mkdir(parents=True, exist_ok=True)
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WarehouseUnwritable(
+            f"{home}: cannot be written ({error.strerror}); set data_folder in lookout.toml to a folder that can"
+        ) from error
     with _one_at_a_time(home):
         known = running_server(home)
         if known is not None:
