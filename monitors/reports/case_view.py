@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, assert_never
 
 from monitors.records.base import Blame
-from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Attempt, Channel, Exchange, NoAnswer
-from monitors.records.grades import Abstained, Assessment, FailureKind, Grade, Judged, Span
+from monitors.records.grades import Abstained, Assessment, FailureKind, Grade, Judged
 from monitors.records.incidents import Incident
 from monitors.records.runs import CaseResult
+from monitors.reports.drawing import Pieces, TextDrawer
 from monitors.reports.history import since_words
-from monitors.reports.marks import Piece, marks_of, pieces_of
-from monitors.reports.masking import Redact, disclosure_spans, masks_of, safe_text
+from monitors.reports.masking import Redact, secrets_of
 from monitors.reports.screenshots import Picture, PictureAlbum
 from monitors.reports.wording import BLAME_WORDS, KIND_WORDS, NO_ANSWER_WORDS, moment, seconds
 
-Pieces = tuple[Piece, ...]
 _GRADE_ORDER: Final = ("failed", "passed", "abstained")
 
 
@@ -108,7 +106,7 @@ class CaseViewer:
     def view(self, result: CaseResult) -> CaseView:
         """The whole of one case."""
         case, came, found = result.case, result.result, result.assessment
-        disclosed = disclosure_spans(found.grades)
+        draw = TextDrawer(self.redact, secrets_of(result), self.limit)
         return CaseView(
             anchor=anchor_of(result),
             id=case.id,
@@ -123,87 +121,23 @@ class CaseViewer:
             unconfirmed=found.unconfirmed,
             blame=BLAME_WORDS[found.blame] if found.blame else "",
             since=since_words(self.incidents.get(case.id), self.commit),
-            reason=self._plain(found.reason),
-            earlier=self._earlier(result),
-            question=self._plain(case.question),
-            gold=self._gold(case, found),
-            alternatives=tuple(self._plain(text) for text in case.alternatives),
+            reason=draw.plain(found.reason),
+            earlier=_earlier(result, draw),
+            question=draw.plain(case.question),
+            gold=draw.marked(case.gold, "gold", found.grades),
+            alternatives=tuple(draw.plain(text) for text in case.alternatives),
             must_refuse=case.expected_refusal,
             must_cite=case.expected_citation or "",
-            answers=self._answers(came, found, disclosed),
+            answers=_answers(came, found.grades, draw),
             no_answer=NO_ANSWER_WORDS[came.reason] if isinstance(came, NoAnswer) else "",
-            detail=self._plain(came.detail) if isinstance(came, NoAnswer) else (),
-            grades=self._grades(found),
+            detail=draw.plain(came.detail) if isinstance(came, NoAnswer) else (),
+            grades=_grades(found.grades, draw),
             facts=_facts(came),
-            attempts=tuple(self._plain(_attempt(attempt)) for attempt in came.failed_attempts),
-            console_errors=tuple(self._plain(text, 400) for text in came.evidence.console_errors[:20]),
+            attempts=tuple(draw.plain(_attempt(attempt)) for attempt in came.failed_attempts),
+            console_errors=tuple(draw.plain(text, 400) for text in came.evidence.console_errors[:20]),
             picture=self.album.picture(came.evidence.screenshot, personal=self._is_personal(came, found)),
             trace_href="" if self._is_personal(came, found) else self.album.link(came.evidence.trace),
         )
-
-    def _plain(self, text: str, limit: int | None = None) -> Pieces:
-        return pieces_of(text, (), masks_of(text, (), "", self.redact), limit or self.limit)
-
-    def _marked(self, text: str, where: Channel | str, found: Assessment, disclosed: tuple[Span, ...]) -> Pieces:
-        masks = masks_of(text, disclosed, where, self.redact)
-        return pieces_of(text, marks_of(found.grades, where), masks, self.limit)
-
-    def _gold(self, case: GoldCase, found: Assessment) -> Pieces:
-        return self._marked(case.gold, "gold", found, ())
-
-    def _earlier(self, result: CaseResult) -> tuple[TurnView, ...]:
-        answers = result.result.earlier_answers if isinstance(result.result, Exchange) else ()
-        turns = result.case.turns[:-1]
-        padded = (*answers, *("" for _ in turns[len(answers) :]))
-        return tuple(
-            TurnView(self._plain(asked), self._plain(answered))
-            for asked, answered in zip(turns, padded, strict=False)
-        )
-
-    def _answers(
-        self, came: Exchange | NoAnswer, found: Assessment, disclosed: tuple[Span, ...]
-    ) -> tuple[AnswerView, ...]:
-        match came:
-            case Exchange():
-                return self._whole_answers(came, found, disclosed)
-            case NoAnswer():
-                partial = self._marked(came.partial_text, Channel.VISIBLE, found, disclosed)
-                return (AnswerView("Partial text", partial, graded=False),) if partial else ()
-            case _:
-                assert_never(came)
-
-    def _whole_answers(
-        self, came: Exchange, found: Assessment, disclosed: tuple[Span, ...]
-    ) -> tuple[AnswerView, ...]:
-        seen = self._marked(came.visible_text, Channel.VISIBLE, found, disclosed)
-        if came.wire is None:
-            return (AnswerView("Seen by the user", seen, graded=True),)
-        sent = self._marked(came.wire.text, Channel.WIRE, found, disclosed)
-        wire_graded = came.graded_channel is Channel.WIRE
-        if came.wire.text == came.visible_text:
-            return (AnswerView("Seen by the user, sent the same", sent if wire_graded else seen, graded=True),)
-        views = (
-            AnswerView("Seen by the user", seen, graded=not wire_graded),
-            AnswerView("Sent over the wire", sent, graded=wire_graded),
-        )
-        return views[::-1] if wire_graded else views
-
-    def _grades(self, found: Assessment) -> tuple[GradeView, ...]:
-        views = (self._grade(grade) for grade in found.grades)
-        return tuple(sorted(views, key=lambda view: _GRADE_ORDER.index(view.result)))
-
-    def _grade(self, grade: Grade) -> GradeView:
-        aspect, grader = grade.aspect.replace("_", " "), f"{grade.grader} {grade.version}"
-        reason = self._plain(grade.reason)
-        match grade:
-            case Judged():
-                about = KIND_WORDS[grade.failure_kind] if grade.failure_kind else aspect
-                return GradeView("passed" if grade.passed else "failed", about, grader, reason, _lineage(grade))
-            case Abstained():
-                note = "" if grade.blame is Blame.MONITOR else f"because of {BLAME_WORDS[grade.blame]}"
-                return GradeView("abstained", aspect, grader, reason, note)
-            case _:
-                assert_never(grade)
 
     def _is_personal(self, came: Exchange | NoAnswer, found: Assessment) -> bool:
         """Whether its picture would show what the page's text hides."""
@@ -211,15 +145,68 @@ class CaseViewer:
         return FailureKind.PII_DISCLOSURE in found.failure_kinds or self.redact(text) != text
 
 
-def brief_answer(result: CaseResult, redact: Redact) -> str:
-    """What came back, masked, whole: for the reports that are plain text."""
-    came = result.result
-    disclosed = disclosure_spans(result.assessment.grades)
+def _earlier(result: CaseResult, draw: TextDrawer) -> tuple[TurnView, ...]:
+    answers = result.result.earlier_answers if isinstance(result.result, Exchange) else ()
+    turns = result.case.turns[:-1]
+    padded = (*answers, *("" for _ in turns[len(answers) :]))
+    return tuple(
+        TurnView(draw.plain(asked), draw.plain(answered)) for asked, answered in zip(turns, padded, strict=False)
+    )
+
+
+def _answers(came: Exchange | NoAnswer, grades: Sequence[Grade], draw: TextDrawer) -> tuple[AnswerView, ...]:
     match came:
         case Exchange():
-            return safe_text(came.graded_text, disclosed, came.graded_channel, redact)
+            return _whole_answers(came, grades, draw)
         case NoAnswer():
-            return safe_text(came.partial_text, disclosed, Channel.VISIBLE, redact)
+            partial = draw.marked(came.partial_text, Channel.VISIBLE, grades)
+            return (AnswerView("Partial text", partial, graded=False),) if partial else ()
+        case _:
+            assert_never(came)
+
+
+def _whole_answers(came: Exchange, grades: Sequence[Grade], draw: TextDrawer) -> tuple[AnswerView, ...]:
+    seen = draw.marked(came.visible_text, Channel.VISIBLE, grades)
+    if came.wire is None:
+        return (AnswerView("Seen by the user", seen, graded=True),)
+    sent = draw.marked(came.wire.text, Channel.WIRE, grades)
+    wire_graded = came.graded_channel is Channel.WIRE
+    if came.wire.text == came.visible_text:
+        return (AnswerView("Seen by the user, sent the same", sent if wire_graded else seen, graded=True),)
+    views = (
+        AnswerView("Seen by the user", seen, graded=not wire_graded),
+        AnswerView("Sent over the wire", sent, graded=wire_graded),
+    )
+    return views[::-1] if wire_graded else views
+
+
+def _grades(grades: Sequence[Grade], draw: TextDrawer) -> tuple[GradeView, ...]:
+    views = (_grade(grade, draw) for grade in grades)
+    return tuple(sorted(views, key=lambda view: _GRADE_ORDER.index(view.result)))
+
+
+def _grade(grade: Grade, draw: TextDrawer) -> GradeView:
+    aspect, grader = grade.aspect.replace("_", " "), f"{grade.grader} {grade.version}"
+    reason = draw.plain(grade.reason)
+    match grade:
+        case Judged():
+            about = KIND_WORDS[grade.failure_kind] if grade.failure_kind else aspect
+            return GradeView("passed" if grade.passed else "failed", about, grader, reason, _lineage(grade))
+        case Abstained():
+            note = "" if grade.blame is Blame.MONITOR else f"because of {BLAME_WORDS[grade.blame]}"
+            return GradeView("abstained", aspect, grader, reason, note)
+        case _:
+            assert_never(grade)
+
+
+def answer_text(result: CaseResult) -> str:
+    """What came back and was graded, or the partial text; raw."""
+    came = result.result
+    match came:
+        case Exchange():
+            return came.graded_text
+        case NoAnswer():
+            return came.partial_text
         case _:
             assert_never(came)
 

@@ -8,8 +8,8 @@ from monitors.records.base import Record, Severity, UtcTime
 from monitors.records.exchanges import Channel, Exchange
 from monitors.records.grades import CaseOutcome, FailureKind, Judged
 from monitors.records.runs import CaseResult, RunReport
-from monitors.reports.case_view import brief_answer
-from monitors.reports.masking import Redact, disclosure_spans, masked_part, masks_of
+from monitors.reports.case_view import answer_text
+from monitors.reports.masking import Redact, masked_part, masks_of, redaction_of, secrets_of
 from monitors.reports.ordering import with_outcome
 
 _CLAIMS = frozenset({FailureKind.WRONG_FACT, FailureKind.UNSUPPORTED_CLAIM, FailureKind.SHOULD_HAVE_REFUSED})
@@ -45,14 +45,14 @@ def hallucination_lines(report: RunReport, cases: Sequence[CaseResult], *, redac
 
 
 def _line(report: RunReport, result: CaseResult, redact: Redact) -> HallucinationLine:
-    found = result.assessment
+    found, safe = result.assessment, redaction_of(result, redact)
     failing = [grade for grade in found.grades if isinstance(grade, Judged) and not grade.passed]
-    reasons = tuple(f"{grade.failure_kind}: {redact(grade.reason)}" for grade in failing)
+    reasons = tuple(f"{grade.failure_kind}: {safe(grade.reason)}" for grade in failing)
     return HallucinationLine(
         ts=result.result.asked_at,
-        user_text=redact(result.case.question),
-        blocked_reply=brief_answer(result, redact),
-        reasons=reasons or (redact(found.reason),),
+        user_text=safe(result.case.question),
+        blocked_reply=safe(answer_text(result)),
+        reasons=reasons or (safe(found.reason),),
         unsupported_claims=_claims(result, failing, redact),
         policy_ids=(found.cluster,) if found.cluster else (),
         run_id=report.run_id,
@@ -70,8 +70,8 @@ def _claims(result: CaseResult, failing: Sequence[Judged], redact: Redact) -> tu
     if not isinstance(came, Exchange):
         return ()
     texts = {Channel.VISIBLE: came.visible_text, Channel.WIRE: came.wire.text if came.wire else ""}
-    disclosed = disclosure_spans(result.assessment.grades)
-    masks = {where: masks_of(text, disclosed, where, redact) for where, text in texts.items()}
+    secrets = secrets_of(result)
+    masks = {where: masks_of(text, secrets, redact) for where, text in texts.items()}
     claims = [
         masked_part(texts[span.where], masks[span.where], span.start, span.end)
         for grade in failing

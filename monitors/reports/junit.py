@@ -12,8 +12,8 @@ from typing import assert_never
 from monitors.records.exchanges import Exchange, NoAnswer
 from monitors.records.grades import CaseOutcome
 from monitors.records.runs import CaseResult, RunReport
-from monitors.reports.case_view import brief_answer
-from monitors.reports.masking import Redact
+from monitors.reports.case_view import answer_text
+from monitors.reports.masking import Redact, redaction_of
 from monitors.reports.ordering import with_outcome
 from monitors.reports.visible import show_invisible
 from monitors.reports.wording import KIND_WORDS, NO_ANSWER_WORDS, score
@@ -78,30 +78,31 @@ def _add_case(suite: ET.Element, result: CaseResult, redact: Redact) -> None:
     )
     if found.outcome is CaseOutcome.CORRECT:
         return
-    reason = _safe(redact(found.reason))
+    safe = redaction_of(result, redact)
+    reason = _safe(safe(found.reason))
     match found.outcome:
         case CaseOutcome.FAILED:
             kinds = ", ".join(KIND_WORDS[kind] for kind in found.failure_kinds)
             message = f"severity {found.severity}, {kinds}: {reason}"
             failure = ET.SubElement(element, "failure", type=found.failure_kinds[0], message=message)
-            failure.text = _body(result, redact)
+            failure.text = _body(result, safe)
         case CaseOutcome.NO_ANSWER:
             kind = came.reason if isinstance(came, NoAnswer) else "no_answer"
             words = NO_ANSWER_WORDS[came.reason] if isinstance(came, NoAnswer) else "no answer"
             message = f"{words}, blame {found.blame or 'unknown'}: {reason}"
             error = ET.SubElement(element, "error", type=kind, message=message)
-            error.text = _body(result, redact)
+            error.text = _body(result, safe)
         case CaseOutcome.UNTOLD:
             ET.SubElement(element, "skipped", message=f"could not tell: {reason}")
         case _:
             assert_never(found.outcome)
 
 
-def _body(result: CaseResult, redact: Redact) -> str:
+def _body(result: CaseResult, safe: Redact) -> str:
     parts = [
-        f"asked: {redact(result.case.question)}",
-        f"expected: {redact(result.case.gold)}",
-        f"answered: {brief_answer(result, redact)}",
+        f"asked: {safe(result.case.question)}",
+        f"expected: {safe(result.case.gold)}",
+        f"answered: {safe(answer_text(result))}",
         f"row: {result.assessment.policy_row}",
     ]
     return _safe("\n".join(part[:_MOST_TEXT] for part in parts))

@@ -10,11 +10,11 @@ from monitors.records.exchanges import NoAnswer
 from monitors.records.grades import CaseOutcome
 from monitors.records.incidents import Incident
 from monitors.records.runs import Breakdown, CaseResult, Metric, RunReport
-from monitors.reports.case_view import brief_answer
+from monitors.reports.case_view import answer_text
 from monitors.reports.figure_rows import breakdown_groups
 from monitors.reports.history import known_incidents, since_words
 from monitors.reports.markdown_inert import code_span, inert
-from monitors.reports.masking import Redact
+from monitors.reports.masking import Redact, redaction_of
 from monitors.reports.ordering import with_outcome
 from monitors.reports.wording import (
     BLAME_WORDS,
@@ -127,15 +127,15 @@ def _failures(
     yield "| sev | what | case | asked | answered | why |"
     yield "| --- | --- | --- | --- | --- | --- |"
     for result in failed[:most]:
-        found = result.assessment
+        found, safe = result.assessment, redaction_of(result, redact)
         kinds = ", ".join(KIND_WORDS[kind] for kind in found.failure_kinds)
         notes = [since_words(known.get(result.case.id), commit), "unconfirmed" if found.unconfirmed else ""]
         row = f" (row {code_span(found.policy_row, 60)})" if found.severity != found.case_severity else ""
         said = "; ".join(inert(note) for note in notes if note)
         yield (
             f"| {found.severity} | {kinds}{row}{f'; {said}' if said else ''} | {code_span(result.case.id, 80)} "
-            f"| {code_span(redact(result.case.question), _ASKED)} "
-            f"| {code_span(brief_answer(result, redact), _ANSWERED)} | {inert(redact(found.reason), 200)} |"
+            f"| {code_span(safe(result.case.question), _ASKED)} "
+            f"| {code_span(safe(answer_text(result)), _ANSWERED)} | {inert(safe(found.reason), 200)} |"
         )
     if len(failed) > most:
         yield ""
@@ -156,7 +156,7 @@ def _unanswered(unanswered: Sequence[CaseResult], redact: Redact, most: int) -> 
         blame = BLAME_WORDS[found.blame] if found.blame else "unknown"
         yield (
             f"| {blame} | {found.severity} | {words} | {code_span(result.case.id, 80)} "
-            f"| {code_span(redact(detail), _ANSWERED)} |"
+            f"| {code_span(redaction_of(result, redact)(detail), _ANSWERED)} |"
         )
     if len(unanswered) > most:
         yield ""

@@ -6,10 +6,12 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Final
+from functools import partial
+from typing import Final, assert_never
 
-from monitors.records.exchanges import Channel
-from monitors.records.grades import FailureKind, Grade, Judged, Span
+from monitors.records.exchanges import Channel, Exchange, NoAnswer, ProbeResult
+from monitors.records.grades import FailureKind, Judged
+from monitors.records.runs import CaseResult
 
 Redact = Callable[[str], str]
 """Replaces personal data in a text by something safe. The station that knows how is not imported: it is given."""
@@ -32,33 +34,93 @@ class Mask:
     found: bool = False
 
 
-def disclosure_spans(grades: Iterable[Grade]) -> tuple[Span, ...]:
-    """The spans that a failed disclosure grade points at: they are masked whatever the redaction finds."""
-    return tuple(
-        span
-        for grade in grades
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """Words that a grader found to be personal data, and what they are."""
+
+    text: str
+    label: str
+
+
+def secrets_of(result: CaseResult) -> tuple[Secret, ...]:
+    """What failed disclosure grades point at, longest first.
+
+    A grader reads one text; the same words may stand in another (seen and sent, a reason, an earlier answer), so
+    they are hidden by what they say and not by where they stand.
+    """
+    texts = _texts(result.result)
+    found = {
+        Secret(texts[span.where][span.start : span.end].strip(), span.label)
+        for grade in result.assessment.grades
         if isinstance(grade, Judged) and grade.failure_kind is FailureKind.PII_DISCLOSURE
         for span in grade.evidence
-    )
+        if span.where in texts
+    }
+    return tuple(sorted((one for one in found if one.text), key=lambda one: (-len(one.text), one.text, one.label)))
 
 
-def masks_of(text: str, disclosed: Sequence[Span], where: Channel | str, redact: Redact) -> tuple[Mask, ...]:
-    """Every stretch of ``text`` to mask, in order and apart from each other.
+def _texts(came: ProbeResult) -> dict[str, str]:
+    match came:
+        case Exchange():
+            return {Channel.VISIBLE: came.visible_text, Channel.WIRE: came.wire.text if came.wire else ""}
+        case NoAnswer():
+            return {Channel.VISIBLE: came.partial_text}
+        case _:
+            assert_never(came)
 
-    The graders' spans and what ``redact`` changes are joined, so that what either found is hidden.
+
+def safe_text(text: str, secrets: Sequence[Secret], redact: Redact) -> str:
+    """The text as it may be shown: what graders found is hidden first, then ``redact`` sees to the rest."""
+    return redact(masked(text, _known(text, secrets)))
+
+
+def redaction_of(result: CaseResult, redact: Redact) -> Redact:
+    """The redaction for all texts of one case."""
+    return partial(safe_text, secrets=secrets_of(result), redact=redact)
+
+
+def masks_of(text: str, secrets: Sequence[Secret], redact: Redact) -> tuple[Mask, ...]:
+    """Every stretch of ``text`` to mask, in order and apart from each other: `safe_text` with places.
+
+    What stands in a mask comes from a text whose secrets were hidden before, so that however the texts are
+    compared, no secret comes back by way of its neighbour.
     """
-    known = _joined(
-        Mask(span.start, min(span.end, len(text)), f"[{span.label}]", found=True)
-        for span in disclosed
-        if span.where == where and span.start < min(span.end, len(text))
-    )
-    redacted = redact(text)
-    if redacted == text:
+    known = _known(text, secrets)
+    hidden = masked(text, known)
+    redacted = redact(hidden)
+    if redacted == hidden:
         return known
-    changes = _changes(text, redacted)
+    changes = _changes(hidden, redacted)
     if changes is None:
-        return (Mask(0, len(text), redact(masked(text, known)), found=True),)
-    return _joined((*known, *changes))
+        return (Mask(0, len(text), redacted),)
+    return _joined((*known, *(_in_raw(change, known) for change in changes)))
+
+
+def _known(text: str, secrets: Sequence[Secret]) -> tuple[Mask, ...]:
+    return _joined(
+        Mask(found.start(), found.end(), f"[{secret.label}]", found=True)
+        for secret in secrets
+        for found in re.finditer(re.escape(secret.text), text)
+    )
+
+
+def _in_raw(change: Mask, known: Sequence[Mask]) -> Mask:
+    """A change of the text with hidden secrets, in places of the raw text."""
+    start = _raw_place(change.start, known, at_end=False)
+    return Mask(start, _raw_place(change.end, known, at_end=True), change.instead)
+
+
+def _raw_place(place: int, known: Sequence[Mask], *, at_end: bool) -> int:
+    """An edge inside a label takes the whole label."""
+    longer = 0  # how much longer the raw text is up to here
+    for mask in known:
+        first = mask.start - longer
+        if place <= first:
+            break
+        if place < first + len(mask.instead):
+            return mask.end if at_end else mask.start
+        longer += mask.end - mask.start - len(mask.instead)
+    return place + longer
 
 
 def masked(text: str, masks: Sequence[Mask]) -> str:
@@ -78,11 +140,6 @@ def masked_part(text: str, masks: Sequence[Mask], start: int, end: int) -> str:
     last = max([end, *(mask.end for mask in inside)])
     moved = [Mask(mask.start - first, mask.end - first, mask.instead) for mask in inside]
     return masked(text[first:last], moved)
-
-
-def safe_text(text: str, disclosed: Sequence[Span], where: Channel | str, redact: Redact) -> str:
-    """The text as it may be shown, without marks."""
-    return masked(text, masks_of(text, disclosed, where, redact))
 
 
 def _changes(raw: str, redacted: str) -> list[Mask] | None:

@@ -12,7 +12,7 @@ from typing import Final
 from markupsafe import Markup
 
 from monitors.records.base import Blame
-from monitors.records.exchanges import Exchange
+from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
 from monitors.records.grades import CaseOutcome
 from monitors.records.incidents import Incident
 from monitors.records.runs import CaseResult, RunReport, VerdictReason
@@ -26,7 +26,7 @@ from monitors.reports.figure_rows import (
     tally_rows,
 )
 from monitors.reports.history import known_incidents, since_words
-from monitors.reports.masking import Redact
+from monitors.reports.masking import Redact, redaction_of
 from monitors.reports.ordering import with_outcome
 from monitors.reports.plots import latency_histogram
 from monitors.reports.screenshots import PictureAlbum
@@ -77,8 +77,8 @@ class KindCount:
 
 
 @dataclass(frozen=True, slots=True)
-class PassedRow:
-    """A correct case in one line."""
+class BriefRow:
+    """A case with nothing to show beyond itself, in one line: correct, or not asked."""
 
     id: str
     anchor: str
@@ -105,9 +105,10 @@ class Page:
     no_answers: tuple[CaseView, ...]
     no_answers_total: int
     no_answers_of_app: int
+    not_asked: tuple[BriefRow, ...]
     untold: tuple[CaseView, ...]
     untold_total: int
-    correct: tuple[PassedRow, ...]
+    correct: tuple[BriefRow, ...]
     histogram: Markup | None
     over_objective: int
     breakdowns: tuple[BreakdownGroup, ...]
@@ -136,8 +137,9 @@ def page_of(
     viewer = CaseViewer(album, redact, known, report.commit, settings.max_text_characters)
     failed = with_outcome(cases, CaseOutcome.FAILED)
     no_answers = with_outcome(cases, CaseOutcome.NO_ANSWER)
+    not_asked, silent = _apart(no_answers)
     untold = with_outcome(cases, CaseOutcome.UNTOLD)
-    shown = _anchors(failed[:most], no_answers[:most], untold[:most])
+    shown = _anchors(failed[:most], silent[:most], not_asked, untold[:most])
     total_ms = [result.result.timings.total_ms for result in cases if isinstance(result.result, Exchange)]
     objective = report.latency.objective_p50_ms if report.latency else 0.0
     return Page(
@@ -153,16 +155,28 @@ def page_of(
         ),
         kinds=_kinds(failed),
         transcripts=tuple(viewer.view(result) for result in failed[:most]),
-        no_answers=tuple(viewer.view(result) for result in no_answers[:most]),
+        no_answers=tuple(viewer.view(result) for result in silent[:most]),
         no_answers_total=len(no_answers),
         no_answers_of_app=sum(result.assessment.blame is Blame.APP for result in no_answers),
+        not_asked=tuple(_brief(result) for result in not_asked),
         untold=tuple(viewer.view(result) for result in untold[:most]),
         untold_total=len(untold),
-        correct=tuple(_passed(result) for result in with_outcome(cases, CaseOutcome.CORRECT)),
+        correct=tuple(_brief(result) for result in with_outcome(cases, CaseOutcome.CORRECT)),
         histogram=latency_histogram(total_ms, report.latency) if report.latency and total_ms else None,
         over_objective=sum(value > objective for value in total_ms),
         breakdowns=breakdown_groups(report.breakdowns),
     )
+
+
+def _apart(no_answers: Sequence[CaseResult]) -> tuple[list[CaseResult], list[CaseResult]]:
+    """Those that were not even asked, since the app was known to be down, and the rest, which have evidence."""
+    not_asked: list[CaseResult] = []
+    silent: list[CaseResult] = []
+    for result in no_answers:
+        came = result.result
+        skipped = isinstance(came, NoAnswer) and came.reason is NoAnswerReason.CIRCUIT_OPEN
+        (not_asked if skipped else silent).append(result)
+    return not_asked, silent
 
 
 def _anchors(*lists: Sequence[CaseResult]) -> dict[str, str]:
@@ -183,14 +197,14 @@ def _reason(reason: VerdictReason, anchors: Mapping[str, str], redact: Redact) -
 def _failed(
     result: CaseResult, known: Mapping[str, Incident], commit: str | None, redact: Redact, *, shown: bool
 ) -> FailedRow:
-    found = result.assessment
+    found, safe = result.assessment, redaction_of(result, redact)
     return FailedRow(
         id=result.case.id,
         anchor=anchor_of(result) if shown else "",
         severity=found.severity,
         kinds=", ".join(KIND_WORDS[kind] for kind in found.failure_kinds),
-        reason=shortened(show_invisible(redact(found.reason)), _BRIEF),
-        asked=shortened(show_invisible(redact(result.case.question)), _BRIEF),
+        reason=shortened(show_invisible(safe(found.reason)), _BRIEF),
+        asked=shortened(show_invisible(safe(result.case.question)), _BRIEF),
         since=since_words(known.get(result.case.id), commit),
         unconfirmed=found.unconfirmed,
     )
@@ -202,7 +216,7 @@ def _kinds(failed: Sequence[CaseResult]) -> tuple[KindCount, ...]:
     return tuple(KindCount(KIND_WORDS[kind], count) for kind, count in counts.items())
 
 
-def _passed(result: CaseResult) -> PassedRow:
+def _brief(result: CaseResult) -> BriefRow:
     total_ms = result.result.timings.total_ms if isinstance(result.result, Exchange) else None
     found = result.assessment
-    return PassedRow(result.case.id, anchor_of(result), found.severity, found.type, found.language, total_ms)
+    return BriefRow(result.case.id, anchor_of(result), found.severity, found.type, found.language, total_ms)

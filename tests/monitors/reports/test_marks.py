@@ -67,7 +67,7 @@ def test_evidence_far_down_a_long_answer_is_shown():
 def test_a_cut_never_goes_through_a_mask():
     """Half an identifier must not become visible because the text ends there."""
     text = "a" * 95 + " 4111 1111 1111 and on"
-    pieces = pieces_of(text, (), masks_of(text, (), "", redact), 100)
+    pieces = pieces_of(text, (), masks_of(text, (), redact), 100)
     assert [piece.text for piece in pieces if piece.kind is PieceKind.MASKED] == ["[redacted]"]
     assert "4111" not in text_of(pieces)
 

@@ -1,14 +1,15 @@
 import pytest
 
-from monitors.records.base import Severity
-from monitors.records.exchanges import Channel
+from monitors.records.base import Blame, Severity
+from monitors.records.exchanges import Channel, NoAnswerReason
+from monitors.records.grades import CaseOutcome
 from monitors.reports.case_view import anchor_of
 from monitors.reports.page_view import page_of
 from monitors.reports.screenshots import Shown
 from monitors.reports.settings import ReportsSettings
 from tests.monitors.reports import example_failures as faults
 from tests.monitors.reports.example_run import FAIL_REASONS, example_run, report_of
-from tests.monitors.reports.parts import redact
+from tests.monitors.reports.parts import case_result, gold_case, no_answer, redact
 
 
 @pytest.fixture
@@ -136,3 +137,23 @@ def test_many_cases_of_a_reason_are_counted_not_listed(tmp_path):
     reason = FAIL_REASONS[0].model_copy(update={"case_ids": tuple(f"c{number}" for number in range(40))})
     page = page_of(tmp_path, report_of((), [reason]), (), redact=redact, settings=ReportsSettings())
     assert (len(page.reasons[0].links), page.reasons[0].more) == (12, 28)
+
+
+def test_of_an_app_that_was_down_the_cases_never_asked_are_one_list(tmp_path):
+    """At 3 a.m. the first silence tells; a hundred copies of it would bury it."""
+    down = faults.without_answer()[1]
+    skipped = [
+        case_result(
+            case := gold_case(f"skipped-{number}", "q", "g"),
+            no_answer(case, NoAnswerReason.CIRCUIT_OPEN, Blame.APP, "not asked"),
+            CaseOutcome.NO_ANSWER,
+            "not asked",
+        )
+        for number in range(100)
+    ]
+    reason = FAIL_REASONS[0].model_copy(update={"case_ids": ("skipped-7",)})
+    cases = [*skipped, down]
+    page = page_of(tmp_path, report_of(cases, [reason]), cases, redact=redact, settings=ReportsSettings())
+    assert [view.id for view in page.no_answers] == ["noans-error"]
+    assert (len(page.not_asked), page.no_answers_total, page.no_answers_of_app) == (100, 101, 101)
+    assert page.reasons[0].links[0].anchor == "case-skipped-7"
