@@ -66,7 +66,7 @@ _WORDS: dict[Context, str] = {
         "ean barcode imei timestamp epoch sha sha1 sha256 md5 hash uuid commit form uin ऑर्डर आर्डर रसीद बिल"
     ),
     Context.PHONE: (
-        "phone phones telephone mobile mob cell tel call calling called dial ring whatsapp fax sms helpline "
+        "phone phones telephone mobile mob cell tel call calling called dial ring whatsapp toll fax sms helpline "
         "hotline landline desk contact contacts reach ph registered messages sampark फ़ोन फोन मोबाइल मोबाईल "
         "संपर्क सम्पर्क कॉल व्हाट्सएप"
     ),

@@ -12,12 +12,15 @@ from monitors.facts.disclosures_context import Context
 from monitors.facts.disclosures_reading import Reading
 
 # A run of mailbox characters is read once, from its left end, and never again (possessive quantifiers).
+# Devanagari vowel signs are no word characters of their own; its full stop (U+0964) is no part of a name.
+_W = r"\w\u0900-\u0963\u0966-\u097f"
 _AT = re.compile(
-    r"(?<![\w.%+\-'])([\w.%+\-']++)\s?(?:@|\[at\]|\(at\))\s?([\w\-]++(?:(?:\.|\s?[\[(]dot[\])]\s?)[\w\-]++)*+)",
+    rf"(?<![{_W}.%+\-'])([{_W}.%+\-']++)\s?(?:@|\[at\]|\(at\))\s?"
+    rf"([{_W}\-]++(?:(?:\.|\s?[\[(]dot[\])]\s?)[{_W}\-]++)*+)",
     re.IGNORECASE,
 )
 _DOT = re.compile(r"\.|[\[(]dot[\])]", re.IGNORECASE)
-_TOP_LEVEL = re.compile(r"(?:xn--[\w\-]+|[^\W\d_]{2,24})", re.IGNORECASE)
+_TOP_LEVEL = re.compile(r"(?:xn--[\w\-]+|[^\W\d_]{2,24}|[\u0900-\u0963]{2,24})", re.IGNORECASE)
 _SPOKEN = re.compile(
     r"(?<![\w.])([\w]{1,40}(?: dot [\w]{1,40}| underscore [\w]{1,40}"
     r"| dash [\w]{1,40}){0,4} at [\w\-]{2,40}(?: dot [a-z]{2,12}){1,3})\b",

@@ -11,7 +11,7 @@ import re
 from monitors.facts.language_words import ENGLISH, HINGLISH, HINGLISH_OR_ENGLISH, OTHER
 from monitors.records.base import Language
 
-_DEVANAGARI = re.compile(r"[\u0904-\u0939\u0958-\u0961]+")
+_DEVANAGARI = re.compile(r"[\u0900-\u0963\u0966-\u097f]+")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]+")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[a-z\u00df-\u024f\u1e00-\u1eff]+(?:'[a-z]+)?")
@@ -20,7 +20,7 @@ _ACCENTED = re.compile(r"[\u00c0-\u024f\u1e00-\u1eff]")
 _NOISE = re.compile(r"\[[^\[\]\n]{0,200}\]|https?://\S{1,300}|`[^`\n]{0,200}`")
 
 HINDI_SHARE = 0.25
-"""Share of Devanagari among letters from which a text is Hindi: names of policies and medical words stay Latin."""
+"""Share of words in Devanagari from which a text is Hindi: names of policies and medical words stay Latin."""
 _READ = 3_000
 """Characters read: more would not change the answer, and a hostile text of megabytes costs no more."""
 _HINGLISH_SHARE = 0.12
@@ -44,16 +44,13 @@ def identify(text: str) -> Language:
     plain = _NOISE.sub(" ", text[:_READ])
     if plain.isascii():
         return _latin_language(plain.lower())
-    letters, latin, devanagari = (_count(pattern, plain) for pattern in (_LETTERS, _LATIN, _DEVANAGARI))
-    if letters and devanagari >= HINDI_SHARE * (devanagari + latin):
-        return Language.HINDI if devanagari >= letters / 4 else Language.OTHER
+    letters, latin = (sum(map(len, runs.findall(plain))) for runs in (_LETTERS, _LATIN))
+    hindi = len(_DEVANAGARI.findall(plain))
+    if hindi and hindi >= HINDI_SHARE * (hindi + len(_LATIN.findall(plain))):
+        return Language.HINDI
     if latin < letters / 2:
         return Language.OTHER
     return _latin_language(plain.lower())
-
-
-def _count(runs: re.Pattern[str], text: str) -> int:
-    return sum(map(len, runs.findall(text)))
 
 
 def _latin_language(lowered: str) -> Language:

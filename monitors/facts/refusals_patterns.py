@@ -30,10 +30,11 @@ _SPEECH = (
     r"|predict|determine|assume|participate"
     r"|find|locate|see|send|forward|book|update|approve|suggest|facilitate|teach|instruct|explain|have)"
 )
+_BUT = r"(?! (?:hesitate|think|believe|want|mean|see why))"
+_UNABLE = r"(?:cannot|can't|can not|am unable to|'m unable to|am not able to|'m not able to|won't be able to)"
 DECLINE = re.compile(
-    rf"\bI(?: {_ADVERB}"
-    rf"|){_INABILITY} {_ADVERB}(?:be able to )?(?:in good conscience )?{_SPEECH}\b(?! (?:hesitate|think|believe"
-    rf"|want|mean|see why))"
+    rf"\bI(?: {_ADVERB}|){_INABILITY} {_ADVERB}(?:be able to )?(?:in good conscience )?{_SPEECH}\b{_BUT}"
+    rf"|\bI(?: {_ADVERB}|){_UNABLE} (?!(?:stress|emphasi[sz]e|overstate|wait|imagine|believe|thank|help but)\b)[a-z]+"
     rf"|\bI {_ADVERB}{_INABILITY} {_ADVERB}{_SPEECH}\b"
     rf"|\bI'm (?:unable|not able|not allowed|not permitted|not authori[sz]ed) to {_SPEECH}\b"
     r"|\bI(?:'d| would) rather not\b|\bI(?:'d| would) prefer not to\b|\bI must (?:respectfully )?(?:decline"
@@ -116,11 +117,12 @@ UNSURE = re.compile(
 """Unsure so far that it is a refusal when no answer follows."""
 
 QUANTITY = (
-    r"(?:(?:₹|\brs\.?|\binr|\$|€|£)\s?\d|\d[\d,.]*\s?(?:%|percent|per cent|days?|months?|years?|weeks?|hours?"
-    r"|lakhs?|crores?|rupees|km|प्रतिशत|दिन|महीने|साल|वर्ष|लाख|करोड़|din|mahine|saal|ghante)\b"
-    r"|\b(?:one|two|three|four|five|six|ten|twelve|thirty|sixty|ninety)(?: \(\d+\))? (?:days?|months?|years?"
-    r"|weeks?|hours?|lakhs?)\b)"
+    r"(?:(?:₹|\brs\.?|\binr|\$|€|£)\s?\d|(?<![\d,.])\d[\d,.]{0,20}\s?(?:%|प्रतिशत|दिन|महीने|साल|वर्ष|लाख|करोड़"
+    r"|(?:percent|per cent|days?|months?|years?|weeks?|hours?|lakhs?|crores?|rupees|km|din|mahine|saal|ghante)\b)"
+    r"|\b(?:one|two|three|four|five|six|ten|twelve|thirty|sixty|ninety)(?: \(\d{1,6}\))?"
+    r" (?:days?|months?|years?|weeks?|hours?|lakhs?)\b)"
 )
+
 _COVER = (
     rf"{QUANTITY}|\b(?:is|are) (?:covered|excluded|not covered|payable|eligible|included|allowed)\b"
     r"|\b(?:covers|excludes|does cover|will cover|does not cover|doesn't cover|pays)\b"

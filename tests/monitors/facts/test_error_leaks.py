@@ -1,0 +1,70 @@
+"""Errors of the machinery: found where they stand for an answer, not where an answer speaks of them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitors.facts.error_leaks import ErrorLeakKind, find_error_leak
+
+K = ErrorLeakKind
+LONG = "The gateway of the clinic is described in this brochure. " * 30
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Error code: 429 - {'error': {'message': 'slow down', 'type': 'requests'}}", K.ERROR_BODY),
+        ('{"detail": "Not authenticated"}', K.ERROR_BODY),
+        ('Sorry: {"error":"model not loaded"}', K.ERROR_BODY),
+        ("Rate limit reached for model-x in organisation y", K.PROVIDER_ERROR),
+        ("429 Too Many Requests", K.PROVIDER_ERROR),
+        ("You exceeded your current quota, please check your plan.", K.PROVIDER_ERROR),
+        ("openai.RateLimitError: slow down", K.PROVIDER_ERROR),
+        ("The model is currently overloaded.", K.PROVIDER_ERROR),
+        ("Incorrect API key provided", K.PROVIDER_ERROR),
+        ("HTTPSConnectionPool: Max retries exceeded with url", K.PROVIDER_ERROR),
+        ("Internal Server Error", K.SERVER_ERROR),
+        ("<html><head><title>502 Bad Gateway</title>", K.SERVER_ERROR),
+        ("Something went wrong. Please try again later.", K.SERVER_ERROR),
+        ('Traceback (most recent call last):\n  File "bot.py", line 3, in answer', K.STACK_TRACE),
+        (LONG + "Traceback (most recent call last):\n" + LONG, K.STACK_TRACE),
+        ("TypeError: oh\n    at answer (/srv/bot.js:12:7)", K.STACK_TRACE),
+        ("KeyError: 'policy'", K.STACK_TRACE),
+        (LONG + "Rate limit exceeded", K.PROVIDER_ERROR),
+    ],
+)
+def test_an_error_in_place_of_an_answer(text: str, kind: ErrorLeakKind) -> None:
+    leak = find_error_leak(text)
+    assert leak is not None
+    assert leak.kind is kind
+    assert 0 <= leak.start < leak.end <= len(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "The claim limit is ₹5,00,000 and the request must come within 429 hours.",
+        "An error in the form can be corrected within 30 days.",
+        "Your claim was refused because the limit was reached.",
+        "Exceptions: dental care. Error and omission cover is not included.",
+        LONG + "A rate limit exceeded by the hospital is a matter for the hospital. " + LONG,
+        "Steps: {name}, {date} and the details: none.",
+    ],
+)
+def test_an_answer_is_no_error(text: str) -> None:
+    assert find_error_leak(text) is None
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_read(text: str) -> None:
+    leak = find_error_leak(text)
+    assert leak is None or 0 <= leak.start < leak.end <= len(text)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("piece", ["  at a(", 'File "', "{", "Error: a.", "\n", " ", "error ", "a.", "wrong "])
+def test_hostile_texts_end(piece: str) -> None:
+    find_error_leak(piece * (1_000_000 // len(piece)))
