@@ -17,10 +17,10 @@ class AlertSender(Protocol):
     ) -> Receipt:
         """Deliver ``alert``.
 
-        ``thread`` and ``channel`` are where its incident's first message is, for what belongs there; without
-        them the alert's own incidents are asked. ``again`` says that an earlier try may have arrived (it was
-        killed, or its reply was lost): the sender looks for it first where it can, and does so unasked for a
-        message that is some seconds old.
+        ``thread`` and ``channel`` are where to reply: an incident's first message, or this run's first page, which
+        later ones of the same run then follow. Without them the alert's own incidents are asked. ``again`` says
+        that an earlier try may have arrived (it was killed, or its reply was lost): the sender looks for it first
+        where it can, and does so unasked for a message that is some seconds old.
         """
         ...
 

@@ -30,7 +30,7 @@ from slack_sdk.http_retry.state import RetryState
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
-from monitors.alerts.compose import OPENING, channel_of, thread_of
+from monitors.alerts.compose import channel_of, thread_of
 from monitors.alerts.sender import channel_for
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack_answers import Posted, PostedMessages, Refusal
@@ -114,7 +114,7 @@ class SlackBot:
         self, alert: Alert, *, thread: str | None = None, channel: str | None = None, again: bool = False
     ) -> Receipt:
         """Post ``alert``, in its incident's thread where it belongs to one. See `AlertSender.send`."""
-        thread = None if alert.reason in OPENING else thread or thread_of(alert)
+        thread = thread or thread_of(alert)
         where = (channel or channel_of(alert) if thread else None) or channel_for(alert, self._settings)
         place = _Place(where or "", thread)
         async with _deadline(self._settings) as session:

@@ -42,7 +42,6 @@ def test_f07_f08_a_kill_before_or_after_slack_took_it_leaves_one_message(tmp_pat
         killed_while_sending(tmp_path, slack)
         assert len(slack.messages) == (fault == "slow")
         finished(tmp_path, slack)
-        finished(tmp_path, slack)
         assert len(slack.messages) == 1
 
 

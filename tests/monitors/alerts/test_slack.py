@@ -90,6 +90,13 @@ async def test_the_three_runs_of_a_fault_are_a_page_a_reply_and_a_page(slack):
     assert not reply.broadcast
 
 
+async def test_a_second_page_of_the_same_run_can_follow_the_first_one(slack):
+    """Worst first tells as it goes: what comes later in the run need not ring the channel again."""
+    first = await bot(slack).send(alert())
+    await bot(slack).send(alert(sighting("leak-2")), thread=first.thread, channel=first.channel)
+    assert [message.thread_ts for message in slack.messages] == [None, first.thread]
+
+
 async def test_a_reminder_is_said_in_the_thread_and_shown_in_the_channel(slack):
     book, sender = Book(), bot(slack)
     first = alert_of(book.decision(sighting()).items)

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import pytest
+
+from monitors.alerts.events import (
+    Sighting,
+    app_down,
+    deploy_failed,
+    drift,
+    gate_failed,
+    hallucination,
+    judge_void,
+    monitor_fault,
+)
+from monitors.alerts.settings import AlertSettings
+from monitors.gate.evaluate import RunFacts, evaluate
+from monitors.gate.settings import GateSettings
+from monitors.records.base import Blame, Severity
+from monitors.records.grades import Aspect, FailureKind
+from monitors.records.incidents import IncidentKind
+from monitors.records.runs import Verdict
+from tests.builders import NOON, TARGET, case_result, gold_case
+from tests.monitors.alerts.sightings import NIGHT
+
+AT = Sighting(target="demo", run_id="run-1", seen_at=NIGHT, commit="c0ffee1", account_patterns=(r"ZX-\d{3}",))
+LATER = AT.model_copy(update={"run_id": "run-2", "commit": "beef42"})
+
+
+def entry(at: Sighting = AT, **changes: object):
+    values = {
+        "entry_id": "e1",
+        "user_text": "Is dental covered for ZX-991?",
+        "blocked_reply": "Yes, from day one; ask asha.rao@mail.example",
+        "reasons": ["no passage supports it"],
+        "unsupported_claims": ["dental from day one"],
+        "settings": AlertSettings(),
+    }
+    return hallucination(at, **(values | changes))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda at: app_down(at, detail="no answer"),
+        lambda at: deploy_failed(at, detail="BUILD_ERROR"),
+        lambda at: judge_void(at, detail="missed 2 canaries"),
+        lambda at: drift(at, metric="citation", detail="0.91 against 0.97"),
+        lambda at: monitor_fault(at, what="disk_full", detail="12 MB left"),
+        entry,
+    ],
+    ids=["app_down", "deploy_failed", "judge_void", "drift", "monitor_fault", "hallucination"],
+)
+def test_the_same_trouble_has_the_same_fingerprint_in_every_run(make):
+    one, again = make(AT), make(LATER)
+    assert one.fingerprint == again.fingerprint
+    assert (one.run_id, again.run_id, one.commit) == ("run-1", "run-2", "c0ffee1")
+
+
+def test_what_tells_troubles_apart():
+    seen = {
+        monitor_fault(AT, what="disk_full", detail="x").fingerprint,
+        monitor_fault(AT, what="hung_run", detail="x").fingerprint,
+        drift(AT, metric="citation", detail="x").fingerprint,
+        drift(AT, metric="parity", detail="x").fingerprint,
+        entry().fingerprint,
+        entry(entry_id="e2").fingerprint,
+    }
+    assert len(seen) == 6
+
+
+def test_an_entry_of_the_log_says_what_was_asked_claimed_and_blocked_without_personal_data():
+    seen = entry(chunk_count=3, top_score=0.257, policy_ids=["silver"])
+    assert seen.severity is Severity.PAGE
+    assert seen.reason == "no passage supports it (3 chunks, top score 0.26, policies silver)"
+    assert seen.expected == "dental from day one"
+    assert "asha.rao" not in seen.model_dump_json()
+    assert "ZX-991" not in seen.model_dump_json()
+
+
+def test_an_entry_with_nothing_but_its_id_is_told_all_the_same():
+    seen = entry(user_text="", blocked_reply="", reasons=[], unsupported_claims=[])
+    assert (seen.asked, seen.expected, seen.answered) == (None, None, None)
+    assert seen.reason == "the app gave no reason"
+
+
+def test_the_monitors_own_trouble_is_not_blamed_on_the_app():
+    assert monitor_fault(AT, what="x", detail="y").blame is Blame.MONITOR
+    assert judge_void(AT, detail="y").blame is Blame.PROVIDER
+
+
+def report_of(*failures, **changes: object):
+    cases = [gold_case(f"leak-{number}", severity=Severity.PAGE) for number in range(3)]
+    results = [case_result(cases[0], *failures), *(case_result(case) for case in cases[1:])]
+    facts = {
+        "run_id": "run-1",
+        "target": TARGET,
+        "suite_name": "suite",
+        "suite_sha256": "0" * 64,
+        "planned": 3,
+        "started_at": NOON,
+        "finished_at": NOON,
+    }
+    return evaluate(RunFacts(**(facts | changes)), results, GateSettings())
+
+
+def test_a_failed_gate_says_why_and_a_veto_makes_it_a_page():
+    report = report_of((Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE))
+    assert report.verdict is Verdict.FAIL
+    seen = gate_failed(report, AT)
+    assert (seen.kind, seen.severity) == (IncidentKind.GATE_FAIL, Severity.PAGE)
+    first = next(reason.text for reason in report.reasons if reason.decisive)
+    assert first[:60] in seen.reason

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from monitors.alerts.examples import SETTINGS, examples
+from monitors.alerts.excerpt import excerpt
+from monitors.alerts.slack_blocks import slack_text
+from monitors.alerts.terminal import plain_text, terminal_panel
+from monitors.alerts.terminal_sender import TerminalSender
+from monitors.records.incidents import DeliveryStatus
+from tests.monitors.alerts.hostile import HOSTILE
+from tests.monitors.alerts.sightings import NIGHT, alert, sighting
+from tests.servers.slack_rules import texts
+
+
+def printed(sent, width: int = 100) -> str:
+    shown = io.StringIO()
+    Console(file=shown, width=width).print(terminal_panel(sent, SETTINGS))
+    return shown.getvalue()
+
+
+async def test_without_credentials_the_message_is_printed_and_the_receipt_says_so():
+    shown = io.StringIO()
+    receipt = await TerminalSender(SETTINGS, console=Console(file=shown, width=100), now=lambda: NIGHT).send(
+        alert()
+    )
+    assert receipt.status is DeliveryStatus.PRINTED
+    assert receipt.alert_id in shown.getvalue()
+
+
+@pytest.mark.parametrize("example", examples(), ids=lambda example: example.name)
+def test_the_terminal_says_what_slack_says(example):
+    """Word for word where the words are the message's own: headline, id, since when, what was found."""
+    shown = plain_text(example.alert, SETTINGS)
+    said = "\n".join(texts(list(slack_text(example.alert, SETTINGS).blocks)))
+    for line in (shown.splitlines()[0], example.alert.id, example.alert.run_id):
+        assert line in shown
+        assert line in said
+
+
+@pytest.mark.parametrize("width", [40, 80, 160])
+def test_the_frame_fits_the_terminal(width):
+    assert max(len(line) for line in printed(alert(), width).splitlines()) <= width
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_an_answer_cannot_steer_the_terminal(text):
+    """No escape sequences, no markup of the terminal's own, no lines that look like ours."""
+    seen = sighting(answered=excerpt(f"[bold red]{text}[/]", limit=280) or None)
+    shown = plain_text(alert(seen), SETTINGS)
+    assert not {"\x1b", "\x07", "\x00", "\u202e"} & set(shown)
+    assert shown.count("\nSeverity 3") == 1
+    assert "[bold red]" in printed(alert(seen), 400)
