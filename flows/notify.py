@@ -90,16 +90,16 @@ async def deliver(wired: Wired) -> None:
         wait_s=LOCK_WAIT_S,
     )
     for alert in claim.alerts:
-        receipt = await _send(wired, alert)
+        receipt = await _send(wired, alert, again=alert.id in claim.tried)
         await asyncio.to_thread(outbox.record_receipt, wired.store, wired.journal, receipt, wait_s=LOCK_WAIT_S)
         if receipt.thread is not None and alert.reason in OPENING:
             await asyncio.to_thread(_remember_thread, wired, alert, receipt)
 
 
-async def _send(wired: Wired, alert: Alert) -> Receipt:
+async def _send(wired: Wired, alert: Alert, *, again: bool) -> Receipt:
     """One try. What Slack will never take is printed, so that somebody sees it."""
     try:
-        return await wired.sender.send(alert)
+        return await wired.sender.send(alert, again=again)
     except NotifyTransient as error:
         return Receipt(alert_id=alert.id, status=DeliveryStatus.FAILED, at=utc_now(), detail=str(error))
     except NotifyError as error:

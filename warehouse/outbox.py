@@ -36,11 +36,15 @@ Decide = Callable[[Mapping[str, Incident]], Decision]
 
 
 class Claim(Record):
-    """Messages that are one worker's to send until ``expires_at``; then somebody else may take them."""
+    """Messages that are one worker's to send until ``expires_at``; then somebody else may take them.
+
+    ``tried`` are the ids of those that somebody has claimed before: such a message may have arrived already.
+    """
 
     owner: Identifier
     expires_at: datetime
     alerts: tuple[Alert, ...]
+    tried: frozenset[str] = frozenset()
 
 
 def decide(store: Store, journal: Journal, target: str, decision: Decide, *, wait_s: float) -> Decision:
@@ -80,13 +84,14 @@ def claim_alerts(store: Store, journal: Journal, *, owner: str, lease_s: float, 
         expires_at = now + timedelta(seconds=lease_s)
         with transaction(connection):
             rows = connection.execute(_FREE, {"now": now, "limit": limit}).fetchall()
-            for alert_id, _ in rows:
+            for alert_id, _, _ in rows:
                 connection.execute(
                     "insert or replace into leases values (?, ?, ?, ?)", [alert_id, owner, now, expires_at]
                 )
         store.remember(connection)
-    alerts = tuple(Alert.model_validate_json(str(record)) for _, record in rows)
-    return Claim(owner=owner, expires_at=expires_at, alerts=alerts)
+    alerts = tuple(Alert.model_validate_json(str(record)) for _, record, _ in rows)
+    tried = frozenset(str(alert_id) for alert_id, _, claimed in rows if claimed)
+    return Claim(owner=owner, expires_at=expires_at, alerts=alerts, tried=tried)
 
 
 def record_receipt(store: Store, journal: Journal, receipt: Receipt, *, wait_s: float) -> None:
@@ -101,7 +106,7 @@ def record_receipt(store: Store, journal: Journal, receipt: Receipt, *, wait_s: 
 
 
 _FREE = """
-select id, record from alerts a
+select id, record, exists (select 1 from leases l where l.alert_id = a.id) as claimed from alerts a
 where id in (select id from unsent_alerts)
   and not exists (
     select 1 from leases l

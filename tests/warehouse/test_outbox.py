@@ -100,6 +100,17 @@ def test_a_message_is_one_worker_s_to_send_until_its_lease_ends(tmp_path):
     assert count(store, "leases") == 1
 
 
+def test_a_message_that_somebody_claimed_before_says_so(tmp_path):
+    """It may have arrived although no receipt tells: whoever sends it next looks for it first."""
+    clock = SteppingClock()
+    store = store_in(tmp_path, clock=clock)
+    decide(store, store.journal, "helpdesk", open_once, wait_s=1)
+    first = claim_alerts(store, store.journal, owner="ann", lease_s=60, limit=1, wait_s=1)
+    clock.skip(seconds=61)
+    second = claim_alerts(store, store.journal, owner="bob", lease_s=60, limit=1, wait_s=1)
+    assert (first.tried, second.tried) == (frozenset(), {"alert-1"})
+
+
 def test_a_failed_try_frees_the_message_at_once_and_a_sent_one_never_again(tmp_path):
     clock = SteppingClock()
     store = store_in(tmp_path, clock=clock)
