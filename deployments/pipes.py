@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 
@@ -40,7 +41,7 @@ def redact() -> None:
 def _run(answer: Callable[[Fields], Fields]) -> None:
     try:
         code = run_pipe(sys.stdin.buffer, sys.stdout.buffer, answer)
-    except BrokenPipeError:  # whoever read our lines has had enough
-        sys.stderr.close()
+    except BrokenPipeError:  # whoever read our lines has had enough; nothing may be flushed to them at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
     raise typer.Exit(code)

@@ -1,0 +1,91 @@
+"""The panel: every grader speaks, and one that breaks costs one grade."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from monitors.errors import JudgeUnavailable
+from monitors.graders.panel import default_panel, grade_exchange
+from monitors.graders.settings import GraderSettings
+from monitors.records.base import Blame
+from monitors.records.cases import GoldCase
+from monitors.records.exchanges import Exchange
+from monitors.records.grades import Abstained, Aspect, Judged
+from tests.builders import exchange, gold_case
+
+PANEL = default_panel(GraderSettings())
+
+
+class Breaking:
+    """A grader with a bug, or one whose provider is away."""
+
+    name = "breaking"
+    version = "1"
+    aspect = Aspect.USEFULNESS
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
+        del case, exchange
+        raise self._error
+
+
+def test_a_right_answer_passes_every_grader_that_judges() -> None:
+    case = gold_case()
+    text = "The waiting period is 24 months from the start. [Source: Gold, clause 1]"
+    grades = grade_exchange(PANEL, case, exchange(case, text))
+    assert {grade.aspect for grade in grades if isinstance(grade, Judged) and grade.passed} == {
+        Aspect.DISCLOSURE, Aspect.ERROR_LEAK, Aspect.REFUSAL, Aspect.FACTUAL_MATCH, Aspect.CITATION, Aspect.LANGUAGE,
+    }  # fmt: skip
+
+
+def test_names_and_versions_are_said() -> None:
+    assert len({grader.name for grader in PANEL}) == len(PANEL)
+    assert all(grader.version for grader in PANEL)
+
+
+def test_a_broken_grader_has_abstained_and_the_others_speak() -> None:
+    case = gold_case()
+    panel = (Breaking(KeyError("Tara Devi 98237 40418")), *PANEL)
+    grades = grade_exchange(panel, case, exchange(case))
+    assert len(grades) == len(panel)
+    assert isinstance(grades[0], Abstained)
+    assert grades[0].blame is Blame.MONITOR
+    assert grades[0].reason == "the grader broke: KeyError"
+
+
+def test_a_providers_failure_is_the_providers() -> None:
+    case = gold_case()
+    (grade,) = grade_exchange([Breaking(JudgeUnavailable("no answer within 60 s"))], case, exchange(case))
+    assert isinstance(grade, Abstained)
+    assert grade.blame is Blame.PROVIDER
+    assert grade.reason == "no answer within 60 s"
+
+
+@settings(max_examples=60)
+@given(st.text(max_size=300), st.text(min_size=1, max_size=60), st.booleans())
+def test_no_text_breaks_a_grader(answer: str, gold: str, refusal: bool) -> None:
+    case = gold_case(gold=gold, expected_refusal=refusal)
+    for grade in grade_exchange(PANEL, case, exchange(case, answer)):
+        assert "the grader broke" not in grade.reason
+
+
+@pytest.mark.parametrize("pattern", ["(", "a*", "[z-a]"])
+def test_a_pattern_that_cannot_work_is_refused_with_its_text(pattern: str) -> None:
+    with pytest.raises(ValidationError, match="account_patterns"):
+        GraderSettings(account_patterns=(pattern,))
+
+
+def test_settings_reach_their_graders() -> None:
+    panel = default_panel(GraderSettings(account_patterns=(r"ZQ-\d+",), citation_required=False))
+    case = gold_case()
+    failed = [
+        grade.aspect
+        for grade in grade_exchange(panel, case, exchange(case, "24 months for ZQ-7719"))
+        if isinstance(grade, Judged) and not grade.passed
+    ]
+    assert failed == [Aspect.DISCLOSURE]
