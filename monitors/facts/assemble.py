@@ -53,6 +53,14 @@ def _joined(reader: Reader, first: Reading, second: Reading) -> Reading | None:
     return None
 
 
+_FULL = {
+    ("year", "month"): 12, ("year", "week"): 52, ("year", "day"): 365, ("month", "week"): 4, ("month", "day"): 30,
+    ("week", "day"): 7, ("day", "hour"): 24, ("hour", "minute"): 60, ("minute", "second"): 60,
+}  # fmt: skip
+"""What makes a whole one of the larger unit: "24 months and 30 days" are two durations, not one."""
+
+_ANY = 1_000_000
+
 _ORDER = ["century", "decade", "year", "month", "week", "day", "hour", "minute", "second"]
 
 
@@ -61,6 +69,8 @@ def _compound(reader: Reader, first: Reading, second: Reading, gap: list[str]) -
     if second.kind is FactKind.DURATION:
         units = (first.original_unit, second.original_unit)
         if units[0] not in _ORDER or units[1] not in _ORDER or _ORDER.index(units[0]) >= _ORDER.index(units[1]):
+            return None
+        if (second.original_value or 0) >= _FULL.get((units[0] or "", units[1] or ""), _ANY):
             return None
         return first._replace(
             last=second.last,

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from monitors.facts.currencies import NAMES
 from monitors.facts.durations import TIME_UNITS, WHOLE
-from monitors.facts.making import duration_reading, money_reading, number_reading
+from monitors.facts.making import duration_reading, duration_with_half, money_reading, number_reading
 from monitors.facts.money import currency_at
 from monitors.facts.normalise import keys_of
 from monitors.facts.number_words import NUMBER_WORDS, Part
@@ -28,7 +28,7 @@ def bare_unit(reader: Reader, at: int) -> list[Reading]:
         place = at + 2 if reader.token(at + 1).text == "-" else at + 1
         unit = TIME_UNITS.get(reader.token(place).key)
         if unit is not None and (token.key not in WHOLE or not reader.token(place).key.endswith("s")):
-            return [duration_reading(reader, _one(reader, at), unit, place)]
+            return [duration_with_half(reader, _one(reader, at)._replace(last=place), unit, place + 1)]
         if word is not None and reader.token(at + 1).key in NAMES:
             currency = currency_at(reader, at + 1)
             if currency is not None and len(reader.token(at + 1).key) > 3:  # noqa: PLR2004 - no codes

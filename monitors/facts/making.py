@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from monitors.facts.durations import TimeUnit
+from monitors.facts.durations import TIME_UNITS, TimeUnit
 from monitors.facts.fact import FactKind
+from monitors.facts.number_words import Part
 from monitors.facts.reading import Reading
 from monitors.facts.tokens import WORD
 from monitors.facts.words import Amount, Reader
@@ -47,6 +48,16 @@ def duration_reading(reader: Reader, amount: Amount, unit: TimeUnit, last: int) 
         months=amount.value * unit.months,
         days=amount.value * unit.days,
     )
+
+
+def duration_with_half(reader: Reader, amount: Amount, unit: TimeUnit, after: int) -> Reading:
+    """``one hour and a half``, ``one year and a quarter``."""
+    if reader.part(after) is Part.AND and reader.part(after + 1) is Part.ARTICLE:
+        word = reader.word(after + 2)
+        if word is not None and word.part is Part.FRACTION and reader.token(after + 3).key not in TIME_UNITS:
+            amount = amount._replace(value=amount.value + word.value)
+            after += 3
+    return duration_reading(reader, amount, unit, after - 1)
 
 
 def number_reading(reader: Reader, amount: Amount) -> Reading:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from monitors.facts.bare_units import bare_unit
 from monitors.facts.currencies import MINOR, NAMES
-from monitors.facts.durations import TIME_UNITS, TimeUnit, unit_after
+from monitors.facts.durations import unit_after
 from monitors.facts.fact import FactKind
-from monitors.facts.making import duration_reading, money_reading, number_reading, reading_of
+from monitors.facts.making import duration_with_half, money_reading, number_reading, reading_of
 from monitors.facts.money import MILLION_CODES, Currency, currency_at, is_backtick_rupee, slash_dash
 from monitors.facts.normalise import keys_of
 from monitors.facts.number_words import NUMBER_WORDS, Part
@@ -64,17 +64,22 @@ def _with_currency_before(reader: Reader, at: int, currency: Currency) -> list[R
         amount = amount._replace(value=amount.value * 10**6)
     if percent_after(reader, amount.last + 1) > amount.last + 1 and reader.token(at).kind == WORD:
         return []
-    behind = currency_at(reader, amount.last + 1)
-    if behind is not None and reader.token(at).kind == WORD and reader.token(behind.after).kind == NUMERAL:
-        behind = None
-    last = amount.last
-    code = currency.code
-    if behind is not None and behind.code is None and reader.token(behind.after).kind == NUMERAL:
-        behind = None
-    if behind is not None and (code is None or behind.code in {None, code}):
-        code, last = code or behind.code, behind.after - 1
+    code, last = _second_currency(reader, at, currency, amount)
     money = money_reading(reader, amount, code, first=at, last=last)
     return [money._replace(prefixed=True)]
+
+
+def _second_currency(reader: Reader, at: int, currency: Currency, amount: Amount) -> tuple[str | None, int]:
+    """A currency that stands behind as well (``$5 AUD``, ``£94 GBP``): the code it gives, and the last token."""
+    behind = currency_at(reader, amount.last + 1)
+    alone = currency.code, amount.last
+    if behind is None:
+        return alone
+    of_next = reader.token(behind.after).kind == NUMERAL and (reader.token(at).kind == WORD or behind.code is None)
+    two_signs = reader.token(at).kind == SIGN and reader.token(behind.first).kind == SIGN
+    if of_next or two_signs or (currency.code is not None and behind.code not in {None, currency.code}):
+        return alone
+    return currency.code or behind.code, behind.after - 1
 
 
 def _may_be_amount(reader: Reader, at: int) -> bool:
@@ -116,7 +121,7 @@ def _typed(reader: Reader, amount: Amount) -> list[Reading]:
         return [money_reading(reader, amount, "INR", first=amount.first, last=after + 1)]
     time = None if amount.ordinal else unit_after(reader, after)
     if time is not None:
-        return [_duration_with_half(reader, amount, time[0], time[1])]
+        return [duration_with_half(reader, amount, time[0], time[1])]
     currency = None if amount.ordinal else _currency_behind(reader, after)
     if currency is not None:
         return [_money_behind(reader, amount, currency)]
@@ -181,13 +186,3 @@ def _is_pronoun(reader: Reader, amount: Amount) -> bool:
         return False
     word = NUMBER_WORDS.get(before.key)
     return before.key in _PRONOUN_BEFORE or (word is not None and word.part is Part.ORDINAL)
-
-
-def _duration_with_half(reader: Reader, amount: Amount, unit: TimeUnit, after: int) -> Reading:
-    """``one hour and a half``, ``one year and a quarter``."""
-    if reader.part(after) is Part.AND and reader.part(after + 1) is Part.ARTICLE:
-        word = reader.word(after + 2)
-        if word is not None and word.part is Part.FRACTION and reader.token(after + 3).key not in TIME_UNITS:
-            amount = amount._replace(value=amount.value + word.value)
-            after += 3
-    return duration_reading(reader, amount, unit, after - 1)

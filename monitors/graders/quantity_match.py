@@ -77,7 +77,7 @@ def _find(wanted: Reading, asked: Asked, reply: Scan, loose: Looseness) -> Findi
     best = Finding(wanted, Match.OTHER, None)
     for said in reply.readings:
         match = _compared(wanted, said, reply, loose)
-        if match <= best.match:
+        if match <= best.match or (match is Match.DIFFERENT and _is_for_another(wanted, said, asked, reply, loose)):
             continue
         if _elsewhere(said, roles, asked, reply):
             if best.said is None and match is Match.SAME:
@@ -89,6 +89,12 @@ def _find(wanted: Reading, asked: Asked, reply: Scan, loose: Looseness) -> Findi
     if best.match is Match.OTHER and wanted.value == 0 and wanted.kind is not FactKind.DATE:
         return Finding(wanted, Match.SAME, None) if is_denied(reply, asked.question, asked.gold) else best
     return best
+
+
+def _is_for_another(wanted: Reading, said: Reading, asked: Asked, reply: Scan, loose: Looseness) -> bool:
+    """Whether a figure is right for another quantity of the gold: then it is not wrong for this one."""
+    others = (other for other in asked.wanted if other is not wanted)
+    return any(_compared(other, said, reply, loose) is Match.SAME for other in others)
 
 
 def _compared(wanted: Reading, said: Reading, reply: Scan, loose: Looseness) -> Match:

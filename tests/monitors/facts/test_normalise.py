@@ -1,0 +1,60 @@
+"""Folding what looks the same, with the way back to the text as given."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitors.facts.normalise import keys_of, normalise, word_key
+
+
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [
+        ("24\u202fmonths", "24 months"),
+        ("24\u2011month", "24-month"),
+        ("१५ दिन", "15 दिन"),
+        ("\uff11\uff12", "12"),
+        ("ﬁrst", "first"),
+        ("5\u200b0\u200d0", "500"),
+        ("\u202e500\u202c", "500"),
+        ("1½", "1½"),
+        ("m²", "m²"),
+        ("a\ud800b", "ab"),
+        ("−5", "-5"),
+        ("5–10", "5–10"),
+    ],
+)
+def test_folding(text: str, folded: str):
+    """Spaces, hyphens and digits of any kind are one kind; invisible characters go; fractions and powers stay."""
+    assert normalise(text).text == folded
+
+
+def test_the_way_back():
+    """A span of the folded text is the span of the same words in the original."""
+    text = "ﬁne: 2\u200b4\u202fmonths"
+    folded = normalise(text)
+    start = folded.text.index("24")
+    begin, end = folded.original_span(start, start + len("24 months"))
+    assert text[begin:end] == "2\u200b4\u202fmonths"
+
+
+@given(st.text())
+def test_spans_stay_inside(text: str):
+    """Whatever is folded, every span leads back into the text, and in order."""
+    folded = normalise(text)
+    for start in range(len(folded.text)):
+        begin, end = folded.original_span(start, start + 1)
+        assert 0 <= begin < end <= len(text)
+
+
+@given(st.text())
+def test_folding_twice_is_folding_once(text: str):
+    once = normalise(text).text
+    assert normalise(once).text == once
+
+
+def test_keys():
+    """Spellings with and without nukta, and with either nasal sign, are one word."""
+    assert word_key("हज़ार") == word_key("हजार")
+    assert word_key("पाँच") == word_key("पांच")
+    assert keys_of("Rs हज़ार") == {"rs", "हजार"}

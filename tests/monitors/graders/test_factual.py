@@ -1,0 +1,102 @@
+"""Factual match by whichever grader the gold calls for."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitors.graders.factual import FactualGrader
+from monitors.records.base import Language, Severity
+from monitors.records.cases import GoldCase, Pipeline, Provenance
+from monitors.records.exchanges import Exchange, Timings
+from monitors.records.grades import Abstained, Aspect, Judged
+
+
+def grade(question: str, gold: str, reply: str, **more: object) -> Judged | Abstained:
+    fields = {
+        "id": "c1", "turns": (question,), "gold": gold, "severity": Severity.PAGE, "language": Language.ENGLISH,
+        "type": "coverage_scope", "provenance": Provenance(pipeline=Pipeline.TEMPLATE),
+    }  # fmt: skip
+    case = GoldCase.model_validate(fields | more)
+    exchange = Exchange(
+        run_id="r1",
+        case_id="c1",
+        turns=case.turns,
+        visible_text=reply,
+        asked_at=datetime(2026, 1, 1, tzinfo=UTC),
+        timings=Timings(total_ms=1),
+    )
+    return FactualGrader().grade(case, exchange)
+
+
+def told(verdict: Judged | Abstained) -> str:
+    if isinstance(verdict, Abstained):
+        return "abstained"
+    return "passed" if verdict.failure_kind is None else verdict.failure_kind.value
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "reply", "verdict"),
+    [
+        ("Is cataract covered?", "Yes, after 24 months", "Cataract is covered after two years.", "passed"),
+        ("Is cataract covered?", "Yes, after 24 months", "Cataract is covered.", "missing_fact"),
+        ("Is cataract covered?", "Yes, after 24 months", "Cataract is covered after 12 months.", "wrong_fact"),
+        ("Is cataract covered?", "Yes, after 24 months", "Cataract is not covered.", "missing_fact"),
+        ("Is cataract covered?", "Yes", "Cataract is not covered.", "wrong_fact"),
+        (
+            "Is there a co-pay?",
+            "10% co-pay applies",
+            "The plan has no co-pay. An add-on has a 10% one.",
+            "wrong_fact",
+        ),
+        ("Kya maternity cover hai?", "Haan, 24 mahine ke baad", "Haan, do saal baad.", "passed"),
+        ("Who settles claims?", "Lotus Clinic", "The Lotus Clinic does.", "passed"),
+        ("Who settles claims?", "Lotus Clinic", "The Banyan House does.", "missing_fact"),
+        ("Who settles claims?", "Lotus 24 Clinic", "Banyan 24", "abstained"),
+        ("Who settles claims?", "Lotus Clinic", "   ", "missing_fact"),
+    ],
+)
+def test_verdicts(question: str, gold: str, reply: str, verdict: str):
+    assert told(grade(question, gold, reply)) == verdict
+
+
+def test_an_expected_refusal_is_not_its_business():
+    assert told(grade("Space travel?", "Must refuse", "I cannot say.", expected_refusal=True)) == "abstained"
+
+
+def test_a_phrase_among_the_alternatives_counts():
+    """A failed quantity stands only when no accepted phrase is met."""
+    assert told(grade("When?", "24 months", "At renewal.", alternatives=("at renewal",))) == "passed"
+
+
+def test_an_unclear_quantity_is_not_outvoted_by_a_yes():
+    assert told(grade("Is it covered?", "Yes, from 3 May 2024", "Yes, it is covered from 2024.")) == "abstained"
+
+
+def test_a_flood_is_left_alone():
+    """Stating everything is stating nothing."""
+    assert told(grade("How long?", "24 months", " ".join(f"{n} months," for n in range(1, 900)))) == "abstained"
+    assert told(grade("How long?", "24 months", "24 months " + "blah " * 20_000)) == "abstained"
+
+
+@given(st.text(), st.text(min_size=1), st.text(min_size=1))
+def test_it_never_raises(reply: str, gold: str, question: str):
+    """Any text; lone surrogates cannot be in a record."""
+    texts = (reply, gold, question)
+    if any("\ud800" <= character <= "\udfff" for text in texts for character in text):
+        return
+    assert grade(question, gold, reply).aspect is Aspect.FACTUAL_MATCH
+
+
+PIECES = st.sampled_from(
+    ["yes", "no", "not", "covered", "24", "months", "₹", "5,000", "%", "or", "and", ".", ",", "waiting", "period", "prior",
+     "to", "Nova", "Gold", "Silver", "नहीं", "कवर", "है", "दो", "साल", "tak", "up", "nahi", "(", ")", "[", "]"]
+)  # fmt: skip
+
+
+@given(st.lists(PIECES, max_size=25), st.lists(PIECES, min_size=1, max_size=8))
+def test_it_never_raises_on_its_own_words(reply: list[str], gold: list[str]):
+    verdict = grade("Is the waiting period of Nova Gold covered?", " ".join(gold), " ".join(reply))
+    if isinstance(verdict, Judged):
+        assert all(span.end >= span.start for span in verdict.evidence)

@@ -1,0 +1,124 @@
+"""Yes and no, said outright or not."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from monitors.facts.normalise import normalise
+from monitors.facts.tokens import tokenise
+from monitors.graders.polarity import (
+    Polarity,
+    PolarityGrader,
+    gold_polarity,
+    is_yes_no_question,
+    polarity_of,
+    question_of,
+)
+from monitors.records.base import Language, Severity
+from monitors.records.cases import GoldCase, Pipeline, Provenance
+from monitors.records.exchanges import Exchange, Timings
+from monitors.records.grades import Abstained
+
+COSMETIC = "Is cosmetic surgery covered?"
+
+
+def says(question: str, reply: str) -> Polarity:
+    return polarity_of(tokenise(normalise(reply).text), question_of(question)).polarity
+
+
+@pytest.mark.parametrize(
+    ("question", "reply", "polarity"),
+    [
+        (COSMETIC, "Yes.", "yes"),
+        (COSMETIC, "**No**, it is not.", "no"),
+        (COSMETIC, "Cosmetic surgery is covered.", "yes"),
+        (COSMETIC, "Cosmetic surgery is not covered.", "no"),
+        (COSMETIC, "Cosmetic surgery is excluded.", "no"),
+        (COSMETIC, "Cosmetic surgery is not excluded.", "yes"),
+        (COSMETIC, "The plan doesn't cover cosmetic surgery.", "no"),
+        (COSMETIC, "No cosmetic surgery is covered under this plan.", "no"),
+        (COSMETIC, "Dental care is covered. Cosmetic surgery is not covered.", "no"),
+        (COSMETIC, "Cosmetic surgery cover nahi hoti.", "no"),
+        (COSMETIC, "Haan ji, cosmetic surgery cover hoti hai.", "yes"),
+        (COSMETIC, "कॉस्मेटिक सर्जरी कवर नहीं है।", "no"),
+        (COSMETIC, "जी हां, कवर है।", "yes"),
+        (COSMETIC, "It is not covered for the first 24 months.", "not at first"),
+        (COSMETIC, "Cosmetic surgery is covered. Cosmetic surgery is not covered.", "open"),
+        (COSMETIC, "Please call us.", "open"),
+        ("Can I port my policy?", "You can port it at renewal.", "yes"),
+        ("Can I port my policy?", "You cannot port this policy.", "no"),
+        ("Is there a co-pay?", "There is no co-payment.", "no"),
+        ("Is there a co-pay?", "A co-payment of 10% applies.", "yes"),
+        ("Is a medical test required?", "No medical test is required.", "no"),
+    ],
+)
+def test_what_a_reply_says(question: str, reply: str, polarity: str):
+    assert says(question, reply) == polarity
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Is it covered?", True),
+        ("Does the plan pay for dentists?", True),
+        ("Kya maternity cover hai?", True),
+        ("क्या मोतियाबिंद कवर है?", True),
+        ("Maternity cover hai kya?", True),
+        ("What is covered?", False),
+        ("How long is it?", False),
+        ("Is it 24 or 36 months?", False),
+        ("Kya kitna cover hai?", False),
+        ("", False),
+    ],
+)
+def test_questions_for_yes_or_no(question: str, answer: bool):
+    assert is_yes_no_question(question) is answer
+
+
+def test_what_a_gold_says():
+    """Outright, or by what it says of the topic; brackets are asides."""
+    assert gold_polarity(COSMETIC, "No, it is excluded") is Polarity.NO
+    assert gold_polarity(COSMETIC, "Cosmetic surgery is excluded") is Polarity.NO
+    assert gold_polarity("What is the limit?", "The limit is not covered") is Polarity.OPEN
+    assert gold_polarity("Is there a cap on room rent?", "Single room (if available, not suite)") is Polarity.OPEN
+
+
+def graded(question: str, gold: str, reply: str) -> str:
+    case = GoldCase(
+        id="c1",
+        turns=(question,),
+        gold=gold,
+        severity=Severity.WRONG,
+        language=Language.ENGLISH,
+        type="coverage_scope",
+        provenance=Provenance(pipeline=Pipeline.TEMPLATE),
+    )
+    exchange = Exchange(
+        run_id="r1",
+        case_id="c1",
+        turns=(question,),
+        visible_text=reply,
+        asked_at=datetime(2026, 1, 1, tzinfo=UTC),
+        timings=Timings(total_ms=1),
+    )
+    grade = PolarityGrader().grade(case, exchange)
+    return "abstained" if isinstance(grade, Abstained) else "passed" if grade.passed else "failed"
+
+
+@pytest.mark.parametrize(
+    ("gold", "reply", "verdict"),
+    [
+        ("Yes", "It is covered.", "passed"),
+        ("Yes", "It is not covered.", "failed"),
+        ("No, it is excluded", "It is excluded.", "passed"),
+        ("No, it is excluded", "Yes, fully.", "failed"),
+        ("Yes, after 24 months", "Not covered for the first 24 months.", "passed"),
+        ("Yes", "Not covered for the first 24 months.", "abstained"),
+        ("No", "Not covered for the first 24 months.", "abstained"),
+        ("No", "The document does not mention cosmetic surgery.", "abstained"),
+        ("24 months", "It is covered.", "abstained"),
+    ],
+)
+def test_verdicts(gold: str, reply: str, verdict: str):
+    """A "not at first" is a yes only where the gold has a limit too; what is not stated is neither yes nor no."""
+    assert graded(COSMETIC, gold, reply) == verdict

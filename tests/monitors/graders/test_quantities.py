@@ -1,0 +1,162 @@
+"""Quantities of the gold in the reply, in their roles."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitors.graders.quantities import QuantitiesGrader
+from monitors.records.base import Language, Severity
+from monitors.records.cases import GoldCase, Pipeline, Provenance
+from monitors.records.exchanges import Channel, Exchange, Timings, WirePayload
+from monitors.records.grades import Abstained, FailureKind, Judged
+
+WAITING = "What is the waiting period for pre-existing diseases under Nova Gold?"
+
+
+def a_case(question: str, gold: str, **more: object) -> GoldCase:
+    fields = {
+        "id": "c1", "turns": (question,), "gold": gold, "severity": Severity.WRONG, "language": Language.ENGLISH,
+        "type": "waiting_period", "provenance": Provenance(pipeline=Pipeline.TEMPLATE),
+    }  # fmt: skip
+    return GoldCase.model_validate(fields | more)
+
+
+def an_exchange(text: str, **more: object) -> Exchange:
+    fields = {
+        "run_id": "r1", "case_id": "c1", "turns": ("?",), "visible_text": text,
+        "asked_at": datetime(2026, 1, 1, tzinfo=UTC), "timings": Timings(total_ms=1),
+    }  # fmt: skip
+    return Exchange.model_validate(fields | more)
+
+
+def graded(question: str, gold: str, reply: str, **more: object) -> Judged | Abstained:
+    return QuantitiesGrader().grade(a_case(question, gold, **more), an_exchange(reply))
+
+
+def told(grade: Judged | Abstained) -> str:
+    if isinstance(grade, Abstained):
+        return "abstained"
+    return "passed" if grade.failure_kind is None else grade.failure_kind.value
+
+
+@pytest.mark.parametrize(
+    ("gold", "reply"),
+    [
+        ("36 months", "It is 36 months."),
+        ("36 months", "You wait three (3) years for pre-existing diseases."),
+        ("36 months", "Pre-existing diseases: waiting period of 36\u202fmonths."),
+        ("24 months", "PED ke liye do saal ka waiting period hai."),
+        ("24 months", "पहले से मौजूद बीमारियों के लिए प्रतीक्षा अवधि दो साल है।"),
+        ("24 months — counted from the start of the policy", "After 24 months of continuous cover."),
+        ("24 months", "The waiting period went down from 48 months to 24 months."),
+        ("24 months", "24 months for pre-existing diseases. Listed illnesses have a waiting period of 12 months."),
+        ("24 months", "24 months [Source: Nova Gold, p. 36]"),
+        ("up to 60 days", "60 days"),
+        ("60 days", "up to 60 days"),
+    ],
+)
+def test_the_gold_is_met(gold: str, reply: str):
+    assert told(graded(WAITING, gold, reply)) == "passed"
+
+
+@pytest.mark.parametrize(
+    ("gold", "reply", "kind"),
+    [
+        ("36 months", "It is 24 months.", "wrong_fact"),
+        ("36 months", "It is 36 days.", "wrong_fact"),
+        ("36 months", "It is not 36 months.", "wrong_fact"),
+        ("24 months", "24 mahine nahi, 36 mahine hai.", "wrong_fact"),
+        (
+            "36 months",
+            "A pre-existing disease is one diagnosed within 36 months prior to the policy.",
+            "missing_fact",
+        ),
+        ("36 months", "See clause 36.", "missing_fact"),
+        ("36 months", "The grace period is 36 months.", "missing_fact"),
+        ("24 months", "24 months. It is actually 36 months.", "wrong_fact"),
+        ("24 months", "Nova Silver has a waiting period of 24 months; Nova Gold one of 36 months.", "wrong_fact"),
+        ("24 months and 30 days for illness", "24 months.", "missing_fact"),
+        ("at least 24 hours", "up to 24 hours", "wrong_fact"),
+        ("24 months", "The document does not say.", "missing_fact"),
+    ],
+)
+def test_the_gold_is_not_met(gold: str, reply: str, kind: str):
+    """Another value, unit, role, section number, product, bound, or a figure that is taken back."""
+    assert told(graded(WAITING, gold, reply)) == kind
+
+
+@pytest.mark.parametrize(
+    ("gold", "reply"),
+    [
+        ("Covered in full", "It is 24 months."),
+        ("24 months", "24 or 36 months"),
+        ("14 March 2021", "In 2021."),
+        ("1,24,300", "about 1.2 lakh"),
+        ("Apollo 11 hospital group", "They are 11."),
+        ("24 months", "7 " * 500),
+    ],
+)
+def test_nothing_to_go_on(gold: str, reply: str):
+    """No quantity in the gold, one of several, less precise, a number that is part of a name, a flood."""
+    assert told(graded(WAITING, gold, reply)) == "abstained"
+
+
+def test_money():
+    question = "What is the room rent limit?"
+    assert told(graded(question, "₹5,000 per day", "Room rent: Rs. 5000/- a day")) == "passed"
+    assert told(graded(question, "₹5,000 per day", "रूम रेंट पाँच हज़ार रुपये")) == "passed"
+    assert told(graded(question, "₹5 lakh", "5,00,000")) == "passed"
+    assert told(graded(question, "₹5,000 per day", "$5,000 per day")) == "wrong_fact"
+    assert told(graded(question, "₹5,000 per day", "₹50,000 per day")) == "wrong_fact"
+
+
+def test_none_is_zero():
+    assert told(graded("What co-payment applies?", "0%", "There is no co-payment.")) == "passed"
+    assert told(graded("What co-payment applies?", "0%", "A co-payment of 5% applies.")) == "wrong_fact"
+
+
+def test_the_case_decides_how_close():
+    """A month is thirty days, and a value may be a little off, only when the case says so."""
+    assert told(graded("Free look?", "30 days", "one month")) == "wrong_fact"
+    assert told(graded("Free look?", "30 days", "one month", month_is_30_days=True)) == "passed"
+    assert told(graded("Premium?", "₹1,000", "₹1,009")) == "wrong_fact"
+    assert told(graded("Premium?", "₹1,000", "₹1,009", relative_tolerance=Decimal("0.01"))) == "passed"
+
+
+def test_alternatives_are_as_good():
+    assert told(graded(WAITING, "24 months", "36 months", alternatives=("36 months",))) == "passed"
+
+
+def test_evidence_points_at_both():
+    """Spans lead to the words in the reply (here the wire's) and in the gold."""
+    wire = WirePayload(url="http://localhost/answer", text="It is two years.")
+    exchange = an_exchange("hidden", wire=wire, graded_channel=Channel.WIRE)
+    grade = QuantitiesGrader().grade(a_case(WAITING, "a wait of 24 months"), exchange)
+    assert isinstance(grade, Judged)
+    places = {span.where: (span.start, span.end) for span in grade.evidence}
+    assert "It is two years."[slice(*places[Channel.WIRE])] == "two years"
+    assert "a wait of 24 months"[slice(*places["gold"])] == "24 months"
+
+
+@given(st.text(), st.text(min_size=1))
+def test_it_never_raises(reply: str, gold: str):
+    grade = QuantitiesGrader().grade(a_case(WAITING, gold), an_exchange(reply)) if _is_valid(gold, reply) else None
+    assert grade is None or grade.grader == "quantities"
+
+
+def _is_valid(*texts: str) -> bool:
+    return all(not any("\ud800" <= character <= "\udfff" for character in text) for text in texts)
+
+
+@given(
+    st.integers(min_value=1, max_value=600),
+    st.integers(min_value=1, max_value=600),
+    st.sampled_from(["days", "months", "years", "%"]),
+)
+def test_equal_figures_pass_and_others_fail(gold: int, said: int, unit: str):
+    """The law behind it all: it passes if and only if the figures are equal."""
+    grade = graded("How much is it?", f"{gold} {unit}", f"It is {said} {unit}.")
+    assert told(grade) == ("passed" if gold == said else FailureKind.WRONG_FACT.value)
