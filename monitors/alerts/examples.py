@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from monitors.alerts.compose import compose
+from monitors.alerts.digest import Digest, DigestFigure
 from monitors.alerts.events import (
     Sighting,
     app_down,
@@ -65,6 +66,26 @@ def examples() -> tuple[Example, ...]:
         Example("regression", "It was fixed and is back.", _regressed()),
         Example("judge-void", "The judge missed its canaries; to the monitor's channel.", _told(VOID)),
         Example("monitor-fault", "The monitor itself is in trouble; to its own channel.", _told(FAULT)),
+    )
+
+
+def digest_example() -> Digest:
+    """The message of a quiet morning after: what is still open, and the night's figures."""
+    known, _ = _items((), (LEAK, GATE, DRIFT), NIGHT)
+    return Digest(
+        id="LK-NIGHT302",
+        target=TARGET,
+        run_id="night-0302",
+        made_at=NIGHT + timedelta(days=1, hours=1),
+        figures=(
+            DigestFigure(label="conversations judged", value="120 of 3,412, 4 of them untold"),
+            DigestFigure(label="severity-3 rate", value="0.3 % [0.1, 0.8]"),
+            DigestFigure(label="factual accuracy", value="96.1 % [94.8, 97.1], target 95 %"),
+            DigestFigure(label="cost", value="$1.84 of $5.00"),
+        ),
+        incidents=known,
+        recovered=2,
+        links=LINKS[:1],
     )
 
 

@@ -14,7 +14,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import aiohttp
 from slack_sdk.errors import SlackApiError
@@ -30,14 +30,14 @@ from slack_sdk.http_retry.state import RetryState
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
-from monitors.alerts.compose import channel_of, thread_of
-from monitors.alerts.sender import channel_for
+from monitors.alerts.digest import Digest
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack_answers import Posted, PostedMessages, Refusal
 from monitors.alerts.slack_blocks import Block, SlackText, slack_text
-from monitors.alerts.slack_errors import LAYOUT_REFUSED, error_code, not_sent, refused, reply_lost
+from monitors.alerts.slack_errors import LAYOUT_REFUSED, THREAD_GONE, error_code, not_sent, refused, reply_lost
+from monitors.alerts.slack_post import Post, alert_post, digest_post
 from monitors.errors import ConfigError, NotifyRejected
-from monitors.records.incidents import Alert, DeliveryStatus, NotifyReason, Receipt
+from monitors.records.incidents import Alert, DeliveryStatus, Receipt
 
 CONNECT_TIMEOUT_S: Final = 5.0
 """Far above any healthy handshake; a connection that is not there then has carried nothing."""
@@ -46,16 +46,6 @@ LOOK_BACK: Final = timedelta(hours=1)
 """How far before an alert's making it is looked for: Slack's clock and ours may differ."""
 FRESH: Final = timedelta(seconds=5)
 """A message this old may have been tried by a worker that died: it is looked for even when nobody says so."""
-BROADCAST: Final = frozenset({NotifyReason.WORSE, NotifyReason.REMINDER})
-"""Said in the thread and shown in the channel too: nobody watches an old thread."""
-
-
-class _Place(NamedTuple):
-    """A channel, and a thread in it or a message's own ``ts``."""
-
-    channel: str
-    thread: str | None
-
 
 _quiet = logging.getLogger("monitors.alerts.slack.sdk")
 _quiet.setLevel(logging.WARNING)
@@ -114,23 +104,34 @@ class SlackBot:
         self, alert: Alert, *, thread: str | None = None, channel: str | None = None, again: bool = False
     ) -> Receipt:
         """Post ``alert``, in its incident's thread where it belongs to one. See `AlertSender.send`."""
-        thread = thread or thread_of(alert)
-        where = (channel or channel_of(alert) if thread else None) or channel_for(alert, self._settings)
-        place = _Place(where or "", thread)
+        return await self.post(alert_post(alert, self._settings, thread=thread, channel=channel), again=again)
+
+    async def send_digest(self, digest: Digest, *, again: bool = False) -> Receipt:
+        """Post the nightly digest; fails as `send` does."""
+        return await self.post(digest_post(digest, self._settings), again=again)
+
+    async def post(self, post: Post, *, again: bool = False) -> Receipt:
+        """Post what is ready, unless ``again`` or its age makes us look and it is there."""
+        look = again or self._now() - post.made_at > FRESH
         async with _deadline(self._settings) as session:
             client = self._client(session)
-            look = again or self._now() - alert.created_at > FRESH
-            found = await self._find(client, alert, place) if look else None
-            posted = found or await self._post(client, alert, place)
-        detail = "found: an earlier try had arrived" if found else ""
-        return _sent(alert, self._now(), channel=posted.channel, thread=thread or posted.thread, detail=detail)
+            found = await self._find(client, post) if look else None
+            posted = found or await self._post(client, post)
+        return Receipt(
+            alert_id=post.id,
+            status=DeliveryStatus.SENT,
+            at=self._now(),
+            channel=posted.channel,
+            thread=post.thread or posted.ts,
+            detail="found: an earlier try had arrived" if found else "",
+        )
 
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
         """Show ``alert`` in place of the message ``ts`` of ``channel`` (an id, as its receipt has it)."""
         said = slack_text(alert, self._settings)
         async with _deadline(self._settings) as session:
             await self._client(session).chat_update(
-                channel=channel, ts=ts, text=said.text, blocks=_sdk_blocks(said), metadata=_metadata(alert)
+                channel=channel, ts=ts, text=said.text, blocks=_sdk_blocks(said), metadata=_metadata(alert.id)
             )
 
     async def check(self) -> str:
@@ -150,36 +151,38 @@ class SlackBot:
         client.proxy = None  # the session reads the proxy's environment, and NO_PROXY, which the SDK ignores
         return client
 
-    async def _post(self, client: AsyncWebClient, alert: Alert, place: _Place) -> _Place:
-        said = slack_text(alert, self._settings)
+    async def _post(self, client: AsyncWebClient, post: Post) -> Posted:
+        """Post; once more where only the layout or the thread is refused: no page is lost to those."""
         try:
-            return await self._post_once(client, alert, place, said)
+            return await self._post_once(client, post)
         except SlackApiError as error:
-            if error_code(_answered(error)) not in LAYOUT_REFUSED:
-                raise
-        return await self._post_once(client, alert, place, SlackText(text=said.text, blocks=()))
+            code = error_code(_answered(error))
+            if code in LAYOUT_REFUSED:
+                return await self._post_once(client, post.without_layout())
+            if code in THREAD_GONE and post.thread:
+                return await self._post_once(client, post.outside_its_thread())
+            raise
 
-    async def _post_once(self, client: AsyncWebClient, alert: Alert, place: _Place, said: SlackText) -> _Place:
+    async def _post_once(self, client: AsyncWebClient, post: Post) -> Posted:
         answer = await client.chat_postMessage(
-            channel=place.channel,
-            text=said.text,
-            blocks=_sdk_blocks(said),
-            thread_ts=place.thread,
-            reply_broadcast=True if place.thread and alert.reason in BROADCAST else None,
+            channel=post.channel,
+            text=post.said.text,
+            blocks=_sdk_blocks(post.said),
+            thread_ts=post.thread,
+            reply_broadcast=post.broadcast or None,
             unfurl_links=False,
             unfurl_media=False,
             link_names=False,
             parse="none",
-            metadata=_metadata(alert),
+            metadata=_metadata(post.id),
         )
-        posted = Posted.model_validate(answer.data)
-        return _Place(posted.channel, posted.ts)
+        return Posted.model_validate(answer.data)
 
-    async def _find(self, client: AsyncWebClient, alert: Alert, place: _Place) -> _Place | None:
+    async def _find(self, client: AsyncWebClient, post: Post) -> Posted | None:
         """Look for what an earlier try posted: nothing without the right to look; trouble is passed on."""
-        oldest = str((alert.created_at - LOOK_BACK).timestamp())
-        method = "conversations.replies" if place.thread else "conversations.history"
-        wanted = {"channel": place.channel, "ts": place.thread, "oldest": oldest, "limit": 200}
+        oldest = str((post.made_at - LOOK_BACK).timestamp())
+        method = "conversations.replies" if post.thread else "conversations.history"
+        wanted = {"channel": post.channel, "ts": post.thread, "oldest": oldest, "limit": 200}
         params = {name: value for name, value in wanted.items() if value is not None}
         try:
             answer = await client.api_call(method, params={**params, "include_all_metadata": 1})
@@ -188,8 +191,8 @@ class SlackBot:
                 return None
             raise
         messages = PostedMessages.model_validate(answer.data).messages
-        mine = (message.ts for message in messages if message.metadata.event_payload.get("id") == alert.id)
-        return next((_Place(place.channel, ts) for ts in mine), None)
+        mine = (message.ts for message in messages if message.metadata.event_payload.get("id") == post.id)
+        return next((Posted(channel=post.channel, ts=ts) for ts in mine), None)
 
 
 class SlackWebhook:
@@ -204,15 +207,21 @@ class SlackWebhook:
         self, alert: Alert, *, thread: str | None = None, channel: str | None = None, again: bool = False
     ) -> Receipt:
         """Post ``alert``. See `AlertSender.send`; a webhook knows neither thread nor channel."""
-        del thread, channel, again
-        said = slack_text(alert, self._settings)
+        del again
+        return await self._deliver(alert_post(alert, self._settings, thread=thread, channel=channel))
+
+    async def send_digest(self, digest: Digest) -> Receipt:
+        """Post the nightly digest; fails as `send` does."""
+        return await self._deliver(digest_post(digest, self._settings))
+
+    async def _deliver(self, post: Post) -> Receipt:
         async with _deadline(self._settings) as session:
-            status, body = await self._post(session, said)
+            status, body = await self._post(session, post.said)
             if body in LAYOUT_REFUSED:
-                status, body = await self._post(session, SlackText(text=said.text, blocks=()))
+                status, body = await self._post(session, post.without_layout().said)
         if status != 200 or body != "ok":  # noqa: PLR2004 - HTTP's OK
             raise refused(status, body)
-        return _sent(alert, self._now(), channel=None, thread=None)
+        return Receipt(alert_id=post.id, status=DeliveryStatus.SENT, at=self._now())
 
     async def _post(self, session: aiohttp.ClientSession, said: SlackText) -> tuple[int, str]:
         client = AsyncWebhookClient(
@@ -257,8 +266,8 @@ def _retry_handlers(settings: AlertSettings) -> list[AsyncRetryHandler]:
     ]
 
 
-def _metadata(alert: Alert) -> dict[str, Any]:
-    return {"event_type": METADATA_EVENT, "event_payload": {"id": alert.id}}
+def _metadata(alert_id: str) -> dict[str, Any]:
+    return {"event_type": METADATA_EVENT, "event_payload": {"id": alert_id}}
 
 
 def _sdk_blocks(said: SlackText) -> list[Block] | None:
@@ -279,9 +288,3 @@ def _data_of(error: SlackApiError) -> object:
     response: Any = error.response
     data: object = getattr(response, "data", None)
     return data if isinstance(data, dict) else {}  # pyright: ignore[reportUnknownVariableType] - validated next
-
-
-def _sent(alert: Alert, at: datetime, *, channel: str | None, thread: str | None, detail: str = "") -> Receipt:
-    return Receipt(
-        alert_id=alert.id, status=DeliveryStatus.SENT, at=at, channel=channel, thread=thread, detail=detail
-    )

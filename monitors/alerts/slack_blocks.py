@@ -42,28 +42,31 @@ def slack_text(alert: Alert, settings: AlertSettings) -> SlackText:
     """Render ``alert``. First line: what broke, how bad, where; last line: the id that a duplicate shares."""
     words = message(alert, group_limit=settings.group_limit)
     room = min(SECTION_CHARACTERS, PARTS_CHARACTERS // len(words.parts))
-    blocks = [_header(words.headline), _context(_where(words))]
-    blocks += [_section(_part(part, 0 if words.alone else n, room)) for n, part in enumerate(words.parts, start=1)]
+    blocks = [header(words.headline), context(_where(words))]
+    blocks += [section(_part(part, 0 if words.alone else n, room)) for n, part in enumerate(words.parts, start=1)]
     if words.more:
-        blocks.append(_section(f"… *{inert(words.more)}*"))
+        blocks.append(section(f"… *{inert(words.more)}*"))
     if words.links:
-        blocks.append(_section(_links(words.links)))
+        blocks.append(section(link_line(words.links)))
     if settings.slack_buttons and not words.over:
         blocks.append(_buttons(alert))
-    blocks.append(_context(f"`{words.id}` · run `{inert(words.run_id)}` · {words.at}"))
+    blocks.append(context(f"`{words.id}` · run `{inert(words.run_id)}` · {words.at}"))
     return SlackText(text=inert(words.one_line), blocks=tuple(blocks))
 
 
-def _header(text: str) -> Block:
+def header(text: str) -> Block:
+    """The first line."""
     shown = fit(escape(visible(text)), HEADER_CHARACTERS)
     return {"type": "header", "text": {"type": "plain_text", "text": shown, "emoji": False}}
 
 
-def _section(text: str) -> Block:
+def section(text: str) -> Block:
+    """A paragraph of ``mrkdwn`` that is inert already."""
     return {"type": "section", "text": _mrkdwn(fit(text, SECTION_CHARACTERS))}
 
 
-def _context(text: str) -> Block:
+def context(text: str) -> Block:
+    """A small grey line of ``mrkdwn`` that is inert already."""
     return {"type": "context", "elements": [_mrkdwn(fit(text, CONTEXT_CHARACTERS))]}
 
 
@@ -105,7 +108,7 @@ def _findings(part: Part, room: int) -> list[str]:
     ]
 
 
-def _links(links: Sequence[Link]) -> str:
+def link_line(links: Sequence[Link]) -> str:
     """As many whole links as fit: a cut one would lead elsewhere."""
     shown: list[str] = []
     for link in map(_link, links):

@@ -53,6 +53,8 @@ LAYOUT_REFUSED: Final = frozenset(
 )
 """Slack takes the message, but not its layout: the plain text goes instead, since no page may be lost to layout."""
 
+THREAD_GONE: Final = frozenset({"thread_not_found", "invalid_thread_ts", "cannot_reply_to_message"})
+"""Somebody deleted the first message: what belongs below it goes to the channel instead."""
 UNREADABLE: Final = "unreadable"
 _CODE: Final = re.compile(r"[a-z][a-z_]{1,59}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from monitors.records.base import Severity
 from monitors.records.grades import FailureKind
-from monitors.records.incidents import AlertItem, IncidentKind, NotifyReason
+from monitors.records.incidents import AlertItem, Incident, IncidentKind, NotifyReason
 
 FAILURE_WORDS: dict[FailureKind, str] = {
     FailureKind.WRONG_FACT: "Wrong fact stated",
@@ -67,12 +67,16 @@ def is_grave(item: AlertItem) -> bool:
     return item.incident.failure_kind in GRAVE
 
 
-def what_broke(item: AlertItem) -> str:
+def fault_words(incident: Incident) -> str:
     """The fault in a few words: the failure's name where it has one, else the incident's kind."""
-    kind = item.incident.failure_kind
-    if item.incident.kind is IncidentKind.CASE_FAILURE and kind is not None:
-        return FAILURE_WORDS[kind]
-    return KIND_WORDS[item.incident.kind]
+    if incident.kind is IncidentKind.CASE_FAILURE and incident.failure_kind is not None:
+        return FAILURE_WORDS[incident.failure_kind]
+    return KIND_WORDS[incident.kind]
+
+
+def what_broke(item: AlertItem) -> str:
+    """The fault of ``item`` in a few words."""
+    return fault_words(item.incident)
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:

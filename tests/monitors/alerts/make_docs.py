@@ -11,15 +11,17 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
-from monitors.alerts.examples import SETTINGS, Example, examples
+from monitors.alerts.digest_blocks import digest_plain, digest_text
+from monitors.alerts.examples import SETTINGS, Example, digest_example, examples
 from monitors.alerts.preview import preview_page
-from monitors.alerts.slack_blocks import slack_text
+from monitors.alerts.slack_blocks import SlackText, slack_text
 from monitors.alerts.terminal import plain_text
 
 ROOT = Path(__file__).resolve().parents[3]
 GOLDEN = Path(__file__).parent / "golden"
 DOCS = ROOT / "docs" / "alerts.md"
 PICTURES = ROOT / "docs" / "alerts"
+DIGEST = "nightly-digest"
 COLOURS = 64
 """Text on white needs no more, and the pictures are a fifth of the size."""
 WIDTHS = {"desktop": 600, "phone": 360}
@@ -43,6 +45,20 @@ def golden(example: Example) -> dict[str, str]:
     return {f"{example.name}.json": blocks + "\n", f"{example.name}.txt": plain_text(example.alert, SETTINGS)}
 
 
+def pictured() -> Iterator[tuple[str, SlackText]]:
+    """What is drawn: every example, and the digest."""
+    for example in examples():
+        yield example.name, slack_text(example.alert, SETTINGS)
+    yield DIGEST, digest_text(digest_example())
+
+
+def digest_golden() -> dict[str, str]:
+    """The same for the digest."""
+    said = digest_text(digest_example())
+    blocks = json.dumps({"text": said.text, "blocks": said.blocks}, ensure_ascii=False, indent=1)
+    return {f"{DIGEST}.json": blocks + "\n", f"{DIGEST}.txt": digest_plain(digest_example())}
+
+
 def page() -> str:
     """The whole of docs/alerts.md."""
     return "\n".join([INTRODUCTION, *_sections()])
@@ -50,9 +66,14 @@ def page() -> str:
 
 def _sections() -> Iterator[str]:
     for example in examples():
-        title = example.name.replace("-", " ").capitalize()
-        shown = f"![{title}](alerts/{example.name}-desktop.png) ![on a phone](alerts/{example.name}-phone.png)"
-        yield f"## {title}\n\n{example.when}\n\n{shown}\n\n```text\n{plain_text(example.alert, SETTINGS)}```\n"
+        yield _section(example.name, example.when, plain_text(example.alert, SETTINGS))
+    yield _section(DIGEST, "Once a day, also when nothing is wrong.", digest_plain(digest_example()))
+
+
+def _section(name: str, when: str, plain: str) -> str:
+    title = name.replace("-", " ").capitalize()
+    shown = f"![{title}](alerts/{name}-desktop.png) ![on a phone](alerts/{name}-phone.png)"
+    return f"## {title}\n\n{when}\n\n{shown}\n\n```text\n{plain}```\n"
 
 
 def draw() -> None:
@@ -67,11 +88,11 @@ def draw() -> None:
         )
         for name, width in WIDTHS.items():
             tab = browser.new_page(viewport={"width": width, "height": 200})
-            for example in examples():
-                tab.set_content(preview_page([slack_text(example.alert, SETTINGS)], title=example.name))
+            for picture, said in pictured():
+                tab.set_content(preview_page([said], title=picture))
                 shot = Image.open(BytesIO(tab.screenshot(full_page=True)))
                 shot.convert("RGB").quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE).save(
-                    PICTURES / f"{example.name}-{name}.png", optimize=True
+                    PICTURES / f"{picture}-{name}.png", optimize=True
                 )
             tab.close()
         browser.close()
@@ -80,8 +101,8 @@ def draw() -> None:
 def main() -> None:
     """Write everything anew."""
     GOLDEN.mkdir(exist_ok=True)
-    for example in examples():
-        for name, text in golden(example).items():
+    for files in (*map(golden, examples()), digest_golden()):
+        for name, text in files.items():
             (GOLDEN / name).write_text(text, encoding="utf-8")
     DOCS.write_text(page(), encoding="utf-8")
     draw()

@@ -10,7 +10,7 @@ from monitors.alerts.examples import SETTINGS, examples
 from monitors.alerts.slack import SlackBot
 from monitors.alerts.slack_blocks import slack_text
 from monitors.records.incidents import IncidentKind, NotifyReason
-from tests.monitors.alerts.make_docs import DOCS, GOLDEN, PICTURES, WIDTHS, golden, page
+from tests.monitors.alerts.make_docs import DOCS, GOLDEN, PICTURES, WIDTHS, digest_golden, golden, page, pictured
 from tests.servers.slack import TOKEN, SlackServer
 from tests.servers.slack_rules import mentions, wrong_with
 
@@ -24,8 +24,15 @@ def test_a_message_is_as_its_golden_file_says(example):
         assert (GOLDEN / name).read_text(encoding="utf-8") == text, REMAKE
 
 
+def test_the_digest_is_as_its_golden_file_says():
+    for name, text in digest_golden().items():
+        assert (GOLDEN / name).read_text(encoding="utf-8") == text, REMAKE
+
+
 def test_no_golden_file_is_left_over():
-    assert {path.name for path in GOLDEN.iterdir()} == {name for example in ALL for name in golden(example)}
+    assert {path.name for path in GOLDEN.iterdir()} == {name for example in ALL for name in golden(example)} | set(
+        digest_golden()
+    )
 
 
 @pytest.mark.parametrize("example", ALL, ids=lambda example: example.name)
@@ -45,7 +52,7 @@ def test_every_kind_and_every_reason_has_an_example():
 def test_the_document_is_up_to_date():
     assert DOCS.read_text(encoding="utf-8") == page(), REMAKE
     drawn = {path.name for path in PICTURES.iterdir()}
-    assert drawn == {f"{example.name}-{width}.png" for example in ALL for width in WIDTHS}
+    assert drawn == {f"{name}-{width}.png" for name, _ in pictured() for width in WIDTHS}
 
 
 async def test_a_real_sender_delivers_each():

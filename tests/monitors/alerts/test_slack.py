@@ -9,6 +9,7 @@ from datetime import datetime
 import pytest
 
 from monitors.alerts.events import Sighting, monitor_fault
+from monitors.alerts.examples import digest_example
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack import SlackBot, SlackWebhook
 from monitors.errors import ConfigError, NotifyError, NotifyRejected, NotifyTransient, NotifyUnsure
@@ -246,6 +247,20 @@ async def test_f08_a_message_that_waited_is_looked_for_unasked(slack):
     late = SlackBot(settings(slack), token=TOKEN, now=lambda: NIGHT + HOUR)
     await late.send(alert())
     assert len(slack.messages) == 1
+
+
+async def test_what_belongs_in_a_thread_that_is_gone_goes_to_the_channel(slack):
+    receipt = await bot(slack).send(alert(sighting("leak-2")), thread="1.0001", channel="C0ALERTS")
+    (message,) = slack.messages
+    assert (receipt.status, message.thread_ts) == (DeliveryStatus.SENT, None)
+
+
+@pytest.mark.parametrize("make", [bot, webhook], ids=["bot", "webhook"])
+async def test_the_digest_is_a_message_of_its_own(slack, make):
+    receipt = await make(slack).send_digest(digest_example())
+    (message,) = slack.messages
+    assert receipt.alert_id == digest_example().id
+    assert message.text.startswith("🔴 3 open, 2 of them SEV 3 · suraksha-demo · night of 2026-03-02")
 
 
 async def test_a_layout_that_slack_refuses_goes_as_text(slack):

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitors.alerts.digest import Digest, DigestFigure, digest_headline, digest_lines
+from monitors.alerts.digest_blocks import digest_plain, digest_text
+from monitors.records.base import Severity
+from monitors.records.incidents import IncidentState
+from tests.monitors.alerts.hostile import hostile_text
+from tests.monitors.alerts.sightings import DAY, NIGHT, items, sighting
+from tests.servers.slack_rules import mentions, wrong_with
+
+
+def opened(count: int, **changes: object):
+    seen = [sighting(f"case-{number}", **changes) for number in range(count)]
+    return tuple(item.incident for item in items(*seen))
+
+
+def digest(**changes: object) -> Digest:
+    values = {"id": "LK-NIGHT001", "target": "demo", "run_id": "night-1", "made_at": NIGHT + 3 * DAY}
+    return Digest(**(values | changes))
+
+
+def test_a_quiet_night_says_so():
+    assert digest_headline(digest()) == "✅ Nothing open · demo · night of 2026-03-04"
+    assert digest_lines(digest()) == ()
+
+
+def test_the_worst_is_named_first_and_the_rest_is_counted():
+    known = (*opened(12, severity=Severity.WRONG), *opened(1))
+    shown = digest_lines(digest(incidents=known))
+    assert shown[0] == "🔴 Personal data disclosed · case-0 · 3 days · since deploy 4f2a91c07b".replace(
+        " · since", ", since"
+    )
+    assert len(shown) == 11
+    assert shown[-1] == "… and 3 more"
+
+
+def test_what_is_resolved_is_not_open_and_what_is_acknowledged_says_so():
+    one, two = opened(2)
+    known = (
+        one.model_copy(update={"state": IncidentState.RESOLVED}),
+        two.model_copy(update={"state": IncidentState.ACKNOWLEDGED}),
+    )
+    (line,) = digest_lines(digest(incidents=known))
+    assert line.endswith("acknowledged")
+
+
+@given(st.lists(st.tuples(hostile_text, hostile_text), max_size=20), st.integers(0, 40))
+def test_any_digest_is_inert_and_within_slacks_limits(figures, count):
+    sent = digest(
+        figures=tuple(DigestFigure(label=label, value=value) for label, value in figures), incidents=opened(count)
+    )
+    said = digest_text(sent)
+    payload = {"text": said.text, "blocks": json.loads(json.dumps(said.blocks))}
+    assert wrong_with(payload) is None
+    assert mentions(payload) == []
+    assert sent.id in digest_plain(sent)
