@@ -22,6 +22,9 @@ from warehouse.stage import Entry
 
 FOLDER = "_archive"
 MANIFEST = ".manifest.json"
+AGED = ".aged.json"
+"""A manifest whose archive replaces another one: told by its name, so that the others need not be read."""
+
 PARQUET = ".parquet"
 FORMAT_VERSION = 1
 
@@ -35,10 +38,15 @@ class ArchivedSegment(Record):
 
 
 class Manifest(Record):
-    """What an archive holds. ``sha256`` is over the Parquet file."""
+    """What an archive holds. ``sha256`` is over the Parquet file.
+
+    ``replaces`` names the archive whose segments these are, with personal data removed: from this manifest on, the
+    other one does not count.
+    """
 
     lookout_archive: Annotated[int, Field(ge=1)] = FORMAT_VERSION
     sha256: Sha256
+    replaces: Sha256 | None = None
     segments: tuple[ArchivedSegment, ...]
 
     @property
@@ -49,12 +57,24 @@ class Manifest(Record):
     @property
     def name(self) -> str:
         """The manifest's own name in the journal."""
-        return f"{FOLDER}/{self.sha256}{MANIFEST}"
+        return f"{FOLDER}/{self.sha256}{MANIFEST if self.replaces is None else AGED}"
+
+
+def counting(journal: Journal) -> Sequence[str]:
+    """Names of the manifests that count. Raises as `read_manifest` does only for those that replace others."""
+    names = journal.segments.others(FOLDER, MANIFEST)
+    replaced = {read_manifest(journal, name).replaces for name in journal.segments.others(FOLDER, AGED)}
+    return [name for name in [*names, *journal.segments.others(FOLDER, AGED)] if sha256_of(name) not in replaced]
 
 
 def manifests(journal: Journal) -> Sequence[Manifest]:
-    """All archives. Raises `WarehouseDamaged` for an unreadable manifest, `SchemaTooNew` for a newer one."""
-    return [read_manifest(journal, name) for name in journal.segments.others(FOLDER, MANIFEST)]
+    """All archives that count. Raises `WarehouseDamaged` for an unreadable manifest, `SchemaTooNew`."""
+    return [read_manifest(journal, name) for name in counting(journal)]
+
+
+def sha256_of(name: str) -> str:
+    """The hash in the name of a manifest or a Parquet file."""
+    return name.rpartition("/")[2].partition(".")[0]
 
 
 def read_manifest(journal: Journal, name: str) -> Manifest:

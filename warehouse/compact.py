@@ -10,9 +10,20 @@ import duckdb
 
 from monitors.errors import WarehouseDamaged
 from monitors.records.base import Record
-from warehouse.archive import FOLDER, PARQUET, ArchivedSegment, Manifest, file_sha256, manifests, proven_parquet
+from warehouse.archive import (
+    FOLDER,
+    MANIFEST,
+    PARQUET,
+    ArchivedSegment,
+    Manifest,
+    file_sha256,
+    manifests,
+    proven_parquet,
+    sha256_of,
+)
 from warehouse.journal import SUITES, Journal
 from warehouse.load import load, remember_archive
+from warehouse.segment import first_id_at
 from warehouse.segment_store import segment_id_of
 from warehouse.stage import NamedSegment, stage
 from warehouse.store import Store
@@ -30,12 +41,12 @@ class CompactReport(Record):
     bytes_after: int = 0
 
 
-def compact(store: Store, *, before: datetime, wait_s: float) -> CompactReport:
+def compact(store: Store, *, before: datetime, wait_s: float, unfinished: bool = False) -> CompactReport:
     """Move segments written before a time into Parquet archives.
 
-    Segments of a run that has no finished report stay: it may be resumed from them. Suites stay: they are looked up
-    by name. Whatever moment it is killed at, every segment is in the journal, in an archive, or in both, which
-    counts once. Raises `WarehouseBusy` after ``wait_s`` seconds, `WarehouseUnwritable`, `WarehouseDamaged`.
+    Segments of a run that has no finished report stay, unless ``unfinished``: it may be resumed from them. Suites
+    stay: they are looked up by name. Whatever moment it is killed at, every segment is in the journal, in an
+    archive, or in both, which counts once. Raises `WarehouseBusy` after ``wait_s`` seconds, `WarehouseUnwritable`, `WarehouseDamaged`.
     """
     scratch = store.database.scratch
     report = CompactReport()
@@ -44,16 +55,19 @@ def compact(store: Store, *, before: datetime, wait_s: float) -> CompactReport:
         store.remember(connection)
         scratch.unlink(missing_ok=True)
         _finish_interrupted(store.journal, scratch)
-        for batch in _batches(store.journal, _old(connection, store.journal, before)):
+        for batch in _batches(store.journal, _old(connection, store.journal, before, unfinished=unfinished)):
             report = _added(report, _archive(connection, store.journal, batch, scratch))
     return report
 
 
-def _old(connection: duckdb.DuckDBPyConnection, journal: Journal, before: datetime) -> Sequence[str]:
-    limit = f"{before:%Y%m%dT%H%M%S.%fZ}"
+def _old(
+    connection: duckdb.DuckDBPyConnection, journal: Journal, before: datetime, *, unfinished: bool
+) -> Sequence[str]:
+    limit = first_id_at(before)
     rows = connection.execute(
-        "select id from segments s where run_id is null"
-        " or exists (select 1 from runs r where r.run_id = s.run_id and not r.interrupted)"
+        "select id from segments s where $unfinished or run_id is null"
+        " or exists (select 1 from runs r where r.run_id = s.run_id and not r.interrupted)",
+        {"unfinished": unfinished},
     ).fetchall()
     free = {str(row[0]) for row in rows}
     names = [name for name in journal.segments.names() if not name.startswith(f"{SUITES}/")]
@@ -119,7 +133,7 @@ def publish(journal: Journal, manifest: Manifest, file: Path) -> None:
 
 
 def _finish_interrupted(journal: Journal, scratch: Path) -> None:
-    """Tidy up after a kill: segments that an archive has are removed, Parquet without a manifest too."""
+    """Tidy up after a kill: segments that an archive has are removed, archives that do not count too."""
     known = manifests(journal)
     left = {segment_id_of(name): name for name in journal.segments.names()}
     for manifest in known:
@@ -128,10 +142,11 @@ def _finish_interrupted(journal: Journal, scratch: Path) -> None:
             proven_parquet(journal, manifest, scratch)
         for name in doubled:
             journal.segments.delete(name)
-    whole = {manifest.parquet for manifest in known}
-    for name in journal.segments.others(FOLDER, PARQUET):
-        if name not in whole:
-            journal.segments.delete(name)
+    whole = {manifest.sha256 for manifest in known}
+    for suffix in (MANIFEST, PARQUET):
+        for name in journal.segments.others(FOLDER, suffix):
+            if sha256_of(name) not in whole:
+                journal.segments.delete(name)
 
 
 def _added(one: CompactReport, other: CompactReport) -> CompactReport:

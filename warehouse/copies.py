@@ -11,7 +11,7 @@ import duckdb
 
 from monitors.errors import SchemaTooNew, WarehouseDamaged, WarehouseError
 from monitors.records.base import Record
-from warehouse.archive import FOLDER, MANIFEST, entries_of, proven_parquet, read_manifest, stage_archived
+from warehouse.archive import counting, entries_of, proven_parquet, read_manifest, stage_archived
 from warehouse.connection import REBUILD, transaction
 from warehouse.journal import Journal
 from warehouse.load import BATCH_ROWS, load_segments
@@ -51,7 +51,7 @@ def load_copies(
 ) -> Copies:
     """Fill empty tables from those segments that ``loaded`` (id → hash) names, archived or not."""
     copies = Copies()
-    for name in journal.segments.others(FOLDER, MANIFEST):
+    for name in counting(journal):
         _copy_archive(fresh, journal, scratch, loaded, name=name, copies=copies)
     names = [name for name in journal.segments.names() if segment_id_of(name) not in copies.seen]
     for batch in _batches(journal, names, loaded, copies):

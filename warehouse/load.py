@@ -11,8 +11,15 @@ import duckdb
 
 from monitors.errors import SchemaTooNew, WarehouseDamaged
 from monitors.records.base import Record
-from warehouse.archive import FOLDER as ARCHIVES
-from warehouse.archive import MANIFEST, Manifest, entries_of, proven_parquet, read_manifest, stage_archived
+from warehouse.archive import (
+    Manifest,
+    counting,
+    entries_of,
+    proven_parquet,
+    read_manifest,
+    sha256_of,
+    stage_archived,
+)
 from warehouse.connection import transaction
 from warehouse.journal import Journal
 from warehouse.segment_store import segment_id_of
@@ -99,8 +106,8 @@ def _load_archives(
 ) -> int:
     done = {str(row[0]) for row in connection.execute("select sha256 from archives").fetchall()}
     count = 0
-    for name in journal.segments.others(ARCHIVES, MANIFEST):
-        if name.removeprefix(f"{ARCHIVES}/").removesuffix(MANIFEST) in done:
+    for name in counting(journal):
+        if sha256_of(name) in done:
             continue
         try:
             count += _load_archive(connection, journal, read_manifest(journal, name), scratch, rows)

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, NewType, get_args
 
 from pydantic import Field, ValidationError
@@ -34,6 +34,11 @@ Entropy = Callable[[int], bytes]
 
 _LINE = re.compile(rb'\{"table":"([a-z_]+)","row":(\{.*\})\}', re.DOTALL)
 _TICK = timedelta(microseconds=1)
+
+
+def first_id_at(time: datetime) -> str:
+    """Sorts before every id given out at this time or later, and after all earlier ones."""
+    return f"{time.astimezone(UTC):%Y%m%dT%H%M%S.%fZ}"
 
 
 class SegmentHeader(Record):
@@ -87,7 +92,7 @@ class SegmentNames:
         if self._last is not None and now <= self._last:
             now = self._last + _TICK
         self._last = now
-        return SegmentId(f"{now:%Y%m%dT%H%M%S.%fZ}-{self._entropy(8).hex()}")
+        return SegmentId(f"{first_id_at(now)}-{self._entropy(8).hex()}")
 
 
 def encode(rows: Sequence[JournalRow | OutboxRow], *, segment_id: SegmentId, run_id: str | None) -> bytes:

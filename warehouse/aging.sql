@@ -1,0 +1,27 @@
+-- Staged lines without personal data: texts are emptied, ids of real conversations become pseudonyms.
+create or replace temp table staged as
+select
+  segment_id, position, table_name,
+  case
+    when table_name = 'results' then json_merge_patch(
+      row_json,
+      case when row_json->>'outcome' = 'exchange'
+        then '{"turns": [], "earlier_answers": [], "visible_text": "", "evidence": null}'::json
+        else '{"turns": [], "detail": "", "partial_text": "", "evidence": null}'::json
+      end,
+      case when row_json->>'$.wire.text' is not null
+        then '{"wire": {"text": "", "citations": []}}'::json else '{}'::json
+      end,
+      json_object('failed_attempts', to_json(list_transform(
+        coalesce((row_json->'failed_attempts')::json[], []), lambda x: json_merge_patch(x, '{"detail": ""}')
+      ))),
+      case when row_json->>'run_id' in (select run_id from real_traffic)
+        then json_object('case_id', pseudonym(row_json->>'case_id')) else '{}'::json
+      end
+    )
+    when table_name = 'assessments' and row_json->>'run_id' in (select run_id from real_traffic)
+      then json_merge_patch(row_json, json_object('case_id', pseudonym(row_json->>'case_id')))
+    else row_json
+  end as row_json
+from staged
+order by segment_id, position;
