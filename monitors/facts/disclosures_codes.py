@@ -8,13 +8,19 @@ from typing import NamedTuple
 
 from monitors.facts.disclosure import DisclosureKind, Strength
 from monitors.facts.disclosures_candidate import Candidate
-from monitors.facts.disclosures_context import Context
+from monitors.facts.disclosures_context import REACH, Context
 from monitors.facts.disclosures_reading import Reading
 
 _STATES = (
     "AN|AP|AR|AS|BH|BR|CG|CH|DD|DL|DN|GA|GJ|HP|HR|JH|JK|KA|KL|LA|LD|MH|ML|MN|MP|MZ|NL|OD|OR|PB|PY|RJ|SK|TN|TR|TS"
     "|TG|UK|UA|UP|WB"
 )
+
+_LETTER = re.compile("[A-Za-z]")
+_SAYING = ("licen", "dl ", "passport", "लाइसेंस", "पासपोर्ट")
+"""Words without which a form that says nothing itself is not looked for."""
+_NEAR = 20
+"""Reach of a word for a form that says nothing itself: "licence number is" and no more."""
 
 
 class _Code(NamedTuple):
@@ -92,15 +98,20 @@ def find_codes(reading: Reading) -> Iterator[Candidate]:
     whole text. The number of an order, a part or a clause is none of them.
     """
     alone = reading.text.strip(" \t\r\n.,;:\"'")
+    if not _LETTER.search(reading.text):
+        return
+    said = reading.has(*_SAYING)
     for code in _CODES:
+        if code.bare is _never and not code.alone and not said:
+            continue
         for match in reading.near_digits(code.pattern):
             if strength := _strength(code, match, reading, alone):
                 yield Candidate(code.kind, match.start(), match.end(), strength)
 
 
 def _strength(code: _Code, match: re.Match[str], reading: Reading, alone: str) -> Strength | None:
-    context = reading.words.before(match.start())
     bare = code.bare(match[0])
+    context = reading.words.before(match.start(), REACH if bare else _NEAR)
     if context is code.context is not Context.NONE:
         return max(bare or Strength.LIKELY, Strength.LIKELY)
     if context in (Context.ORDER, Context.VERSION) and bare is not Strength.CERTAIN:

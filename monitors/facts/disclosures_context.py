@@ -77,7 +77,7 @@ _WORDS: dict[Context, str] = {
 _CONTEXTS = {word: context for context, words in _WORDS.items() for word in words.split()}
 _CARDS = frozenset(("card", "cards", "कार्ड"))
 _CARRIERS = frozenset((Context.AADHAAR, Context.PAN, Context.VOTER))
-_WORD = re.compile(r"[Aa]/[Cc]|[A-Za-z]+(?:\d{1,3}(?![\d.]))?|[\u0900-\u097f]+|[₹$€£§]")
+_WORD = re.compile(r"(?<![A-Za-z0-9])(?:[Aa]/[Cc]|[A-Za-z]+(?:\d{1,3}(?![\d.]))?)|[\u0900-\u097f]+|[₹$€£§]")
 _LONGEST = max(map(len, _CONTEXTS)) + 1
 _FEW = 40
 

@@ -15,8 +15,8 @@ from monitors.facts.disclosures_reading import Reading
 # Each pattern looks ahead from the left end of a group of digits and has bounded repeats: every place is looked
 # at a bounded number of times, and a number that begins inside a failed one is still found.
 _GROUPED_CARD = re.compile(
-    r"(?<!\d)(?=(\d{4}([ .\-/])(?:\d{4}\2\d{4}\2\d{4}(?:\2\d{3})?|\d{6}\2\d{4,5})(?!\d)))"
-)  # 4-4-4-4, 4-4-4-4-3, 4-6-5 (American Express), 4-6-4 (Diners)
+    r"(?<!\d)(?=(\d{4}([ .\-/])(?:\d{4}\2\d{4}\2\d{1,4}(?:\2\d{1,3})?|\d{6}\2\d{4,5})(?!\d)))"
+)  # 4-4-4-4, 4-4-4-2, 4-4-4-4-3, 4-6-5 (American Express), 4-6-4 (Diners)
 _BARE_CARD = re.compile(r"(?<![\d.])(?=(\d{13,19}(?!\d)))")
 _SPACED_CARD = re.compile(r"(?<!\d)(?=(\d(?:[ .\-/]{0,2}\d){11,18}(?![ .\-/]?\d)))")
 # Issuer ranges of ISO/IEC 7812 in use: UATP 1 (15 digits), JCB 1800/2131 (15) and 35, Mastercard 2221-2720 and
@@ -47,6 +47,8 @@ _IBAN_LENGTHS = {
     "SM": 27, "SO": 23, "ST": 25, "SV": 28, "TL": 23, "TN": 24, "TR": 26, "UA": 29, "VA": 22, "VG": 24, "XK": 20,
     "YE": 30,
 }  # fmt: skip
+_AIRLINE = "1"
+"""First digit of the airlines' own cards (UATP): rare, and like any number of fifteen digits."""
 _NOT_A_PERSONS = frozenset({Context.ORDER, Context.MONEY, Context.VERSION})
 
 
@@ -59,12 +61,13 @@ def find_cards(reading: Reading) -> Iterator[Candidate]:
     """Payment cards: an issuer's range and the Luhn digit; in any spacing behind the word "card"."""
     for pattern in (_GROUPED_CARD, _BARE_CARD):
         for match in reading.near_digits(pattern):
-            digits = digits_of(match[1])
+            digits = match[1].replace(match[2], "") if pattern is _GROUPED_CARD else match[1]
             if not (_ISSUER.fullmatch(digits) and luhn.is_valid(digits)):
                 continue
             glued = reading.around(*match.span(1))[0].isalpha()
-            order = reading.words.before(match.start()) is Context.ORDER
-            strength = Strength.WEAK if order or glued else Strength.CERTAIN
+            context = reading.words.before(match.start())
+            doubtful = glued or context is Context.ORDER or (digits[0] == _AIRLINE and context is not Context.CARD)
+            strength = Strength.WEAK if doubtful else Strength.CERTAIN
             yield Candidate(DisclosureKind.CARD, *match.span(1), strength)
     for match in reading.behind(Context.CARD, _SPACED_CARD):
         yield Candidate(DisclosureKind.CARD, *match.span(1), Strength.LIKELY)

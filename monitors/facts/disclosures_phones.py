@@ -31,18 +31,19 @@ _NORTH_AMERICAN = re.compile(
 _GROUPED = re.compile(
     r"(?<![\d])(?=((?:\(\d{1,5}\) ?)?\d(?:[ .\-/]{0,2}\(?\d\)?){5,14}(?![\d])" + _EXTENSION + "))"
 )
+# "My US number is 020 7946 018", "here is Tara's number: …": someone's number, unless a word says of what.
 _MINE = re.compile(
-    r"(?:\bmy\b[^.!?\n]{0,28}\bnumber|\bmer[aie]\b[^.!?\n]{0,28}\bn(?:umber|o)|मे(?:रा|री"
-    r"|रे)[^।!?\n]{0,28}(?:नंबर|नम्बर))"
-    r"(?: is| hai)?[ :]{1,3}(\d(?:[ .\-/]{0,2}\d){8,12})(?!\d)",
-    re.IGNORECASE,
+    r"(?:\b(?:[Mm]y|[Yy]our|[Hh]is|[Hh]er|[Tt]heir|\w{2,20}'s)"
+    r"(?: [A-Z][A-Za-z]{1,14}| new| old| home| work| other| own)? number"
+    r"|\b[Mm]er[aie] (?:naya |purana )?(?:number|no)|मे(?:रा|री|रे) (?:नया |पुराना )?(?:नंबर|नम्बर))"
+    r"(?: is| to| at| hai| है)?[ :]{1,3}(\d(?:[ .\-/]{0,2}\d){6,12})(?!\d)"
 )
-_TOLL_FREE = re.compile(r"(?:91)?0?18[06]0\d{6,7}|(?:00)?1?8(?:00|33|44|55|66|77|88)\d{7}|(?:0044)?0?80[08]\d{6,7}")
+_TOLL_FREE = re.compile(r"(?:91)?0?18[06]0\d{4,7}|(?:00)?1?8(?:00|33|44|55|66|77|88)\d{7}|(?:0044)?0?80[08]\d{6,7}")
 _DATE = re.compile(r"(?:19|20)\d\d[ .\-/]\d{1,2}[ .\-/]\d{1,2}|\d{1,2}[ .\-/]\d{1,2}[ .\-/](?:19|20)\d\d")
 _LENGTHS = range(7, 20)
 """Digits of a number behind a word for one: the shortest local numbers have seven; E.164 15, and an "
 "extension four."""
-_OWN_LENGTHS = range(9, 14)
+_OWN_LENGTHS = range(7, 14)
 """Digits of "my … number": fewer or more are as likely something else."""
 _NOT_A_PHONE = frozenset({Context.ORDER, Context.MONEY, Context.VERSION})
 
@@ -68,7 +69,7 @@ def _said_to_be(reading: Reading) -> Iterator[Candidate]:
     for match in reading.behind(Context.PHONE, _GROUPED):
         if len(digits_of(match[1])) in _LENGTHS and not _DATE.fullmatch(match[1]):
             yield _candidate(match, Strength.LIKELY)
-    if not reading.has("my ", "mera ", "meri ", "mere ", "मे"):
+    if not reading.has(" number", "mer", "मे"):
         return
     for match in reading.near_digits(_MINE):
         if len(digits_of(match[1])) in _OWN_LENGTHS and reading.words.before(match.start(1)) is Context.NONE:

@@ -57,7 +57,7 @@ def find_secrets(reading: Reading) -> Iterator[Candidate]:
     for match in _TOKEN.finditer(text) if any(map(text.__contains__, _PREFIXES)) else ():
         yield Candidate(DisclosureKind.SECRET, *match.span(), Strength.CERTAIN)
     for match in _BEARER.finditer(text) if reading.has("bearer", "basic") else ():
-        if _is_mixed(match[1]):
+        if _is_mixed(match[1]) and any(map(str.isdigit, match[1])):
             yield Candidate(DisclosureKind.SECRET, *match.span(1), Strength.CERTAIN)
     for match in _PEM.finditer(text) if "PRIVATE KEY-----" in text else ():
         yield Candidate(DisclosureKind.SECRET, *match.span(), Strength.CERTAIN)

@@ -82,8 +82,8 @@ def read_refusal(text: str) -> Refusal:
         found = _refusal_in(head)
         if found is not None:
             return found
-        span = lecture(head)
-        if span and not _NOISE.search(text[:_READ]) and not STATED.search(head[:_LECTURE_READ]):
+        cited = _NOISE.search(text[:_LECTURE_READ])
+        if not cited and (span := lecture(head)) and not STATED.search(head[:_LECTURE_READ]):
             return Refusal(refused=True, start=span[0], end=span[1])
     return _hedge(head[:_HEDGE_READ])
 

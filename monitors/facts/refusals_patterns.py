@@ -30,11 +30,12 @@ _SPEECH = (
     r"|predict|determine|assume|participate"
     r"|find|locate|see|send|forward|book|update|approve|suggest|facilitate|teach|instruct|explain|have)"
 )
+_EMPHASIS = r"(?:stress|emphasi[sz]e|overstate|wait|imagine|believe|thank|help but)"
 _BUT = r"(?! (?:hesitate|think|believe|want|mean|see why))"
 _UNABLE = r"(?:cannot|can't|can not|am unable to|'m unable to|am not able to|'m not able to|won't be able to)"
 DECLINE = re.compile(
     rf"\bI(?: {_ADVERB}|){_INABILITY} {_ADVERB}(?:be able to )?(?:in good conscience )?{_SPEECH}\b{_BUT}"
-    rf"|\bI(?: {_ADVERB}|){_UNABLE} (?!(?:stress|emphasi[sz]e|overstate|wait|imagine|believe|thank|help but)\b)[a-z]+"
+    rf"|\bI(?: {_ADVERB}|){_UNABLE} (?!{_EMPHASIS}\b)[a-z]+"
     rf"|\bI {_ADVERB}{_INABILITY} {_ADVERB}{_SPEECH}\b"
     rf"|\bI'm (?:unable|not able|not allowed|not permitted|not authori[sz]ed) to {_SPEECH}\b"
     r"|\bI(?:'d| would) rather not\b|\bI(?:'d| would) prefer not to\b|\bI must (?:respectfully )?(?:decline"

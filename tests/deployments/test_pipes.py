@@ -99,11 +99,10 @@ def test_the_rule(tmp_path: Path) -> None:
 
 
 def test_null_where_nobody_can_tell(tmp_path: Path) -> None:
-    answer = graded(
-        tmp_path, gold="A kind and thorough explanation", answer="Sure, let me explain it. [Source: Gold]"
-    )
-    assert answer["factual_match"] is not True
-    assert answer["correct"] is not True
+    open_line = line(gold="A kind and thorough explanation", answer="Sure, let me explain it. [Source: Gold]")
+    (answer,) = answers("grade", open_line, cwd=tmp_path)
+    assert answer["factual_match"] is None
+    assert answer["correct"] is None
 
 
 def test_disclosures_are_pointed_at_and_never_quoted(tmp_path: Path) -> None:

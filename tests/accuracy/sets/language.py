@@ -1,0 +1,51 @@
+"""Which language is it? English, Hindi, Hinglish, or another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from monitors.facts.language import identify
+from tests.accuracy.figure import Figure, Measured, TellingError, share
+from tests.accuracy.rows import read_rows
+
+NAME = "language/sentences"
+TARGET = 0.92
+BASELINE = 0.65
+"""Mean recall by script alone, as the set's own notes have it."""
+OURS = ("en", "hi", "hinglish")
+SHOWN = 4
+
+
+def measure(data: Path) -> Measured:
+    """Accuracy over the three languages we grade, recall of each of the four, and their mean."""
+    seen: Counter[tuple[str, str]] = Counter()
+    errors: list[TellingError] = []
+    for row in read_rows(data / "language" / "sentences.jsonl"):
+        found = identify(row["text"]).value
+        seen[row["language"], found] += 1
+        if found != row["language"]:
+            teaches = "a few words with a name or two: the small words that tell are missing or shared"
+            errors.append(TellingError(NAME, row["id"], f"{row['language']} taken for {found}", teaches))
+    languages = sorted({language for language, _ in seen})
+    totals = {language: sum(n for (is_, _), n in seen.items() if is_ == language) for language in languages}
+    recalls = [
+        share(NAME, f"recall of {language}", seen[language, language], totals[language]) for language in languages
+    ]
+    right = sum(seen[language, language] for language in OURS)
+    accuracy = share(NAME, "accuracy over en, hi, hinglish", right, sum(totals[o] for o in OURS), target=TARGET)
+    return Measured((accuracy, *recalls, _mean(recalls)), tuple(errors[:SHOWN]))
+
+
+def _mean(recalls: list[Figure]) -> Figure:
+    """The mean recall; its interval is the mean of theirs, which is wider than its own."""
+    count = len(recalls)
+    return Figure(
+        NAME,
+        "mean recall of the four",
+        sum(figure.value for figure in recalls) / count,
+        sum(figure.low for figure in recalls) / count,
+        sum(figure.high for figure in recalls) / count,
+        sum(figure.count for figure in recalls),
+        baseline=BASELINE,
+    )

@@ -1,0 +1,56 @@
+"""Real replies of the insurance bot that Lookout was first meant for, graded by the pipe's own code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from deployments.pipe_grade import graded
+from tests.accuracy.figure import Measured, TellingError, Verdicts, share
+from tests.accuracy.rows import read_rows
+
+NAME = "answers/seed_replies"
+REFUSALS = ("refusal", "refusal_phrased_as_not_in_document")
+BASELINE_AGREEMENT, BASELINE_FALSE_PASS, BASELINE_FALSE_FAIL = 21 / 26, 2 / 14, 3 / 12
+"""The bot's own grader on these rows."""
+FIELDS = ("id", "question", "gold", "answer", "expected_refusal", "language")
+
+
+def measure(data: Path) -> Measured:
+    """Agreement of ``correct`` where it was decided, and of ``refused`` with the person's label."""
+    counts = {"right_pass": 0, "right_fail": 0, "false_pass": 0, "false_fail": 0, "abstained": 0}
+    refused_right = rows = 0
+    errors: list[TellingError] = []
+    for row in read_rows(data / "answers" / "seed_replies.jsonl"):
+        verdict = graded({name: row[name] for name in FIELDS})
+        outcome = _outcome(verdict["correct"], truth=row["correct"])
+        counts[outcome] += 1
+        rows += 1
+        refused_right += verdict["refused"] == (row["label"] in REFUSALS)
+        if outcome.startswith("false"):
+            errors.append(TellingError(NAME, row["id"], f"{outcome}: labelled {row['label']}", _teaches(row)))
+    figures = Verdicts(**counts).figures(
+        NAME, "correct",
+        baseline_agreement=BASELINE_AGREEMENT,
+        baseline_false_pass=BASELINE_FALSE_PASS,
+        baseline_false_fail=BASELINE_FALSE_FAIL,
+    )  # fmt: skip
+    return Measured(
+        (*figures, share(NAME, "refused: agreement with the label", refused_right, rows)), tuple(errors)
+    )
+
+
+def _outcome(correct: bool | None, *, truth: bool) -> str:
+    match correct:
+        case None:
+            return "abstained"
+        case True:
+            return "right_pass" if truth else "false_pass"
+        case False:
+            return "false_fail" if truth else "right_fail"
+
+
+def _teaches(row: dict[str, Any]) -> str:
+    if row["expected_refusal"]:
+        return "where refusing ends and answering begins is the annotator's line, not a pattern's"
+    return "a gold of words, or a condition beside the number, is for the judge"
