@@ -46,7 +46,8 @@ def compact(store: Store, *, before: datetime, wait_s: float, unfinished: bool =
 
     Segments of a run that has no finished report stay, unless ``unfinished``: it may be resumed from them. Suites
     stay: they are looked up by name. Whatever moment it is killed at, every segment is in the journal, in an
-    archive, or in both, which counts once. Raises `WarehouseBusy` after ``wait_s`` seconds, `WarehouseUnwritable`, `WarehouseDamaged`.
+    archive, or in both, which counts once. Raises `WarehouseBusy` after ``wait_s`` seconds, `WarehouseUnwritable`,
+    `WarehouseDamaged`.
     """
     scratch = store.database.scratch
     report = CompactReport()

@@ -49,7 +49,7 @@ def age(store: Store, *, before: datetime, key: bytes, wait_s: float) -> AgeRepo
 
     Answers, questions, partial texts, attempts' details and paths of screenshots and traces go. Ids of traffic and
     log items become ``p-`` and 24 hexadecimal digits of SHA-256 over ``key`` and the id: the same id stays the
-    same, nobody without the key can find it. Keep ``key`` (16 random bytes or more) and use the same one every time.
+    same, nobody without the key can find it. Keep ``key`` (16 random bytes or more) and use it every time.
 
     An archive is aged when its youngest segment is old enough. Killed at any moment, the next call finishes. Free
     blocks of the database file may still hold old text, as do files that a rebuild kept: a rebuild makes a

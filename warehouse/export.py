@@ -1,0 +1,87 @@
+"""Tables as Parquet, partitioned by day: what Spark, Trino, BigQuery or a DuckLake read."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import date
+from pathlib import Path
+
+import duckdb
+
+from monitors.errors import ConfigError, WarehouseUnwritable
+from monitors.records.base import Record
+from warehouse.segment_store import make_folder, sync_folder, unwritable
+from warehouse.store import Store
+
+_DAY_OF = {
+    "results": "cast(asked_at as date)",
+    "runs": "cast(finished_at as date)",
+    "alerts": "cast(created_at as date)",
+    "receipts": "cast(tried_at as date)",
+    "deploys": "cast(occurred_at as date)",
+    "incident_history": "cast(last_seen_at as date)",
+    "assessments": "(select cast(r.asked_at as date) from results r where r.run_id = t.run_id"
+    " and r.case_id = t.case_id and r.repeat = t.repeat)",
+    "grades": "(select cast(r.asked_at as date) from results r where r.run_id = t.run_id"
+    " and r.case_id = t.case_id and r.repeat = t.repeat)",
+}
+"""The day (UTC) that a row belongs to; grades go with the question that they are about."""
+
+
+class ExportReport(Record):
+    """What was written: files and rows, for the days in question."""
+
+    files: int
+    rows: int
+
+
+def export(store: Store, goal: Path, *, since: date, until: date, wait_s: float) -> ExportReport:
+    """Write every table's rows of the days ``since`` … ``until`` (both included, UTC) under ``goal``.
+
+    ``goal/grades/day=2026-03-01/part.parquet`` and so on. A day is written beside and swapped in whole, so that
+    exporting twice gives the same files and a reader never sees half a day; a day without rows has no folder.
+    Raises `WarehouseBusy`, `WarehouseUnwritable`, and `ConfigError` when ``since`` is after ``until``.
+    """
+    if since > until:
+        raise ConfigError(f"nothing to export: since {since} is after until {until}")
+    files = rows = 0
+    beside = goal / ".writing"
+    try:
+        make_folder(goal)
+        with store.database.reading(wait_s) as connection:
+            for table in _DAY_OF:
+                shutil.rmtree(beside, ignore_errors=True)
+                rows += _write(connection, table, beside, since, until)
+                files += _swap(beside, goal / table, since, until)
+        shutil.rmtree(beside, ignore_errors=True)
+    except OSError as error:
+        raise unwritable(goal, error) from error
+    return ExportReport(files=files, rows=rows)
+
+
+def _write(connection: duckdb.DuckDBPyConnection, table: str, beside: Path, since: date, until: date) -> int:
+    target = str(beside).replace("'", "''")
+    picked = f"select t.*, {_DAY_OF[table]} as day from {table} t"  # noqa: S608 - names and expressions of ours
+    connection.execute(f"create or replace temp view exported as {picked}")
+    try:
+        found = connection.execute(
+            f"copy (select * from exported where day between '{since}' and '{until}' order by all)"  # noqa: S608 - dates
+            f" to '{target}'"
+            " (format parquet, codec zstd, partition_by (day), overwrite_or_ignore, filename_pattern 'part_{i}')"
+        ).fetchone()
+    except duckdb.IOException as error:
+        raise WarehouseUnwritable(f"cannot write the export beside {beside.parent}: {error}") from error
+    return int(found[0]) if found else 0
+
+
+def _swap(beside: Path, goal: Path, since: date, until: date) -> int:
+    """Put the new days in place; a day that has no rows any more goes."""
+    make_folder(goal)
+    fresh = {day.name: day for day in beside.glob("day=*")}
+    for old in goal.glob("day=*"):
+        if since.isoformat() <= old.name.removeprefix("day=") <= until.isoformat():
+            shutil.rmtree(old)
+    for name, day in fresh.items():
+        day.rename(goal / name)
+    sync_folder(goal)
+    return sum(1 for name in fresh for _ in (goal / name).iterdir())
