@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from monitors.errors import AccessDenied, PageNotUnderstood, Unreachable
 from monitors.probes.chromium import within
-from monitors.probes.inpage import Found, call
+from monitors.probes.inpage import Found, Walls, call
 from monitors.probes.profiles import GENERIC, PROFILES, Profile, profile_named
 from monitors.probes.settings import ProbeSettings, Selectors
 
@@ -83,8 +83,8 @@ async def find_chat(page: Page, settings: ProbeSettings, deadline: float) -> Cha
             continue
         settled = monotonic() - started >= GRACE_S
         if found.box and found.enabled and (found.score >= TRUSTED_SCORE or settled):
-            if found.passwords and found.score < TRUSTED_SCORE:
-                raise AccessDenied(f"a login form stands where the chat should be: {seen_on(found)}")
+            if found.score < TRUSTED_SCORE and (await _walls(frame)).passwords:
+                raise AccessDenied(f"a login form stands where the chat should be: {seen_on(found, Walls())}")
             return await _chat(frame, found, settings)
         if settled and not found.box:
             if dismissed < DIALOGS and await _pass_dialog(frame):
@@ -93,24 +93,29 @@ async def find_chat(page: Page, settings: ProbeSettings, deadline: float) -> Cha
             if not opened and await _open_folded(page):
                 opened = True
                 continue
-            raise_if_wall(found)
+            raise_if_wall(found, await _walls(frame))
         if monotonic() >= deadline:
-            raise_if_wall(found)
-            raise PageNotUnderstood(f"no usable message box: {seen_on(found)}")
+            walls = await _walls(frame)
+            raise_if_wall(found, walls)
+            raise PageNotUnderstood(f"no usable message box: {seen_on(found, walls)}")
 
 
-def raise_if_wall(found: Found) -> None:
+async def _walls(frame: Frame) -> Walls:
+    return Walls.model_validate(await call(frame, "walls"))
+
+
+def raise_if_wall(found: Found, walls: Walls) -> None:
     """`AccessDenied` where a page without a chat asks to sign in, or speaks of a quota."""
-    if found.passwords or found.login:
-        raise AccessDenied(f"a login wall stands before the chat: {seen_on(found)}")
-    if found.quota:
-        raise AccessDenied(f"a quota wall stands before the chat: {seen_on(found)}")
+    if walls.login:
+        raise AccessDenied(f"a login wall stands before the chat: {seen_on(found, walls)}")
+    if walls.quota:
+        raise AccessDenied(f"a quota wall stands before the chat: {seen_on(found, walls)}")
 
 
-def seen_on(found: Found) -> str:
+def seen_on(found: Found, walls: Walls) -> str:
     """What was on the page, for a person: its title, boxes and first words."""
     boxes = "; ".join(found.others) or "no text box"
-    return f"page titled {found.title!r}, {boxes}, text {found.text[:120]!r}"
+    return f"page titled {found.title!r}, {boxes}, text {walls.text[:120]!r}"
 
 
 async def _best(page: Page, settings: ProbeSettings) -> tuple[Frame, Found]:
@@ -131,19 +136,7 @@ async def _best(page: Page, settings: ProbeSettings) -> tuple[Frame, Found]:
     return max(results, key=lambda result: result[1].score, default=(page.main_frame, EMPTY))
 
 
-EMPTY = Found(
-    score=0,
-    enabled=False,
-    box=None,
-    send=None,
-    covered=False,
-    others=(),
-    login=False,
-    passwords=0,
-    quota=False,
-    title="",
-    text="",
-)
+EMPTY = Found(score=0, enabled=False, box=None, send=None, covered=False, others=(), title="")
 
 
 async def _look(frame: Frame, settings: ProbeSettings) -> Found | None:

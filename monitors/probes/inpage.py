@@ -29,7 +29,7 @@ def script() -> str:
 
 
 class Found(Record):
-    """What a frame offers: its likeliest message box (``score`` 5 and more is trusted at once), and what else."""
+    """What a frame offers: its likeliest message box (``score`` 5 and more is trusted at once), and the others."""
 
     score: float
     enabled: bool
@@ -37,11 +37,16 @@ class Found(Record):
     send: str | None
     covered: bool
     others: tuple[str, ...]
-    login: bool
-    passwords: int
-    quota: bool
     title: str
-    text: str
+
+
+class Walls(Record):
+    """What a page without a chat says: whether it asks to sign in, speaks of a quota, and how it begins."""
+
+    login: bool = False
+    passwords: int = 0
+    quota: bool = False
+    text: str = ""
 
 
 class WatchState(StrEnum):

@@ -45,7 +45,6 @@ STREAMLIT = Profile(
     marks="[data-testid=stApp] [data-testid=stChatInput]",
     selectors=Selectors(
         message_box="[data-testid=stChatInputTextArea]",
-        answer="[data-testid=stChatMessage][aria-label*=assistant] [data-testid=stChatMessageContent]",
         busy="[data-testid=stApp][data-test-script-state=running]",
         error="[data-testid=stException]",
     ),

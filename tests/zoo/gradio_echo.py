@@ -62,7 +62,7 @@ def blocks() -> gr.Blocks:
         gr.Markdown("# Echo in blocks")
         chatbot = gr.Chatbot(value=[{"role": "assistant", "content": "Welcome. Ask me about your policy."}])
         box = gr.Textbox(placeholder="Type here", label="Message")
-        gr.Button("Send").click(lambda: None)
+        send = gr.Button("Send")
 
         def take(message: str, history: list[dict[str, str]]) -> tuple[str, list[dict[str, str]]]:
             return "", [*history, {"role": "user", "content": message}]
@@ -73,7 +73,8 @@ def blocks() -> gr.Blocks:
             for text in stream(question):
                 yield [*history, {"role": "assistant", "content": text}]
 
-        box.submit(take, [box, chatbot], [box, chatbot], queue=False).then(answer, chatbot, chatbot)
+        for asked in (box.submit, send.click):
+            asked(take, [box, chatbot], [box, chatbot], queue=False).then(answer, chatbot, chatbot)
     return app
 
 

@@ -94,9 +94,6 @@
     const [score, box] = ranked.find(([points]) => points > 0) ?? [0, null];
     look.box = box;
     look.send = box ? (given.send ? look.all(given.send, roots).find(look.visible) : nearbySend(box)) ?? null : null;
-    const text = look.plain(document.body?.innerText).slice(0, 4000);
-    const passwords = look.all("input[type=password]", roots).filter(look.visible).length;
-    const doors = buttons(roots).concat(look.all("a", roots).filter(look.visible));
     return {
       score,
       enabled: Boolean(box && editable(box)),
@@ -104,10 +101,20 @@
       send: look.send ? `${look.send.localName} "${look.plain(look.named(look.send))}"` : null,
       covered: Boolean(box && coverOf(box)),
       others: ranked.slice(0, 5).map(([points, element]) => `${element.localName} "${look.named(element)}" (${points})`),
-      login: passwords > 0 || doors.some((door) => WALL.test(look.named(door)) && look.named(door).length < 40),
+      title: document.title,
+    };
+  };
+
+  // What else the page says: of interest only where there is no chat, and it costs a layout.
+  look.walls = () => {
+    const roots = look.roots();
+    const text = look.plain(document.body?.innerText).slice(0, 4000);
+    const passwords = look.all("input[type=password]", roots).filter(look.visible).length;
+    const doors = buttons(roots).concat(look.all("a", roots).filter(look.visible)).map((door) => look.named(door));
+    return {
+      login: passwords > 0 || doors.some((name) => WALL.test(name) && name.length < 40),
       passwords,
       quota: QUOTA.test(text) && text.length < 1500,
-      title: document.title,
       text: text.slice(0, 300),
     };
   };

@@ -196,8 +196,11 @@
       return false;
     }
 
-    // The list of messages: as far up from the echo as one can go without reaching the box.
+    // The list of messages: a log, or as far up from the echo as one can go without reaching the box.
     transcript(echo, box) {
+      for (let at = echo; at; at = look.up(at)) {
+        if (at.matches("[role=log], [role=feed]") && !(box && look.holds(at, box))) return at;
+      }
       let top = echo;
       for (let at = echo; at && at !== document.body && at !== document.documentElement; at = look.up(at)) {
         if (box && look.holds(at, box)) break;

@@ -60,13 +60,16 @@
 
   const errorShown = (region) => {
     const { spec, before } = watch;
+    const shown = [];
     for (const [element, text] of alarms(spec.error ?? ALARM)) {
       if (!text || before.alarms.get(element) === text) continue;
       if (spec.error) return text;
-      if (region && (look.holds(region, element) || look.holds(element, region))) continue;
-      if (FAULT.test(text) && text.length < 500) return text;
+      // An error bubble is an answer, if a bad one; an alert inside the bubble is the page speaking.
+      const within = region && (look.holds(region, element) || look.holds(element, region));
+      if (within && !element.matches("[role=alert], [aria-live=assertive]")) continue;
+      if (FAULT.test(text) || /error/i.test(element.getAttribute("class") ?? "")) shown.push(text);
     }
-    return null;
+    return shown.sort((a, b) => b.length - a.length)[0] ?? null;
   };
 
   const inspect = () => {

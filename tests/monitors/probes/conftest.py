@@ -28,9 +28,30 @@ def zoo() -> Iterator[str]:
     server.server_close()
 
 
-def _served(*options: str) -> Iterator[str]:
+def _free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+        return int(free.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def streamlit() -> Iterator[str]:
+    """The address of a real Streamlit chat."""
+    port = str(_free_port())
+    options = {"port": port, "address": "127.0.0.1", "headless": "true", "fileWatcherType": "none"}
+    flags = [flag for name, value in options.items() for flag in (f"--server.{name}", value)]
+    command = [sys.executable, "-m", "streamlit", "run", "tests/zoo/streamlit_echo.py", *flags]
+    quiet = {**os.environ, "STREAMLIT_BROWSER_GATHER_USAGE_STATS": "false"}
+    with subprocess.Popen(command, cwd=ROOT, env=quiet, stdout=subprocess.PIPE, text=True) as app:
+        assert app.stdout is not None
+        for line in app.stdout:
+            if "URL:" in line:
+                break
+        yield f"http://127.0.0.1:{port}"
+        app.kill()
+
+
+def _served(*options: str) -> Iterator[str]:
+    port = _free_port()
     command = [sys.executable, "-m", "tests.zoo.gradio_echo", "--port", str(port), *options]
     with subprocess.Popen(command, cwd=ROOT, env={**os.environ, **QUIET}, stdout=subprocess.PIPE, text=True) as app:
         assert app.stdout is not None

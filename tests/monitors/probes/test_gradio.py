@@ -40,6 +40,17 @@ async def test_a_box_that_stays_enabled_says_nothing_about_the_end(
     assert (answer.earlier, answer.visible_text) == ((whole("first"),), whole("pause 3 second"))
 
 
+@pytest.mark.parametrize("question", ["slow 1 pause 3 hip", "boom eye"])
+async def test_it_needs_no_profile(gradio: str, driver_for: MakeDriver, question: str) -> None:
+    """The page is understood by what it does, as an unknown one would be."""
+    async with driver_for(gradio, profile="generic") as driver:
+        if "boom" in question:
+            with pytest.raises(AppErrorShown, match="out of reach"):
+                await driver.ask((question,))
+        else:
+            assert (await driver.ask((question,))).visible_text == whole(question)
+
+
 async def test_many_at_once_are_not_mixed_up(gradio: str, driver_for: MakeDriver) -> None:
     questions = [f"case {number}" for number in range(6)]
     async with driver_for(gradio) as driver:

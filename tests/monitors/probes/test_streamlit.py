@@ -1,0 +1,37 @@
+"""A real Streamlit chat, which draws its whole page anew for each question."""
+
+from __future__ import annotations
+
+import pytest
+
+from monitors.errors import AppErrorShown
+from tests.monitors.probes.conftest import MakeDriver
+
+pytestmark = pytest.mark.browser
+
+
+def whole(question: str) -> str:
+    """What the echo app's page shows for a question."""
+    return f"The waiting period for {question} is 24 months [Source: Policy P-100, clause 4.2]."
+
+
+async def test_both_answers_of_a_conversation_come_back_whole(streamlit: str, driver_for: MakeDriver) -> None:
+    async with driver_for(streamlit) as driver:
+        answer = await driver.ask(("steps slow 1 hip", "pause 3 eye"))
+    assert (answer.earlier, answer.visible_text) == ((whole("steps slow 1 hip"),), whole("pause 3 eye"))
+
+
+@pytest.mark.parametrize("profile", [None, "generic"])
+async def test_an_exception_in_the_script_is_the_apps_error(
+    streamlit: str, driver_for: MakeDriver, profile: str | None
+) -> None:
+    async with driver_for(streamlit, profile=profile) as driver:
+        with pytest.raises(AppErrorShown, match="provider is out of reach") as raised:
+            await driver.ask(("boom eye",))
+    assert raised.value.partial_text.startswith("The waiting period for boom eye")
+
+
+async def test_it_needs_no_profile(streamlit: str, driver_for: MakeDriver) -> None:
+    """The page is understood by what it does, as an unknown one would be."""
+    async with driver_for(streamlit, profile="generic", patience_s=5) as driver:
+        assert (await driver.ask(("pause 3 eye",))).visible_text == whole("pause 3 eye")
