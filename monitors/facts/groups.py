@@ -124,7 +124,7 @@ class GroupReader(Lookup):
         if not word.tens:
             return Group(word.value, at + 1)
         after = at + 2 if self._counts_on(at) else self._past_hyphen(at + 1)
-        following = self._words[after] if after < self._size else None
+        following = self.raw_word(after)
         unit = following is not None and following.part is Part.SMALL and following.english
         if unit and following is not None and 0 < following.value < 10:  # noqa: PLR2004
             return Group(word.value + following.value, after + 1)

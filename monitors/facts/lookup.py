@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -42,83 +42,97 @@ _AFTER_NUMBER = keys_of(
 _PUNCTUATION = frozenset(".,:;!?()[]{}\"'*_#|•।&@~")
 
 
+_MARGIN = 96
+"""Empty tokens beyond the end: no reader looks further ahead or back in one step."""
+
+_BEGINNINGS = frozenset(
+    {Part.SMALL, Part.HUNDRED, Part.SCALE, Part.DOZEN, Part.FRACTION, Part.QUARTERED, Part.FIXED, Part.ORDINAL}
+)
+_LEADERS = frozenset({Part.ARTICLE, Part.MINUS, Part.POINT})
+"""Words that begin a number only right before another part of it (or, an article, before a unit)."""
+
+
 class Lookup:
     """One text's tokens.
 
-    ``units`` are the words before which a shy number word is a number, ``starts`` those that are no numbers and may
-    begin a quantity.
+    ``units`` are the words before which a shy number word is a number. ``starts`` are words that are no numbers and
+    may begin a quantity, each with the words that must follow it (``None``: any).
     """
 
-    def __init__(self, tokens: Sequence[Token], *, units: frozenset[str], starts: frozenset[str]) -> None:
-        self._tokens = tokens
+    token: Callable[[int], Token]
+    """The token at a place, or an empty one beyond either end."""
+    word: Callable[[int], NumberWord | None]
+    """The number word at a place, if it is one and may be one here."""
+    part: Callable[[int], Part | None]
+    """What the word at a place does in a number."""
+
+    def __init__(
+        self, tokens: Sequence[Token], *, units: frozenset[str], starts: Mapping[str, frozenset[str] | None]
+    ) -> None:
+        self.tokens = tokens
+        self.size = len(tokens)
         self._starts = starts
-        self._words = [NUMBER_WORDS.get(token.key) if token.kind == WORD else None for token in tokens]
         self._units = units
-        self._size = len(tokens)
-        self.has_months = any(token.key in MONTHS for token in tokens if token.kind == WORD)
+        # Padded lists answer for places beyond either end (Python counts -1 from the back) without a comparison.
+        padded = [*tokens, *[END] * _MARGIN]
+        raw = [NUMBER_WORDS.get(token.key) if token.kind == WORD else None for token in padded]
+        words = [
+            None if word is not None and word.shy and not self._before_unit(padded[at + 1], raw[at + 1]) else word
+            for at, word in enumerate(raw)
+        ]
+        self._raw = raw
+        self.token = padded.__getitem__
+        self.word = words.__getitem__
+        self.part = [None if word is None else word.part for word in words].__getitem__
+        self.has_months = any(token.key in MONTHS for token in tokens)
+
+    def _before_unit(self, following: Token, word: NumberWord | None) -> bool:
+        if following.key in self._units:
+            return True
+        if word is None:
+            return False
+        scale = word.part is Part.HUNDRED or word.part is Part.SCALE
+        return scale or (word.part is Part.SMALL and not word.shy and not word.english)
+
+    def raw_word(self, at: int) -> NumberWord | None:
+        """The number word at a place, shy or not: inside a number it is one."""
+        return self._raw[at]
 
     def is_plain_number(self, at: int) -> bool:
         """Whether digits stand here among ordinary words or punctuation: a number, whatever else could be tried."""
-        token = self._tokens[at]
+        token, following = self.token(at), self.token(at + 1)
         if token.kind != NUMERAL or len(token.text) > _PLAIN_DIGITS or not token.text.isdecimal():
             return False
-        following = self._tokens[at + 1] if at + 1 < self._size else END
-        if following.kind == NUMERAL or (following.start == token.end != -1 and following.text not in _AFTER_PLAIN):
+        if following.kind == NUMERAL or (following.start == token.end and following.text not in _AFTER_PLAIN):
             return False
         if following.kind == SIGN:
             return following.text in _AFTER_PLAIN
         known = following.key in self._units or following.key in self._starts or following.key in _AFTER_NUMBER
-        return not known and self._words[at + 1] is None
-
-    def word(self, at: int) -> NumberWord | None:
-        """The number word at a token, if it is one and may be one here."""
-        if not 0 <= at < self._size:
-            return None
-        word = self._words[at]
-        if word is not None and word.shy and not self._before_unit(at):
-            return None
-        return word
-
-    def token(self, at: int) -> Token:
-        """The token at ``at``, or an empty one beyond either end."""
-        return self._tokens[at] if 0 <= at < self._size else END
-
-    def _before_unit(self, at: int) -> bool:
-        following = self.token(at + 1)
-        if following.key in self._units:
-            return True
-        word = self._words[at + 1] if at + 1 < self._size else None
-        if word is None:
-            return False
-        return word.part in {Part.HUNDRED, Part.SCALE} or (
-            word.part is Part.SMALL and not word.shy and not word.english
-        )
-
-    def part(self, at: int) -> Part | None:
-        """What the word at a token does in a number, if it is one."""
-        word = self.word(at)
-        return None if word is None else word.part
-
-    @property
-    def tokens(self) -> Sequence[Token]:
-        """All tokens in order."""
-        return self._tokens
-
-    @property
-    def size(self) -> int:
-        """How many tokens there are."""
-        return self._size
+        return not known and self._raw[at + 1] is None
 
     def interesting(self) -> list[int]:
         """The tokens where a quantity could begin: digits, number words, units, signs; the rest is passed over."""
         return [
             at
-            for at, (token, word) in enumerate(zip(self._tokens, self._words, strict=True))
+            for at, token in enumerate(self.tokens)
             if token.kind == NUMERAL
-            or word is not None
-            or (token.kind == WORD and token.key in self._starts)
+            or (token.kind == WORD and self._may_begin(at, token))
             or (token.kind == SIGN and token.text not in _PUNCTUATION)
         ]
+
+    def _may_begin(self, at: int, token: Token) -> bool:
+        part = self.part(at)
+        if part in _BEGINNINGS:
+            return True
+        following = self.token(at + 1)
+        if part in _LEADERS:
+            more = self.part(at + 1) in _BEGINNINGS or following.kind == NUMERAL or following.text == "-"
+            if more or following.key in self._units:
+                return True
+        if token.key not in self._starts:
+            return False
+        needed = self._starts[token.key]
+        return needed is None or following.key in needed
 
 
 def vulgar(sign: str) -> Decimal:

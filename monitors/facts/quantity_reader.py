@@ -21,7 +21,7 @@ _SCALES_AFTER_CODE = frozenset({"million", "billion", "lakh", "lac", "crore", "m
 
 def read_quantity(reader: Reader, at: int) -> list[Reading]:
     """The quantities that begin at token ``at``: none, one, or several for digits that are several numbers."""
-    before = _currency_before(reader, at)
+    before = None if reader.token(at).kind == NUMERAL else _currency_before(reader, at)
     if before is not None:
         read = _with_currency_before(reader, at, before)
         if read:

@@ -35,9 +35,10 @@ def tokenise(text: str, *, most: int | None = None) -> list[Token]:
     found: list[Token] = []
     for match in islice(_TOKEN.finditer(text), most):
         kind = match.lastindex or SIGN
-        piece = match.group()
+        start, end = match.span()
+        piece = text[start:end]
         key = word_key(piece) if kind == WORD else piece
-        found.append(Token(kind, key, match.start(), match.end(), piece))
+        found.append(Token(kind, key, start, end, piece))
     return found
 
 

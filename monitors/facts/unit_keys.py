@@ -11,14 +11,19 @@ from monitors.facts.percent import PERCENT_WORDS
 UNIT_KEYS = frozenset(TIME_UNITS) | PERCENT_WORDS | MONEY_WORDS
 """Words before which a shy number word is a number."""
 
-STARTS = frozenset(
-    set(NAMES)
-    | set(COUNTRIES)
-    | set(DOLLARS)
-    | set(MONTHS)
-    | WHOLE
-    | {code.lower() for code in MILLION_CODES}
-    | {"fortnight", "last", "l", "u", "today", "tomorrow", "yesterday", "आज", "aaj", "tonight"}
-    | {word for word, unit in TIME_UNITS.items() if unit.name == "fortnight"}
-)
-"""Words that are no numbers and may begin a quantity."""
+_NAMED = frozenset(NAMES) | {"states", "kong", "zealand", "islands", "rupee", "rupees"}
+_DAYS = {"today", "tomorrow", "yesterday", "tonight", "आज", "aaj"}
+_ANYTHING = frozenset(MONTHS) | frozenset(NAMES) | {"fortnight", "last", *_DAYS}
+_FORTNIGHTS = frozenset(word for word, unit in TIME_UNITS.items() if unit.name == "fortnight")
+
+STARTS: dict[str, frozenset[str] | None] = {
+    **dict.fromkeys(COUNTRIES, _NAMED),
+    **dict.fromkeys(WHOLE, frozenset(TIME_UNITS) | {"-"}),
+    **dict.fromkeys(_ANYTHING | _FORTNIGHTS | {code.lower() for code in MILLION_CODES}),
+    **{
+        key: frozenset({"$"}) | (_NAMED if key in COUNTRIES else frozenset()) for key in DOLLARS if key not in NAMES
+    },
+    "l": frozenset({"."}),
+    "u": frozenset({"."}),
+}
+"""Words that are no numbers and may begin a quantity, each with what must follow it (``None``: anything)."""

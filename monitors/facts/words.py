@@ -49,8 +49,18 @@ class Reader(ScaleReader):
                     Amount(value, at, at, token.start + start, token.start + end, bare=True)
                     for value, start, end in values
                 ]
+            if self._stands_alone(at):
+                return [Amount(values[0][0], at, at, token.start, token.end, bare=True)]
         amount = self._amount(at)
         return [amount] if amount is not None else []
+
+    def _stands_alone(self, at: int) -> bool:
+        """Whether nothing behind digits can go on with their number: the common case, told without the grammar."""
+        token, following = self.token(at), self.token(at + 1)
+        if following.kind == WORD:
+            apart = following.start > token.end and self.raw_word(at + 1) is None
+            return apart and following.key not in _GOES_ON
+        return following.kind == SIGN and following.text in _ENDS
 
     def _amount(self, at: int) -> Amount | None:
         start = at
@@ -213,6 +223,8 @@ class Reader(ScaleReader):
         return EXACT.divide(value, under[0]), under[1]
 
 
+_GOES_ON = frozenset({"सही", "का", "के", "की", "में", "out"})
+_ENDS = frozenset({"%", ",", ".", ")", ";", ":", "?", "!", "।", "", "]"})
 _BEFORE_MINUS = frozenset("([{<>=:$₹€£/^,")
 _DIGIT_ORDINALS = DIGIT_ORDINAL_ENDINGS | {"st", "nd", "rd", "th"}
 _THOUSAND, _MILLION = Decimal(1000), Decimal(1_000_000)

@@ -184,6 +184,7 @@ def _clause(clause: list[Token], question: Question) -> _Clause | None:
     return None
 
 
+@lru_cache(maxsize=4096)
 def gold_polarity(question: str, text: str) -> Polarity:
     """What a gold text answers: by its opening, or by what it says of the topic of a question for yes or no."""
     tokens = tokenise(normalise(text).text, most=_MOST_TOKENS)

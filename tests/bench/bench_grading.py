@@ -1,0 +1,202 @@
+"""P3: deterministic grading of one reply: 1,000 characters in 1 ms (median), 100 kB of hostility in 100 ms.
+
+    python -m tests.bench.bench_grading
+
+Beside it, on the same replies in the same run: quantulum3 and a plain-digits extractor, which only read quantities.
+A grade is the whole panel: disclosures, error leaks, refusals, facts, citations, language. Replies are made up here,
+each is graded once before the clock starts (tables are built and texts of the case are cached, as in a run), and
+what the graders keep of the last replies is dropped before each measurement. Milliseconds are of processor time: what
+other processes do meanwhile does not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import random
+import re
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from monitors.facts.scan import read_facts
+from monitors.graders import scanned
+from monitors.graders.factual import FactualGrader
+from monitors.graders.panel import default_panel, grade_exchange
+from monitors.graders.settings import GraderSettings
+from monitors.records.base import Language, Severity
+from monitors.records.cases import GoldCase, Pipeline, Provenance
+from monitors.records.exchanges import Exchange, Timings
+
+SEED = 20261122
+MEDIAN_LIMIT_MS = 1.0
+HOSTILE_LIMIT_MS = 100.0
+HOSTILE_LENGTH = 100_000
+
+SENTENCES = (
+    "Pre-existing diseases are covered after a waiting period of 24 months of continuous cover.",
+    "Room rent is paid up to ₹5,000 per day under the plan that you chose.",
+    "A co-payment of 10% applies to every claim above the age of sixty years.",
+    "Expenses 30 days before and 60 days after the stay are included.",
+    "Maternity ke liye do saal ka waiting period hai, uske baad cover milta hai.",
+    "मोतियाबिंद के लिए चौबीस महीने की प्रतीक्षा अवधि है।",
+    "The sum insured is restored once a year. [Source: Nova Gold, clause 4.2]",
+    "Cosmetic treatment is not covered under this plan, unless it follows an accident.",
+    "Please confirm with the insurer before you decide, since the schedule of your policy has the last word.",
+    "Treatment at home is paid when a doctor in writing asks for it and no bed can be had in a hospital nearby.",
+    "You may choose any hospital; in those of the network the bill is settled directly with the insurer.",
+    "Keep every prescription, report and receipt, since a claim without them cannot be examined.",
+    "The policy can be renewed for life as long as the premium is paid on time or within the grace period.",
+    "If you move to another insurer, the time that you have waited already is taken into account.",
+)
+"""About six and a half quantities in 1,000 characters, as in the replies of a real insurance assistant."""
+
+HOSTILE = (
+    "9,", "9, ", " ", "सौ ", "one hundred and ", "twenty ", "crore ", "$5-", "(", "[", "5(5)", "half a ", "1/", "000 ",
+    "not covered until ", "yes no ", "prior to ", "a@b.", "+91 ", "1234 5678 ", "I can't ", "Traceback ", "http://1 ", "é",
+    "\u200b1", "½", "point ", "july 5 ", "waiting period ", "[Source: ", "sk-", "A1", "-", "\n",
+)  # fmt: skip
+"""Patterns that make careless readers go back and forth."""
+
+PADDED = ("5 days ", "crore ", "₹5 ", "twenty two ", "not covered. ", "july 5 2020 ")
+"""The same below the limit of words: fewer but longer gaps, so that nothing is cut off."""
+
+
+def a_case() -> GoldCase:
+    return GoldCase(
+        id="bench",
+        turns=("Is cataract covered, and what is its waiting period?",),
+        gold="Yes, after a waiting period of 24 months, up to ₹40,000 per eye",
+        severity=Severity.PAGE,
+        language=Language.ENGLISH,
+        type="waiting_period",
+        provenance=Provenance(pipeline=Pipeline.TEMPLATE),
+    )
+
+
+def an_exchange(text: str) -> Exchange:
+    return Exchange(
+        run_id="bench",
+        case_id="bench",
+        turns=a_case().turns,
+        visible_text=text,
+        asked_at=datetime(2026, 1, 1, tzinfo=UTC),
+        timings=Timings(total_ms=1000),
+    )
+
+
+def replies(count: int, *, length: int) -> list[str]:
+    """Made-up replies of exactly ``length`` characters."""
+    chance = random.Random(SEED)
+    made: list[str] = []
+    for _ in range(count):
+        text = ""
+        while len(text) < length:
+            text += chance.choice(SENTENCES) + " "
+        made.append(text[:length])
+    return made
+
+
+def milliseconds(work: Callable[[str], object], texts: Sequence[str]) -> list[float]:
+    """How long ``work`` takes on each text; what graders remember is dropped before each."""
+    taken: list[float] = []
+    for text in texts:
+        scanned.scanned_reply.cache_clear()
+        started = time.process_time()
+        work(text)
+        taken.append((time.process_time() - started) * 1000)
+    return taken
+
+
+def panel_work() -> Callable[[str], object]:
+    panel, case = default_panel(GraderSettings()), a_case()
+    return lambda text: grade_exchange(panel, case, an_exchange(text))
+
+
+def factual_work() -> Callable[[str], object]:
+    grader, case = FactualGrader(), a_case()
+    return lambda text: grader.grade(case, an_exchange(text))
+
+
+def quantulum() -> Callable[[str], object] | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            from quantulum3 import parser  # a bench dependency, slow to import
+        except ImportError:
+            return None
+
+    def work(text: str) -> object:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return parser.parse(text)
+
+    return work
+
+
+DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+def row(label: str, taken: list[float], limit: float | None = None) -> bool:
+    median, p95, worst = statistics.median(taken), sorted(taken)[int(len(taken) * 0.95)], max(taken)
+    held = limit is None or median <= limit
+    mark = "" if limit is None else ("  held" if held else f"  MISSED (limit {limit:g} ms)")
+    print(f"{label:44} {median:9.3f} {p95:9.3f} {worst:9.3f}{mark}", flush=True)
+    return held
+
+
+def ordinary(count: int) -> bool:
+    texts = replies(count, length=1000)
+    print(f"{'1,000 characters, ms':44} {'median':>9} {'p95':>9} {'worst':>9}")
+    work = panel_work()
+    milliseconds(work, texts)
+    held = row("whole panel", milliseconds(work, texts), MEDIAN_LIMIT_MS)
+    row("factual grader alone", milliseconds(factual_work(), texts))
+    row("facts alone (lookout facts)", milliseconds(read_facts, texts))
+    row("baseline: plain digits", milliseconds(DIGITS.findall, texts))
+    other = quantulum()
+    if other is None:
+        print("quantulum3 is not installed")
+    else:
+        other(texts[0])
+        row("baseline: quantulum3", milliseconds(other, texts[:20]))
+    return held
+
+
+def hostile() -> bool:
+    texts = [(pattern, (pattern * (HOSTILE_LENGTH // len(pattern) + 1))[:HOSTILE_LENGTH]) for pattern in HOSTILE]
+    texts += [(f"{pattern}(padded)", padded(pattern)) for pattern in PADDED]
+    work = panel_work()
+    work(replies(1, length=1000)[0])
+    taken = [(pattern, min(milliseconds(work, [text, text]))) for pattern, text in texts]
+    worst = sorted(taken, key=lambda entry: -entry[1])
+    print(f"\n{'100 kB of one pattern, whole panel, ms':44} {'best of 2':>9}")
+    for pattern, value in worst[:8]:
+        print(f"{pattern!r:44} {value:9.1f}")
+    held = worst[0][1] <= HOSTILE_LIMIT_MS
+    print(f"worst of {len(taken)}: {'held' if held else 'MISSED'} (limit {HOSTILE_LIMIT_MS:g} ms)")
+    return held
+
+
+def padded(pattern: str) -> str:
+    """As many repetitions as stay below the limit of words, spread over 100 kB."""
+    words = max(1, len(re.findall(r"\w+|[^\w\s]", pattern)))
+    times = (scanned.MOST.tokens or 0) // words - 1
+    gap = " " * (HOSTILE_LENGTH // times - len(pattern))
+    return "".join(itertools.repeat(pattern + gap, times))
+
+
+def main(arguments: list[str]) -> int:
+    """Print both tables; exit code 1 when a limit is missed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.bench_grading")
+    parser.add_argument("--replies", type=int, default=1000)
+    asked = parser.parse_args(arguments)
+    held = ordinary(asked.replies)
+    return 0 if hostile() and held else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
