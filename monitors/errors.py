@@ -6,6 +6,8 @@
     ├─ ProbeError                                                → NoAnswer
     │   ├─ Unreachable                    yes        app
     │   ├─ NotReady                       yes        app
+    │   │   ├─ DeployFailed               no         app
+    │   │   └─ ReadinessUntold            no         monitor
     │   ├─ AnswerTimeout                  yes        app
     │   ├─ AnswerIncomplete               yes        app
     │   ├─ AppErrorShown                  yes        app
@@ -86,6 +88,19 @@ class NotReady(ProbeError):
     retryable = True
     blame = Blame.APP
     reason = NoAnswerReason.NOT_READY
+
+
+class DeployFailed(NotReady):
+    """The deploy itself failed: a build or runtime error, or a Space that someone paused."""
+
+    retryable = False
+
+
+class ReadinessUntold(NotReady):
+    """Nobody could say which commit serves, or the Hub did not answer: no word about the app."""
+
+    retryable = False
+    blame = Blame.MONITOR
 
 
 class AnswerTimeout(ProbeError):

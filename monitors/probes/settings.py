@@ -50,6 +50,19 @@ class Selectors(Record):
     error: Selector | None = Field(default=None, description="visible when the app says that something went wrong")
 
 
+class ReadinessSettings(Record):
+    """How long a target is waited for, and how it says which commit it runs."""
+
+    deadline_s: Seconds = Field(default=600.0, description="for a deploy to serve; a Space builds for minutes")
+    poll_s: Seconds = Field(default=5.0, description="between two looks at the target's state")
+    request_deadline_s: Seconds = Field(default=15.0, description="for one look")
+    version_url: str | None = Field(default=None, description="an address of the app that names the commit it runs")
+    version_path: str = Field(
+        default="sha", description="path to the commit in the version endpoint's JSON; empty: its whole text"
+    )
+    hub_url: str | None = Field(default=None, description="the Hub's address; left out: the public one")
+
+
 class ProbeSettings(Record):
     """Everything about asking one target. All durations in seconds."""
 
@@ -90,6 +103,7 @@ class ProbeSettings(Record):
     browser_path: str | None = Field(
         default=None, description="the Chromium to use; left out: found on this machine"
     )
+    readiness: ReadinessSettings = Field(default=ReadinessSettings(), description="waiting for a deploy to serve")
     wire: WireRule | None = Field(
         default=None, description="the response that carries the answer, where the page hides part"
     )

@@ -1,0 +1,69 @@
+"""A local server that speaks the Hub's API as far as readiness needs it, and is the Space's page as well."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+class Hub(ThreadingHTTPServer):
+    """Gives the runtimes of a script, one per look; the last one stays. A visit to the page wakes the Space.
+
+    A runtime is the JSON of ``GET /api/spaces/{id}/runtime``, or an HTTP status to answer with.
+    """
+
+    daemon_threads = True
+
+    def __init__(
+        self, *runtimes: dict[str, Any] | int, page_status: Callable[[int], int] = lambda _visit: 200
+    ) -> None:
+        self.runtimes = list(runtimes)
+        self.page_status = page_status
+        self.visits = 0
+        self.looks = 0
+        self.tokens: list[str | None] = []
+        self.version: dict[str, str] = {}
+        super().__init__(("127.0.0.1", 0), _Handler)
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def next_runtime(self) -> dict[str, Any] | int:
+        """What is said at this look. A sleeping Space sleeps on until somebody visits it."""
+        self.looks += 1
+        now = self.runtimes[0]
+        asleep = isinstance(now, dict) and now["stage"] == "SLEEPING" and not self.visits
+        if len(self.runtimes) > 1 and not asleep:
+            self.runtimes.pop(0)
+        return now
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Hub
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
+        """Keeps quiet."""
+
+    def do_GET(self) -> None:
+        if self.path.endswith("/runtime"):
+            self.server.tokens.append(self.headers.get("Authorization"))
+            told = self.server.next_runtime()
+            self._send(told if isinstance(told, int) else 200, json.dumps(told if isinstance(told, dict) else {}))
+        elif self.path == "/version":
+            self._send(200, json.dumps(self.server.version))
+        else:
+            self.server.visits += 1
+            self._send(self.server.page_status(self.server.visits), "<title>chat</title>")
+
+    def _send(self, status: int, text: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
