@@ -49,11 +49,11 @@ def short_target(alert: Alert) -> str:
 
 
 def kinds_counted(items: Sequence[AlertItem], named: int | None = None) -> str:
-    """``2 × Wrong fact stated, 1 × Source not cited``: the gravest first, then the most; ``…`` beyond ``named``."""
+    """``2 × Wrong fact stated, Source not cited``: the gravest first, then the most; ``…`` beyond ``named``."""
     tally = Counter(what_broke(item) for item in items)
     grave = {what_broke(item) for item in items if is_grave(item)}
     most = sorted(tally, key=lambda what: (what not in grave, -tally[what], what))
-    words = [f"{tally[what]:,} × {what}" for what in most[:named]]
+    words = [f"{tally[what]:,} × {what}" if tally[what] > 1 else what for what in most[:named]]
     return ", ".join(words) + (f", {ELLIPSIS}" if named is not None and len(most) > named else "")
 
 

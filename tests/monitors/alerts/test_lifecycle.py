@@ -80,6 +80,7 @@ def test_f16_a_clock_that_jumps_by_an_hour_pages_nobody_again(jump):
     book = Book()
     book.decide(seen(), now=NIGHT)
     assert book.decide(seen(2, seen_at=NIGHT + jump), now=NIGHT + jump) == ()
+    assert only(book).last_seen_at == max(NIGHT, NIGHT + jump)
     assert book.decide(seen(3, seen_at=NIGHT + HOUR), now=NIGHT + HOUR) == ()
 
 
