@@ -7,7 +7,7 @@ written last: a Parquet file without one does not count. Names carry the content
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -60,11 +60,14 @@ class Manifest(Record):
         return f"{FOLDER}/{self.sha256}{MANIFEST if self.replaces is None else AGED}"
 
 
-def counting(journal: Journal) -> Sequence[str]:
-    """Names of the manifests that count. Raises as `read_manifest` does only for those that replace others."""
-    names = journal.segments.others(FOLDER, MANIFEST)
-    replaced = {read_manifest(journal, name).replaces for name in journal.segments.others(FOLDER, AGED)}
-    return [name for name in [*names, *journal.segments.others(FOLDER, AGED)] if sha256_of(name) not in replaced]
+def counting(journal: Journal, *, unless: Callable[[str], bool] = lambda _: False) -> Sequence[str]:
+    """Names of the manifests that count: all but those that another one replaces.
+
+    A replacing manifest of whose hash ``unless`` is true does not count, so that what it replaces does.
+    """
+    aged = [name for name in journal.segments.others(FOLDER, AGED) if not unless(sha256_of(name))]
+    replaced = {read_manifest(journal, name).replaces for name in aged}
+    return [name for name in [*journal.segments.others(FOLDER, MANIFEST), *aged] if sha256_of(name) not in replaced]
 
 
 def manifests(journal: Journal) -> Sequence[Manifest]:

@@ -11,6 +11,7 @@ from monitors.errors import WarehouseDamaged
 from monitors.records.base import Record
 from warehouse.connection import REBUILD, Deadline, opened
 from warehouse.copies import Trouble, TroubleKind, load_copies
+from warehouse.load import known_archives
 from warehouse.migrate import building, discard
 from warehouse.store import Store
 
@@ -64,9 +65,10 @@ def _examine(store: Store, deadline: Deadline) -> CheckReport:
     database = store.database
     with opened(database.file, deadline, read_only=True) as live:
         entries = {str(row[0]): str(row[1]) for row in live.execute("select id, sha256 from segments").fetchall()}
+        archives = known_archives(live)
         lost = store.lost(live)
     with building(database.file, deadline, database.schema, database.clock) as (fresh, beside):
-        copies = load_copies(fresh, store.journal, database.scratch, entries)
+        copies = load_copies(fresh, store.journal, database.scratch, entries, archives)
         troubles = [*_lost(lost), *_missing(entries, copies.seen), *_set_aside(store), *copies.troubles]
         fresh.execute(f"attach '{_quoted(database.file)}' as live (read_only)")
         troubles += _differences(fresh, database.file)

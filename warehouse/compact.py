@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from pathlib import Path
 
@@ -16,13 +17,14 @@ from warehouse.archive import (
     PARQUET,
     ArchivedSegment,
     Manifest,
+    counting,
     file_sha256,
-    manifests,
     proven_parquet,
+    read_manifest,
     sha256_of,
 )
 from warehouse.journal import SUITES, Journal
-from warehouse.load import load, remember_archive
+from warehouse.load import known_archives, load, remember_archive
 from warehouse.segment import first_id_at
 from warehouse.segment_store import segment_id_of
 from warehouse.stage import NamedSegment, stage
@@ -55,7 +57,7 @@ def compact(store: Store, *, before: datetime, wait_s: float, unfinished: bool =
         load(connection, store.journal, scratch)
         store.remember(connection)
         scratch.unlink(missing_ok=True)
-        _finish_interrupted(store.journal, scratch)
+        _finish_interrupted(store.journal, scratch, known_archives(connection))
         for batch in _batches(store.journal, _old(connection, store.journal, before, unfinished=unfinished)):
             report = _added(report, _archive(connection, store.journal, batch, scratch))
     return report
@@ -133,9 +135,10 @@ def publish(journal: Journal, manifest: Manifest, file: Path) -> None:
     journal.segments.put(manifest.name, manifest.model_dump_json().encode())
 
 
-def _finish_interrupted(journal: Journal, scratch: Path) -> None:
+def _finish_interrupted(journal: Journal, scratch: Path, loaded: AbstractSet[str]) -> None:
     """Tidy up after a kill: segments that an archive has are removed, archives that do not count too."""
-    known = manifests(journal)
+    names = counting(journal, unless=lambda sha256: sha256 not in loaded)
+    known = [read_manifest(journal, name) for name in names]
     left = {segment_id_of(name): name for name in journal.segments.names()}
     for manifest in known:
         doubled = [left[each.header.id] for each in manifest.segments if each.header.id in left]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -47,11 +48,19 @@ class Copies:
 
 
 def load_copies(
-    fresh: duckdb.DuckDBPyConnection, journal: Journal, scratch: Path, loaded: Mapping[str, str]
+    fresh: duckdb.DuckDBPyConnection,
+    journal: Journal,
+    scratch: Path,
+    loaded: Mapping[str, str],
+    archives: AbstractSet[str],
 ) -> Copies:
-    """Fill empty tables from those segments that ``loaded`` (id → hash) names, archived or not."""
+    """Fill empty tables from those segments that ``loaded`` (id → hash) names, archived or not.
+
+    ``archives`` are the hashes of those that the file has: one that replaces another and waits to be loaded does
+    not count yet.
+    """
     copies = Copies()
-    for name in counting(journal):
+    for name in counting(journal, unless=lambda sha256: sha256 not in archives):
         _copy_archive(fresh, journal, scratch, loaded, name=name, copies=copies)
     names = [name for name in journal.segments.names() if segment_id_of(name) not in copies.seen]
     for batch in _batches(journal, names, loaded, copies):

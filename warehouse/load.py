@@ -23,7 +23,7 @@ from warehouse.archive import (
 from warehouse.connection import transaction
 from warehouse.journal import Journal
 from warehouse.segment_store import segment_id_of
-from warehouse.stage import NamedSegment, clear_stage, entry_of, stage, take_in
+from warehouse.stage import Entry, NamedSegment, clear_stage, entry_of, forget, stage, take_in
 
 BATCH_ROWS = 20_000
 """Rows per transaction: a batch of small segments costs little more than one (about 3 ms each on its own)."""
@@ -94,6 +94,11 @@ def load_segments(connection: duckdb.DuckDBPyConnection, journal: Journal, batch
     take_in(connection, [entry_of(each) for each in batch], journal.now())
 
 
+def known_archives(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
+    """Hashes of the archives of which the tables have everything."""
+    return frozenset(str(row[0]) for row in connection.execute("select sha256 from archives").fetchall())
+
+
 def remember_archive(connection: duckdb.DuckDBPyConnection, journal: Journal, manifest: Manifest) -> None:
     """Note that the tables have all of an archive."""
     connection.execute(
@@ -104,7 +109,7 @@ def remember_archive(connection: duckdb.DuckDBPyConnection, journal: Journal, ma
 def _load_archives(
     connection: duckdb.DuckDBPyConnection, journal: Journal, scratch: Path, rows: Counter[str], left: _LeftOut
 ) -> int:
-    done = {str(row[0]) for row in connection.execute("select sha256 from archives").fetchall()}
+    done = known_archives(connection)
     count = 0
     for name in counting(journal):
         if sha256_of(name) in done:
@@ -121,18 +126,26 @@ def _load_archives(
 def _load_archive(
     connection: duckdb.DuckDBPyConnection, journal: Journal, manifest: Manifest, scratch: Path, rows: Counter[str]
 ) -> int:
-    known = {str(row[0]) for row in connection.execute("select id from segments").fetchall()}
-    missing = [each for each in entries_of(manifest) if each.header.id not in known]
+    """Load what the tables lack. Of an archive that replaces another, they lack what has another hash."""
+    loaded = dict(connection.execute("select id, sha256 from segments").fetchall())
+    wanted = [each for each in entries_of(manifest) if _is_lacking(each, loaded, manifest)]
+    ids = [each.header.id for each in wanted]
     with transaction(connection):
-        if missing:
+        if wanted:
+            forget(connection, [segment_id for segment_id in ids if segment_id in loaded])
             clear_stage(connection)
-            parquet = proven_parquet(journal, manifest, scratch)
-            stage_archived(connection, parquet, [each.header.id for each in missing])
-            take_in(connection, missing, journal.now())
+            stage_archived(connection, proven_parquet(journal, manifest, scratch), ids)
+            take_in(connection, wanted, journal.now())
         remember_archive(connection, journal, manifest)
-    for each in missing:
+    for each in wanted:
         rows.update(each.header.rows)
-    return len(missing)
+    return len(wanted)
+
+
+def _is_lacking(entry: Entry, loaded: Mapping[str, str], manifest: Manifest) -> bool:
+    if entry.header.id not in loaded:
+        return True
+    return manifest.replaces is not None and loaded[entry.header.id] != entry.header.sha256
 
 
 def _batches(journal: Journal, names: Sequence[str], left: _LeftOut) -> Iterator[Sequence[NamedSegment]]:

@@ -7,7 +7,7 @@ replaced by one without personal data, and the tables are filled from that: jour
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from importlib import resources
 from itertools import groupby
@@ -19,18 +19,16 @@ from monitors.records.base import Record
 from warehouse.archive import (
     ArchivedSegment,
     Manifest,
-    entries_of,
     file_sha256,
     manifests,
     proven_parquet,
     stage_archived,
 )
 from warehouse.compact import compact, publish, write_parquet
-from warehouse.connection import transaction
 from warehouse.journal import Journal
-from warehouse.load import remember_archive
+from warehouse.load import load
 from warehouse.segment import SegmentLine, first_id_at, line_of
-from warehouse.stage import clear_stage, take_in
+from warehouse.stage import clear_stage
 from warehouse.store import Store
 
 SHORTEST_KEY = 16
@@ -51,7 +49,7 @@ def age(store: Store, *, before: datetime, key: bytes, wait_s: float) -> AgeRepo
     log items become ``p-`` and 24 hexadecimal digits of SHA-256 over ``key`` and the id: the same id stays the
     same, nobody without the key can find it. Keep ``key`` (16 random bytes or more) and use it every time.
 
-    An archive is aged when its youngest segment is old enough. Killed at any moment, the next call finishes. Free
+    An archive is aged when its youngest segment is old enough. Killed at any moment, the next load finishes. Free
     blocks of the database file may still hold old text, as do files that a rebuild kept: a rebuild makes a
     clean file, the kept ones are a person's to delete. Raises as `compact` does, `ValueError` for a short key.
     """
@@ -66,9 +64,7 @@ def age(store: Store, *, before: datetime, key: bytes, wait_s: float) -> AgeRepo
                 _age_archive(connection, store.journal, manifest, key, store.database.scratch)
                 archives += 1
                 segments += len(manifest.segments)
-        for manifest in manifests(store.journal):
-            if manifest.replaces is not None:
-                _renew_tables(connection, store.journal, manifest, store.database.scratch)
+        load(connection, store.journal, store.database.scratch)
         store.remember(connection)
     compact(store, before=before, wait_s=wait_s, unfinished=True)  # the replaced archives go
     return AgeReport(archives=archives, segments=segments)
@@ -118,32 +114,3 @@ def _every(rows: duckdb.DuckDBPyConnection) -> Iterator[tuple[object, ...]]:
 
 def _with_hash(each: ArchivedSegment, sha256: str) -> ArchivedSegment:
     return each.model_copy(update={"header": each.header.model_copy(update={"sha256": sha256})})
-
-
-def _renew_tables(
-    connection: duckdb.DuckDBPyConnection, journal: Journal, manifest: Manifest, scratch: Path
-) -> None:
-    """Fill the tables from an aged archive, unless they have it already."""
-    loaded = dict(connection.execute("select id, sha256 from segments").fetchall())
-    stale = [entry for entry in entries_of(manifest) if loaded.get(entry.header.id) != entry.header.sha256]
-    with transaction(connection):
-        if stale:
-            ids = [entry.header.id for entry in stale]
-            _forget(connection, ids)
-            clear_stage(connection)
-            stage_archived(connection, proven_parquet(journal, manifest, scratch), ids)
-            take_in(connection, stale, journal.now())
-        remember_archive(connection, journal, manifest)
-
-
-def _forget(connection: duckdb.DuckDBPyConnection, segment_ids: Sequence[str]) -> None:
-    connection.execute(
-        "create or replace temp table aged as select unnest(?::varchar[]) as id", [list(segment_ids)]
-    )
-    connection.execute(
-        "delete from grades g using assessments a where a.segment_id in (select id from aged)"
-        " and g.run_id = a.run_id and g.case_id = a.case_id and g.repeat = a.repeat"
-    )
-    for table in ("assessments", "results"):
-        connection.execute(f"delete from {table} where segment_id in (select id from aged)")  # noqa: S608 - two names
-    connection.execute("delete from segments where id in (select id from aged)")

@@ -74,6 +74,19 @@ def take_in(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry], now
         appender.append_rows(_values(each, now) for each in entries)
 
 
+def forget(connection: duckdb.DuckDBPyConnection, segment_ids: Sequence[str]) -> None:
+    """Remove what these segments brought of results and assessments, and their entries: they come anew."""
+    ids = list(segment_ids)
+    connection.execute("create or replace temp table aged as select unnest(?::varchar[]) as id", [ids])
+    connection.execute(
+        "delete from grades g using assessments a where a.segment_id in (select id from aged)"
+        " and g.run_id = a.run_id and g.case_id = a.case_id and g.repeat = a.repeat"
+    )
+    for table in ("assessments", "results"):
+        connection.execute(f"delete from {table} where segment_id in (select id from aged)")  # noqa: S608 - two names
+    connection.execute("delete from segments where id in (select id from aged)")
+
+
 def _values(entry: Entry, now: datetime) -> tuple[object, ...]:
     header = entry.header
     rows = json.dumps(dict(header.rows))

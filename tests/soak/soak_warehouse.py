@@ -2,7 +2,7 @@
 
     python -m tests.soak.soak_warehouse --kills 1000
 
-Each round forks a process that appends, loads, decides, checks, rebuilds, compacts and migrates, kills it with SIGKILL after a
+Each round forks a process that appends, loads, decides, checks, rebuilds, compacts, ages, exports and migrates, kills it with SIGKILL after a
 random time, and lets another process compare what was acknowledged with what is there.
 """
 
@@ -23,10 +23,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.warehouse.crash_worker import WAIT_S, Plan, survivors, work
-from tests.warehouse.sample_rows import run_report
+from tests.warehouse.sample_rows import NOON, run_report
 from warehouse.check import check
 from warehouse.compact import compact
+from warehouse.export import export
 from warehouse.rebuild import rebuild
+from warehouse.retention import age
 from warehouse.rows import RunRow
 
 LONGEST_LIFE_S = 0.8
@@ -40,6 +42,14 @@ STEPS = {
     "rebuild": lambda store: rebuild(store, wait_s=WAIT_S),
     "finish": lambda store: store.journal.append([RunRow(row=run_report("run-1"))], run_id="run-1"),
     "compact": lambda store: compact(store, before=store.clock(), wait_s=WAIT_S),
+    "age": lambda store: age(store, before=store.clock(), key=b"sixteen byte key", wait_s=WAIT_S),
+    "export": lambda store: export(
+        store,
+        store.database.file.parent / "export",
+        since=NOON.date(),
+        until=NOON.date(),
+        wait_s=WAIT_S,
+    ),
 }
 
 
@@ -104,6 +114,7 @@ def soak(kills: int, seed: int, root: Path) -> tuple[int, int]:
         folder = root / f"round-{number // KILLS_PER_FOLDER}"
         if number % KILLS_PER_FOLDER == 0:
             total += len(acknowledged)
+            print(f"{number} kills, {total} acknowledged, {failures} rounds wrong", flush=True)
             acknowledged = set()
             shutil.rmtree(root / f"round-{number // KILLS_PER_FOLDER - 1}", ignore_errors=True)
         plan = Plan(folder, seed * 1_000_000 + number, number % KILLS_PER_FOLDER // KILLS_PER_SCHEMA)
