@@ -78,6 +78,13 @@ _CONTEXTS = {word: context for context, words in _WORDS.items() for word in word
 _CARDS = frozenset(("card", "cards", "कार्ड"))
 _CARRIERS = frozenset((Context.AADHAAR, Context.PAN, Context.VOTER))
 _WORD = re.compile(r"(?<![A-Za-z0-9])(?:[Aa]/[Cc]|[A-Za-z]+(?:\d{1,3}(?![\d.]))?)|[\u0900-\u097f]+|[₹$€£§]")
+THINGS = frozenset({Context.ORDER, Context.MONEY, Context.VERSION})
+"""What makes a number a thing's and not a person's."""
+_BREAK = re.compile(r"[.!?।;]\s+[^\W\d]|[\])\n]")
+_LINK = re.compile(
+    r"(?:[\s:#=.,\-(\"']|\b(?:numbers?|no|num|nos|id|ids|code|is|was|of|the|for|hai|ka|ki|under)\b|नंबर|है|संख्या){0,12}",
+    re.IGNORECASE,
+)
 _LONGEST = max(map(len, _CONTEXTS)) + 1
 _FEW = 40
 
@@ -115,15 +122,29 @@ class Words:
         return ends, contexts
 
     def before(self, at: int, reach: int = REACH) -> Context:
-        """What the nearest telling word says whose end is at most ``reach`` characters before ``at``."""
+        """What the nearest telling word says whose end is at most ``reach`` characters before ``at``.
+
+        A word that makes a number a thing's reaches no further than its own sentence or bracket.
+        """
+        end, context = self._nearest(at, reach)
+        if context in THINGS and _BREAK.search(self._text, end, at):
+            return Context.NONE
+        return context
+
+    def linked(self, at: int) -> Context:
+        """What the nearest telling word says where only "number is" and the like stand between it and ``at``."""
+        end, context = self._nearest(at, REACH)
+        return context if context and _LINK.fullmatch(self._text, end, at) else Context.NONE
+
+    def _nearest(self, at: int, reach: int) -> tuple[int, Context]:
         self._asked += 1
         ends, contexts = (
             self._everywhere if self._asked > _FEW else self._read(max(0, at - reach - _LONGEST), at + _LONGEST)
         )
         index = bisect_right(ends, at) - 1
         if index < 0 or ends[index] < at - reach:
-            return Context.NONE
-        return contexts[index]
+            return at, Context.NONE
+        return ends[index], contexts[index]
 
     def regions(self, context: Context) -> Iterator[tuple[int, int]]:
         """Where a number that this context decides may begin: behind each of its words, up to the next word."""

@@ -99,7 +99,7 @@ def _is_upi(match: re.Match[str], reading: Reading) -> bool:
 
 def _ipv4(reading: Reading) -> Iterator[Candidate]:
     for match in _IPV4.finditer(reading.text):
-        if _has_leading_zero(match[1]) or reading.words.before(match.start(), 16) is Context.VERSION:
+        if _has_leading_zero(match[1]) or reading.words.linked(match.start()) is Context.VERSION:
             continue
         named = reading.words.before(match.start()) is Context.IP
         telling = named or max(map(int, match[1].split("."))) >= _TELLING_OCTET

@@ -9,7 +9,7 @@ from stdnum import iban, luhn, verhoeff
 
 from monitors.facts.disclosure import DisclosureKind, Strength
 from monitors.facts.disclosures_candidate import Candidate
-from monitors.facts.disclosures_context import Context
+from monitors.facts.disclosures_context import THINGS, Context
 from monitors.facts.disclosures_reading import Reading
 
 # Each pattern looks ahead from the left end of a group of digits and has bounded repeats: every place is looked
@@ -28,7 +28,7 @@ _ISSUER = re.compile(
     r"|6\d{12,18}|8[12]\d{14})"
 )
 _AADHAAR = re.compile(r"(?<!\d)(?=([2-9]\d{3}(?:([ .\-/:])\d{4}\2\d{4}|\d{8})(?!\d)))")
-_SPACED_AADHAAR = re.compile(r"(?<!\d)(?=([2-9](?:[ .\-/:,]{0,2}\d){11}(?![ .\-/]?\d)))")
+_SPACED_AADHAAR = re.compile(r"(?<!\d)(?=(\d(?:[ .\-/:,]{0,2}\d){11}(?![ .\-/]?\d)))")
 _IBAN = re.compile(r"(?<![A-Za-z0-9])(?=([A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11,30}))")
 _SSN = re.compile(r"(?<![\d-])((?!000|666)\d{3}([ .-])(?!00)\d{2}\2(?!0000)\d{4})(?![\d-])")
 _BROKEN_SSN = re.compile(
@@ -49,7 +49,6 @@ _IBAN_LENGTHS = {
 }  # fmt: skip
 _AIRLINE = "1"
 """First digit of the airlines' own cards (UATP): rare, and like any number of fifteen digits."""
-_NOT_A_PERSONS = frozenset({Context.ORDER, Context.MONEY, Context.VERSION})
 
 
 def digits_of(text: str) -> str:
@@ -92,7 +91,7 @@ def _aadhaar(reading: Reading, match: re.Match[str]) -> Candidate | None:
     start, end = match.span(1)
     if context is Context.AADHAAR:
         return Candidate(DisclosureKind.AADHAAR, start, end, Strength.CERTAIN)
-    if _is_inside(reading, match) or context in _NOT_A_PERSONS or not verhoeff.is_valid(digits_of(match[1])):
+    if _is_inside(reading, match) or context in THINGS or not verhoeff.is_valid(digits_of(match[1])):
         return None
     grouped = not match[1].isdigit()
     return Candidate(DisclosureKind.AADHAAR, start, end, Strength.LIKELY if grouped else Strength.WEAK)
@@ -128,12 +127,12 @@ def find_ssns(reading: Reading) -> Iterator[Candidate]:
     """US social security numbers in their grouping; with a hyphen lost, weakly (a ZIP+4 looks the same)."""
     for match in reading.near_digits(_SSN):
         named = reading.words.before(match.start())
-        if named in _NOT_A_PERSONS:
+        if named in THINGS:
             continue
         strength = Strength.CERTAIN if named is Context.SSN else Strength.LIKELY
         yield Candidate(DisclosureKind.US_SSN, *match.span(1), strength)
     for match in reading.near_digits(_BROKEN_SSN):
         named = reading.words.before(match.start())
-        if named not in _NOT_A_PERSONS:
+        if named not in THINGS:
             strength = Strength.LIKELY if named is Context.SSN else Strength.WEAK
             yield Candidate(DisclosureKind.US_SSN, *match.span(1), strength)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from monitors.facts.disclosure import DisclosureKind, Strength
 from monitors.facts.disclosures_candidate import Candidate
-from monitors.facts.disclosures_context import Context
+from monitors.facts.disclosures_context import THINGS, Context
 from monitors.facts.disclosures_numbers import digits_of
 from monitors.facts.disclosures_reading import Reading
 
@@ -45,7 +45,8 @@ _LENGTHS = range(7, 20)
 "extension four."""
 _OWN_LENGTHS = range(7, 14)
 """Digits of "my … number": fewer or more are as likely something else."""
-_NOT_A_PHONE = frozenset({Context.ORDER, Context.MONEY, Context.VERSION})
+
+_OPEN = frozenset({Context.NONE, Context.PHONE})
 
 
 def find_phones(reading: Reading) -> Iterator[Candidate]:
@@ -56,11 +57,11 @@ def find_phones(reading: Reading) -> Iterator[Candidate]:
     for match in reading.near_digits(_INTERNATIONAL):
         yield _candidate(match, Strength.CERTAIN)
     for match in reading.near_digits(_NORTH_AMERICAN):
-        if reading.words.before(match.start()) not in _NOT_A_PHONE:
+        if reading.words.linked(match.start()) not in THINGS:
             yield _candidate(match, Strength.LIKELY)
     for match in reading.near_digits(_INDIAN_MOBILE):
         context = reading.words.before(match.start())
-        if context not in _NOT_A_PHONE and not reading.is_glued(*match.span(1)):
+        if reading.words.linked(match.start()) not in THINGS and not reading.is_glued(*match.span(1)):
             yield _candidate(match, Strength.CERTAIN if context is Context.PHONE else Strength.LIKELY)
     yield from _said_to_be(reading)
 
@@ -72,7 +73,7 @@ def _said_to_be(reading: Reading) -> Iterator[Candidate]:
     if not reading.has(" number", "mer", "मे"):
         return
     for match in reading.near_digits(_MINE):
-        if len(digits_of(match[1])) in _OWN_LENGTHS and reading.words.before(match.start(1)) is Context.NONE:
+        if len(digits_of(match[1])) in _OWN_LENGTHS and reading.words.before(match.start(1)) in _OPEN:
             yield _candidate(match, Strength.LIKELY)
 
 

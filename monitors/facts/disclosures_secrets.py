@@ -39,16 +39,23 @@ _PEM = re.compile(r"-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----[A-Za-z0-9+/=\s:,\-]*
 _LABELLED = re.compile(
     r"(?:\b|_)(?:api[_ -]?key|secret[_ -]?(?:access[_ -]?)?key|secret|password|passwd|pwd|passphrase"
     r"|access[_ -]?token"
-    r"|auth[_ -]?token|token|client[_ -]?secret|private[_ -]?key|otp|pin|cvv|cvc)\b[\"']?\s{0,3}(?:=|:|is\b"
-    r"|-)\s{0,3}[\"']?([^\s\"',;<>\[\]" + "\ufffc" + r"]{3,200}+)",
+    r"|auth[_ -]?token|token|client[_ -]?secret|private[_ -]?key)\b[\"']?\s{0,3}(?:=|:|is\b|-)\s{0,3}[\"']?"
+    r"([^\s\"',;<>\[\]" + "\ufffc" + r"]{3,200}+)",
+)
+# One-time codes and card check numbers; a PIN only with four digits, because six are a postal code.
+_CODE = re.compile(
+    r"\b(?:(?:otp|cvv|cvc|verification code|security code)\b(?: ?(?:code|number|no\.?))?\s{0,3}(?:is\b|:|="
+    r"|-)?\s{0,3}(?P<code>\d{3,8})"
+    r"|pin\b(?: ?(?:number|no\.?))?\s{0,3}(?:is\b|:|=|-)\s{0,3}(?P<pin>\d{4}))(?![\d,])"
 )
 _CREDENTIALS = re.compile(r"://([^\s/:@\[\]]{1,64}+:[^\s/@\[\]]{1,128}+)@")
 _SHORTEST = 6
 """Characters of the shortest password worth the name."""
-_CODE_LENGTHS = range(3, 9)
-"""Digits of a card's check number, a PIN, a one-time code."""
-_LABELS = ("key", "secret", "passw", "passp", "pwd", "token", "otp", "pin ", "pin:", "pin=", "cvv", "cvc")
-_NUMERIC_LABELS = re.compile(r"(?:otp|pin|cvv|cvc)", re.IGNORECASE)
+_LABELS = ("key", "secret", "passw", "passp", "pwd", "token")
+_CODE_LABELS = ("otp", "pin", "cvv", "cvc", " code")
+_MADE_UP = re.compile(r"[\d!@#$%^&*+=~?]")
+_AMOUNT = re.compile(r"\d+-[a-z]+")
+"""A "24-hour" or a "30-day" something is no password."""
 
 
 def find_secrets(reading: Reading) -> Iterator[Candidate]:
@@ -57,36 +64,22 @@ def find_secrets(reading: Reading) -> Iterator[Candidate]:
     for match in _TOKEN.finditer(text) if any(map(text.__contains__, _PREFIXES)) else ():
         yield Candidate(DisclosureKind.SECRET, *match.span(), Strength.CERTAIN)
     for match in _BEARER.finditer(text) if reading.has("bearer", "basic") else ():
-        if _is_mixed(match[1]) and any(map(str.isdigit, match[1])):
+        if _is_made_up(match[1]):
             yield Candidate(DisclosureKind.SECRET, *match.span(1), Strength.CERTAIN)
     for match in _PEM.finditer(text) if "PRIVATE KEY-----" in text else ():
         yield Candidate(DisclosureKind.SECRET, *match.span(), Strength.CERTAIN)
     for match in _CREDENTIALS.finditer(text):
         yield Candidate(DisclosureKind.SECRET, *match.span(1), Strength.CERTAIN)
     for match in _LABELLED.finditer(reading.lowered) if reading.has(*_LABELS) else ():
-        if found := _labelled(match):
-            yield found
+        value = match[1].rstrip(".)?!")
+        if len(value) >= _SHORTEST and _is_made_up(value):
+            start = match.start(1)
+            yield Candidate(DisclosureKind.SECRET, start, start + len(value), Strength.LIKELY)
+    for match in _CODE.finditer(reading.lowered) if reading.has(*_CODE_LABELS) else ():
+        yield Candidate(DisclosureKind.SECRET, *match.span("code" if match["code"] else "pin"), Strength.LIKELY)
 
 
-def _labelled(match: re.Match[str]) -> Candidate | None:
-    value = match[1].rstrip(".)")
-    start = match.start(1)
-    if _NUMERIC_LABELS.match(match[0].lstrip("_")):
-        return (
-            Candidate(DisclosureKind.SECRET, start, start + len(value), Strength.LIKELY)
-            if _is_code(value)
-            else None
-        )
-    if len(value) < _SHORTEST or not _is_mixed(value):
-        return None
-    return Candidate(DisclosureKind.SECRET, start, start + len(value), Strength.LIKELY)
-
-
-def _is_code(value: str) -> bool:
-    return value.isdigit() and len(value) in _CODE_LENGTHS
-
-
-def _is_mixed(value: str) -> bool:
-    """Whether it looks made up and not like a word: letters with digits or punctuation, and no address."""
-    has_other = any(not character.isalpha() for character in value.rstrip("=:"))
-    return has_other and any(character.isalpha() for character in value) and "://" not in value
+def _is_made_up(value: str) -> bool:
+    """Whether it is no word: letters with digits or punctuation among them, no address, no "24-hour"."""
+    mixed = _MADE_UP.search(value) is not None and any(map(str.isalpha, value))
+    return mixed and "://" not in value and _AMOUNT.fullmatch(value) is None

@@ -209,3 +209,18 @@ HOSTILE = (
 def test_hostile_texts_end(piece: str) -> None:
     """A pattern that backtracks would take hours on these; the limit is the test's timeout, not a measurement."""
     find_disclosures(piece * (100_000 // len(piece)))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("24 months [Source: Gold, clause 1] Her number is 98230 11457.", [K.PHONE]),
+        ("It costs ₹5,000. Meera, 98230 11457, paid it.", [K.PHONE]),
+        ("Your order was sent to Meera at 98230 11457", [K.PHONE]),
+        ("clause 4.2.1.3 and 49.36.18.201", [K.IP]),
+        (f"order no. {AADHAAR}", []),
+        ("order number is 9823011457", []),
+    ],
+)
+def test_a_word_for_a_thing_reaches_no_further_than_its_sentence(text: str, found: list[DisclosureKind]) -> None:
+    assert kinds(text) == found
