@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -23,6 +24,8 @@ select view_name as "view", comment as "what it answers"
 from duckdb_views() where not internal and schema_name = 'main' order by view_name
 """
 WAIT_S = 10.0
+FEW_COLUMNS = 3
+"""So few are read as a table even when their text wraps."""
 
 
 def sql_command(query: str | None, config: Path, *, data_folder: Path | None, as_json: bool) -> ExitCode:
@@ -48,7 +51,7 @@ def _print_json(table: Table) -> None:
 def _plain(value: object) -> object:
     match value:
         case Decimal():
-            return str(value)
+            return format(value.normalize(), "f")
         case datetime():
             return value.isoformat()
         case _:
@@ -56,13 +59,30 @@ def _plain(value: object) -> object:
 
 
 def _print_table(table: Table) -> None:
+    """As a table where it fits the terminal, else one block a row."""
+    rows = [tuple(map(_cell, row)) for row in table.rows]
+    width = sum(max(map(len, column), default=0) + 2 for column in zip(table.columns, *rows, strict=True))
+    if width <= Console().width or len(table.columns) <= FEW_COLUMNS:
+        _print_grid(table.columns, rows)
+    else:
+        _print_blocks(table.columns, rows)
+    Console(stderr=True).print(f"[dim]{len(rows)} {'row' if len(rows) == 1 else 'rows'}[/]")
+
+
+def _print_blocks(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    longest = max(map(len, columns))
+    for row in rows:
+        block = "\n".join(f"{name:<{longest}}  {value}" for name, value in zip(columns, row, strict=True))
+        sys.stdout.write(f"{block}\n\n")
+
+
+def _print_grid(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     shown = RichTable(box=None, pad_edge=False, header_style="bold")
-    for column in table.columns:
+    for column in columns:
         shown.add_column(column, overflow="fold")
-    for row in table.rows:
-        shown.add_row(*(Text(_cell(value)) for value in row))
+    for row in rows:
+        shown.add_row(*map(Text, row))
     Console().print(shown)
-    Console(stderr=True).print(f"[dim]{len(table.rows)} rows[/]")
 
 
 def _cell(value: object) -> str:
@@ -71,6 +91,8 @@ def _cell(value: object) -> str:
             return ""
         case float():
             return f"{value:.4g}"
+        case Decimal():
+            return format(value.normalize(), "f")
         case datetime():
             return value.strftime("%Y-%m-%d %H:%M:%S")
         case _:

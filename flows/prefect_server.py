@@ -112,10 +112,14 @@ def running_server(home: Path) -> LocalServer | None:
 
 
 def stop_server(home: Path) -> bool:
-    """Stop the local server of ``home``; false when none was running."""
+    """Stop the local server of ``home``, once it has this process's last log lines; false when none was running."""
     server = running_server(home)
     if server is None:
         return False
+    if "prefect" in sys.modules:
+        from prefect.logging.handlers import APILogHandler  # loaded already, or there is nothing to send
+
+        APILogHandler().flush()
     os.killpg(server.pid, signal.SIGTERM)
     child = _children.pop(server.pid, None)
     if child is not None:
