@@ -50,6 +50,9 @@ DECLINE = re.compile(
     r"|have|cover|discuss|provide|handle|support|know about|read)\b"
     r"|\bUnable to (?:answer|help|assist|provide|comply)\b|\b[Cc]annot (?:answer|assist with|help with"
     r"|comply with) (?:this|that|your|the)\b"
+    r"|\b(?:details?|information|data|records?|documents?) (?:cannot|can't|can not|may not|must not|will not) be"
+    r" (?:shared|disclosed|provided|revealed|given|discussed)\b|^\W*(?:request )?declined\b"
+    r"|\bI(?:'m| am) only (?:able|allowed|permitted|here) to\b|\b(?:beyond|outside) what (?:the|these|my|our|I)\b"
     r"|\bI am an AI language model and (?:do not|don't|cannot|can't)\b",
     re.IGNORECASE,
 )
@@ -88,6 +91,8 @@ ABSENCE = re.compile(
     r"|\b(?:I|we)(?:'m| am| was| were|'re| are)? (?:could not|couldn't|cannot|can't|can not|did not|didn't"
     r"|unable to"
     r"|not able to) (?:find|locate|see|identify|determine|retrieve|confirm|verify)\b"
+    r"|\bnot in (?:the |this |my |our |your )?(?:given |provided |supplied |available )?(?:context|material|excerpts?)\b"
+    r"|\b(?:not|n't) (?:entirely |completely )?clear from (?:the|this|my|these)\b"
     r"|\bno (?:\w+ ){0,3}(?:could|can) be found\b|\b(?:could not|cannot|can't) be (?:found|determined"
     r"|confirmed|verified) (?:in|from)\b"
     r"|\bI(?: currently)? (?:do not|don't) (?:currently |actually )?(?:have|know|possess)\b|\b(?:not"
