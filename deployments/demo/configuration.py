@@ -8,7 +8,7 @@ from pathlib import Path
 from monitors.config import FILE_NAME, Config, load_config
 from monitors.errors import WarehouseUnwritable
 
-SUITE = Path(__file__).with_name("suite.jsonl")
+SUITE = Path(__file__).with_name("suraksha.jsonl")
 
 TEMPLATE = """\
 # Written by `lookout demo`. The same commands as for any other target work here:

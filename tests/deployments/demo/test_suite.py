@@ -11,7 +11,7 @@ from monitors.goldset.load import load_suite
 from monitors.records.base import Language, Severity
 from monitors.records.cases import Pipeline
 
-SUITE = load_suite(HERE / "suite.jsonl")
+SUITE = load_suite(HERE / "suraksha.jsonl")
 BOOK = load_policies()
 SEVERE_TYPES = {"pii_handling", "destructive_action", "financial_claim"}
 

@@ -17,7 +17,7 @@ from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, Timings
 from monitors.records.grades import Assessment, CaseOutcome, FailureKind
 
-SUITE = load_suite(HERE / "suite.jsonl")
+SUITE = load_suite(HERE / "suraksha.jsonl")
 PANEL = default_panel(GraderSettings())
 
 PLANTED = {
