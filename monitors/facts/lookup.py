@@ -10,7 +10,7 @@ from monitors.facts.calendar_words import MONTHS
 from monitors.facts.normalise import keys_of
 from monitors.facts.number_words import NUMBER_WORDS, NumberWord, Part
 from monitors.facts.numbers import EXACT
-from monitors.facts.tokens import END, NUMERAL, SIGN, WORD, Token
+from monitors.facts.tokens import END, NUMERAL, SIGN, Token
 
 VULGAR = {
     "½": "0.5", "¼": "0.25", "¾": "0.75", "⅓": "1/3", "⅔": "2/3", "⅛": "0.125", "⅜": "0.375", "⅝": "0.625",
@@ -38,8 +38,6 @@ _AFTER_NUMBER = keys_of(
     "me mein ke ka ki सही h yo y o दशक r e x g k century शताब्दी सदी sadi"
 )
 """Words that may make something else of the digits before them."""
-
-_PUNCTUATION = frozenset(".,:;!?()[]{}\"'*_#|•।&@~")
 
 
 _MARGIN = 96
@@ -75,16 +73,20 @@ class Lookup:
         self._units = units
         # Padded lists answer for places beyond either end (Python counts -1 from the back) without a comparison.
         padded = [*tokens, *[END] * _MARGIN]
-        raw = [NUMBER_WORDS.get(token.key) if token.kind == WORD else None for token in padded]
-        words = [
-            None if word is not None and word.shy and not self._before_unit(padded[at + 1], raw[at + 1]) else word
-            for at, word in enumerate(raw)
-        ]
+        raw = [NUMBER_WORDS.get(token.key) for token in padded]
+        words, parts = list(raw), list[Part | None]([None]) * len(raw)
+        for at, word in enumerate(raw):
+            if word is None:
+                continue
+            if word.shy and not self._before_unit(padded[at + 1], raw[at + 1]):
+                words[at] = None
+            else:
+                parts[at] = word.part
         self._raw = raw
         self.token = padded.__getitem__
         self.word = words.__getitem__
-        self.part = [None if word is None else word.part for word in words].__getitem__
-        self.has_months = any(token.key in MONTHS for token in tokens)
+        self.part = parts.__getitem__
+        self.has_months = not MONTHS.keys().isdisjoint([token.key for token in tokens])
 
     def _before_unit(self, following: Token, word: NumberWord | None) -> bool:
         if following.key in self._units:
@@ -112,13 +114,19 @@ class Lookup:
 
     def interesting(self) -> list[int]:
         """The tokens where a quantity could begin: digits, number words, units, signs; the rest is passed over."""
+        raw, starts = self._raw, self._starts
         return [
             at
             for at, token in enumerate(self.tokens)
             if token.kind == NUMERAL
-            or (token.kind == WORD and self._may_begin(at, token))
-            or (token.kind == SIGN and token.text not in _PUNCTUATION)
+            or (token.kind == SIGN and self._is_leading_sign(at, token))
+            or ((raw[at] is not None or token.key in starts) and self._may_begin(at, token))
         ]
+
+    def _is_leading_sign(self, at: int, token: Token) -> bool:
+        if token.text == "-":
+            return self.token(at + 1).kind == NUMERAL
+        return token.text in self._starts or token.text in VULGAR
 
     def _may_begin(self, at: int, token: Token) -> bool:
         part = self.part(at)

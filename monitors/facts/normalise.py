@@ -72,8 +72,13 @@ def normalise(text: str) -> Normalised:
     """Fold ``text``; linear in its length. Lone surrogates are dropped like other invisible characters."""
     if text.isascii():
         return Normalised(text, None)
-    if all(len(_FOLDING[ord(character)]) == 1 for character in set(text)):
-        return Normalised(text.translate(_FOLDING), None)
+    changed = [
+        (character, folded)
+        for character in set(text)
+        if character > "\x7f" and (folded := _FOLDING[ord(character)]) != character
+    ]
+    if all(len(folded) == 1 for _, folded in changed):
+        return Normalised(_replaced(text, changed), None)
     parts: list[str] = []
     places: list[int] = []
     for place, character in enumerate(text):
@@ -81,6 +86,18 @@ def normalise(text: str) -> Normalised:
         parts.append(folded)
         places.extend([place] * len(folded))
     return Normalised("".join(parts), places)
+
+
+_FEW = 8
+
+
+def _replaced(text: str, changed: list[tuple[str, str]]) -> str:
+    """One character for one: a few are replaced one after the other, which is faster than a table for all."""
+    if len(changed) > _FEW:
+        return text.translate(_FOLDING)
+    for character, folded in changed:
+        text = text.replace(character, folded)
+    return text
 
 
 _NUKTA = "\u093c"

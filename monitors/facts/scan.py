@@ -12,7 +12,7 @@ from monitors.facts import assemble
 from monitors.facts.bounds import bound_of
 from monitors.facts.dates import Day, date_at, relative_at
 from monitors.facts.durations import DAYS_PER_MONTH, DAYS_PER_YEAR
-from monitors.facts.fact import Fact, FactKind
+from monitors.facts.fact import Bound, Fact, FactKind
 from monitors.facts.making import plain_number
 from monitors.facts.normalise import Normalised, normalise
 from monitors.facts.numbers import EXACT, plain
@@ -120,7 +120,8 @@ def _date_reading(reader: Reader, day: Day) -> Reading:
 def _bounded(reader: Reader, reading: Reading) -> Reading:
     if reading.kind is FactKind.DATE:
         return reading
-    return reading._replace(bound=bound_of(reader, reading.first, reading.last))
+    bound = bound_of(reader, reading.first, reading.last)
+    return reading if bound is Bound.EXACT else reading._replace(bound=bound)
 
 
 def read_facts(

@@ -37,7 +37,7 @@ def tokenise(text: str, *, most: int | None = None) -> list[Token]:
         kind = match.lastindex or SIGN
         start, end = match.span()
         piece = text[start:end]
-        key = word_key(piece) if kind == WORD else piece
+        key = piece if kind != WORD else piece.lower() if piece.isascii() else word_key(piece)
         found.append(Token(kind, key, start, end, piece))
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from monitors.facts.calendar_words import MONTHS
-from monitors.facts.currencies import COUNTRIES, DOLLARS, MONEY_WORDS, NAMES
+from monitors.facts.currencies import COUNTRIES, DOLLARS, MONEY_WORDS, NAMES, SIGNS
 from monitors.facts.durations import TIME_UNITS, WHOLE
 from monitors.facts.money import MILLION_CODES
 from monitors.facts.percent import PERCENT_WORDS
@@ -23,6 +23,7 @@ STARTS: dict[str, frozenset[str] | None] = {
     **{
         key: frozenset({"$"}) | (_NAMED if key in COUNTRIES else frozenset()) for key in DOLLARS if key not in NAMES
     },
+    **dict.fromkeys([*SIGNS, "`"]),
     "l": frozenset({"."}),
     "u": frozenset({"."}),
 }

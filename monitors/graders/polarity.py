@@ -169,6 +169,8 @@ def _clauses(tokens: Sequence[Token]) -> list[list[Token]]:
 def _clause(clause: list[Token], question: Question) -> _Clause | None:
     """The polarity of one clause by its first telling word and the negation around it."""
     keys = [token.key for token in clause]
+    if question.predicates.isdisjoint(keys) and NOT_COVERED.isdisjoint(keys):
+        return None
     for place, token in enumerate(clause):
         positive = token.key in question.predicates
         if not positive and token.key not in NOT_COVERED:

@@ -6,7 +6,7 @@ from monitors.facts.scan import Scan
 from monitors.graders.equality import Match, measured
 from monitors.graders.gold_kinds import is_measured
 from monitors.graders.quantity_match import Finding, Looseness, Outcome, weigh
-from monitors.graders.scanned import FLOOD, scanned_gold, scanned_reply
+from monitors.graders.scanned import FLOOD, scanned_reply
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Channel, Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
@@ -34,8 +34,7 @@ class QuantitiesGrader:
         outcomes = [
             outcome
             for text in (case.gold, *case.alternatives)
-            if is_measured(text)
-            and (outcome := weigh(scanned_gold(text), scanned_gold(case.question), reply, loose)) is not None
+            if is_measured(text) and (outcome := weigh(text, case.question, reply, loose)) is not None
         ]
         if not outcomes:
             return self._abstain(NO_QUANTITY)

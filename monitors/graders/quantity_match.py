@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 
 from monitors.facts.fact import FactKind
 from monitors.facts.reading import Reading
@@ -11,7 +12,15 @@ from monitors.facts.scan import Scan
 from monitors.graders.equality import Match, bounds_agree, compare
 from monitors.graders.gold_kinds import quantities_of
 from monitors.graders.roles import Role, mentions_before, negated, roles_in, roles_of
-from monitors.graders.statements import is_denied, is_one_of_several, overrules, speaks_of_another
+from monitors.graders.scanned import scanned_gold
+from monitors.graders.statements import (
+    Names,
+    is_denied,
+    is_one_of_several,
+    names_in,
+    overrules,
+    speaks_of_another,
+)
 
 
 @dataclass(frozen=True)
@@ -32,6 +41,8 @@ class Asked:
     roles: frozenset[Role]
     before: bool
     """Whether either speaks of something before an event: then a look-back is no other role."""
+    names: Names
+    """What the question names: Nova Gold."""
 
 
 @dataclass(frozen=True)
@@ -55,21 +66,31 @@ class Outcome:
     passed: bool | None
 
 
-def weigh(gold: Scan, question: Scan, reply: Scan, loose: Looseness) -> Outcome | None:
+def weigh(gold: str, question: str, reply: Scan, loose: Looseness) -> Outcome | None:
     """What became of each quantity of ``gold`` in ``reply``; ``None`` when the gold states none."""
-    wanted = quantities_of(gold)
-    if not wanted:
+    asked = _asked(gold, question)
+    if not asked.wanted:
         return None
-    roles = roles_in(question.reader)
-    asked = Asked(
-        question, gold, tuple(wanted), roles, mentions_before(question.reader) or mentions_before(gold.reader)
-    )
-    findings = tuple(_find(reading, asked, reply, loose) for reading in wanted)
+    findings = tuple(_find(reading, asked, reply, loose) for reading in asked.wanted)
     if all(finding.match is Match.SAME for finding in findings):
-        return Outcome(gold, findings, passed=True)
+        return Outcome(asked.gold, findings, passed=True)
     if all(finding.match in {Match.SAME, Match.VAGUE} for finding in findings):
-        return Outcome(gold, findings, passed=None)
-    return Outcome(gold, findings, passed=False)
+        return Outcome(asked.gold, findings, passed=None)
+    return Outcome(asked.gold, findings, passed=False)
+
+
+@lru_cache(maxsize=2048)
+def _asked(gold_text: str, question_text: str) -> Asked:
+    """What a case is about; it is asked as often as its case is graded."""
+    gold, question = scanned_gold(gold_text), scanned_gold(question_text)
+    return Asked(
+        question,
+        gold,
+        tuple(quantities_of(gold)),
+        roles_in(question.reader),
+        mentions_before(question.reader) or mentions_before(gold.reader),
+        names_in(question.reader.tokens),
+    )
 
 
 def _find(wanted: Reading, asked: Asked, reply: Scan, loose: Looseness) -> Finding:
@@ -122,7 +143,7 @@ def _elsewhere(said: Reading, roles: frozenset[Role], asked: Asked, reply: Scan)
         return not asked.before
     if roles and said_roles and not roles & said_roles:
         return True
-    return speaks_of_another(reply, said, asked.question)
+    return bool(asked.names) and speaks_of_another(reply, said, asked.names)
 
 
 def _checked(found: Finding, roles: frozenset[Role], asked: Asked, reply: Scan, loose: Looseness) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from monitors.facts.normalise import keys_of
@@ -83,30 +84,25 @@ def is_one_of_several(reply: Scan, said: Reading, other: Reading) -> bool:
     return second.first - first.last <= 3 and gap in _OR  # noqa: PLR2004 - a joint is one or two tokens
 
 
-def speaks_of_another(reply: Scan, said: Reading, question: Scan) -> bool:
+def speaks_of_another(reply: Scan, said: Reading, asked: Names) -> bool:
     """Whether the sentence names a sibling of what was asked about: "Suraksha Silver" where Suraksha Gold was."""
-    asked = _names(list(question.reader.tokens))
-    if not asked:
-        return False
-    named = _names(sentence_of(reply.reader, said))
+    named = names_in(sentence_of(reply.reader, said))
     if named & asked:
         return False
     families = {first for first, _ in asked}
     return any(first in families for first, _ in named)
 
 
-def _names(tokens: list[Token]) -> frozenset[tuple[str, str]]:
-    """Pairs of capitalised words in a row."""
+Names = frozenset[tuple[str, str]]
+"""Pairs of capitalised words in a row, by their keys."""
+
+
+def names_in(tokens: Sequence[Token]) -> Names:
+    """The names in some tokens: what people capitalise."""
     pairs: set[tuple[str, str]] = set()
     for first, second in pairwise(tokens):
-        near = first.end + 1 == second.start
-        if (
-            near
-            and first.kind == WORD
-            and second.kind == WORD
-            and first.text[0].isupper()
-            and second.text[0].isupper()
-        ):
+        near = first.end + 1 == second.start and first.kind == WORD and second.kind == WORD
+        if near and first.text[0].isupper() and second.text[0].isupper():
             pairs.add((first.key, second.key))
     return frozenset(pairs)
 
