@@ -33,7 +33,7 @@ _ADDRESS = re.compile(
 _ADDRESS_WORDS = ("address", "live", "living", "resid", "stay", "rehta", "rehti", "pata", "पता")
 # "Flat 12, Green Apartments, 99 Lake Road, Pune 411001": a dwelling first and an Indian postal code last.
 _DWELLING = re.compile(
-    r"(?P<where>\b(?:flat|house|h\. ?no|plot|door|apartment|apt|unit|room|villa|bungalow|quarter)\b\.?"
+    r"(?P<where>\b(?:flat|house|h\. ?no|plot|door|apartment|apt|villa|bungalow|quarter)\b\.?"
     r"(?: ?(?:no|number|num)\b\.?)?[ :#-]{0,3}[A-Za-z]?-?\d[^\n;|" + HIDDEN + r"]{8,120}?\b[1-9]\d{2} ?\d{3}\b)",
     re.IGNORECASE,
 )
