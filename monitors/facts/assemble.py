@@ -14,10 +14,11 @@ _JOINTS = frozenset({"and", "और", "aur", ",", "&", "एवं", "व"})
 _RANGES = frozenset(
     {"-", "–", "—", "to", "or", "से", "या", "se", "ya", "and", "और", "aur", "/", "through", "&", ","}
 )
+_ENDS_OF_RANGE = frozenset({"-", "–", "to", "से"})
 _LOOSE = frozenset({"and", "और", "aur", ",", "/", "&"})
 """Between these, digits that look like a year keep to themselves: "in 2006, 95 %"."""
 
-_FIRST_YEAR = 1900
+_FIRST_YEAR, _LAST_YEAR = 1900, 2099
 
 
 def merged(reader: Reader, readings: list[Reading]) -> list[Reading]:
@@ -131,28 +132,34 @@ def _ranged(reader: Reader, readings: list[Reading]) -> list[Reading]:
     for place in range(len(result) - 2, -1, -1):
         first, second = result[place], result[place + 1]
         gap = _gap(reader, first, second)
-        if len(gap) != 1 or gap[0] not in _RANGES:
-            continue
-        if first.kind is FactKind.NUMBER and not first.ordinal and not first.attached:
-            result[place] = _like(first, second, gap[0])
+        if len(gap) == 1 and gap[0] in _RANGES and first.kind is FactKind.NUMBER:
+            result[place] = first if first.ordinal or first.attached else _like(first, second, gap[0])
     for place in range(1, len(result)):
-        first, second = result[place - 1], result[place]
-        gap = _gap(reader, first, second)
-        if gap in (["-"], ["–"]) and _is_short_year(first, second):
-            result[place] = second._replace(value=first.value - first.value % 100 + second.value)
-            continue
-        if len(gap) != 1 or gap[0] not in {"-", "–", "to", "से", "or", "se"}:
-            continue
-        if (
-            first.kind is FactKind.MONEY
-            and first.prefixed
-            and second.kind is FactKind.NUMBER
-            and not second.ordinal
-        ):
-            result[place] = second._replace(kind=FactKind.MONEY, unit=first.unit, prefixed=True)
-            if second.scale > 1 and first.scale == 1 and first.value < 1000:  # noqa: PLR2004
-                result[place - 1] = first._replace(value=first.value * second.scale, scale=second.scale)
+        gap = _gap(reader, result[place - 1], result[place])
+        if len(gap) == 1 and gap[0] in _ENDS_OF_RANGE:
+            result[place - 1 : place + 1] = _one_range(result[place - 1], result[place], gap[0])
     return result
+
+
+def _one_range(first: Reading, second: Reading, joint: str) -> tuple[Reading, Reading]:
+    """``1648-51`` ends in 1651; ``₹5,000 - 10,000`` is rupees on both ends, ``$2-3 million`` millions."""
+    if joint in {"-", "–"} and _is_short_year(first, second):
+        return first, second._replace(value=first.value - first.value % 100 + second.value)
+    if (
+        first.kind is not FactKind.MONEY
+        or not first.prefixed
+        or second.kind is not FactKind.NUMBER
+        or second.ordinal
+    ):
+        return first, second
+    second = second._replace(kind=FactKind.MONEY, unit=first.unit, prefixed=True)
+    return _scaled_like(first, second), second
+
+
+def _scaled_like(first: Reading, second: Reading) -> Reading:
+    """The first end takes the second's scale when that makes a range: 5 to 10 lakh, not 500 to 2 lakh."""
+    shared = second.scale > 1 and first.scale == 1 and first.value < second.value / second.scale
+    return first._replace(value=first.value * second.scale, scale=second.scale) if shared else first
 
 
 def _is_short_year(first: Reading, second: Reading) -> bool:
@@ -163,24 +170,19 @@ def _is_short_year(first: Reading, second: Reading) -> bool:
 
 
 def _like(first: Reading, second: Reading, joint: str) -> Reading:
-    looks_like_year = first.bare and first.value >= _FIRST_YEAR and first.value < 2100 and first.value % 1 == 0  # noqa: PLR2004
+    looks_like_year = first.bare and first.value % 1 == 0 and _FIRST_YEAR <= first.value <= _LAST_YEAR
     if second.kind in {FactKind.NUMBER, FactKind.DATE} or second.prefixed or second.ordinal:
-        scaled = second.scale > 1 and first.scale == 1 and joint not in _LOOSE and first.bare and first.value < 1000  # noqa: PLR2004
-        if second.kind is FactKind.NUMBER and scaled and not looks_like_year:
-            return first._replace(value=first.value * second.scale, scale=second.scale)
-        return first
+        plain = second.kind is FactKind.NUMBER and first.bare and joint not in _LOOSE and not looks_like_year
+        return _scaled_like(first, second) if plain else first
     if joint in _LOOSE and (looks_like_year or second.kind is FactKind.MONEY):
         return first
-    scale = second.scale if second.scale > 1 and first.scale == 1 and first.value < 1000 else Decimal(1)  # noqa: PLR2004
-    value = first.value * scale
-    factor = value / second.original_value if second.original_value else Decimal(0)
+    first = _scaled_like(first, second)
+    factor = first.value / second.original_value if second.original_value else Decimal(0)
     return first._replace(
         kind=second.kind,
-        value=value,
         unit=second.unit,
-        original_value=value if second.original_value is not None else None,
+        original_value=first.value if second.original_value is not None else None,
         original_unit=second.original_unit,
         months=second.months * factor,
         days=second.days * factor,
-        scale=second.scale,
     )

@@ -69,6 +69,12 @@ def number_reading(reader: Reader, amount: Amount) -> Reading:
         return reading._replace(original_unit="century_of")
     if glued and amount.bare and following.key == "s" and amount.value % 10 == 0 and amount.value >= _FIRST_DECADE:
         return reading._replace(original_unit="decade_of", last=amount.last + 1, end=following.end)
+    if (
+        following.key in {"के", "का", "की"}
+        and reader.token(amount.last + 2).key == "दशक"
+        and amount.value >= _FIRST_DECADE
+    ):
+        return reading._replace(original_unit="decade_of")
     return reading._replace(attached=glued and following.key != "x" and amount.bare)
 
 

@@ -34,7 +34,7 @@ def compare(gold: Reading, said: Reading, *, month_is_30_days: bool, tolerance: 
     if gold.kind is said.kind:
         if not _same_currency(gold, said):
             return Match.DIFFERENT
-        if _close(gold.value, said.value, tolerance):
+        if _close(gold.value, said.value, tolerance) or _is_finer(gold, said):
             return Match.SAME if _era(said) is None or _era(gold) is not None else Match.VAGUE
         return Match.VAGUE if _is_vaguer(gold, said) else Match.DIFFERENT
     return _across(gold, said, tolerance)
@@ -73,6 +73,30 @@ def _is_vaguer(gold: Reading, said: Reading) -> bool:
     step = Decimal(1).scaleb(said.value.adjusted() - digits + 1)
     return abs(gold.value - said.value) <= step / 2
 
+
+def _is_finer(gold: Reading, said: Reading) -> bool:
+    """The reply's number is the gold's before rounding: 11.2249 for 11.22, or what a computer makes of 11.22."""
+    if gold.scale != said.scale or gold.value == 0:
+        return False
+    if abs(gold.value - said.value) <= _NOISE * abs(gold.value):
+        return True
+    first, second = EXACT.divide(gold.value, gold.scale), EXACT.divide(said.value, said.scale)
+    decimals = _decimals(first)
+    if decimals < _ROUNDED_DECIMALS or _decimals(second) <= decimals:
+        return False
+    return abs(first - second) <= Decimal(5).scaleb(-decimals - 1)
+
+
+def _decimals(value: Decimal) -> int:
+    exponent = value.normalize(EXACT).as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+_NOISE = Decimal("1e-9")
+"""What binary floating point adds to a decimal number."""
+
+_ROUNDED_DECIMALS = 2
+"""A gold with so many decimals was rounded; one with fewer may be exact (1.5 % is not 1.52 %)."""
 
 _ROUNDED_FROM = 10_000
 """Smaller numbers are told exactly or wrongly."""

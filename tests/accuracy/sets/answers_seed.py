@@ -1,0 +1,30 @@
+"""Real replies of the insurance bot, labelled by one person: facts only, expected refusals are measured elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.accuracy.figure import Measured, TellingError
+from tests.accuracy.grading import grade, tallied, verdict_name
+from tests.accuracy.rows import read_rows
+
+NAME = "answers/seed replies"
+
+
+def measure(data: Path) -> Measured:
+    """Agreement with the annotator; the bot's own grader is the baseline (21 of 26 over all its replies)."""
+    names: list[str] = []
+    errors: list[TellingError] = []
+    for row in read_rows(data / "answers" / "seed_replies.jsonl"):
+        if row["expected_refusal"]:
+            continue
+        verdict = grade(row["question"], [row["gold"]], row["answer"])
+        name = verdict_name(verdict, row["correct"])
+        names.append(name)
+        if name == "abstained":
+            lesson = (
+                "a gold that is a sentence of conditions is for a judge, whatever words of it stand in the reply"
+            )
+            errors.append(TellingError(NAME, row["id"], f"left open ({row['label']}): {verdict.reason}", lesson))
+    figures = tallied(names).figures(NAME, "facts", target_agreement=0.92, baseline_agreement=21 / 26)
+    return Measured(figures, tuple(errors[:1]))
