@@ -9,7 +9,7 @@ from deployments.pipe_grade import graded
 from tests.accuracy.figure import Measured, TellingError, Verdicts, share
 from tests.accuracy.rows import read_rows
 
-NAME = "answers/seed_replies"
+NAME = "the rule/seed replies"
 REFUSALS = ("refusal", "refusal_phrased_as_not_in_document")
 BASELINE_AGREEMENT, BASELINE_FALSE_PASS, BASELINE_FALSE_FAIL = 21 / 26, 2 / 14, 3 / 12
 """The bot's own grader on these rows."""
