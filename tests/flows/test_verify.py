@@ -10,6 +10,7 @@ import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import httpx
 import pytest
 
 from tests.conftest import ROOT
@@ -72,13 +73,25 @@ def test_a_faulty_page_fails_and_everything_is_left_behind(tmp_path, lookout, fa
     assert lookout("report", cwd=tmp_path).returncode == 0
 
 
-def test_a_clean_page_passes(tmp_path, lookout, clean_space):
+def test_a_clean_page_passes_and_prefect_shows_the_run(tmp_path, lookout, prefect_environment, clean_space):
     configured(tmp_path, clean_space, few_cases(tmp_path))
-    done = lookout("verify", "demo", "--json", cwd=tmp_path)
+    done = lookout("verify", "demo", "--json", "--commit", "abc1234", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(done.stdout)
     assert report["verdict"] == "PASS"
     assert report["scores"]["flat"] == {"earned": "12", "total": "12"}
+
+    server = httpx.Client(base_url=prefect_environment["PREFECT_API_URL"], trust_env=False)
+    runs = server.post("/flow_runs/filter", json={"sort": "START_TIME_DESC"}).json()
+    mine = next(r for r in runs if r["parameters"]["request"]["commit"] == "abc1234")
+    assert (mine["state_type"], mine["state_name"]) == ("COMPLETED", "Pass")
+    found = server.post("/artifacts/filter", json={"artifacts": {"flow_run_id": {"any_": [mine["id"]]}}}).json()
+    kinds = {artifact["key"]: artifact["type"] for artifact in found}
+    assert kinds["verify-demo"] == "markdown"
+    assert kinds["verify-demo-progress"] == "progress"
+    assert "verify-demo-report" in kinds
+    progress = next(a for a in found if a["type"] == "progress")
+    assert float(progress["data"]) == 100
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,58 @@
+"""A server is started once, found again, and stopped; a configured one that is silent is an error."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from flows import prefect_server
+from monitors.errors import WarehouseUnwritable
+
+pytestmark = pytest.mark.prefect
+
+
+def connect(home, environment, *, configured=None, said=None):
+    return prefect_server.connect(
+        configured,
+        home,
+        environment=environment,
+        start_timeout_s=180,
+        say=(said if said is not None else []).append,
+    )
+
+
+def test_the_local_server_is_started_once_found_again_and_stopped(tmp_path):
+    first, second, said = {}, {}, []
+    server = connect(tmp_path, first, said=said)
+    try:
+        assert server is not None
+        assert first["PREFECT_API_URL"] == server.api_url
+        assert first["PREFECT_SERVER_ALLOW_EPHEMERAL_MODE"] == "false"
+        assert connect(tmp_path, second, said=said) == server
+        assert len(said) == 1
+    finally:
+        assert prefect_server.stop_server(tmp_path)
+    assert prefect_server.running_server(tmp_path) is None
+    assert not prefect_server.stop_server(tmp_path)
+
+
+def test_a_configured_server_that_is_silent_is_an_error_and_no_other_is_started(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        url = f"http://127.0.0.1:{nobody.getsockname()[1]}/api"
+    with pytest.raises(prefect_server.PrefectUnavailable, match="no Prefect server answers"):
+        connect(tmp_path / "home", {}, configured=url)
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_note_of_a_server_that_is_gone_is_not_believed(tmp_path):
+    (tmp_path / "server.json").write_text('{"pid": 1, "port": 9}', encoding="utf-8")
+    assert prefect_server.running_server(tmp_path) is None
+    (tmp_path / "server.json").write_text("torn", encoding="utf-8")
+    assert prefect_server.running_server(tmp_path) is None
+
+
+def test_a_home_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(WarehouseUnwritable, match="cannot be written"):
+        connect(tmp_path / "file" / "home", {})
