@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from monitors.probes.wire import WireRule
 from monitors.records.base import Identifier, Record
@@ -63,6 +64,39 @@ class ReadinessSettings(Record):
     hub_url: str | None = Field(default=None, description="the Hub's address; left out: the public one")
 
 
+class ApiSettings(Record):
+    """How a chat API is spoken to, for targets that are not asked through their page. Paths as in `WireRule`."""
+
+    url: str | None = Field(default=None, description="where to post; left out: the target's address")
+    function: str = Field(default="chat", description="Gradio only: the name of the API endpoint")
+    request: str = Field(
+        default='{"question": "{question}"}',
+        description="the JSON to post; {question} stands for the turn, "
+        '"{history}" for the list of messages before it, {conversation} for an id of this conversation',
+    )
+    text: str = Field(default="answer", description="path to the answer's text in the response or in each event")
+    citations: str | None = Field(default=None, description="path to the citations")
+    app_path: str | None = Field(default=None, description="path to the name of the model or path that answered")
+    app_version: str | None = Field(default=None, description="path to the app's version")
+    latency_ms: str | None = Field(default=None, description="path to the app's own latency in milliseconds")
+    error: str = Field(default="error", description="path to an error; something there means that asking failed")
+    joins: bool = Field(
+        default=True, description="a stream's texts are tokens to join; false: each replaces the one before"
+    )
+    done: str = Field(
+        default="[DONE]", description="a stream's last data or event name; without it the answer was cut off"
+    )
+
+    @field_validator("request")
+    @classmethod
+    def _is_json(cls, value: str) -> str:
+        try:
+            json.loads(value)
+        except ValueError as error:
+            raise ValueError(f"not JSON: {error}") from error
+        return value
+
+
 class ProbeSettings(Record):
     """Everything about asking one target. All durations in seconds."""
 
@@ -104,6 +138,7 @@ class ProbeSettings(Record):
         default=None, description="the Chromium to use; left out: found on this machine"
     )
     readiness: ReadinessSettings = Field(default=ReadinessSettings(), description="waiting for a deploy to serve")
+    api: ApiSettings = Field(default=ApiSettings(), description="for the drivers gradio, json and sse")
     wire: WireRule | None = Field(
         default=None, description="the response that carries the answer, where the page hides part"
     )

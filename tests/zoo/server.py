@@ -75,9 +75,13 @@ class Handler(BaseHTTPRequestHandler):
         elif path == "/chat":
             text = "".join(tokens(question))
             payload = {"reply": {"text": text}, "sources": [{"title": "P-100 §4"}], "model": "primary", "ms": 12}
+            payload |= {"error": "the model is out of reach"} if "refuse" in question else {}
+            payload |= {"asked": json.loads(body)}
             self._send(200, "application/json", json.dumps(payload))
         elif path == "/stream":
             self._stream(question)
+        elif path == "/sse":
+            self._events(question)
         elif path == "/tell":
             self._send(202, "application/json", "{}")
             self._tell(urllib.parse.parse_qs(query)["id"][0], question)
@@ -107,6 +111,22 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self.connection.close()
 
+    def _events(self, question: str) -> None:
+        """An event for each token, then what it rests on, then the end."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        try:
+            for token in tokens(question):
+                self._chunk(f"data: {json.dumps({'token': token})}\n\n".encode())
+            if "cut" not in question:
+                self._chunk(f"data: {json.dumps({'sources': ['P-100']})}\n\ndata: [DONE]\n\n".encode())
+            self._chunk(b"")
+        except ConnectionAbortedError:
+            self.close_connection = True
+            self.connection.close()
+
     def _chunk(self, data: bytes) -> None:
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
         self.wfile.flush()
@@ -131,7 +151,7 @@ class Handler(BaseHTTPRequestHandler):
 
 def _question(body: str) -> str:
     if body.startswith("{"):
-        return str(json.loads(body)["question"])
+        return str(json.loads(body).get("question", ""))
     return urllib.parse.parse_qs(body).get("q", [""])[0]
 
 
