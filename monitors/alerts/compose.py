@@ -15,7 +15,7 @@ ID_CHARACTERS: Final = 8
 """Base-32 characters of an alert's id: 40 bits, a collision in a year of 10,000 alerts is below 1 in 20,000."""
 
 OPENING: Final = frozenset({NotifyReason.FIRST_SEEN, NotifyReason.REGRESSED})
-"""Reasons that begin a thread. The others go into the thread of the incident's first message."""
+"""Reasons that share a message, which begins a thread unless this run has begun one already."""
 
 
 class _Group(NamedTuple):
@@ -67,18 +67,17 @@ def compose(
 
 def thread_of(alert: Alert) -> str | None:
     """The thread an alert belongs to: ``None`` for one that begins its own, or whose first message has none."""
-    return None if alert.reason in OPENING else alert.items[0].incident.thread
+    return alert.items[0].incident.thread
 
 
 def channel_of(alert: Alert) -> str | None:
     """The channel that `thread_of` is in; ``None`` where the sender's default holds."""
-    return None if alert.reason in OPENING else alert.items[0].incident.channel
+    return alert.items[0].incident.channel
 
 
 def _group_of(item: AlertItem) -> _Group:
-    if item.reason in OPENING:
-        return _Group(item.incident.kind, NotifyReason.FIRST_SEEN, "", "")
-    return _Group(item.incident.kind, item.reason, item.incident.thread or "", item.incident.channel or "")
+    reason = NotifyReason.FIRST_SEEN if item.reason in OPENING else item.reason
+    return _Group(item.incident.kind, reason, item.incident.thread or "", item.incident.channel or "")
 
 
 def _reason(members: Sequence[AlertItem]) -> NotifyReason:

@@ -13,9 +13,9 @@ from monitors.records.incidents import Redacted
 READ_CHARACTERS: Final = 4_000
 """Of a text that are looked at, around its evidence: four times the longest excerpt, so that a hostile answer of
 megabytes costs milliseconds."""
-EDGE_CHARACTERS: Final = 300
+EDGE_CHARACTERS: Final = 1_000
 """Dropped after redaction where the text was cut before it: half an account number is one no pattern knows. Longer
-than any identifier that is written in one piece."""
+than most secrets that are written in one piece."""
 
 _SPACE: Final = re.compile(r"\s+")
 

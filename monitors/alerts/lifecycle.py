@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from monitors.alerts.folding import EVENTS, fold, worst_by_fingerprint
+from monitors.alerts.following import below_the_first_page
 from monitors.alerts.inhibition import is_inhibited, targets_in_outage
 from monitors.alerts.reasons import reason_to_tell
 from monitors.alerts.recovery import close, recovered
@@ -58,7 +59,9 @@ def decide(
     outages = targets_in_outage(after.values())
     quiet = {key for key, i in after.items() if is_silenced(i, silences, now) or is_inhibited(i, outages)}
     items = [
-        AlertItem(incident=_notified(after[key], now), observation=seen[key], reason=reason)
+        below_the_first_page(
+            AlertItem(incident=_notified(after[key], now), observation=seen[key], reason=reason), previous.values()
+        )
         for key, reason in news.items()
         if key not in quiet
     ]

@@ -62,6 +62,32 @@ def test_what_opens_has_no_thread_yet():
     assert (thread_of(alert), channel_of(alert)) == (None, None)
 
 
+def test_f11_what_a_run_finds_after_its_first_page_goes_below_it():
+    """Told as it goes, five hundred failures are one message in the channel and the rest in its thread."""
+    book = Book()
+    book.noted(alert_of(book.decision(sighting("case-0")).items), "1.1", "C0ALERTS")
+    for batch in (range(1, 50), range(50, 500)):
+        seen = [sighting(f"case-{number}") for number in batch]
+        (later,) = composed(*book.decision(*seen).items)
+        assert (thread_of(later), channel_of(later), len(later.items)) == ("1.1", "C0ALERTS", len(batch))
+
+
+def test_the_next_run_and_another_kind_begin_threads_of_their_own():
+    book = Book()
+    book.noted(alert_of(book.decision(sighting("case-0")).items), "1.1", "C0ALERTS")
+    (gate,) = composed(*book.decision(outage(IncidentKind.GATE_FAIL)).items)
+    (next_run,) = composed(*book.decision(sighting("case-1", run_id="run-2")).items)
+    assert (thread_of(gate), thread_of(next_run)) == (None, None)
+
+
+def test_a_leak_is_not_told_below_a_wrong_number():
+    book = Book()
+    wrong = sighting("case-0", failure=FailureKind.WRONG_FACT)
+    book.noted(alert_of(book.decision(wrong).items), "1.1", "C0ALERTS")
+    (leak,) = composed(*book.decision(sighting("case-1")).items)
+    assert thread_of(leak) is None
+
+
 @given(st.permutations([sighting(case, failure=kind) for case in "abc" for kind in list(FailureKind)[:3]]))
 def test_the_same_news_make_the_same_messages_in_any_order(seen):
     """Two workers that decide the same compose the same ids and the same order."""

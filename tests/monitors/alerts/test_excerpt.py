@@ -54,3 +54,16 @@ def test_no_cut_shows_a_part_of_an_identifier(secret, place, around):
 @given(st.text(), st.integers(40, 300), st.none() | st.integers(0, 50))
 def test_the_limit_holds_for_any_text(text, limit, around):
     assert len(excerpt(text, limit=limit, around=around)) <= limit
+
+
+@pytest.mark.parametrize("shift", range(0, 24, 2))
+def test_masks_that_shrink_a_text_do_not_bring_a_cut_identifier_into_view(shift):
+    """What is read is cut before it is redacted; secrets as long as pages become a word, and the cut comes near."""
+    token = "eyJhbGciOiJIUzI1NiJ9." + "a" * 500 + "." + "b" * 200
+    tokens = f"{token} " * 6
+    text = tokens[: READ_CHARACTERS - 12 - shift].rsplit(" ", 1)[0]
+    text += (
+        " " + "x" * (READ_CHARACTERS - 12 - shift - len(text) - 2) + " 4539 1488 0343 6467 and more " + FILLER * 9
+    )
+    shown = excerpt(text, limit=1000)
+    assert "4539" not in shown

@@ -93,6 +93,8 @@ def test_f17_the_longest_names_still_fit():
     many = tuple(Link(label=f"link {n}", href=f"https://lookout.example/{'p' * 900}/{n}") for n in range(40))
     sent = payload(alert(seen, target=long, run_id=long, links=many))
     assert wrong_with(sent) is None
+    shown = "".join(texts(sent["blocks"]))
+    assert 1 <= shown.count("<http") == len(links(sent)) < 40
 
 
 @given(
