@@ -24,7 +24,9 @@ from monitors.errors import MonitorError, WarehouseUnwritable
 from monitors.records.base import Record
 
 POLL_INTERVAL_S = 0.2
-HEALTH_TIMEOUT_S = 2.0
+HEALTH_TIMEOUT_S = 10.0
+"""A server on a machine at its limit answers late; one that is gone refuses at once."""
+
 FIRST_PORT = 4200
 PORTS_TO_TRY = 50
 STOP_TIMEOUT_S = 30.0
