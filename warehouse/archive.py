@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 import duckdb
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from monitors.errors import SchemaTooNew, WarehouseDamaged
 from monitors.records.base import Record, Sha256
@@ -48,6 +48,12 @@ class Manifest(Record):
     sha256: Sha256
     replaces: Sha256 | None = None
     segments: tuple[ArchivedSegment, ...]
+
+    @model_validator(mode="after")
+    def _replaces_another(self) -> Self:
+        if self.replaces == self.sha256:
+            raise ValueError("an archive cannot replace itself")
+        return self
 
     @property
     def parquet(self) -> str:

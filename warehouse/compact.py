@@ -115,10 +115,17 @@ def _archive(
     return CompactReport(segments=len(batch), archives=1, bytes_before=before, bytes_after=size)
 
 
-def write_parquet(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
-    """Staged lines → Parquet, read back and compared. Raises `WarehouseDamaged` when they differ."""
+def write_parquet(connection: duckdb.DuckDBPyConnection, file: Path, *, replaces: str = "") -> None:
+    """Staged lines → Parquet, read back and compared. Raises `WarehouseDamaged` when they differ.
+
+    ``replaces``, the hash of the archive that this one replaces, is written into the file: without it, one in which
+    nothing had to change would be the same file under the same name.
+    """
     target = str(file).replace("'", "''")
-    sql = f"copy (select * from staged order by segment_id, position) to '{target}' (format parquet, codec zstd)"  # noqa: S608 - a file name of ours, quoted
+    sql = (
+        f"copy (select * from staged order by segment_id, position) to '{target}'"  # noqa: S608 - a file of ours, quoted
+        f" (format parquet, codec zstd, kv_metadata {{replaces: '{replaces}'}})"
+    )
     connection.execute(sql)
     same = connection.execute(
         "select (select (count(*), bit_xor(hash(s)), sum(hash(s))) from staged s)"

@@ -88,7 +88,7 @@ def _age_archive(
     connection.execute("reset variable key")
     hashes = dict(_hashes(connection))
     scratch.unlink(missing_ok=True)
-    write_parquet(connection, scratch)
+    write_parquet(connection, scratch, replaces=manifest.sha256)
     aged = Manifest(
         sha256=file_sha256(scratch),
         replaces=manifest.sha256,

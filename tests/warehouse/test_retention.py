@@ -9,9 +9,10 @@ import pytest
 from monitors.records.base import Blame
 from monitors.records.exchanges import Attempt, Evidence, Exchange, Origin, WirePayload
 from tests.warehouse.places import bare_store_in, count, store_in
-from tests.warehouse.sample_rows import NOON, assessment, exchange, no_answer, run_report
+from tests.warehouse.sample_rows import NOON, alert, assessment, exchange, incident, no_answer, run_report
 from warehouse.check import check
 from warehouse.compact import compact
+from warehouse.outbox import Decision, decide
 from warehouse.rebuild import rebuild
 from warehouse.retention import age
 from warehouse.rows import AssessmentRow, ResultRow, RunRow
@@ -99,6 +100,18 @@ def test_aged_rows_can_still_be_read_as_records(store):
     rows = duckdb.sql(f"select row_json from '{parquet}' where table_name = 'results'").fetchall()
     kinds = {ResultRow.model_validate_json(f'{{"table":"results","row":{row[0]}}}').row.outcome for row in rows}
     assert kinds == {"exchange", "no_answer"}
+
+
+def test_an_archive_without_personal_data_is_not_lost_when_it_is_aged(tmp_path):
+    """Nothing in it has to change: the archive that replaces it must still be another file."""
+    store = store_in(tmp_path)
+    decided = Decision(incidents=(incident(),), alerts=(alert(),))
+    decide(store, store.journal, "helpdesk", lambda _: decided, wait_s=1)
+    assert age(store, before=LATER, key=KEY, wait_s=1).segments == 1
+    assert age(store, before=LATER, key=KEY, wait_s=1).segments == 0
+    assert check(store, wait_s=1).sound
+    rebuild(store, wait_s=1)
+    assert store.alerts_unsent() == (alert(),)
 
 
 def test_what_is_young_stays(store):
