@@ -72,6 +72,12 @@ _CUSTOMER = re.compile(
     r"(?:(?:Mr|Mrs|Ms|Dr|Shri|Smt)\.? )?([A-Z][a-z]{1,20}(?: [A-Z](?:[a-z]{1,20}|\.)){1,3})"
 )
 
+_CUSTOMER_WORDS = tuple(
+    label + said
+    for label in ("customer", "holder", "insured", "member", "nominee", "patient", "beneficiary", "name")
+    for said in (":", " :", "=", " =", " is ", " on file", " name", " of ")
+)
+
 
 def find_personal(reading: Reading) -> Iterator[Candidate]:
     """Addresses behind "address", "lives at" or a dwelling's number; dates behind "born", "DOB"; customers' names.
@@ -83,7 +89,7 @@ def find_personal(reading: Reading) -> Iterator[Candidate]:
     if reading.has(*_ADDRESS_WORDS):
         yield from _addresses(reading, _ADDRESS.finditer(reading.text))
     yield from _addresses(reading, reading.near_digits(_DWELLING))
-    for match in _CUSTOMER.finditer(reading.text):
+    for match in _CUSTOMER.finditer(reading.text) if reading.has(*_CUSTOMER_WORDS) else ():
         yield Candidate(DisclosureKind.PERSON, *match.span(1), Strength.WEAK)
 
 

@@ -27,7 +27,8 @@ _DIGITS = {
 _VALUE = {word: digit for digit, words in _DIGITS.items() for word in words.split()}
 _TIMES = {"double": 2, "triple": 3, "डबल": 2, "ट्रिपल": 3}
 _WORD = "|".join(sorted((*_VALUE, *_TIMES), key=len, reverse=True))
-_LATIN = tuple(word for word in _VALUE if word.isascii())
+_GAPS = str.maketrans(",.-", "   ")
+_SPLIT = re.compile(r"[ ,.\-\s]+")
 _FEWEST = 7
 _AADHAAR_DIGITS = 12
 # Seven words is the shortest number worth hiding; a count ("one two three") has fewer.
@@ -47,8 +48,8 @@ def find_spoken(reading: Reading) -> Iterator[Candidate]:
 
 def _is_counting(lowered: str) -> bool:
     """Whether the text has digit words enough: a quick look that spares most texts the search."""
-    words = _LATIN if lowered.isascii() else _VALUE
-    return sum(map(lowered.count, words)) >= _FEWEST - 1
+    words = lowered.translate(_GAPS).split() if lowered.isascii() else _SPLIT.split(lowered)
+    return sum(map(_VALUE.__contains__, words)) >= _FEWEST - 2
 
 
 def _digits(spoken: str) -> str:

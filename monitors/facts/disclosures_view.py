@@ -34,10 +34,12 @@ def _folding() -> dict[int, int]:
 
 _FOLDING = _folding()
 # Invisible and bidirectional characters, soft hyphens, keycaps, variation selectors; bold and code marks.
-_DROPPED = re.compile(
-    r"[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\u20e3\ufe00-\ufe0f\ufeff"
-    r"\U000e0000-\U000e007f]+|(?<!\*)\*\*(?!\*)|`+"
+_INVISIBLE = re.compile(
+    r"[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\u20e3\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f]+"
 )
+_MARKS = re.compile(r"(?<!\*)\*\*(?!\*)|`+")
+_FOLDABLE = re.compile("[" + "".join(map(chr, _FOLDING)) + "]")
+"""A quick look that spares most texts the translation."""
 
 
 class View(NamedTuple):
@@ -55,7 +57,7 @@ class View(NamedTuple):
 
 def view_of(text: str, hidden: Iterable[tuple[int, int]] = ()) -> View:
     """The view of a text in which each ``hidden`` stretch (sorted, not overlapping) is one `HIDDEN`."""
-    folded = text if text.isascii() else text.translate(_FOLDING)
+    folded = text.translate(_FOLDING) if not text.isascii() and _FOLDABLE.search(text) else text
     cuts = sorted(_cuts(folded, tuple(hidden)))
     if not cuts:
         return View(folded, ())
@@ -64,13 +66,16 @@ def view_of(text: str, hidden: Iterable[tuple[int, int]] = ()) -> View:
 
 def _cuts(folded: str, hidden: tuple[tuple[int, int], ...]) -> list[tuple[int, int, str]]:
     """Stretches to leave out, with what stands for each. A drop inside a hidden stretch belongs to it."""
-    if not hidden and folded.isascii() and "**" not in folded and "`" not in folded:
-        return []
-    covered = bytearray(len(folded)) if hidden else b""
+    drops = [] if folded.isascii() else [match.span() for match in _INVISIBLE.finditer(folded)]
+    if "**" in folded or "`" in folded:
+        drops += [match.span() for match in _MARKS.finditer(folded)]
+    if not hidden:
+        return [(start, end, "") for start, end in drops]
+    covered = bytearray(len(folded))
     for start, end in hidden:
-        covered[start:end] = b"\x01" * (end - start)  # type: ignore[index] # a bytearray whenever there is one
-    drops = [(m.start(), m.end(), "") for m in _DROPPED.finditer(folded) if not any(covered[m.start() : m.end()])]
-    return drops + [(start, end, HIDDEN) for start, end in hidden]
+        covered[start:end] = b"\x01" * (end - start)
+    kept = [(start, end, "") for start, end in drops if not any(covered[start:end])]
+    return kept + [(start, end, HIDDEN) for start, end in hidden]
 
 
 def _cut(folded: str, cuts: list[tuple[int, int, str]]) -> View:

@@ -90,9 +90,11 @@ class _Rule(NamedTuple):
 
 
 _PROVIDER_HINTS = (
-    "limit|too|quota|exhausted|overloaded|api|context|model_not|error|status|http|upstream|timed out|retries"
-    "|refused"
-    "|reset|socket|getaddr|per minute|per day"
+    "rate limit|rate_limit|ratelimit|rate-limit|too many|too_many|toomany|quota|exhausted|overloaded|api key"
+    "|api_key|context_length"
+    "|context length|model_not_found|error code|authentication_error|status code|status_code|statuscode"
+    "|status:|http 4|http 5|http/"
+    "|http4|http5|(tpm)|(rpm)|(tpd)|(rpd)|upstream|timed out|retries|refused|econn|socket|getaddr"
 )
 _RULES = (
     _Rule(
@@ -102,14 +104,19 @@ _RULES = (
         hints=("traceback", 'file "', " at ", "\tat ", "panicked", "goroutine", "unhandled", "exception in"),
     ),
     _Rule(
-        ErrorLeakKind.ERROR_BODY, _BODY, needs_short=False, hints=("error", "detail", "message", "status", "code")
+        ErrorLeakKind.ERROR_BODY,
+        _BODY,
+        needs_short=False,
+        hints=tuple(
+            word + quote for word in ("error", "errors", "detail", "message", "code") for quote in ('"', "'")
+        ),
     ),
     _Rule(ErrorLeakKind.PROVIDER_ERROR, _PROVIDER, needs_short=True, hints=tuple(_PROVIDER_HINTS.split("|"))),
     _Rule(
         ErrorLeakKind.SERVER_ERROR,
         _SERVER,
         needs_short=True,
-        hints=("server", "gateway", "unavailable", "wrong", "<title>", "<h1>", "error", "technical", "try again"),
+        hints=("server", "gateway", "unavailable", "wrong", "<title>", "<h1>"),
     ),
     _Rule(
         ErrorLeakKind.SERVER_ERROR,
@@ -129,16 +136,18 @@ def find_error_leak(text: str) -> ErrorLeak | None:
     Stack traces and error bodies count anywhere; a provider's or server's wording counts in a short text or in
     the last part of a long one, because a long answer may well explain what "Bad Gateway" means.
     """
+    wholes, ends = (_parts(text, whole=whole) for whole in (True, False))
     for rule in _RULES:
-        for offset, part in _parts(text, whole=not rule.needs_short):
-            lowered = part.lower()
+        for offset, part, lowered in ends if rule.needs_short else wholes:
             if any(map(lowered.__contains__, rule.hints)) and (match := rule.pattern.search(part)):
                 return ErrorLeak(kind=rule.kind, start=offset + match.start(), end=offset + match.end())
     return None
 
 
-def _parts(text: str, *, whole: bool) -> list[tuple[int, str]]:
+def _parts(text: str, *, whole: bool) -> list[tuple[int, str, str]]:
+    """What is read: where it begins, the text, the text in lower case."""
     length = _READ // 2 if whole else _SHORT // 2
     if len(text) <= 2 * length:
-        return [(0, text)]
-    return [(0, text[:length]), (len(text) - length, text[-length:])]
+        return [(0, text, text.lower())]
+    parts = ((0, text[:length]), (len(text) - length, text[-length:]))
+    return [(offset, part, part.lower()) for offset, part in parts]

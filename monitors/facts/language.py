@@ -14,6 +14,7 @@ from monitors.records.base import Language
 _DEVANAGARI = re.compile(r"[\u0900-\u0963\u0966-\u097f]+")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]+")
 _LETTERS = re.compile(r"[^\W\d_]+")
+_FOREIGN = re.compile(r"[^\W\d_A-Za-z\u00c0-\u024f\u1e00-\u1eff\u0900-\u097f]")
 _WORD = re.compile(r"[a-z\u00df-\u024f\u1e00-\u1eff]+(?:'[a-z]+)?")
 _ACCENTED = re.compile(r"[\u00c0-\u024f\u1e00-\u1eff]")
 # What is not the writer's language: addresses, citations, code.
@@ -44,13 +45,18 @@ def identify(text: str) -> Language:
     plain = _NOISE.sub(" ", text[:_READ])
     if plain.isascii():
         return _latin_language(plain.lower())
-    letters, latin = (sum(map(len, runs.findall(plain))) for runs in (_LETTERS, _LATIN))
     hindi = len(_DEVANAGARI.findall(plain))
     if hindi and hindi >= HINDI_SHARE * (hindi + len(_LATIN.findall(plain))):
         return Language.HINDI
-    if latin < letters / 2:
+    if _FOREIGN.search(plain) and _is_foreign(plain):
         return Language.OTHER
     return _latin_language(plain.lower())
+
+
+def _is_foreign(text: str) -> bool:
+    """Whether most letters are of neither the Latin nor the Devanagari script."""
+    latin, letters = (sum(map(len, runs.findall(text))) for runs in (_LATIN, _LETTERS))
+    return latin < letters / 2
 
 
 def _latin_language(lowered: str) -> Language:
@@ -58,7 +64,7 @@ def _latin_language(lowered: str) -> Language:
     hindi, either, english, other = (
         sum(map(known.__contains__, words)) for known in (HINGLISH, HINGLISH_OR_ENGLISH, ENGLISH, _OTHER_ONLY)
     )
-    if not lowered.isascii():
+    if _ACCENTED.search(lowered):
         other += sum(_ACCENTED.search(word) is not None for word in words)
     if other > max(english, hindi) and other >= min(2, len(words)):
         return Language.OTHER
