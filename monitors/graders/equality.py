@@ -148,7 +148,8 @@ def _across(gold: Reading, said: Reading, tolerance: Decimal) -> Match:
     first = gold.original_value if gold.original_value is not None else gold.value
     second = said.original_value if said.original_value is not None else said.value
     if not _close(first, second, tolerance):
-        return Match.OTHER
+        # A gold of bare digits may have left out what everybody knows: 137 for $137 million.
+        return Match.VAGUE if gold.bare and gold.value * said.scale == said.value else Match.OTHER
     if gold.kind is FactKind.NUMBER:
         return Match.SAME
     # The unit is the gold's and missing in the reply: "36" for "36 months" is right only if nothing else fits.

@@ -52,6 +52,8 @@ def is_measured(text: str) -> bool:
         for at in range(gold.reader.size)
         if at not in inside and gold.reader.token(at).kind != SIGN and gold.reader.token(at).key not in _SMALL_WORDS
     ]
+    if all(reading.ordinal for reading in wanted):
+        return not words
     digits = any(gold.reader.token(at).kind == NUMERAL for at in words)
     if digits or any(reading.attached for reading in wanted):
         return False

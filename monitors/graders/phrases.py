@@ -18,6 +18,8 @@ from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
 _WORD = re.compile(r"[^\W_]+(?:[\u0900-\u097f]+)*")
 _ASIDE = re.compile(r"\([^\s()]{0,40}(?:\s[^\s()]{1,40}){0,2}\)")
 """Up to three words in brackets tell namesakes apart ("(2016 film)"); more may be what the gold is about."""
+_DENIALS = frozenset({"not", "isn", "wasn", "never", "except", "excluding"})
+_DENIALS_BEHIND = frozenset({"नहीं", "nahi", "nahin"})
 _ARTICLES = keys_of("the a an of and & in on at to for by")
 _LONGEST_GOLD = 8
 """Words; a longer gold is a sentence, and sentences are not compared word by word."""
@@ -39,15 +41,26 @@ class _Words:
             self.spans.append(folded.original_span(*span))
 
     def find(self, phrase: list[str]) -> tuple[int, int] | None:
-        """Where the words of a phrase stand in a row, articles and small words aside."""
+        """The first and last word of a phrase that stands in a row, articles and small words aside."""
         first = phrase[0]
         for place, word in enumerate(self.words):
             if word != first:
                 continue
             end = self._match(place, phrase)
             if end is not None:
-                return self.spans[place][0], self.spans[end][1]
+                return place, end
         return None
+
+    def span(self, found: tuple[int, int]) -> tuple[int, int]:
+        """The place in the text of the words from the first to the last of ``found``."""
+        return self.spans[found[0]][0], self.spans[found[1]][1]
+
+    def is_denied(self, found: tuple[int, int]) -> bool:
+        """``not Lotus Clinic``, ``Lotus Clinic नहीं``."""
+        first, last = found
+        return bool(_DENIALS.intersection(self.words[max(0, first - 2) : first])) or bool(
+            _DENIALS_BEHIND.intersection(self.words[last + 1 : last + 2])
+        )
 
     def _match(self, place: int, phrase: list[str]) -> int | None:
         at, last = place, place
@@ -93,13 +106,17 @@ class PhrasesGrader:
         short = [words for words in golds if len(words) <= _LONGEST_GOLD]
         if not short:
             return self._abstain("the gold is a sentence, not a phrase")
-        reply = _Words(exchange.graded_text)
+        reply, asked = _Words(exchange.graded_text), frozenset(_Words(case.question).words)
         for words in short:
             found = reply.find(list(words))
-            if found is not None:
-                return self._passed(found, exchange)
+            if found is None:
+                continue
+            if asked.issuperset(words):
+                return self._abstain("the gold repeats the question, so that the reply may do no more")
+            if reply.is_denied(found):
+                return self._abstain("the reply denies the gold phrase, or something near it")
+            return self._passed(reply.span(found), exchange)
         said, stems = frozenset(reply.words), frozenset(word[:_SHORT_STEM] for word in reply.words)
-        asked = frozenset(_Words(case.question).words)
         if any(_shares(words, said, stems, asked) for words in golds):
             return self._abstain("the reply shares words with the gold, but not the phrase")
         return Judged(

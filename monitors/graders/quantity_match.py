@@ -19,6 +19,7 @@ from monitors.graders.statements import (
     is_one_of_several,
     names_in,
     overrules,
+    says_how_often,
     speaks_of_another,
 )
 
@@ -107,6 +108,8 @@ def _find(wanted: Reading, asked: Asked, reply: Scan, loose: Looseness) -> Findi
         best = Finding(wanted, match, said, denied=match is Match.DIFFERENT and negated(reply.reader, said))
         if match is Match.SAME:
             return _checked(best, roles, asked, reply, loose)
+    if best.match is not Match.SAME and says_how_often(reply, asked.question, wanted):
+        return Finding(wanted, Match.SAME, None)
     if best.match is Match.OTHER and wanted.value == 0 and wanted.kind is not FactKind.DATE:
         return Finding(wanted, Match.SAME, None) if is_denied(reply, asked.question, asked.gold) else best
     return best

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from monitors.facts.fact import FactKind
 from monitors.facts.normalise import keys_of
 from monitors.facts.number_words import NUMBER_WORDS
 from monitors.facts.reading import Reading
@@ -119,3 +120,17 @@ def is_denied(reply: Scan, question: Scan, gold: Scan) -> bool:
         if token.key in _NONE and any(near.key in topic for near in tokens[at + 1 : at + 1 + _REACH]):
             return True
     return False
+
+
+_OFTEN = {"once": 1, "twice": 2, "thrice": 3}
+_TIMES = keys_of("times often frequently baar bar बार")
+
+
+def says_how_often(reply: Scan, question: Scan, wanted: Reading) -> bool:
+    """``once``, ``twice``, ``thrice`` in answer to "how many times"."""
+    if wanted.kind is not FactKind.NUMBER or wanted.value not in _OFTEN.values():
+        return False
+    if not any(token.key in _TIMES for token in question.reader.tokens):
+        return False
+    said = {_OFTEN[token.key] for token in reply.reader.tokens if token.key in _OFTEN}
+    return said == {int(wanted.value)}

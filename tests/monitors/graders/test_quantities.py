@@ -113,6 +113,14 @@ def test_money():
     assert told(graded(question, "₹5,000 per day", "₹50,000 per day")) == "wrong_fact"
 
 
+def test_how_often():
+    """Once, twice and thrice count where a number of times is asked."""
+    question = "How many times can the sum insured be restored?"
+    assert told(graded(question, "2", "It can be restored twice.")) == "passed"
+    assert told(graded(question, "2", "It can be restored once.")) == "missing_fact"
+    assert told(graded("How many documents?", "1", "Once you ask, five.")) == "wrong_fact"
+
+
 def test_none_is_zero():
     assert told(graded("What co-payment applies?", "0%", "There is no co-payment.")) == "passed"
     assert told(graded("What co-payment applies?", "0%", "A co-payment of 5% applies.")) == "wrong_fact"
