@@ -30,7 +30,11 @@ _ADDRESS = re.compile(
     rf"[\s:\"']{{0,4}}(?P<where>[^\n;|\"{HIDDEN}]{{6,160}})",
     re.IGNORECASE,
 )
-_ADDRESS_WORDS = ("address", "live", "living", "resid", "stay", "rehta", "rehti", "pata", "पता")
+_ADDRESS_LABELS = (
+    "address|live at|lives at|living at|reside at|resides at|residing at|stay at|stays at|staying at|hai at"
+    "|ghar ka|पता"
+)
+_ADDRESS_WORDS = tuple(_ADDRESS_LABELS.split("|"))
 # "Flat 12, Green Apartments, 99 Lake Road, Pune 411001": a dwelling first and an Indian postal code last.
 _DWELLING = re.compile(
     r"(?P<where>\b(?:flat|house|h\. ?no|plot|door|apartment|apt|villa|bungalow|quarter)\b\.?"
@@ -72,11 +76,12 @@ _CUSTOMER = re.compile(
     r"(?:(?:Mr|Mrs|Ms|Dr|Shri|Smt)\.? )?([A-Z][a-z]{1,20}(?: [A-Z](?:[a-z]{1,20}|\.)){1,3})"
 )
 
-_CUSTOMER_WORDS = tuple(
-    label + said
-    for label in ("customer", "holder", "insured", "member", "nominee", "patient", "beneficiary", "name")
-    for said in (":", " :", "=", " =", " is ", " on file", " name", " of ")
+_CUSTOMER_LABELS = (
+    "customer:|customer on file|customer name|customer is |holder:|holder is |holder name|insured:|insured name"
+    "|member:|member name|nominee:|nominee is |nominee name|patient:|patient name|beneficiary:|name:|name is "
+    "|name of "
 )
+_CUSTOMER_WORDS = tuple(_CUSTOMER_LABELS.split("|"))
 
 
 def find_personal(reading: Reading) -> Iterator[Candidate]:

@@ -101,7 +101,17 @@ _RULES = (
         ErrorLeakKind.STACK_TRACE,
         _STACK_TRACE,
         needs_short=False,
-        hints=("traceback", 'file "', " at ", "\tat ", "panicked", "goroutine", "unhandled", "exception in"),
+        hints=(
+            "traceback",
+            'file "',
+            "\n at ",
+            "  at ",
+            "\tat ",
+            "panicked",
+            "goroutine",
+            "unhandled",
+            "exception in",
+        ),
     ),
     _Rule(
         ErrorLeakKind.ERROR_BODY,
