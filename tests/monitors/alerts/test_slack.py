@@ -216,6 +216,16 @@ async def test_f05_a_lost_reply_in_a_thread_is_found_again(slack):
     assert len(slack.thread(receipt.thread or "")) == 1
 
 
+@pytest.mark.parametrize("trouble", ["500", "429:3600", "internal_error"])
+async def test_f05_trouble_while_looking_is_no_licence_to_post_again(slack, trouble):
+    slack.misbehave("lost", trouble)
+    for again in (False, True):
+        with pytest.raises(NotifyTransient):
+            await bot(slack, send_retries=0).send(alert(), again=again)
+    await bot(slack).send(alert(), again=True)
+    assert len(slack.messages) == 1
+
+
 @pytest.mark.parametrize("make", [bot, webhook], ids=["bot", "webhook"])
 async def test_f05_where_it_cannot_be_found_a_duplicate_has_the_same_id(slack, make):
     """A webhook, or a bot without the right to read: two at most, and both show the id."""
