@@ -183,16 +183,13 @@ select
   round(j.agreed / j.both_told, 4) as agreement, j.judge_too_mild, j.judge_too_strict
 from (
   select
-    judge.run_id, judge.judge_model, judge.rubric_version, judge.aspect,
+    run_id, judge_model, rubric_version, aspect,
     count(*) as both_told,
-    count(*) filter (where judge.passed = plain.passed) as agreed,
-    count(*) filter (where judge.passed and not plain.passed) as judge_too_mild,
-    count(*) filter (where not judge.passed and plain.passed) as judge_too_strict
-  from (select * from grades where judge_model is not null and passed is not null) judge
-  join (select * from grades where judge_model is null and passed is not null) plain
-    on plain.run_id = judge.run_id and plain.case_id = judge.case_id and plain.repeat = judge.repeat
-    and plain.aspect = judge.aspect
-  group by judge.run_id, judge.judge_model, judge.rubric_version, judge.aspect
+    count(*) filter (where passed = plain_passed) as agreed,
+    count(*) filter (where passed and not plain_passed) as judge_too_mild,
+    count(*) filter (where not passed and plain_passed) as judge_too_strict
+  from grades where judge_model is not null and passed is not null and plain_passed is not null
+  group by run_id, judge_model, rubric_version, aspect
 ) j
 left join runs r on r.run_id = j.run_id
 order by r.finished_at desc, j.judge_model;

@@ -52,11 +52,11 @@ VIEWS = (
 
 @contextmanager
 def timed(label: str, of: int = 0) -> Iterator[None]:
-    started = time.perf_counter()
+    started, cpu = time.perf_counter(), time.process_time()
     yield
-    seconds = time.perf_counter() - started
-    rate = f", {of / seconds:,.0f} rows/s" if of else ""
-    print(f"{label}: {seconds:.2f} s{rate}", flush=True)
+    seconds, cpu_s = time.perf_counter() - started, time.process_time() - cpu
+    rate = f", {of / seconds:,.0f} rows/s ({of / cpu_s:,.0f} per CPU second)" if of else ""
+    print(f"{label}: {seconds:.2f} s, {cpu_s:.2f} s of CPU{rate}", flush=True)
 
 
 def six_grades(*, failed: bool) -> tuple[Judged, ...]:

@@ -44,7 +44,12 @@ select
   g.status as status, g.passed as passed, g.failure_kind as failure_kind, g.score as score, g.reason as reason,
   g.blame as blame, g.lineage.model as judge_model, g.lineage.prompt_sha256 as judge_prompt_sha256,
   g.lineage.rubric_version as rubric_version, coalesce(g.cost_usd, '0')::decimal(18, 9) as cost_usd,
-  case when len(g.evidence) > 0 then to_json(g.evidence) end as evidence
+  case when len(g.evidence) > 0 then to_json(g.evidence) end as evidence,
+  case when g.lineage.model is not null then list_bool_and([
+    p.passed for p in grades if p.lineage.model is null and p.passed is not null and p.aspect = g.aspect
+  ]) end as plain_passed
 from (
-  select run_id, case_id, repeat, unnest(grades) as g, generate_subscripts(grades, 1) as place from incoming
+  select
+    run_id, case_id, repeat, grades, unnest(grades) as g, generate_subscripts(grades, 1) as place
+  from incoming
 );
