@@ -79,7 +79,9 @@ def _phrase(reader: Reader, place: int, key: str, earlier: str) -> Bound:
 
 
 def _than(reader: Reader, at: int) -> Bound:
-    key, negated = reader.token(at).key, reader.token(at - 1).key in _NEGATIONS
+    key = reader.token(at).key
+    # "not more than", "will not pay more than", "shall not be more than".
+    negated = any(reader.token(place).key in _NEGATIONS for place in range(at - 3, at))
     if key in {"more", "greater", "longer", "later", "higher", "older"}:
         return Bound.AT_MOST if negated else Bound.AT_LEAST
     if key in {"less", "fewer", "lower", "shorter", "younger", "earlier"}:

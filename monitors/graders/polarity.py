@@ -72,6 +72,8 @@ _MOST_TOKENS = 6_000
 _OPENING = 6
 _SHORT = 2
 """A reply of one or two telling clauses answers the question even in other words or another script."""
+_PAYING = frozenset({"paid", "pays", "payable", "देय"})
+"""Said of a premium, these say nothing about cover."""
 _EXISTENCE = frozenset({"there", "have", "has", "having"})
 """Behind these the negation stands in English too: there is no limit, has no cap."""
 _CLAUSE_ENDS = frozenset(".;!?।|•")
@@ -135,12 +137,20 @@ _BRACKETS = re.compile(r"\([^()]{0,300}\)")
 def polarity_of(tokens: Sequence[Token], question: Question) -> Told:
     """What a text answers to ``question``, with the tokens that say so.
 
-    An opening yes or no decides. Else the clause that shares most words with the question, unless another
-    that shares as many says the opposite.
+    An opening yes or no decides, unless the rest says the opposite. Without one, the clause that shares most words
+    with the question does, unless another that shares as many says the opposite.
     """
     opened = opening(tokens)
-    if opened is not None:
-        return opened
+    stated = _stated(tokens, question)
+    if opened is None:
+        return stated
+    if {opened.polarity, stated.polarity} == {Polarity.YES, Polarity.NO}:
+        return Told(Polarity.OPEN, (*opened.tokens, *stated.tokens))
+    return opened
+
+
+def _stated(tokens: Sequence[Token], question: Question) -> Told:
+    """What the clauses say, without regard to an opening."""
     told = [found for clause in _clauses(tokens) if (found := _clause(clause, question)) is not None]
     if not told:
         return Told(Polarity.OPEN, ())
@@ -172,7 +182,7 @@ def _clause(clause: list[Token], question: Question) -> _Clause | None:
     if question.predicates.isdisjoint(keys) and NOT_COVERED.isdisjoint(keys):
         return None
     for place, token in enumerate(clause):
-        positive = token.key in question.predicates
+        positive = token.key in question.predicates and not (token.key in _PAYING and "premium" in keys)
         if not positive and token.key not in NOT_COVERED:
             continue
         before, behind = keys[max(0, place - _BEFORE) : place], keys[place + 1 : place + 1 + _BEHIND]

@@ -17,6 +17,7 @@ from monitors.graders.statements import (
     Names,
     is_denied,
     is_one_of_several,
+    is_uncovered,
     names_in,
     overrules,
     says_how_often,
@@ -105,7 +106,7 @@ def _find(wanted: Reading, asked: Asked, reply: Scan, loose: Looseness) -> Findi
             if best.said is None and match is Match.SAME:
                 best = Finding(wanted, Match.OTHER, said, other_role=True)
             continue
-        best = Finding(wanted, match, said, denied=match is Match.DIFFERENT and negated(reply.reader, said))
+        best = Finding(wanted, match, said, denied=match is Match.DIFFERENT and _is_denied(said, reply))
         if match is Match.SAME:
             return _checked(best, roles, asked, reply, loose)
     if best.match is not Match.SAME and says_how_often(reply, asked.question, wanted):
@@ -125,9 +126,15 @@ def _compared(wanted: Reading, said: Reading, reply: Scan, loose: Looseness) -> 
     match = compare(wanted, said, month_is_30_days=loose.month_is_30_days, tolerance=loose.tolerance)
     if said.ordinal and not wanted.ordinal and not _stands_for(said, match):
         return Match.OTHER
-    if match is Match.SAME and (negated(reply.reader, said) or not bounds_agree(wanted.bound, said.bound)):
+    if match is Match.SAME and (_is_denied(said, reply) or not bounds_agree(wanted.bound, said.bound)):
         return Match.DIFFERENT
     return match
+
+
+def _is_denied(said: Reading, reply: Scan) -> bool:
+    """Whether the reply says that it is not this, or not covered up to this; a time may be one of waiting."""
+    limit = said.kind in {FactKind.MONEY, FactKind.PERCENT}
+    return negated(reply.reader, said) or (limit and is_uncovered(reply, said))
 
 
 def _stands_for(said: Reading, match: Match) -> bool:

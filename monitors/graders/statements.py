@@ -13,6 +13,7 @@ from monitors.facts.scan import Scan
 from monitors.facts.tokens import END, WORD, Token
 from monitors.facts.unit_keys import UNIT_KEYS
 from monitors.facts.words import Reader
+from monitors.graders.polarity_words import COVERED, NEGATIONS, NOT_COVERED
 
 _ENDS = frozenset(".;!?।|•")
 _LONGEST = 60
@@ -134,3 +135,21 @@ def says_how_often(reply: Scan, question: Scan, wanted: Reading) -> bool:
         return False
     said = {_OFTEN[token.key] for token in reply.reader.tokens if token.key in _OFTEN}
     return said == {int(wanted.value)}
+
+
+_BEHIND_LIMIT = keys_of("beyond above over exceeding than after until till before within first during unless अधिक")
+_COVER_REACH = 12
+
+
+def is_uncovered(reply: Scan, said: Reading) -> bool:
+    """``is not covered up to ₹60,000``: a limit of cover that is denied; not "not covered beyond ₹60,000"."""
+    reader = reply.reader
+    for place in range(said.first - 1, said.first - 1 - _COVER_REACH, -1):
+        key = reader.token(place).key
+        if reader.token(place) is END or key in _ENDS or key in _BEHIND_LIMIT:
+            return False
+        if key in COVERED:
+            return bool(NEGATIONS & {reader.token(place - 1).key, reader.token(place - 2).key})
+        if key in NOT_COVERED:
+            return not NEGATIONS & {reader.token(place - 1).key, reader.token(place - 2).key}
+    return False

@@ -45,6 +45,7 @@ def says(question: str, reply: str) -> Polarity:
         (COSMETIC, "It is not covered for the first 24 months.", "not at first"),
         (COSMETIC, "Cosmetic surgery is covered. Cosmetic surgery is not covered.", "open"),
         (COSMETIC, "Please call us.", "open"),
+        (COSMETIC, "Yes. Cosmetic surgery is not covered.", "open"),
         ("Can I port my policy?", "You can port it at renewal.", "yes"),
         ("Can I port my policy?", "You cannot port this policy.", "no"),
         ("Is there a co-pay?", "There is no co-payment.", "no"),

@@ -111,6 +111,9 @@ def test_money():
     assert told(graded(question, "₹5 lakh", "5,00,000")) == "passed"
     assert told(graded(question, "₹5,000 per day", "$5,000 per day")) == "wrong_fact"
     assert told(graded(question, "₹5,000 per day", "₹50,000 per day")) == "wrong_fact"
+    assert told(graded(question, "₹5,000 per day", "Room rent is not covered up to ₹5,000.")) == "wrong_fact"
+    assert told(graded(question, "₹5,000 per day", "Room rent is not covered beyond ₹5,000.")) == "passed"
+    assert told(graded(question, "up to ₹5,000", "We will not pay more than ₹5,000.")) == "passed"
 
 
 def test_how_often():
