@@ -1,6 +1,6 @@
 """What the rules share when they read one text: lower case, the telling words, and where the digits are.
 
-Most of a reply has no personal data in it. The rules for numbers look only at **islands**, stretches around five
+Most of a reply has no personal data in it. The rules for numbers look only at **islands**, stretches around four
 digits or more that stand close together; the rules for words look only where one of their words occurs.
 """
 
@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from monitors.facts.disclosures_context import Context, Words
 
-# Five digits with at most seven other characters between two of them: the shortest number that the rules for
-# numbers mask has five. Digits and non-digits exclude each other, so that nothing is read twice.
-_DIGITS_TOGETHER = re.compile(r"\d(?:\D{0,7}\d){4,}")
+# Four digits with at most seven other characters between two of them: the shortest that the rules mask, a PAN,
+# has four. Digits and non-digits exclude each other, so that nothing is read twice.
+_DIGITS_TOGETHER = re.compile(r"\d(?:\D{0,7}\d){3,}")
 _BEFORE = 88
 """Characters read before an island: a label ("savings account number of the other customer is:") and its number."""
 _AFTER = 24
