@@ -8,6 +8,7 @@ from typing import Any
 
 from monitors.facts.scan import read_facts
 from tests.accuracy.figure import Measured, TellingError, share
+from tests.accuracy.lessons import taught
 from tests.accuracy.rows import read_rows
 from tests.accuracy.values import match
 
@@ -28,8 +29,8 @@ def measure(data: Path) -> Measured:
         figures.append(share(NAME, what, sum(found), len(rows), target=target, baseline=baseline))
         if target is None:
             missed = [row for row, hit in zip(rows, found, strict=True) if not hit]
-            errors += [TellingError(NAME, row["id"], f"{what}: missed", "") for row in missed[:3]]
-    return Measured(tuple(figures), tuple(errors), (_kinds(clauses),))
+            errors += [TellingError(NAME, row["id"], f"{what}: missed", "") for row in missed]
+    return Measured(tuple(figures), taught(errors, 5), (_kinds(clauses),))
 
 
 def _is_found(row: dict[str, Any]) -> bool:
