@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 FOLDER = "evidence"
 PICTURE_DEADLINE_S = 5.0
+SCROLL_DEADLINE_S = 1.0
 CONSOLE_LINES = 20
 CONSOLE_CHARACTERS = 500
 
@@ -54,6 +55,8 @@ class Witness:
 
     async def _picture(self) -> str | None:
         path = self._path(".jpg")
+        for frame in self._page.frames:
+            await closed(frame.evaluate("() => globalThis.__lookout?.show()"), SCROLL_DEADLINE_S)
         taken = self._page.screenshot(path=path, type="jpeg", quality=70, timeout=PICTURE_DEADLINE_S * 1000)
         return self._relative(path) if await closed(taken, PICTURE_DEADLINE_S) else None
 

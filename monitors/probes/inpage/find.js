@@ -21,8 +21,8 @@
     return false;
   };
 
-  const buttons = (roots) => look.all("button, [role=button], input[type=submit], input[type=image], a[class*=send]", roots)
-    .filter((button) => look.visible(button));
+  const BUTTONS = "button, [role=button], input[type=submit], input[type=image], a[class*=send]";
+  const buttons = (roots) => look.all(BUTTONS, roots).filter((button) => look.visible(button));
 
   const describe = (button) => look.plain(`${look.named(button)} ${button.className?.baseVal ?? button.className} `
     + `${button.id} ${button.dataset.testid ?? ""} ${button.type === "submit" ? "submit" : ""} `
@@ -60,7 +60,10 @@
   };
 
   look.sendNear = nearbySend;
-  look.stops = (roots) => buttons(roots).filter((button) => STOP.test(look.named(button)) || STOP.test(describe(button)));
+  // Names first: whether an element is visible costs a layout.
+  look.stops = (roots) => look.all(BUTTONS, roots)
+    .filter((button) => STOP.test(look.named(button)) || STOP.test(describe(button)))
+    .filter((button) => look.visible(button));
 
   const candidates = (given, roots) => {
     if (given) return look.all(given, roots).filter((element) => look.visible(element)).map((element) => [100, element]);
@@ -132,12 +135,12 @@
       timer = 0;
       const found = look.find(given);
       if ((found.score >= enough && found.enabled) || performance.now() - started >= budget_ms) finish(found);
-      else wake(100);
+      else wake(150);
     };
     const wake = (delay) => {
       if (!timer) timer = setTimeout(check, delay);
     };
-    const observer = new MutationObserver(() => wake(20));
+    const observer = new MutationObserver(() => wake(60));
     observer.observe(document, { childList: true, subtree: true, attributes: true, attributeFilter: ["disabled"] });
     check();
   });

@@ -5,10 +5,17 @@
   Object.defineProperty(globalThis, "__lookout", { value: look, enumerable: false });
 
   // A closed shadow root hides a chat from every reader; opened, it looks and works the same.
+  // Every root is remembered, so that nobody has to walk the page for them.
   const attach = Element.prototype.attachShadow;
+  const shadows = new Set();
   Element.prototype.attachShadow = function attachShadow(options) {
-    return attach.call(this, { ...options, mode: "open" });
+    const root = attach.call(this, { ...options, mode: "open" });
+    shadows.add(root);
+    return root;
   };
+  addEventListener("DOMContentLoaded", () => {
+    for (const element of document.querySelectorAll("*")) if (element.shadowRoot) shadows.add(element.shadowRoot);
+  });
 
   // When a socket or an event stream last brought something: such a channel has no end that tells of an answer's.
   look.lastPush = -1;
@@ -34,9 +41,7 @@
 
   look.roots = (root = document) => {
     const found = [root];
-    for (const element of root.querySelectorAll("*")) {
-      if (element.shadowRoot) found.push(...look.roots(element.shadowRoot));
-    }
+    for (const shadow of shadows) if (shadow.isConnected && (root === document || root.contains(shadow.host))) found.push(shadow);
     return found;
   };
 

@@ -9,7 +9,8 @@
   const ALARM = "[role=alert], [role=alertdialog], [aria-live=assertive], [class*=toast], [class*=snackbar], "
     + "[class*=error], [class*=notification], [data-testid*=toast], [data-testid*=error]";
   const SAMPLES = 240;
-  const THROTTLE_MS = 60;
+  const THROTTLE_MS = 80;
+  const IDLE_MS = 400; // without a mutation only an animation or a property can have changed
   const AFTER_BREAK_MS = 1500; // what a page may take to say that its stream broke, or to mend it
   const MARKS = ["disabled", "readonly", "aria-busy", "aria-disabled", "aria-label", "hidden", "class", "style",
     "data-test-script-state", "data-state", "data-status"];
@@ -78,7 +79,7 @@
     const waiting = EMPTY.test(text) || (THINKING.test(text) && text.length < 80);
     if (waiting) text = "";
     const hard = hardBusy();
-    const soft = (waiting && Boolean(region)) || softBusy();
+    const soft = !hard && ((waiting && Boolean(region)) || softBusy());
     if (text !== watch.text || hard !== watch.hard) note(now, text, hard);
     watch.region = region;
     watch.soft = soft;
@@ -207,9 +208,8 @@
       observeAll();
       inspect();
       const state = decide(limits);
-      if (!state) return wake(Math.min(250, limits.firm_quiet_ms));
+      if (!state) return wake(watch.text && !watch.hard ? Math.min(250, limits.firm_quiet_ms) : IDLE_MS);
       watch.wake = null;
-      watch.region?.scrollIntoView?.({ block: "end" });
       resolve(report(state));
     };
     const wake = (delay) => {
@@ -225,5 +225,6 @@
     step();
   });
 
-  look.partial = () => watch?.text ?? "";
+  // Brings the answer into the picture.
+  look.show = () => watch?.region?.scrollIntoView?.({ block: "end" });
 })();

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.errors import (
-    AccessDenied,
     AnswerIncomplete,
     AnswerTimeout,
     AppErrorShown,
