@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from monitors.facts.currencies import MINOR
 from monitors.facts.fact import FactKind
+from monitors.facts.numbers import LARGEST, is_multiple
 from monitors.facts.reading import Reading
 from monitors.facts.tokens import END
 from monitors.facts.words import Reader
@@ -105,7 +106,7 @@ def _hour_and_half(reader: Reader, first: Reading, second: Reading) -> Reading |
 
 def _hundredths(reader: Reader, first: Reading, second: Reading, gap: list[str]) -> Reading | None:
     """``3 dollars 50 cents``, ``15 dollars and 50``; a number that goes on with a noun is its own."""
-    if first.scale > 1 or first.value % 1:
+    if first.scale > 1 or not is_multiple(first.value, 1):
         return None
     minor = second.kind is FactKind.MONEY and reader.token(second.last).key in MINOR and second.unit is None
     if minor and second.value < 1:
@@ -144,7 +145,7 @@ def _ranged(reader: Reader, readings: list[Reading]) -> list[Reading]:
 def _one_range(first: Reading, second: Reading, joint: str) -> tuple[Reading, Reading]:
     """``1648-51`` ends in 1651; ``₹5,000 - 10,000`` is rupees on both ends, ``$2-3 million`` millions."""
     if joint in {"-", "–"} and _is_short_year(first, second):
-        return first, second._replace(value=first.value - first.value % 100 + second.value)
+        return first, second._replace(value=_century(first.value) + second.value)
     if (
         first.kind is not FactKind.MONEY
         or not first.prefixed
@@ -156,9 +157,15 @@ def _one_range(first: Reading, second: Reading, joint: str) -> tuple[Reading, Re
     return _scaled_like(first, second), second
 
 
+def _century(year: Decimal) -> Decimal:
+    return Decimal(int(year) // 100 * 100)
+
+
 def _scaled_like(first: Reading, second: Reading) -> Reading:
     """The first end takes the second's scale when that makes a range: 5 to 10 lakh, not 500 to 2 lakh."""
-    shared = second.scale > 1 and first.scale == 1 and first.value < second.value / second.scale
+    shared = (
+        second.scale > 1 and first.scale == 1 and first.value < second.value / second.scale < LARGEST / second.scale
+    )
     return first._replace(value=first.value * second.scale, scale=second.scale) if shared else first
 
 
@@ -170,7 +177,7 @@ def _is_short_year(first: Reading, second: Reading) -> bool:
 
 
 def _like(first: Reading, second: Reading, joint: str) -> Reading:
-    looks_like_year = first.bare and first.value % 1 == 0 and _FIRST_YEAR <= first.value <= _LAST_YEAR
+    looks_like_year = first.bare and _FIRST_YEAR <= first.value <= _LAST_YEAR and is_multiple(first.value, 1)
     if second.kind in {FactKind.NUMBER, FactKind.DATE} or second.prefixed or second.ordinal:
         plain = second.kind is FactKind.NUMBER and first.bare and joint not in _LOOSE and not looks_like_year
         return _scaled_like(first, second) if plain else first

@@ -12,7 +12,7 @@ from datetime import date, timedelta
 from typing import NamedTuple
 
 from monitors.facts.calendar_words import AMBIGUOUS_MONTHS, IN_YEAR, MONTHS, WEEKDAYS
-from monitors.facts.numbers import numeral_values
+from monitors.facts.numbers import is_multiple, numeral_values
 from monitors.facts.tokens import NUMERAL, WORD
 from monitors.facts.words import Reader
 
@@ -213,7 +213,7 @@ def _day(reader: Reader, at: int) -> _Part | None:
         suffixed = following.start == token.end and following.key in {"st", "nd", "rd", "th"}
         return _Part(int(token.text), at + 2 if suffixed else at + 1)
     amounts = reader.read(at) if token.kind == WORD else []
-    if len(amounts) == 1 and 1 <= amounts[0].value <= _LAST_DAY and amounts[0].value % 1 == 0:
+    if len(amounts) == 1 and 1 <= amounts[0].value <= _LAST_DAY and is_multiple(amounts[0].value, 1):
         return _Part(int(amounts[0].value), amounts[0].last + 1)
     word = reader.word(at)
     if word is not None and word.part.name == "ORDINAL" and 1 <= word.value <= _LAST_DAY:
@@ -229,7 +229,7 @@ def _year(reader: Reader, at: int) -> _Part | None:
             return _Part(int(token.text), at + 1)
         return None
     amounts = reader.read(at) if token.kind == WORD and reader.word(at) is not None else []
-    if len(amounts) != 1 or amounts[0].ordinal or amounts[0].value % 1:
+    if len(amounts) != 1 or amounts[0].ordinal or not is_multiple(amounts[0].value, 1):
         return None
     value = amounts[0].value
     return _Part(int(value), amounts[0].last + 1) if _FIRST_YEAR <= value <= _LAST_YEAR else None

@@ -40,6 +40,16 @@ _AFTER_NUMBER = keys_of(
 """Words that may make something else of the digits before them."""
 
 
+_ENGLISH_TOO = frozenset({"do", "sat", "tin", "char"})
+_ENGLISH_UNITS = keys_of(
+    "day days night nights hour hours month months year years week weeks minute minutes dollars rupees"
+)
+_HINGLISH = keys_of(
+    "hai hain hoga hogi ka ki ke ko mein main se tak nahi nahin liye kya baad aur kar karo kare karen karein ya "
+    "bhi toh"
+)
+"""With one of these, "do months" is two of them; without, "How do months differ?" is a question."""
+
 _MARGIN = 96
 """Empty tokens beyond the end: no reader looks further ahead or back in one step."""
 
@@ -78,7 +88,7 @@ class Lookup:
         for at, word in enumerate(raw):
             if word is None:
                 continue
-            if word.shy and not self._before_unit(padded[at + 1], raw[at + 1]):
+            if word.shy and not self._before_unit(padded[at].key, padded[at + 1], raw[at + 1]):
                 words[at] = None
             else:
                 parts[at] = word.part
@@ -88,13 +98,17 @@ class Lookup:
         self.part = parts.__getitem__
         self.has_months = not MONTHS.keys().isdisjoint([token.key for token in tokens])
 
-    def _before_unit(self, following: Token, word: NumberWord | None) -> bool:
+    def _before_unit(self, key: str, following: Token, word: NumberWord | None) -> bool:
         if following.key in self._units:
-            return True
+            return not (key in _ENGLISH_TOO and following.key in _ENGLISH_UNITS) or self._is_hinglish()
         if word is None:
             return False
         scale = word.part is Part.HUNDRED or word.part is Part.SCALE
         return scale or (word.part is Part.SMALL and not word.shy and not word.english)
+
+    def _is_hinglish(self) -> bool:
+        """Whether any of the small words of Hindi in Latin letters stands in the text."""
+        return not _HINGLISH.isdisjoint([token.key for token in self.tokens])
 
     def raw_word(self, at: int) -> NumberWord | None:
         """The number word at a place, shy or not: inside a number it is one."""

@@ -7,6 +7,7 @@ from decimal import Decimal
 from monitors.facts.durations import TIME_UNITS, TimeUnit
 from monitors.facts.fact import FactKind
 from monitors.facts.number_words import Part
+from monitors.facts.numbers import is_multiple
 from monitors.facts.reading import Reading
 from monitors.facts.tokens import WORD
 from monitors.facts.words import Amount, Reader
@@ -67,7 +68,13 @@ def number_reading(reader: Reader, amount: Amount) -> Reading:
     glued = following.kind == WORD and following.start == amount.end and not amount.ordinal
     if amount.ordinal and following.key in _CENTURIES:
         return reading._replace(original_unit="century_of")
-    if glued and amount.bare and following.key == "s" and amount.value % 10 == 0 and amount.value >= _FIRST_DECADE:
+    if (
+        glued
+        and amount.bare
+        and following.key == "s"
+        and is_multiple(amount.value, 10)
+        and amount.value >= _FIRST_DECADE
+    ):
         return reading._replace(original_unit="decade_of", last=amount.last + 1, end=following.end)
     if (
         following.key in {"के", "का", "की"}

@@ -11,11 +11,11 @@ from decimal import Context, Decimal
 EXACT = Context(prec=60)
 """Arithmetic on quantities: 60 digits, so that no number a person writes is rounded."""
 
-LARGEST = Decimal("1e60")
+LARGEST = Decimal("1e36")
 """A larger number is not a quantity; it would only cost time and space."""
 
 _GROUP = 3
-_LONGEST = 60
+_LONGEST = 36
 _MOST_PARTS = 40
 """Digits in more parts without a space are no list of numbers that anyone reads."""
 
@@ -82,3 +82,8 @@ def plain(value: Decimal) -> str:
     if "." in text:
         text = text.rstrip("0").rstrip(".")
     return "0" if text in {"", "-0"} else text
+
+
+def is_multiple(value: Decimal, of: int) -> bool:
+    """Whether ``value`` is a whole multiple of ``of``; a number beyond `LARGEST` is none."""
+    return abs(value) < LARGEST and EXACT.remainder(value, Decimal(of)) == 0

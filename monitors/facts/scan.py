@@ -15,7 +15,7 @@ from monitors.facts.durations import DAYS_PER_MONTH, DAYS_PER_YEAR
 from monitors.facts.fact import Bound, Fact, FactKind
 from monitors.facts.making import plain_number
 from monitors.facts.normalise import Normalised, normalise
-from monitors.facts.numbers import EXACT, plain
+from monitors.facts.numbers import EXACT, is_multiple, plain
 from monitors.facts.quantity_reader import read_quantity
 from monitors.facts.reading import Reading
 from monitors.facts.tokens import tokenise
@@ -158,7 +158,7 @@ def fact_value(reading: Reading) -> Decimal:
     """A duration in days by the calendar's averages (365 and 30); any other value as it is."""
     if reading.kind is not FactKind.DURATION:
         return reading.value
-    years, months = divmod(reading.months, 12)
+    years, months = EXACT.divmod(reading.months, Decimal(12))
     if reading.original_value is None:
         pass
     elif reading.original_unit in {"year", "decade", "century"}:
@@ -166,7 +166,7 @@ def fact_value(reading: Reading) -> Decimal:
     elif reading.original_unit == "month":
         years, months = Decimal(0), reading.months
     days = years * DAYS_PER_YEAR + months * DAYS_PER_MONTH + reading.days
-    return days if days % 1 == 0 else days.quantize(_DAY_DIGITS, context=EXACT)
+    return days if is_multiple(days, 1) else days.quantize(_DAY_DIGITS, context=EXACT)
 
 
 def _said_unit(reading: Reading) -> str | None:

@@ -14,7 +14,7 @@ from monitors.facts.hindi_numbers import DIGIT_ORDINAL_ENDINGS
 from monitors.facts.lookup import Group
 from monitors.facts.notation import powered
 from monitors.facts.number_words import Part
-from monitors.facts.numbers import EXACT, LARGEST, numeral_values
+from monitors.facts.numbers import EXACT, LARGEST, is_multiple, numeral_values
 from monitors.facts.scales import ScaleReader
 from monitors.facts.tokens import END, NUMERAL, SIGN, WORD
 
@@ -172,7 +172,7 @@ class Reader(ScaleReader):
             return value, after, False
         if word.value >= 100:  # noqa: PLR2004 - hundredth and above multiply
             return EXACT.multiply(value, word.value), at + 1, True
-        room = value % 100 == 0 or (word.value < 10 and value % 10 == 0)  # noqa: PLR2004
+        room = is_multiple(value, 100) or (word.value < 10 and is_multiple(value, 10))  # noqa: PLR2004
         if room and self._is_ordinal_here(at):
             return value + word.value, at + 1, True
         return value, after, False

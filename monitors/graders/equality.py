@@ -7,7 +7,7 @@ from enum import IntEnum
 
 from monitors.facts.durations import DAYS_PER_MONTH, DAYS_PER_YEAR
 from monitors.facts.fact import Bound, FactKind
-from monitors.facts.numbers import EXACT
+from monitors.facts.numbers import EXACT, is_multiple
 from monitors.facts.reading import Reading
 
 
@@ -63,7 +63,7 @@ def _is_vaguer(gold: Reading, said: Reading) -> bool:
     era = _era(said)
     if era is not None:
         return era[0] <= gold.value <= era[1]
-    if _is_year(gold) and said.bare and said.value % 1 == 0 and said.value.adjusted() in {4, 5}:
+    if _is_year(gold) and said.bare and is_multiple(said.value, 1) and said.value.adjusted() in {4, 5}:
         return str(said.value).startswith(str(gold.value))
     if abs(gold.value) < _ROUNDED_FROM or said.value == 0:
         return False
@@ -134,7 +134,7 @@ def _days(reading: Reading) -> Decimal:
 
 def _in_years(first: Reading, second: Reading) -> bool:
     """365 days are a year to everyone; a month is not thirty days."""
-    years, rest = divmod(first.months, 12)
+    years, rest = EXACT.divmod(first.months, Decimal(12))
     return (
         rest == 0 and years > 0 and first.days == 0 and second.months == 0 and second.days == years * DAYS_PER_YEAR
     )
@@ -174,7 +174,7 @@ def _dates(gold: Reading, said: Reading) -> Match:
 
 
 def _is_year(reading: Reading) -> bool:
-    return reading.bare and 1000 <= reading.value <= 2999 and reading.value % 1 == 0  # noqa: PLR2004
+    return reading.bare and 1000 <= reading.value <= 2999 and is_multiple(reading.value, 1)  # noqa: PLR2004
 
 
 def _two_dates(gold: str, said: str) -> Match:

@@ -133,7 +133,7 @@ def _compared(wanted: Reading, said: Reading, reply: Scan, loose: Looseness) -> 
 
 def _is_denied(said: Reading, reply: Scan) -> bool:
     """Whether the reply says that it is not this, or not covered up to this; a time may be one of waiting."""
-    limit = said.kind in {FactKind.MONEY, FactKind.PERCENT}
+    limit = said.kind in {FactKind.MONEY, FactKind.PERCENT, FactKind.NUMBER}
     return negated(reply.reader, said) or (limit and is_uncovered(reply, said))
 
 

@@ -33,6 +33,7 @@ def durations(text: str) -> list[tuple[str, str | None, str | None]]:
         ("२४ महीने", "720", "24", "month"),
         ("पंद्रह दिनों", "15", "15", "day"),
         ("do saal", "730", "2", "year"),
+        ("do months ke baad", "60", "2", "month"),
         ("teen mahine", "90", "3", "month"),
         ("saath din", "60", "60", "day"),
         ("dedh ghante", "0.0625", "1.5", "hour"),
@@ -70,6 +71,8 @@ def test_ranges_share_their_unit(text: str, days: list[str]):
     assert [found[0] for found in durations(text)] == days
 
 
-@pytest.mark.parametrize("text", ["₹500 a day", "twice a year", "daily", "the second claim", "month by month"])
+@pytest.mark.parametrize(
+    "text", ["₹500 a day", "twice a year", "daily", "the second claim", "month by month", "How do months differ?"]
+)
 def test_rates_are_no_durations(text: str):
     assert durations(text) == []
