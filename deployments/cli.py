@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from deployments import pipes
+from deployments import pipes, warehouse_commands
 from deployments.exit_codes import ExitCode, of_error
 from monitors.errors import MonitorError
 
@@ -128,6 +128,7 @@ def sql(
 
 
 pipes.register(app)
+app.add_typer(warehouse_commands.app, name="warehouse")
 
 
 def _exit(code: ExitCode) -> None:

@@ -36,6 +36,7 @@ A wrong key or value is named with what would be accepted, all of them at once. 
 | `SLACK_WEBHOOK_URL` | an incoming webhook instead; without either, alerts are printed and stored |
 | `PREFECT_API_URL`, `PREFECT_API_AUTH_STRING` | a Prefect server of yours; without one, a local server is started |
 | `CHROMIUM_PATH` | the browser to drive, where it should not be looked for |
+| `LOOKOUT_AGE_KEY` | what `lookout warehouse age` makes pseudonyms with |
 | `LOOKOUT_DEBUG` | set to 1, errors come with their traceback |
 
 The tables below are made from the code that checks the file.

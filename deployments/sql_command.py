@@ -16,8 +16,8 @@ from rich.text import Text
 from deployments.data_folder import data_folder_of
 from deployments.exit_codes import ExitCode
 from flows.wiring import store_in
-from monitors.errors import ConfigError
-from warehouse.store import FILE_NAME, Table
+from monitors.errors import ConfigError, WarehouseError
+from warehouse.store import FILE_NAME, Store, Table
 
 VIEWS = """
 select view_name as "view", comment as "what it answers"
@@ -29,16 +29,38 @@ FEW_COLUMNS = 3
 
 
 def sql_command(query: str | None, config: Path, *, data_folder: Path | None, as_json: bool) -> ExitCode:
-    """Run ``query`` and print its rows; without one, the views there are."""
+    """Run ``query`` and print its rows; without one, the views there are and, in a terminal, a prompt."""
     folder = data_folder_of(config, data_folder)
     if not (folder / FILE_NAME).exists():
         raise ConfigError(f"{folder}: no warehouse here yet; a run makes one")
-    table = store_in(folder).query(query or VIEWS, wait_s=WAIT_S)
+    store = store_in(folder)
+    _show(store.query(query or VIEWS, wait_s=WAIT_S), as_json=as_json)
+    if query is None and sys.stdin.isatty():
+        _prompt(store, as_json=as_json)
+    return ExitCode.PASS
+
+
+def _show(table: Table, *, as_json: bool) -> None:
     if as_json:
         _print_json(table)
     else:
         _print_table(table)
-    return ExitCode.PASS
+
+
+def _prompt(store: Store, *, as_json: bool) -> None:
+    """One query a line until the end of input; a wrong one is told and the next one asked."""
+    while True:
+        try:
+            query = input("lookout> ").strip()
+        except (EOFError, KeyboardInterrupt):
+            sys.stdout.write("\n")
+            return
+        if not query:
+            continue
+        try:
+            _show(store.query(query, wait_s=WAIT_S), as_json=as_json)
+        except WarehouseError as error:
+            sys.stderr.write(f"{error}\n")
 
 
 def _print_json(table: Table) -> None:

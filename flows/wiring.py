@@ -125,6 +125,14 @@ def connect_prefect(config: Config) -> str:
     return os.environ["PREFECT_API_URL"].removesuffix("/api")
 
 
+def secret(variable: str) -> str:
+    """A secret from the environment; `ConfigError` names the variable, never a value."""
+    value = os.environ.get(variable)
+    if not value:
+        raise ConfigError(f"{variable} is not set: secrets come from the environment, never from lookout.toml")
+    return value
+
+
 def runs_folder(config: Config) -> Path:
     """Where every run has a folder of its own: screenshots, reports."""
     return config.data_folder / "runs"

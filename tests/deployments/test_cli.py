@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.flows.few_cases import configured, demo_lines, few_cases
 
-COMMANDS = ("verify", "demo", "gate", "report", "sql", "facts", "grade", "redact")
+COMMANDS = ("verify", "demo", "gate", "report", "sql", "facts", "grade", "redact", "warehouse")
 
 
 def lookout(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
