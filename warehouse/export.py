@@ -39,7 +39,8 @@ def export(store: Store, goal: Path, *, since: date, until: date, wait_s: float)
     """Write every table's rows of the days ``since`` … ``until`` (both included, UTC) under ``goal``.
 
     ``goal/grades/day=2026-03-01/part.parquet`` and so on. A day is written beside and swapped in whole, so that
-    exporting twice gives the same files and a reader never sees half a day; a day without rows has no folder.
+    exporting twice gives the same files and a reader never sees half a day; a day without rows has no folder. Nobody
+    else has the file meanwhile.
     Raises `WarehouseBusy`, `WarehouseUnwritable`, and `ConfigError` when ``since`` is after ``until``.
     """
     if since > until:
@@ -48,7 +49,7 @@ def export(store: Store, goal: Path, *, since: date, until: date, wait_s: float)
     beside = goal / ".writing"
     try:
         make_folder(goal)
-        with store.database.reading(wait_s) as connection:
+        with store.database.writing(wait_s) as connection:  # alone: queries bar their database from writing files
             for table in _DAY_OF:
                 shutil.rmtree(beside, ignore_errors=True)
                 rows += _write(connection, table, beside, since, until)
