@@ -39,8 +39,8 @@ def export(store: Store, goal: Path, *, since: date, until: date, wait_s: float)
     """Write every table's rows of the days ``since`` … ``until`` (both included, UTC) under ``goal``.
 
     ``goal/grades/day=2026-03-01/part.parquet`` and so on. A day is written beside and swapped in whole, so that
-    exporting twice gives the same files and a reader never sees half a day; a day without rows has no folder. Nobody
-    else has the file meanwhile.
+    exporting twice gives the same files and a reader never sees half a day; a day without rows has no
+    folder. Nobody else has the file meanwhile.
     Raises `WarehouseBusy`, `WarehouseUnwritable`, and `ConfigError` when ``since`` is after ``until``.
     """
     if since > until:
