@@ -89,3 +89,18 @@ def test_limits_say_that_they_cut():
     assert scan("7; " * 50, limits=Limits(readings=10)).cut
     assert scan("word " * 50, limits=Limits(tokens=20)).cut
     assert not scan("7; " * 5, limits=Limits(tokens=20, readings=10)).cut
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nine decillion decillion hundredth",
+        "9" * 40 + " twentieth",
+        "1e30 crore crore days",
+        "2^30 lakh crore ₹",
+        "twenty " * 3000,
+    ],
+)
+def test_numbers_beyond_reason(text: str):
+    """They are left out or read, but never stop the reader, and no value is longer than a line."""
+    assert all(len(fact.value) < 100 for fact in read_facts(text))
