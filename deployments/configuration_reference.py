@@ -35,6 +35,8 @@ A wrong key or value is named with what would be accepted, all of them at once. 
 | `SLACK_BOT_TOKEN` | a bot token with `chat:write`; alerts go to `alerts.slack_channel` |
 | `SLACK_WEBHOOK_URL` | an incoming webhook instead; without either, alerts are printed and stored |
 | `PREFECT_API_URL`, `PREFECT_API_AUTH_STRING` | a Prefect server of yours; without one, a local server is started |
+| `HF_TOKEN` | opens a private Space and its state on the Hub |
+| `LOOKOUT_API_TOKEN` | sent as a bearer token to a target that is asked through an API |
 | `CHROMIUM_PATH` | the browser to drive, where it should not be looked for |
 | `LOOKOUT_AGE_KEY` | what `lookout warehouse age` makes pseudonyms with |
 | `LOOKOUT_DEBUG` | set to 1, errors come with their traceback |

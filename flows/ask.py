@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from flows.live_run import LiveRun
 from flows.progress import listener
 from flows.publish import ProgressPage
+from flows.ready import wait_for_deploy
 from flows.wiring import chat_driver, cores, utc_now
 from monitors.gate.assess import assess
 from monitors.graders.panel import grade_exchange
@@ -28,14 +29,14 @@ async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None]) -> N
     planned = tuple(worst_first(wired.suite.cases, repeats_severity_3=settings.repeats_severity_3))
     listener.get().planned(wired.run_id, len(planned), run.kept)
     left = tuple(still_open(planned, frozenset(run.answered)))
-    if not left:
+    if not left or not await wait_for_deploy(run):
         return
+    listener.get().stage("asking")
     page = ProgressPage(wired.target.name, len(planned), run.kept)
     await page.start()
     grader = _Grading(run, page, on_result)
     async with AsyncExitStack() as stack:
         driver = await stack.enter_async_context(chat_driver(wired))
-        await driver.chromium.browser()  # a machine without a browser is told once, not once per case
         await probe_questions(
             driver,
             left,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from flows.wiring import Wired
+from monitors.errors import ProbeError
 from monitors.gate.evaluate import RunFacts
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, NoAnswer
@@ -24,11 +25,18 @@ class LiveRun:
         self.kept = 0
         self.interrupted = False
         self.faults: list[str] = []
+        self.serving: str | None = None
+        self.not_ready: ProbeError | None = None
 
     @property
     def results(self) -> Sequence[CaseResult]:
         """All results so far, those of a stopped run included."""
         return tuple(self._results.values())
+
+    @property
+    def commit(self) -> str | None:
+        """The commit that is verified: as it was asked for, else as the target says it runs."""
+        return self.wired.start.commit or self.serving
 
     def recall(self) -> None:
         """Take over what a stopped run has in the journal. A no-answer is asked again: an answer is better."""
@@ -70,9 +78,10 @@ class LiveRun:
             suite_name=self.wired.suite.name,
             suite_sha256=self.wired.suite.sha256,
             planned=len(self._cases),
-            commit=start.commit,
+            commit=self.commit,
             started_at=start.started_at,
             finished_at=finished_at,
             interrupted=self.interrupted,
             resumed_cases=self.kept,
+            not_ready=str(self.not_ready) if self.not_ready else None,
         )

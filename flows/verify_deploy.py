@@ -24,17 +24,18 @@ from flows.progress import listener
 from flows.publish import publish_artifacts
 from flows.request import VerifyRequest
 from flows.wiring import utc_now, wire
-from monitors.alerts.events import Sighting, app_down, gate_failed, monitor_fault
+from monitors.alerts.events import Sighting, app_down, deploy_failed, gate_failed, monitor_fault
 from monitors.alerts.observe import observations
 from monitors.alerts.redact import redact
 from monitors.alerts.scope import Scope, scope_of
-from monitors.errors import WarehouseBusy, WarehouseError
+from monitors.errors import ProbeError, WarehouseBusy, WarehouseDamaged, WarehouseError
 from monitors.gate.evaluate import evaluate
 from monitors.records.base import Blame
 from monitors.records.exchanges import NoAnswer, NoAnswerReason
 from monitors.records.incidents import Incident, IncidentKind, Link, Observation
 from monitors.records.runs import RunReport, Verdict
 from monitors.reports.write import ReportPaths, write_reports
+from warehouse.rebuild import rebuild
 from warehouse.rows import RunRow
 
 LOAD_WAIT_S = 30.0
@@ -92,11 +93,18 @@ async def record(run: LiveRun, report: RunReport) -> ReportPaths:
 
 
 def _load(run: LiveRun) -> None:
-    """Take what the journal has into the warehouse. When another process keeps the file, it is loaded later."""
+    """Take what the journal has into the warehouse. When another process keeps the file, it is loaded later.
+
+    A damaged file is made anew from the journal, and the monitor's owners hear of it.
+    """
+    store = run.wired.store
     try:
-        loaded = run.wired.store.load_pending(LOAD_WAIT_S)
+        loaded = store.load_pending(LOAD_WAIT_S)
     except WarehouseBusy:
         return
+    except WarehouseDamaged as error:
+        run.faults.append(str(error))
+        loaded = rebuild(store, wait_s=LOAD_WAIT_S).loaded
     run.faults.extend(str(error) for error in loaded.errors())
 
 
@@ -161,6 +169,8 @@ def _observed(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
 
 def _outages(run: LiveRun, at: Sighting) -> list[Observation]:
     """One message for an app that was down, one for a monitor that could not see; never one per case."""
+    if run.not_ready is not None:
+        return [_not_served(run.not_ready, at)]
     silent = [r.result for r in run.results if isinstance(r.result, NoAnswer)]
     down = [n for n in silent if n.reason is not NoAnswerReason.CIRCUIT_OPEN and n.blame is Blame.APP]
     blind = [n for n in silent if n.blame is not Blame.APP]
@@ -174,6 +184,12 @@ def _outages(run: LiveRun, at: Sighting) -> list[Observation]:
             monitor_fault(at, what=what, detail=f"{len(blind)} questions could not be asked: {blind[0].detail}")
         )
     return seen
+
+
+def _not_served(why: ProbeError, at: Sighting) -> Observation:
+    if why.blame is Blame.APP:
+        return deploy_failed(at, detail=str(why))
+    return monitor_fault(at, what=type(why).__name__, detail=str(why))
 
 
 def _scope(run: LiveRun, report: RunReport) -> Scope:
@@ -198,7 +214,7 @@ def _sighting(run: LiveRun) -> Sighting:
         target=wired.target.name,
         run_id=wired.run_id,
         seen_at=utc_now(),
-        commit=wired.start.commit,
+        commit=run.commit,
         account_patterns=wired.configured.graders.account_patterns,
     )
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +27,8 @@ from monitors.goldset.load import load_suite
 from monitors.graders.base import Grader
 from monitors.graders.panel import default_panel
 from monitors.probes.browser import BrowserDriver
+from monitors.probes.choose import driver_for
+from monitors.probes.driver import ChatDriver
 from monitors.records.cases import Suite
 from monitors.records.targets import Target
 from warehouse.connection import Patience
@@ -35,6 +38,8 @@ from warehouse.store import Store
 TOKEN_VARIABLE = "SLACK_BOT_TOKEN"  # noqa: S105 - the variable's name
 WEBHOOK_VARIABLE = "SLACK_WEBHOOK_URL"
 BROWSER_VARIABLE = "CHROMIUM_PATH"
+HUB_VARIABLE = "HF_TOKEN"
+API_TOKEN_VARIABLE = "LOOKOUT_API_TOKEN"  # noqa: S105 - the variable's name
 
 console = Console(stderr=True)
 """Where messages are printed when there are no credentials to send them with."""
@@ -154,14 +159,23 @@ def store_in(data_folder: Path) -> Store:
     return Store(data_folder, clock=utc_now, entropy=os.urandom, patience=patience)
 
 
-def chat_driver(wired: Wired) -> BrowserDriver:
-    """What asks the target, as its ``probe.driver`` says."""
+@asynccontextmanager
+async def chat_driver(wired: Wired) -> AsyncGenerator[ChatDriver]:
+    """What asks the target, as its ``probe.driver`` says. A machine without a browser is told here, once."""
     settings = wired.configured.probe
-    if settings.driver != "browser":
-        raise ConfigError(f"probe.driver: {settings.driver!r} is not accepted; expected browser")
     if settings.browser_path is None and os.environ.get(BROWSER_VARIABLE):
         settings = settings.model_copy(update={"browser_path": os.environ[BROWSER_VARIABLE]})
-    return BrowserDriver(wired.target.address, settings, run_folder=wired.folder)
+    token = os.environ.get(API_TOKEN_VARIABLE)
+    headers = {"Authorization": f"Bearer {token}"} if token else None
+    async with driver_for(wired.target.address, settings, run_folder=wired.folder, headers=headers) as driver:
+        if isinstance(driver, BrowserDriver):
+            await driver.chromium.browser()
+        yield driver
+
+
+def hub_token() -> str | None:
+    """What opens a private Space, from the variable that the Hub's own tools read."""
+    return os.environ.get(HUB_VARIABLE)
 
 
 def cores() -> int:

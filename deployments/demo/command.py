@@ -30,6 +30,9 @@ SPACE_START_S: Final = 90.0
 
 STOP_S: Final = 10.0
 TARGET: Final = "demo"
+FAULTY: Final = "planted"
+HEALTHY: Final = "healthy"
+"""Names of the two commits that the demo deploys: seven characters, like git's own short ones."""
 
 
 class DemoSpaceFailed(MonitorError):
@@ -62,7 +65,7 @@ def run_demo(options: DemoOptions) -> ExitCode:
     console.print(f"Starting the demo Space {planted} at http://{HOST}:{port} …", highlight=False)
     with _space(options, port, folder):
         config = written_config(folder, port, slack_api_url=options.slack_api_url, channel=options.slack_channel)
-        commit = "faults" if options.faults else "clean"
+        commit = FAULTY if options.faults else HEALTHY
         request = VerifyRequest(target=TARGET, config=config, commit=commit, fresh=options.fresh)
         try:
             code = verify_and_print(request, as_json=options.as_json)
@@ -83,7 +86,7 @@ def _space(options: DemoOptions, port: int, folder: Path) -> Generator[subproces
     except OSError as error:
         raise WarehouseUnwritable(f"{folder}: cannot be written ({error.strerror}); see --data-folder") from error
     command = [sys.executable, "-m", "deployments.demo.space", "--port", str(port), "--log-folder", str(logs)]
-    command += ["--commit", "faults" if options.faults else "clean"]
+    command += ["--commit", FAULTY if options.faults else HEALTHY]
     command += ["--faults"] if options.faults else []
     with (logs / "space.log").open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)  # noqa: S603 - our own interpreter

@@ -20,6 +20,9 @@ url = "http://127.0.0.1:{port}"
 environment = "staging"
 suite = {suite}
 
+[targets.demo.probe.readiness]
+version_url = "http://127.0.0.1:{port}/version"
+
 [alerts]
 slack_channel = {channel}
 {slack_api_url}"""

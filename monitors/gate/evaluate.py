@@ -19,7 +19,11 @@ from monitors.stats import percentile
 
 
 class RunFacts(Record):
-    """What is known of a run besides its results. ``planned`` is how many cases the suite has."""
+    """What is known of a run besides its results.
+
+    ``planned`` is how many cases the suite has; ``not_ready`` says why nothing was asked, when the deploy did not
+    come to serve.
+    """
 
     run_id: str
     target: Target
@@ -31,12 +35,13 @@ class RunFacts(Record):
     finished_at: datetime
     interrupted: bool = False
     resumed_cases: int = 0
+    not_ready: str | None = None
 
 
 def evaluate(facts: RunFacts, results: Sequence[CaseResult], settings: GateSettings) -> RunReport:
     """Scores, metrics, coverage, latency and the verdict with its reasons. Pure: same input, same report."""
     assessments = one_per_case([result.assessment for result in results])
-    outage = _outage(results)
+    outage = facts.not_ready or _outage(results)
     told = told_cases(assessments, outage=outage is not None)
     scores = score(assessments, told, settings.weights)
     measured = metrics(assessments, settings)
@@ -52,7 +57,7 @@ def evaluate(facts: RunFacts, results: Sequence[CaseResult], settings: GateSetti
         settings=settings,
     )
     return RunReport(
-        **facts.model_dump(exclude={"planned", "target"}),
+        **facts.model_dump(exclude={"planned", "target", "not_ready"}),
         target=facts.target,
         verdict=verdict,
         reasons=reasons,

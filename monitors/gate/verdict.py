@@ -63,7 +63,7 @@ def _veto(assessments: Sequence[Assessment]) -> list[VerdictReason]:
 def _outage(said: str | None) -> list[VerdictReason]:
     if said is None:
         return []
-    return [VerdictReason(kind=ReasonKind.DEPLOY, text=f"the app did not answer: {said}")]
+    return [VerdictReason(kind=ReasonKind.DEPLOY, text=f"the app did not serve: {said}")]
 
 
 def _weighted(

@@ -117,6 +117,8 @@ def test_a_page_that_cannot_be_asked_is_no_answer_and_never_wrong(tmp_path, look
     first = results["cases"][0]["result"]
     assert first["reason"] == reason
     assert first["blame"] == ("app" if reason == "unreachable" else "monitor")
+    if reason != "unreachable":
+        assert next(tmp_path.glob(f"data/runs/*/{first['evidence']['screenshot']}")).stat().st_size > 500
 
 
 def test_an_address_where_nobody_listens_is_inconclusive_with_the_reason(tmp_path, lookout):
@@ -124,7 +126,7 @@ def test_an_address_where_nobody_listens_is_inconclusive_with_the_reason(tmp_pat
     done = lookout("verify", "http://127.0.0.1:9", "--suite", str(suite), cwd=tmp_path)
     assert done.returncode == 3, done.stdout + done.stderr
     assert "INCONCLUSIVE" in done.stdout
-    assert "the app did not answer" in done.stdout
+    assert "the app did not serve" in done.stdout
 
 
 def test_a_stopped_run_keeps_its_answers_and_the_next_one_goes_on(
@@ -157,3 +159,42 @@ def test_a_stopped_run_keeps_its_answers_and_the_next_one_goes_on(
     assert report["coverage"] == {"asked": 20, "told": 20, "floor": 0.95}
     counted = lookout("sql", "select count(*) n, count(distinct case_id) d from results", "--json", cwd=tmp_path)
     assert json.loads(counted.stdout) == {"n": 20, "d": 20}
+
+
+def test_f58_an_older_commit_is_waited_for_and_never_graded(tmp_path, lookout, clean_space):
+    """The Space serves commit ``demo``; another one was deployed: nothing is asked, and one message says so."""
+    path = configured(tmp_path, clean_space, few_cases(tmp_path, severe=1, others=1))
+    readiness = (
+        f'[targets.demo.probe.readiness]\nversion_url = "{clean_space}/version"\ndeadline_s = 2\npoll_s = 0.5\n'
+    )
+    path.write_text(path.read_text(encoding="utf-8") + readiness, encoding="utf-8")
+    done = lookout("verify", "demo", "--commit", "abcdef1", "--json", cwd=tmp_path)
+    assert done.returncode == 3, done.stderr
+    report = json.loads(done.stdout)
+    assert report["coverage"]["told"] == 0
+    assert report["reasons"][0]["kind"] == "deploy"
+    assert done.stderr.count("Deploy failed") == 1
+    counted = lookout("sql", "select count(*) n from results", "--json", cwd=tmp_path)
+    assert json.loads(counted.stdout) == {"n": 0}
+
+
+def test_f78_a_damaged_warehouse_is_rebuilt_and_its_owners_are_told(tmp_path, lookout, clean_space):
+    configured(tmp_path, clean_space, few_cases(tmp_path, severe=1, others=1))
+    assert lookout("verify", "demo", cwd=tmp_path).returncode == 0
+    (tmp_path / "data" / "warehouse.duckdb").write_bytes(b"torn by a disk that lies")
+    done = lookout("verify", "demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("Monitor fault") == 1
+    assert lookout("warehouse", "check", cwd=tmp_path).returncode == 0
+    counted = lookout("sql", "select count(distinct run_id) n from results", "--json", cwd=tmp_path)
+    assert json.loads(counted.stdout) == {"n": 2}
+
+
+def test_the_same_questions_can_be_asked_through_the_api(tmp_path, lookout, clean_space):
+    path = configured(tmp_path, clean_space, few_cases(tmp_path))
+    path.write_text(
+        path.read_text(encoding="utf-8") + '[targets.demo.probe]\ndriver = "gradio"\n', encoding="utf-8"
+    )
+    done = lookout("verify", "demo", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["scores"]["flat"] == {"earned": "12", "total": "12"}

@@ -1,0 +1,28 @@
+"""Wait until the deployed commit serves: an older image is never graded."""
+
+from __future__ import annotations
+
+from flows.live_run import LiveRun
+from flows.progress import listener
+from flows.wiring import hub_token
+from monitors.errors import ProbeError
+from monitors.probes.readiness import wait_until_ready
+
+
+async def wait_for_deploy(run: LiveRun) -> bool:
+    """Whether the target serves what is to be verified; if not, the run knows why.
+
+    A plain page that names no version is ready when it can be asked: the first question tells.
+    """
+    wired = run.wired
+    settings = wired.configured.probe.readiness
+    if wired.target.space is None and settings.version_url is None:
+        return True
+    listener.get().stage("waiting for the deploy")
+    try:
+        ready = await wait_until_ready(wired.target, settings, commit=wired.start.commit, hub_token=hub_token())
+    except ProbeError as error:
+        run.not_ready = error
+        return False
+    run.serving = ready.commit
+    return True
