@@ -81,11 +81,12 @@ def test_a_clean_page_passes_and_prefect_shows_the_run(tmp_path, lookout, prefec
     assert report["verdict"] == "PASS"
     assert report["scores"]["flat"] == {"earned": "12", "total": "12"}
 
-    server = httpx.Client(base_url=prefect_environment["PREFECT_API_URL"], trust_env=False)
-    runs = server.post("/flow_runs/filter", json={"sort": "START_TIME_DESC"}).json()
-    mine = next(r for r in runs if r["parameters"]["request"]["commit"] == "abc1234")
+    with httpx.Client(base_url=prefect_environment["PREFECT_API_URL"], trust_env=False) as server:
+        runs = server.post("/flow_runs/filter", json={"sort": "START_TIME_DESC"}).json()
+        mine = next(r for r in runs if r["parameters"]["request"]["commit"] == "abc1234")
+        about = {"artifacts": {"flow_run_id": {"any_": [mine["id"]]}}}
+        found = server.post("/artifacts/filter", json=about).json()
     assert (mine["state_type"], mine["state_name"]) == ("COMPLETED", "Pass")
-    found = server.post("/artifacts/filter", json={"artifacts": {"flow_run_id": {"any_": [mine["id"]]}}}).json()
     kinds = {artifact["key"]: artifact["type"] for artifact in found}
     assert kinds["verify-demo"] == "markdown"
     assert kinds["verify-demo-progress"] == "progress"
