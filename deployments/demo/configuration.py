@@ -20,6 +20,10 @@ url = "http://127.0.0.1:{port}"
 environment = "staging"
 suite = {suite}
 
+# A Gradio chat forgets with its page, so loading it again is a fresh conversation, at two thirds of the cost.
+[targets.demo.probe]
+isolation = "reload"
+
 [targets.demo.probe.readiness]
 version_url = "http://127.0.0.1:{port}/version"
 

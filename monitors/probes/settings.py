@@ -125,7 +125,7 @@ class ProbeSettings(Record):
     attempts: Count = Field(default=2, description="tries for each question; failed ones are recorded")
     retry_pause_s: Annotated[float, Field(ge=0, le=600)] = Field(default=1.0, description="between two tries")
     circuit_breaker_failures: Count = Field(
-        5, description="questions in a row without an answer after which the rest is not asked"
+        default=5, description="questions in a row without an answer after which the rest is not asked"
     )
     repeats_severity_3: Count = Field(default=1, description="how often each severity-3 case is asked")
     screenshots: Keep = Field(default=Keep.FAILURES_AND_SEVERE, description="when a picture of the page is kept")
