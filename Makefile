@@ -77,7 +77,7 @@ $(BIN)/python: | uv
 uv:
 	@if [ ! -x "$(UV)" ]; then \
 	  $(PYTHON) deployments/check_python.py && $(PYTHON) -m venv .uv && \
-	  .uv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/uv.lock \
+	  .uv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/bootstrap.lock \
 	  || { rm -rf .uv; echo "uv could not be installed; going on with pip"; }; \
 	fi
 
@@ -90,7 +90,7 @@ lock: | uv
 	$(COMPILE) pyproject.toml --group dev -o requirements/dev.lock
 	$(COMPILE) pyproject.toml --group demo -c requirements/dev.lock -o requirements/demo.lock
 	$(COMPILE) pyproject.toml -c requirements/dev.lock -o requirements/runtime.lock
-	echo uv | $(COMPILE) - -o requirements/uv.lock
+	echo uv | $(COMPILE) - -o requirements/bootstrap.lock
 
 clean:
 	rm -rf .venv .uv .cache .pytest_cache .ruff_cache .hypothesis .lookout-demo
