@@ -37,6 +37,7 @@ def configured(folder: Path, address: str, suite: Path, **alerts: str) -> Path:
     path = folder / "lookout.toml"
     path.write_text(
         f'data_folder = "data"\n[targets.demo]\nurl = "{address}"\nsuite = {json.dumps(str(suite))}\n'
+        '[targets.demo.probe]\nisolation = "reload"\npage_deadline_s = 15\n'
         f"[gate]\nmin_severity_3_cases = 0\n[alerts]\n{extra}",
         encoding="utf-8",
     )

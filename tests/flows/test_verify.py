@@ -193,9 +193,8 @@ def test_f78_a_damaged_warehouse_is_rebuilt_and_its_owners_are_told(tmp_path, lo
 
 def test_the_same_questions_can_be_asked_through_the_api(tmp_path, lookout, clean_space):
     path = configured(tmp_path, clean_space, few_cases(tmp_path))
-    path.write_text(
-        path.read_text(encoding="utf-8") + '[targets.demo.probe]\ndriver = "gradio"\n', encoding="utf-8"
-    )
+    asked = path.read_text(encoding="utf-8").replace('isolation = "reload"', 'driver = "gradio"')
+    path.write_text(asked, encoding="utf-8")
     done = lookout("verify", "demo", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout)["scores"]["flat"] == {"earned": "12", "total": "12"}
