@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from deployments.demo.faithfulness import Blocked, check
 from deployments.demo.faults import NoFaults
 from deployments.demo.guards import Guard, Intent, standing_reply
-from deployments.demo.library import Policy, PolicyBook, Vocabulary
+from deployments.demo.policies import Policy, PolicyBook, Vocabulary
 from deployments.demo.reading import Question, Reader
 from deployments.demo.retrieval import THRESHOLD, Hit, ranked_fields, retrieve
 from deployments.demo.wording import answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import ClassVar
 
-from deployments.demo.library import Policy, PolicyFact
+from deployments.demo.policies import Policy, PolicyFact
 from deployments.demo.reading import Question
 
 LEAKED_RECORD = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from deployments.demo.library import Vocabulary
+from deployments.demo.policies import Vocabulary
 from deployments.demo.reading import Question, normalise
 from monitors.records.base import Language
 

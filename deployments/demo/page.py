@@ -16,7 +16,7 @@ from gradio.themes import Base, Soft
 
 from deployments.demo.bot import Bot
 from deployments.demo.faults import NoFaults, PlantedFaults
-from deployments.demo.library import load_policies, load_vocabulary
+from deployments.demo.policies import load_policies, load_vocabulary
 from deployments.demo.turn_log import TurnLog
 
 CONCURRENT_ANSWERS = 16

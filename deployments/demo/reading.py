@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
-from deployments.demo.library import Policy, PolicyBook, Vocabulary
+from deployments.demo.policies import Policy, PolicyBook, Vocabulary
 from monitors.records.base import Language
 
 _TOKEN = re.compile(r"[a-z0-9]+|[\u0900-\u0963\u0966-\u097f]+")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from deployments.demo.library import Field, Policy, PolicyFact, Vocabulary
+from deployments.demo.policies import Field, Policy, PolicyFact, Vocabulary
 from deployments.demo.reading import Question
 
 NEED_WEIGHT = 3.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from deployments.demo.library import Field, Policy, PolicyFact
+from deployments.demo.policies import Field, Policy, PolicyFact
 from monitors.records.base import Language
 
 _UNITS: dict[str, dict[Language, str]] = {

@@ -6,7 +6,7 @@ import pytest
 
 from deployments.demo.bot import Bot, Reply
 from deployments.demo.guards import Intent
-from deployments.demo.library import load_policies, load_vocabulary
+from deployments.demo.policies import load_policies, load_vocabulary
 from monitors.records.base import Language
 
 BOT = Bot(load_policies(), load_vocabulary())

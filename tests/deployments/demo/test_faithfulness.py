@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deployments.demo.faithfulness import check
-from deployments.demo.library import load_policies
+from deployments.demo.policies import load_policies
 from deployments.demo.retrieval import Hit
 
 GOLD = load_policies().policies[0]

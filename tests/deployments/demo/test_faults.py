@@ -7,7 +7,7 @@ import pytest
 from deployments.demo.bot import Bot
 from deployments.demo.faults import LEAKED_RECORD, RATE_LIMIT_TEXT, PlantedFaults
 from deployments.demo.guards import Intent
-from deployments.demo.library import load_policies, load_vocabulary
+from deployments.demo.policies import load_policies, load_vocabulary
 
 HEALTHY = Bot(load_policies(), load_vocabulary())
 FAULTY = Bot(load_policies(), load_vocabulary(), PlantedFaults())

@@ -6,7 +6,7 @@ from collections import Counter
 from difflib import SequenceMatcher
 from itertools import combinations
 
-from deployments.demo.library import HERE, load_policies
+from deployments.demo.policies import HERE, load_policies
 from monitors.goldset.load import load_suite
 from monitors.records.base import Language, Severity
 from monitors.records.cases import Pipeline

@@ -7,7 +7,7 @@ from functools import cache
 
 from deployments.demo.bot import Bot
 from deployments.demo.faults import NoFaults, PlantedFaults
-from deployments.demo.library import HERE, load_policies, load_vocabulary
+from deployments.demo.policies import HERE, load_policies, load_vocabulary
 from monitors.gate.assess import assess
 from monitors.goldset.load import load_suite
 from monitors.graders.panel import default_panel, grade_exchange

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from deployments.demo.bot import Bot
 from deployments.demo.faults import NoFaults, PlantedFaults
-from deployments.demo.library import load_policies, load_vocabulary
+from deployments.demo.policies import load_policies, load_vocabulary
 from deployments.demo.turn_log import TurnLog
 
 AT = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from deployments.demo.library import Policy, load_policies, load_vocabulary
+from deployments.demo.policies import Policy, load_policies, load_vocabulary
 
 BOOK = load_policies()
 WORDS = load_vocabulary()
