@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: help demo test lint types bench soak accuracy docs lock clean setup-demo setup-dev browser
+.PHONY: help demo test lint types bench soak zoo accuracy docs lock clean setup-demo setup-dev browser
 .DEFAULT_GOAL := help
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo "make lint      ruff and pyright"
 	@echo "make bench     speed, each figure beside a baseline"
 	@echo "make soak      the long crash and endurance counts"
+	@echo "make zoo       real chat frameworks and hostile pages, driven without configuration, as a table"
 	@echo "make accuracy  the graders against labelled data beside the project, into docs/accuracy.md"
 	@echo "make lock      renew requirements/*.lock from pyproject.toml"
 
@@ -25,8 +26,10 @@ demo: setup-demo browser
 	if [ $$code -eq 1 ]; then exit 0; fi; \
 	if [ $$code -eq 0 ]; then echo "The planted faults were not found: that is a fault of Lookout."; exit 1; fi; exit $$code
 
+# As many tests at once as there are cores: most of them wait for a page, a server or a file system.
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 test: setup-dev browser
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 lint: setup-dev
 	$(BIN)/ruff check .
@@ -38,6 +41,24 @@ bench: setup-dev browser
 
 soak: setup-dev browser
 	$(BIN)/python -m tests.soak
+
+# Frameworks that clash with each other live in environments of their own, from locks of their own.
+ZOO := gradio4 gradio5 nicegui panel
+
+zoo: setup-dev browser $(ZOO:%=.cache/zoo/%/.made)
+	$(BIN)/python -m tests.zoo
+
+.cache/zoo/%/.made: requirements/zoo-%.lock | uv $(BIN)/python
+	@echo "Installing from requirements/zoo-$*.lock"
+	@rm -rf .cache/zoo/$* && mkdir -p .cache/zoo
+	@if [ -x "$(UV)" ]; then \
+	  $(UV) venv --quiet --python $(BIN)/python .cache/zoo/$* && \
+	  $(UV) pip sync --quiet --python .cache/zoo/$*/bin/python --require-hashes requirements/zoo-$*.lock ; \
+	else \
+	  $(BIN)/python -m venv .cache/zoo/$* && \
+	  .cache/zoo/$*/bin/python -m pip install --quiet --require-hashes --requirement requirements/zoo-$*.lock ; \
+	fi
+	@touch $@
 
 DATA ?= ../shared/data
 accuracy: setup-dev
@@ -91,6 +112,14 @@ lock: | uv
 	$(COMPILE) pyproject.toml --group demo -c requirements/dev.lock -o requirements/demo.lock
 	$(COMPILE) pyproject.toml -c requirements/dev.lock -o requirements/runtime.lock
 	echo uv | $(COMPILE) - -o requirements/bootstrap.lock
+	echo gradio==5.50.0 | $(COMPILE) - -o requirements/zoo-gradio5.lock
+	echo nicegui==3.18.0 | $(COMPILE) - -o requirements/zoo-nicegui.lock
+	echo panel==1.9.4 | $(COMPILE) - -o requirements/zoo-panel.lock
+	printf '%s\n' $(GRADIO4) | $(COMPILE) - -o requirements/zoo-gradio4.lock
+
+# An old major with what was current then: it does not say itself that it breaks on newer ones.
+GRADIO4 = 'gradio==4.44.1' 'huggingface-hub<1' 'pydantic<2.11' 'starlette<0.42' 'fastapi<0.116' 'websockets<13' \
+  'numpy<2.3' 'pandas<3'
 
 clean:
 	rm -rf .venv .uv .cache .pytest_cache .ruff_cache .hypothesis .lookout-demo

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from deployments import pipes, warehouse_commands
+from deployments import alerts_commands, pipes, review_options, warehouse_commands
 from deployments.exit_codes import ExitCode, of_error
 from monitors.errors import MonitorError
 
@@ -56,6 +56,42 @@ def verify(
     _exit(
         verify_command(
             target, config, suite=suite, commit=commit, concurrency=concurrency, fresh=fresh, as_json=as_json
+        )
+    )
+
+
+@app.command()
+def doctor(
+    target: Annotated[
+        str | None, typer.Argument(help="a target or an address to look at; everything is checked when left out")
+    ] = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+    ask: Annotated[
+        bool | None,
+        typer.Option("--ask/--no-ask", help="ask one harmless question; when left out, only if it must"),
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="where the picture goes; the data folder when left out")
+    ] = None,
+    alert: Annotated[
+        bool, typer.Option("--alert/--no-alert", help="send a test message by every way that is configured")
+    ] = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell what is seen on a chat page, with a picture and the lines that pin it; or check what runs need."""
+    from deployments.doctor_command import doctor_command  # as for verify
+    from monitors.probes.page_look import Asking  # pydantic's models
+
+    asking = Asking.IF_NEEDED if ask is None else Asking.ALWAYS if ask else Asking.NEVER
+    _exit(
+        doctor_command(
+            target,
+            config,
+            asking=asking,
+            picture=picture,
+            environment=os.environ,
+            send_alerts=alert,
+            as_json=as_json,
         )
     )
 
@@ -120,19 +156,40 @@ def sql(
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: Annotated[Path | None, typer.Option(help="instead of the configuration's")] = None,
     as_json: JsonOption = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="print the rows as CSV, safe for spreadsheets")] = False,
 ) -> None:
     """Ask the warehouse. Reading only, also while runs are going on."""
     from deployments.sql_command import sql_command  # duckdb
 
-    _exit(sql_command(query, config, data_folder=data_folder, as_json=as_json))
+    _exit(sql_command(query, config, data_folder=data_folder, as_json=as_json, as_csv=as_csv))
+
+
+@app.command("slack-actions")
+def slack_actions(
+    config: ConfigOption = DEFAULT_CONFIG,
+    host: Annotated[str, typer.Option(help="the address to listen on")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65_535, help="the port to listen on")] = 8067,
+) -> None:
+    """Receive the buttons of Slack's messages; needs SLACK_SIGNING_SECRET."""
+    from deployments.slack_actions_command import slack_actions_command  # uvicorn, slack_sdk, duckdb
+
+    _exit(slack_actions_command(config, host=host, port=port, environment=os.environ))
 
 
 pipes.register(app)
+review_options.register(app)
 app.add_typer(warehouse_commands.app, name="warehouse")
+app.add_typer(alerts_commands.app, name="alerts")
 
 
 def _exit(code: ExitCode) -> None:
     raise typer.Exit(int(code))
+
+
+def _masked(error: Exception) -> str:
+    from monitors.alerts.redact import redact  # only where something went wrong
+
+    return redact(str(error))
 
 
 def main() -> None:
@@ -142,7 +199,7 @@ def main() -> None:
     except MonitorError as error:
         if os.environ.get("LOOKOUT_DEBUG"):
             raise
-        sys.stderr.write(f"lookout: {error}\n")
+        sys.stderr.write(f"lookout: {_masked(error)}\n")
         sys.exit(int(of_error(error)))
     except (KeyboardInterrupt, BrokenPipeError):
         sys.exit(int(ExitCode.INCONCLUSIVE))
@@ -150,7 +207,7 @@ def main() -> None:
         if os.environ.get("LOOKOUT_DEBUG"):
             raise
         sys.stderr.write(
-            f"lookout: this is a fault of Lookout itself: {type(error).__name__}: {error}\n"
+            f"lookout: this is a fault of Lookout itself: {type(error).__name__}: {_masked(error)}\n"
             "LOOKOUT_DEBUG=1 shows where it happened.\n"
         )
         sys.exit(int(ExitCode.MONITOR))

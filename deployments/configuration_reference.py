@@ -34,12 +34,90 @@ A wrong key or value is named with what would be accepted, all of them at once. 
 | --- | --- |
 | `SLACK_BOT_TOKEN` | a bot token with `chat:write`; alerts go to `alerts.slack_channel` |
 | `SLACK_WEBHOOK_URL` | an incoming webhook instead; without either, alerts are printed and stored |
+| `SLACK_FALLBACK_WEBHOOK_URL` | an incoming webhook for what the main way refuses for good |
+| `LOOKOUT_HEARTBEAT_URL` | healthchecks address, pinged when a run starts, ends, breaks; `{target}` is filled in |
 | `PREFECT_API_URL`, `PREFECT_API_AUTH_STRING` | a Prefect server of yours; without one, a local server is started |
 | `HF_TOKEN` | opens a private Space and its state on the Hub |
 | `LOOKOUT_API_TOKEN` | sent as a bearer token to a target that is asked through an API |
+| `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` | keys of the judges in `[judge]`; without one the judge is off |
 | `CHROMIUM_PATH` | the browser to drive, where it should not be looked for |
 | `LOOKOUT_AGE_KEY` | what `lookout warehouse age` makes pseudonyms with |
 | `LOOKOUT_DEBUG` | set to 1, errors come with their traceback |
+
+A page that hides its sources is graded by what was sent, when the response, event stream or web socket that carries
+the answer is named; `lookout doctor URL --ask` proposes these lines:
+
+```toml
+[targets.bot]
+url = "https://owner-name.hf.space"
+suite = "suite.jsonl"
+
+[targets.bot.probe.wire]
+url = '/api/chat(\\?|$)'
+text = "reply.text"
+citations = "sources.*.title"
+app_path = "model"
+```
+
+An agent that works on a job is started, followed, and its report fetched. What it did on the way is kept as
+evidence, and a run that was killed takes its jobs up again instead of starting new ones:
+
+```toml
+[targets.triage]
+url = "https://agent.example.com/jobs"
+suite = "triage.jsonl"
+
+[targets.triage.probe]
+driver = "job"
+
+[targets.triage.probe.job]
+request = '{"issue": "{question}", "thread": "{conversation}"}'
+status_url = "{start}/{job}"
+events_url = "{start}/{job}/events"
+text = "result.report"
+steps = "result.tool_calls.*"
+deadline_s = 1800
+```
+
+What the plain graders leave open is judged by a model of another family than the one that answers. Two more judges
+are asked where the first is unsure or severity is 3:
+
+```toml
+[targets.bot]
+url = "https://owner-name.hf.space"
+suite = "suite.jsonl"
+model_family = "llama"
+
+[judge]
+budget_usd = 2
+
+[[judge.models]]
+model = "claude-sonnet-5-5"
+
+[[judge.models]]
+provider = "openai"
+model = "gpt-5.1"
+
+[[judge.models]]
+provider = "openai"
+model = "mistral-large-3"
+base_url = "https://api.mistral.ai/v1"
+key_variable = "MISTRAL_API_KEY"
+
+[[judge.prices]]
+model = "gpt-5.1*"
+input = 1.25
+output = 10
+as_of = 2026-11-22
+source = "an example: read it in the maker's price list"
+
+[[judge.prices]]
+model = "mistral-*"
+input = 2
+output = 6
+as_of = 2026-11-22
+source = "an example: read it in the maker's price list"
+```
 
 The tables below are made from the code that checks the file.
 """
@@ -57,7 +135,7 @@ def _table(place: str, model: type[BaseModel]) -> Iterator[str]:
         key = f"{place}.{name}" if place else name
         inner, many = _inner(field.annotation)
         if inner is not None:
-            tables.append((f"{key}.NAME" if many else key, inner))
+            tables.append((many.format(key), inner))
         if inner is None or field.default is None:
             plain.append(
                 f"| `{name}` | {_accepted(field)} | {_default(field)} | {_cell(field.description or '')} |\n"
@@ -70,20 +148,28 @@ def _table(place: str, model: type[BaseModel]) -> Iterator[str]:
         yield from _table(key, inner)
 
 
-def _inner(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
-    """The settings class that a key holds, and whether it holds several by name."""
+ONE, BY_NAME, IN_A_ROW = "{}", "{}.NAME", "[{}]"
+"""How a table is headed: by its key, by a name of the user's, or several in a row."""
+
+
+def _inner(annotation: Any) -> tuple[type[BaseModel] | None, str]:
+    """The settings class that a key holds, and how its tables are headed."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation, False
+        return annotation, ONE
     if get_origin(annotation) is dict:
-        return _inner(get_args(annotation)[1])[0], True
+        return _inner(get_args(annotation)[1])[0], BY_NAME
+    if get_origin(annotation) is tuple:
+        return _inner(get_args(annotation)[0])[0], IN_A_ROW
     for part in get_args(annotation) if get_origin(annotation) in (Union, UnionType) else ():
         found, many = _inner(part)
         if found is not None:
             return found, many
-    return None, False
+    return None, ONE
 
 
 def _accepted(field: FieldInfo) -> str:
+    if _inner(field.annotation)[0] is not None:
+        return "table"
     schema = _schema_of(field)
     choices = schema.get("enum") or [part.get("const") for part in schema.get("anyOf", []) if "const" in part]
     if choices:

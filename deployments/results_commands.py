@@ -37,7 +37,8 @@ def gate_command(results: Path, config: Path | None, *, as_json: bool) -> ExitCo
 def _weighed_again(result: CaseResult) -> CaseResult:
     """The same grades under today's severity table."""
     assessment = assess(result.case, result.result, result.assessment.grades)
-    return result.model_copy(update={"assessment": assessment})
+    kept = assessment.model_copy(update={"unconfirmed": result.assessment.unconfirmed})
+    return result.model_copy(update={"assessment": kept})
 
 
 def _facts(report: RunReport) -> RunFacts:
@@ -52,6 +53,7 @@ def _facts(report: RunReport) -> RunFacts:
         finished_at=report.finished_at,
         interrupted=report.interrupted,
         resumed_cases=report.resumed_cases,
+        judging=report.judging,
     )
 
 

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from deployments.csv_cells import csv_text
 from deployments.data_folder import data_folder_of
 from deployments.exit_codes import ExitCode
 from flows.wiring import store_in
@@ -24,16 +25,25 @@ select view_name as "view", comment as "what it answers"
 from duckdb_views() where not internal and schema_name = 'main' order by view_name
 """
 WAIT_S = 10.0
+MANY = 1000.0
+"""From here on a fraction says nothing, and an exponent is harder to read than a digit more."""
+
 FEW_COLUMNS = 3
 """So few are read as a table even when their text wraps."""
 
 
-def sql_command(query: str | None, config: Path, *, data_folder: Path | None, as_json: bool) -> ExitCode:
+def sql_command(
+    query: str | None, config: Path, *, data_folder: Path | None, as_json: bool, as_csv: bool = False
+) -> ExitCode:
     """Run ``query`` and print its rows; without one, the views there are and, in a terminal, a prompt."""
     folder = data_folder_of(config, data_folder)
     if not (folder / FILE_NAME).exists():
         raise ConfigError(f"{folder}: no warehouse here yet; a run makes one")
     store = store_in(folder)
+    if as_csv:
+        table = store.query(query or VIEWS, wait_s=WAIT_S)
+        sys.stdout.write(csv_text(table.columns, table.rows))
+        return ExitCode.PASS
     _show(store.query(query or VIEWS, wait_s=WAIT_S), as_json=as_json)
     if query is None and sys.stdin.isatty():
         _prompt(store, as_json=as_json)
@@ -111,6 +121,8 @@ def _cell(value: object) -> str:
     match value:
         case None:
             return ""
+        case float() if abs(value) >= MANY:
+            return f"{value:.0f}"
         case float():
             return f"{value:.4g}"
         case Decimal():

@@ -25,7 +25,7 @@ def verify_command(
     as_json: bool,
 ) -> ExitCode:
     """Verify ``target``; see ``lookout verify --help``."""
-    config = load_config(config_path) if config_path.exists() or not _is_address(target) else None
+    config = load_config(config_path) if config_path.exists() or not is_address(target) else None
     name, config = _with_target(target, config, suite)
     if concurrency is not None:
         config = _changed(config, name, concurrency=concurrency)
@@ -35,7 +35,7 @@ def verify_command(
 
 def _with_target(target: str, config: Config | None, suite: Path | None) -> tuple[str, Config]:
     """The target's name and a configuration that has it, with the suite of the command line when one was given."""
-    if not _is_address(target):
+    if not is_address(target):
         if config is None:
             raise ConfigError(f"no target {target!r}: there is no configuration")
         found = config.target(target)
@@ -54,7 +54,8 @@ def _with_target(target: str, config: Config | None, suite: Path | None) -> tupl
     return name, config.model_copy(update={"targets": {**config.targets, name: page}})
 
 
-def _is_address(target: str) -> bool:
+def is_address(target: str) -> bool:
+    """Whether a page is meant, and not a target of the configuration."""
     return target.startswith(("http://", "https://"))
 
 

@@ -1,30 +1,47 @@
-"""``lookout warehouse``: check, rebuild, compact, age and export what runs have kept."""
+"""``lookout warehouse``: load, check, rebuild, compact, age and export what runs have kept."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from deployments.data_folder import data_folder_of
 from deployments.exit_codes import ExitCode
-from monitors.errors import ConfigError
 from monitors.records.base import Record
 
-app = typer.Typer(help="Look after the warehouse: check, rebuild, compact, age, export.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from warehouse.load import LoadReport  # duckdb, which --help can do without
+
+app = typer.Typer(
+    help="Look after the warehouse: load, check, rebuild, compact, age, export.", no_args_is_help=True
+)
 
 ConfigOption = Annotated[Path, typer.Option("--config", help="the configuration file")]
 FolderOption = Annotated[Path | None, typer.Option("--data-folder", help="instead of the configuration's")]
 JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON on standard output")]
 WaitOption = Annotated[float, typer.Option("--wait-s", min=0, help="how long to wait for other processes")]
 DEFAULT_CONFIG = Path("lookout.toml")
-AGE_KEY_VARIABLE = "LOOKOUT_AGE_KEY"
-SHORTEST_KEY = 16
-"""Bytes. A shorter key could be guessed, and the pseudonyms with it."""
+
+
+@app.command()
+def load(
+    config: ConfigOption = DEFAULT_CONFIG,
+    data_folder: FolderOption = None,
+    wait_s: WaitOption = 60,
+    as_json: JsonOption = False,
+) -> None:
+    """Load what runs have written since the last time; exit code 4 when something was damaged or had been lost."""
+    from flows.wiring import store_in  # duckdb
+
+    report = store_in(data_folder_of(config, data_folder)).load_pending(wait_s)
+    _say(report, "\n".join(_loaded(report)), as_json=as_json)
+    raise typer.Exit(int(ExitCode.MONITOR if report.damaged or report.restored else ExitCode.PASS))
 
 
 @app.command()
@@ -92,14 +109,10 @@ def age(
     as_json: JsonOption = False,
 ) -> None:
     """Remove personal data from what is old; keys stay as pseudonyms, made with LOOKOUT_AGE_KEY."""
-    from flows.wiring import secret, store_in, utc_now  # duckdb
+    from flows.wiring import age_key, store_in, utc_now  # duckdb
     from warehouse.retention import age as remove
 
-    key = secret(AGE_KEY_VARIABLE).encode()
-    if len(key) < SHORTEST_KEY:
-        raise ConfigError(
-            f"{AGE_KEY_VARIABLE}: too short; at least {SHORTEST_KEY} characters, and the same every time"
-        )
+    key = age_key()
     store = store_in(data_folder_of(config, data_folder))
     report = remove(store, before=utc_now() - timedelta(days=days), key=key, wait_s=wait_s)
     _say(
@@ -107,6 +120,17 @@ def age(
         f"Personal data removed from {report.segments} segments in {report.archives} archives",
         as_json=as_json,
     )
+
+
+@app.command()
+def pictures(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
+    """Remove screenshots and traces that are older than [evidence] says; failures are kept longer."""
+    from flows.age_evidence import age_evidence_of  # pydantic's models
+    from flows.wiring import utc_now
+    from monitors.config import load_config
+
+    gone = age_evidence_of(load_config(config), now=utc_now())
+    _say(gone, f"{gone.files} screenshots and traces removed, {gone.bytes / 1e6:.1f} MB", as_json=as_json)
 
 
 @app.command()
@@ -126,6 +150,15 @@ def export(
     store = store_in(data_folder_of(config, data_folder))
     report = write(store, goal, since=_day(since), until=_day(until), wait_s=wait_s)
     _say(report, f"{report.rows} rows in {report.files} files under {os.path.relpath(goal)}", as_json=as_json)
+
+
+def _loaded(report: LoadReport) -> Iterator[str]:
+    yield f"{report.segments} segments loaded, {sum(report.rows.values())} rows"
+    if report.restored:
+        yield f"  {report.restored} of them had been loaded before and were missing from the file: they are back"
+    if report.too_new:
+        yield f"  {report.too_new} wait for a newer Lookout"
+    yield from (f"  {error}" for error in report.errors())
 
 
 def _day(moment: datetime) -> date:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from flows.kept_results import KeptResults
+from flows.monitor_fault import Fault
 from flows.wiring import Wired
 from monitors.errors import ProbeError
 from monitors.gate.evaluate import RunFacts
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, NoAnswer
-from monitors.records.grades import Assessment
+from monitors.records.grades import Assessment, CaseOutcome
+from monitors.records.judging import Judging
 from monitors.records.runs import CaseResult
 from warehouse.rows import AssessmentRow, ResultRow
 
@@ -21,17 +24,25 @@ class LiveRun:
     def __init__(self, wired: Wired) -> None:
         self.wired = wired
         self._cases = {case.id: case for case in wired.suite.cases}
-        self._results: dict[tuple[str, int], CaseResult] = {}
+        self._results = KeptResults()
         self.kept = 0
         self.interrupted = False
-        self.faults: list[str] = []
+        self.faults: list[Fault] = []
         self.serving: str | None = None
         self.not_ready: ProbeError | None = None
+        self.judging: Judging | None = None
+        self.judge_void = ""
+        self.judge_changed = False
 
     @property
     def results(self) -> Sequence[CaseResult]:
         """All results so far, those of a stopped run included."""
-        return tuple(self._results.values())
+        return self._results
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether the app has answered anything, in this process or in the one that was stopped."""
+        return self._results.has_answers
 
     @property
     def commit(self) -> str | None:
@@ -54,20 +65,26 @@ class LiveRun:
     def _recall_one(self, result: Exchange | NoAnswer | None, assessment: Assessment) -> None:
         case = self._cases.get(assessment.case_id)
         if case is not None and isinstance(result, Exchange):
-            self._results[case.id, assessment.repeat] = CaseResult(case=case, result=result, assessment=assessment)
+            self._results.put(CaseResult(case=case, result=result, assessment=assessment))
 
     def keep(self, case: GoldCase, result: Exchange | NoAnswer, assessment: Assessment) -> CaseResult:
         """Make a result durable, then count it: what is counted survives a kill."""
         rows = (ResultRow(row=result), AssessmentRow(row=assessment))
         self.wired.journal.append(rows, run_id=self.wired.run_id)
         told = CaseResult(case=case, result=result, assessment=assessment)
-        self._results[case.id, result.repeat] = told
+        self._results.put(told)
         return told
 
     @property
     def answered(self) -> Sequence[tuple[str, int]]:
         """Case and repeat of every question that needs no asking any more."""
-        return tuple(self._results)
+        return self._results.keys
+
+    @property
+    def graded(self) -> int:
+        """Answers of which it could be told whether they were right."""
+        told = (CaseOutcome.CORRECT, CaseOutcome.FAILED)
+        return sum(isinstance(r.result, Exchange) and r.assessment.outcome in told for r in self.results)
 
     def facts(self, finished_at: datetime) -> RunFacts:
         """What the gate needs to know besides the results."""
@@ -84,4 +101,5 @@ class LiveRun:
             interrupted=self.interrupted,
             resumed_cases=self.kept,
             not_ready=str(self.not_ready) if self.not_ready else None,
+            judging=self.judging,
         )

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 
-from flows.wiring import Wired, terminal_sender, utc_now
-from monitors.alerts.compose import OPENING, compose
-from monitors.alerts.lifecycle import decide
+from flows.delivery import LOCK_WAIT_S, deliver
+from flows.desk import Desk
+from flows.people import catch_up
+from monitors.alerts.compose import compose
+from monitors.alerts.events import Sighting, monitor_fault
+from monitors.alerts.fingerprint import fingerprint
+from monitors.alerts.lifecycle import Decision, decide
+from monitors.alerts.recovery import close
 from monitors.alerts.scope import Scope
-from monitors.errors import NotifyError, NotifyTransient, WarehouseBusy
+from monitors.errors import WarehouseError
 from monitors.records.base import Record
-from monitors.records.incidents import Alert, DeliveryStatus, Incident, Link, Observation, Receipt
+from monitors.records.incidents import Alert, Incident, IncidentKind, IncidentState, Link, Observation
 from monitors.records.runs import RunReport
 from warehouse import outbox
 
-LOCK_WAIT_S = 30.0
-"""A load of a whole night takes seconds; a reader that holds the file longer is asked again on the next message."""
-
-CLAIM_AT_ONCE = 20
-LEASE = timedelta(seconds=90)
-"""Longer than one send can take with its retries, so that no second worker sends what the first is sending."""
+ALERT_REFUSED = "AlertRefused"
+"""The fault of a way to people that takes no message any more, until a person mends it."""
 
 
 class Notice(Record):
@@ -45,78 +45,76 @@ def notice_of(report: RunReport, links: Sequence[Link]) -> Notice:
 
 
 async def tell(
-    wired: Wired, observations: Sequence[Observation], *, notice: Notice, scope: Scope | None = None
+    desk: Desk, observations: Sequence[Observation], *, notice: Notice, scope: Scope | None = None
 ) -> tuple[Alert, ...]:
     """Fold ``observations`` into the target's incidents and send what must be said; returns the messages decided.
 
     With ``scope`` (the run is over) what it proved gone is resolved. A message that could not be sent now stays in
-    the outbox, and the next to come by sends it.
+    the outbox, and the next to come by sends it. One that was refused for good is told as a fault of the monitor.
     """
-    decided = await asyncio.to_thread(_decide, wired, observations, notice, scope)
-    await deliver(wired)
+    decided = await asyncio.to_thread(_decide, desk, observations, notice, scope)
+    done = await deliver(desk)
+    if done.refusals:
+        await asyncio.to_thread(_decide, desk, [_refused(desk, done.refusals[0])], Notice(), None)
+        await deliver(desk)
+    elif done.sent:
+        await asyncio.to_thread(_close_refusal, desk)
     return decided.alerts
 
 
-def _decide(
-    wired: Wired, observations: Sequence[Observation], notice: Notice, scope: Scope | None
-) -> outbox.Decision:
-    def decision(previous: Mapping[str, Incident]) -> outbox.Decision:
-        now = utc_now()
-        settled = decide(previous, observations, now=now, settings=wired.config.alerts, scope=scope)
-        alerts = compose(
-            settled.items,
-            target=wired.target.name,
-            run_id=wired.run_id,
-            now=now,
-            commit=notice.commit,
-            flat=notice.flat,
-            weighted=notice.weighted,
-            links=notice.links,
-        )
-        return outbox.Decision(incidents=settled.changed, alerts=alerts)
-
-    return outbox.decide(wired.store, wired.journal, wired.target.name, decision, wait_s=LOCK_WAIT_S)
-
-
-async def deliver(wired: Wired) -> None:
-    """Send what waits in the outbox, whoever put it there. Never raises for a message that does not go out."""
-    claim = await asyncio.to_thread(
-        outbox.claim_alerts,
-        wired.store,
-        wired.journal,
-        owner=wired.run_id,
-        lease_s=LEASE.total_seconds(),
-        limit=CLAIM_AT_ONCE,
-        wait_s=LOCK_WAIT_S,
+def composed(desk: Desk, settled: Decision, notice: Notice) -> tuple[Alert, ...]:
+    """The messages of a decision."""
+    return compose(
+        settled.items,
+        target=desk.target,
+        run_id=desk.run_id,
+        now=desk.now(),
+        commit=notice.commit,
+        flat=notice.flat,
+        weighted=notice.weighted,
+        links=notice.links,
     )
-    for alert in claim.alerts:
-        receipt = await _send(wired, alert, again=alert.id in claim.tried)
-        await asyncio.to_thread(outbox.record_receipt, wired.store, wired.journal, receipt, wait_s=LOCK_WAIT_S)
-        if receipt.thread is not None and alert.reason in OPENING:
-            await asyncio.to_thread(_remember_thread, wired, alert, receipt)
 
 
-async def _send(wired: Wired, alert: Alert, *, again: bool) -> Receipt:
-    """One try. What Slack will never take is printed, so that somebody sees it."""
-    try:
-        return await wired.sender.send(alert, again=again)
-    except NotifyTransient as error:
-        return Receipt(alert_id=alert.id, status=DeliveryStatus.FAILED, at=utc_now(), detail=str(error))
-    except NotifyError as error:
-        await terminal_sender(wired.config).send(alert)
-        return Receipt(alert_id=alert.id, status=DeliveryStatus.REJECTED, at=utc_now(), detail=str(error))
+def refusal_fingerprint(target: str) -> str:
+    """The fingerprint of a refused delivery: it is over once a message goes out again, whatever a run finds."""
+    return fingerprint(target, IncidentKind.MONITOR_FAULT, ALERT_REFUSED)
 
 
-def _remember_thread(wired: Wired, alert: Alert, receipt: Receipt) -> None:
-    """Later news of these incidents belongs below this message."""
-    about = {item.incident.fingerprint for item in alert.items}
+def _decide(
+    desk: Desk, observations: Sequence[Observation], notice: Notice, scope: Scope | None
+) -> outbox.Decision:
+    silences = catch_up(desk.people).silences
 
     def decision(previous: Mapping[str, Incident]) -> outbox.Decision:
-        place = {"thread": receipt.thread, "channel": receipt.channel}
-        threaded = tuple(previous[key].model_copy(update=place) for key in about if key in previous)
-        return outbox.Decision(incidents=threaded)
+        settled = decide(
+            previous, observations, now=desk.now(), settings=desk.settings, scope=scope, silences=silences
+        )
+        return outbox.Decision(incidents=settled.changed, alerts=composed(desk, settled, notice))
 
+    return outbox.decide(desk.store, desk.journal, desk.target, decision, wait_s=LOCK_WAIT_S)
+
+
+def _refused(desk: Desk, why: str) -> Observation:
+    at = Sighting(target=desk.target, run_id=desk.run_id, seen_at=desk.now())
+    return monitor_fault(at, what=ALERT_REFUSED, detail=f"A message could not go its usual way: {why}")
+
+
+def _close_refusal(desk: Desk) -> None:
+    """Messages go out again: the fault that said otherwise is over, and the message itself is the news of it."""
+    key = refusal_fingerprint(desk.target)
     try:
-        outbox.decide(wired.store, wired.journal, alert.target, decision, wait_s=LOCK_WAIT_S)
-    except WarehouseBusy:
-        return  # the next message about them begins a thread of its own: a nuisance, not a loss
+        if not any(one.fingerprint == key for one in desk.store.open_incidents(desk.target)):
+            return
+        outbox.decide(
+            desk.store, desk.journal, desk.target, lambda all_: _closed(desk, all_, key), wait_s=LOCK_WAIT_S
+        )
+    except WarehouseError:
+        return  # the next message that goes out closes it
+
+
+def _closed(desk: Desk, previous: Mapping[str, Incident], key: str) -> outbox.Decision:
+    known = previous.get(key)
+    if known is None or known.state is IncidentState.RESOLVED:
+        return outbox.Decision()
+    return outbox.Decision(incidents=(close(known, desk.now()),))

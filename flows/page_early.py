@@ -1,4 +1,4 @@
-"""A severity-3 failure is told while the run goes on: the first at once, the next ones together."""
+"""A severity-3 failure is told while the run goes on: the first at once, the next ones together, in its message."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from flows.live_run import LiveRun
+from flows.monitor_fault import fault_of
 from flows.notify import Notice, tell
 from monitors.alerts.events import Sighting
 from monitors.alerts.observe import observations
@@ -20,7 +21,8 @@ PAUSE_S: Final = 60.0
 class EarlyPages:
     """Tells what is severe from a task of its own, so that asking never waits for Slack.
 
-    What is left when the run ends is told with everything else, so an error here loses nothing.
+    What is left when the run ends is told with everything else, so an error here loses nothing; it becomes a
+    fault of the run, which is told then too.
     """
 
     def __init__(self, run: LiveRun, at: Sighting) -> None:
@@ -58,8 +60,7 @@ class EarlyPages:
         if self._sender is not None:
             self._sender.cancel()
             await asyncio.gather(self._sender, return_exceptions=True)
-        if self._message is not None:
-            await asyncio.gather(self._message, return_exceptions=True)
+        await self._settle()
 
     async def _send_as_it_comes(self) -> None:
         while True:
@@ -67,6 +68,16 @@ class EarlyPages:
             self._news.clear()
             batch, self._waiting = self._waiting, []
             notice = Notice(commit=self._at.commit)
-            self._message = asyncio.create_task(tell(self._run.wired, batch, notice=notice))
+            self._message = asyncio.create_task(tell(self._run.wired.desk, batch, notice=notice))
             await asyncio.wait({self._message})
+            await self._settle()
             await asyncio.sleep(PAUSE_S)
+
+    async def _settle(self) -> None:
+        """Let the message under way end; what stopped it is a fault of the run."""
+        if self._message is None:
+            return
+        (outcome,) = await asyncio.gather(self._message, return_exceptions=True)
+        self._message = None
+        if isinstance(outcome, Exception):
+            self._run.faults.append(fault_of(outcome))

@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping, MutableMapping
 from contextlib import contextmanager
@@ -68,6 +69,7 @@ def settings_for(api_url: str, home: Path) -> dict[str, str]:
         "PREFECT_HOME": str(home),
         "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false",
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
         "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
         "DO_NOT_TRACK": "1",
     }
@@ -96,6 +98,7 @@ def connect(
         raise PrefectUnavailable(
             f"no Prefect server answers at {url}; start it, or leave the address out to get a local one"
         )
+    _make(home)
     for name, value in settings_for(url, home).items():
         if name in ("PREFECT_API_URL", "PREFECT_HOME"):
             environment[name] = value
@@ -133,18 +136,24 @@ def stop_server(home: Path) -> bool:
 def _local_server(
     home: Path, environment: Mapping[str, str], start_timeout_s: float, say: Callable[[str], None]
 ) -> LocalServer:
+    _make(home)
+    with _one_at_a_time(home):
+        known = running_server(home)
+        if known is not None:
+            return known
+        say("Starting a local Prefect server (about 15 s; it is reused by later runs) …")
+        with _one_choice_of_port():
+            return _start(home, environment, start_timeout_s)
+
+
+def _make(home: Path) -> None:
+    """Prefect makes no folder above its home, and warns of it at every start."""
     try:
         home.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WarehouseUnwritable(
             f"{home}: cannot be written ({error.strerror}); set data_folder in lookout.toml to a folder that can"
         ) from error
-    with _one_at_a_time(home):
-        known = running_server(home)
-        if known is not None:
-            return known
-        say("Starting a local Prefect server (about 15 s; it is reused by later runs) …")
-        return _start(home, environment, start_timeout_s)
 
 
 def _start(home: Path, environment: Mapping[str, str], start_timeout_s: float) -> LocalServer:
@@ -214,6 +223,18 @@ def _free_port() -> int:
     raise PrefectUnavailable(
         f"ports {FIRST_PORT} to {FIRST_PORT + PORTS_TO_TRY - 1} are taken; set PREFECT_API_URL to a server of yours"
     )
+
+
+@contextmanager
+def _one_choice_of_port() -> Generator[None]:
+    """Two servers of one user that start together, of two data folders, must not both take the next free port.
+
+    Held until the server listens: one that loses the port dies late, and the other's answers would pass for its
+    own.
+    """
+    with (Path(tempfile.gettempdir()) / f"lookout-prefect-port-{os.getuid()}.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from flows.live_run import LiveRun
 from flows.progress import listener
 from flows.wiring import hub_token
 from monitors.errors import ProbeError
+from monitors.probes.outage import wait_until_back
 from monitors.probes.readiness import wait_until_ready
 
 
@@ -26,3 +27,18 @@ async def wait_for_deploy(run: LiveRun) -> bool:
         return False
     run.serving = ready.commit
     return True
+
+
+async def wait_out(run: LiveRun) -> None:
+    """Wait until an app that stopped answering serves again, on the commit that is verified.
+
+    Raises a `ProbeError` when it does not: then the run stops, and one message says so.
+    """
+    settings = run.wired.configured.probe
+    listener.get().stage("waiting for the app to come back")
+    try:
+        await wait_until_back(
+            run.wired.target, settings, known=run.has_answers, commit=run.commit, hub_token=hub_token()
+        )
+    finally:
+        listener.get().stage("asking")

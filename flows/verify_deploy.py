@@ -4,7 +4,7 @@
                    │ each result: journal, at once
                    └ first severity-3 failure: alert, at once
 
-The flow ends ``Completed``, named Pass, Fail or Inconclusive; ``Failed`` means that the monitor broke.
+The flow ends ``Completed``, named Pass, Fail or Inconclusive; ``Failed`` means that the monitor broke, and says so.
 """
 
 from __future__ import annotations
@@ -14,26 +14,29 @@ import asyncio
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
+from prefect.runtime import deployment
 from prefect.states import Completed
 
 from flows.ask import ask_all
+from flows.first_pages import finish_first_pages
+from flows.judge_change import look_for_change
 from flows.live_run import LiveRun
+from flows.masked_errors import masked
+from flows.monitor_fault import Fault, fault_of, tell_fault
 from flows.notify import notice_of, tell
+from flows.observed import observed, scope_after, sighting
+from flows.oversight import HUNG_RUN, overseen
 from flows.page_early import EarlyPages
 from flows.progress import listener
 from flows.publish import publish_artifacts
 from flows.request import VerifyRequest
-from flows.wiring import utc_now, wire
-from monitors.alerts.events import Sighting, app_down, deploy_failed, gate_failed, monitor_fault
-from monitors.alerts.observe import observations
+from flows.wiring import configuration, desk_without_run, heartbeat, stop_process, utc_now, wire
+from monitors.alerts.heartbeat import after_run
 from monitors.alerts.redact import redact
-from monitors.alerts.scope import Scope, scope_of
-from monitors.errors import ProbeError, WarehouseBusy, WarehouseDamaged, WarehouseError
+from monitors.errors import ConfigError, WarehouseBusy, WarehouseDamaged, WarehouseError
 from monitors.gate.evaluate import evaluate
-from monitors.records.base import Blame
-from monitors.records.exchanges import NoAnswer, NoAnswerReason
-from monitors.records.incidents import Incident, IncidentKind, Link, Observation
-from monitors.records.runs import RunReport, Verdict
+from monitors.records.incidents import Incident, Link
+from monitors.records.runs import RunReport
 from monitors.reports.write import ReportPaths, write_reports
 from warehouse.rebuild import rebuild
 from warehouse.rows import RunRow
@@ -50,39 +53,95 @@ async def verify_deploy(request: VerifyRequest) -> State[RunReport]:
     run with the same target, suite and commit goes on from there.
     """
     run = await prepare(request)
-    await ask_and_grade(run)
-    report = await weigh(run)
-    paths = await record(run, report)
-    await tell_people(run, report, paths)
-    await publish(run, report, paths)
+    wired = run.wired
+    limits = wired.config.watchdog
+    beat = heartbeat(wired.target.name)
+    end_after_s = limits.run_deadline_s + limits.stop_grace_s
+    with wired.begun as begun:
+        async with overseen(
+            wired.desk, beat, end_after_s=end_after_s, stop=stop_process, untold=_told_to_the_caller()
+        ):
+            await ask_and_grade(run)
+            report = await weigh(run)
+            paths = await record(run, report)
+            await tell_people(run, report, paths)
+            begun.finish()
+            await publish(run, report, paths)
+    earned = after_run(graded=run.graded, broke=run.interrupted)
+    if earned is not None:
+        await beat.ping(earned, run_id=wired.run_id, note=_in_one_line(report))
     return Completed(name=report.verdict.value.capitalize(), message=_in_one_line(report), data=report)
 
 
 @task(name="prepare", cache_policy=NO_CACHE)
+@masked
 async def prepare(request: VerifyRequest) -> LiveRun:
     """Configuration, suite, journal; a stopped run's answers."""
-    run = LiveRun(await asyncio.to_thread(wire, request))
-    await asyncio.to_thread(run.wired.journal.append_suite, run.wired.suite)
-    if run.wired.resumed:
-        await asyncio.to_thread(run.recall)
+    try:
+        run = LiveRun(await asyncio.to_thread(wire, request))
+        await asyncio.to_thread(run.wired.journal.append_suite, run.wired.suite)
+        if run.wired.begun.resumed:
+            await asyncio.to_thread(run.recall)
+    except Exception as error:
+        await _tell_unprepared(request, error)
+        raise
     return run
 
 
+def _told_to_the_caller() -> tuple[type[Exception], ...]:
+    """What whoever started the run reads himself; a deployment has nobody who does."""
+    return () if deployment.id else (ConfigError,)  # pyright: ignore[reportUnknownMemberType] - made at run time
+
+
+async def _tell_unprepared(request: VerifyRequest, error: Exception) -> None:
+    """A run that could not begin is a fault of the monitor; a wrong configuration is told to whoever calls.
+
+    A schedule has nobody who reads exit codes: there the configuration's faults are told too.
+    """
+    if isinstance(error, _told_to_the_caller()):
+        return
+    try:
+        config = configuration(request)
+    except ConfigError:
+        return  # it does not even say whom to tell; Prefect has the failed run
+    await tell_fault(desk_without_run(config, request.target), fault_of(error), commit=request.commit)
+
+
 @task(name="ask and grade", cache_policy=NO_CACHE)
+@masked
 async def ask_and_grade(run: LiveRun) -> None:
     """Ask every case, worst first; grade, keep and, when it is severe, tell each at once."""
-    async with EarlyPages(run, _sighting(run)) as pages:
-        await ask_all(run, on_result=pages.told)
+    limit_s = run.wired.config.watchdog.run_deadline_s
+    async with EarlyPages(run, sighting(run)) as pages:
+        asking = asyncio.timeout(limit_s)
+        try:
+            async with asking:
+                await ask_all(run, on_result=pages.told)
+        except TimeoutError:
+            if not asking.expired():
+                raise
+            run.interrupted = True
+            run.faults.append(Fault(HUNG_RUN, _stopped_after(run, limit_s)))
+
+
+def _stopped_after(run: LiveRun, limit_s: float) -> str:
+    return (
+        f"Asking was not over after {limit_s:g} s and was stopped: {len(run.results)} answers are weighed, the "
+        "rest was not asked. If the suite needs longer, set watchdog.run_deadline_s in lookout.toml."
+    )
 
 
 @task(name="weigh", cache_policy=NO_CACHE)
+@masked
 async def weigh(run: LiveRun) -> RunReport:
     """The gate."""
     listener.get().stage("weighing")
+    await asyncio.to_thread(look_for_change, run)
     return evaluate(run.facts(utc_now()), run.results, run.wired.config.gate)
 
 
 @task(name="record", cache_policy=NO_CACHE)
+@masked
 async def record(run: LiveRun, report: RunReport) -> ReportPaths:
     """The report into the journal first, then into the warehouse and into files."""
     listener.get().stage("recording")
@@ -103,9 +162,9 @@ def _load(run: LiveRun) -> None:
     except WarehouseBusy:
         return
     except WarehouseDamaged as error:
-        run.faults.append(str(error))
+        run.faults.append(fault_of(error))
         loaded = rebuild(store, wait_s=LOAD_WAIT_S).loaded
-    run.faults.extend(str(error) for error in loaded.errors())
+    run.faults.extend(fault_of(error) for error in loaded.errors())
 
 
 def _write_reports(run: LiveRun, report: RunReport) -> ReportPaths:
@@ -128,95 +187,26 @@ def _history(run: LiveRun) -> tuple[RunReport | None, tuple[Incident, ...]]:
     store, target = run.wired.store, run.wired.target.name
     try:
         previous = store.last_report(target, run.wired.suite.sha256, before=run.wired.run_id)
-        return previous, store.open_incidents(target)
+        return None if run.judge_changed else previous, store.open_incidents(target)
     except WarehouseError:
         return None, ()
 
 
 @task(name="tell people", cache_policy=NO_CACHE)
+@masked
 async def tell_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
     """Everything the run saw at once, with what it proved gone; said is only what is new."""
     listener.get().stage("telling")
-    seen = _observed(run, report)
-    await tell(run.wired, seen, notice=notice_of(report, _links(paths)), scope=_scope(run, report))
+    desk, notice = run.wired.desk, notice_of(report, _links(paths))
+    await tell(desk, observed(run, report), notice=notice, scope=scope_after(run, report))
+    await finish_first_pages(desk, flat=notice.flat, weighted=notice.weighted, links=notice.links)
 
 
 @task(name="publish", cache_policy=NO_CACHE)
+@masked
 async def publish(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
     """Prefect's own pages of the run."""
     await publish_artifacts(report, run.results, paths)
-
-
-def _observed(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
-    wired, at = run.wired, _sighting(run)
-    seen = list(
-        observations(
-            run.results,
-            target=wired.target.name,
-            run_id=wired.run_id,
-            seen_at=at.seen_at,
-            commit=at.commit,
-            settings=wired.config.alerts,
-            account_patterns=at.account_patterns,
-        )
-    )
-    if report.verdict is Verdict.FAIL:
-        seen.append(gate_failed(report, at))
-    seen.extend(_outages(run, at))
-    seen.extend(monitor_fault(at, what="WarehouseDamaged", detail=fault) for fault in run.faults[:1])
-    return tuple(seen)
-
-
-def _outages(run: LiveRun, at: Sighting) -> list[Observation]:
-    """One message for an app that was down, one for a monitor that could not see; never one per case."""
-    if run.not_ready is not None:
-        return [_not_served(run.not_ready, at)]
-    silent = [r.result for r in run.results if isinstance(r.result, NoAnswer)]
-    down = [n for n in silent if n.reason is not NoAnswerReason.CIRCUIT_OPEN and n.blame is Blame.APP]
-    blind = [n for n in silent if n.blame is not Blame.APP]
-    seen: list[Observation] = []
-    if any(n.reason is NoAnswerReason.CIRCUIT_OPEN for n in silent) or len(down) == len(run.results) > 0:
-        detail = down[0].detail if down else "nothing came back"
-        seen.append(app_down(at, detail=f"{len(silent)} of {len(run.results)} questions got no answer: {detail}"))
-    if blind:
-        what = blind[0].reason.value
-        seen.append(
-            monitor_fault(at, what=what, detail=f"{len(blind)} questions could not be asked: {blind[0].detail}")
-        )
-    return seen
-
-
-def _not_served(why: ProbeError, at: Sighting) -> Observation:
-    if why.blame is Blame.APP:
-        return deploy_failed(at, detail=str(why))
-    return monitor_fault(at, what=type(why).__name__, detail=str(why))
-
-
-def _scope(run: LiveRun, report: RunReport) -> Scope:
-    cleared = {IncidentKind.GATE_FAIL} if report.verdict is Verdict.PASS else set[IncidentKind]()
-    blind = any(isinstance(r.result, NoAnswer) and r.result.blame is not Blame.APP for r in run.results)
-    if run.results and not blind and not run.faults:
-        cleared.add(IncidentKind.MONITOR_FAULT)
-    return scope_of(
-        run.results,
-        target=run.wired.target.name,
-        run_id=run.wired.run_id,
-        began_at=report.started_at,
-        ended_at=report.finished_at,
-        commit=report.commit,
-        cleared=cleared,
-    )
-
-
-def _sighting(run: LiveRun) -> Sighting:
-    wired = run.wired
-    return Sighting(
-        target=wired.target.name,
-        run_id=wired.run_id,
-        seen_at=utc_now(),
-        commit=run.commit,
-        account_patterns=wired.configured.graders.account_patterns,
-    )
 
 
 def _links(paths: ReportPaths) -> tuple[Link, ...]:

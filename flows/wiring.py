@@ -16,10 +16,16 @@ from pathlib import Path
 from rich.console import Console
 
 from flows import prefect_server
+from flows.alert_wiring import TOKEN_VARIABLE, delivery_paths
+from flows.desk import Desk
+from flows.judge_wiring import JudgePlan, plan_judge
+from flows.people import People
 from flows.request import VerifyRequest
-from flows.run_folder import RunStart, begin, new_run_id, unfinished
+from flows.run_folder import Begun, RunStart, begin, new_run_id, unfinished
+from monitors.alerts.fallback_sender import DeliveryPath, FallbackSender
+from monitors.alerts.heartbeat import Heartbeat, heartbeat_of
 from monitors.alerts.sender import AlertSender
-from monitors.alerts.slack import SlackBot, SlackWebhook
+from monitors.alerts.slack import SlackBot
 from monitors.alerts.terminal_sender import TerminalSender
 from monitors.config import Config, TargetConfig, load_config, target_record
 from monitors.errors import ConfigError
@@ -29,17 +35,23 @@ from monitors.graders.panel import default_panel
 from monitors.probes.browser import BrowserDriver
 from monitors.probes.choose import driver_for
 from monitors.probes.driver import ChatDriver
+from monitors.probes.pace import CpuTimes, Pace, pace_of
+from monitors.probes.settings import ProbeSettings
 from monitors.records.cases import Suite
 from monitors.records.targets import Target
 from warehouse.connection import Patience
 from warehouse.journal import Journal
+from warehouse.retention import SHORTEST_KEY
 from warehouse.store import Store
 
-TOKEN_VARIABLE = "SLACK_BOT_TOKEN"  # noqa: S105 - the variable's name
-WEBHOOK_VARIABLE = "SLACK_WEBHOOK_URL"
+HEARTBEAT_VARIABLE = "LOOKOUT_HEARTBEAT_URL"
 BROWSER_VARIABLE = "CHROMIUM_PATH"
 HUB_VARIABLE = "HF_TOKEN"
+AGE_KEY_VARIABLE = "LOOKOUT_AGE_KEY"
 API_TOKEN_VARIABLE = "LOOKOUT_API_TOKEN"  # noqa: S105 - the variable's name
+
+RUNS_FOLDER = "runs"
+"""Inside the data folder: one folder a run."""
 
 console = Console(stderr=True)
 """Where messages are printed when there are no credentials to send them with."""
@@ -52,24 +64,38 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True)
 class Wired:
-    """All that one verification needs, alive. ``resumed`` is true when it finishes a run that was stopped."""
+    """All that one verification needs, alive."""
 
     config: Config
     target: Target
     configured: TargetConfig
     suite: Suite
     panel: tuple[Grader, ...]
+    judge: JudgePlan
     store: Store
     journal: Journal
     sender: AlertSender
-    start: RunStart
-    folder: Path
-    resumed: bool
+    begun: Begun
+
+    @property
+    def start(self) -> RunStart:
+        """What the run set out to do."""
+        return self.begun.start
+
+    @property
+    def folder(self) -> Path:
+        """Where its evidence and reports go."""
+        return self.begun.folder
 
     @property
     def run_id(self) -> str:
         """The run that is going on."""
         return self.start.run_id
+
+    @property
+    def desk(self) -> Desk:
+        """Where this run's messages are decided and sent."""
+        return desk_of(self.config, self.store, self.sender, target=self.target.name, run_id=self.run_id)
 
 
 def configuration(request: VerifyRequest) -> Config:
@@ -86,26 +112,25 @@ def wire(request: VerifyRequest) -> Wired:
     config = configuration(request)
     configured = config.target(request.target)
     target = target_record(request.target, configured)
+    judge = plan_judge(config.judge, target, os.environ)
     suite = load_suite(configured.suite)
     sender = alert_sender(config, os.environ)
     store = open_store(config)
-    start, resumed = _start(request, config, target, suite)
     return Wired(
         config=config,
         target=target,
         configured=configured,
         suite=suite,
         panel=default_panel(configured.graders),
+        judge=judge,
         store=store,
         journal=store.journal,
         sender=sender,
-        start=start,
-        folder=begin(runs_folder(config), start),
-        resumed=resumed,
+        begun=_begun(request, config, target, suite),
     )
 
 
-def _start(request: VerifyRequest, config: Config, target: Target, suite: Suite) -> tuple[RunStart, bool]:
+def _begun(request: VerifyRequest, config: Config, target: Target, suite: Suite) -> Begun:
     now = utc_now()
     start = RunStart(
         run_id=new_run_id(request.target, now, os.urandom(3)),
@@ -115,7 +140,7 @@ def _start(request: VerifyRequest, config: Config, target: Target, suite: Suite)
         started_at=now,
     )
     stopped = None if request.fresh else unfinished(runs_folder(config), start)
-    return (stopped, True) if stopped else (start, False)
+    return stopped or begin(runs_folder(config), start)
 
 
 def connect_prefect(config: Config) -> str:
@@ -138,9 +163,19 @@ def secret(variable: str) -> str:
     return value
 
 
+def age_key() -> bytes:
+    """What pseudonyms are made with, the same every time; `ConfigError` when it is missing or could be guessed."""
+    key = secret(AGE_KEY_VARIABLE).encode()
+    if len(key) < SHORTEST_KEY:
+        raise ConfigError(
+            f"{AGE_KEY_VARIABLE}: too short; at least {SHORTEST_KEY} characters, and the same every time"
+        )
+    return key
+
+
 def runs_folder(config: Config) -> Path:
     """Where every run has a folder of its own: screenshots, reports."""
-    return config.data_folder / "runs"
+    return config.data_folder / RUNS_FOLDER
 
 
 def prefect_home(config: Config) -> Path:
@@ -167,10 +202,21 @@ async def chat_driver(wired: Wired) -> AsyncGenerator[ChatDriver]:
         settings = settings.model_copy(update={"browser_path": os.environ[BROWSER_VARIABLE]})
     token = os.environ.get(API_TOKEN_VARIABLE)
     headers = {"Authorization": f"Bearer {token}"} if token else None
-    async with driver_for(wired.target.address, settings, run_folder=wired.folder, headers=headers) as driver:
+    make = driver_for(wired.target.address, settings, run_folder=wired.folder, clock=utc_now, headers=headers)
+    async with make as driver:
         if isinstance(driver, BrowserDriver):
             await driver.chromium.browser()
         yield driver
+
+
+def environment() -> Mapping[str, str]:
+    """The real environment: keys go from here into the clients that need them."""
+    return os.environ
+
+
+def nonce() -> str:
+    """A number that nobody can guess, for the fences of one prompt."""
+    return os.urandom(16).hex()
 
 
 def hub_token() -> str | None:
@@ -183,14 +229,68 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def alert_sender(config: Config, environment: Mapping[str, str]) -> AlertSender:
-    """Slack by bot token or webhook, whichever the environment has; else the terminal."""
-    token, webhook = environment.get(TOKEN_VARIABLE), environment.get(WEBHOOK_VARIABLE)
-    if token:
-        return SlackBot(config.alerts, token=token, now=utc_now)
-    if webhook:
-        return SlackWebhook(config.alerts, url=webhook, now=utc_now)
-    return terminal_sender(config)
+def pace(settings: ProbeSettings) -> Pace:
+    """How many questions are under way on this machine."""
+    return pace_of(settings, cores(), CpuTimes())
+
+
+def alert_sender(config: Config, environment: Mapping[str, str]) -> FallbackSender:
+    """Slack by bot token or webhook, whichever the environment has, then its fallbacks; else the terminal."""
+    return FallbackSender(
+        delivery_paths(config, environment, now=utc_now) or (DeliveryPath("terminal", terminal_sender(config)),)
+    )
+
+
+def slack_bot(config: Config) -> SlackBot | None:
+    """What edits messages that were sent: only a bot token can; ``None`` without one."""
+    token = os.environ.get(TOKEN_VARIABLE)
+    return SlackBot(config.alerts, token=token, now=utc_now) if token and config.alerts.slack_channel else None
+
+
+def desk_of(config: Config, store: Store, sender: AlertSender, *, target: str, run_id: str) -> Desk:
+    """Where the messages of one run about one target are decided and sent."""
+    return Desk(
+        target=target,
+        run_id=run_id,
+        settings=config.alerts,
+        store=store,
+        journal=store.journal,
+        sender=sender,
+        terminal=terminal_sender(config),
+        people=people_of(config, store),
+        now=utc_now,
+    )
+
+
+def people_of(config: Config, store: Store) -> People:
+    """Where what people do is carried out."""
+
+    def account_patterns(target: str) -> tuple[str, ...]:
+        known = config.targets.get(target)
+        return known.graders.account_patterns if known else ()
+
+    return People(store=store, settings=config.alerts, account_patterns=account_patterns, now=utc_now)
+
+
+def desk_without_run(config: Config, target: str) -> Desk:
+    """The desk of something that is no run: a start that failed, a digest."""
+    run_id = new_run_id(target, utc_now(), os.urandom(3))
+    return desk_of(config, open_store(config), alert_sender(config, os.environ), target=target, run_id=run_id)
+
+
+def heartbeat(target: str) -> Heartbeat:
+    """The watchdog outside that is told of each run, by the address in the environment; nobody without one."""
+    return heartbeat_in(os.environ, target)
+
+
+def heartbeat_in(environment: Mapping[str, str], target: str) -> Heartbeat:
+    """As `heartbeat`, by another environment."""
+    return heartbeat_of(environment.get(HEARTBEAT_VARIABLE), target)
+
+
+def stop_process(code: int) -> None:
+    """End this process at once, whatever hangs in it."""
+    os._exit(code)
 
 
 def terminal_sender(config: Config) -> AlertSender:

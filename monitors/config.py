@@ -6,23 +6,30 @@ Secrets are never in it: tokens and keys come from the environment or from Prefe
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from monitors.alerts.settings import AlertSettings
+from monitors.alerts.watchdog_settings import WatchdogSettings
 from monitors.errors import ConfigError
 from monitors.gate.settings import GateSettings
 from monitors.graders.settings import GraderSettings
+from monitors.judge.settings import JudgeSettings
+from monitors.probes.evidence_age import EvidenceSettings
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Identifier
 from monitors.records.targets import Environment, HttpUrl, SpaceId, Target
 from monitors.reports.settings import ReportsSettings
+from monitors.warehouse_settings import WarehouseSettings
 
 FILE_NAME = "lookout.toml"
+_USER = re.compile(r"(?<=://)[^/?#\s]+@")
+"""User and password in an address."""
 
 
 class TargetConfig(BaseModel):
@@ -42,6 +49,16 @@ class TargetConfig(BaseModel):
     suite: Path = Field(description="the gold questions, JSON lines; relative to this file")
     probe: ProbeSettings = Field(default=ProbeSettings(), description="how to ask")
     graders: GraderSettings = Field(default=GraderSettings(), description="how to read the answers")
+
+    @field_validator("url")
+    @classmethod
+    def _holds_no_password(cls, url: str | None) -> str | None:
+        if url is not None and _USER.search(url):
+            raise ValueError(
+                "an address without user and password: what opens the target comes from the environment "
+                "(LOOKOUT_API_TOKEN), as this file and a run's parameters are shown to people"
+            )
+        return url
 
 
 class PrefectSettings(BaseModel):
@@ -68,8 +85,20 @@ class Config(BaseModel):
     )
     targets: dict[Identifier, TargetConfig] = Field(min_length=1, description="the watched applications, by name")
     gate: GateSettings = Field(default=GateSettings(), description="what a run must reach")
+    judge: JudgeSettings | None = Field(
+        default=None, description="which model judges what the plain graders leave open; without this table, none"
+    )
     reports: ReportsSettings = Field(default=ReportsSettings(), description="how much the reports show")
     alerts: AlertSettings = Field(default=AlertSettings(), description="whom to tell, and how often")
+    watchdog: WatchdogSettings = Field(
+        default=WatchdogSettings(), description="when the monitor itself is in trouble"
+    )
+    warehouse: WarehouseSettings = Field(
+        default=WarehouseSettings(), description="how long what is kept, and where it is exported to"
+    )
+    evidence: EvidenceSettings = Field(
+        default=EvidenceSettings(), description="how long pictures and traces are kept"
+    )
     prefect: PrefectSettings = Field(default=PrefectSettings(), description="where runs are recorded")
 
     def target(self, name: str) -> TargetConfig:
@@ -121,7 +150,12 @@ def _resolved(config: Config, folder: Path) -> Config:
     targets = {
         name: target.model_copy(update={"suite": folder / target.suite}) for name, target in config.targets.items()
     }
-    return config.model_copy(update={"data_folder": folder / config.data_folder, "targets": targets})
+    kept = config.warehouse
+    if kept.export_folder is not None:
+        kept = kept.model_copy(update={"export_folder": folder / kept.export_folder})
+    return config.model_copy(
+        update={"data_folder": folder / config.data_folder, "targets": targets, "warehouse": kept}
+    )
 
 
 def _explain(detail: Mapping[str, Any]) -> str:
@@ -134,7 +168,8 @@ def _explain(detail: Mapping[str, Any]) -> str:
     if detail["type"] == "missing":
         return f"{key}: missing; {_description_of(place)}"
     message = str(detail["msg"]).removeprefix("Input should be ").removeprefix("Value error, ")
-    return f"{key}: {detail['input']!r} is not accepted; expected {message}"
+    shown = _USER.sub("[secret]@", repr(detail["input"]))
+    return f"{key}: {shown} is not accepted; expected {message}"
 
 
 def _nearest(name: str, known: Sequence[str] | Mapping[str, object]) -> str:

@@ -18,6 +18,7 @@
     ├─ GradingError                                              → Abstained
     │   ├─ JudgeUnavailable               yes        provider
     │   ├─ JudgeRefused                   no         provider
+    │   ├─ JudgeMisconfigured             no         monitor
     │   ├─ VerdictUnreadable              yes        monitor
     │   └─ BudgetReached                  no         monitor
     ├─ SourceError
@@ -34,7 +35,7 @@
         │   └─ NotifyUnsure               yes        provider   it may have arrived: look before repeating
         └─ NotifyRejected                 no         monitor
 
-Only the probe's runner and the graders' panel turn an exception into a value.
+Only the probe's runner, the graders' panel and the judge turn an exception into a value.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class Unreachable(ProbeError):
 
 
 class NotReady(ProbeError):
-    """The target is up but does not serve yet (asleep, building, an older commit) until the deadline."""
+    """The target is up but does not serve yet (asleep, building, loading, an older commit) until the deadline."""
 
     retryable = True
     blame = Blame.APP
@@ -167,6 +168,10 @@ class JudgeRefused(GradingError):
     """The judge declined to grade."""
 
     blame = Blame.PROVIDER
+
+
+class JudgeMisconfigured(GradingError):
+    """The judge's provider will not take what it is sent: a wrong key, an unknown model, no credit."""
 
 
 class VerdictUnreadable(GradingError):

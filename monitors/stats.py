@@ -7,7 +7,7 @@ from math import sqrt
 from statistics import NormalDist
 
 
-def wilson(passed: int, total: int, *, confidence: float = 0.95) -> tuple[float, float]:
+def wilson(passed: float, total: float, *, confidence: float = 0.95) -> tuple[float, float]:
     """Wilson's score interval for a share, both ends in [0, 1]; (0, 1) when nothing was counted.
 
     E. B. Wilson, "Probable inference", JASA 22 (1927). Written out because importing scipy.stats for it takes

@@ -11,12 +11,13 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("flows", "monitors", "warehouse", "deployments")
-STATIONS = ("alerts", "gate", "goldset", "graders", "probes", "reports", "sources")
-LEAVES = ("monitors.records", "monitors.errors", "monitors.facts", "monitors.stats")
+STATIONS = ("alerts", "gate", "goldset", "graders", "judge", "probes", "reports", "sources")
+LEAVES = ("monitors.records", "monitors.errors", "monitors.facts", "monitors.stats", "monitors.agreement")
 
 SDK_HOMES: dict[str, tuple[str, ...]] = {
     "playwright": ("monitors/probes/", "deployments/install_browser.py"),
-    "anthropic": ("monitors/graders/judge_client.py",),
+    "anthropic": ("monitors/judge/anthropic_client.py",),
+    "openai": ("monitors/judge/openai_client.py",),
     "slack_sdk": ("monitors/alerts/slack.py", "deployments/slack_actions.py"),
     "huggingface_hub": ("monitors/probes/readiness.py", "monitors/sources/"),
     "duckdb": ("warehouse/",),
@@ -95,12 +96,27 @@ def _import_rules(path: str, module: str) -> Iterator[str]:
     homes = SDK_HOMES.get(top)
     if homes and not path.startswith(homes):
         yield f"{top} has its home in {', '.join(homes)}"
-    concrete = _within(module, "monitors.probes", "monitors.graders") and not module.endswith(CONTRACTS)
-    if package == "flows" and path != "flows/wiring.py" and concrete:
+    concrete = (
+        _within(module, "monitors.probes", "monitors.graders") and not module.endswith(CONTRACTS)
+    ) or _within(module, "monitors.judge.anthropic_client", "monitors.judge.openai_client")
+    if package == "flows" and path not in COMPOSITION_ROOT and concrete:
         yield f"only wiring names concrete classes: {module}"
 
 
-CONTRACTS = (".settings", ".base", ".driver", ".runner", ".schedule", ".panel", ".readiness")
+COMPOSITION_ROOT = ("flows/wiring.py", "flows/alert_wiring.py", "flows/judge_wiring.py")
+"""Where configuration becomes live objects. Only the first reads the environment."""
+
+CONTRACTS = (
+    ".settings",
+    ".base",
+    ".driver",
+    ".runner",
+    ".schedule",
+    ".panel",
+    ".readiness",
+    ".outage",
+    ".evidence_age",
+)
 """Modules of a station that hold protocols and plain functions, which flows may call."""
 
 
@@ -117,6 +133,7 @@ def _is_leaf(path: str) -> bool:
     return path.startswith(("monitors/records/", "monitors/facts/")) or path in (
         "monitors/errors.py",
         "monitors/stats.py",
+        "monitors/agreement.py",
     )
 
 
@@ -165,6 +182,9 @@ def test_every_station_is_known_to_the_rules():
         ("warehouse/x.py", "import flows.steps", "the warehouse imports records"),
         ("flows/x.py", "import deployments.cli", "flows do not know"),
         ("flows/verify_deploy.py", "from monitors.probes.browser import BrowserDriver", "only wiring names"),
+        ("flows/judging.py", "from monitors.judge.openai_client import OpenAIJudge", "only wiring names"),
+        ("monitors/judge/judge.py", "import anthropic", "anthropic has its home"),
+        ("monitors/judge/judge.py", "import openai", "openai has its home"),
         ("monitors/alerts/compose.py", "import slack_sdk", "slack_sdk has its home"),
         ("monitors/alerts/compose.py", "text = Redacted('x')", "only monitors/alerts/redact.py"),
         ("flows/steps.py", "from datetime import datetime\nnow = datetime.now()", "clock, randomness"),

@@ -25,7 +25,9 @@ def test_every_locked_package_has_hashes_and_no_host_is_named(lock):
 
 
 def test_the_locks_agree_with_each_other_and_with_the_pins():
-    versions = [dict(re.findall(r"^([a-z0-9-]+)==(\S+)", lock.read_text("utf-8"), re.MULTILINE)) for lock in LOCKS]
+    """The zoo's frameworks clash with them, which is why each has an environment of its own."""
+    locks = [lock for lock in LOCKS if not lock.name.startswith("zoo-")]
+    versions = [dict(re.findall(r"^([a-z0-9-]+)==(\S+)", lock.read_text("utf-8"), re.MULTILINE)) for lock in locks]
     by_name: dict[str, set[str]] = {}
     for name, version in (pair for lock in versions for pair in lock.items()):
         by_name.setdefault(name, set()).add(version)

@@ -19,8 +19,25 @@ select
         then json_object('case_id', pseudonym(row_json->>'case_id')) else '{}'::json
       end
     )
-    when table_name = 'assessments' and row_json->>'run_id' in (select run_id from real_traffic)
+    when table_name = 'hallucinations' then json_merge_patch(
+      row_json,
+      '{"entry": {"reply": {"user_text": "", "blocked_reply": "", "unsupported_claims": [], "extra": null}}}'::json
+    )
+    when table_name in ('assessments', 'labels') and row_json->>'run_id' in (select run_id from real_traffic)
       then json_merge_patch(row_json, json_object('case_id', pseudonym(row_json->>'case_id')))
+    when table_name = 'case_drafts' and row_json->>'run_id' in (select run_id from real_traffic)
+      then json_merge_patch(row_json, json_object('source_id', pseudonym(row_json->>'source_id')))
+    when table_name = 'incidents' and row_json->>'$.incident.last_run_id' in (select run_id from real_traffic)
+      then json_merge_patch(row_json, json_object(
+        'incident', json_object('case_id', pseudonym(row_json->>'$.incident.case_id'))
+      ))
+    when table_name = 'alerts' and row_json->>'run_id' in (select run_id from real_traffic)
+      then json_merge_patch(row_json, json_object('items', to_json(list_transform(
+        (row_json->'items')::json[], lambda x: json_merge_patch(x, json_object(
+          'incident', json_object('case_id', pseudonym(x->>'$.incident.case_id')),
+          'observation', json_object('case_id', pseudonym(x->>'$.observation.case_id'))
+        ))
+      ))))
     else row_json
   end as row_json
 from staged

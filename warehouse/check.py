@@ -27,6 +27,14 @@ DERIVED = (
     "incident_history",
     "alerts",
     "receipts",
+    "actions",
+    "action_outcomes",
+    "labels",
+    "case_drafts",
+    "silences",
+    "hallucinations",
+    "quarantined_lines",
+    "log_cursors",
 )
 """Tables that follow from the segments alone."""
 

@@ -1,7 +1,8 @@
 """Opening the warehouse file: one writer or many readers, and nobody waits for ever.
 
 DuckDB locks its file per process and refuses at once. A lock file beside it (``flock``) orders Lookout's own
-processes and threads, also while the file itself is being replaced; DuckDB's lock covers everybody else.
+processes and threads, also while the file itself is being replaced; DuckDB's lock covers everybody else. A second
+one, the turn, keeps readers who come one after the other from barring a writer for ever.
 """
 
 from __future__ import annotations
@@ -21,6 +22,12 @@ from warehouse.segment_store import unwritable
 _FIRST_PAUSE_S = 0.005
 _LONGEST_PAUSE_S = 0.1
 """Between two tries: DuckDB needs about 33 ms to open, write and close, so that waiting longer gains nothing."""
+
+_TURN_S = 2.0
+"""How long a waiting writer keeps new readers out: usual queries are over by then."""
+
+_READERS_TURN_S = 0.3
+"""How long it lets them in again when one of those inside takes longer: three tries of each."""
 
 _OFFLINE: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
@@ -47,6 +54,11 @@ class Deadline:
         self._end = patience.monotonic() + wait_s
         self._pause_s = _FIRST_PAUSE_S
 
+    def within(self, seconds: float) -> Deadline:
+        """A deadline that ends ``seconds`` from now, or with this one."""
+        left_s = self._end - self._patience.monotonic()
+        return Deadline(self._patience, max(0.0, min(seconds, left_s)))
+
     def pause(self) -> bool:
         """Wait a little; ``False`` when the time is over."""
         left_s = self._end - self._patience.monotonic()
@@ -72,22 +84,58 @@ def locked(file: Path, deadline: Deadline, *, exclusive: bool) -> Generator[None
         yield
         return
     try:
-        _flock(handle, file, deadline, exclusive=exclusive)
+        if not (_alone if exclusive else _beside_others)(handle, file, deadline):
+            raise _busy(file)
         yield
     finally:
         os.close(handle)
 
 
-def _flock(handle: int, file: Path, deadline: Deadline, *, exclusive: bool) -> None:
-    kind = (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB
+def _alone(handle: int, file: Path, deadline: Deadline) -> bool:
+    """A writer waits with the turn in hand: those inside leave, nobody new comes in. Now and then it lets them."""
+    while True:
+        with _turn(file) as turn:
+            if not _flock(turn, fcntl.LOCK_EX, deadline):
+                return False
+            if _flock(handle, fcntl.LOCK_EX, deadline.within(_TURN_S)):
+                return True
+        readers_turn = deadline.within(_READERS_TURN_S)
+        while readers_turn.pause():
+            pass
+        if not deadline.pause():
+            return False
+
+
+def _beside_others(handle: int, file: Path, deadline: Deadline) -> bool:
+    try:
+        with _turn(file) as turn:
+            return _flock(turn, fcntl.LOCK_SH, deadline) and _flock(handle, fcntl.LOCK_SH, deadline)
+    except WarehouseUnwritable:
+        return _flock(handle, fcntl.LOCK_SH, deadline)  # it may not be politely waited for, but nobody is harmed
+
+
+@contextmanager
+def _turn(file: Path) -> Generator[int]:
+    path = file.with_name(f"{file.name}.turn")
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise unwritable(path, error) from error
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _flock(handle: int, kind: int, deadline: Deadline) -> bool:
     while True:
         try:
-            fcntl.flock(handle, kind)
+            fcntl.flock(handle, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             if not deadline.pause():
-                raise _busy(file) from None
+                return False
         else:
-            return
+            return True
 
 
 @contextmanager

@@ -13,19 +13,28 @@ from monitors.records.base import Record
 from warehouse.segment_store import make_folder, sync_folder, unwritable
 from warehouse.store import Store
 
-_DAY_OF = {
+DAY_OF = {
     "results": "cast(asked_at as date)",
     "runs": "cast(finished_at as date)",
     "alerts": "cast(created_at as date)",
     "receipts": "cast(tried_at as date)",
     "deploys": "cast(occurred_at as date)",
+    "actions": "cast(done_at as date)",
+    "action_outcomes": "cast(carried_out_at as date)",
+    "labels": "cast(given_at as date)",
+    "case_drafts": "cast(made_at as date)",
+    "silences": "cast(starts_at as date)",
+    "hallucinations": "cast(read_at as date)",
     "incident_history": "cast(last_seen_at as date)",
+    "metrics": "(select cast(r.finished_at as date) from runs r where r.run_id = t.run_id)",
+    "tallies": "(select cast(r.finished_at as date) from runs r where r.run_id = t.run_id)",
+    "cases": "(select min(cast(r.started_at as date)) from runs r where r.suite_sha256 = t.suite_sha256)",
     "assessments": "(select cast(r.asked_at as date) from results r where r.run_id = t.run_id"
     " and r.case_id = t.case_id and r.repeat = t.repeat)",
     "grades": "(select cast(r.asked_at as date) from results r where r.run_id = t.run_id"
     " and r.case_id = t.case_id and r.repeat = t.repeat)",
 }
-"""The day (UTC) that a row belongs to; grades go with the question that they are about."""
+"""The day (UTC) that a row belongs to: grades go with their question, cases with the first run that asked them."""
 
 
 class ExportReport(Record):
@@ -50,7 +59,7 @@ def export(store: Store, goal: Path, *, since: date, until: date, wait_s: float)
     try:
         make_folder(goal)
         with store.database.writing(wait_s) as connection:  # alone: queries bar their database from writing files
-            for table in _DAY_OF:
+            for table in DAY_OF:
                 shutil.rmtree(beside, ignore_errors=True)
                 rows += _write(connection, table, beside, since, until)
                 files += _swap(beside, goal / table, since, until)
@@ -62,7 +71,7 @@ def export(store: Store, goal: Path, *, since: date, until: date, wait_s: float)
 
 def _write(connection: duckdb.DuckDBPyConnection, table: str, beside: Path, since: date, until: date) -> int:
     target = str(beside).replace("'", "''")
-    picked = f"select t.*, {_DAY_OF[table]} as day from {table} t"  # noqa: S608 - names and expressions of ours
+    picked = f"select t.*, {DAY_OF[table]} as day from {table} t"  # noqa: S608 - names and expressions of ours
     connection.execute(f"create or replace temp view exported as {picked}")
     try:
         found = connection.execute(

@@ -25,8 +25,10 @@ from warehouse.journal import Journal
 from warehouse.segment_store import segment_id_of
 from warehouse.stage import Entry, NamedSegment, clear_stage, entry_of, forget, stage, take_in
 
-BATCH_ROWS = 20_000
-"""Rows per transaction: a batch of small segments costs little more than one (about 3 ms each on its own)."""
+BATCH_ROWS = 1_000
+"""Rows per transaction: a batch of small segments costs little more than one (about 3 ms each on its own).
+
+What a batch takes in memory comes on top of the run's: 20,000 rows are quicker by a quarter, and 100 MB."""
 
 
 class DamagedSegment(Record):

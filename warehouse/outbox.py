@@ -57,9 +57,9 @@ def decide(store: Store, journal: Journal, target: str, decision: Decide, *, wai
         load(connection, journal, store.database.scratch, OUTBOX)
         with transaction(connection):
             decided = decision(incidents_of(connection, target))
-            rows = _rows(decided, _next_sequence(connection))
+            rows = _rows(decided, next_sequence(connection))
             if rows:
-                _keep(connection, journal, rows)
+                keep(connection, journal, rows)
         store.remember(connection)
     return decided
 
@@ -126,11 +126,13 @@ def _rows(decided: Decision, sequence: int) -> Sequence[OutboxRow]:
     return [*versions, *(AlertRow(row=alert) for alert in decided.alerts)]
 
 
-def _next_sequence(connection: duckdb.DuckDBPyConnection) -> int:
+def next_sequence(connection: duckdb.DuckDBPyConnection) -> int:
+    """The next number of an incident's version; whoever asks holds the lock."""
     row = connection.execute("select coalesce(max(sequence), 0) + 1 from incident_history").fetchone()
     return int(row[0]) if row else 1
 
 
-def _keep(connection: duckdb.DuckDBPyConnection, journal: Journal, rows: Sequence[OutboxRow]) -> None:
+def keep(connection: duckdb.DuckDBPyConnection, journal: Journal, rows: Sequence[OutboxRow]) -> None:
+    """Put ``rows`` into the journal and the tables together, inside the caller's transaction."""
     name = f"{OUTBOX}/{journal.append_outbox(rows)}{SUFFIX}"
     load_segments(connection, journal, [NamedSegment(name, journal.read(name))])

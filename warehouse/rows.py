@@ -11,7 +11,10 @@ from monitors.records.cases import GoldCase
 from monitors.records.exchanges import ProbeResult
 from monitors.records.grades import Assessment
 from monitors.records.incidents import Alert, Incident, Receipt
+from monitors.records.logs import LogCursor, LoggedHallucination, QuarantinedLine
+from monitors.records.people import ActionOutcome, CaseDraft, HumanLabel, PersonAction
 from monitors.records.runs import RunReport
+from monitors.records.silences import Silence
 from monitors.records.targets import DeployEvent
 
 
@@ -89,13 +92,92 @@ class ReceiptRow(Record):
     row: Receipt
 
 
-JournalRow = ResultRow | AssessmentRow | RunRow | CaseRow | DeployRow
+class ActionRow(Record):
+    """What a person did. Natural key: its id; the first stays, so that a click delivered twice is one."""
+
+    table: Literal["actions"] = "actions"
+    row: PersonAction
+
+
+class OutcomeRow(Record):
+    """What came of an action, written by a decision only. Natural key: the action."""
+
+    table: Literal["action_outcomes"] = "action_outcomes"
+    row: ActionOutcome
+
+
+class LabelRow(Record):
+    """A person's verdict on a finding or an answer. Natural key: its id; the first stays."""
+
+    table: Literal["labels"] = "labels"
+    row: HumanLabel
+
+
+class DraftRow(Record):
+    """A drafted case that nobody has reviewed. Natural key: its id."""
+
+    table: Literal["case_drafts"] = "case_drafts"
+    row: CaseDraft
+
+
+class SilenceRow(Record):
+    """A silence. Natural key: its id; of two versions the one that ends earlier counts, whatever any clock said."""
+
+    table: Literal["silences"] = "silences"
+    row: Silence
+
+
+class HallucinationRow(Record):
+    """An entry of a hallucination log. Natural key: the log and its place in it."""
+
+    table: Literal["hallucinations"] = "hallucinations"
+    row: LoggedHallucination
+
+
+class QuarantineRow(Record):
+    """A line of a log that is no entry. Natural key: the log and its place in it."""
+
+    table: Literal["quarantined_lines"] = "quarantined_lines"
+    row: QuarantinedLine
+
+
+class CursorRow(Record):
+    """Where reading of a log stands. Written in one segment with what was read. Natural key: log and sequence."""
+
+    table: Literal["log_cursors"] = "log_cursors"
+    row: LogCursor
+
+
+LogRow = HallucinationRow | QuarantineRow | CursorRow
+"""What following a log appends."""
+
+JournalRow = ResultRow | AssessmentRow | RunRow | CaseRow | DeployRow | LogRow | LabelRow
 """What anyone may append at any time."""
 
-OutboxRow = IncidentRow | AlertRow | ReceiptRow
-"""What only ``warehouse.outbox`` writes: decisions that are made once across processes."""
+PeopleRow = ActionRow | OutcomeRow | LabelRow | DraftRow | SilenceRow
+"""What people did and what came of it, written by ``warehouse.people``."""
 
-TableName = Literal["results", "assessments", "runs", "cases", "deploys", "incidents", "alerts", "receipts"]
+OutboxRow = IncidentRow | AlertRow | ReceiptRow | PeopleRow
+"""What only ``warehouse.outbox`` and ``warehouse.people`` write: decisions that are made once across processes."""
+
+TableName = Literal[
+    "results",
+    "assessments",
+    "runs",
+    "cases",
+    "deploys",
+    "incidents",
+    "alerts",
+    "receipts",
+    "actions",
+    "action_outcomes",
+    "labels",
+    "case_drafts",
+    "silences",
+    "hallucinations",
+    "quarantined_lines",
+    "log_cursors",
+]
 
 ANY_ROW: TypeAdapter[JournalRow | OutboxRow] = TypeAdapter(
     Annotated[JournalRow | OutboxRow, Field(discriminator="table")]

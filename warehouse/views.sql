@@ -157,40 +157,92 @@ order by a.severity desc, a.created_at;
 comment on view unsent_alerts is 'Messages that nobody has seen yet, worst first, with how often sending was tried.';
 
 create or replace view flaky_cases as
+with r as (  -- numbers instead of texts: millions of answers are grouped by them
+  select
+    run_id, target, suite_name, suite_sha256, commit,
+    dense_rank() over (order by target, suite_sha256, commit) as same,
+    row_number() over (order by run_id) as place
+  from runs where commit is not null
+)
 select
   r.target, r.suite_name, r.commit, a.case_id, a.asked, a.correct, a.failed, a.no_answer,
-  a.last_run_id, a.suite_sha256
+  r.run_id as last_run_id, r.suite_sha256
 from (
   select
-    a.case_id, r.target as of_target, r.suite_sha256, r.commit as of_commit, count(*) as asked,
+    a.case_id, r.same, count(*) as asked,
     count(*) filter (where a.outcome = 'correct') as correct,
     count(*) filter (where a.outcome = 'failed') as failed,
     count(*) filter (where a.outcome = 'no_answer') as no_answer,
-    max(a.run_id) as last_run_id
+    max(r.place) as place
   from assessments a
-  join runs r on r.run_id = a.run_id
-  where a.outcome <> 'untold' and r.commit is not null
-  group by a.case_id, r.target, r.suite_sha256, r.commit
-  having min(a.outcome) <> max(a.outcome)
+  join r on r.run_id = a.run_id
+  where a.outcome <> 'untold' and (a.outcome <> 'no_answer' or a.blame = 'app')
+  group by a.case_id, r.same
+  having greatest(correct, failed, no_answer) < asked
 ) a
-join runs r on r.run_id = a.last_run_id
+join r on r.place = a.place
 order by a.failed desc, a.case_id;
-comment on view flaky_cases is 'Cases that came out differently although suite and commit were the same.';
+comment on view flaky_cases is 'Cases that came out differently although suite and commit were the same. What was the monitor''s fault does not count.';
 
 create or replace view judge_agreement as
 select
-  j.run_id, r.target, r.finished_at, j.judge_model, j.rubric_version, j.aspect, j.both_told, j.agreed,
-  round(j.agreed / j.both_told, 4) as agreement, j.judge_too_mild, j.judge_too_strict
+  j.run_id, r.target, r.finished_at, j.judge_model, j.judge_prompt_sha256, j.rubric_version, j.aspect, j.both_told,
+  j.agreed, round(j.agreed / j.both_told, 4) as agreement, j.judge_too_mild, j.judge_too_strict
 from (
   select
-    run_id, judge_model, rubric_version, aspect,
+    run_id, judge_model, judge_prompt_sha256, rubric_version, aspect,
     count(*) as both_told,
     count(*) filter (where passed = plain_passed) as agreed,
     count(*) filter (where passed and not plain_passed) as judge_too_mild,
     count(*) filter (where not passed and plain_passed) as judge_too_strict
   from grades where judge_model is not null and passed is not null and plain_passed is not null
-  group by run_id, judge_model, rubric_version, aspect
+  group by run_id, judge_model, judge_prompt_sha256, rubric_version, aspect
 ) j
 left join runs r on r.run_id = j.run_id
 order by r.finished_at desc, j.judge_model;
-comment on view judge_agreement is 'How often a judge and the graders without a model agree where both gave a verdict on the same question.';
+comment on view judge_agreement is 'How often a judge and the graders without a model agree where both gave a verdict on the same question. For its agreement with people see judge_against_people.';
+
+create or replace view judged_answers as
+select
+  j.run_id, j.case_id, j.repeat, r.target, s.origin, s.asked_at, a.case_severity, a.language, s.turns,
+  case when s.graded_channel = 'wire' then coalesce(s.wire_text, s.visible_text) else s.visible_text end as answer,
+  c.gold, a.expected_refusal, j.passed as judge_passed, j.score as judge_score, j.reason as judge_reason,
+  j.failure_kind, j.judge_model, j.judge_prompt_sha256, j.rubric_version
+from grades j
+join results s on s.run_id = j.run_id and s.case_id = j.case_id and s.repeat = j.repeat
+join assessments a on a.run_id = j.run_id and a.case_id = j.case_id and a.repeat = j.repeat
+join runs r on r.run_id = j.run_id
+left join cases c on c.suite_sha256 = r.suite_sha256 and c.case_id = j.case_id
+where j.judge_model is not null and j.passed is not null and j.aspect = 'factual_match' and s.outcome = 'exchange'
+order by s.asked_at desc, j.run_id, j.case_id, j.repeat;
+comment on view judged_answers is 'Every answer that a judge graded for its facts, with question, gold and the judge''s word: where spot checks are drawn from.';
+
+create or replace view reviewed_answers as
+select
+  p.run_id, p.case_id, p.repeat, p.target, p.people, p.people_right, j.passed as judge_passed,
+  p.inclusion_probability, j.judge_model, j.judge_prompt_sha256, j.rubric_version
+from (
+  select
+    run_id, case_id, repeat, any_value(target) as target, count(distinct done_by) as people,
+    bool_and(answer = 'right') as people_right, max(inclusion_probability) as inclusion_probability
+  from labels where source = 'review' and answer in ('right', 'wrong')
+  group by run_id, case_id, repeat having min(answer) = max(answer)
+) p
+join grades j on j.run_id = p.run_id and j.case_id = p.case_id and j.repeat = p.repeat
+where j.judge_model is not null and j.passed is not null and j.aspect = 'factual_match'
+order by p.run_id, p.case_id, p.repeat;
+comment on view reviewed_answers is 'Answers that both a judge and people told. People who contradict each other, or are unsure, tell nothing.';
+
+create or replace view judge_against_people as
+select
+  target, judge_model, judge_prompt_sha256, rubric_version,
+  count(*) as both_told,
+  count(*) filter (where judge_passed = people_right) as agreed,
+  count(*) filter (where judge_passed and people_right) as passed_right,
+  count(*) filter (where judge_passed and not people_right) as passed_wrong,
+  count(*) filter (where not judge_passed and people_right) as failed_right,
+  count(*) filter (where not judge_passed and not people_right) as failed_wrong
+from reviewed_answers
+group by target, judge_model, judge_prompt_sha256, rubric_version
+order by target, both_told desc;
+comment on view judge_against_people is 'What each judge said against what people said of the answers that they reviewed. Intervals and corrected rates: lookout review --figures.';

@@ -53,8 +53,8 @@ def compose(
             run_id=run_id,
             created_at=now,
             severity=max(item.incident.severity for item in members),
-            reason=_reason(members),
-            items=tuple(sorted(members, key=_urgency)),
+            reason=reason_of(members),
+            items=tuple(sorted(members, key=urgency)),
             commit=commit,
             flat=flat,
             weighted=weighted,
@@ -80,13 +80,14 @@ def _group_of(item: AlertItem) -> _Group:
     return _Group(item.incident.kind, reason, item.incident.thread or "", item.incident.channel or "")
 
 
-def _reason(members: Sequence[AlertItem]) -> NotifyReason:
-    """The group's own reason; a group that opens is ``regressed`` only when nothing in it is new."""
+def reason_of(members: Sequence[AlertItem]) -> NotifyReason:
+    """The reason of a group; one that opens is ``regressed`` only when nothing in it is new."""
     reasons = {item.reason for item in members}
     return NotifyReason.FIRST_SEEN if NotifyReason.FIRST_SEEN in reasons else members[0].reason
 
 
-def _urgency(item: AlertItem) -> tuple[int, bool, str, str]:
+def urgency(item: AlertItem) -> tuple[int, bool, str, str]:
+    """How items are sorted within a message: the worst first, then what is new, then by case."""
     return (
         -item.incident.severity,
         item.reason is not NotifyReason.FIRST_SEEN,

@@ -11,6 +11,7 @@ from monitors.alerts.fingerprint import fingerprint
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import KIND_WORDS
 from monitors.records.base import Blame, Record, Severity
+from monitors.records.exchanges import Origin
 from monitors.records.incidents import IncidentKind, Observation, Redacted
 from monitors.records.runs import ReasonKind, RunReport, VerdictReason
 
@@ -103,6 +104,7 @@ class _Told(Record):
     expected: Redacted | None
     answered: Redacted | None
     policy_row: str
+    origin: Origin = Origin.LOG
 
 
 def _support(chunk_count: int | None, top_score: float | None, policy_ids: Sequence[str]) -> str:

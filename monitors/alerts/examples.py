@@ -27,8 +27,10 @@ from monitors.alerts.scope import Scope
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import FAILURE_WORDS, KIND_WORDS
 from monitors.records.base import Blame, Severity
+from monitors.records.exchanges import Origin
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import Alert, AlertItem, Incident, IncidentKind, Link, NotifyReason, Observation
+from monitors.records.marks import ActionKind, ActionVia, Mark
 
 NIGHT: Final = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
 TARGET: Final = "suraksha-demo"
@@ -54,6 +56,7 @@ def examples() -> tuple[Example, ...]:
     return (
         Example("severity-3-failure", "A severity-3 case failed; sent while the run goes on.", _told(LEAK)),
         Example("grouped-failures", "Several cases failed in one run.", _told(*_many(), scored=True)),
+        Example("acknowledged", "Somebody pressed its buttons: who and when, and what is left to do.", _acted_on()),
         Example("gate-fail", "The run is complete and its verdict is FAIL.", _told(GATE, scored=True)),
         Example("hallucinations", "New entries in the application's hallucination log.", _told(*_entries())),
         Example("severity-3-in-traffic", "The nightly sample found it in a real conversation.", _told(TRAFFIC)),
@@ -149,6 +152,7 @@ TRAFFIC: Final = _leak(
     failure_kind=FailureKind.UNSUPPORTED_CLAIM,
     policy_row="unsupported_claim>=3 (financial claim)",
     unconfirmed=True,
+    origin=Origin.TRAFFIC,
     asked=excerpt("Will you pay the whole hospital bill?", limit=200),
     expected=None,
     answered=excerpt("Yes, every bill is paid in full, there is no limit at all.", limit=200),
@@ -241,6 +245,25 @@ def _composed(
 def _told(*seen: Observation, scored: bool = False) -> Alert:
     _, items = _items((), seen, NIGHT)
     return _composed(items, NIGHT, run_id="run-0301", commit=AT.commit, scored=scored)
+
+
+def _acted_on() -> Alert:
+    """The grouped failures an hour later: all known, one of them a false alarm."""
+    alert = _told(*_many(), scored=True)
+    everything = tuple(item.incident.fingerprint for item in alert.items)
+    one = tuple(item.incident.fingerprint for item in alert.items if item.incident.case_id == "citation-01")
+    marks = (
+        (ActionKind.ACKNOWLEDGE, "U0ASHA", everything, timedelta(minutes=14)),
+        (ActionKind.FALSE_ALARM, "U0MEERA", one, timedelta(hours=1)),
+    )
+    return alert.model_copy(
+        update={
+            "marks": tuple(
+                Mark(kind=kind, by=by, via=ActionVia.SLACK, at=NIGHT + after, fingerprints=about)
+                for kind, by, about, after in marks
+            )
+        }
+    )
 
 
 def _later(first: Observation, then: Observation, after: timedelta = timedelta(hours=5)) -> Alert:

@@ -21,9 +21,10 @@ from monitors.alerts.reasons import reason_to_tell
 from monitors.alerts.recovery import close, recovered
 from monitors.alerts.scope import Scope
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.silence import Silence, is_silenced
+from monitors.alerts.silence import is_silenced
 from monitors.records.base import Record
 from monitors.records.incidents import AlertItem, Incident, IncidentState, NotifyReason, Observation
+from monitors.records.silences import Silence
 
 
 class Decision(Record):

@@ -7,6 +7,7 @@ from typing import Final
 
 from monitors.alerts.headline import headline, kinds_counted, one_of_each_first
 from monitors.alerts.inert import ELLIPSIS, visible
+from monitors.alerts.marks import mark_line
 from monitors.alerts.wording import ABOUT_THE_MONITOR, REASON_WORDS, counted, what_broke
 from monitors.records.base import Record
 from monitors.records.incidents import Alert, AlertItem, Incident, IncidentKind, Link, NotifyReason
@@ -56,6 +57,7 @@ class Message(Record):
     more: str = ""
     scores: str = ""
     links: tuple[Link, ...] = ()
+    marks: tuple[str, ...] = ()
     over: bool = False
 
     @property
@@ -80,6 +82,7 @@ def message(alert: Alert, *, group_limit: int) -> Message:
         more=f"and {counted(len(rest), 'more', 'more')}: {kinds_counted(rest)}" if rest else "",
         scores=_scores(alert),
         links=alert.links,
+        marks=tuple(mark_line(mark, alert, slack=False) for mark in alert.marks),
         over=alert.reason is NotifyReason.RECOVERED,
     )
 

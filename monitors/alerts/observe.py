@@ -95,6 +95,7 @@ def _observe(
         answered=short(_answer(result), _evidence_start(result, kind)) or None,
         reason=short(_which_check(assessment, kind), limit=REASON_CHARACTERS),
         unconfirmed=assessment.unconfirmed,
+        origin=result.result.origin,
     )
 
 

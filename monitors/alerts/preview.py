@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from typing import Final, cast
 
 from monitors.alerts.preview_style import STYLE
-from monitors.alerts.slack_blocks import Block, SlackText
+from monitors.alerts.slack_blocks import SlackText
+from monitors.alerts.slack_buttons import Block
 from monitors.alerts.wording import MONITOR_MARK, RECOVERED_MARK, SEVERITY_MARKS
 from monitors.records.base import Severity
 
+_PERSON: Final = re.compile(r"&lt;@([UW][A-Z0-9]+)&gt;")
 _LINK: Final = re.compile(r"&lt;(https?://[^|\s]+?)\|(.+?)&gt;")
 _CODE: Final = re.compile(r"`([^`\n]+)`")
 _BOLD: Final = re.compile(r"\*([^*\n]+)\*")
@@ -53,7 +55,8 @@ def _block(block: Block) -> str:
         case "header":
             return f"<h3>{_plain(_text_of(block))}</h3>"
         case "section":
-            return f'<div class="section">{_mrkdwn(_text_of(block))}</div>'
+            menu = '<span class="menu">⋯</span>' if "accessory" in block else ""
+            return f'<div class="section">{menu}{_mrkdwn(_text_of(block))}</div>'
         case "context":
             shown = " ".join(_mrkdwn(str(element["text"])) for element in _elements(block))
             return f'<div class="context">{shown}</div>'
@@ -104,6 +107,7 @@ def _inline(text: str) -> str:
     """Slack's marks within one line. Links are found before entities are resolved: only ours are live."""
     shown = html.escape(text, quote=True)
     shown = _LINK.sub(r'<a href="\1">\2</a>', shown)
+    shown = _PERSON.sub(r'<span class="person">@\1</span>', shown)
     shown = _CODE.sub(r"<code>\1</code>", shown)
     shown = _BOLD.sub(r"<b>\1</b>", shown)
     shown = _ITALIC.sub(r"<i>\1</i>", shown)

@@ -19,6 +19,9 @@ article { padding: 8px 16px; overflow-wrap: anywhere; }
   border-radius: 2px; }
 h3 { font-size: 18px; line-height: 1.3; margin: 4px 0; }
 .section { margin: 6px 0; }
+.menu { float: right; border: 1px solid #bbb; border-radius: 4px; padding: 0 10px; margin-left: 8px;
+  font-weight: 700; }
+.person { background: #e8f1f8; color: #1264a3; border-radius: 3px; padding: 0 2px; }
 .context { color: #616061; font-size: 13px; line-height: 1.4; margin: 4px 0; }
 .context p { display: inline; }
 blockquote { border-left: 4px solid #ddd; padding-left: 12px; }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from monitors.records.base import Identifier, Record, UtcTime
+from monitors.records.base import Identifier, Record, Sha256, UtcTime
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import CaseOutcome
 from monitors.records.incidents import Incident, IncidentKind, IncidentState
@@ -31,10 +31,14 @@ class Scope(Record):
     told: frozenset[str] = frozenset()
     passed: frozenset[str] = frozenset()
     cleared: frozenset[IncidentKind] = frozenset()
+    spared: frozenset[Sha256] = frozenset()
+    """Fingerprints that this run has nothing to say of, whatever their kind: somebody else watches them."""
 
     def resolves(self, incident: Incident) -> bool:
         """Whether this run, not having seen the fault, shows that it is gone."""
         if incident.target != self.target or incident.state is IncidentState.RESOLVED:
+            return False
+        if incident.fingerprint in self.spared:
             return False
         if incident.last_seen_at >= self.began_at and incident.last_run_id != self.run_id:
             return False
@@ -52,6 +56,7 @@ def scope_of(
     ended_at: UtcTime,
     commit: str | None = None,
     cleared: Iterable[IncidentKind] = (),
+    spared: Iterable[str] = (),
 ) -> Scope:
     """Build the scope of a finished run. One answer of the app clears ``APP_DOWN`` and ``DEPLOY_FAILURE`` too.
 
@@ -72,4 +77,5 @@ def scope_of(
         told=frozenset(told),
         passed=frozenset(told - failed),
         cleared=frozenset(cleared) | by_answer,
+        spared=frozenset(spared),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from monitors.alerts.digest import Digest
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import ABOUT_THE_MONITOR
 from monitors.records.incidents import Alert, Receipt
@@ -21,6 +22,17 @@ class AlertSender(Protocol):
         later ones of the same run then follow. Without them the alert's own incidents are asked. ``again`` says
         that an earlier try may have arrived (it was killed, or its reply was lost): the sender looks for it first
         where it can, and does so unasked for a message that is some seconds old.
+        """
+        ...
+
+    async def send_digest(self, digest: Digest, *, again: bool = False) -> Receipt:
+        """Deliver the nightly digest; fails as `send` does."""
+        ...
+
+    async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
+        """Show ``alert`` in place of the message ``ts`` of ``channel``, as its receipt has them; may be repeated.
+
+        `NotifyRejected` where nothing can be edited: it is gone, or this sender has no way to.
         """
         ...
 

@@ -31,14 +31,20 @@ class AlertSettings(BaseModel):
         min_length=1,
         description="Channel for alerts about the monitor itself and its judge; `slack_channel` when left out.",
     )
+    slack_fallback_channel: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Channel of the same workspace for what the main channel refuses for good (archived, bot not "
+        "in it); with a bot token. Another workspace is reached by a webhook in SLACK_FALLBACK_WEBHOOK_URL.",
+    )
     slack_api_url: HttpUrl = Field(
         default="https://slack.com/api/",
         description="Base address of Slack's Web API; another one for a proxy or a test server.",
     )
     slack_buttons: bool = Field(
         default=False,
-        description="Put Acknowledge, False alarm and Add to gold under each alert. Needs the receiver of "
-        "Slack's interactivity requests to be reachable from the internet.",
+        description="Put Acknowledge, False alarm and Add to gold under each alert that a bot token sends. Needs "
+        "the receiver of Slack's interactivity requests (lookout slack-actions) to be reachable from the internet.",
     )
     page_severity: Severity = Field(
         default=Severity.PAGE,
@@ -54,6 +60,11 @@ class AlertSettings(BaseModel):
         default=72.0,
         description="Hours after which an incident that is one event (an entry of the hallucination log) is "
         "closed without a word.",
+    )
+    false_alarm_quiet_h: Annotated[float, Field(gt=0, le=24 * 90, allow_inf_nan=False)] = Field(
+        default=168.0,
+        description="Hours for which a finding that somebody called a false alarm is not told again, a week by "
+        "default, 90 days at most: the time to mend the grader or the case. It ends like any silence.",
     )
     group_limit: Annotated[int, Field(ge=1, le=10)] = Field(
         default=3,

@@ -1,56 +1,12 @@
-"""Silences: a person's word that a fault is known, with a name under it and an end."""
+"""Whether a person has asked for quiet about an incident."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Self
 
-from pydantic import Field, model_validator
-
-from monitors.records.base import Identifier, Record, Sha256, UtcTime
-from monitors.records.incidents import Incident, IncidentKind
-
-
-class Silence(Record):
-    """Says nothing about matching incidents from ``starts_at`` until ``ends_at`` (that moment excluded).
-
-    Every matcher that is set must match; one at least must be set, since a silence of everything is an outage of
-    the monitor. ``author`` and ``comment`` are for whoever wonders why it was quiet.
-    """
-
-    id: Identifier
-    author: str = Field(min_length=1)
-    comment: str = Field(min_length=1)
-    starts_at: UtcTime
-    ends_at: UtcTime
-    fingerprint: Sha256 | None = None
-    target: Identifier | None = None
-    kind: IncidentKind | None = None
-    case_id: Identifier | None = None
-
-    @model_validator(mode="after")
-    def _is_bounded(self) -> Self:
-        if self.ends_at <= self.starts_at:
-            raise ValueError(f"a silence must end after it starts, got {self.starts_at} to {self.ends_at}")
-        if not self._matchers():
-            raise ValueError("a silence needs one of `fingerprint`, `target`, `kind`, `case_id`: never everything")
-        return self
-
-    def _matchers(self) -> dict[str, object]:
-        named = {
-            "fingerprint": self.fingerprint,
-            "target": self.target,
-            "kind": self.kind,
-            "case_id": self.case_id,
-        }
-        return {name: wanted for name, wanted in named.items() if wanted is not None}
-
-    def covers(self, incident: Incident, now: datetime) -> bool:
-        """Whether nothing is said about ``incident`` at ``now``."""
-        if not self.starts_at <= now < self.ends_at:
-            return False
-        return all(getattr(incident, name) == wanted for name, wanted in self._matchers().items())
+from monitors.records.incidents import Incident
+from monitors.records.silences import Silence
 
 
 def is_silenced(incident: Incident, silences: Iterable[Silence], now: datetime) -> bool:

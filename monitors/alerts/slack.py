@@ -33,7 +33,8 @@ from slack_sdk.webhook.async_client import AsyncWebhookClient
 from monitors.alerts.digest import Digest
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack_answers import Posted, PostedMessages, Refusal
-from monitors.alerts.slack_blocks import Block, SlackText, slack_text
+from monitors.alerts.slack_blocks import SlackText, slack_text
+from monitors.alerts.slack_buttons import Block
 from monitors.alerts.slack_errors import LAYOUT_REFUSED, THREAD_GONE, error_code, not_sent, refused, reply_lost
 from monitors.alerts.slack_post import Post, alert_post, digest_post
 from monitors.errors import ConfigError, NotifyRejected
@@ -199,7 +200,7 @@ class SlackWebhook:
     """Posts to an incoming webhook: its channel only, no threads, no way to find what an earlier try posted."""
 
     def __init__(self, settings: AlertSettings, *, url: str, now: Callable[[], datetime]) -> None:
-        self._settings = settings
+        self._settings = settings.model_copy(update={"slack_buttons": False})
         self._url = url
         self._now = now
 
@@ -210,9 +211,15 @@ class SlackWebhook:
         del again
         return await self._deliver(alert_post(alert, self._settings, thread=thread, channel=channel))
 
-    async def send_digest(self, digest: Digest) -> Receipt:
+    async def send_digest(self, digest: Digest, *, again: bool = False) -> Receipt:
         """Post the nightly digest; fails as `send` does."""
+        del again
         return await self._deliver(digest_post(digest, self._settings))
+
+    async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
+        """Nothing: what a webhook has posted it cannot edit."""
+        del alert, channel, ts
+        raise NotifyRejected("an incoming webhook cannot edit what it has posted")
 
     async def _deliver(self, post: Post) -> Receipt:
         async with _deadline(self._settings) as session:

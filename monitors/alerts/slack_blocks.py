@@ -6,12 +6,14 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from monitors.alerts.headline import one_of_each_first
 from monitors.alerts.inert import ELLIPSIS, escape, fit, inert, visible
+from monitors.alerts.marks import mark_line
 from monitors.alerts.message import Message, Part, message
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.wording import ABOUT_AN_ANSWER
+from monitors.alerts.slack_buttons import Block, buttons, menu
 from monitors.records.base import Record
-from monitors.records.incidents import Alert, Link
+from monitors.records.incidents import Alert, AlertItem, Link
 
 HEADER_CHARACTERS: Final = 150
 SECTION_CHARACTERS: Final = 3_000
@@ -24,11 +26,10 @@ ROW_CHARACTERS: Final = 120
 LINKS_CHARACTERS: Final = 1_500
 URL_CHARACTERS: Final = 1_000
 QUOTE_AT_LEAST: Final = 80
+MARKS_SHOWN: Final = 6
+"""What people did, line by line; more than this nobody does at 3 a.m."""
 
 _ADDRESS: Final = re.compile(r"https?://[^\s|<>]+")
-
-Block = dict[str, object]
-"""One block as Slack's JSON has it."""
 
 
 class SlackText(Record):
@@ -43,13 +44,19 @@ def slack_text(alert: Alert, settings: AlertSettings) -> SlackText:
     words = message(alert, group_limit=settings.group_limit)
     room = min(SECTION_CHARACTERS, PARTS_CHARACTERS // len(words.parts))
     blocks = [header(words.headline), context(_where(words))]
-    blocks += [section(_part(part, 0 if words.alone else n, room)) for n, part in enumerate(words.parts, start=1)]
+    shown = zip(words.parts, one_of_each_first(alert.items), strict=False)  # what is beyond the parts is counted
+    blocks += [
+        section(_part(part, 0 if words.alone else n, room)) | _menu(alert, item, words, settings)
+        for n, (part, item) in enumerate(shown, start=1)
+    ]
     if words.more:
         blocks.append(section(f"… *{inert(words.more)}*"))
     if words.links:
         blocks.append(section(link_line(words.links)))
-    if settings.slack_buttons and not words.over:
-        blocks.append(_buttons(alert))
+    if alert.marks:
+        blocks.append(section(_marks(alert)))
+    if settings.slack_buttons and not words.over and (left := buttons(alert)):
+        blocks.append(left)
     blocks.append(context(f"`{words.id}` · run `{inert(words.run_id)}` · {words.at}"))
     return SlackText(text=inert(words.one_line), blocks=tuple(blocks))
 
@@ -125,22 +132,14 @@ def _link(link: Link) -> str:
     return f"{inert(link.label)} `{fit(inert(link.href), URL_CHARACTERS)}`"
 
 
-def _buttons(alert: Alert) -> Block:
-    """What a person can do: any message can be acknowledged, only an answer can be right or become gold."""
-    shown = [_button("lookout_acknowledge", "Acknowledge", alert.id, style="primary")]
-    if alert.kind in ABOUT_AN_ANSWER:
-        shown += [
-            _button("lookout_false_alarm", "False alarm", alert.id),
-            _button("lookout_add_to_gold", "Add to gold", alert.id),
-        ]
-    return {"type": "actions", "block_id": f"lookout-{alert.id}", "elements": shown}
+def _marks(alert: Alert) -> str:
+    """Who did what, the newest last: as many as a person reads."""
+    return "\n".join(mark_line(mark, alert, slack=True) for mark in alert.marks[-MARKS_SHOWN:])
 
 
-def _button(action_id: str, label: str, value: str, style: str | None = None) -> Block:
-    button: Block = {
-        "type": "button",
-        "action_id": action_id,
-        "text": {"type": "plain_text", "text": label, "emoji": False},
-        "value": value,
-    }
-    return button | {"style": style} if style else button
+def _menu(alert: Alert, item: AlertItem, words: Message, settings: AlertSettings) -> Block:
+    """Of several failures each has its own menu: a false alarm is about one of them."""
+    if words.alone or words.over or not settings.slack_buttons:
+        return {}
+    found = menu(alert, item)
+    return {"accessory": found} if found else {}

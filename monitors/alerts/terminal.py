@@ -51,6 +51,8 @@ def _body(words: Message) -> list[Text]:
         lines += [Text(""), Text(f"… {words.more}", style=Style(bold=True))]
     if words.links:
         lines += [Text(""), *(_row(link.label, link.href) for link in words.links)]
+    if words.marks:
+        lines += [Text(""), *(Text(mark, style=Style(bold=True)) for mark in words.marks)]
     return lines
 
 

@@ -7,8 +7,11 @@ from datetime import datetime
 
 from rich.console import Console
 
+from monitors.alerts.digest import Digest
+from monitors.alerts.digest_blocks import digest_plain
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.terminal import terminal_panel
+from monitors.errors import NotifyRejected
 from monitors.records.incidents import Alert, DeliveryStatus, Receipt
 
 
@@ -26,8 +29,22 @@ class TerminalSender:
         """Print ``alert``. A terminal has neither threads nor channels; the arguments are for other senders."""
         del thread, channel, again
         self._console.print(terminal_panel(alert, self._settings))
+        return self._printed(alert.id)
+
+    async def send_digest(self, digest: Digest, *, again: bool = False) -> Receipt:
+        """Print the nightly digest."""
+        del again
+        self._console.print(digest_plain(digest), highlight=False, markup=False)
+        return self._printed(digest.id)
+
+    async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
+        """Nothing: what is printed stays as it is."""
+        del alert, channel, ts
+        raise NotifyRejected("what a terminal has printed cannot be edited")
+
+    def _printed(self, message_id: str) -> Receipt:
         return Receipt(
-            alert_id=alert.id,
+            alert_id=message_id,
             status=DeliveryStatus.PRINTED,
             at=self._now(),
             detail="printed: no Slack credentials are set",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 
+from monitors.gate.judge_notes import judge_notes
 from monitors.gate.metrics import breakdowns, metrics
 from monitors.gate.score import one_per_case, score, told_cases
 from monitors.gate.settings import GateSettings
@@ -13,6 +14,7 @@ from monitors.gate.verdict import coverage_of, decide
 from monitors.records.base import Record
 from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
 from monitors.records.grades import Judged
+from monitors.records.judging import Judging
 from monitors.records.runs import CaseResult, Latency, RunReport
 from monitors.records.targets import Target
 from monitors.stats import percentile
@@ -22,7 +24,7 @@ class RunFacts(Record):
     """What is known of a run besides its results.
 
     ``planned`` is how many cases the suite has; ``not_ready`` says why nothing was asked, when the deploy did not
-    come to serve.
+    come to serve. ``judging`` is what a judge did.
     """
 
     run_id: str
@@ -36,6 +38,7 @@ class RunFacts(Record):
     interrupted: bool = False
     resumed_cases: int = 0
     not_ready: str | None = None
+    judging: Judging | None = None
 
 
 def evaluate(facts: RunFacts, results: Sequence[CaseResult], settings: GateSettings) -> RunReport:
@@ -57,16 +60,17 @@ def evaluate(facts: RunFacts, results: Sequence[CaseResult], settings: GateSetti
         settings=settings,
     )
     return RunReport(
-        **facts.model_dump(exclude={"planned", "target", "not_ready"}),
+        **facts.model_dump(exclude={"planned", "target", "not_ready", "judging"}),
         target=facts.target,
+        judging=facts.judging,
         verdict=verdict,
-        reasons=reasons,
+        reasons=(*reasons, *judge_notes(facts.judging, assessments)),
         scores=scores,
         metrics=measured,
         coverage=coverage,
         latency=_latency(results, settings),
         breakdowns=breakdowns(assessments),
-        cost_usd=_cost(results),
+        cost_usd=facts.judging.cost_usd if facts.judging else _cost(results),
     )
 
 

@@ -1,12 +1,13 @@
-"""What a grader is."""
+"""What a grader is, and the two things it can say."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
+from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
-from monitors.records.grades import Abstained, Aspect, Judged
+from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
 
 
 class Grader(Protocol):
@@ -33,3 +34,21 @@ class Grader(Protocol):
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
         """Grade ``exchange.graded_text`` against ``case``."""
         ...
+
+
+def judged(by: Grader, kind: FailureKind | None, reason: str, evidence: tuple[Span, ...] = ()) -> Judged:
+    """The verdict of a grader: passed when there is no failure kind."""
+    return Judged(
+        grader=by.name,
+        version=by.version,
+        aspect=by.aspect,
+        passed=kind is None,
+        failure_kind=kind,
+        reason=reason,
+        evidence=evidence,
+    )
+
+
+def abstained(by: Grader, reason: str, blame: Blame = Blame.MONITOR) -> Abstained:
+    """A grader that had nothing to go on, and whose fault that is."""
+    return Abstained(grader=by.name, version=by.version, aspect=by.aspect, reason=reason, blame=blame)

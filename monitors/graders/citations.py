@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from monitors.facts.citations import DEFAULT_PATTERNS, find_citations, names_source
 from monitors.facts.refusals import read_refusal
+from monitors.graders.base import abstained, judged
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Channel, Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
@@ -30,20 +31,20 @@ class CitationGrader:
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
         """Grade the citations of one exchange."""
         if case.expected_refusal:
-            return self._abstained("an expected refusal needs no source")
+            return abstained(self, "an expected refusal needs no source")
         named, spans = self._citations(exchange)
         if not named and not self._required and case.expected_citation is None:
-            return self._judged(None, "this target need not name its sources", ())
+            return judged(self, None, "this target need not name its sources", ())
         if not named:
             if read_refusal(exchange.graded_text).refused:
-                return self._abstained("the reply declined to answer and has nothing to cite")
-            return self._judged(FailureKind.MISSING_CITATION, "the reply names no source", ())
+                return abstained(self, "the reply declined to answer and has nothing to cite")
+            return judged(self, FailureKind.MISSING_CITATION, "the reply names no source", ())
         if case.expected_citation is None:
-            return self._judged(None, f"the reply names {_count(len(named))}", spans)
+            return judged(self, None, f"the reply names {_count(len(named))}", spans)
         if any(names_source(source, case.expected_citation) for source in named):
-            return self._judged(None, f"the reply names the expected source, {case.expected_citation}", spans)
+            return judged(self, None, f"the reply names the expected source, {case.expected_citation}", spans)
         reason = f"the reply names {_count(len(named))}, not the expected {case.expected_citation}"
-        return self._judged(FailureKind.WRONG_CITATION, reason, spans)
+        return judged(self, FailureKind.WRONG_CITATION, reason, spans)
 
     def _citations(self, exchange: Exchange) -> tuple[tuple[str, ...], tuple[Span, ...]]:
         named: list[str] = []
@@ -54,20 +55,6 @@ class CitationGrader:
                 spans.append(Span(where=channel, start=citation.start, end=citation.end, label="citation"))
         listed = exchange.wire.citations if exchange.wire else ()
         return (*named, *(source for source in listed if source.strip())), tuple(spans)
-
-    def _judged(self, kind: FailureKind | None, reason: str, evidence: tuple[Span, ...]) -> Judged:
-        return Judged(
-            grader=self.name,
-            version=self.version,
-            aspect=self.aspect,
-            passed=kind is None,
-            failure_kind=kind,
-            reason=reason,
-            evidence=evidence,
-        )
-
-    def _abstained(self, reason: str) -> Abstained:
-        return Abstained(grader=self.name, version=self.version, aspect=self.aspect, reason=reason)
 
 
 def _texts(exchange: Exchange) -> tuple[tuple[Channel, str], ...]:

@@ -192,15 +192,3 @@ def _two_dates(gold: str, said: str) -> Match:
 def bounds_agree(gold: Bound, said: Bound) -> bool:
     """Only opposite bounds contradict: "at least 30 days" is not "up to 30 days"; an exact value fits either."""
     return {gold, said} != {Bound.AT_MOST, Bound.AT_LEAST}
-
-
-def measured(reading: Reading) -> str:
-    """A quantity in a few words for a reason or label: ``duration 24 month``."""
-    if reading.kind is FactKind.DATE:
-        return f"date {reading.date}"
-    value = reading.original_value if reading.original_value is not None else reading.value
-    unit = reading.original_unit or reading.unit or ""
-    text = format(EXACT.plus(value), "f")
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    limit = {Bound.AT_MOST: "up to ", Bound.AT_LEAST: "at least ", Bound.EXACT: ""}[reading.bound]
-    return f"{reading.kind.value} {limit}{text} {unit}".strip()

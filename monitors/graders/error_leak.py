@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from monitors.facts.error_leaks import find_error_leak
+from monitors.graders.base import judged
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Aspect, FailureKind, Judged, Span
@@ -20,17 +21,6 @@ class ErrorLeakGrader:
         leak = find_error_leak(exchange.graded_text)
         asked = find_error_leak(case.question)
         if leak is None or (asked is not None and asked.kind is leak.kind):
-            return self._judged(None, "it shows no error of the app", ())
+            return judged(self, None, "it shows no error of the app", ())
         span = Span(where=exchange.graded_channel, start=leak.start, end=leak.end, label=str(leak.kind))
-        return self._judged(FailureKind.ERROR_LEAK, f"it shows an error instead of an answer: {leak.kind}", (span,))
-
-    def _judged(self, kind: FailureKind | None, reason: str, evidence: tuple[Span, ...]) -> Judged:
-        return Judged(
-            grader=self.name,
-            version=self.version,
-            aspect=self.aspect,
-            passed=kind is None,
-            failure_kind=kind,
-            reason=reason,
-            evidence=evidence,
-        )
+        return judged(self, FailureKind.ERROR_LEAK, f"it shows an error instead of an answer: {leak.kind}", (span,))

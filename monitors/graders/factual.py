@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from monitors.graders.base import abstained, judged
 from monitors.graders.gold_kinds import is_measured
 from monitors.graders.phrases import PhrasesGrader
 from monitors.graders.polarity import NEITHER, PolarityGrader
@@ -9,7 +10,7 @@ from monitors.graders.quantities import NO_QUANTITY, QuantitiesGrader
 from monitors.graders.scanned import FLOOD, scanned_reply
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
-from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
+from monitors.records.grades import Abstained, Aspect, FailureKind, Judged
 
 
 class FactualGrader:
@@ -31,11 +32,11 @@ class FactualGrader:
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
         """Grade the graded text by what the gold is made of."""
         if case.expected_refusal:
-            return self._abstain("an expected refusal is graded by whether it refused")
+            return abstained(self, "an expected refusal is graded by whether it refused")
         if not exchange.graded_text.strip():
-            return self._judged(FailureKind.MISSING_FACT, "the reply is empty", ())
+            return judged(self, FailureKind.MISSING_FACT, "the reply is empty", ())
         if scanned_reply(exchange.graded_text).cut:
-            return self._abstain(FLOOD)
+            return abstained(self, FLOOD)
         quantities = self._quantities.grade(case, exchange)
         polarity = self._polarity.grade(case, exchange)
         told = [grade for grade in (quantities, polarity) if isinstance(grade, Judged)]
@@ -44,11 +45,11 @@ class FactualGrader:
             return self._failed(failed, case, exchange)
         if told and (isinstance(quantities, Judged) or _abstains_for(quantities, NO_QUANTITY)):
             reason = "; ".join(grade.reason for grade in told)
-            return self._judged(None, reason, tuple(span for grade in told for span in grade.evidence))
+            return judged(self, None, reason, tuple(span for grade in told for span in grade.evidence))
         if not _abstains_for(quantities, NO_QUANTITY):
-            return self._abstain(quantities.reason)
+            return abstained(self, quantities.reason)
         if not _abstains_for(polarity, NEITHER):
-            return self._abstain(polarity.reason)
+            return abstained(self, polarity.reason)
         return self._by_phrase(case, exchange)
 
     def _failed(self, failed: Judged, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
@@ -59,27 +60,13 @@ class FactualGrader:
             by_phrase = self._by_phrase(named, exchange)
             if isinstance(by_phrase, Abstained) or by_phrase.passed:
                 return by_phrase
-        return self._judged(failed.failure_kind, failed.reason, failed.evidence)
+        return judged(self, failed.failure_kind, failed.reason, failed.evidence)
 
     def _by_phrase(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
         phrases = self._phrases.grade(case, exchange)
         if isinstance(phrases, Judged):
-            return self._judged(phrases.failure_kind, phrases.reason, phrases.evidence)
-        return self._abstain(phrases.reason)
-
-    def _judged(self, kind: FailureKind | None, reason: str, evidence: tuple[Span, ...]) -> Judged:
-        return Judged(
-            grader=self.name,
-            version=self.version,
-            aspect=self.aspect,
-            passed=kind is None,
-            failure_kind=kind,
-            reason=reason,
-            evidence=evidence,
-        )
-
-    def _abstain(self, reason: str) -> Abstained:
-        return Abstained(grader=self.name, version=self.version, aspect=self.aspect, reason=reason)
+            return judged(self, phrases.failure_kind, phrases.reason, phrases.evidence)
+        return abstained(self, phrases.reason)
 
 
 def _abstains_for(grade: Judged | Abstained, reason: str) -> bool:

@@ -34,7 +34,7 @@ def quantities_of(gold: Scan) -> list[Reading]:
     return wanted
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=256)
 def is_measured(text: str) -> bool:
     """Whether a gold text stands or falls with its quantities.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from monitors.facts.language import identify
+from monitors.graders.base import abstained, judged
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged
@@ -25,19 +26,11 @@ class LanguageGrader:
         """Grade the language of the graded text."""
         text = exchange.graded_text
         if len(_WORD.findall(text[:2_000])) < _FEWEST_WORDS:
-            return Abstained(
-                grader=self.name,
-                version=self.version,
-                aspect=self.aspect,
-                reason="the reply has too few words to tell its language",
-            )
+            return abstained(self, "the reply has too few words to tell its language")
         found = identify(text)
         right = found is case.language
-        return Judged(
-            grader=self.name,
-            version=self.version,
-            aspect=self.aspect,
-            passed=right,
-            failure_kind=None if right else FailureKind.WRONG_LANGUAGE,
-            reason=f"it is in {found}" if right else f"it is in {found}, expected {case.language}",
+        return judged(
+            self,
+            None if right else FailureKind.WRONG_LANGUAGE,
+            f"it is in {found}" if right else f"it is in {found}, expected {case.language}",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from monitors.errors import GradingError
-from monitors.graders.base import Grader
+from monitors.graders.base import Grader, abstained
 from monitors.graders.citations import CitationGrader
 from monitors.graders.disclosure import DisclosureGrader
 from monitors.graders.error_leak import ErrorLeakGrader
@@ -16,7 +16,7 @@ from monitors.graders.settings import GraderSettings
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
-from monitors.records.grades import Abstained, Grade
+from monitors.records.grades import Grade
 
 
 def default_panel(settings: GraderSettings) -> tuple[Grader, ...]:
@@ -45,10 +45,6 @@ def _graded(grader: Grader, case: GoldCase, exchange: Exchange) -> Grade:
     try:
         return grader.grade(case, exchange)
     except GradingError as error:
-        return _abstained(grader, str(error), error.blame)
+        return abstained(grader, str(error), error.blame)
     except Exception as error:  # noqa: BLE001 - a grader's bug must cost one grade, not the run
-        return _abstained(grader, f"the grader broke: {type(error).__name__}", Blame.MONITOR)
-
-
-def _abstained(grader: Grader, reason: str, blame: Blame) -> Abstained:
-    return Abstained(grader=grader.name, version=grader.version, aspect=grader.aspect, reason=reason, blame=blame)
+        return abstained(grader, f"the grader broke: {type(error).__name__}", Blame.MONITOR)

@@ -11,6 +11,7 @@ import unicodedata
 from functools import lru_cache
 
 from monitors.facts.normalise import keys_of, normalise
+from monitors.graders.base import abstained, judged
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
@@ -84,7 +85,7 @@ def _without_accents(text: str) -> str:
     return "".join(parts)
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=256)
 def phrase_words(text: str) -> tuple[str, ...]:
     """The words of a gold phrase that must stand in the reply: folded, without asides and articles."""
     core = _ASIDE.sub(" ", text)
@@ -105,28 +106,21 @@ class PhrasesGrader:
         golds = [words for text in (case.gold, *case.alternatives) if (words := phrase_words(text))]
         short = [words for words in golds if len(words) <= _LONGEST_GOLD]
         if not short:
-            return self._abstain("the gold is a sentence, not a phrase")
+            return abstained(self, "the gold is a sentence, not a phrase")
         reply, asked = _Words(exchange.graded_text), frozenset(_Words(case.question).words)
         for words in short:
             found = reply.find(list(words))
             if found is None:
                 continue
             if asked.issuperset(words):
-                return self._abstain("the gold repeats the question, so that the reply may do no more")
+                return abstained(self, "the gold repeats the question, so that the reply may do no more")
             if reply.is_denied(found):
-                return self._abstain("the reply denies the gold phrase, or something near it")
+                return abstained(self, "the reply denies the gold phrase, or something near it")
             return self._passed(reply.span(found), exchange)
         said, stems = frozenset(reply.words), frozenset(word[:_SHORT_STEM] for word in reply.words)
         if any(_shares(words, said, stems, asked) for words in golds):
-            return self._abstain("the reply shares words with the gold, but not the phrase")
-        return Judged(
-            grader=self.name,
-            version=self.version,
-            aspect=self.aspect,
-            passed=False,
-            failure_kind=FailureKind.MISSING_FACT,
-            reason="nothing of the gold or its alternatives stands in the reply",
-        )
+            return abstained(self, "the reply shares words with the gold, but not the phrase")
+        return judged(self, FailureKind.MISSING_FACT, "nothing of the gold or its alternatives stands in the reply")
 
     def _passed(self, found: tuple[int, int], exchange: Exchange) -> Judged:
         span = Span(where=exchange.graded_channel, start=found[0], end=found[1], label="gold phrase")
@@ -138,9 +132,6 @@ class PhrasesGrader:
             reason="the gold stands in the reply",
             evidence=(span,),
         )
-
-    def _abstain(self, reason: str) -> Abstained:
-        return Abstained(grader=self.name, version=self.version, aspect=self.aspect, reason=reason)
 
 
 def _shares(words: tuple[str, ...], said: frozenset[str], stems: frozenset[str], asked: frozenset[str]) -> bool:

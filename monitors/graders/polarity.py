@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from monitors.facts.normalise import normalise
 from monitors.facts.tokens import END, SIGN, Token, tokenise
+from monitors.graders.base import abstained, judged
 from monitors.graders.gold_kinds import is_measured
 from monitors.graders.polarity_words import (
     COVERED,
@@ -81,7 +82,7 @@ _BEFORE, _BEHIND, _FAR = 5, 3, 12
 """How far a negation stands before or behind its word, and how far an end of it ("until …"), in tokens."""
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def question_of(text: str) -> Question:
     """The topic and the predicates of a question."""
     tokens = tokenise(normalise(text).text, most=_MOST_TOKENS)
@@ -106,7 +107,7 @@ def topic_words(tokens: Sequence[Token]) -> list[str]:
     return words
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def is_yes_no_question(text: str) -> bool:
     """Whether a question asks for yes or no, by how it begins (English, Hindi, Hinglish)."""
     keys = [token.key for token in tokenise(normalise(text).text, most=_MOST_TOKENS)]
@@ -196,7 +197,7 @@ def _clause(clause: list[Token], question: Question) -> _Clause | None:
     return None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def gold_polarity(question: str, text: str) -> Polarity:
     """What a gold text answers: by its opening, or by what it says of the topic of a question for yes or no."""
     tokens = tokenise(normalise(text).text, most=_MOST_TOKENS)
@@ -230,15 +231,15 @@ class PolarityGrader:
         golds = {text: gold_polarity(case.question, text) for text in (case.gold, *case.alternatives)}
         wanted = set(golds.values()) - {Polarity.OPEN}
         if not wanted:
-            return self._abstain(NEITHER)
+            return abstained(self, NEITHER)
         reply = scanned_reply(exchange.graded_text)
         tokens = reply.reader.tokens
         if opening(tokens) is None and _UNSTATED.search(reply.normalised.text[:_LOOKED_AT].lower()):
-            return self._abstain("the reply says that this is not stated")
+            return abstained(self, "the reply says that this is not stated")
         said = polarity_of(tokens, question_of(case.question))
         agrees = _agrees(said.polarity, wanted, limited=any(is_measured(gold) for gold in golds))
         if agrees is None:
-            return self._abstain("the reply says neither yes nor no, or both")
+            return abstained(self, "the reply says neither yes nor no, or both")
         return self._judged(agrees, said, wanted, exchange)
 
     def _judged(self, agrees: bool, said: Told, wanted: set[Polarity], exchange: Exchange) -> Judged:
@@ -248,18 +249,12 @@ class PolarityGrader:
             for start, end in (folded.original_span(token.start, token.end) for token in said.tokens)
         )
         expected = " or ".join(sorted(wanted))
-        return Judged(
-            grader=self.name,
-            version=self.version,
-            aspect=self.aspect,
-            passed=agrees,
-            failure_kind=None if agrees else FailureKind.WRONG_FACT,
-            reason=f"says {said.polarity}" if agrees else f"expected {expected}, the reply says {said.polarity}",
-            evidence=spans,
+        return judged(
+            self,
+            None if agrees else FailureKind.WRONG_FACT,
+            f"says {said.polarity}" if agrees else f"expected {expected}, the reply says {said.polarity}",
+            spans,
         )
-
-    def _abstain(self, reason: str) -> Abstained:
-        return Abstained(grader=self.name, version=self.version, aspect=self.aspect, reason=reason)
 
 
 def _agrees(said: Polarity, wanted: set[Polarity], *, limited: bool) -> bool | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from monitors.facts.scan import Scan
-from monitors.graders.equality import Match, measured
+from monitors.graders.base import abstained, judged
+from monitors.graders.equality import Match
 from monitors.graders.gold_kinds import is_measured
 from monitors.graders.quantity_match import Finding, Looseness, Outcome, weigh
+from monitors.graders.quantity_words import measured
 from monitors.graders.scanned import FLOOD, scanned_reply
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Channel, Exchange
@@ -37,30 +39,21 @@ class QuantitiesGrader:
             if is_measured(text) and (outcome := weigh(text, case.question, reply, loose)) is not None
         ]
         if not outcomes:
-            return self._abstain(NO_QUANTITY)
+            return abstained(self, NO_QUANTITY)
         if reply.cut:
-            return self._abstain(FLOOD)
+            return abstained(self, FLOOD)
         passed = next((outcome for outcome in outcomes if outcome.passed), None)
         if passed is not None:
             return self._judged(passed, reply, exchange.graded_channel)
         if any(outcome.passed is None for outcome in outcomes):
-            return self._abstain("the reply is compatible with the gold, but less precise or one of several")
+            return abstained(self, "the reply is compatible with the gold, but less precise or one of several")
         worst = next((outcome for outcome in outcomes if _kind(outcome) is FailureKind.WRONG_FACT), outcomes[0])
         return self._judged(worst, reply, exchange.graded_channel)
 
     def _judged(self, outcome: Outcome, reply: Scan, channel: Channel) -> Judged:
-        return Judged(
-            grader=self.name,
-            version=self.version,
-            aspect=self.aspect,
-            passed=bool(outcome.passed),
-            failure_kind=None if outcome.passed else _kind(outcome),
-            reason=_reason(outcome),
-            evidence=_evidence(outcome, reply, channel),
+        return judged(
+            self, None if outcome.passed else _kind(outcome), _reason(outcome), _evidence(outcome, reply, channel)
         )
-
-    def _abstain(self, reason: str) -> Abstained:
-        return Abstained(grader=self.name, version=self.version, aspect=self.aspect, reason=reason)
 
 
 # --- telling it -----------------------------------------------------------------------------------------------

@@ -81,7 +81,7 @@ def weigh(gold: str, question: str, reply: Scan, loose: Looseness) -> Outcome | 
     return Outcome(asked.gold, findings, passed=False)
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=256)
 def _asked(gold_text: str, question_text: str) -> Asked:
     """What a case is about; it is asked as often as its case is graded."""
     gold, question = scanned_gold(gold_text), scanned_gold(question_text)

@@ -12,7 +12,7 @@ _CITATION = re.compile(r"\[[^\[\]\n]{0,300}\]")
 """Square brackets of a source: page numbers there are no facts of the reply. Bounded, so linear."""
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=256)
 def scanned_gold(text: str) -> Scan:
     """The scan of a gold text or question; a suite asks for the same few over and over."""
     return scan(text)

@@ -20,10 +20,11 @@ from monitors.errors import (
     PageNotUnderstood,
     Unreachable,
 )
+from monitors.probes.clients import Clients
 from monitors.probes.driver import Answer, WorthKeeping, nothing_kept
 from monitors.probes.inpage import clean
 from monitors.probes.settings import ApiSettings, ProbeSettings
-from monitors.probes.sse import Event, events_in
+from monitors.probes.sse import Event, events_in, lines_in
 from monitors.probes.wire import WireRule, read_documents, values_at
 from monitors.records.exchanges import Channel, Timings, WirePayload
 
@@ -67,13 +68,13 @@ class ApiDriver:
     def __init__(self, address: str, settings: ProbeSettings, *, headers: Mapping[str, str] | None = None) -> None:
         self._url = settings.api.url or address
         self._settings = settings
-        self._client = client_for(settings, headers)
+        self._clients = Clients(settings, headers)
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_exc: object) -> None:
-        await self._client.aclose()
+        await self._clients.aclose()
 
     async def ask(
         self, turns: tuple[str, ...], *, name: str = "question", worth_keeping: WorthKeeping = nothing_kept
@@ -83,19 +84,20 @@ class ApiDriver:
         conversation = uuid4().hex
         history: list[Message] = []
         reply = Reply()
-        for turn in turns:
-            reply = await self._one(turn, history, conversation)
-            history += [{"role": "user", "content": turn}, {"role": "assistant", "content": reply.text}]
+        async with self._clients.one() as client:
+            for turn in turns:
+                reply = await self._one(client, turn, history, conversation)
+                history += [{"role": "user", "content": turn}, {"role": "assistant", "content": reply.text}]
         earlier = tuple(message["content"] for message in history[1:-1:2])
         answer = as_answer(self._url, self._settings.api, reply, earlier)
         await worth_keeping(answer)
         return answer
 
-    async def _one(self, turn: str, history: list[Message], conversation: str) -> Reply:
+    async def _one(self, client: httpx.AsyncClient, turn: str, history: list[Message], conversation: str) -> Reply:
         api = self._settings.api
         body = filled(json.loads(api.request), turn, history, conversation)
         reply = Reply()
-        async with answering(reply, self._settings), self._client.stream("POST", self._url, json=body) as response:
+        async with answering(reply, self._settings), client.stream("POST", self._url, json=body) as response:
             await check(response)
             if "event-stream" in response.headers.get("content-type", ""):
                 await self._read_stream(response, reply)
@@ -112,7 +114,7 @@ class ApiDriver:
 
     async def _read_stream(self, response: httpx.Response, reply: Reply) -> None:
         api = self._settings.api
-        async for event in events_in(response.aiter_lines()):
+        async for event in events_in(lines_in(response.aiter_text())):
             if api.done in (event.data, event.name):
                 if event.data != api.done:
                     self._take(event, reply)
@@ -127,16 +129,6 @@ class ApiDriver:
         piece = text_in(self._settings.api, [document])
         if piece:
             reply.grows(reply.text + piece if self._settings.api.joins else piece)
-
-
-def client_for(settings: ProbeSettings, headers: Mapping[str, str] | None) -> httpx.AsyncClient:
-    """A client for any number of questions at once; the answer has a deadline of its own."""
-    return httpx.AsyncClient(
-        headers=dict(headers or {}),
-        timeout=httpx.Timeout(settings.answer_deadline_s, connect=settings.page_deadline_s),
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=100),
-        follow_redirects=True,
-    )
 
 
 @asynccontextmanager

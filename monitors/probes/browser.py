@@ -14,6 +14,7 @@ from monitors.probes.driver import Answer, WorthKeeping, nothing_kept
 from monitors.probes.evidence import Witness
 from monitors.probes.inpage import Watched
 from monitors.probes.pages import Pages, Tab, lost_page
+from monitors.probes.pins import check_selectors
 from monitors.probes.settings import Keep, ProbeSettings
 from monitors.probes.wiretap import WireTap
 from monitors.records.exchanges import Channel, Evidence, Timings, WirePayload
@@ -102,13 +103,14 @@ class BrowserDriver:
         )
 
     async def _converse(self, tab: Tab, turns: tuple[str, ...]) -> Answer:
+        await check_selectors(tab.page, self._settings.selectors)
         rule = self._settings.wire
         tap = WireTap(tab.page, rule) if rule is not None else None
         conversation = Conversation(tab.page, self._settings)
         conversation.chat = await self._pages.chat_on(tab)
         earlier = [(await conversation.ask(turn)).text for turn in turns[:-1]]
         if tap is not None:
-            tap.begin()
+            await tap.begin()
         seen = await conversation.ask(turns[-1])
         wire = await tap.payload() if tap is not None else None
         graded = rule.graded if rule is not None and wire is not None else Channel.VISIBLE

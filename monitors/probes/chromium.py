@@ -32,6 +32,7 @@ SYSTEM_NAMES = (
 LEAN_FLAGS = ("--disable-gpu", "--disable-remote-fonts")
 NO_IMAGES = "--blink-settings=imagesEnabled=false"
 LAUNCH_DEADLINE_S = 60.0
+STARTS = 3
 MISSING = (
     "no Chromium found: install one with `playwright install --only-shell chromium`, or your distribution's "
     "chromium-headless-shell or chromium package, or set CHROMIUM_PATH (probe.browser_path) to its executable"
@@ -109,6 +110,7 @@ class Chromium:
         self._starting = asyncio.Lock()
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
+        self._retired: list[Browser] = []
         self.starts = 0
 
     async def __aenter__(self) -> Self:
@@ -121,16 +123,47 @@ class Chromium:
         """The living browser. `BrowserMissing` when there is none, `BrowserLost` when it will not start."""
         async with self._starting:
             if self._browser is None or not self._browser.is_connected():
-                await self.close()
-                self._browser = await self._launch()
+                if not self._retired:
+                    await self.close()
+                self._browser = await self._started()
                 self.starts += 1
             return self._browser
 
+    async def _started(self) -> Browser:
+        """A browser that is killed while it starts is started again; one that cannot start is told soon enough."""
+        for tries_left in reversed(range(STARTS)):
+            try:
+                return await self._launch()
+            except BrowserMissing:
+                raise
+            except BrowserLost:
+                await self.close()  # the driver may be what is broken
+                if not tries_left:
+                    raise
+        raise AssertionError("the last try returns or raises")
+
+    def retire(self, browser: Browser) -> None:
+        """Opens no more pages in `browser`, which hangs: the next one gets a new browser.
+
+        Pages that it has may end well; it is closed with the last of them (`tidy`). A browser whose helper process
+        was killed looks alive and never opens a page again.
+        """
+        if browser is self._browser:
+            self._browser = None
+            self._retired.append(browser)
+
+    async def tidy(self) -> None:
+        """Closes retired browsers that have no pages left."""
+        for browser in [one for one in self._retired if not one.contexts]:
+            self._retired.remove(browser)
+            await closed(browser.close(), self._close_deadline_s)
+
     async def close(self) -> None:
         """Ends browser and driver, each with a deadline of its own; what is dead already is passed over."""
-        browser, playwright = self._browser, self._playwright
+        browsers, playwright = [*self._retired, self._browser], self._playwright
         self._browser = self._playwright = None
-        for stop in (browser and browser.close, playwright and playwright.stop):
+        self._retired.clear()
+        for stop in (*(one and one.close for one in browsers), playwright and playwright.stop):
             if stop is not None:
                 await closed(stop(), self._close_deadline_s)
 
@@ -138,7 +171,8 @@ class Chromium:
         from playwright.async_api import Error, async_playwright  # 0.4 s
 
         given = checked_path(self._browser_path) if self._browser_path else None
-        self._playwright = await within(LAUNCH_DEADLINE_S, async_playwright().start(), "starting the driver")
+        if self._playwright is None:
+            self._playwright = await within(LAUNCH_DEADLINE_S, async_playwright().start(), "starting the driver")
         for path in dict.fromkeys((given,) if given else (None, system_chromium(self._search_path))):
             try:
                 return await self._playwright.chromium.launch(

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from monitors.errors import AnswerTimeout, AppErrorShown, PageNotUnderstood
-from monitors.probes.discover import TRUSTED_SCORE, Chat, element, lost
+from monitors.probes.dialogs import clear_way, element, lost
+from monitors.probes.discover import TRUSTED_SCORE, Chat
 from monitors.probes.inpage import Navigated, Watched, WatchState, call
 from monitors.probes.network import Traffic
+from monitors.probes.pins import PinnedAnswer, raise_if_pinned
 from monitors.probes.settings import ProbeSettings
-from monitors.probes.settle import limits_of, watch_once, whole_answer
+from monitors.probes.settle import UNSENT_S, limits_of, watch_once, whole_answer
 
 if TYPE_CHECKING:
-    from playwright.async_api import ElementHandle, Frame, Page
+    from playwright.async_api import ElementHandle, Error, Frame, Page
+
+    Way = Callable[[ElementHandle], Awaitable[bool]]
 
 ACTION_MS = 10_000
+# A page that leaves the question in its box for so long, whatever is pressed, was not understood.
+DEAF_S = 10.0
 GONE = "Execution context was destroyed"
 
 
@@ -35,11 +43,15 @@ class Conversation:
     async def ask(self, turn: str) -> Watched:
         """Types one turn, sends it, and gives the whole answer. Raises a `ProbeError`."""
         box = await self._box()
-        await box.fill(turn, timeout=ACTION_MS)
+        pinned = PinnedAnswer(self.chat.frame, self._settings.selectors.answer)
+        await pinned.begin()
+        await self._fill(box, turn)
         earlier = await call(self.chat.frame, "arm", self._spec(turn))
         self._traffic.begin()
         try:
             return await self._watched(turn, earlier, box)
+        except AnswerTimeout as error:
+            raise await pinned.blamed_rightly(error, turn) from error
         finally:
             self._traffic.end()
 
@@ -51,11 +63,20 @@ class Conversation:
             seen = await self._sent(box)
             return await whole_answer(self.chat.frame, self._traffic, self._settings, seen)
         except Navigated:
-            return await self._after_navigation(turn, earlier, started)
+            pass
         except Error as error:
-            if GONE not in error.message and "navigat" not in error.message:
+            if not gone(error):
                 raise
-            return await self._after_navigation(turn, earlier, started)
+        while True:  # some pages lead on to the next one
+            try:
+                return await self._after_navigation(turn, earlier, started)
+            except Navigated:
+                pass
+            except Error as error:
+                if not gone(error):
+                    raise
+            if monotonic() - started >= self._settings.answer_deadline_s:
+                raise AnswerTimeout("the page led on to others, and no answer stood on one")
 
     async def _after_navigation(self, turn: str, earlier: list[Any], started: float) -> Watched:
         """A plain form answers with a new page: what is new on it is the answer."""
@@ -90,6 +111,13 @@ class Conversation:
             raise PageNotUnderstood("the message box has gone")
         return box
 
+    async def _fill(self, box: ElementHandle, turn: str) -> None:
+        """Types the turn; once more where a dialog that opens at the first touch of the box took it."""
+        await clear_way(self.chat.frame)
+        await box.fill(turn, timeout=ACTION_MS)
+        if await clear_way(self.chat.frame):
+            await box.fill(turn, timeout=ACTION_MS)
+
     async def _sent(self, box: ElementHandle) -> Watched:
         """Sends by the likelier way; by the other one when the page does not stir."""
         ways = [self._press_enter, self._click_send]
@@ -99,14 +127,38 @@ class Conversation:
         if by_button:
             ways.reverse()
         for way in ways:
-            if not await way(box):
-                continue
-            seen = await watch_once(self.chat.frame, self._settings, limits_of(self._settings, may_be_unsent=True))
-            if seen.state is not WatchState.UNSENT:
+            seen = await self._tried(way, box)
+            if seen is not None and self._unsent(seen) and await clear_way(self.chat.frame):
+                seen = await self._tried(way, box)  # a dialog had come between
+            if seen is not None and not self._unsent(seen):
                 return seen
             if self._traffic.started:
                 break
+        deaf = limits_of(self._settings, unsent_s=min(DEAF_S, self._settings.answer_deadline_s / 2))
+        seen = await watch_once(self.chat.frame, self._settings, deaf)
+        if self._stuck(seen):
+            found = self.chat.found
+            raise PageNotUnderstood(
+                f"the question still stands in {found.box}: neither Enter nor {found.send or 'a button'} sends it; "
+                f"boxes seen: {'; '.join(found.others)}"
+            )
+        if seen.state is not WatchState.UNSENT:
+            return seen
         return await watch_once(self.chat.frame, self._settings, limits_of(self._settings))
+
+    async def _tried(self, way: Way, box: ElementHandle) -> Watched | None:
+        """What comes of sending that way; ``None`` where it cannot be tried."""
+        if not await way(box):
+            return None
+        return await watch_once(self.chat.frame, self._settings, limits_of(self._settings, unsent_s=UNSENT_S))
+
+    def _unsent(self, seen: Watched) -> bool:
+        return seen.state is WatchState.UNSENT or self._stuck(seen)
+
+    def _stuck(self, seen: Watched) -> bool:
+        """Whether the page took no notice: the question stands in its box, and nothing went out or came in."""
+        untouched = seen.held and not seen.echoed and not self._traffic.started and not seen.pushed
+        return untouched and seen.state in {WatchState.UNSENT, WatchState.FINISHED, WatchState.NOTHING}
 
     async def _press_enter(self, box: ElementHandle) -> bool:
         await box.press("Enter", timeout=ACTION_MS, no_wait_after=True)
@@ -116,8 +168,9 @@ class Conversation:
         """Presses the send control; whether there is one that can be pressed."""
         from playwright.async_api import Error  # loaded already: there is a page
 
-        button = await element(self.chat.frame, "() => __lookout.send")
+        button = await element(self.chat.frame, f"() => __lookout.sendNow({json.dumps(self.chat.selectors.send)})")
         if button is None:
+            raise_if_pinned("send", self._settings.selectors)
             return False
         if await button.is_disabled():  # it waits for keys, not for a value
             await box.press("End")
@@ -134,19 +187,24 @@ class Conversation:
     def _spec(self, turn: str) -> dict[str, str | None]:
         return {"question": turn, **self.chat.selectors.model_dump()}
 
-    def _broke(self, _why: str) -> None:
+    def _broke(self, cut: bool) -> None:
         """Tells the watch in the page, which then gives the page a moment to say or mend it."""
-        task = asyncio.ensure_future(self._tell_broke())
+        task = asyncio.ensure_future(self._tell_broke(cut))
         self._errands.add(task)
         task.add_done_callback(self._errands.discard)
 
-    async def _tell_broke(self) -> None:
+    async def _tell_broke(self, cut: bool) -> None:
         from playwright.async_api import Error  # loaded already: there is a page
 
         try:
-            await self.chat.frame.evaluate("() => __lookout.broke()")
+            await self.chat.frame.evaluate("(cut) => __lookout.broke(cut)", cut)
         except Error:
             return  # the page is gone as well, which the watch itself reports
+
+
+def gone(error: Error) -> bool:
+    """Whether the page was left while something was asked of it."""
+    return GONE in error.message or "navigat" in error.message
 
 
 def delayed(seen: Watched, waited_ms: float) -> Watched:

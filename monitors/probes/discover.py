@@ -7,21 +7,30 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from monitors.errors import AccessDenied, PageNotUnderstood, Unreachable
-from monitors.probes.chromium import within
+from monitors.errors import AccessDenied, BrowserLost, NotReady, PageNotUnderstood, ProbeError, Unreachable
+from monitors.probes.dialogs import DIALOGS, element, lost, pass_dialog, press
 from monitors.probes.inpage import Found, Walls, call
+from monitors.probes.pins import nothing_there
 from monitors.probes.profiles import GENERIC, PROFILES, Profile, profile_named
 from monitors.probes.settings import ProbeSettings, Selectors
 
 if TYPE_CHECKING:
-    from playwright.async_api import ElementHandle, Frame, Page
+    from playwright.async_api import Frame, Page
 
 TRUSTED_SCORE = 5
 SLICE_S = 0.4
-ACTION_DEADLINE_S = 15.0
+# A box below this has nothing for it but that one can type there.
+DOUBTFUL_SCORE = 3
 # How long a doubtful box is let stand before it is taken: the real one may still be on its way (a frame, a script).
 GRACE_S = 2.5
-DIALOGS = 4
+# The same for a box with nothing for it: some pages start a chat only after seconds of their own.
+WEAK_GRACE_S = 8.0
+# A page without any box has settled when it stood still for so long with nothing more to load …
+STILL_S = 4.0
+# … or, where it never stops asking its server for something, after so long.
+RESTLESS_S = 12.0
+# A look that takes so many times its slice: the machine is too busy to draw the page in time.
+STARVED_SLICES = 5
 
 
 @dataclass(frozen=True)
@@ -37,7 +46,8 @@ class Chat:
 async def open_chat(page: Page, address: str, settings: ProbeSettings) -> Chat:
     """Loads the page and finds the chat on it.
 
-    Raises `Unreachable` (no answer, HTTP error), `AccessDenied` (login or quota wall) or `PageNotUnderstood`.
+    Raises `Unreachable` (no answer, HTTP error), `AccessDenied` (login or quota wall), `NotReady` (still loading at
+    its deadline; `BrowserLost` where this machine is to blame) or `PageNotUnderstood`.
     """
     deadline = monotonic() + settings.page_deadline_s
     await _load(page, address, settings.page_deadline_s)
@@ -72,32 +82,82 @@ def _check_status(address: str, status: int) -> None:
 
 
 async def find_chat(page: Page, settings: ProbeSettings, deadline: float) -> Chat:
-    """The chat on a loaded page; `deadline` is in `time.monotonic` seconds."""
+    """The chat on a loaded page; `deadline` is in `time.monotonic` seconds.
+
+    Raises as `open_chat` does; a page without a chat says so soon after it has settled.
+    """
     started = monotonic()
-    dismissed = 0
+    passed = looks = 0
     opened = False
     while True:
         frame, found = await _best(page, settings)
-        if found.covered and dismissed < DIALOGS and await _pass_dialog(frame):
-            dismissed += 1
-            continue
-        settled = monotonic() - started >= GRACE_S
-        if found.box and found.enabled and (found.score >= TRUSTED_SCORE or settled):
-            if found.score < TRUSTED_SCORE and (await _walls(frame)).passwords:
-                raise AccessDenied(f"a login form stands where the chat should be: {seen_on(found, Walls())}")
-            return await _chat(frame, found, settings)
-        if settled and not found.box:
-            if dismissed < DIALOGS and await _pass_dialog(frame):
-                dismissed += 1
+        looks += 1
+        waited_s = monotonic() - started
+        if found.covered and passed < DIALOGS:
+            if await pass_dialog(frame):
+                passed += 1
+                continue
+            if waited_s < GRACE_S:  # its way through may not be open yet
+                await asyncio.sleep(SLICE_S / 4)
+                continue
+        if found.enabled and waited_s >= _grace_s(found.score):
+            return await _taken(frame, found, settings)
+        if not found.box and waited_s >= GRACE_S:
+            if passed < DIALOGS and await pass_dialog(frame):
+                passed += 1
                 continue
             if not opened and await _open_folded(page):
                 opened = True
                 continue
             raise_if_wall(found, await _walls(frame))
-        if monotonic() >= deadline:
-            walls = await _walls(frame)
-            raise_if_wall(found, walls)
-            raise PageNotUnderstood(f"no usable message box: {seen_on(found, walls)}")
+        if monotonic() >= deadline or (not found.box and await _settled(page, frame, waited_s)):
+            raise await _without_chat(frame, found, settings, look_s=waited_s / looks)
+
+
+async def _without_chat(frame: Frame, found: Found, settings: ProbeSettings, *, look_s: float) -> ProbeError:
+    """Why there is nothing to ask. A page that is still loading is worth another try; see `Walls.loading`."""
+    walls = await _walls(frame)
+    raise_if_wall(found, walls)
+    if walls.loading and look_s > STARVED_SLICES * SLICE_S:
+        return BrowserLost(f"this machine is too busy to draw the page: a look at it takes {look_s:.1f} s")
+    if walls.loading:
+        return NotReady(f"the page was still loading after {settings.page_deadline_s:g} s: {seen_on(found, walls)}")
+    pinned = nothing_there("message_box", settings.selectors)
+    return PageNotUnderstood(f"{pinned}no usable message box: {seen_on(found, walls)}")
+
+
+def _grace_s(score: float) -> float:
+    """How long a box is let stand before it is taken, in seconds from the page's first look."""
+    if score >= TRUSTED_SCORE:
+        return 0.0
+    return GRACE_S if score >= DOUBTFUL_SCORE else WEAK_GRACE_S
+
+
+async def _taken(frame: Frame, found: Found, settings: ProbeSettings) -> Chat:
+    """The chat with that box, unless it is as likely to be another one or a login form."""
+    if found.score < TRUSTED_SCORE:
+        walls = await _walls(frame)
+        if walls.passwords:
+            raise AccessDenied(f"a login form stands where the chat should be: {seen_on(found, Walls())}")
+        if found.rivals:
+            raise PageNotUnderstood(
+                f"{found.rivals + 1} boxes look alike, pin selectors.message_box: {seen_on(found, walls)}"
+            )
+    return await _chat(frame, found, settings)
+
+
+async def _settled(page: Page, frame: Frame, waited_s: float) -> bool:
+    """Whether the page has loaded all it wants and stands still: what is not there now will not come."""
+    from playwright.async_api import TimeoutError as Late  # loaded already: there is a page
+
+    still_ms = await call(frame, "stillFor")
+    if still_ms < STILL_S * 1000:
+        return False
+    try:
+        await page.wait_for_load_state("networkidle", timeout=50)
+    except Late:
+        return waited_s >= RESTLESS_S
+    return True
 
 
 async def _walls(frame: Frame) -> Walls:
@@ -153,11 +213,6 @@ async def _look(frame: Frame, settings: ProbeSettings) -> Found | None:
         return None
 
 
-def lost(message: str) -> bool:
-    """Whether a browser error means that page or browser are gone, not only a document replaced by the next."""
-    return any(mark in message for mark in ("crashed", "Target page, context or browser", "has been closed"))
-
-
 async def _chat(frame: Frame, found: Found, settings: ProbeSettings) -> Chat:
     profile = await _profile(frame, settings)
     return Chat(frame=frame, profile=profile, selectors=profile.with_overrides(settings.selectors), found=found)
@@ -171,34 +226,6 @@ async def _profile(frame: Frame, settings: ProbeSettings) -> Profile:
     return profile_named(name) if name else GENERIC
 
 
-async def element(frame: Frame, expression: str) -> ElementHandle | None:
-    """The element that an in-page expression gives."""
-    handle = await within(ACTION_DEADLINE_S, frame.evaluate_handle(expression), "the page")
-    return handle.as_element()
-
-
-async def _pass_dialog(frame: Frame) -> bool:
-    """Presses what takes a dialog away; whether there was something to press."""
-    while (tick := await element(frame, "() => __lookout.consentBoxes()[0] ?? null")) is not None:
-        if not await _press(tick):
-            break
-    return await _press(await element(frame, "() => __lookout.wayThrough()"))
-
-
 async def _open_folded(page: Page) -> bool:
     """Opens a chat that is folded away behind a button."""
-    return await _press(await element(page.main_frame, "() => __lookout.opener(false)"))
-
-
-async def _press(button: ElementHandle | None) -> bool:
-    from playwright.async_api import Error  # loaded already: there is a page
-
-    if button is None:
-        return False
-    try:
-        await button.click(timeout=2000)
-    except Error as error:
-        if lost(error.message):
-            raise
-        return False
-    return True
+    return await press(await element(page.main_frame, "() => __lookout.opener(false)"))

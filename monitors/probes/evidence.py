@@ -1,7 +1,12 @@
-"""Proof of what a page showed: picture, trace, console (V7). Files are named by case, never by what was asked."""
+"""Proof of what a page showed: picture, trace, console (V7). Files are named by case, never by what was asked.
+
+They may show anything that the page showed, personal data included: they are for their owner's eyes, and no message
+ever carries one.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +18,7 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, ConsoleMessage, Page
 
 FOLDER = "evidence"
+OWNER_ONLY, OWNER_ONLY_FOLDER = 0o600, 0o700
 PICTURE_DEADLINE_S = 5.0
 SCROLL_DEADLINE_S = 1.0
 CONSOLE_LINES = 20
@@ -58,7 +64,7 @@ class Witness:
         for frame in self._page.frames:
             await closed(frame.evaluate("() => globalThis.__lookout?.show()"), SCROLL_DEADLINE_S)
         taken = self._page.screenshot(path=path, type="jpeg", quality=70, timeout=PICTURE_DEADLINE_S * 1000)
-        return self._relative(path) if await closed(taken, PICTURE_DEADLINE_S) else None
+        return await self._owned(path) if await closed(taken, PICTURE_DEADLINE_S) else None
 
     async def _kept_trace(self) -> str | None:
         if not self._tracing:
@@ -66,14 +72,16 @@ class Witness:
         self._tracing = False
         path = self._path(".zip")
         kept = await closed(self._context.tracing.stop(path=path), PICTURE_DEADLINE_S)
-        return self._relative(path) if kept else None
+        return await self._owned(path) if kept else None
 
     def _path(self, suffix: str) -> Path:
         folder = self._run_folder / FOLDER
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True, mode=OWNER_ONLY_FOLDER)
         return folder / f"{self._name}{suffix}"
 
-    def _relative(self, path: Path) -> str:
+    async def _owned(self, path: Path) -> str:
+        """The path as records have it, once nobody but its owner can read it."""
+        await asyncio.to_thread(path.chmod, OWNER_ONLY)
         return path.relative_to(self._run_folder).as_posix()
 
     def _heard(self, message: ConsoleMessage) -> None:

@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from typing import Any, Self, cast
 from uuid import uuid4
 
+import httpx
+
 from monitors.errors import AnswerIncomplete, AppErrorShown, PageNotUnderstood
-from monitors.probes.api import Reply, answering, check, client_for, parsed
+from monitors.probes.api import Reply, answering, check, parsed
+from monitors.probes.clients import Clients
 from monitors.probes.driver import Answer, WorthKeeping, nothing_kept
 from monitors.probes.inpage import clean
 from monitors.probes.settings import ProbeSettings
-from monitors.probes.sse import Event, events_in
+from monitors.probes.sse import Event, events_in, lines_in
 from monitors.probes.wire import values_at
 from monitors.records.exchanges import Channel, Timings, WirePayload
 
@@ -27,13 +30,13 @@ class GradioDriver:
         base = (settings.api.url or address).rstrip("/")
         self._url = f"{base}/gradio_api/call/{settings.api.function}"
         self._settings = settings
-        self._client = client_for(settings, headers)
+        self._clients = Clients(settings, headers)
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_exc: object) -> None:
-        await self._client.aclose()
+        await self._clients.aclose()
 
     async def ask(
         self, turns: tuple[str, ...], *, name: str = "question", worth_keeping: WorthKeeping = nothing_kept
@@ -41,7 +44,8 @@ class GradioDriver:
         """See `ChatDriver.ask`."""
         del name  # there is no evidence to name
         session = uuid4().hex
-        replies = [await self._one(turn, session) for turn in turns]
+        async with self._clients.one() as client:
+            replies = [await self._one(client, turn, session) for turn in turns]
         last = replies[-1]
         answer = Answer(
             visible_text=last.text,
@@ -53,18 +57,18 @@ class GradioDriver:
         await worth_keeping(answer)
         return answer
 
-    async def _one(self, turn: str, session: str) -> Reply:
+    async def _one(self, client: httpx.AsyncClient, turn: str, session: str) -> Reply:
         reply = Reply()
         async with answering(reply, self._settings):
             body = {"data": [turn], "session_hash": session}
-            asked = await self._client.post(self._url, json=body)
+            asked = await client.post(self._url, json=body)
             await check(asked)
             event_id = [one for one in values_at(parsed(asked.text), "event_id") if isinstance(one, str)]
             if not event_id:
                 raise PageNotUnderstood(f"no Gradio API: {self._url} answered {clean(asked.text[:200])!r}")
-            async with self._client.stream("GET", f"{self._url}/{event_id[0]}") as stream:
+            async with client.stream("GET", f"{self._url}/{event_id[0]}") as stream:
                 await check(stream)
-                async for event in events_in(stream.aiter_lines()):
+                async for event in events_in(lines_in(stream.aiter_text())):
                     if self._take(event, reply):
                         reply.ends()
                         return reply

@@ -17,7 +17,7 @@ from monitors.records.exchanges import SettleSample
 if TYPE_CHECKING:
     from playwright.async_api import Frame
 
-SCRIPTS = ("walk.js", "find.js", "fresh.js", "watch.js")
+SCRIPTS = ("walk.js", "find.js", "compare.js", "question.js", "fresh.js", "answer.js", "watch.js")
 CALL = "([name, ...given]) => globalThis.__lookout[name](...given)"
 
 
@@ -29,23 +29,31 @@ def script() -> str:
 
 
 class Found(Record):
-    """What a frame offers: its likeliest message box (``score`` 5 and more is trusted at once), and the others."""
+    """What a frame offers: its likeliest message box (``score`` 5 and more is trusted at once), and the others.
+
+    ``rivals`` is how many other boxes look just as likely.
+    """
 
     score: float
     enabled: bool
     box: str | None
     send: str | None
     covered: bool
+    rivals: int = 0
     others: tuple[str, ...]
     title: str
 
 
 class Walls(Record):
-    """What a page without a chat says: whether it asks to sign in, speaks of a quota, and how it begins."""
+    """What a page without a chat says: whether it asks to sign in, speaks of a quota, and how it begins.
+
+    ``loading``: it is blank, says that it loads, or its document is not complete.
+    """
 
     login: bool = False
     passwords: int = 0
     quota: bool = False
+    loading: bool = False
     text: str = ""
 
 
@@ -68,7 +76,8 @@ class Watched(Record):
 
     ``firm``: a control of the page itself said that it was busy, and then that it was done.
     ``pushed``: a socket or event stream brought something meanwhile. ``calm_ms`` is how long the text has not
-    changed. Times count from sending.
+    changed. ``unread`` is what else is new on the page, not taken for the answer; ``held``: the
+    question still stands in the box; ``echoed``: the page repeats it. Times count from sending.
     """
 
     state: WatchState
@@ -78,6 +87,9 @@ class Watched(Record):
     calm_ms: Milliseconds
     elapsed_ms: Milliseconds
     error: str | None
+    unread: str = ""
+    held: bool = False
+    echoed: bool = False
     first_token_ms: Milliseconds | None
     total_ms: Milliseconds
     samples: tuple[SettleSample, ...]

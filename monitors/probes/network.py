@@ -42,9 +42,12 @@ class Stillness(StrEnum):
 
 
 class Traffic:
-    """A page's requests. Web sockets are followed from the start, requests from `begin` on."""
+    """A page's requests. Web sockets are followed from the start, requests from `begin` on.
 
-    def __init__(self, page: Page, *, on_break: Callable[[str], None]) -> None:
+    `on_break` hears of what broke off; true when it was a response that had begun, as `cut` then says too.
+    """
+
+    def __init__(self, page: Page, *, on_break: Callable[[bool], None]) -> None:
         self._page = page
         self._on_break = on_break
         self._open: set[Request] = set()
@@ -54,6 +57,7 @@ class Traffic:
         self._listening = False
         self.changed = asyncio.Event()
         self.started = 0
+        self.cut = False
         page.on("websocket", self._socket_opened)
 
     def begin(self) -> None:
@@ -63,6 +67,7 @@ class Traffic:
         self._documents.clear()
         self._asked.clear()
         self.started = 0
+        self.cut = False
         if not self._listening:
             self._listening = True
             self._page.on("request", self._began)
@@ -131,11 +136,12 @@ class Traffic:
         self.changed.set()
         failure = request.failure or ""
         if any(mark in failure for mark in BREAKS):
-            self._on_break(failure)
+            self.cut = self.cut or request.timing["responseStart"] >= 0
+            self._on_break(self.cut)
 
     def _socket_opened(self, socket: WebSocket) -> None:
         def gone(_socket: WebSocket) -> None:
             if self._listening:
-                self._on_break("its web socket was closed")
+                self._on_break(False)
 
         socket.on("close", gone)

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING
 
 from monitors.errors import BrowserLost
 from monitors.probes.chromium import Chromium, closed, within
-from monitors.probes.discover import Chat, element, find_chat, open_chat
+from monitors.probes.dialogs import element
+from monitors.probes.discover import Chat, find_chat, open_chat
 from monitors.probes.inpage import script
 from monitors.probes.settings import Isolation, ProbeSettings
 
 if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext, Page
+    from playwright.async_api import Browser, BrowserContext, Page
 
 VIEWPORT_WIDTH, VIEWPORT_HEIGHT = 1280, 900
+OPENING_DEADLINE_S = 15.0
+"""For an empty page, which takes 0.2 s on a quiet machine: later the browser itself is taken for hung."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +75,18 @@ class Pages:
         return None
 
     async def _new(self) -> Tab:
+        await self._chromium.tidy()
         browser = await self._chromium.browser()
-        deadline_s = self._settings.page_deadline_s
-        context = await within(
-            deadline_s,
-            browser.new_context(viewport={"width": VIEWPORT_WIDTH, "height": VIEWPORT_HEIGHT}),
-            "opening a browser context",
-        )
+        deadline_s = min(OPENING_DEADLINE_S, self._settings.page_deadline_s)
+        try:
+            return await self._opened(browser, deadline_s)
+        except BrowserLost:  # it hung
+            self._chromium.retire(browser)
+            raise
+
+    async def _opened(self, browser: Browser, deadline_s: float) -> Tab:
+        opening = browser.new_context(viewport={"width": VIEWPORT_WIDTH, "height": VIEWPORT_HEIGHT})
+        context = await within(deadline_s, opening, "opening a browser context")
         try:
             await within(deadline_s, context.add_init_script(script()), "preparing a page")
             return Tab(context, await within(deadline_s, context.new_page(), "opening a page"))

@@ -6,13 +6,14 @@ One of the two places where an exception becomes a value (`NoAnswer`); the other
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from monitors.errors import BrowserLost, ProbeError
 from monitors.probes.breaker import CircuitBreaker
 from monitors.probes.driver import Answer, ChatDriver, Wanted
+from monitors.probes.pace import Pace
 from monitors.probes.results import Asking
 from monitors.probes.schedule import Question, worst_first
 from monitors.probes.settings import Keep, ProbeSettings
@@ -32,6 +33,10 @@ Recover = Callable[[], Awaitable[None]]
 async def never_wrong(_case: GoldCase, _exchange: Exchange) -> bool:
     """Judges nothing now."""
     return False
+
+
+MOST_OUTAGES = 3
+"""So often one question waits for an app that went away; one that comes and goes without end counts as down."""
 
 
 class ProbeTally(Record):
@@ -57,7 +62,7 @@ async def probe_cases(
     run_id: str,
     settings: ProbeSettings,
     clock: Clock,
-    concurrency: int,
+    concurrency: int | Pace,
     on_result: OnResult,
     judge_now: JudgeNow = never_wrong,
     recover: Recover | None = None,
@@ -83,16 +88,17 @@ async def probe_questions(
     run_id: str,
     settings: ProbeSettings,
     clock: Clock,
-    concurrency: int,
+    concurrency: int | Pace,
     on_result: OnResult,
     judge_now: JudgeNow = never_wrong,
     recover: Recover | None = None,
 ) -> ProbeTally:
-    """Asks in the given order, `concurrency` at once, and hands on each result as soon as it is final.
+    """Asks in the given order and hands on each result as soon as it is final.
 
-    `recover` is awaited, by one question for all, before an unreachable app is asked again; when it fails, the
-    circuit opens. Without it the retry follows after a pause. Memory does not grow with the questions: results
-    are handed on, not kept. What `on_result` or `judge_now` raise ends the run.
+    `concurrency` is how many are under way at once; a `Pace` follows the machine.
+    `recover` is awaited, by one question for all, before an unreachable app is asked again, which is then no try of
+    the question; when it fails, the circuit opens. Without it the retry follows after a pause. Memory does not grow
+    with the questions: results are handed on, not kept. What `on_result` or `judge_now` raise ends the run.
     """
     runner = Runner(
         driver=driver,
@@ -125,31 +131,41 @@ class Runner:
         self._breaker = CircuitBreaker(self.settings.circuit_breaker_failures)
         self._recovering = asyncio.Lock()
 
-    async def run(self, questions: Iterable[Question], *, concurrency: int) -> ProbeTally:
+    async def run(self, questions: Iterable[Question], *, concurrency: int | Pace) -> ProbeTally:
         """Asks all, and says what it came to."""
         waiting = iter(questions)
-        await _all_or_none([asyncio.ensure_future(self._work(waiting)) for _ in range(max(1, concurrency))])
+        pace = concurrency if isinstance(concurrency, Pace) else Pace.fixed(max(1, concurrency))
+        await _all_or_none([asyncio.ensure_future(self._work(waiting, pace)) for _ in range(pace.most)])
         return ProbeTally(
             answered=self._answered,
             unanswered=self._unanswered,
             circuit_opened=self._breaker.why if self._breaker.is_open else None,
         )
 
-    async def _work(self, waiting: Iterable[Question]) -> None:
-        for question in waiting:
-            self._under_way += 1
-            try:
-                result = await self._result(question)
-            finally:
-                self._under_way -= 1
-            if isinstance(result, Exchange):
-                self._answered += 1
-            else:
-                self._unanswered += 1
-            await _to_its_end(self.on_result(question.case, result))
+    async def _work(self, waiting: Iterator[Question], pace: Pace) -> None:
+        """A question at each turn, until there is none left. The turn comes first, so that the worst does too."""
+        while True:
+            async with pace:
+                question = next(waiting, None)
+                if question is None:
+                    return
+                await self._answer(question)
+
+    async def _answer(self, question: Question) -> None:
+        self._under_way += 1
+        try:
+            result = await self._result(question)
+        finally:
+            self._under_way -= 1
+        if isinstance(result, Exchange):
+            self._answered += 1
+        else:
+            self._unanswered += 1
+        await _to_its_end(self.on_result(question.case, result))
 
     async def _result(self, question: Question) -> ProbeResult:
         failed: tuple[Attempt, ...] = ()
+        outages = 0
         while True:
             asking = Asking(self.run_id, question, self.clock(), failed, self._under_way)
             if self._breaker.is_open:
@@ -157,25 +173,32 @@ class Runner:
             try:
                 exchange = await self._ask(asking)
             except ProbeError as error:
-                if not error.retryable or len(failed) + 1 >= self.settings.attempts:
-                    failure = asking.no_answer(error)
-                    self._breaker.saw_failure(failure)
-                    return failure
-                if not await self._may_retry(error):
+                away = self._is_outage(error) and outages < MOST_OUTAGES
+                if away and not await self._is_back():
                     failure = asking.no_answer(error)
                     self._breaker.trip(failure)
                     return failure
+                outages += away
+                if not away and (not error.retryable or len(failed) - outages + 1 >= self.settings.attempts):
+                    failure = asking.no_answer(error)
+                    self._breaker.saw_failure(failure)
+                    return failure
+                if not away:
+                    await asyncio.sleep(self.settings.retry_pause_s)
                 failed = (*failed, asking.attempt(error))
             else:
                 self._breaker.saw_answer()
                 return exchange
 
-    async def _may_retry(self, error: ProbeError) -> bool:
-        """Waits before the next try; false when the app was waited for in vain."""
-        if error.reason is not NoAnswerReason.UNREACHABLE or self.recover is None:
-            await asyncio.sleep(self.settings.retry_pause_s)
-            return True
+    def _is_outage(self, error: ProbeError) -> bool:
+        """Whether nobody was there to ask: that is no try of this question, if the app can be waited for."""
+        return self.recover is not None and error.reason is NoAnswerReason.UNREACHABLE
+
+    async def _is_back(self) -> bool:
+        """Waits for the app, one question for all; false when it was waited for in vain."""
         async with self._recovering:
+            if self._breaker.is_open or self.recover is None:
+                return False
             try:
                 await self.recover()
             except ProbeError:

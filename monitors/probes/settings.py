@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
+from monitors.probes.job_settings import JobSettings
 from monitors.probes.wire import WireRule
 from monitors.records.base import Identifier, Record
 
@@ -100,7 +101,9 @@ class ApiSettings(Record):
 class ProbeSettings(Record):
     """Everything about asking one target. All durations in seconds."""
 
-    driver: Identifier = Field(default="browser", description="how to talk to it: browser, gradio, json or sse")
+    driver: Identifier = Field(
+        default="browser", description="how to talk to it: browser, gradio, json, sse or job"
+    )
     profile: Identifier | None = Field(
         default=None,
         description="a known kind of page: gradio, streamlit or generic; left out: found out on the page",
@@ -109,7 +112,8 @@ class ProbeSettings(Record):
     isolation: Isolation = Field(default=Isolation.CONTEXT, description="how far cases are kept apart")
     concurrency: Count | None = Field(
         default=None,
-        description="questions under way at once; left out: two for each core, as more measures the browser",
+        description="questions under way at once; left out: begun at two for each core, then by what the cores "
+        "have left, eight at the most",
     )
     answer_deadline_s: Seconds = Field(default=60.0, description="from sending to the whole answer")
     page_deadline_s: Seconds = Field(default=30.0, description="from opening the page to a usable message box")
@@ -127,6 +131,9 @@ class ProbeSettings(Record):
     circuit_breaker_failures: Count = Field(
         default=5, description="questions in a row without an answer after which the rest is not asked"
     )
+    outage_patience_s: Annotated[float, Field(ge=0, le=3600)] = Field(
+        default=60.0, description="for an app that stops answering in mid-run to serve again; then the run stops"
+    )
     repeats_severity_3: Count = Field(default=1, description="how often each severity-3 case is asked")
     screenshots: Keep = Field(default=Keep.FAILURES_AND_SEVERE, description="when a picture of the page is kept")
     traces: Keep = Field(
@@ -139,6 +146,7 @@ class ProbeSettings(Record):
     )
     readiness: ReadinessSettings = Field(default=ReadinessSettings(), description="waiting for a deploy to serve")
     api: ApiSettings = Field(default=ApiSettings(), description="for the drivers gradio, json and sse")
+    job: JobSettings = Field(default=JobSettings(), description="for the driver job")
     wire: WireRule | None = Field(
         default=None, description="the response that carries the answer, where the page hides part"
     )

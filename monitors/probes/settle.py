@@ -8,9 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
-from monitors.errors import AccessDenied, AnswerIncomplete, AnswerTimeout, AppErrorShown
+from monitors.errors import (
+    AccessDenied,
+    AnswerIncomplete,
+    AnswerTimeout,
+    AppErrorShown,
+    PageNotUnderstood,
+    ProbeError,
+)
 from monitors.probes.inpage import Limits, Navigated, Watched, WatchState, call
 from monitors.probes.network import Stillness, Traffic
 from monitors.probes.settings import ProbeSettings
@@ -31,15 +38,18 @@ _WALL = re.compile(
 )
 
 
-def limits_of(settings: ProbeSettings, *, patience: int = 0, may_be_unsent: bool = False) -> Limits:
-    """The settings as the page reads them. ``patience``: only so many times the patience counts as an end."""
+def limits_of(settings: ProbeSettings, *, patience: int = 0, unsent_s: float = 0) -> Limits:
+    """The settings as the page reads them. ``patience``: only so many times the patience counts as an end.
+
+    ``unsent_s``: speak up when the question still stands in its box after so long; 0: never.
+    """
     patience_ms = settings.patience_s * 1000
     return Limits(
         quiet_ms=patience * patience_ms if patience else settings.quiet_s * 1000,
         firm_quiet_ms=min(FIRM_QUIET_S, settings.quiet_s) * 1000,
         patience_ms=patience_ms,
         deadline_ms=settings.answer_deadline_s * 1000,
-        unsent_ms=UNSENT_S * 1000 if may_be_unsent else 0,
+        unsent_ms=unsent_s * 1000,
     )
 
 
@@ -55,11 +65,18 @@ async def watch_once(frame: Frame, settings: ProbeSettings, limits: Limits) -> W
 async def whole_answer(frame: Frame, traffic: Traffic, settings: ProbeSettings, first: Watched) -> Watched:
     """Goes on watching from `first` until the answer is whole.
 
-    Raises `AnswerIncomplete`, `AnswerTimeout`, `AppErrorShown` or `AccessDenied` (a quota or login wall).
+    Raises `AnswerIncomplete`, `AnswerTimeout`, `AppErrorShown`, `AccessDenied` (a quota or login wall), or
+    `PageNotUnderstood` where something new stands on the page that nobody can take for the answer.
     """
     seen = first
+    doubted = False
     while True:
         raise_for(seen, settings)
+        if traffic.cut and not doubted:  # the page may have looked done before it could be told
+            doubted = True
+            await call(frame, "broke", True)
+            seen = await watch_once(frame, settings, limits_of(settings))
+            continue
         if seen.firm or seen.calm_ms >= OPEN_PATIENCE * settings.patience_s * 1000:
             return seen
         traffic.changed.clear()
@@ -92,21 +109,34 @@ async def _changes(traffic: Traffic, timeout_s: float) -> bool:
 def raise_for(seen: Watched, settings: ProbeSettings) -> None:
     """Turns every end but a whole answer into its error."""
     match seen.state:
-        case WatchState.FINISHED | WatchState.UNSENT:
+        case WatchState.FINISHED if seen.text:
             return
         case WatchState.ERROR:
             shown = (seen.error or "")[:300]
             if _WALL.search(shown):
                 raise AccessDenied(f"the page says: {shown}", partial_text=seen.text)
             raise AppErrorShown(f"the page says: {shown}", partial_text=seen.text)
-        case WatchState.BROKEN:
-            if seen.text:
-                raise AnswerIncomplete("the stream broke off in mid-answer", partial_text=seen.text)
-            raise AnswerTimeout("the connection broke before an answer began")
-        case WatchState.NOTHING:
-            raise AnswerTimeout("the page was busy, became idle, and shows no answer")
-        case WatchState.DEADLINE:
+        case WatchState.BROKEN if seen.text:
+            raise AnswerIncomplete("the stream broke off in mid-answer", partial_text=seen.text)
+        case WatchState.DEADLINE if seen.text:
             within = f"within {settings.answer_deadline_s:g} s"
-            if seen.text:
-                raise AnswerIncomplete(f"the answer did not end {within}", partial_text=seen.text)
-            raise AnswerTimeout(f"no answer began {within}")
+            raise AnswerIncomplete(f"the answer did not end {within}", partial_text=seen.text)
+        case _:
+            raise _without_answer(seen, settings)
+
+
+def _without_answer(seen: Watched, settings: ProbeSettings) -> ProbeError:
+    """Nothing was read. Where something new stands on the page, it is the monitor that did not understand it."""
+    if seen.unread and seen.state is not WatchState.BROKEN:
+        return PageNotUnderstood(f"no answer was told from the rest; new on the page: {seen.unread[:200]!r}")
+    match seen.state:
+        case WatchState.BROKEN:
+            return AnswerTimeout("the connection broke before an answer began")
+        case WatchState.NOTHING:
+            return AnswerTimeout("the page was busy, became idle, and shows no answer")
+        case WatchState.DEADLINE:
+            return AnswerTimeout(f"no answer began within {settings.answer_deadline_s:g} s")
+        case WatchState.FINISHED | WatchState.UNSENT | WatchState.ERROR:
+            return PageNotUnderstood("the page looked done, and no answer stood on it")
+        case _:
+            assert_never(seen.state)

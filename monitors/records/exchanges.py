@@ -50,13 +50,26 @@ class SettleSample(Record):
     busy: bool
 
 
+class Step(Record):
+    """One thing an agent did on the way: a tool call, a hop. ``at_ms`` is when it was seen, where it was."""
+
+    name: str
+    detail: str = ""
+    at_ms: Milliseconds | None = None
+
+
 class Evidence(Record):
-    """Proof kept with an exchange. Paths are relative to the run's folder; screenshots never leave it."""
+    """Proof kept with an exchange. Paths are relative to the run's folder; screenshots never leave it.
+
+    ``steps`` are what an agent did, in order; ``hops`` is the app's own count, where it gives one.
+    """
 
     screenshot: str | None = None
     trace: str | None = None
     console_errors: tuple[str, ...] = ()
     settle_samples: tuple[SettleSample, ...] = ()
+    steps: tuple[Step, ...] = ()
+    hops: Annotated[int, Field(ge=0)] | None = None
 
 
 class Attempt(Record):

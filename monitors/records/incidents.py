@@ -8,7 +8,9 @@ from typing import Annotated, NewType
 from pydantic import Field
 
 from monitors.records.base import Blame, Identifier, Record, Severity, Sha256, UtcTime
+from monitors.records.exchanges import Origin
 from monitors.records.grades import FailureKind
+from monitors.records.marks import Mark
 
 Redacted = NewType("Redacted", str)
 """Text that is safe to send: made only by ``monitors.alerts.redact``, so that the type checker refuses raw text."""
@@ -49,7 +51,8 @@ class Observation(Record):
     """One failure as a run saw it, before it is folded into an incident.
 
     Its ``fingerprint`` is stable across runs: the same fault of the same target has the same one, whatever the
-    run, the wording of the answer or the commit. Texts are already redacted.
+    run, the wording of the answer or the commit. Texts are already redacted. ``origin`` is who asked: what a probe
+    asked is a gold case already, what a real user asked is not.
     """
 
     fingerprint: Sha256
@@ -69,6 +72,7 @@ class Observation(Record):
     answered: Redacted | None = None
     reason: Redacted
     unconfirmed: bool = False
+    origin: Origin = Origin.PROBE
 
 
 class Incident(Record):
@@ -131,6 +135,8 @@ class Alert(Record):
     flat: str | None = None
     weighted: str | None = None
     links: tuple[Link, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    """What people did about it since: added where it is shown again, never stored with it."""
 
 
 class DeliveryStatus(StrEnum):

@@ -21,6 +21,7 @@ from monitors.records.base import (
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import ProbeResult
 from monitors.records.grades import Assessment
+from monitors.records.judging import Judging
 from monitors.records.targets import Target
 
 Count = Annotated[int, Field(ge=0)]
@@ -139,6 +140,7 @@ class RunReport(Record):
 
     ``commit`` is the deployed commit that was graded, when it is known. ``interrupted`` is true for a run that
     was stopped and is not finished: its verdict is never PASS. ``resumed_cases`` were answered before a restart.
+    ``judging`` is ``None`` for runs of before there was a judge.
     """
 
     run_id: Identifier
@@ -156,5 +158,6 @@ class RunReport(Record):
     latency: Latency | None = None
     breakdowns: tuple[Breakdown, ...] = ()
     cost_usd: Annotated[Decimal, Field(ge=0)] = Decimal(0)
+    judging: Judging | None = None
     interrupted: bool = False
     resumed_cases: Count = 0

@@ -14,7 +14,10 @@ import pytest
 from tests.conftest import ROOT
 from tests.flows.few_cases import configured, demo_lines, few_cases
 
-COMMANDS = ("verify", "demo", "gate", "report", "sql", "facts", "grade", "redact", "warehouse")
+COMMANDS = (
+    *("verify", "demo", "gate", "report", "sql", "facts", "grade", "redact", "warehouse", "doctor", "review"),
+    *("alerts", "slack-actions"),
+)
 
 
 def lookout(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -124,8 +127,11 @@ def test_results_that_are_none_are_told(tmp_path, text, said):
 
 @pytest.mark.prefect
 def test_a_missing_browser_is_told_once_with_what_to_do(tmp_path, prefect_environment):
+    """One message for its owners, which without Slack is printed, and one line for whoever called."""
     configured(tmp_path, "http://127.0.0.1:9", few_cases(tmp_path))
     done = lookout("verify", "demo", cwd=tmp_path, **prefect_environment, CHROMIUM_PATH="/nowhere/chromium")
     assert done.returncode == 4, done.stderr
-    assert done.stderr.count("/nowhere/chromium") == 1
+    messages, _, line = done.stderr.partition("\nlookout: ")
+    assert messages.count("Monitor fault") == 1
+    assert line.count("/nowhere/chromium") == 1
     assert "CHROMIUM_PATH" in done.stderr

@@ -51,6 +51,29 @@ def test_a_sound_warehouse_is_called_sound(data):
     assert (done.returncode, done.stdout) == (0, "sound: 3 segments loaded, 0 waiting to be loaded\n")
 
 
+def test_loading_by_hand_says_what_came_and_what_was_damaged(data):
+    store = store_in(data)
+    case = gold_case("case-new", severity=Severity.WRONG)
+    rows = (ResultRow(row=exchange(case)), AssessmentRow(row=assessment(case)))
+    first, second = (store.journal.append(rows, run_id="run-2") for _ in range(2))
+    (data / "journal" / "run-2" / f"{second}.jsonl").write_bytes(b"half a line")
+    done = lookout("warehouse", "load", data=data)
+    assert done.returncode == 4
+    assert done.stdout.startswith("1 segments loaded, 2 rows\n")
+    assert second in done.stdout
+    assert "set aside" in done.stdout
+    assert first not in done.stdout
+    assert lookout("warehouse", "load", data=data).returncode == 0
+    assert count(data) == 4
+
+
+def test_figures_are_printed_as_people_read_them(data):
+    done = lookout(
+        "sql", "select 12345.678::double as ms, 0.98765::double as share, 2.50::decimal(4, 2) as usd", data=data
+    )
+    assert done.stdout.split() == ["ms", "share", "usd", "12346", "0.9877", "2.5"]
+
+
 def test_a_lost_file_is_rebuilt_from_the_journal(data):
     (data / "warehouse.duckdb").write_bytes(b"not a database")
     checked = lookout("warehouse", "check", data=data)

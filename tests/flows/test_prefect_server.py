@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -22,19 +23,22 @@ def connect(home, environment, *, configured=None, said=None):
     )
 
 
-def test_the_local_server_is_started_once_found_again_and_stopped(tmp_path):
-    first, second, said = {}, {}, []
-    server = connect(tmp_path, first, said=said)
+def test_local_servers_are_started_once_found_again_and_stopped(tmp_path):
+    """Of two data folders that start together, each gets a server of its own."""
+    homes = [tmp_path / "one", tmp_path / "other"]
+    environments, said = [{}, {}], []
+    with ThreadPoolExecutor(2) as pool:
+        servers = list(pool.map(lambda home, own: connect(home, own, said=said), homes, environments))
     try:
-        assert server is not None
-        assert first["PREFECT_API_URL"] == server.api_url
-        assert first["PREFECT_SERVER_ALLOW_EPHEMERAL_MODE"] == "false"
-        assert connect(tmp_path, second, said=said) == server
-        assert len(said) == 1
+        assert len({server.port for server in servers}) == 2
+        assert [own["PREFECT_API_URL"] for own in environments] == [server.api_url for server in servers]
+        assert environments[0]["PREFECT_SERVER_ALLOW_EPHEMERAL_MODE"] == "false"
+        assert connect(homes[0], {}, said=said) == servers[0]
+        assert len(said) == 2
     finally:
-        assert prefect_server.stop_server(tmp_path)
-    assert prefect_server.running_server(tmp_path) is None
-    assert not prefect_server.stop_server(tmp_path)
+        assert [prefect_server.stop_server(home) for home in homes] == [True, True]
+    assert prefect_server.running_server(homes[0]) is None
+    assert not prefect_server.stop_server(homes[0])
 
 
 def test_a_configured_server_that_is_silent_is_an_error_and_no_other_is_started(tmp_path):

@@ -48,13 +48,14 @@ def test_one_fault_over_four_runs_is_told_kept_quiet_resolved_and_told_again(
         assert any("Personal data disclosed" in m.text and "regressed" in json.dumps(m.blocks) for m in fourth)
 
 
-def test_no_message_shows_what_was_leaked(tmp_path, lookout, faulty_space):
+def test_f87_f90_no_message_shows_what_was_leaked_or_its_picture(tmp_path, lookout, faulty_space):
     """The exchange in the journal holds the account number; the message, the report page and the log do not."""
     suite = few_cases(tmp_path, severe=1, others=0)
     with SlackServer() as slack:
         configured(tmp_path, faulty_space, suite, slack_api_url=slack.api_url, slack_channel="#alerts")
         done = lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
         told = json.dumps([m.blocks for m in slack.messages]) + done.stdout + done.stderr
+        asked = set(slack.requests)
     results = json.loads(next(tmp_path.glob("data/runs/*/results.json")).read_text(encoding="utf-8"))
     answer = results["cases"][0]["result"]["visible_text"]
     numbers = [word.strip(".,") for word in answer.split() if sum(c.isdigit() for c in word) >= 8]
@@ -64,3 +65,7 @@ def test_no_message_shows_what_was_leaked(tmp_path, lookout, faulty_space):
         assert number not in told
         assert number not in page
     assert TOKEN not in told + page
+    assert list((tmp_path / "data" / "runs").rglob("*.jpg")), "a picture was taken"
+    assert asked <= {"chat.postMessage", "chat.update", "conversations.history", "conversations.replies"}
+    assert '"image"' not in told
+    assert ".jpg" not in json.dumps([m.blocks for m in slack.messages])

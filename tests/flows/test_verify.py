@@ -130,6 +130,15 @@ def test_an_address_where_nobody_listens_is_inconclusive_with_the_reason(tmp_pat
     assert "the app did not serve" in done.stdout
 
 
+HEARS_CTRL_C = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from deployments.cli import main
+main()
+"""
+"""The command as it is from a terminal: where the tests run in the background, SIGINT is ignored and inherited so."""
+
+
 def test_a_stopped_run_keeps_its_answers_and_the_next_one_goes_on(
     tmp_path, lookout, prefect_environment, clean_space
 ):
@@ -137,7 +146,7 @@ def test_a_stopped_run_keeps_its_answers_and_the_next_one_goes_on(
     configured(tmp_path, clean_space, few_cases(tmp_path, severe=6, others=14))
     journal = tmp_path / "data" / "journal"
     process = subprocess.Popen(
-        [sys.executable, "-m", "deployments.cli", "verify", "demo"],
+        [sys.executable, "-c", HEARS_CTRL_C, "verify", "demo"],
         cwd=tmp_path,
         env=prefect_environment | {"PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,

@@ -11,18 +11,21 @@ import asyncio
 import json
 import threading
 from collections import deque
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
+from tests.servers import slack_uploads
+from tests.servers.slack_interaction import Answers
 from tests.servers.slack_rules import mentions, wrong_with
 from tests.servers.threaded import ThreadedServer
 
 TOKEN = "xoxb-1111-2222-a-token-for-tests"
 WEBHOOK_PATH = "/services/T0TEST/B0TEST/a-secret-for-tests"
-CHANNELS = {"C0ALERTS": "alerts", "C0MONITOR": "monitor"}
+CHANNELS = {"C0ALERTS": "alerts", "C0MONITOR": "monitor", "C0SECOND": "second"}
 
 
 @dataclass(frozen=True)
@@ -54,11 +57,16 @@ class SlackServer(ThreadedServer):
         super().__init__(port)
         self.always: str | None = None
         self.requests: list[str] = []
+        self.answers = Answers(self)
+        self.uploads = slack_uploads.Uploads(self)
+        self.refusing: dict[str, str] = {}
+        """Channels that take nothing more, with Slack's name of the error."""
         self._log = log
         self._faults: deque[str] = deque()
         self._messages: dict[str, Posted] = {}
         self._lock = threading.Lock()
         self._asked = threading.Condition(self._lock)
+        self._taken = threading.Condition()
         self._clock = 1_800_000_000
 
     @property
@@ -77,6 +85,11 @@ class SlackServer(ThreadedServer):
         with self._lock:
             return list(self._messages.values())
 
+    def forget(self, ts: str) -> None:
+        """Delete a message, as a person would."""
+        with self._lock:
+            del self._messages[ts]
+
     def thread(self, ts: str) -> list[Posted]:
         """The replies to the message ``ts``."""
         return [message for message in self.messages if message.thread_ts == ts]
@@ -91,6 +104,11 @@ class SlackServer(ThreadedServer):
         with self._asked:
             return self._asked.wait_for(lambda: method in self.requests, timeout_s)
 
+    def wait_until(self, true: Callable[[], bool], timeout_s: float = 60.0) -> bool:
+        """Block until ``true()`` holds, looked at whenever a message was taken; false when it did not in time."""
+        with self._taken:
+            return self._taken.wait_for(true, timeout_s)
+
     def behave(self) -> None:
         """Forget the faults that were planned."""
         with self._lock:
@@ -102,16 +120,24 @@ class SlackServer(ThreadedServer):
         app.router.add_post("/api/{method}", self._api)
         app.router.add_get("/api/{method}", self._api)
         app.router.add_post("/services/{team}/{bot}/{secret}", self._webhook)
+        app.router.add_post("/actions/{team}/{token}", self.answers.take)
+        app.router.add_post("/upload/{file}", self.uploads.take)
         app.router.add_post("/control", self._control)
-        app.router.add_get("/messages", self._shown)
         return app
 
     async def _control(self, request: web.Request) -> web.Response:
         self.misbehave(*await request.json())
         return web.json_response({"ok": True})
 
-    async def _shown(self, _request: web.Request) -> web.Response:
-        return web.json_response([asdict(message) for message in self.messages])
+    async def trouble(self, request: web.Request, method: str) -> web.StreamResponse | None:
+        """The next planned fault as ``method`` meets it, or nothing."""
+        return await self._misbehaved(request, self._next_fault(method))
+
+    def replace_message(self, ts: str, body: dict[str, Any]) -> None:
+        """Show ``body`` in place of the message ``ts``."""
+        old = self._messages[ts]
+        text, blocks = body.get("text", ""), body.get("blocks") or []
+        self._keep(replace(old, text=text, blocks=blocks, edits=old.edits + 1, rings=mentions(body)))
 
     async def _api(self, request: web.Request) -> web.StreamResponse:
         method = request.match_info["method"]
@@ -184,6 +210,8 @@ class SlackServer(ThreadedServer):
                 return self._post(body)
             case "chat.update":
                 return self._update(body)
+            case _ if method in slack_uploads.METHODS:
+                return self.uploads.answer(method, body)
             case "conversations.history" | "conversations.replies":
                 return self._history(method, body)
             case _:
@@ -193,7 +221,7 @@ class SlackServer(ThreadedServer):
         channel = _channel_id(body.get("channel", ""))
         if channel is None:
             return {"ok": False, "error": "channel_not_found"}
-        if error := wrong_with(body):
+        if error := self.refusing.get(channel) or wrong_with(body):
             return {"ok": False, "error": error}
         parent = body.get("thread_ts")
         if parent and parent not in self._messages:
@@ -207,8 +235,7 @@ class SlackServer(ThreadedServer):
             return {"ok": False, "error": "message_not_found"}
         if error := wrong_with(body):
             return {"ok": False, "error": error}
-        text, blocks = body.get("text", ""), body.get("blocks") or []
-        self._keep(replace(old, text=text, blocks=blocks, edits=old.edits + 1, rings=mentions(body)))
+        self.replace_message(old.ts, body)
         return {"ok": True, "channel": old.channel, "ts": old.ts}
 
     def _history(self, method: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -246,6 +273,8 @@ class SlackServer(ThreadedServer):
             if self._log is not None:
                 with self._log.open("a", encoding="utf-8") as log:
                     log.write(json.dumps(asdict(posted), ensure_ascii=False) + "\n")
+        with self._taken:
+            self._taken.notify_all()
 
 
 def _channel_id(name: str) -> str | None:
@@ -256,10 +285,6 @@ def _channel_id(name: str) -> str | None:
 def _drop(request: web.Request) -> None:
     if request.transport is not None:
         request.transport.abort()
-
-
-async def _until_interrupted() -> None:
-    await asyncio.Event().wait()
 
 
 def main() -> None:
@@ -274,7 +299,7 @@ def main() -> None:
             flush=True,
         )
         try:
-            asyncio.run(_until_interrupted())
+            asyncio.run(asyncio.Event().wait())
         except KeyboardInterrupt:
             print(f"{len(slack.messages)} messages")
 

@@ -23,6 +23,8 @@ _KEYS = {
     "actions": {"type", "elements", "block_id"},
     "divider": {"type", "block_id"},
 }
+_OVERFLOW_KEYS = {"type", "action_id", "options", "confirm"}
+_CONFIRM_LIMITS = {"title": 100, "text": 300, "confirm": 30, "deny": 30}
 _BUTTON_KEYS = {"type", "text", "action_id", "url", "value", "style", "confirm", "accessibility_label"}
 
 
@@ -90,6 +92,8 @@ def _is_block(block: Any) -> bool:
 
 
 def _is_section(block: dict[str, Any]) -> bool:
+    if "accessory" in block and not (_is_button(block["accessory"]) or _is_overflow(block["accessory"])):
+        return False
     fields = block.get("fields")
     if fields is not None and not (_is_list(fields, 10) and all(_is_text(one, 2_000) for one in fields)):
         return False
@@ -111,5 +115,25 @@ def _is_button(value: Any) -> bool:
     if not isinstance(value, dict) or value.get("type") != "button" or set(value) - _BUTTON_KEYS:
         return False
     limits = (("action_id", 255), ("value", 2_000), ("url", 3_000))
-    short = all(len(value.get(key, "")) <= most for key, most in limits)
+    short = all(len(value.get(key, "")) <= most for key, most in limits) and _is_confirm(value.get("confirm"))
     return short and _is_text(value.get("text"), 75, kinds={"plain_text"})
+
+
+def _is_overflow(value: Any) -> bool:
+    if not isinstance(value, dict) or value.get("type") != "overflow" or set(value) - _OVERFLOW_KEYS:
+        return False
+    short = len(value.get("action_id", "")) <= 255 and _is_confirm(value.get("confirm"))
+    return short and _is_list(value.get("options"), 5) and all(_is_option(one) for one in value["options"])
+
+
+def _is_option(value: Any) -> bool:
+    known = isinstance(value, dict) and not set(value) - {"text", "value", "description", "url"}
+    return known and len(value.get("value", "")) <= 150 and _is_text(value.get("text"), 75, kinds={"plain_text"})
+
+
+def _is_confirm(value: Any) -> bool:
+    if value is None:
+        return True
+    if not isinstance(value, dict) or set(value) - {*_CONFIRM_LIMITS, "style"}:
+        return False
+    return all(_is_text(value.get(key), most, kinds={"plain_text"}) for key, most in _CONFIRM_LIMITS.items())

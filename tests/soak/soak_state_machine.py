@@ -1,23 +1,30 @@
 """The warehouse's state machine for longer than the suite has time for.
 
-python -m tests.soak.soak_state_machine --examples 200
+python -m tests.soak.soak_state_machine --examples 200 [--write docs/warehouse.md]
 """
 
 from __future__ import annotations
 
 import argparse
+import time
+from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.warehouse.test_state_machine import Warehouse
+from tests.figures import measured_where, write_section
+from tests.warehouse.test_state_machine import STEPS_TAKEN, Warehouse
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--examples", type=int, default=200)
     parser.add_argument("--steps", type=int, default=25)
+    parser.add_argument(
+        "--write", type=Path, default=None, help="a document whose section figures:stories is renewed"
+    )
     asked = parser.parse_args()
+    started = time.monotonic()
     longer = settings(
         max_examples=asked.examples,
         stateful_step_count=asked.steps,
@@ -25,7 +32,14 @@ def main() -> None:
         suppress_health_check=list(HealthCheck),
     )
     run_state_machine_as_test(Warehouse, settings=longer)
-    print(f"{asked.examples} stories of up to {asked.steps} steps each ended as they must")
+    told = (
+        f"{asked.examples} stories of up to {asked.steps} steps each ended as they must, "
+        f"{time.monotonic() - started:.0f} s"
+    )
+    steps = ", ".join(f"{name} {times}" for name, times in STEPS_TAKEN.most_common())
+    print(f"{steps}\n{told}")
+    if asked.write:
+        write_section(asked.write, "stories", [measured_where(), "", f"{told}.", "", f"Steps: {steps}."])
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Kill a warehouse's user at random moments, over and over, and prove each time that nothing is lost or doubled.
 
-    python -m tests.soak.soak_warehouse --kills 1000
+    python -m tests.soak.soak_warehouse --kills 1000 [--write docs/warehouse.md]
 
-Each round forks a process that appends, loads, decides, checks, rebuilds, compacts, ages, exports and migrates, kills it with SIGKILL after a
-random time, and lets another process compare what was acknowledged with what is there.
+Each round forks a process that appends, loads, decides, checkpoints, compacts, exports, ages, checks, rebuilds and
+migrates in random order. It is killed with SIGKILL at a random moment of a step whose turn it is; then another process
+compares what was acknowledged with what is there. The figures count the kills by the step that they really hit.
 """
 
 from __future__ import annotations
@@ -12,136 +13,156 @@ import argparse
 import json
 import os
 import random
-import select
 import shutil
 import signal
 import sys
 import tempfile
 import time
-import traceback
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.warehouse.crash_worker import WAIT_S, Plan, survivors, work
-from tests.warehouse.sample_rows import NOON, run_report
-from warehouse.check import check
-from warehouse.compact import compact
-from warehouse.export import export
-from warehouse.rebuild import rebuild
-from warehouse.retention import age
-from warehouse.rows import RunRow
-
-LONGEST_LIFE_S = 0.8
-"""A worker lives up to this long: enough for a new file (0.4 s), a migration and some dozens of steps."""
+from tests.figures import measured_where, write_section
+from tests.soak.forked import Child, forked
+from tests.warehouse.crash_worker import Plan, survivors, work
 
 KILLS_PER_FOLDER = 25
-KILLS_PER_SCHEMA = 4
 KILLS_PER_CHECK = 3
 """Acknowledged rows and decisions are counted after every kill; the tables are made anew and compared every third."""
 
-STEPS = {
-    "check": lambda store: check(store, wait_s=WAIT_S),
-    "rebuild": lambda store: rebuild(store, wait_s=WAIT_S),
-    "finish": lambda store: store.journal.append([RunRow(row=run_report("run-1"))], run_id="run-1"),
-    "compact": lambda store: compact(store, before=store.clock(), wait_s=WAIT_S),
-    "age": lambda store: age(store, before=store.clock(), key=b"sixteen byte key", wait_s=WAIT_S),
-    "export": lambda store: export(
-        store,
-        store.database.file.parent / "export",
-        since=NOON.date(),
-        until=NOON.date(),
-        wait_s=WAIT_S,
-    ),
-}
+TURNS = ("append", "load", "checkpoint", "compact", "migrate", "export") * 2 + (
+    "decide",
+    "age",
+    "check",
+    "rebuild",
+    "finish",
+)
+"""Whose turn it is to be killed: the steps that move what was acknowledged twice as often."""
+
+FIRST_GUESS_S = 0.2
+LONGEST_WAIT_S = 60.0
+"""For the step to begin, on a machine that does much else."""
+
+BETWEEN_STEPS = "between steps"
 
 
-def forked(job: Callable[[Callable[[str], None]], None]) -> tuple[int, int]:
-    """Run ``job`` in a child; its process id and the pipe that it talks through."""
-    out, into = os.pipe()
-    child = os.fork()
-    if child:
-        os.close(into)
-        return child, out
-    os.close(out)
-    try:
-        job(lambda line: os.write(into, f"{line}\n".encode()) and None)
-        os._exit(0)
-    except BaseException:  # noqa: BLE001 - a forked child must never run on into its parent's code
-        os.write(into, f"broken {json.dumps(traceback.format_exc())}\n".encode())
-        os._exit(1)
+@dataclass
+class Tally:
+    """What was done so far, and how long each kind of step takes: kills are spread over the whole of it."""
+
+    kills: Counter[str] = field(default_factory=Counter[str])
+    acknowledged: int = 0
+    failures: int = 0
+    slowest_s: dict[str, float] = field(default_factory=dict[str, float])
+
+    def took(self, step: str, seconds: float) -> None:
+        """Follow the longest, and forget it slowly: one slow moment must not send all later kills past the end."""
+        self.slowest_s[step] = max(seconds, 0.8 * self.slowest_s.get(step, 0.0) + 0.2 * seconds)
+
+    def moment_s(self, step: str, rng: random.Random) -> float:
+        """When to kill, counted from the step's begin."""
+        return rng.uniform(0.0, 1.05) * self.slowest_s.get(step, FIRST_GUESS_S)
 
 
-def listen(pipe: int, until: float | None) -> str:
-    """Read until the time has come or the other side ends."""
-    heard = b""
-    while until is None or time.monotonic() < until:
-        left = None if until is None else max(0.0, until - time.monotonic())
-        if select.select([pipe], [], [], left)[0]:
-            chunk = os.read(pipe, 65536)
-            if not chunk:
-                break
-            heard += chunk
-    return heard.decode()
+def kill_once(plan: Plan, step: str, tally: Tally, rng: random.Random) -> set[str]:
+    """Let a worker live until somewhere in ``step``; what it acknowledged."""
+    worker = forked(lambda say: work(plan, say, first=step))
+    lines = list(_until_begun(worker, step))
+    _outlive(worker, tally.moment_s(step, rng), lines)
+    os.kill(worker.process, signal.SIGKILL)
+    lines += worker.rest()
+    for line in lines:
+        if line.startswith("broken "):
+            raise SystemExit(f"the worker failed by itself: {json.loads(line[7:])}")
+        if line.startswith("done "):
+            _, name, seconds = line.split()
+            tally.took(name, float(seconds))
+    tally.kills[_under_way(lines)] += 1
+    return {line for line in lines if line.startswith(("case ", "decision "))}
 
 
-def kill_once(plan: Plan, life_s: float) -> set[str]:
-    """Let a worker live for a while; what it acknowledged."""
-    child, pipe = forked(lambda say: work(plan, say, STEPS))
-    heard = listen(pipe, time.monotonic() + life_s)
-    os.kill(child, signal.SIGKILL)
-    heard += listen(pipe, None)
-    os.close(pipe)
-    os.waitpid(child, 0)
-    lines = heard.split("\n")[:-1]
-    broken = [line for line in lines if line.startswith("broken ")]
-    if broken:
-        raise SystemExit(f"the worker failed by itself: {json.loads(broken[0][7:])}")
-    return set(lines)
+def _until_begun(worker: Child, step: str) -> Iterator[str]:
+    end = time.monotonic() + LONGEST_WAIT_S
+    while time.monotonic() < end:
+        line = worker.line(end - time.monotonic())
+        if line is None:
+            return
+        yield line
+        if line == f"step {step}":
+            return
+
+
+def _outlive(worker: Child, seconds: float, lines: list[str]) -> None:
+    end = time.monotonic() + seconds
+    with suppress(TimeoutError):
+        while (line := worker.line(max(0.0, end - time.monotonic()))) is not None:
+            lines.append(line)
+
+
+def _under_way(lines: list[str]) -> str:
+    last = next((line for line in reversed(lines) if line.startswith(("step ", "done "))), "")
+    return last.removeprefix("step ") if last.startswith("step ") else BETWEEN_STEPS
 
 
 def verdict(plan: Plan, acknowledged: set[str], *, thorough: bool) -> list[str]:
     """What another process finds wrong."""
-    child, pipe = forked(lambda say: say(json.dumps(survivors(plan, acknowledged, thorough=thorough))))
-    heard = listen(pipe, None).split("\n")[0]
-    os.close(pipe)
-    os.waitpid(child, 0)
-    return [heard] if heard.startswith("broken ") else json.loads(heard)
+    examiner = forked(lambda say: say(json.dumps(survivors(plan, acknowledged, thorough=thorough))))
+    heard = examiner.rest()
+    return heard if heard[0].startswith("broken ") else json.loads(heard[0])
 
 
-def soak(kills: int, seed: int, root: Path) -> tuple[int, int]:
-    """Kill that many times; how many things were acknowledged, and how often something was wrong."""
+def soak(kills: int, seed: int, root: Path, *, say_s: float = 30.0) -> Tally:
+    """Kill that many times; what was killed, what was acknowledged, and how often something was wrong."""
     rng = random.Random(seed)
-    total = failures = 0
+    tally = Tally()
     acknowledged: set[str] = set()
+    migrations = 0
+    turns: list[str] = []
+    said = time.monotonic()
     for number in range(kills):
         folder = root / f"round-{number // KILLS_PER_FOLDER}"
         if number % KILLS_PER_FOLDER == 0:
-            total += len(acknowledged)
-            print(f"{number} kills, {total} acknowledged, {failures} rounds wrong", flush=True)
-            acknowledged = set()
+            tally.acknowledged += len(acknowledged)
+            acknowledged, migrations = set(), 0
             shutil.rmtree(root / f"round-{number // KILLS_PER_FOLDER - 1}", ignore_errors=True)
-        plan = Plan(folder, seed * 1_000_000 + number, number % KILLS_PER_FOLDER // KILLS_PER_SCHEMA)
-        acknowledged |= kill_once(plan, rng.uniform(0.0, LONGEST_LIFE_S))
+        turns = turns or rng.sample(TURNS, len(TURNS))
+        step = turns.pop()
+        migrations += step == "migrate"
+        plan = Plan(folder, seed * 1_000_000 + number, migrations)
+        acknowledged |= kill_once(plan, step, tally, rng)
         wrong = verdict(plan, acknowledged, thorough=number % KILLS_PER_CHECK == 0 or number == kills - 1)
-        failures += bool(wrong)
+        tally.failures += bool(wrong)
         for text in wrong:
-            print(f"kill {number} (seed {seed}): {text}", flush=True)
-    return total + len(acknowledged), failures
+            print(f"kill {number} (seed {seed}, {step}): {text}", flush=True)
+        if time.monotonic() - said > say_s:
+            said = time.monotonic()
+            print(f"{number + 1} kills, {tally.failures} rounds wrong", flush=True)
+    tally.acknowledged += len(acknowledged)
+    return tally
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--write", type=Path, default=None, help="a document whose section figures:kills is renewed"
+    )
     asked = parser.parse_args()
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        acknowledged, failures = soak(asked.kills, asked.seed, Path(folder))
-    print(
-        f"{asked.kills} kills, {acknowledged} acknowledged writes and decisions, {failures} rounds with a loss, "
-        f"a doubling or a wrong check, {time.monotonic() - started:.0f} s"
+        tally = soak(asked.kills, asked.seed, Path(folder))
+    hit = ", ".join(f"{step} {count}" for step, count in tally.kills.most_common())
+    told = (
+        f"{asked.kills} kills, {tally.acknowledged} acknowledged writes and decisions, {tally.failures} rounds with "
+        f"a loss, a doubling or a wrong check, {time.monotonic() - started:.0f} s"
     )
-    return 1 if failures else 0
+    print(f"killed during: {hit}\n{told}")
+    if asked.write:
+        write_section(asked.write, "kills", [measured_where(), "", f"{told}.", "", f"Killed during: {hit}."])
+    return 1 if tally.failures else 0
 
 
 if __name__ == "__main__":

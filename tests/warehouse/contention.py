@@ -1,7 +1,8 @@
 """Many processes at one warehouse: writers, deciders, readers, a loader, and somebody who just holds the file.
 
-Each is a process of its own: ``python -m tests.warehouse.contention ROLE FOLDER NAME ROUNDS``. A role says on its last
-line what it saw, as JSON. Writers, deciders and loaders end by themselves; readers and holders when their input ends.
+Each is a process of its own: ``python -m tests.warehouse.contention ROLE FOLDER NAME AMOUNT``. A role says on its last
+line what it saw, as JSON. Writers, deciders and loaders end by themselves, after so many rounds or (``write_for``,
+``load_for``) seconds; readers and holders when their input ends.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Role:
     """One process's part."""
 
     name: str
-    rounds: int
+    amount: int
     store: Store
 
     def over(self) -> bool:
@@ -40,22 +41,39 @@ class Role:
 
 
 def write(role: Role) -> dict[str, object]:
-    """Append; the longest wait of any append in milliseconds."""
-    longest = 0.0
-    for number in range(role.rounds):
-        case = f"{role.name}-{number}"
-        started = time.perf_counter()
-        rows = [ResultRow(row=exchange(case_id=case)), AssessmentRow(row=assessment(case_id=case))]
-        role.store.journal.append(rows, run_id=f"run-{role.name}")
-        longest = max(longest, time.perf_counter() - started)
-    return {"appended": role.rounds, "longest_ms": round(longest * 1000, 1)}
+    """Append so many times; how long each append took."""
+    return _written([_append(role, number) for number in range(role.amount)])
+
+
+def write_for(role: Role) -> dict[str, object]:
+    """Append for so many seconds without a pause."""
+    end = time.monotonic() + role.amount
+    waits: list[float] = []
+    while time.monotonic() < end:
+        waits.append(_append(role, len(waits)))
+    return _written(waits)
+
+
+def _append(role: Role, number: int) -> float:
+    case = f"{role.name}-{number}"
+    rows = [ResultRow(row=exchange(case_id=case)), AssessmentRow(row=assessment(case_id=case))]
+    started = time.perf_counter()
+    role.store.journal.append(rows, run_id=f"run-{role.name}")
+    return (time.perf_counter() - started) * 1000
+
+
+def _written(waits: list[float]) -> dict[str, object]:
+    waits.sort()
+    middle, late = waits[len(waits) // 2], waits[len(waits) * 99 // 100]
+    times = {"median_ms": middle, "p99_ms": late, "longest_ms": waits[-1]}
+    return {"appended": len(waits), **{name: round(value, 1) for name, value in times.items()}}
 
 
 def make_decisions(role: Role) -> dict[str, object]:
     """Count the same incident up, in competition with everybody else."""
-    for _ in range(role.rounds):
+    for _ in range(role.amount):
         decide(role.store, role.store.journal, "helpdesk", lambda known: once_more(known, "leak"), wait_s=60)
-    return {"decided": role.rounds}
+    return {"decided": role.amount}
 
 
 def send(role: Role) -> dict[str, object]:
@@ -76,7 +94,7 @@ def send(role: Role) -> dict[str, object]:
 def load(role: Role) -> dict[str, object]:
     """Load again and again; somebody else having the file is no failure."""
     busy = 0
-    for _ in range(role.rounds):
+    for _ in range(role.amount):
         try:
             role.store.load_pending(0.2)
         except WarehouseBusy:
@@ -84,13 +102,30 @@ def load(role: Role) -> dict[str, object]:
     return {"busy": busy}
 
 
+def load_for(role: Role) -> dict[str, object]:
+    """Load for so many seconds, then once for good."""
+    end = time.monotonic() + role.amount
+    loads = busy = 0
+    while time.monotonic() < end:
+        try:
+            role.store.load_pending(5)
+            loads += 1
+        except WarehouseBusy:
+            busy += 1
+        time.sleep(0.1)
+    return {"loads": loads, "busy": busy}
+
+
 def read(role: Role) -> dict[str, object]:
     """Ask until the parent has heard enough."""
     asked = 0
+    longest_ms = 0.0
     while not role.over():
+        started = time.perf_counter()
         role.store.query("select count(*) from results", wait_s=60)
+        longest_ms = max(longest_ms, (time.perf_counter() - started) * 1000)
         asked += 1
-    return {"asked": asked}
+    return {"asked": asked, "longest_ms": round(longest_ms, 1)}
 
 
 def hold(role: Role) -> dict[str, object]:
@@ -109,9 +144,11 @@ def hold(role: Role) -> dict[str, object]:
 
 ROLES: dict[str, Callable[[Role], dict[str, object]]] = {
     "write": write,
+    "write_for": write_for,
     "decide": make_decisions,
     "send": send,
     "load": load,
+    "load_for": load_for,
     "read": read,
     "hold": hold,
 }
@@ -123,14 +160,14 @@ def run_together(folder: Path, parts: Sequence[tuple[str, int]]) -> list[tuple[s
         (
             role,
             subprocess.Popen(
-                [sys.executable, "-m", "tests.warehouse.contention", role, str(folder), f"p{number}", str(rounds)],
+                [sys.executable, "-m", "tests.warehouse.contention", role, str(folder), f"p{number}", str(amount)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
             ),
         )
-        for number, (role, rounds) in enumerate(parts)
+        for number, (role, amount) in enumerate(parts)
     ]
     endless = ("read", "hold")
     saw: list[tuple[str, dict[str, object]]] = []
@@ -143,9 +180,9 @@ def run_together(folder: Path, parts: Sequence[tuple[str, int]]) -> list[tuple[s
 
 
 def main() -> None:
-    role, folder, name, rounds = sys.argv[1:]
+    role, folder, name, amount = sys.argv[1:]
     store = open_store(Plan(Path(folder), os.getpid()))
-    print(json.dumps(ROLES[role](Role(name, int(rounds), store))))
+    print(json.dumps(ROLES[role](Role(name, int(amount), store))))
 
 
 if __name__ == "__main__":

@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import os
 import random
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 
 from monitors.records.incidents import Incident
 from tests.warehouse.places import REAL_PATIENCE
-from tests.warehouse.sample_rows import alert, assessment, exchange, incident
+from tests.warehouse.sample_rows import NOON, alert, assessment, exchange, incident, run_report
 from warehouse.check import check
+from warehouse.compact import compact
+from warehouse.export import export
+from warehouse.load import load
 from warehouse.migrate import Migration, Schema, bundled_schema
 from warehouse.outbox import Decision, decide
-from warehouse.rows import AssessmentRow, ResultRow
+from warehouse.rebuild import rebuild
+from warehouse.retention import age
+from warehouse.rows import AssessmentRow, ResultRow, RunRow
 from warehouse.store import Store
 
 FAULTS = ("leak", "wrong", "slow")
@@ -61,30 +68,86 @@ def longer_schema(extra: int) -> Schema:
     return Schema([*schema.migrations, *further], schema.views)
 
 
-def work(plan: Plan, say: Callable[[str], None], steps: Mapping[str, Callable[[Store], object]]) -> None:
-    """Append, load, decide and whatever ``steps`` brings, in random order, until killed."""
+_TO_BEGIN_WITH = ("append", "append", "append", "finish")
+"""Something to load, and a finished run, without which nothing is compacted."""
+
+
+def work(plan: Plan, say: Callable[[str], None], *, first: str) -> None:
+    """A few steps in random order, then ``first``, then more, until killed. Begin and end of each step are told."""
     store = open_store(plan)
     rng = random.Random(plan.seed)
-    kinds = ["append"] * 12 + ["load"] * 4 + ["decide"] * 4 + list(steps)
-    number = 0
-    while True:
-        number += 1
-        match rng.choice(kinds):
-            case "append":
-                case_id = f"w{plan.seed}-{number}"
-                rows = [ResultRow(row=exchange(case_id=case_id)), AssessmentRow(row=assessment(case_id=case_id))]
-                store.journal.append(rows, run_id="run-1")
-                say(f"case {case_id}")
-            case "load":
-                store.load_pending(WAIT_S)
-            case "decide":
-                name = rng.choice(FAULTS)
-                decided = decide(
-                    store, store.journal, "helpdesk", lambda known, of=name: once_more(known, of), wait_s=WAIT_S
-                )
-                say(f"decision {decided.alerts[0].id}")
-            case other:
-                steps[other](store)
+    before = 0 if first == "migrate" else rng.randrange(8)
+    kinds = ["append"] * 12 + ["load"] * 4 + ["decide"] * 4 + list(STEPS)
+    for number in count():
+        kind = first if number == before else rng.choice(_TO_BEGIN_WITH if number < before else kinds)
+        say(f"step {kind}")
+        started = time.perf_counter()
+        if (acknowledged := STEPS[kind](Turn(store, plan.seed, number, rng))) is not None:
+            say(acknowledged)
+        say(f"done {kind} {time.perf_counter() - started:.4f}")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a step may need to know."""
+
+    store: Store
+    seed: int
+    number: int
+    rng: random.Random
+
+
+def _append(turn: Turn) -> str:
+    case_id = f"w{turn.seed}-{turn.number}"
+    rows = [ResultRow(row=exchange(case_id=case_id)), AssessmentRow(row=assessment(case_id=case_id))]
+    turn.store.journal.append(rows, run_id="run-1")
+    return f"case {case_id}"
+
+
+def _decide(turn: Turn) -> str:
+    store, name = turn.store, turn.rng.choice(FAULTS)
+    decided = decide(store, store.journal, "helpdesk", lambda known: once_more(known, name), wait_s=WAIT_S)
+    return f"decision {decided.alerts[0].id}"
+
+
+def _checkpoint(turn: Turn) -> None:
+    """Load what is pending and write the log into the file, twice: once asked for, once by closing."""
+    store = turn.store
+    _append(turn)
+    with store.database.writing(WAIT_S) as connection:
+        load(connection, store.journal, store.database.scratch)
+        connection.execute("force checkpoint")
+        store.remember(connection)
+
+
+def _migrate(turn: Turn) -> None:
+    with turn.store.database.writing(WAIT_S):
+        return
+
+
+def _export(turn: Turn) -> None:
+    goal = turn.store.database.file.parent / "export"
+    export(turn.store, goal, since=NOON.date(), until=NOON.date(), wait_s=WAIT_S)
+
+
+def _silently(job: Callable[[Store], object]) -> Callable[[Turn], None]:
+    return lambda turn: job(turn.store) and None
+
+
+STEPS: Mapping[str, Callable[[Turn], str | None]] = {
+    "append": _append,
+    "load": _silently(lambda store: store.load_pending(WAIT_S)),
+    "decide": _decide,
+    "checkpoint": _checkpoint,
+    "migrate": _migrate,
+    "export": _export,
+    "finish": _silently(lambda store: store.journal.append([RunRow(row=run_report("run-1"))], run_id="run-1")),
+    "check": _silently(lambda store: check(store, wait_s=WAIT_S)),
+    "rebuild": _silently(lambda store: rebuild(store, wait_s=WAIT_S)),
+    "compact": _silently(lambda store: compact(store, before=store.clock(), wait_s=WAIT_S)),
+    "age": _silently(lambda store: age(store, before=store.clock(), key=b"sixteen byte key", wait_s=WAIT_S)),
+}
+"""What a worker can do; a step that acknowledges something returns it in words."""
 
 
 def once_more(known: Mapping[str, Incident], name: str) -> Decision:

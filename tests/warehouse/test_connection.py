@@ -10,7 +10,7 @@ import pytest
 from monitors.errors import WarehouseBusy
 from tests.warehouse.places import count, store_in
 from tests.warehouse.sample_rows import exchange
-from warehouse.connection import Deadline, Patience
+from warehouse.connection import Deadline, Patience, locked
 from warehouse.rows import ResultRow
 
 
@@ -92,6 +92,34 @@ def test_threads_that_load_query_and_append_at_once_all_succeed(tmp_path):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(12)))
     assert count(store, "results") == 12
+
+
+def test_readers_who_follow_each_other_do_not_bar_a_writer(tmp_path):
+    """While a writer waits, nobody new comes in; one long reader does not keep the others out for all that time."""
+    file = tmp_path / "file"
+    time = FakeTime()
+    let_in: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        """In every pause of the writer, somebody else wants to read for a moment."""
+        time.sleep(seconds)
+        try:
+            with locked(file, Deadline(FakeTime().patience(), 0), exclusive=False):
+                let_in.append(time.now_s)
+        except WarehouseBusy:
+            pass
+
+    def write(wait_s: float) -> None:
+        with locked(file, Deadline(Patience(lambda: time.now_s, sleep), wait_s), exclusive=True):
+            pass
+
+    with locked(file, Deadline(time.patience(), 0), exclusive=False), pytest.raises(WarehouseBusy):
+        write(10)
+    assert time.now_s == pytest.approx(10)
+    assert [now for now in let_in if now < 2] == []
+    assert [now for now in let_in if 2 < now < 3] != []
+    assert len(let_in) < len(time.pauses) / 2
+    write(0)
 
 
 READ = """

@@ -8,8 +8,9 @@ import pytest
 
 from monitors.errors import ConfigError, WarehouseUnwritable
 from tests.warehouse.places import store_in
-from tests.warehouse.sample_rows import NOON, assessment, deploy, exchange, run_report
-from warehouse.export import export
+from tests.warehouse.sample_rows import NOON, assessment, deploy, exchange, run_report, suite
+from warehouse.check import DERIVED
+from warehouse.export import DAY_OF, export
 from warehouse.rows import AssessmentRow, DeployRow, ResultRow, RunRow
 from warehouse.store import Store
 
@@ -26,8 +27,18 @@ def store(tmp_path) -> Store:
         store.journal.append([ResultRow(row=asked), AssessmentRow(row=assessment(run_id))], run_id=run_id)
         store.journal.append([RunRow(row=run_report(run_id, hours=24 * number))], run_id=run_id)
     store.journal.append([DeployRow(row=deploy())], run_id=None)
+    store.journal.append_suite(suite())
     store.load_pending(1)
     return store
+
+
+def test_every_table_of_facts_is_exported_and_checked(store):
+    """A new table must be added to both. What only says how the file stands, or where reading stands, is no fact."""
+    found = store.query("select table_name from duckdb_tables() where not internal and not temporary").rows
+    bookkeeping = {"segments", "archives", "leases", "lookout_migrations", "view_set"}
+    facts = {str(row[0]) for row in found} - bookkeeping
+    assert facts == set(DERIVED)
+    assert facts - {"quarantined_lines", "log_cursors"} == set(DAY_OF)
 
 
 def days(goal, table):
@@ -48,8 +59,10 @@ def test_every_day_has_a_folder_and_every_row_is_there(store, tmp_path):
     assert days(goal, "deploys") == ["day=2026-03-01"]
     found = duckdb.sql(f"select count(*) from read_parquet('{goal}/grades/**/*.parquet', hive_partitioning=true)")
     assert found.fetchall() == [(9,)]
-    assert report.rows == 3 + 3 + 9 + 3 + 1
-    assert report.files == 13
+    assert days(goal, "cases") == ["day=2026-03-01"], "with the first of three runs that asked them"
+    metrics_and_tallies = 3 + 9
+    assert report.rows == 3 + 3 + 9 + 3 + 1 + 3 + metrics_and_tallies
+    assert report.files == 13 + 1 + 6
 
 
 def test_exporting_twice_gives_the_same_files(store, tmp_path):

@@ -75,10 +75,13 @@ def leave_log_behind(store: Store) -> Path:
     """Load what is pending and be killed before the file is closed: the rows are in the log alone."""
     child = os.fork()
     if child == 0:
-        with store.database.writing(1) as connection:
-            load(connection, store.journal, store.database.scratch)
-            store.remember(connection)
-            os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            with store.database.writing(30) as connection:
+                load(connection, store.journal, store.database.scratch)
+                store.remember(connection)
+                os.kill(os.getpid(), signal.SIGKILL)
+        finally:
+            os._exit(1)  # a child that failed must never run on as a second copy of the tests
     os.waitpid(child, 0)
     log = store.database.file.with_name("warehouse.duckdb.wal")
     assert log.stat().st_size > 0

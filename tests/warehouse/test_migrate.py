@@ -76,4 +76,4 @@ def test_a_new_file_appears_whole_or_not_at_all(tmp_path):
     store = bare_store_in(tmp_path)
     store.load_pending(1)
     left = sorted(file.name for file in tmp_path.iterdir())
-    assert left == ["warehouse.duckdb", "warehouse.duckdb.ledger", "warehouse.duckdb.lock"]
+    assert left == [f"warehouse.duckdb{end}" for end in ("", ".ledger", ".lock", ".turn")]

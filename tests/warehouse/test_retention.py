@@ -8,6 +8,8 @@ import pytest
 
 from monitors.records.base import Blame
 from monitors.records.exchanges import Attempt, Evidence, Exchange, Origin, WirePayload
+from monitors.records.incidents import Alert, Incident
+from monitors.records.people import CaseDraft, HumanLabel
 from tests.warehouse.places import bare_store_in, count, store_in
 from tests.warehouse.sample_rows import NOON, alert, assessment, exchange, incident, no_answer, run_report
 from warehouse.check import check
@@ -15,7 +17,7 @@ from warehouse.compact import compact
 from warehouse.outbox import Decision, decide
 from warehouse.rebuild import rebuild
 from warehouse.retention import age
-from warehouse.rows import AssessmentRow, ResultRow, RunRow
+from warehouse.rows import AssessmentRow, DraftRow, LabelRow, ResultRow, RunRow
 from warehouse.store import Store
 
 KEY = b"0123456789abcdef"
@@ -83,6 +85,50 @@ def test_a_pseudonym_is_the_same_everywhere_and_gold_cases_keep_their_ids(store)
     assert str(found[0][0]).startswith("p-")
     probes = store.query("select case_id from results where origin = 'probe' order by case_id").rows
     assert probes == (("case-1",), ("case-2",))
+
+
+def told_about(case_id: str) -> tuple[Incident, Alert, HumanLabel, CaseDraft]:
+    """An incident of real traffic, its message, what a person said of it, and the case that somebody drafted."""
+    fault = incident().model_copy(update={"case_id": case_id, "last_run_id": "night-1"})
+    message = alert("alert-1", about=fault)
+    item = message.items[0]
+    seen = item.observation.model_copy(update={"case_id": case_id, "run_id": "night-1"})
+    message = message.model_copy(
+        update={"run_id": "night-1", "items": (item.model_copy(update={"observation": seen}),)}
+    )
+    said = {"by": "ann", "target": "helpdesk", "run_id": "night-1", "fingerprint": fault.fingerprint}
+    label = HumanLabel.model_validate(
+        said | {"id": "label-1", "at": NOON, "case_id": case_id, "finding_right": True, "reason": "it was shown"}
+    )
+    draft = CaseDraft.model_validate(
+        said
+        | {
+            "id": "draft-1",
+            "made_at": NOON,
+            "source_id": case_id,
+            "origin": "traffic",
+            "turns": ["What is [name]?"],
+        }
+        | {"language": "en", "suggested_severity": 3, "severity_reason": "disclosed", "finding": "it was shown"}
+    )
+    return fault, message, label, draft
+
+
+def test_what_was_told_and_said_of_a_real_conversation_carries_its_pseudonym_too(store):
+    fault, message, label, draft = told_about("user-asha")
+    decided = Decision(incidents=(fault,), alerts=(message,))
+    decide(store, store.journal, "helpdesk", lambda _: decided, wait_s=1)
+    store.journal.append_outbox([LabelRow(row=label), DraftRow(row=draft)])
+    store.load_pending(1)
+    age(store, before=LATER, key=KEY, wait_s=1)
+    tables = ("incident_history", "alerts", "labels", "case_drafts", "results", "assessments")
+    held = "".join(str(store.query(f"select * from {table}").rows) for table in tables) + all_text(store)
+    assert "user-asha" not in held
+    found = store.query("select distinct case_id from labels join assessments using (run_id, case_id)").rows
+    assert len(found) == 1, "labels still meet the answers that they are about"
+    (sent,) = store.alerts_unsent()
+    assert sent.items[0].incident.case_id == sent.items[0].observation.case_id == found[0][0]
+    assert check(store, wait_s=1).sound
 
 
 def test_aging_again_changes_nothing_and_a_rebuild_brings_nothing_back(store):

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections import Counter
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
+from random import Random
+from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from monitors.errors import WarehouseError
 from monitors.records.incidents import DeliveryStatus
 from tests.warehouse.crash_worker import longer_schema, once_more
 from tests.warehouse.places import SteppingClock, bare_store_in, store_in
 from tests.warehouse.sample_rows import assessment, exchange, receipt, run_report
-from tests.warehouse.test_faults import leave_log_behind
+from tests.warehouse.test_faults import flip, leave_log_behind, tear
 from warehouse.check import check
 from warehouse.compact import compact
 from warehouse.outbox import claim_alerts, decide, record_receipt
@@ -26,8 +32,26 @@ RUNS = st.sampled_from(["run-1", "run-2"])
 FAULTS = st.sampled_from(["leak", "slow"])
 
 
+STEPS_TAKEN: Counter[str] = Counter()
+"""How often each rule was carried out, for the soak's figures."""
+
+
+def step(**strategies: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A rule that is counted."""
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        @wraps(function)
+        def counted(*args: Any, **values: Any) -> None:
+            STEPS_TAKEN[function.__name__] += 1
+            function(*args, **values)
+
+        return rule(**strategies)(counted)
+
+    return decorate
+
+
 class Warehouse(RuleBasedStateMachine):
-    """Append, load, decide, send, be killed, lose the log or the file, rebuild, compact, migrate."""
+    """Append, load, decide, send, be killed, lose or corrupt the log or the file, rebuild, compact, migrate."""
 
     @initialize()
     def start(self) -> None:
@@ -44,25 +68,25 @@ class Warehouse(RuleBasedStateMachine):
     def teardown(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    @rule(run_id=RUNS, case=CASES, text=st.text(st.characters(codec="utf-8"), max_size=5))
+    @step(run_id=RUNS, case=CASES, text=st.text(st.characters(codec="utf-8"), max_size=5))
     def append(self, run_id: str, case: str, text: str) -> None:
         rows = [ResultRow(row=exchange(run_id, case, text=text)), AssessmentRow(row=assessment(run_id, case))]
         self.store.journal.append(rows, run_id=run_id)
         self.texts[run_id, case] = text
 
-    @rule(run_id=RUNS)
+    @step(run_id=RUNS)
     def finish(self, run_id: str) -> None:
         self.store.journal.append([RunRow(row=run_report(run_id))], run_id=run_id)
         self.finished.add(run_id)
 
-    @rule(name=FAULTS)
+    @step(name=FAULTS)
     def decide(self, name: str) -> None:
         decided = decide(self.store, self.store.journal, "helpdesk", lambda known: once_more(known, name), wait_s=9)
         self.occurrences[name] = self.occurrences.get(name, 0) + 1
         assert [each.id for each in decided.alerts] == [f"{name}-{self.occurrences[name]}"]
         self.unsent.add(decided.alerts[0].id)
 
-    @rule()
+    @step()
     def send_one(self) -> None:
         store = self.store
         claim = claim_alerts(store, store.journal, owner="ann", lease_s=0.5, limit=1, wait_s=9)
@@ -72,11 +96,11 @@ class Warehouse(RuleBasedStateMachine):
             record_receipt(store, store.journal, receipt(each.id, DeliveryStatus.SENT), wait_s=9)
             self.unsent.remove(each.id)
 
-    @rule()
+    @step()
     def load(self) -> None:
         self.store.load_pending(9)
 
-    @rule()
+    @step()
     def another_process(self) -> None:
         self.seed += 1
         self.store = bare_store_in(
@@ -84,25 +108,58 @@ class Warehouse(RuleBasedStateMachine):
         )
 
     @precondition(lambda self: self.migrations < 2)
-    @rule()
+    @step()
     def newer_version(self) -> None:
         self.migrations += 1
         self.another_process()
 
-    @rule(case=CASES)
+    @step(case=CASES)
     def killed_and_log_lost(self, case: str) -> None:
         self.append("run-1", case, "in the log")
         leave_log_behind(self.store).unlink()
 
-    @rule()
+    @step(case=CASES, damage=st.sampled_from([tear, flip]), seed=st.integers(0, 1000))
+    def killed_and_log_damaged(self, case: str, damage: Callable[[Path, Random], None], seed: int) -> None:
+        self.append("run-1", case, "in the log")
+        damage(leave_log_behind(self.store), Random(seed))
+        self.mend()
+
+    @step(seed=st.integers(0, 1000))
+    def block_overwritten(self, seed: int) -> None:
+        file = self.store.database.file
+        if not file.exists():
+            return
+        place = Random(seed).randrange(file.stat().st_size)
+        with file.open("r+b") as handle:
+            handle.seek(place)
+            handle.write(b"\xa5" * 64)
+            handle.truncate(max(file.stat().st_size, place))
+        self.mend()
+
+    def mend(self) -> None:
+        """As the documentation says: load; what cannot be loaded into, or is not what the journal says, is rebuilt."""
+        try:
+            self.store.load_pending(9)
+            sound = check(self.store, wait_s=9).sound
+        except WarehouseError:
+            sound = False
+        if not sound:
+            rebuild(self.store, wait_s=9)
+
+    @step()
     def file_lost(self) -> None:
         self.store.database.file.unlink(missing_ok=True)
 
-    @rule()
+    @step()
+    def file_is_garbage(self) -> None:
+        self.store.database.file.write_bytes(b"garbage" * 100)
+        self.mend()
+
+    @step()
     def rebuild(self) -> None:
         rebuild(self.store, wait_s=9)
 
-    @rule()
+    @step()
     def compact(self) -> None:
         compact(self.store, before=self.clock(), wait_s=9)
 
@@ -121,7 +178,7 @@ class Warehouse(RuleBasedStateMachine):
         assert found == self.occurrences
         assert {each.id for each in store.alerts_unsent()} == self.unsent
 
-    @rule()
+    @step()
     def the_check_agrees(self) -> None:
         report = check(self.store, wait_s=9)
         assert report.troubles == ()

@@ -1,47 +1,29 @@
 """A small Gradio chat whose replies follow words in the question. Run it with a port; it says when it listens.
 
 `slow 3` waits before its first token, `pause 8` stops in mid-answer, `boom` raises after half an answer, `steps`
-shows tool calls first, `long` streams a list. `--blocks` builds the page from Blocks, with a box that stays enabled.
+shows tool calls first, `long` streams a list (see `tests.zoo.bot`). `--blocks` builds the page from Blocks, with a
+box that stays enabled; `--interface` is a form with two text boxes. It runs on the majors 4, 5 and 6.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import time
 from collections.abc import Iterator
 
 import gradio as gr
 
+from tests.zoo.bot import ProviderLost, growing
 
-def _seconds(word: str, message: str) -> float:
-    found = re.search(rf"{word} (\d+(?:\.\d+)?)", message)
-    return float(found.group(1)) if found else 0.0
-
-
-def reply(message: str) -> str:
-    """The whole answer to a question: it repeats the question's own key, so that a mix-up shows."""
-    if "long" in message:
-        return "Here is the list:\n\n" + "\n".join(f"- item {n} of **{message}**" for n in range(40)) + "\n\nEND"
-    return f"The waiting period for {message} is **24 months** [Source: Policy P-100, clause 4.2]."
+OLD = {} if gr.__version__ >= "6" else {"type": "messages"}  # what majors 4 and 5 must be told, and 6 knows
 
 
 def stream(message: str) -> Iterator[str]:
-    """Tokens as a model would send them."""
-    time.sleep(_seconds("slow", message))
-    whole = reply(message)
-    if "instant" in message:
-        yield whole
-        return
-    half = len(whole) // 2
-    for end in range(8, len(whole), 12):
-        yield whole[:end]
-        time.sleep(0.02)
-        if end <= half < end + 12:
-            time.sleep(_seconds("pause", message))
-            if "boom" in message:
-                raise gr.Error("The model's provider is out of reach")
-    yield whole
+    """The answer so far; `boom` becomes the error that Gradio shows in a toast."""
+    try:
+        yield from growing(message)
+    except ProviderLost as error:
+        raise gr.Error(str(error)) from error
 
 
 def chat(message: str, _history: list[object]) -> Iterator[object]:
@@ -60,7 +42,7 @@ def blocks() -> gr.Blocks:
     """The same bot on a page made of Blocks."""
     with gr.Blocks(title="Echo blocks") as app:
         gr.Markdown("# Echo in blocks")
-        chatbot = gr.Chatbot(value=[{"role": "assistant", "content": "Welcome. Ask me about your policy."}])
+        chatbot = gr.Chatbot(value=[{"role": "assistant", "content": "Welcome. Ask me about your policy."}], **OLD)
         box = gr.Textbox(placeholder="Type here", label="Message")
         send = gr.Button("Send")
 
@@ -78,13 +60,19 @@ def blocks() -> gr.Blocks:
     return app
 
 
+def form() -> gr.Interface:
+    """A form: the question is typed into one text box, the answer appears in another."""
+    return gr.Interface(stream, gr.Textbox(label="Question"), gr.Textbox(label="Answer"), title="Echo form")
+
+
 def main() -> None:
     """Serve until killed."""
     options = argparse.ArgumentParser()
     options.add_argument("--port", type=int, required=True)
     options.add_argument("--blocks", action="store_true")
+    options.add_argument("--interface", action="store_true")
     given = options.parse_args()
-    app = blocks() if given.blocks else gr.ChatInterface(chat, title="Echo")
+    app = form() if given.interface else blocks() if given.blocks else gr.ChatInterface(chat, title="Echo", **OLD)
     app.queue(default_concurrency_limit=32)
     app.launch(server_name="127.0.0.1", server_port=given.port, quiet=True, prevent_thread_lock=True)
     print("listening", flush=True)

@@ -1,7 +1,7 @@
 """A chat backend of the standard library and the hand-written pages in `html/`, hostile each in its own way.
 
-Words in the question steer the reply: `slow 2` waits before it, `pause 3` stops in its middle, `die` breaks the
-stream in its middle, `fail` answers HTTP 500.
+Words in the question steer the reply as in `tests.zoo.bot`; `die` breaks the stream in its middle, `fail` answers
+HTTP 500.
 """
 
 from __future__ import annotations
@@ -17,27 +17,32 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from tests.zoo import bot
+from tests.zoo.websocket import Socket
+
 PAGES = Path(__file__).with_name("html")
 TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 
 
 def reply(question: str) -> str:
     """The whole answer: it names its question, so that a mix-up shows, and ends in a word of its own."""
+    if any(word in question for word in ("long list", "short", "repeat")):
+        return bot.reply(question)
     return f"For {question.upper()} the waiting period is 24 months, and the limit is ₹15,000. [Source: P-100]"
-
-
-def _seconds(word: str, question: str) -> float:
-    found = re.search(rf"\b{word} (\d+(?:\.\d+)?)", question)
-    return float(found.group(1)) if found else 0.0
 
 
 def tokens(question: str) -> Iterator[str]:
     """The reply as a model would send it."""
-    time.sleep(_seconds("slow", question))
-    words = re.findall(r"\S+\s*", reply(question))
+    time.sleep(bot.seconds("slow", question))
+    whole = reply(question)
+    words = (
+        [whole]
+        if "instant" in question
+        else re.findall(r"\S+\s*" if len(whole) < bot.LONG else bot.LARGE_PIECE, whole)
+    )
     for number, word in enumerate(words):
         if number == len(words) // 2:
-            time.sleep(_seconds("pause", question))
+            time.sleep(bot.seconds("pause", question))
             if re.search(r"\bdie\b", question):
                 raise ConnectionAbortedError
         time.sleep(0.01)
@@ -49,6 +54,7 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     subscribers: dict[str, queue.Queue[str]]
+    answers: dict[str, dict[str, object]]
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
         """Keeps quiet."""
@@ -59,6 +65,10 @@ class Handler(BaseHTTPRequestHandler):
             self._send(int(path.rsplit("/", 1)[1]), "text/html", "<h1>no chat here</h1>")
         elif path == "/form":
             self._send(200, TYPES[".html"], _form(""))
+        elif path == "/socket":
+            socket_chat(self)
+        elif path == "/piece":
+            self._send(200, "application/json", json.dumps(self.answers[query.removeprefix("id=")]))
         elif path == "/events":
             self._push(urllib.parse.parse_qs(query)["id"][0])
         elif (PAGES / path.lstrip("/")).is_file():
@@ -85,6 +95,10 @@ class Handler(BaseHTTPRequestHandler):
         elif path == "/tell":
             self._send(202, "application/json", "{}")
             self._tell(urllib.parse.parse_qs(query)["id"][0], question)
+        elif path == "/begin":
+            self._send(200, "application/json", json.dumps({"id": self._begin(question)}))
+        elif path == "/beacon":
+            self._send(204, "text/plain", "")
         elif path == "/form":
             self._send(200, TYPES[".html"], _form(question))
         else:
@@ -144,9 +158,38 @@ class Handler(BaseHTTPRequestHandler):
         except (queue.Empty, OSError):
             self.close_connection = True
 
+    def _begin(self, question: str) -> str:
+        """Starts an answer that is fetched piece by piece; its name."""
+        name = str(len(self.answers))
+        self.answers[name] = {"text": "", "done": False}
+
+        def work() -> None:
+            said = ""
+            for token in tokens(question):
+                said += token
+                self.answers[name] = {"text": said, "done": False}
+            self.answers[name] = {"text": said, "done": True}
+
+        threading.Thread(target=work, daemon=True).start()
+        return name
+
     def _tell(self, name: str, question: str) -> None:
         for token in tokens(question):
             self.subscribers[name].put(token)
+
+
+def socket_chat(handler: Handler) -> None:
+    """Answers questions over a web socket, with a heartbeat; `die` closes it in mid-answer."""
+    socket = Socket(handler)
+    threading.Thread(target=socket.beat, daemon=True).start()
+    try:
+        while (text := socket.receive()) is not None:
+            for token in tokens(_question(text)):
+                socket.send(json.dumps({"token": token}))
+            socket.send(json.dumps({"end": True}))
+    except (ConnectionAbortedError, OSError):
+        pass
+    socket.close()
 
 
 def _question(body: str) -> str:
@@ -171,7 +214,7 @@ class Zoo(ThreadingHTTPServer):
     request_queue_size = 64
 
     def __init__(self) -> None:
-        handler = type("BoundHandler", (Handler,), {"subscribers": {}})
+        handler = type("BoundHandler", (Handler,), {"subscribers": {}, "answers": {}})
         super().__init__(("127.0.0.1", 0), handler)
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 

@@ -2,30 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Iterator
 
 import streamlit as st
 
-
-def _seconds(word: str, message: str) -> float:
-    found = re.search(rf"{word} (\d+(?:\.\d+)?)", message)
-    return float(found.group(1)) if found else 0.0
-
-
-def stream(question: str) -> Iterator[str]:
-    """Tokens as a model would send them."""
-    time.sleep(_seconds("slow", question))
-    words = f"The waiting period for {question} is **24 months** [Source: Policy P-100, clause 4.2].".split(" ")
-    for number, word in enumerate(words):
-        if number == len(words) // 2:
-            time.sleep(_seconds("pause", question))
-            if "boom" in question:
-                raise RuntimeError("the model's provider is out of reach")
-        time.sleep(0.02)
-        yield word + " "
-
+from tests.zoo.bot import tokens
 
 st.title("Echo in Streamlit")
 st.sidebar.text_input("Search the documents")
@@ -41,5 +22,5 @@ if asked := st.chat_input("Say something"):
             with st.status("Searching the policy"):
                 st.write("found 3 clauses")
                 time.sleep(0.5)
-        said = st.write_stream(stream(asked))
+        said = st.write_stream(tokens(asked))
     st.session_state.talk.append(("assistant", said))

@@ -6,7 +6,7 @@
   const BOX = "textarea, input:not([type]), input[type=text], input[type=search], [role=textbox], "
     + "[contenteditable=''], [contenteditable=true], [contenteditable=plaintext-only]";
   const ASKING = /message|\bask\b|ask |chat|type |type…|question|prompt|say |reply|write|talk|how can|help you|संदेश|पूछ|सवाल|लिख|nachricht|frage|pregunta|mensaje|mensagem|question|écri|メッセージ|消息|输入|질문|메시지/i;
-  const OTHER = /search|filter|e-?mail|user ?name|password|\bphone|\burl\b|address|coupon|subscribe|zip|first name|last name|api.?key|token|system prompt|temperature|\bname\b|model/i;
+  const OTHER = /search|filter|e-?mail|user ?name|password|\bphone|\burl\b|address|coupon|subscribe|zip|first name|last name|api.?key|token|system prompt|temperature|\bname\b|model name|select a model|comment|review|feedback|subject|title/i;
   const SEND = /\bsend\b|submit|\bask\b|\bgo\b|\benter\b|reply|post|भेज|senden|enviar|envoyer|送信|发送|전송|^[➤➢➔→↑⬆➡▶⏎✈⌲📤🚀]\ufe0f?$|arrow.?up|paper.?plane/iu;
   const NOT_SEND = /attach|upload|file|image|voice|\bmic|record|audio|clear|delete|new chat|settings|stop|cancel|copy|share|log ?in|sign/i;
   const STOP = /\b(stop|abort|interrupt|halt)\b|cancel (generation|response|reply)|रोक/i;
@@ -36,14 +36,22 @@
     if (element.matches("textarea")) score += 3;
     if (element.isContentEditable) score += 2;
     if (ASKING.test(name)) score += 4;
-    if (OTHER.test(name)) score -= 5;
+    if (OTHER.test(name)) score -= 7;
     if (element.type === "search" || inside(element, "[role=search], nav, header")) score -= 5;
     if (inside(element, "[role=dialog], dialog, [role=complementary], aside")) score -= 2;
     if (place.width >= 240) score += 1;
     if (place.top > innerHeight / 2) score += 1;
-    if (!editable(element)) score -= 1;
+    if (!editable(element)) score -= 2;
+    if (isField(element)) score -= 20; // a person would get it
     if (nearbySend(element)) score += 2;
     return score;
+  };
+
+  // One of several fields to fill in (name, e-mail, message): a form that goes to a person, not a chat.
+  const FIELDS = "input:not([type]), input[type=text], input[type=email], input[type=tel], input[type=number], input[type=date], textarea";
+  const isField = (element) => {
+    const form = element.closest("form, fieldset, [role=form]");
+    return Boolean(form) && [...form.querySelectorAll(FIELDS)].some((other) => other !== element && look.visible(other) && editable(other));
   };
 
   // The control that sends: the best-named one close to the box, else the nearest one that follows it.
@@ -54,12 +62,29 @@
       const near = buttons(root).filter((button) => !look.holds(button, box) && !NOT_SEND.test(look.named(button)));
       const named = near.filter((button) => SEND.test(look.named(button)) || SEND.test(describe(button)));
       if (named.length) return named.at(-1);
-      if (near.length === 1 && level < 4 && !look.plain(near[0].textContent)) return near[0];
+      if (near.length === 1 && level < 4 && [...look.plain(near[0].textContent)].length <= 1) return near[0];
     }
     return null;
   };
 
-  look.sendNear = nearbySend;
+  // What looks like a button and is none: small, close to the box, with a pointing hand over it.
+  const clickableNear = (box) => {
+    let scope = look.up(box);
+    for (let level = 0; scope && level < 3 && scope !== document.body; level += 1, scope = look.up(scope)) {
+      const near = [...(scope.shadowRoot ?? scope).querySelectorAll("div, span, a, svg, img, label")]
+        .filter((one) => getComputedStyle(one).cursor === "pointer" && look.visible(one) && !look.holds(one, box)
+          && look.plain(one.textContent).length < 20 && !NOT_SEND.test(`${look.named(one)} ${describe(one)}`));
+      const outer = near.filter((one) => !near.some((other) => other !== one && other.contains(one)));
+      if (outer.length) return outer.find((one) => SEND.test(describe(one)) || SEND.test(look.named(one))) ?? outer.at(-1);
+    }
+    return null;
+  };
+
+  // The control that sends, as the page shows it once something is typed.
+  look.sendNow = (given) => {
+    look.send = given ? look.all(given).find(look.visible) ?? null : nearbySend(look.box) ?? clickableNear(look.box);
+    return look.send;
+  };
   // Names first: whether an element is visible costs a layout.
   look.stops = (roots) => look.all(BUTTONS, roots)
     .filter((button) => STOP.test(look.named(button)) || STOP.test(describe(button)))
@@ -76,6 +101,8 @@
 
   // What stands in front of the box: a consent or welcome dialog, an overlay.
   const coverOf = (box) => {
+    const modal = look.all("dialog:modal").find((dialog) => !look.holds(dialog, box));
+    if (modal) return modal; // beneath it nothing can be hit
     const place = box.getBoundingClientRect();
     const at = [place.left + place.width / 2, place.top + place.height / 2];
     if (at[1] < 0 || at[1] > innerHeight) return null;
@@ -87,6 +114,32 @@
     }
     return top && !look.holds(box, top) && !look.holds(top, box) && !inside(top, "label") ? top : null;
   };
+  look.covered = (box = look.box) => Boolean(box && coverOf(box));
+
+  // How long the page has stood still, in milliseconds: nothing drawn, nothing fetched, nothing that says "loading".
+  // Counted look by look, so that a page that has no time to draw (a busy machine) does not seem to have settled.
+  const LOADING = /^\W*((re)?(loading|connecting|initiali[sz]ing)\b.{0,40}|starting( up)?( the)?( app(lication)?| server| chat)?|please wait.{0,40}|(just )?(one|a) moment.{0,20}|.{0,30}\b(is|are) (loading|starting|connecting).{0,20}|.{0,20}लोड.{0,20})\W*$/imu;
+  const DRAWN = "button, [role=button], a, input, textarea, select, canvas, img, svg, video, object, iframe";
+  const PICTURE_WIDTH = 120; // a smaller picture on an empty page is a spinner
+  const LOOK_MS = 200;
+  let stillMs = 0;
+  let lookedAt = 0;
+  let fetched = -1;
+  const lookStill = () => {
+    const now = performance.now();
+    const resources = performance.getEntriesByType("resource").length;
+    if (document.readyState !== "complete" || resources !== fetched) stillMs = 0;
+    else stillMs += Math.min(LOOK_MS, now - lookedAt);
+    fetched = resources;
+    lookedAt = now;
+  };
+  const blank = () => !look.all(DRAWN).some((element) => look.visible(element)
+    && (element.matches("button, [role=button], a, input, textarea, select") || element.getBoundingClientRect().width >= PICTURE_WIDTH));
+  const unfinished = () => {
+    const text = look.textOf(document.body).slice(0, 2000);
+    return text ? LOADING.test(text) : blank();
+  };
+  look.stillFor = () => (unfinished() ? 0 : stillMs);
 
   // Which known page this is, by the marks that profiles give; null for a page nobody described.
   look.profileOf = (marks) => marks.find(([, selector]) => look.all(selector).length)?.[0] ?? null;
@@ -96,13 +149,14 @@
     const ranked = candidates(given.message_box, roots);
     const [score, box] = ranked.find(([points]) => points > 0) ?? [0, null];
     look.box = box;
-    look.send = box ? (given.send ? look.all(given.send, roots).find(look.visible) : nearbySend(box)) ?? null : null;
+    look.send = box ? (given.send ? look.all(given.send, roots).find(look.visible) : nearbySend(box) ?? clickableNear(box)) ?? null : null;
     return {
       score,
       enabled: Boolean(box && editable(box)),
       box: box ? `${box.localName} "${look.named(box)}"` : null,
       send: look.send ? `${look.send.localName} "${look.plain(look.named(look.send))}"` : null,
       covered: Boolean(box && coverOf(box)),
+      rivals: Math.max(0, ranked.filter(([points]) => points === score).length - 1),
       others: ranked.slice(0, 5).map(([points, element]) => `${element.localName} "${look.named(element)}" (${points})`),
       title: document.title,
     };
@@ -118,6 +172,7 @@
       login: passwords > 0 || doors.some((name) => WALL.test(name) && name.length < 40),
       passwords,
       quota: QUOTA.test(text) && text.length < 1500,
+      loading: document.readyState !== "complete" || unfinished(),
       text: text.slice(0, 300),
     };
   };
@@ -133,6 +188,7 @@
     };
     const check = () => {
       timer = 0;
+      lookStill();
       const found = look.find(given);
       if ((found.score >= enough && found.enabled) || performance.now() - started >= budget_ms) finish(found);
       else wake(150);
@@ -140,7 +196,10 @@
     const wake = (delay) => {
       if (!timer) timer = setTimeout(check, delay);
     };
-    const observer = new MutationObserver(() => wake(60));
+    const observer = new MutationObserver(() => {
+      stillMs = 0;
+      wake(60);
+    });
     observer.observe(document, { childList: true, subtree: true, attributes: true, attributeFilter: ["disabled"] });
     check();
   });
@@ -153,13 +212,14 @@
   ];
 
   // The button that takes a dialog away: never one that signs in, deletes or buys.
-  look.wayThrough = () => {
+  look.wayThrough = (box = look.box) => {
     const roots = look.roots();
-    const dialogs = look.all("[role=dialog], [role=alertdialog], dialog[open], [aria-modal=true]", roots).filter(look.visible);
-    const cover = look.box ? coverOf(look.box) : null;
-    if (cover) dialogs.push(overlayOf(cover));
-    const usable = dialogs.flatMap((dialog) => buttons([dialog.shadowRoot ?? dialog]))
-      .filter((button) => !WALL.test(look.named(button)) && !/delete|buy|pay|subscribe|upgrade/i.test(look.named(button)));
+    const dialogs = look.all("[role=dialog], [role=alertdialog], dialog[open], [aria-modal=true]", roots)
+      .filter((dialog) => look.visible(dialog) && !(box && look.holds(dialog, box)));
+    const cover = box ? coverOf(box) : null;
+    if (cover) dialogs.push(overlayOf(cover, box));
+    const usable = dialogs.flatMap((dialog) => buttons(look.roots(dialog)))
+      .filter((button) => editable(button) && !WALL.test(look.named(button)) && !/delete|buy|pay|subscribe|upgrade/i.test(look.named(button)));
     for (const pattern of AGREE) {
       const button = usable.find((one) => pattern.test(look.plain(one.textContent)) || pattern.test(look.plain(one.getAttribute("aria-label"))));
       if (button) return button;
@@ -167,12 +227,21 @@
     return usable.length === 1 ? usable[0] : null;
   };
 
-  const overlayOf = (element) => {
+  const overlayOf = (element, box) => {
     let outer = element;
-    for (let at = element; at && at !== document.body; at = look.up(at)) {
+    for (let at = element; at && at !== document.body && !look.holds(at, box); at = look.up(at)) {
       if (/fixed|absolute/.test(getComputedStyle(at).position)) outer = at;
     }
     return outer;
+  };
+
+  // Terms that want to be read: a dialog's text is scrolled to its end.
+  look.readDialogs = () => {
+    for (const dialog of look.all("[role=dialog], dialog[open], [aria-modal=true]").filter(look.visible)) {
+      for (const part of [dialog, ...dialog.querySelectorAll("*")]) {
+        if (part.scrollHeight > part.clientHeight + 8) part.scrollTop = part.scrollHeight;
+      }
+    }
   };
 
   look.consentBoxes = () => look.all("[role=dialog] input[type=checkbox], dialog[open] input[type=checkbox], [aria-modal=true] input[type=checkbox]")

@@ -19,10 +19,34 @@
 
   // When a socket or an event stream last brought something: such a channel has no end that tells of an answer's.
   look.lastPush = -1;
+  // What they brought, an address and a text each, for those who asked to `hear` it.
+  look.hear = () => { heard = []; };
+  look.told = () => Promise.all(heard ?? []);
+  let heard = null;
+  const HEARD_AT_MOST = 20_000;
+  const textOf = async (data) => (typeof data === "string" ? data : new TextDecoder().decode(data instanceof Blob ? await data.arrayBuffer() : data));
+  const pushed = (event) => {
+    look.lastPush = performance.now();
+    if (heard && heard.length < HEARD_AT_MOST) heard.push(Promise.all([event.target.url, textOf(event.data)]));
+  };
   const listening = (Kind) => class extends Kind {
+    #followed = new Set(["open", "close", "error"]);
+
     constructor(...given) {
       super(...given);
-      this.addEventListener("message", () => { look.lastPush = performance.now(); });
+      this.#follow("message");
+    }
+
+    // The events of a stream may have names of their own; nothing else listens to those.
+    addEventListener(type, ...given) {
+      this.#follow(type);
+      super.addEventListener(type, ...given);
+    }
+
+    #follow(type) {
+      if (this.#followed.has(type)) return;
+      this.#followed.add(type);
+      super.addEventListener(type, pushed);
     }
   };
   for (const name of ["WebSocket", "EventSource"]) {
@@ -69,7 +93,7 @@
     return look.plain(`${by} ${labels} ${attributes} ${own} ${value}`).slice(0, 200);
   };
 
-  look.CONTROL = "button, [role=button], input, select, textarea, [role=textbox], [contenteditable=true], [role=menu], [role=toolbar], "
+  look.CONTROL = "button, [role=button], input, select, textarea, [role=textbox], [contenteditable]:not([contenteditable=false]), [role=menu], [role=toolbar], "
     + "[role=progressbar], progress, svg, script, style, noscript, template, time, audio, video, canvas";
 
   const BLOCK = /^(block|flex|grid|list-item|table|table-row|flow-root|table-caption)$/;
@@ -92,6 +116,25 @@
     return element.childNodes;
   };
 
+  // A bubble that is a button (a click copies or edits it) is still for reading: its text can be marked, and has paragraphs.
+  const PROSE = "p, ul, ol, pre, table, blockquote, h1, h2, h3, h4";
+  const isBubble = (element) => element.matches("button, [role=button]")
+    && Boolean(element.querySelector(PROSE)) && /text|all/.test(getComputedStyle(element).userSelect);
+
+  // A text box that is not the message box may be where the app writes its answer: its value is read as one text.
+  const fields = new WeakMap();
+  const fieldNode = (element) => {
+    if (!fields.has(element)) {
+      fields.set(element, {
+        parentElement: element,
+        get data() { return element.value; },
+        getRootNode: () => element.getRootNode(),
+      });
+    }
+    return fields.get(element);
+  };
+  const isOutput = (element) => element.localName === "textarea" && element !== look.box;
+
   // Every text node a person can see, in reading order, with `edge` called where a line ends.
   look.eachText = (root, take, edge = () => {}) => {
     const walk = (node, pre) => {
@@ -101,16 +144,27 @@
       }
       if (node.nodeType !== Node.ELEMENT_NODE) return;
       if (node.localName === "br") return edge("\n");
-      if (node.matches(look.CONTROL)) return;
+      if (node.matches(look.CONTROL) && !isOutput(node) && !isBubble(node)) return;
       const style = getComputedStyle(node);
       if (style.display === "none" || hiddenAway(node, style) || ICON_FONT.test(style.fontFamily)) return;
+      if (isOutput(node)) {
+        edge("\n");
+        if (node.value) take(fieldNode(node), true);
+        return edge("\n");
+      }
       const end = BLOCK.test(style.display) ? "\n" : style.display === "table-cell" ? "\t" : "";
       if (end) edge(end);
       const keeps = style.whiteSpaceCollapse ? style.whiteSpaceCollapse !== "collapse" : /^pre/.test(style.whiteSpace);
       for (const child of look.childrenOf(node)) walk(child, keeps);
       if (end) edge(end);
     };
-    walk(root, false);
+    if (root) walk(root, false); // a document that is being replaced has no body
+  };
+
+  look.textNodes = (root) => {
+    const found = [];
+    look.eachText(root, (node) => found.push(node));
+    return found;
   };
 
   // The visible text under `root`; `pick` says what of a text node counts ("" for nothing).

@@ -5,7 +5,7 @@
 
   const EMPTY = /^[\s.…·•●○◦▪⋯|▌▍█_-]*$/u;
   const THINKING = /^\W*(the )?(bot|assistant|ai|agent|it)?\s*(is )?(thinking|typing|loading|generating|processing|searching|working|analy[sz]ing|retrieving|please wait|one moment|just a (moment|sec\w*)|सोच रहा|लिख रहा).{0,30}(\.{2,}|…|\s*)$/iu;
-  const FAULT = /error|fail|went wrong|try again|unavailable|timed? ?out|disconnect|connection|not respond|exceeded|quota|limit|denied|unauthori|त्रुटि/i;
+  const FAULT = /error|fail|went wrong|try again|unavailable|timed? ?out|disconnect|connection|not respond|exceeded|quota|limit|denied|unauthori|exception|traceback|unable|could ?n[o']t|can ?n[o']t|out of reach|त्रुटि/i;
   const ALARM = "[role=alert], [role=alertdialog], [aria-live=assertive], [class*=toast], [class*=snackbar], "
     + "[class*=error], [class*=notification], [data-testid*=toast], [data-testid*=error]";
   const SAMPLES = 240;
@@ -56,14 +56,14 @@
     const before = watch.before.answers;
     let newer = now.slice(before.length);
     if (!newer.length) newer = now.filter(([, text], index) => text !== before[index]);
-    return [newer.at(-1)?.[0] ?? null, newer.map(([, text]) => text).join("\n\n")];
+    return { region: newer.at(-1)?.[0] ?? null, text: newer.map(([, text]) => text).join("\n\n"), nodes: [], unread: [] };
   };
 
   const errorShown = (region) => {
     const { spec, before } = watch;
     const shown = [];
     for (const [element, text] of alarms(spec.error ?? ALARM)) {
-      if (!text || before.alarms.get(element) === text) continue;
+      if (!text || before.alarms.get(element) === text || element.matches("[role=log], [role=feed], :has([role=log])")) continue;
       if (spec.error) return text;
       // An error bubble is an answer, if a bad one; an alert inside the bubble is the page speaking.
       const within = region && (look.holds(region, element) || look.holds(element, region));
@@ -75,13 +75,16 @@
 
   const inspect = () => {
     const now = performance.now();
-    let [region, text] = watch.spec.answer ? namedAnswer() : watch.fresh.answer(currentBox());
+    const box = currentBox();
+    let { region, text, nodes, unread } = watch.spec.answer ? namedAnswer() : look.answer(watch.fresh, box);
     const waiting = EMPTY.test(text) || (THINKING.test(text) && text.length < 80);
     if (waiting) text = "";
     const hard = hardBusy();
     const soft = !hard && ((waiting && Boolean(region)) || softBusy());
     if (text !== watch.text || hard !== watch.hard) note(now, text, hard);
     watch.region = region;
+    watch.nodes = nodes;
+    watch.unread = unread.filter((one) => !EMPTY.test(one) && !THINKING.test(one)).join(" ");
     watch.soft = soft;
     watch.error ??= errorShown(region);
   };
@@ -112,13 +115,16 @@
     if (watch.error && calm >= limits.firm_quiet_ms) return "error";
     if (watch.broken && now - watch.broken >= AFTER_BREAK_MS && calm >= AFTER_BREAK_MS) return "broken";
     if (now - watch.sentAt >= limits.deadline_ms) return "deadline";
+    if (watch.cut && watch.changedAt <= watch.broken) return null; // a page that unlocks its box then has no whole answer
     if (watch.hard) return null;
     if (!watch.text) {
       if (watch.sawHard && !watch.soft && calm >= limits.patience_ms) return "nothing";
       return limits.unsent_ms && now - watch.sentAt >= limits.unsent_ms && boxHolds() ? "unsent" : null;
     }
     if (watch.soft) return calm >= limits.patience_ms ? "finished" : null;
-    return calm >= (watch.sawHard ? limits.firm_quiet_ms : limits.quiet_ms) ? "finished" : null;
+    // What a socket brings is drawn when the page finds the time: a control may say "done" before the last words stand.
+    const firm = watch.sawHard && look.lastPush <= watch.sentAt;
+    return calm >= (firm ? limits.firm_quiet_ms : limits.quiet_ms) ? "finished" : null;
   };
 
   const report = (state) => ({
@@ -128,6 +134,9 @@
     pushed: look.lastPush > watch.sentAt,
     calm_ms: performance.now() - Math.max(watch.changedAt, watch.idleAt),
     error: watch.error,
+    held: boxHolds(),
+    echoed: Boolean(watch.fresh?.ownEchoes),
+    unread: watch.unread.slice(0, 300),
     elapsed_ms: performance.now() - watch.sentAt,
     first_token_ms: watch.firstAt === null ? null : Math.max(0, watch.firstAt - watch.sentAt),
     total_ms: Math.max(0, (watch.firstAt === null ? performance.now() : watch.changedAt) - watch.sentAt),
@@ -162,7 +171,7 @@
     const again = earlier !== null;
     watch = {
       spec, sentAt: now, changedAt: now, idleAt: now, firstAt: null, text: "", hard: false, sawHard: false,
-      soft: false, error: null, broken: 0, region: null, samples: [], observed: new Set(), wake: null,
+      soft: false, error: null, broken: 0, cut: false, region: null, nodes: [], unread: "", samples: [], observed: new Set(), wake: null,
       fresh: spec.answer ? null : new look.Fresh(spec.question, earlier),
     };
     watch.before = {
@@ -190,14 +199,26 @@
     watch = null;
   };
 
-  // The network says that the stream broke off.
-  look.broke = () => {
+  // The network says that something broke off; `cut`: a response that had begun.
+  look.broke = (cut = false) => {
     if (watch) watch.broken ||= performance.now();
+    if (watch) watch.cut ||= cut;
     watch?.wake?.(0);
   };
 
   // Null where nothing is watched: the page was left for another one meanwhile.
-  look.settled = (limits) => !watch ? null : new Promise((resolve) => {
+  look.settled = (limits) => !watch ? null : new Promise((resolve, reject) => {
+    // A page may be half drawn, or its own scripts in the way: one look that fails is no end of the watch.
+    const lookAgain = () => {
+      try {
+        observeAll();
+        inspect();
+        return decide(limits);
+      } catch (error) {
+        if (performance.now() - watch.sentAt >= limits.deadline_ms) reject(error);
+        return null;
+      }
+    };
     let timer = 0;
     let due = Infinity;
     let last = 0;
@@ -205,11 +226,10 @@
       timer = 0;
       due = Infinity;
       last = performance.now();
-      observeAll();
-      inspect();
-      const state = decide(limits);
+      const state = lookAgain();
       if (!state) return wake(watch.text && !watch.hard ? Math.min(250, limits.firm_quiet_ms) : IDLE_MS);
       watch.wake = null;
+      if (state === "finished" && watch.fresh) look.learn(watch.fresh, watch.nodes);
       resolve(report(state));
     };
     const wake = (delay) => {
@@ -224,6 +244,9 @@
     watch.wake = wake;
     step();
   });
+
+  // Where the newest answer stands.
+  look.region = () => watch?.region ?? null;
 
   // Brings the answer into the picture.
   look.show = () => watch?.region?.scrollIntoView?.({ block: "end" });

@@ -31,7 +31,7 @@ INTRODUCTION = """# Alerts
 What Lookout sends, message by message: the picture is the Block Kit that Slack is handed, the text is what the
 terminal shows where there are no Slack credentials. Above each picture stands the one line that a lock screen
 shows. The first line says what broke, how bad it is, and where; the last one shows the id by which a duplicate is
-known.
+known. Buttons come with a bot token and a receiver for them, see [operations](operations.md).
 
 This page, its pictures and the golden files of the tests are made by
 `python -m tests.monitors.alerts.make_docs`. The application and its customers are made up.

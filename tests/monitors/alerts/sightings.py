@@ -12,10 +12,10 @@ from monitors.alerts.lifecycle import Decision, decide
 from monitors.alerts.redact import redact
 from monitors.alerts.scope import Scope
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.silence import Silence
 from monitors.records.base import Blame, Severity
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import Alert, AlertItem, Incident, IncidentKind, Link, NotifyReason, Observation
+from monitors.records.silences import Silence
 
 NIGHT = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -3,44 +3,39 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from aiohttp import web
 
-from monitors.alerts.heartbeat import Beat, Heartbeat, after_run
-from tests.servers.threaded import ThreadedServer
-
-
-class Watchdog(ThreadedServer):
-    """Takes pings of the healthchecks kind and keeps them."""
-
-    def __init__(self, status: int = 200) -> None:
-        super().__init__()
-        self.status = status
-        self.pings: list[tuple[str, str, str]] = []
-
-    def application(self) -> web.Application:
-        app = web.Application()
-        app.router.add_post("/{tail:.*}", self._take)
-        return app
-
-    async def _take(self, request: web.Request) -> web.Response:
-        self.pings.append((request.path, request.query["rid"], await request.text()))
-        return web.Response(status=self.status)
+from monitors.alerts.heartbeat import Beat, Heartbeat, after_run, heartbeat_of, rid_of
+from tests.servers.watchdog import CHECK, Watchdog
 
 
 async def test_the_pings_of_one_run_share_an_id():
     with Watchdog() as dog:
-        heart = Heartbeat(f"{dog.url}/a-secret-check/")
+        heart = Heartbeat(f"{dog.check}/")
         for beat in Beat:
             assert await heart.ping(beat, run_id="run-1", note="144 cases told")
         await heart.ping(Beat.STARTED, run_id="run-2")
-    assert [path for path, _, _ in dog.pings[:3]] == [
-        "/a-secret-check/start",
-        "/a-secret-check",
-        "/a-secret-check/fail",
-    ]
-    ids = [uuid.UUID(rid) for _, rid, _ in dog.pings]
+    assert dog.kinds[:3] == ["/start", "", "/fail"]
+    ids = [uuid.UUID(ping.rid) for ping in dog.pings]
     assert len(set(ids[:3])) == 1
     assert ids[3] != ids[0]
+    assert dog.pings[0].rid == rid_of("run-1")
+
+
+async def test_each_target_can_have_a_check_of_its_own():
+    with Watchdog() as dog:
+        await heartbeat_of(dog.url + "/{target}", "suraksha-demo").ping(Beat.PROVED, run_id="run-1")
+    assert not heartbeat_of(None, "suraksha-demo").is_configured
+    assert len(dog.pings) == 1
+
+
+@pytest.mark.parametrize("status", [200, 503])
+async def test_f89_no_log_shows_the_secret_address(caplog, status):
+    caplog.set_level("DEBUG")
+    with Watchdog(status) as dog:
+        await Heartbeat(dog.check).ping(Beat.PROVED, run_id="run-1")
+        await Heartbeat("http://127.0.0.1:9" + CHECK).ping(Beat.PROVED, run_id="run-1")
+    shown = "".join(f"{record.getMessage()}{record.args}{record.exc_text}" for record in caplog.records)
+    assert "a-secret-check" not in shown
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/check", "http://watchdog.invalid/check", "no address", None])
@@ -58,4 +53,4 @@ async def test_f24_a_watchdog_that_refuses_stops_nothing():
     [(144, False, Beat.PROVED), (0, False, None), (0, True, Beat.FAILED), (9, True, Beat.FAILED)],
 )
 def test_f21_a_run_that_told_nothing_earns_no_heartbeat(told, broke, beat):
-    assert after_run(told=told, broke=broke) is beat
+    assert after_run(graded=told, broke=broke) is beat

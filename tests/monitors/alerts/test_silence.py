@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from pydantic import ValidationError
 
-from monitors.alerts.silence import Silence
 from monitors.records.base import Severity
 from monitors.records.incidents import NotifyReason
+from monitors.records.silences import Silence
 from tests.monitors.alerts.sightings import DAY, HOUR, NIGHT, Book, scope, sighting
 
 

@@ -178,7 +178,7 @@ def test_every_kind_of_fault_is_shown_at_least_once_before_one_is_shown_twice():
 def test_buttons_carry_the_id_and_come_only_when_they_can_work():
     with_buttons = payload(alert())["blocks"]
     (actions,) = [block for block in with_buttons if block["type"] == "actions"]
-    assert {element["value"] for element in actions["elements"]} == {alert().id}
+    assert {element["value"] for element in actions["elements"]} == {f"{alert().id} 1"}
     assert all(block["type"] != "actions" for block in payload(alert(), SETTINGS)["blocks"])
 
 

@@ -26,6 +26,7 @@ from monitors.probes.choose import driver_for
 from monitors.probes.driver import ChatDriver
 from monitors.probes.gradio_api import message_text
 from monitors.probes.settings import ProbeSettings
+from tests.monitors.probes.scripted import Ticking
 from tests.zoo.server import reply
 
 JSON = {
@@ -43,7 +44,7 @@ def asking(
 ) -> AbstractAsyncContextManager[ChatDriver]:
     """A driver as the configuration makes it."""
     settings = ProbeSettings.model_validate({"driver": driver, "api": api or {}, **changes})
-    return driver_for(address, settings, run_folder=Path("unused"))
+    return driver_for(address, settings, run_folder=Path("unused"), clock=Ticking())
 
 
 async def test_json_gives_text_citations_path_and_latency(zoo: str) -> None:
@@ -115,7 +116,7 @@ async def test_nobody_listens() -> None:
 
 
 async def test_an_unknown_driver_names_those_there_are() -> None:
-    with pytest.raises(ConfigError, match=r"'telnet'.*browser, gradio, json, sse"):
+    with pytest.raises(ConfigError, match=r"'telnet'.*browser, gradio, json, sse, job"):
         asking("http://x", "telnet")
 
 

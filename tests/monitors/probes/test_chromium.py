@@ -46,6 +46,23 @@ async def test_a_browser_that_does_not_start_is_lost(tmp_path: Path) -> None:
             await chromium.browser()
 
 
+@pytest.mark.browser
+async def test_f60_a_browser_that_hangs_is_replaced_and_its_pages_end_well(browser_path) -> None:
+    async with Chromium(browser_path=browser_path) as chromium:
+        hung = await chromium.browser()
+        page = await hung.new_page()
+        chromium.retire(hung)
+        await chromium.tidy()
+        assert await page.evaluate("1 + 1") == 2
+        fresh = await chromium.browser()
+        assert fresh is not hung
+        assert chromium.starts == 2
+        await page.close()
+        await chromium.tidy()
+        assert not hung.is_connected()
+        assert fresh.is_connected()
+
+
 async def test_f61_what_hangs_is_cut_at_its_own_deadline() -> None:
     forever = asyncio.Event()
     assert not await closed(forever.wait(), 0.01)

@@ -18,7 +18,7 @@ from monitors.errors import (
     ProbeError,
     Unreachable,
 )
-from monitors.probes.runner import ProbeTally, probe_cases
+from monitors.probes.runner import MOST_OUTAGES, ProbeTally, probe_cases
 from monitors.probes.settings import Keep, ProbeSettings, pages_at_once
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
@@ -157,6 +157,31 @@ async def test_an_app_that_does_not_come_back_opens_the_circuit_at_once() -> Non
         NoAnswerReason.UNREACHABLE,
         *[NoAnswerReason.CIRCUIT_OPEN] * 3,
     ]
+
+
+async def test_an_outage_is_no_try_of_the_question_it_hits() -> None:
+    """The app dies in mid-answer and is away when it is asked again: the second try is still to come."""
+    told: list[str | Exception] = [AnswerIncomplete("broke off"), Unreachable("refused"), "fine"]
+
+    async def recover() -> None:
+        return
+
+    run = Run(lambda _question, nth: told[nth - 1])
+    await run.ask([case("a")], recover=recover)
+    [result] = run.results
+    assert isinstance(result, Exchange)
+    assert [one.reason for one in result.failed_attempts] == ["incomplete", "unreachable"]
+
+
+async def test_an_app_that_comes_and_goes_without_end_is_down() -> None:
+    async def recover() -> None:
+        return
+
+    run = Run(lambda _question, _nth: Unreachable("HTTP 503"))
+    tally = await run.ask([case(f"c{number}") for number in range(9)], recover=recover)
+    assert tally.circuit_opened is not None
+    assert run.driver.asked.count("c0") == MOST_OUTAGES + 2
+    assert "c8" not in run.driver.asked
 
 
 async def test_no_more_are_asked_at_once_than_allowed_and_each_says_how_many() -> None:

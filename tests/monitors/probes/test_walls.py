@@ -12,6 +12,7 @@ from monitors.errors import (
     AnswerIncomplete,
     AnswerTimeout,
     AppErrorShown,
+    NotReady,
     PageNotUnderstood,
     ProbeError,
     Unreachable,
@@ -49,12 +50,51 @@ async def test_nobody_listens(driver_for: MakeDriver) -> None:
 async def test_f63_no_chat_on_the_page_is_shown_with_a_picture_and_what_was_seen(
     zoo: str, driver_for: MakeDriver, tmp_path: Path
 ) -> None:
-    failure = await _failure(driver_for, f"{zoo}/nothing.html", page_deadline_s=4)
+    failure = await _failure(driver_for, f"{zoo}/nothing.html")
     assert isinstance(failure, PageNotUnderstood)
     assert failure.blame is Blame.MONITOR
     assert "We sell umbrellas" in str(failure)
     assert failure.evidence.screenshot == "evidence/case.jpg"
     assert (tmp_path / "evidence/case.jpg").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("page", "seen"),
+    [("nothing.html", "umbrellas"), ("contact.html", "Type your message"), ("twins.html", "alike")],
+)
+async def test_a_page_without_a_chat_says_so_once_it_has_settled(
+    zoo: str, driver_for: MakeDriver, page: str, seen: str
+) -> None:
+    """Not at its deadline, which lies beyond this test's; and nothing is sent to a person's desk."""
+    failure = await _failure(driver_for, f"{zoo}/{page}", page_deadline_s=1200)
+    assert isinstance(failure, PageNotUnderstood)
+    assert seen in str(failure)
+
+
+@pytest.mark.parametrize("page", ["loading.html?says", "loading.html"])
+async def test_a_page_that_is_still_loading_at_its_deadline_is_worth_another_try(
+    zoo: str, driver_for: MakeDriver, page: str
+) -> None:
+    failure = await _failure(driver_for, f"{zoo}/{page}", page_deadline_s=7)
+    assert failure.retryable
+    assert isinstance(failure, NotReady)
+    assert failure.blame is Blame.APP
+    assert "still loading" in str(failure)
+
+
+async def test_a_box_that_nothing_sends_is_the_monitors(zoo: str, driver_for: MakeDriver) -> None:
+    failure = await _failure(driver_for, f"{zoo}/deaf.html", answer_deadline_s=6)
+    assert isinstance(failure, PageNotUnderstood)
+    assert failure.blame is Blame.MONITOR
+    assert "still stands" in str(failure)
+
+
+async def test_what_nobody_can_take_for_the_answer_is_shown_and_not_graded(
+    zoo: str, driver_for: MakeDriver
+) -> None:
+    failure = await _failure(driver_for, f"{zoo}/whispers.html", answer_deadline_s=4)
+    assert isinstance(failure, PageNotUnderstood)
+    assert "Three advisers are near you" in str(failure)
 
 
 @pytest.mark.parametrize("page", ["login.html", "quota.html", "status/401", "status/429"])
@@ -65,7 +105,8 @@ async def test_f64_a_login_or_quota_wall_is_the_monitors(zoo: str, driver_for: M
 
 
 @pytest.mark.parametrize(
-    ("page", "question"), [("contenteditable.html", "die eye"), ("alarm.html", "silent die eye")]
+    ("page", "question"),
+    [("contenteditable.html", "die eye"), ("alarm.html", "silent die eye"), ("socket.html", "die eye")],
 )
 async def test_f62_a_stream_that_drops_is_incomplete(
     zoo: str, driver_for: MakeDriver, page: str, question: str

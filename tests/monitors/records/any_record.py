@@ -22,6 +22,13 @@ ZONES = st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=30)), timezone
 TIMES = st.datetimes(datetime(2000, 1, 1), datetime(2090, 1, 1), timezones=ZONES)  # noqa: DTZ001 - bounds have none
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXTS, inner, max_size=2),
+    max_leaves=4,
+)
+"""Values of the dictionaries that a record may hold, which are JSON of anyone's."""
+
 
 def record(model: type[BaseModel]) -> st.SearchStrategy[BaseModel]:
     """Valid records of one class; what its validators refuse is left out."""
@@ -53,6 +60,8 @@ def _of(annotation: Any, metadata: list[Any]) -> st.SearchStrategy[Any]:
     if origin is tuple:
         least = max((getattr(m, "min_length", None) or 0 for m in metadata), default=0)
         return st.lists(_of(inner[0], []), min_size=least, max_size=max(least, 2)).map(tuple)
+    if origin is dict:
+        return st.dictionaries(TEXTS, JSON_VALUES, max_size=2)
     if isinstance(annotation, NewType):
         return _of(annotation.__supertype__, metadata)
     return _plain(annotation, metadata)

@@ -1,0 +1,82 @@
+"""A second way out: what the main channel refuses goes to the next one, and the receipt says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from monitors.alerts.digest import Digest
+from monitors.alerts.sender import AlertSender
+from monitors.errors import NotifyRejected
+from monitors.records.incidents import Alert, Receipt
+
+REFUSED: Final = "refused by "
+"""How the detail of a receipt begins when the message had to go another way."""
+
+
+class DeliveryPath(NamedTuple):
+    """One way out: its name as people know it, and what sends there."""
+
+    name: str
+    sender: AlertSender
+
+
+class FallbackSender:
+    """Tries ``paths`` in order: only a refusal for good (archived, revoked, not in channel) leads to the next one.
+
+    Trouble that passes does not: the message is kept and tried again, so that an hour without Slack does not
+    scatter messages. A thread belongs to the first path only; elsewhere a message stands by itself.
+    """
+
+    def __init__(self, paths: Sequence[DeliveryPath]) -> None:
+        if not paths:
+            raise ValueError("at least one path is needed")
+        self._paths = tuple(paths)
+
+    async def send(
+        self, alert: Alert, *, thread: str | None = None, channel: str | None = None, again: bool = False
+    ) -> Receipt:
+        """See `AlertSender.send`. `NotifyRejected` when every path refuses, with each one's reason."""
+        refusals: list[str] = []
+        for number, path in enumerate(self._paths):
+            place = (thread, channel) if number == 0 else (None, None)
+            message = alert if number == 0 else outside_threads(alert)
+            try:
+                receipt = await path.sender.send(message, thread=place[0], channel=place[1], again=again)
+            except NotifyRejected as error:
+                refusals.append(f"{path.name}: {error}")
+            else:
+                return _told(receipt, path, refusals)
+        raise NotifyRejected("; ".join(refusals))
+
+    async def send_digest(self, digest: Digest, *, again: bool = False) -> Receipt:
+        """See `AlertSender.send_digest`; as `send`."""
+        refusals: list[str] = []
+        for path in self._paths:
+            try:
+                receipt = await path.sender.send_digest(digest, again=again)
+            except NotifyRejected as error:
+                refusals.append(f"{path.name}: {error}")
+            else:
+                return _told(receipt, path, refusals)
+        raise NotifyRejected("; ".join(refusals))
+
+    async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
+        """See `AlertSender.update`: what was posted by the first path is edited there."""
+        await self._paths[0].sender.update(alert, channel=channel, ts=ts)
+
+
+def outside_threads(alert: Alert) -> Alert:
+    """The same message for a place where its threads do not exist."""
+    items = tuple(
+        item.model_copy(update={"incident": item.incident.model_copy(update={"thread": None, "channel": None})})
+        for item in alert.items
+    )
+    return alert.model_copy(update={"items": items})
+
+
+def _told(receipt: Receipt, path: DeliveryPath, refusals: Sequence[str]) -> Receipt:
+    if not refusals:
+        return receipt
+    detail = f"{REFUSED}{'; '.join(refusals)}; sent by {path.name}"
+    return receipt.model_copy(update={"detail": detail})

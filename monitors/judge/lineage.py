@@ -1,0 +1,135 @@
+"""Which judge gave the grades, and whether two sets of grades may be compared at all.
+
+A new model, a new word in the prompt or a new rubric is another judge: its pass rate is not the old one's, and a
+"regression" may be nothing but that. So a comparison across such a change is refused until both judges have graded
+the same anchors: answers that are kept for this, and that no deploy changes. Then the shift between the two judges
+is known, and is told beside whatever is compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from monitors.records.base import Identifier, Record
+from monitors.records.grades import JudgeLineage
+
+LEAST_ANCHORS = 30
+"""With fewer, a shift of ten points could not be told from chance."""
+
+_HASH_SHOWN = 8
+
+
+class AnchorGrade(Record):
+    """What one judge said of one anchor. Of several grades for the same anchor and judge the last counts."""
+
+    anchor_id: Identifier
+    lineage: JudgeLineage
+    passed: bool
+
+
+class Shift(Record):
+    """How two judges differ on the anchors that both graded."""
+
+    anchors: Annotated[int, Field(ge=0)]
+    passed_before: Annotated[int, Field(ge=0)]
+    passed_now: Annotated[int, Field(ge=0)]
+    disagreed: Annotated[int, Field(ge=0)]
+
+    @property
+    def text(self) -> str:
+        """One sentence."""
+        return (
+            f"of {self.anchors} anchors the judges before passed {self.passed_before}, the judges now"
+            f" {self.passed_now}; they disagree on {self.disagreed}"
+        )
+
+
+class Comparison(Record):
+    """Whether grades may be compared. ``differences`` are words; ``shift`` is there where it was measured."""
+
+    allowed: bool
+    reason: str
+    differences: tuple[str, ...] = ()
+    shift: Shift | None = None
+
+
+def differences(before: JudgeLineage, now: JudgeLineage) -> tuple[str, ...]:
+    """What differs between two judges, in words; empty when nothing does."""
+    pairs = (
+        ("the model", before.model, now.model),
+        ("the prompt", before.prompt_sha256[:_HASH_SHOWN], now.prompt_sha256[:_HASH_SHOWN]),
+        ("the rubric", f"version {before.rubric_version}", f"version {now.rubric_version}"),
+    )
+    changed = tuple(f"{what} was {old}, is {new}" for what, old, new in pairs if old != new)
+    return changed or (() if before == now else ("the prompt is another one",))
+
+
+def compare_lineages(
+    before: Collection[JudgeLineage],
+    now: Collection[JudgeLineage],
+    anchors: Sequence[AnchorGrade] = (),
+    *,
+    least_anchors: int = LEAST_ANCHORS,
+) -> Comparison:
+    """Whether the grades of two runs may be compared, by all judges that graded in each.
+
+    The same judges: yes. Others: only when at least ``least_anchors`` anchors were graded by a judge of each side.
+    A run without any judge's grade compares with any, on what both graded without one.
+    """
+    old, new = set(before), set(now)
+    if old == new:
+        return Comparison(allowed=True, reason="the same judges" if old else "no judge graded either")
+    if not old or not new:
+        which = "before" if old else "now"
+        return Comparison(
+            allowed=False,
+            reason=f"a judge graded only {which}: compare what was graded without one",
+            differences=(f"{'the judge is off now' if old else 'there was no judge before'}",),
+        )
+    changed = _changes(old, new)
+    shift = _shift(old, new, anchors)
+    if shift.anchors < least_anchors:
+        return Comparison(
+            allowed=False,
+            reason=(
+                f"the judge changed ({'; '.join(changed)}) and only {shift.anchors} of the {least_anchors} anchors"
+                " that it takes were graded by both: a difference could be the judge's; grade the anchors again"
+            ),
+            differences=changed,
+        )
+    return Comparison(allowed=True, reason=f"the judge changed, and {shift.text}", differences=changed, shift=shift)
+
+
+def _changes(old: set[JudgeLineage], new: set[JudgeLineage]) -> tuple[str, ...]:
+    gone, come = sorted(old - new, key=_order), sorted(new - old, key=_order)
+    if len(gone) == len(come):
+        return tuple(line for one, other in zip(gone, come, strict=True) for line in differences(one, other))
+    left = tuple(f"{judge.model} ({judge.prompt_sha256[:_HASH_SHOWN]}) no longer judges" for judge in gone)
+    return left + tuple(f"{judge.model} ({judge.prompt_sha256[:_HASH_SHOWN]}) judges now" for judge in come)
+
+
+def _shift(old: set[JudgeLineage], new: set[JudgeLineage], anchors: Sequence[AnchorGrade]) -> Shift:
+    earlier, later = _by_anchor(old, anchors), _by_anchor(new, anchors)
+    both = earlier.keys() & later.keys()
+    return Shift(
+        anchors=len(both),
+        passed_before=sum(earlier[anchor] for anchor in both),
+        passed_now=sum(later[anchor] for anchor in both),
+        disagreed=sum(earlier[anchor] != later[anchor] for anchor in both),
+    )
+
+
+def _by_anchor(judges: set[JudgeLineage], anchors: Sequence[AnchorGrade]) -> Mapping[str, bool]:
+    """Of each anchor, what these judges said: passed when most did, and a tie did not."""
+    votes: dict[str, dict[JudgeLineage, bool]] = {}
+    for grade in anchors:
+        if grade.lineage in judges:
+            votes.setdefault(grade.anchor_id, {})[grade.lineage] = grade.passed
+    return {anchor: sum(each.values()) * 2 > len(each) for anchor, each in votes.items()}
+
+
+def _order(lineage: JudgeLineage) -> tuple[str, str, str]:
+    return lineage.model, lineage.rubric_version, lineage.prompt_sha256

@@ -1,0 +1,70 @@
+// The lines of a page, and which of them two states of it have in common.
+(() => {
+  const look = globalThis.__lookout;
+  if (look.lines) return;
+
+  const LCS_CELLS = 250_000; // beyond it only the common beginning and end of two pages are compared
+
+  // The texts of a page by line: nodes that stand in one block belong together.
+  look.lines = () => {
+    const groups = [];
+    let last = null;
+    look.eachText(document.body, (node) => {
+      if (!look.plain(node.data)) return;
+      const block = look.blockOf(node);
+      if (last?.block !== block) groups.push(last = { block, nodes: [], text: "" });
+      last.nodes.push(node);
+      last.text = look.plain(`${last.text} ${node.data}`);
+    });
+    return groups;
+  };
+
+  // What the page says in few words, its controls included.
+  look.shortTexts = (length) => {
+    const found = [];
+    for (const root of look.roots()) {
+      const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+      while (walker.nextNode()) {
+        const text = look.plain(walker.currentNode.data);
+        if (text && text.length <= length) found.push(text);
+      }
+    }
+    return found;
+  };
+
+  look.blockOf = (node) => {
+    let at = node.parentElement ?? look.up(node);
+    while (at && look.up(at) && /^(inline|contents)/.test(getComputedStyle(at).display)) at = look.up(at);
+    return at;
+  };
+
+  // Which of `now` stand in `before` too, in the same order: the longest common subsequence, as a set of indices.
+  look.kept = (before, now) => {
+    const found = new Set();
+    let start = 0;
+    while (start < before.length && start < now.length && before[start] === now[start]) found.add(start++);
+    let ends = 0;
+    while (ends < before.length - start && ends < now.length - start && before.at(-1 - ends) === now.at(-1 - ends)) {
+      ends += 1;
+      found.add(now.length - ends);
+    }
+    const a = before.slice(start, before.length - ends);
+    const b = now.slice(start, now.length - ends);
+    if (a.length * b.length > LCS_CELLS) return found;
+    const longest = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
+    for (let i = a.length - 1; i >= 0; i -= 1) {
+      for (let j = b.length - 1; j >= 0; j -= 1) {
+        longest[i][j] = a[i] === b[j] ? longest[i + 1][j + 1] + 1 : Math.max(longest[i + 1][j], longest[i][j + 1]);
+      }
+    }
+    for (let i = 0, j = 0; i < a.length && j < b.length;) {
+      if (a[i] === b[j]) {
+        found.add(start + j);
+        i += 1;
+        j += 1;
+      } else if (longest[i + 1][j] >= longest[i][j + 1]) i += 1;
+      else j += 1;
+    }
+    return found;
+  };
+})();

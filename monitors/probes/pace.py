@@ -1,0 +1,113 @@
+"""How many questions are under way at once: a fixed number, or what the machine has room for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from monitors.probes.settings import ProbeSettings, pages_at_once
+
+MOST_BY_ITSELF: Final = 8
+"""Nobody's application is asked more than this at once unless its owner configured it."""
+
+ROOM: Final = 0.35
+"""Share of the cores' time idle above which one more is begun: a page costs a fifth to a third of two cores."""
+
+FULL: Final = 0.05
+"""Share below which one fewer is begun: from there on the time of an answer is the monitor's own."""
+
+INTERVAL_S: Final = 2.0
+"""Between two changes: shorter than most answers, long enough for a page's load not to be taken for the run's."""
+
+IdleShare = Callable[[], float | None]
+"""The share of all cores' time, since it was last asked, in which nothing ran: 0 to 1, ``None`` where unknown."""
+
+
+class Pace:
+    """Turns to ask. ``allowed`` is how many are given at once now; it starts at ``begin`` and follows ``idle``.
+
+    With ``least`` equal to ``most`` it never changes. A turn that is cancelled is given back like any other.
+    """
+
+    def __init__(self, *, begin: int, least: int, most: int, idle: IdleShare) -> None:
+        if not 1 <= least <= begin <= most:
+            raise ValueError(f"expected 1 ≤ least ≤ begin ≤ most, got {least}, {begin}, {most}")
+        self.allowed, self.most = begin, most
+        self._least, self._idle = least, idle
+        self._turns = asyncio.Semaphore(begin)
+        self._owed = 0
+        self._changed_at_s: float | None = None
+
+    @classmethod
+    def fixed(cls, number: int) -> Pace:
+        """Always ``number`` at once."""
+        return cls(begin=number, least=number, most=number, idle=lambda: None)
+
+    async def __aenter__(self) -> Self:
+        """Wait for a turn."""
+        await self._turns.acquire()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Give it back, and see whether there is room for more."""
+        self._adjust(asyncio.get_running_loop().time())
+        self._give_back()
+
+    def _adjust(self, now_s: float) -> None:
+        if self._changed_at_s is None:
+            self._idle()  # from here on
+            self._changed_at_s = now_s
+        if self._least == self.most or now_s - self._changed_at_s < INTERVAL_S:
+            return
+        self._changed_at_s = now_s
+        share = self._idle()
+        if share is not None and share > ROOM and self.allowed < self.most:
+            self.allowed += 1
+            self._give_back()
+        elif share is not None and share < FULL and self.allowed > self._least:
+            self.allowed -= 1
+            self._owed += 1
+
+    def _give_back(self) -> None:
+        if self._owed:
+            self._owed -= 1
+        else:
+            self._turns.release()
+
+
+def pace_of(settings: ProbeSettings, cores: int, idle: IdleShare) -> Pace:
+    """As configured, else begun at two for each core and then by what the cores have left, eight at the most."""
+    if settings.concurrency is not None:
+        return Pace.fixed(settings.concurrency)
+    begin = min(pages_at_once(settings, cores), MOST_BY_ITSELF)
+    return Pace(begin=begin, least=min(cores, begin), most=MOST_BY_ITSELF, idle=idle)
+
+
+class CpuTimes:
+    """Reads the idle share of this machine's cores from Linux's ``/proc/stat``; elsewhere nobody knows."""
+
+    def __init__(self, stat: Path = Path("/proc/stat")) -> None:
+        self._stat = stat
+        self._before: tuple[int, int] | None = None
+
+    def __call__(self) -> float | None:
+        """The share since the call before; ``None`` at the first one, and where the file is not as expected."""
+        now = self._read()
+        before, self._before = self._before, now
+        if now is None or before is None or now[1] <= before[1]:
+            return None
+        return max(0.0, min(1.0, (now[0] - before[0]) / (now[1] - before[1])))
+
+    def _read(self) -> tuple[int, int] | None:
+        """Idle ticks (waiting for disks counts as idle) and all ticks, of all cores together."""
+        try:
+            name, *ticks = self._stat.read_text("ascii").splitlines()[0].split()
+            spent = [int(tick) for tick in ticks[:8]]  # guest time, behind these, is part of user time
+        except (OSError, ValueError, IndexError):
+            return None
+        return (spent[3] + spent[4], sum(spent)) if name == "cpu" and len(spent) > 4 else None  # noqa: PLR2004 - fields 4 and 5 are idle and iowait, proc(5)

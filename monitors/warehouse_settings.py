@@ -1,0 +1,38 @@
+"""`[warehouse]`: what the nightly care of the warehouse does. The warehouse itself needs no settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class WarehouseSettings(BaseModel):
+    """The ``[warehouse]`` table of ``lookout.toml``. The key for pseudonyms is a secret and never a setting."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    personal_data_days: int | None = Field(
+        default=None,
+        ge=1,
+        description="days after which questions and answers are emptied and ids of real conversations become "
+        "pseudonyms, made with LOOKOUT_AGE_KEY; without it, nothing is ever removed",
+    )
+    export_folder: Path | None = Field(
+        default=None,
+        description="where each day's tables are written as Parquet, relative to this file; without it, nothing is",
+    )
+    export_days: int = Field(
+        default=3,
+        ge=1,
+        description="how many days up to yesterday are exported each night: what came late is then in them too",
+    )
+    compact_after_days: int = Field(
+        default=7,
+        ge=0,
+        description="days after which segments of finished runs are moved into Parquet archives",
+    )
+    check: bool = Field(
+        default=True,
+        description="compare journal and tables row by row each night; takes as long as a rebuild",
+    )

@@ -1,0 +1,172 @@
+"""P6: what judging 1,000 replies costs against one uncached call per reply: at most 25 %.
+
+    python -m tests.bench.bench_judge
+
+Both are asked by the real SDK of the local server, whose usage is counted by rule (four bytes are a token, a prefix is
+cached from the model's smallest length on, see ``tests/servers/anthropic_tokens.py``), and priced by the built-in
+price list. The baseline sends every reply with the same instructions, without cache marks and without batches.
+Lookout asks only for what the plain graders leave open, in batches, with known answers in every group: canaries are
+in its bill. How many replies need a judge is the suite's to say: of 26 real replies of an insurance assistant it was
+3; the mix here is three in ten. How often a batch finds the cache is the provider's to say: its documentation speaks
+of 30 to 98 %, and each is measured. A verdict of the local judge is about 80 tokens long; a real one is longer, and
+costs both sides the same per call.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from monitors.gate.assess import assess
+from monitors.graders.panel import default_panel, grade_exchange
+from monitors.graders.settings import GraderSettings
+from monitors.judge.account import Account
+from monitors.judge.anthropic_client import AnthropicJudge
+from monitors.judge.batches import BatchPatience
+from monitors.judge.by_batch import judge_by_batch
+from monitors.judge.cascade import is_open, judge_case
+from monitors.judge.judge import Judge
+from monitors.judge.model import JudgePrompt
+from monitors.judge.prices import price_list
+from monitors.judge.retrying import Patience
+from monitors.judge.ruling import Cost, JudgeCase
+from monitors.judge.seat import Rivals, Seat
+from monitors.judge.settings import JudgeSettings
+from monitors.records.cases import GoldCase
+from monitors.records.exchanges import Exchange
+from tests.builders import exchange, gold_case
+from tests.servers.anthropic import KEY, AnthropicServer
+from tests.servers.anthropic_tokens import PromptCache
+
+REPLIES = 1_000
+NEED_A_JUDGE_IN_TEN = 3
+LIMIT = Decimal("0.25")
+HIT_SHARES = (0.3, 0.7, 0.98)
+PATIENCE = Patience(deadline_s=120, try_s=60, tries=3, most_pause_s=5)
+SOURCE = "[Source: Nova Gold, clause 4]"
+
+SUBJECTS = (
+    "cataract surgery", "hernia repair", "knee replacement", "dental surgery", "treatment at home", "an ambulance",
+    "a newborn child", "an organ donor", "physiotherapy", "a second opinion", "day care", "a private room",
+)  # fmt: skip
+CONDITIONS = (
+    "when the treating doctor advises it in writing", "where a hospital of the network carries it out",
+    "provided that the insurer hears of it in time", "as long as the premium was paid without a break",
+    "if an accident made it necessary", "unless another policy pays for the same bill",
+)  # fmt: skip
+
+
+def pair(number: int) -> tuple[GoldCase, Exchange]:
+    """A gold case and its reply, one in four of them wrong."""
+    subject, wrong = SUBJECTS[number % len(SUBJECTS)], number % 4 == 3
+    if number % 10 < NEED_A_JUDGE_IN_TEN:
+        condition = CONDITIONS[number % len(CONDITIONS)]
+        other = CONDITIONS[(number + 1) % len(CONDITIONS)]
+        gold = f"The plan covers {subject} in full {condition}."
+        said = f"With this plan {subject} gets covered in full {other if wrong else condition}."
+    else:
+        months = 2 + number % 50
+        gold = f"{subject.capitalize()} has a waiting period of {months} months."
+        said = f"For {subject} the waiting period is {months + 5 if wrong else months} months."
+    case = gold_case(f"case-{number}", turns=(f"What about {subject}?",), gold=gold)
+    text = f"{said} Please keep all bills, since a claim without them takes longer to settle. {SOURCE}"
+    return case, exchange(case, text)
+
+
+def left_open(pairs: Sequence[tuple[GoldCase, Exchange]]) -> list[JudgeCase]:
+    """What the plain graders do not settle."""
+    panel = default_panel(GraderSettings())
+    return [
+        judge_case(case, came)
+        for case, came in pairs
+        if is_open(assess(case, came, grade_exchange(panel, case, came)))
+    ]
+
+
+class Uncached(AnthropicJudge):
+    """The baseline: the same request without the mark for the cache."""
+
+    def _params(self, prompt: JudgePrompt, ttl: Any) -> Any:
+        params: Any = super()._params(prompt, ttl)
+        return params | {"system": [{"type": "text", "text": prompt.instructions}]}
+
+
+def bench_of(model: AnthropicJudge, account: Account) -> Judge:
+    """A judge with one seat."""
+    seat = Seat(model, account=account, rivals=Rivals(target="bench", family="gpt"))
+    numbers = iter(range(10**9))
+    return Judge([seat], JudgeSettings(concurrency=8), nonce=lambda: f"{next(numbers):032x}")
+
+
+async def baseline(name: str, cases: Sequence[JudgeCase]) -> Cost:
+    """One uncached call per reply."""
+    account = Account(price_list(()), limit_usd=None)
+    with AnthropicServer() as server:
+        async with Uncached(name, api_key=KEY, base_url=server.url, patience=PATIENCE) as model:
+            await bench_of(model, account).group(cases, ())
+    return account.total
+
+
+async def cascade(name: str, cases: Sequence[JudgeCase], known: Sequence[GoldCase], hit_share: float) -> Cost:
+    """Only what is open, in batches, with canaries."""
+    account = Account(price_list(()), limit_usd=None)
+    with AnthropicServer(cache=PromptCache(hit_share)) as server:
+        server.batch_looks = 0
+        async with AnthropicJudge(name, api_key=KEY, base_url=server.url, patience=PATIENCE) as model:
+            night = await judge_by_batch(
+                bench_of(model, account),
+                cases,
+                known,
+                seed="bench",
+                group_size=25,
+                patience=BatchPatience(deadline_s=60, poll_s=0.01),
+                monotonic=time.monotonic,
+            )
+    void = sum(group.is_void for group in night.groups)
+    if void or night.missing:
+        print(f"  {void} groups void, missing: {night.missing}")
+    return account.total
+
+
+def line(name: str, cost: Cost, base: Cost) -> str:
+    """A row of the table."""
+    return (
+        f"  {name:<44} {cost.calls:>6} calls {cost.input_tokens:>9,} in {cost.cached_tokens:>9,} cached "
+        f"{cost.output_tokens:>7,} out  ${cost.usd:>8.4f}  {cost.usd / base.usd:>6.1%}"
+    )
+
+
+async def measure(name: str, replies: int) -> Decimal:
+    """One model: baseline, then Lookout; the worst share of money."""
+    pairs = [pair(number) for number in range(replies)]
+    everything = [judge_case(case, came) for case, came in pairs]
+    cases = left_open(pairs)
+    known = [case for case, _ in pairs[:60]]
+    print(f"{name}: {len(cases)} of {replies} replies need a judge ({len(cases) / replies:.0%})")
+    base = await baseline(name, everything)
+    print(line("one uncached call per reply", base, base))
+    worst = Decimal(0)
+    for share in HIT_SHARES:
+        cost = await cascade(name, cases, known, share)
+        print(line(f"open ones, batches, {share:.0%} of them from cache", cost, base))
+        worst = max(worst, cost.usd / base.usd)
+    return worst
+
+
+def main() -> int:
+    """Exit code 1 when judging costs more than a quarter of the baseline."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--replies", type=int, default=REPLIES)
+    replies = parser.parse_args().replies
+    worst = max(asyncio.run(measure(name, replies)) for name in ("claude-sonnet-5-5", "claude-haiku-5-5"))
+    print(f"P6: at worst {worst:.1%} of the money, at most {LIMIT:.0%} is the aim")
+    return int(worst > LIMIT)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""P8: peak memory of the orchestrating process from 100 to 10,000 cases, within 1.3 times.
+
+    python -m tests.bench.bench_memory [--small 100] [--large 10000]
+
+A real `lookout verify` with Prefect, journal, warehouse and reports, against a JSON API that answers at once. The
+peak is the kernel's own figure for that process, its children not counted. The baseline in the same run is the
+smaller suite; beside it what a process holds that has only imported everything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from flows import prefect_server
+from tests.bench.verified import KILOBYTES, Ended, app, configure, told, verify
+
+MOST = 1.3
+
+
+def main() -> int:
+    """Print both peaks; exit code 1 when the target is missed."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--small", type=int, default=100)
+    options.add_argument("--large", type=int, default=10_000)
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        environment = dict(os.environ)
+        prefect_server.connect(None, folder / "prefect", environment=environment, start_timeout_s=180, say=print)
+        try:
+            print(f"imported everything, asked nothing: {bare_mb(environment):.0f} MB")
+            small, large = (one(folder, environment, count) for count in (given.small, given.large))
+        finally:
+            prefect_server.stop_server(folder / "prefect")
+    ratio = large.max_rss_mb / small.max_rss_mb
+    return 0 if told(f"P8 peak memory, {given.large:,} cases / {given.small:,} cases", ratio, MOST, "x") else 1
+
+
+def one(folder: Path, environment: dict[str, str], cases: int) -> Ended:
+    """A run of so many cases, in a data folder of its own."""
+    place = folder / f"of-{cases}"
+    with app("tests.bench.fast_api") as address:
+        configure(place, address, cases, probe='driver = "json"')
+        started = time.monotonic()
+        ended = verify(place, environment)
+    seconds = time.monotonic() - started
+    if ended.code != 0:
+        raise SystemExit(f"the run ended with {ended.code}: {(place / 'lookout.log').read_text('utf-8')[-2000:]}")
+    print(f"{cases:,} cases: peak {ended.max_rss_mb:.0f} MB, {seconds:.0f} s", flush=True)
+    return ended
+
+
+def bare_mb(environment: dict[str, str]) -> float:
+    """The peak of a process that loads what a run loads."""
+    script = "import flows.verify_deploy, resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=True)
+    return int(done.stdout) / KILOBYTES
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""CPU seconds of this process and all that it started, by what they are."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+
+from tests.process_tree import Seen, all_processes, descendants
+
+LOOKS_EVERY_S = 0.25
+
+
+class CpuMeter:
+    """Counts from its making on. Processes come and go, so it looks often; ``apart`` are not counted."""
+
+    def __init__(self, *apart: str) -> None:
+        self._apart = apart
+        self._first: dict[int, float] = {}
+        self._last: dict[int, Seen] = {}
+        self._look()
+        self._first = {pid: one.cpu_s for pid, one in self._last.items()}
+
+    async def watch(self) -> None:
+        """Looks until it is cancelled."""
+        while True:
+            await asyncio.sleep(LOOKS_EVERY_S)
+            self._look()
+
+    def seconds(self) -> float:
+        """All together."""
+        return sum(self.parts().values())
+
+    def parts(self) -> Mapping[str, float]:
+        """By what they are, the dearest first."""
+        self._look()
+        used: defaultdict[str, float] = defaultdict(float)
+        for pid, one in self._last.items():
+            used[part_of(one)] += one.cpu_s - self._first.get(pid, 0.0)
+        return dict(sorted(used.items(), key=lambda part: -part[1]))
+
+    def _look(self) -> None:
+        me = all_processes()[os.getpid()]
+        for one in [me, *descendants(me.pid)]:
+            if not any(word in one.command for word in self._apart):
+                self._last[one.pid] = one
+
+
+def part_of(one: Seen) -> str:
+    """A page, the browser itself, one of its services, the driver, or Python."""
+    if one.is_browser:
+        kind = re.search(r"--type=([\w-]+)", one.command)
+        return kind.group(1) if kind else "browser"
+    return "driver" if "node" in one.command.partition(" ")[0] else "Python"

@@ -1,0 +1,105 @@
+"""A real `lookout verify` in a process of its own, with what it took."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from monitors.records.base import Record
+from tests.soak.plans import write_suite
+
+ROOT = Path(__file__).parents[2]
+START_S = 30.0
+KILOBYTES = 1000.0
+
+
+class Noted(Record):
+    """A line of the app: a question and when, in seconds since 1970."""
+
+    question: str
+    at: float
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run of the command. ``max_rss_mb`` is the peak of the process itself, not of browser or server."""
+
+    began_at: float
+    ended_at: float
+    max_rss_mb: float
+    code: int
+
+
+@contextmanager
+def app(module: str, *options: str) -> Iterator[str]:
+    """A module of ours serving in a process of its own; its address."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", module, "--port", str(port), *options]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:
+        _wait_for(port)
+        yield f"http://127.0.0.1:{port}"
+        process.kill()
+
+
+def _wait_for(port: int) -> None:
+    until = time.monotonic() + START_S
+    while time.monotonic() < until:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    raise SystemExit(f"nothing listens on port {port}")
+
+
+def configure(folder: Path, address: str, cases: int, *, probe: str = "", alerts: str = "") -> None:
+    """A suite and a lookout.toml with the target ``bench``; ``probe`` and ``alerts`` are lines of TOML."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_suite(folder / "plans.jsonl", cases)
+    (folder / "lookout.toml").write_text(
+        f'data_folder = "data"\n[targets.bench]\nurl = "{address}"\nsuite = "plans.jsonl"\n'
+        f"[targets.bench.probe]\n{probe}\n[alerts]\n{alerts}\n",
+        encoding="utf-8",
+    )
+
+
+def start(folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """The command, its words in ``lookout.log``."""
+    with (folder / "lookout.log").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "deployments.cli", "verify", "bench", "--fresh"],
+            cwd=folder,
+            env={**environment, "PYTHONPATH": str(ROOT)},
+            stdout=log,
+            stderr=log,
+        )
+
+
+def verify(folder: Path, environment: Mapping[str, str]) -> Ended:
+    """The command from start to end."""
+    began = time.time()
+    process = start(folder, environment)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return Ended(began, time.time(), used.ru_maxrss / KILOBYTES, process.returncode)
+
+
+def noted(file: Path) -> list[Noted]:
+    """What the app wrote down, in its order."""
+    return [Noted.model_validate_json(line) for line in file.read_text("utf-8").splitlines()]
+
+
+def told(label: str, value: float, most: float, unit: str) -> bool:
+    """Print a figure with its target; whether it was met."""
+    met = value <= most
+    print(f"{label}: {value:.2f} {unit} (at most {most:g}): {'met' if met else 'MISSED'}", flush=True)
+    return met

@@ -1,0 +1,129 @@
+"""Archives as compactions leave them, made in bulk: runs of 512 cases with six grades each, and their incidents."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+import duckdb
+
+from monitors.records.base import Finding
+from monitors.records.grades import Aspect, FailureKind, Judged
+from tests.warehouse.sample_rows import (
+    alert,
+    assessment,
+    exchange,
+    grades,
+    incident,
+    no_answer,
+    receipt,
+    run_report,
+)
+from warehouse.archive import ArchivedSegment, Manifest, file_sha256
+from warehouse.compact import publish
+from warehouse.rows import IncidentVersion
+from warehouse.segment import SegmentHeader
+from warehouse.store import Store
+
+CASES = 512
+GRADES_EACH = 6
+RUNS_PER_ARCHIVE = 200
+INCIDENTS_PER_RUN = 3
+FINGERPRINTS = 700
+"""Incidents that there are; each run changes three of them, and sends one message."""
+
+
+def six_grades(*, failed: bool) -> tuple[Judged, ...]:
+    """Five plain graders and a judge, as a case has them."""
+    plain = [
+        Judged(grader=f"grader-{number}", version="1", aspect=aspect, passed=True, reason="as it should be")
+        for number, aspect in enumerate((Aspect.CITATION, Aspect.REFUSAL, Aspect.DISCLOSURE, Aspect.ERROR_LEAK))
+    ]
+    fact = Judged(
+        grader="quantities",
+        version="1",
+        aspect=Aspect.FACTUAL_MATCH,
+        passed=not failed,
+        failure_kind=FailureKind.WRONG_FACT if failed else None,
+        reason="24 months against 36 months" if failed else "24 months is there",
+    )
+    judge = next(each for each in grades() if isinstance(each, Judged) and each.lineage)
+    return (*plain, fact, judge.model_copy(update={"aspect": Aspect.FACTUAL_MATCH}))
+
+
+def _templates() -> dict[str, str]:
+    """JSON of each kind of row, with RUN, CASE and so on to be filled in."""
+    good = assessment("RUN", "CASE").model_copy(update={"grades": six_grades(failed=False)})
+    bad = assessment("RUN", "CASE", failed=FailureKind.WRONG_FACT).model_copy(
+        update={"grades": six_grades(failed=True), "factual_match": Finding.NO}
+    )
+    version = IncidentVersion(sequence=987654, incident=incident("leak"))
+    return {
+        "good": good.model_dump_json(),
+        "bad": bad.model_dump_json(),
+        "answer": exchange("RUN", "CASE", text="The waiting period is two years. " * 8).model_dump_json(),
+        "nothing": no_answer("RUN", "CASE").model_dump_json(),
+        "report": run_report("RUN").model_dump_json(),
+        "incident": version.model_dump_json(),
+        "fingerprint": version.incident.fingerprint,
+        "alert": alert("ALERT").model_dump_json(),
+        "receipt": receipt("ALERT").model_dump_json(),
+    }
+
+
+_LINES = f"""
+select '20230101T000000.' || lpad(run::varchar, 6, '0') || 'Z-00' as segment_id,
+  position::integer as position, table_name, row_json::json as row_json
+from (
+  select run, 2 * c as position, 'results' as table_name,
+    replace(replace(replace(if(hash(run * 7 + c) % 400 = 0, $nothing, $answer), 'RUN', 'run-' || run),
+      'CASE', 'case-' || c), '1500.0', (900 + hash(run * 1000 + c) % 4000)::varchar || '.5') as row_json
+  from picked, range({CASES}) t(c)
+  union all
+  select run, 2 * c + 1, 'assessments',
+    replace(replace(if(hash(run * 1000 + c) % 25 = 0, $bad, $good), 'RUN', 'run-' || run), 'CASE', 'case-' || c)
+  from picked, range({CASES}) t(c)
+  union all
+  select run, {2 * CASES}, 'runs', replace(replace(replace($report, 'RUN', 'run-' || run), '2026-03-01T12',
+    strftime(timestamp '2023-01-01' + interval (run * 3) hour, '%Y-%m-%dT%H')), 'abc123', 'commit-' || (run // 3))
+  from picked
+  union all
+  select run, {2 * CASES + 1} + i, 'incidents', replace(replace(replace($incident, '987654',
+      (run * {INCIDENTS_PER_RUN} + i + 1)::varchar), $fingerprint,
+      sha256((hash(run * 10 + i) % {FINGERPRINTS})::varchar)),
+      '"open"', if(hash(run + i) % 3 = 0, '"resolved"', '"open"'))
+  from picked, range({INCIDENTS_PER_RUN}) t(i)
+  union all
+  select run, {2 * CASES + 9}, 'alerts', replace($alert, 'ALERT', 'alert-' || run) from picked
+  union all
+  select run, {2 * CASES + 10}, 'receipts', replace($receipt, 'ALERT', 'alert-' || run) from picked
+  where run % 50 > 0
+) order by segment_id, position
+"""
+
+
+def write_archives(store: Store, runs: int) -> None:
+    """So many runs, a few hundred in each archive; run 0 and every 50th has a message that was never sent."""
+    connection = duckdb.connect()
+    words = {name: value for name, value in _templates().items() if f"${name}" in _LINES}
+    for first in range(0, runs, RUNS_PER_ARCHIVE):
+        chosen = range(first, min(first + RUNS_PER_ARCHIVE, runs))
+        file = store.database.scratch
+        connection.execute("create or replace temp table picked as select unnest(?::integer[]) as run", [[*chosen]])
+        connection.execute(f"copy ({_LINES}) to '{file}' (format parquet, codec zstd)", words)
+        manifest = Manifest(sha256=file_sha256(file), segments=tuple(_segments(chosen)))
+        publish(store.journal, manifest, file)
+    connection.close()
+
+
+def _segments(runs: range) -> Iterator[ArchivedSegment]:
+    for run in runs:
+        name = f"20230101T000000.{run:06d}Z-00"
+        rows = {"results": CASES, "assessments": CASES, "runs": 1, "incidents": INCIDENTS_PER_RUN, "alerts": 1}
+        header = SegmentHeader(
+            id=name,
+            run_id=f"run-{run}",
+            rows=rows | ({"receipts": 1} if run % 50 else {}),
+            sha256=hashlib.sha256(name.encode()).hexdigest(),
+        )
+        yield ArchivedSegment(header=header, name=f"run-{run}/{name}.jsonl", size_bytes=1)

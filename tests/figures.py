@@ -1,0 +1,39 @@
+"""Measured figures into a document: each command renews its own section, between two comments of its name."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+
+
+def write_section(document: Path, name: str, lines: Sequence[str]) -> None:
+    """Replace the lines between ``<!-- figures:name -->`` and ``<!-- /figures:name -->``. The marks must be there."""
+    begin, end = f"<!-- figures:{name} -->\n", f"<!-- /figures:{name} -->"
+    before, found, rest = document.read_text("utf-8").partition(begin)
+    _, also_found, after = rest.partition(end)
+    if not (found and also_found):
+        raise SystemExit(f"{document}: there is no section {begin.strip()} … {end}")
+    body = "\n".join(lines).strip()
+    document.write_text(f"{before}{begin}\n{body}\n\n{end}{after}", "utf-8")
+
+
+def measured_where() -> str:
+    """Date and machine in one sentence, without its name."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
+    load = os.getloadavg()[0]
+    return (
+        f"Measured on {datetime.now(UTC):%Y-%m-%d} on {cores} cores with {pages:.0f} GB, Python "
+        f"{platform.python_version()}, DuckDB {duckdb.__version__}, at a load of {load:.1f}."
+    )
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    """A Markdown table."""
+    lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
+    return lines + [f"| {' | '.join(str(cell) for cell in row)} |" for row in rows]

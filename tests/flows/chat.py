@@ -1,0 +1,71 @@
+"""A chat API on loopback whose answers a test decides, and the suite and configuration for it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+from aiohttp import web
+
+from tests.servers.threaded import ThreadedServer
+
+RIGHT = "The waiting period is 24 months. [Source: Gold, clause 4.2]"
+
+
+class Chat(ThreadedServer):
+    """Answers with ``answers`` in turn; ``None`` never answers."""
+
+    def __init__(self, *answers: str | None) -> None:
+        super().__init__()
+        self.answers = answers or (RIGHT,)
+        self.asked = 0
+        self._came = threading.Condition()
+
+    def wait_for(self, count: int, timeout_s: float = 120.0) -> bool:
+        """Block until that many questions have come; false when they did not in time."""
+        with self._came:
+            return self._came.wait_for(lambda: self.asked >= count, timeout_s)
+
+    def application(self) -> web.Application:
+        """One address."""
+        app = web.Application()
+        app.router.add_post("/chat", self._chat)
+        return app
+
+    async def _chat(self, request: web.Request) -> web.Response:
+        await request.read()
+        with self._came:
+            self.asked += 1
+            self._came.notify_all()
+        answer = self.answers[(self.asked - 1) % len(self.answers)]
+        if answer is None:
+            await self.closing.wait()
+        return web.json_response({"answer": answer})
+
+
+def watched(folder: Path, chat: Chat, *, cases: int = 4, gold: str = "24 months", more: str = "") -> Path:
+    """A ``lookout.toml`` with the target ``demo``: ``cases`` questions of severity 3, asked through the API."""
+    suite = folder / "suite.jsonl"
+    lines = [
+        {
+            "id": f"waiting-{number}",
+            "question": f"What is the waiting period of plan {number}?",
+            "gold": gold,
+            "expected_refusal": False,
+            "severity": 3,
+            "language": "en",
+            "type": "waiting_period",
+            "provenance": {"pipeline": "template"},
+        }
+        for number in range(cases)
+    ]
+    suite.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    path = folder / "lookout.toml"
+    path.write_text(
+        f'data_folder = "data"\n[targets.demo]\nurl = "{chat.url}/chat"\nsuite = "suite.jsonl"\n'
+        '[targets.demo.probe]\ndriver = "json"\nconcurrency = 1\nattempts = 1\nanswer_deadline_s = 600\n'
+        f"[gate]\nmin_severity_3_cases = 0\n{more}",
+        encoding="utf-8",
+    )
+    return path

@@ -1,0 +1,86 @@
+"""A desk on a real warehouse in a folder and a real Slack on loopback, with a clock that the test moves."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from rich.console import Console
+
+from flows.desk import Desk
+from flows.people import People
+from monitors.alerts.fallback_sender import DeliveryPath, FallbackSender
+from monitors.alerts.sender import AlertSender
+from monitors.alerts.settings import AlertSettings
+from monitors.alerts.slack import SlackBot, SlackWebhook
+from monitors.alerts.terminal_sender import TerminalSender
+from tests.monitors.alerts.sightings import NIGHT
+from tests.servers.slack import TOKEN, SlackServer
+from tests.warehouse.places import store_in
+from warehouse.store import Store
+
+
+class Night:
+    """A place to tell from: one folder, one Slack, as many runs as a test wants, one after the other."""
+
+    def __init__(self, folder: Path, slack: SlackServer, **settings: object) -> None:
+        self.now = NIGHT
+        self.slack = slack
+        self.printed = io.StringIO()
+        values = {
+            "slack_channel": "C0ALERTS",
+            "slack_api_url": slack.api_url,
+            "send_retries": 0,
+            "send_timeout_s": 10.0,
+        }
+        self.settings = AlertSettings.model_validate(values | settings)
+        self.store: Store = store_in(folder, clock=self)  # type: ignore[arg-type] - any clock will do
+
+    def __call__(self) -> datetime:
+        """The present, a little later at every look."""
+        self.now += timedelta(milliseconds=1)
+        return self.now
+
+    def skip(self, **span: float) -> None:
+        """Let time go by."""
+        self.now += timedelta(**span)
+
+    def bot(self, **changes: object) -> SlackBot:
+        """A bot with these settings."""
+        return SlackBot(self.settings.model_copy(update=changes), token=TOKEN, now=self)
+
+    def webhook(self) -> SlackWebhook:
+        """The incoming webhook."""
+        return SlackWebhook(self.settings, url=self.slack.webhook_url, now=self)
+
+    @property
+    def terminal(self) -> TerminalSender:
+        """What prints into `printed`."""
+        return TerminalSender(self.settings, console=Console(file=self.printed, width=140), now=self)
+
+    def desk(self, run_id: str = "run-1", paths: Sequence[AlertSender] | None = None) -> Desk:
+        """The desk of one run; the bot alone, or ``paths`` in order."""
+        ways = [DeliveryPath(f"way {number}", one) for number, one in enumerate(paths or [self.bot()], start=1)]
+        return Desk(
+            target="demo",
+            run_id=run_id,
+            settings=self.settings,
+            store=self.store,
+            journal=self.store.journal,
+            sender=FallbackSender(ways),
+            terminal=self.terminal,
+            people=People(store=self.store, settings=self.settings, account_patterns=lambda _: (), now=self),
+            now=self,
+        )
+
+    def receipts(self) -> list[tuple[str, str]]:
+        """Status and detail of every try, oldest first."""
+        self.store.load_pending(5)
+        rows = self.store.query("select status, detail from receipts order by tried_at, alert_id").rows
+        return [(str(status), str(detail)) for status, detail in rows]
+
+    def stored_alerts(self) -> int:
+        """How many messages the warehouse keeps."""
+        return int(str(self.store.query("select count(*) from alerts").rows[0][0]))

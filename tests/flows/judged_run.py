@@ -1,0 +1,142 @@
+"""A run as far as its judging goes: real journal, real SDK, local providers, answers made up here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from flows.judge_change import look_for_change
+from flows.judging import JudgeStage
+from flows.live_run import LiveRun
+from flows.observed import observed
+from flows.request import VerifyRequest
+from flows.wiring import utc_now, wire
+from monitors.config import parse_config
+from monitors.gate.assess import assess
+from monitors.gate.evaluate import evaluate
+from monitors.graders.panel import grade_exchange
+from monitors.judge.cascade import is_open
+from monitors.records.cases import GoldCase
+from monitors.records.grades import Assessment, CaseOutcome
+from monitors.records.incidents import IncidentKind, Observation
+from monitors.records.runs import CaseResult, RunReport
+from tests.builders import exchange, gold_case
+from tests.servers.anthropic import KEY, AnthropicServer
+from warehouse.rows import RunRow
+
+KEY_VARIABLE = "LOOKOUT_TEST_KEY"
+
+HOME = "Treatment at home is paid when the treating doctor advises it in writing and a nurse attends."
+HOME_RIGHT = "Treatment at home gets paid, provided the treating doctor has advised it in writing and a nurse attends. [Source: A, 4]"
+HOME_WRONG = (
+    "Treatment at home is a comfort that many customers like, and our team is glad to explain it. [Source: A, 4]"
+)
+TEETH = "Dental work belongs to the base plan wherever an accident makes surgery on the jaw necessary."
+TEETH_RIGHT = (
+    "Dental work belongs to the base plan where an accident makes surgery on the jaw necessary. [Source: A, 6]"
+)
+TEETH_WRONG = "Smiles matter to us, and brushing twice a day keeps them bright for many years. [Source: A, 6]"
+
+
+class Told(NamedTuple):
+    """What a run came to."""
+
+    report: RunReport
+    results: tuple[CaseResult, ...]
+    news: tuple[Observation, ...]
+    heard: tuple[CaseResult, ...]
+
+    def of(self, case_id: str) -> Assessment:
+        """The assessment of a case."""
+        return next(one.assessment for one in self.results if one.case.id == case_id)
+
+    def told(self, kind: IncidentKind) -> list[Observation]:
+        """What people hear of this kind."""
+        return [one for one in self.news if one.kind is kind]
+
+    @property
+    def passed(self) -> list[str]:
+        """Cases that were called right."""
+        return [one.case.id for one in self.results if one.assessment.outcome is CaseOutcome.CORRECT]
+
+    @property
+    def notes(self) -> str:
+        """All reasons in one text."""
+        return " | ".join(reason.text for reason in self.report.reasons)
+
+
+def home(case_id: str = "home", **changes: Any) -> GoldCase:
+    """A case whose gold is a sentence of conditions: no plain grader can settle it."""
+    return gold_case(case_id, **({"turns": ("What about treatment at home?",), "gold": HOME} | changes))
+
+
+def teeth(case_id: str = "teeth", **changes: Any) -> GoldCase:
+    """Another one."""
+    return gold_case(case_id, **({"turns": ("What about dental work?",), "gold": TEETH} | changes))
+
+
+def configured(folder: Path, cases: Sequence[GoldCase], **judge: Any) -> VerifyRequest:
+    """A request whose suite are ``cases``; ``judge`` is the table of that name, none when empty."""
+    suite = folder / "suite.jsonl"
+    suite.write_text("".join(case.model_dump_json() + "\n" for case in cases), encoding="utf-8")
+    values: dict[str, Any] = {
+        "data_folder": str(folder / "data"),
+        "targets": {"demo": {"url": "http://127.0.0.1:9", "suite": str(suite), "model_family": "gpt"}},
+        "gate": {"min_severity_3_cases": 0},
+    }
+    if judge:
+        values["judge"] = {"deadline_s": 60, "try_s": 30, "tries": 2, "most_pause_s": 1} | judge
+    return VerifyRequest(
+        target="demo", config=parse_config(json.loads(json.dumps(values)), "lookout.toml"), fresh=True
+    )
+
+
+def judge_at(*servers: AnthropicServer, model: str = "claude-sonnet-5-5", **settings: Any) -> dict[str, Any]:
+    """A ``[judge]`` table with one model per server."""
+    models = [{"model": model, "base_url": one.url, "key_variable": KEY_VARIABLE} for one in servers]
+    return {"models": models} | settings
+
+
+async def run_of(
+    request: VerifyRequest, answers: Sequence[tuple[GoldCase, str]], *, recorded: bool = False
+) -> Told:
+    """Grade ``answers`` as a run does, weigh, and look at what would be told.
+
+    With ``recorded``, the warehouse knows of the run afterwards.
+    """
+    run = LiveRun(wire(request))
+    with run.wired.begun:
+        if run.wired.begun.resumed:
+            run.recall()
+        return await _told(run, answers, recorded=recorded)
+
+
+async def _told(run: LiveRun, answers: Sequence[tuple[GoldCase, str]], *, recorded: bool) -> Told:
+    heard: list[CaseResult] = []
+
+    async def told(result: CaseResult) -> None:
+        heard.append(result)
+
+    async with JudgeStage(run, told) as judges:
+        for case, answer in answers:
+            came = exchange(case, answer, run_id=run.wired.run_id)
+            grades = grade_exchange(run.wired.panel, case, came)
+            assessment = assess(case, came, grades)
+            if is_open(assessment):
+                await judges.settle(case, came, grades)
+            else:
+                await told(run.keep(case, came, assessment))
+    if recorded:
+        look_for_change(run)
+    report = evaluate(run.facts(utc_now()), run.results, run.wired.config.gate)
+    if recorded:
+        run.wired.journal.append((RunRow(row=report),), run_id=run.wired.run_id)
+        run.wired.store.load_pending(30)
+    return Told(report, tuple(run.results), observed(run, report), tuple(heard))
+
+
+def with_key(monkeypatch: Any) -> None:
+    """The environment holds the key of the local providers."""
+    monkeypatch.setenv(KEY_VARIABLE, KEY)

@@ -1,0 +1,57 @@
+"""A desk with a real warehouse and a real sender to a local Slack, for tests of what people do."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from io import StringIO
+from pathlib import Path
+
+from rich.console import Console
+
+from flows.desk import Desk
+from flows.people import People
+from monitors.alerts.settings import AlertSettings
+from monitors.alerts.slack import SlackBot
+from monitors.alerts.terminal_sender import TerminalSender
+from tests.monitors.alerts.sightings import NIGHT
+from tests.servers.slack import TOKEN, SlackServer
+from tests.warehouse.places import store_in
+from warehouse.store import Store
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    def __init__(self, at: datetime = NIGHT) -> None:
+        self.at = at
+
+    def __call__(self) -> datetime:
+        return self.at
+
+    def skip(self, **span: float) -> None:
+        self.at += timedelta(**span)
+
+
+def settings_for(slack: SlackServer, **changes: object) -> AlertSettings:
+    values = {"slack_channel": "C0ALERTS", "slack_api_url": slack.api_url, "slack_buttons": True}
+    return AlertSettings.model_validate(values | changes)
+
+
+def people_in(folder: Path, slack: SlackServer, clock: Clock, *, seed: int = 1) -> People:
+    store = store_in(folder, seed=seed)
+    return People(store=store, settings=settings_for(slack), account_patterns=lambda _: (r"SRK-\d{6}",), now=clock)
+
+
+def desk_of(people: People, clock: Clock, *, run_id: str = "run-1", target: str = "demo") -> Desk:
+    store: Store = people.store
+    return Desk(
+        target=target,
+        run_id=run_id,
+        settings=people.settings,
+        store=store,
+        journal=store.journal,
+        sender=SlackBot(people.settings, token=TOKEN, now=clock),
+        terminal=TerminalSender(people.settings, console=Console(file=StringIO()), now=clock),
+        people=people,
+        now=clock,
+    )

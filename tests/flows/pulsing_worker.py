@@ -1,0 +1,42 @@
+"""A scheduler in a process of its own that verifies over and over, as far as a watchdog outside can see.
+
+``python -m tests.flows.pulsing_worker FOLDER``, with the check's address in LOOKOUT_HEARTBEAT_URL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from flows.oversight import overseen
+from flows.wiring import desk_without_run, heartbeat, stop_process
+from monitors.alerts.heartbeat import Beat
+from monitors.config import Config, TargetConfig
+
+
+async def work(folder: Path) -> None:
+    """Run after run, until killed."""
+    target = TargetConfig(url="http://127.0.0.1:9", suite=folder / "suite.jsonl")
+    config = Config(data_folder=folder, targets={"demo": target})
+    while True:
+        desk = desk_without_run(config, "demo")
+        async with overseen(desk, heartbeat("demo"), end_after_s=600, stop=stop_process):
+            await asyncio.sleep(0)
+        await heartbeat("demo").ping(Beat.PROVED, run_id=desk.run_id)
+
+
+async def hang(folder: Path, slack_api_url: str) -> None:
+    """A run whose event loop is blocked for good: nothing in it can stop itself."""
+    target = TargetConfig(url="http://127.0.0.1:9", suite=folder / "suite.jsonl")
+    alerts = {"slack_channel": "C0ALERTS", "slack_api_url": slack_api_url}
+    values = {"data_folder": folder, "targets": {"demo": target}, "alerts": alerts}
+    desk = desk_without_run(Config.model_validate(values), "demo")
+    async with overseen(desk, heartbeat("demo"), end_after_s=0.2, stop=stop_process):
+        os.read(os.pipe()[0], 1)  # noqa: ASYNC - what hangs does not ask first
+
+
+if __name__ == "__main__":
+    job = work(Path(sys.argv[1])) if len(sys.argv) == 2 else hang(Path(sys.argv[1]), sys.argv[2])
+    asyncio.run(job)

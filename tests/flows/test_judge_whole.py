@@ -1,0 +1,70 @@
+"""The judge as a user meets it: the command, a chat, a provider, Slack."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.flows.chat import Chat, watched
+from tests.flows.judged_run import TEETH, TEETH_WRONG
+from tests.servers.anthropic import KEY, AnthropicServer
+from tests.servers.slack import TOKEN, SlackServer
+
+pytestmark = [pytest.mark.prefect]
+
+
+def configured(folder: Path, chat: Chat, judge: AnthropicServer, slack: SlackServer) -> None:
+    """Two severity-3 cases whose gold is a sentence of conditions."""
+    more = (
+        f'[alerts]\nslack_api_url = "{slack.api_url}"\nslack_channel = "#alerts"\n'
+        f'slack_monitor_channel = "#monitor"\n[[judge.models]]\nbase_url = "{judge.url}"\n'
+    )
+    path = watched(folder, chat, cases=2, gold=TEETH, more=more)
+    text = path.read_text(encoding="utf-8").replace("[targets.demo]\n", '[targets.demo]\nmodel_family = "gpt"\n')
+    path.write_text(text, encoding="utf-8")
+
+
+def verify(lookout, folder: Path, slack: SlackServer, commit: str, **key: str):
+    """One run; the process, what was told, the run's folder."""
+    before = len(slack.messages)
+    done = lookout("verify", "demo", "--commit", commit, cwd=folder, SLACK_BOT_TOKEN=TOKEN, **key)
+    told = [json.dumps(message.blocks) for message in slack.messages[before:]]
+    return done, told, max(folder.glob("data/runs/*/results.md")).parent
+
+
+def test_a_fooled_judge_is_void_and_an_honest_one_pages(tmp_path, lookout):
+    """The same wrong answers twice: nothing is said of the app on the word of a judge that was talked round."""
+    with Chat(TEETH_WRONG) as chat, AnthropicServer() as judge, SlackServer() as slack:
+        configured(tmp_path, chat, judge, slack)
+
+        judge.judge.passes_all = True
+        void, told, _ = verify(lookout, tmp_path, slack, "aaa1111", ANTHROPIC_API_KEY=KEY)
+        assert void.returncode == 3, void.stderr
+        assert len(told) == 1
+        assert "Judge's grades are void" in told[0]
+        assert "cannot be believed" in told[0]
+        assert {message.channel for message in slack.messages} == {"C0MONITOR"}
+
+        judge.judge.passes_all = False
+        honest, told, _ = verify(lookout, tmp_path, slack, "bbb2222", ANTHROPIC_API_KEY=KEY)
+        assert honest.returncode == 1, honest.stderr
+        assert any("waiting-0" in message and "unconfirmed" in message for message in told)
+        assert any("catches its canaries again" in message for message in told)
+
+    written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any(KEY.encode() in content for content in written)
+    assert KEY not in void.stdout + void.stderr + honest.stdout + honest.stderr
+
+
+def test_without_a_key_the_terminal_and_every_report_say_so(tmp_path, lookout):
+    with Chat(TEETH_WRONG) as chat, AnthropicServer() as judge, SlackServer() as slack:
+        configured(tmp_path, chat, judge, slack)
+        off, _, folder = verify(lookout, tmp_path, slack, "ccc3333")
+        assert not judge.asked
+    assert off.returncode == 3, off.stderr
+    said = "the judge is off (ANTHROPIC_API_KEY is not set)"
+    assert said in " ".join((off.stdout + off.stderr).split())
+    for name in ("results.md", "report.html", "results.json"):
+        assert said in (folder / name).read_text(encoding="utf-8").replace("\\", ""), name

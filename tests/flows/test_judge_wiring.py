@@ -1,0 +1,67 @@
+"""Whether a run has a judge is settled before anything is asked."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from flows.judge_wiring import NOT_CONFIGURED, plan_judge
+from monitors.errors import ConfigError
+from monitors.judge.settings import JudgeSettings
+from tests.builders import TARGET
+
+TARGET_GPT = TARGET.model_copy(update={"model_family": "gpt"})
+KEYS = {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "b"}
+QWEN = {"provider": "openai", "model": "qwen3-32b", "base_url": "http://127.0.0.1:9/v1"}
+PRICE = {"model": "qwen3*", "input": 1, "output": 2, "as_of": "2026-11-22", "source": "a test"}
+
+
+def settings(*models: dict, **more) -> JudgeSettings:
+    return JudgeSettings.model_validate({"models": models or [{}], **more})
+
+
+def test_a_judge_with_a_key_is_on():
+    plan = plan_judge(settings(), TARGET_GPT, KEYS)
+    assert plan.why_off == ""
+    assert plan.models == ("claude-sonnet-5-5",)
+
+
+def test_without_a_table_or_a_key_it_is_off_and_says_why():
+    assert plan_judge(None, TARGET_GPT, KEYS).why_off == NOT_CONFIGURED
+    assert plan_judge(settings(), TARGET_GPT, {}).why_off == "ANTHROPIC_API_KEY is not set"
+    assert plan_judge(settings(), TARGET_GPT, {"ANTHROPIC_API_KEY": ""}).why_off == "ANTHROPIC_API_KEY is not set"
+
+
+def test_all_keys_that_are_missing_are_named():
+    three = settings({}, QWEN, {"key_variable": "SECOND_KEY"}, prices=[PRICE])
+    plan = plan_judge(three, TARGET_GPT, {"ANTHROPIC_API_KEY": "a"})
+    assert plan.why_off == "OPENAI_API_KEY and SECOND_KEY are not set"
+
+
+@pytest.mark.parametrize(
+    ("family", "told"), [("claude", "of one family"), (None, "does not say which model answers")]
+)
+@pytest.mark.parametrize("keys", [KEYS, {}], ids=["with keys", "without"])
+def test_the_family_is_looked_at_even_without_a_key(family, told, keys):
+    with pytest.raises(ConfigError, match=told):
+        plan_judge(settings(), TARGET.model_copy(update={"model_family": family}), keys)
+
+
+def test_every_judge_must_be_of_another_family():
+    models = ({}, QWEN, {"provider": "openai", "model": "gpt-5.1"})
+    with pytest.raises(ConfigError, match=r"gpt-5\.1"):
+        plan_judge(settings(*models, prices=[PRICE]), TARGET_GPT, KEYS)
+
+
+def test_a_model_without_a_price_is_refused_because_no_budget_could_hold():
+    with pytest.raises(ConfigError, match="price of 'qwen3-32b' is not known"):
+        plan_judge(settings(QWEN), TARGET_GPT, KEYS)
+
+
+def test_two_judges_are_refused():
+    with pytest.raises(ValidationError, match="one or three are accepted"):
+        settings({}, QWEN)
+
+
+def test_no_plan_holds_a_key():
+    assert "sk-" not in plan_judge(settings(), TARGET_GPT, {"ANTHROPIC_API_KEY": "sk-secret"}).model_dump_json()

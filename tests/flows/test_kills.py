@@ -1,0 +1,23 @@
+"""Chromium, the app and Lookout itself are killed in one run, and Lookout once more while it tells: a small soak."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.soak.kill_story import Story, Victim, live_through, planned
+from tests.soak.kill_verdict import judged
+
+pytestmark = [pytest.mark.browser, pytest.mark.prefect]
+
+
+def test_f60_f65_f76_after_three_kills_every_case_is_there_exactly_once(tmp_path, prefect_environment):
+    """In the journal, in the warehouse and in results.json, with the answer to its own question."""
+    chance = random.Random(7)
+    story = Story(tmp_path, 8, prefect_environment, chance, planned(8, 3, chance), closing_kills=1)
+    live_through(story)
+    verdict = judged(story)
+    assert not verdict.faults, "\n".join((*verdict.figures, *verdict.faults))
+    assert set(story.done) == set(Victim)
+    assert story.starts >= 2

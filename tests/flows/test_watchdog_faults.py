@@ -1,0 +1,151 @@
+"""Rows 19 to 24: the monitor itself in trouble. Real processes, killed, hung and starved; a watchdog outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from monitors.alerts.heartbeat import rid_of
+from tests.conftest import ROOT
+from tests.flows.chat import Chat, watched
+from tests.servers.slack import TOKEN, SlackServer
+from tests.servers.watchdog import Watchdog
+
+DAY_S = 24 * 3600.0
+HOUR_S = 3600.0
+UNGRADABLE = (
+    "The insurer listens to its customers patiently, explains the circumstances with empathy and offers alternatives "
+    "wherever that is possible at all."
+)
+"""Nothing in it that a deterministic grader could look for."""
+
+
+@pytest.fixture
+def dog():
+    with Watchdog() as server:
+        yield server
+
+
+@pytest.fixture
+def slack():
+    with SlackServer() as server:
+        yield server
+
+
+def paging(slack: SlackServer) -> str:
+    """What the configuration says of Slack: the monitor's faults have a channel of their own."""
+    return f'[alerts]\nslack_channel = "C0ALERTS"\nslack_monitor_channel = "C0MONITOR"\nslack_api_url = "{slack.api_url}"\n'
+
+
+def told(slack: SlackServer) -> list[tuple[str, str]]:
+    """Channel and first line of every message."""
+    return [(message.channel, message.text.split(" · ")[1]) for message in slack.messages]
+
+
+def worker(folder: Path, *arguments: str, **variables: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tests.flows.pulsing_worker", str(folder), *arguments]
+    return subprocess.Popen(command, cwd=ROOT, env=dict(os.environ) | variables)
+
+
+def test_f19_a_dead_scheduler_stops_the_heartbeat_and_the_outside_check_fires(tmp_path, dog):
+    """Killed without a word: within a day and an hour the watchdog outside rings, as nothing else can."""
+    with worker(tmp_path, LOOKOUT_HEARTBEAT_URL=dog.check) as scheduler:
+        assert dog.wait_for("", count=2)
+        scheduler.kill()
+        assert scheduler.wait() == -signal.SIGKILL
+    last = dog.pings[-1].at_s
+    assert dog.kinds[:3] == ["/start", "", "/start"]
+    assert not dog.alarm(last + DAY_S, period_s=DAY_S, grace_s=HOUR_S)
+    assert dog.alarm(last + DAY_S + HOUR_S + 1, period_s=DAY_S, grace_s=HOUR_S)
+
+
+@pytest.mark.prefect
+def test_f20_a_run_beyond_its_deadline_is_stopped_and_told_once(tmp_path, lookout, slack, dog):
+    """The app takes every question and never answers: asking is stopped, and the monitor's owners hear of it."""
+    with Chat(None) as chat:
+        watched(tmp_path, chat, more=paging(slack) + "[watchdog]\nrun_deadline_s = 1.5\n")
+        variables = {"SLACK_BOT_TOKEN": TOKEN, "LOOKOUT_HEARTBEAT_URL": dog.check}
+        done = lookout("verify", "demo", "--json", cwd=tmp_path, **variables)
+    assert done.returncode == 3, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["verdict"], report["interrupted"], report["coverage"]["told"]) == ("INCONCLUSIVE", True, 0)
+    assert told(slack) == [("C0MONITOR", "Monitor fault")]
+    assert "was stopped" in json.dumps(slack.messages[0].blocks)
+    assert dog.kinds == ["/start", "/fail"]
+    assert dog.alarm(dog.pings[-1].at_s, period_s=DAY_S, grace_s=HOUR_S)
+
+
+def test_f20_a_process_that_does_not_react_is_ended_by_its_guard(tmp_path, slack, dog):
+    """The event loop is blocked for good. The guard tells, pings the failure, and the process ends with 4."""
+    variables = {"SLACK_BOT_TOKEN": TOKEN, "LOOKOUT_HEARTBEAT_URL": dog.check}
+    with worker(tmp_path, slack.api_url, **variables) as hung:
+        assert hung.wait(timeout=120) == 4
+    assert told(slack) == [("C0ALERTS", "Monitor fault")]
+    assert "did not react" in json.dumps(slack.messages[0].blocks)
+    assert dog.kinds == ["/start", "/fail"]
+
+
+@pytest.mark.prefect
+def test_f21_a_run_that_graded_nothing_is_told_and_earns_no_heartbeat(tmp_path, lookout, slack, dog):
+    """Every question is answered, no grader has anything to go on: green or not, nobody is watching."""
+    with Chat("It depends on many things, as so often. [Source: Gold, clause 4.2]") as chat:
+        watched(tmp_path, chat, gold=UNGRADABLE, more=paging(slack))
+        variables = {"SLACK_BOT_TOKEN": TOKEN, "LOOKOUT_HEARTBEAT_URL": dog.check}
+        done = lookout("verify", "demo", "--json", cwd=tmp_path, **variables)
+    assert done.returncode == 3, done.stderr
+    assert json.loads(done.stdout)["coverage"] == {"asked": 4, "told": 0, "floor": 0.95}
+    assert told(slack) == [("C0MONITOR", "Monitor fault")]
+    assert "without grading a single answer" in json.dumps(slack.messages[0].blocks)
+    assert dog.kinds == ["/start"]
+    assert dog.alarm(dog.pings[-1].at_s + DAY_S, period_s=DAY_S, grace_s=HOUR_S)
+
+
+@pytest.mark.prefect
+def test_f22_a_full_disk_is_told_and_loses_nothing(tmp_path, lookout, prefect_environment, slack, dog):
+    """From the third answer on no file can grow: one message, a clear error; with room again the run goes on."""
+    asked_twice = 8
+    with Chat() as chat:
+        watched(tmp_path, chat, cases=asked_twice, more=paging(slack))
+        variables = {"SLACK_BOT_TOKEN": TOKEN, "LOOKOUT_HEARTBEAT_URL": dog.check, "PYTHONPATH": str(ROOT)}
+        with subprocess.Popen(
+            [sys.executable, "-m", "deployments.cli", "verify", "demo"],
+            cwd=tmp_path,
+            env=prefect_environment | variables,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            full = chat.wait_for(3)
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+            _, said = process.communicate(timeout=240)
+        assert full
+        assert process.returncode == 2, said
+        assert "cannot write" in said
+        assert told(slack) == [("C0MONITOR", "Monitor fault")]
+        assert "cannot write" in json.dumps(slack.messages[0].blocks)
+        assert dog.kinds == ["/start", "/fail"]
+
+        done = lookout("verify", "demo", "--json", cwd=tmp_path, **variables)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["resumed_cases"] >= 2
+    assert report["coverage"]["told"] == asked_twice
+    counted = lookout("sql", "select count(*) n, count(distinct case_id) d from results", "--json", cwd=tmp_path)
+    assert json.loads(counted.stdout) == {"n": asked_twice, "d": asked_twice}
+    assert dog.kinds == ["/start", "/fail", "/start", ""]
+    assert {ping.rid for ping in dog.pings} == {rid_of(report["run_id"])}
+
+
+@pytest.mark.prefect
+def test_f24_a_heartbeat_sink_that_is_down_does_not_touch_the_run(tmp_path, lookout):
+    with Chat() as chat:
+        watched(tmp_path, chat, cases=2)
+        done = lookout("verify", "demo", cwd=tmp_path, LOOKOUT_HEARTBEAT_URL="http://127.0.0.1:9/a-secret-check")
+    assert done.returncode == 0, done.stderr
+    assert "a-secret-check" not in done.stdout + done.stderr

@@ -1,0 +1,84 @@
+"""A second way out: only a refusal for good leads to it, and the receipt says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from monitors.alerts.examples import digest_example
+from monitors.alerts.fallback_sender import DeliveryPath, FallbackSender, outside_threads
+from monitors.errors import NotifyError, NotifyRejected, NotifyTransient, NotifyUnsure
+from monitors.records.incidents import Alert, DeliveryStatus, Receipt
+from tests.monitors.alerts.sightings import NIGHT, alert
+
+
+class Scripted:
+    """Raises what it is given, else takes everything."""
+
+    def __init__(self, error: NotifyError | None = None) -> None:
+        self.error = error
+        self.took: list[tuple[str | None, Alert]] = []
+
+    async def send(self, alert, *, thread=None, channel=None, again=False):
+        del channel, again
+        if self.error is not None:
+            raise self.error
+        self.took.append((thread, alert))
+        return Receipt(alert_id=alert.id, status=DeliveryStatus.SENT, at=NIGHT)
+
+    async def send_digest(self, digest, *, again=False):
+        del again
+        if self.error is not None:
+            raise self.error
+        return Receipt(alert_id=digest.id, status=DeliveryStatus.SENT, at=NIGHT)
+
+    async def update(self, alert, *, channel, ts):
+        del alert, channel, ts
+        raise NotifyRejected("cannot edit")
+
+
+def ways(*senders: Scripted) -> FallbackSender:
+    return FallbackSender([DeliveryPath(f"way {n}", one) for n, one in enumerate(senders, start=1)])
+
+
+async def test_f03_the_first_way_that_takes_it_has_it_and_the_receipt_names_the_refusals():
+    broken, second, third = Scripted(NotifyRejected("archived")), Scripted(), Scripted()
+    receipt = await ways(broken, second, third).send(alert(), thread="1.1")
+    assert receipt.detail == "refused by way 1: archived; sent by way 2"
+    assert (len(second.took), len(third.took)) == (1, 0)
+    assert second.took[0][0] is None, "a thread of the first way does not exist elsewhere"
+
+
+@pytest.mark.parametrize("error", [NotifyTransient("500"), NotifyUnsure("reply lost")])
+async def test_f03_trouble_that_passes_is_passed_on(error):
+    second = Scripted()
+    with pytest.raises(type(error)):
+        await ways(Scripted(error), second).send(alert())
+    assert second.took == []
+
+
+async def test_f03_when_every_way_refuses_each_reason_is_told():
+    with pytest.raises(NotifyRejected, match=r"way 1: archived; way 2: revoked"):
+        await ways(Scripted(NotifyRejected("archived")), Scripted(NotifyRejected("revoked"))).send(alert())
+
+
+async def test_a_digest_finds_its_way_too():
+    receipt = await ways(Scripted(NotifyRejected("archived")), Scripted()).send_digest(digest_example())
+    assert receipt.detail.endswith("sent by way 2")
+
+
+async def test_what_goes_its_usual_way_says_nothing_about_it():
+    assert (await ways(Scripted()).send(alert())).detail == ""
+
+
+def test_outside_its_threads_a_message_is_the_same_otherwise():
+    one = alert()
+    items = tuple(
+        item.model_copy(update={"incident": item.incident.model_copy(update={"thread": "1.1", "channel": "C1"})})
+        for item in one.items
+    )
+    assert outside_threads(one.model_copy(update={"items": items})) == one
+
+
+def test_no_way_at_all_is_a_mistake():
+    with pytest.raises(ValueError, match="at least one path"):
+        FallbackSender([])

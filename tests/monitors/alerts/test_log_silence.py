@@ -1,0 +1,70 @@
+"""When a log that says nothing is a reason to look: at the level of the decision; reading the log comes elsewhere."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitors.alerts.events import Sighting
+from monitors.alerts.log_silence import log_silent, log_silent_fingerprint, silence_beyond_norm
+from monitors.alerts.watchdog_settings import WatchdogSettings
+from monitors.records.base import Blame
+from monitors.records.incidents import IncidentKind
+from tests.monitors.alerts.sightings import HOUR, NIGHT, Book, alert
+
+SETTINGS = WatchdogSettings()
+HOURLY = [NIGHT - number * HOUR for number in range(30)]
+AT = Sighting(target="demo", run_id="follow-1", seen_at=NIGHT)
+
+
+def test_f23_a_log_silent_far_beyond_its_norm_is_one_alert_about_the_monitor():
+    silence = silence_beyond_norm(HOURLY, NIGHT + 7 * HOUR, SETTINGS)
+    assert silence is not None
+    seen = log_silent(AT, silence)
+    assert (seen.kind, seen.blame) == (IncidentKind.MONITOR_FAULT, Blame.MONITOR)
+    assert (
+        "silent for 7 hours, since 2026-03-01 02:00 UTC; its longest pause in 30 entries was 1 hour" in seen.reason
+    )
+    assert seen.fingerprint == log_silent_fingerprint("demo")
+    assert alert(seen).kind is IncidentKind.MONITOR_FAULT
+
+
+def test_f23_it_is_told_once_and_reminded_at_the_interval():
+    book = Book()
+    told = []
+    for hours in range(7, 7 + 48):
+        silence = silence_beyond_norm(HOURLY, NIGHT + hours * HOUR, SETTINGS)
+        assert silence is not None
+        told += book.decide(log_silent(AT, silence), now=NIGHT + hours * HOUR)
+    assert [reason.value for reason in told] == ["first_seen", "reminder", "reminder"]
+
+
+def test_a_silence_within_the_norm_or_the_floor_is_nothing():
+    assert silence_beyond_norm(HOURLY, NIGHT + 6 * HOUR, SETTINGS) is None
+    quiet_weekends = [*HOURLY, NIGHT - timedelta(days=3)]
+    assert silence_beyond_norm(quiet_weekends, NIGHT + 48 * HOUR, SETTINGS) is None
+
+
+def test_a_log_that_is_hardly_known_has_no_norm():
+    assert silence_beyond_norm(HOURLY[:19], NIGHT + 1000 * HOUR, SETTINGS) is None
+    assert silence_beyond_norm([], NIGHT, SETTINGS) is None
+
+
+@given(
+    st.lists(st.integers(0, 10**6), min_size=0, max_size=60),
+    st.integers(0, 10**7),
+    st.integers(0, 10**6),
+    st.randoms(use_true_random=False),
+)
+def test_it_never_ends_by_waiting_longer_and_order_says_nothing(seconds, later, more, chance):
+    times = [NIGHT - timedelta(seconds=one) for one in seconds]
+    now = NIGHT + timedelta(seconds=later)
+    first = silence_beyond_norm(times, now, SETTINGS)
+    mixed = list(times)
+    chance.shuffle(mixed)
+    assert silence_beyond_norm(mixed, now, SETTINGS) == first
+    if first is not None:
+        assert silence_beyond_norm(times, now + timedelta(seconds=more), SETTINGS) is not None
+        assert first.silent_for > first.longest_pause

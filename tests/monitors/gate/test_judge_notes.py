@@ -1,0 +1,74 @@
+"""Every report says what its judge did, or that there was none."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from monitors.gate.assess import assess
+from monitors.gate.judge_notes import judge_notes
+from monitors.records.grades import Aspect
+from monitors.records.judging import JudgeState, Judging
+from tests.builders import abstained, exchange, gold_case, grades
+
+ON = Judging(state=JudgeState.ON, models=("claude-sonnet-5-5",), answers=100, left_open=12, by_rule=2, judged=10)
+OFF = Judging(state=JudgeState.OFF, why="ANTHROPIC_API_KEY is not set", answers=100, left_open=12, by_rule=2)
+
+
+def untold(case_id: str):
+    case = gold_case(case_id)
+    kept = [grade for grade in grades() if grade.aspect is not Aspect.FACTUAL_MATCH]
+    return assess(case, exchange(case), (*kept, abstained(Aspect.FACTUAL_MATCH)))
+
+
+def texts(judging: Judging | None) -> list[str]:
+    return [note.text for note in judge_notes(judging, [untold("a")])]
+
+
+def test_a_run_of_before_there_was_a_judge_says_nothing():
+    assert texts(None) == []
+
+
+@pytest.mark.parametrize(
+    ("judging", "told"),
+    [
+        (OFF, ["the judge is off (ANTHROPIC_API_KEY is not set); 10 of 100 answers need one and stay ungraded"]),
+        (
+            OFF.model_copy(update={"left_open": 0, "by_rule": 0}),
+            ["the judge is off (ANTHROPIC_API_KEY is not set); no answer needed it"],
+        ),
+        (
+            ON.model_copy(update={"cost_usd": Decimal("0.0421")}),
+            ["10 of 100 answers needed a judge: claude-sonnet-5-5 graded 10 for $0.0421"],
+        ),
+        (
+            ON.model_copy(update={"left_open": 0, "by_rule": 0, "judged": 0}),
+            ["no answer needed a judge (claude-sonnet-5-5 stood by)"],
+        ),
+    ],
+)
+def test_one_sentence_says_it(judging, told):
+    assert texts(judging) == told
+
+
+def test_a_budget_that_was_reached_makes_the_run_partial():
+    judging = ON.model_copy(update={"judged": 4, "budget_reached": True, "budget_usd": Decimal(2)})
+    assert "the budget for judging, $2.00, was reached: the run is partial, 6 answers" in texts(judging)[1]
+
+
+def test_void_grades_are_counted():
+    judging = ON.model_copy(update={"judged": 5, "groups": 2, "void_groups": 1, "void_grades": 5})
+    assert texts(judging)[1] == "5 grades of the judge are void: it missed known answers in 1 of 2 groups"
+
+
+def test_other_reasons_are_named():
+    judging = ON.model_copy(update={"judged": 9, "ungraded_because": ("m: HTTP 529, 4 times",)})
+    assert texts(judging)[1] == "1 answers stay ungraded: m: HTTP 529, 4 times"
+
+
+def test_no_note_decides_and_the_first_names_the_cases():
+    notes = judge_notes(OFF, [untold("a"), untold("b")])
+    assert not any(note.decisive for note in notes)
+    assert notes[0].case_ids == ("a", "b")
+    assert judge_notes(ON, [untold("a")])[0].case_ids == ()

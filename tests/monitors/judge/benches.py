@@ -1,0 +1,71 @@
+"""A whole judge over local servers, with cases to judge."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from decimal import Decimal
+from typing import Any
+
+from monitors.judge.account import Account
+from monitors.judge.cascade import judge_case
+from monitors.judge.judge import Judge
+from monitors.judge.model import Usage
+from monitors.judge.ruling import JudgeCase
+from monitors.judge.seat import Rivals, Seat
+from monitors.judge.settings import JudgeSettings
+from monitors.records.cases import GoldCase
+from tests.builders import exchange, gold_case
+from tests.monitors.judge.asking import GOLD, RIGHT, judge_at
+from tests.servers.anthropic import AnthropicServer
+
+RIVALS = Rivals(target="demo", family="gpt")
+GOLDS = (
+    GOLD,
+    "Treatment at home is paid when the treating doctor advises it in writing.",
+    "Dental treatment is excluded unless an accident makes it necessary.",
+    "The grace period for the premium is thirty days.",
+    "Ambulance charges are paid up to ₹2,000 for each stay in hospital.",
+    "A newborn child is included from the ninetieth day.",
+)
+
+
+def known_cases() -> tuple[GoldCase, ...]:
+    """Gold cases, of which canaries are made."""
+    return tuple(gold_case(f"known-{n}", turns=(f"Question {n}?",), gold=gold) for n, gold in enumerate(GOLDS))
+
+
+def fresh_nonces() -> Callable[[], str]:
+    """Another one each time, and the same ones in each test."""
+    numbers = itertools.count(1)
+    return lambda: f"{next(numbers):032x}"
+
+
+def dollars(model: str, usage: Usage) -> Decimal:
+    """A simple price: one millionth per token, half in a batch, a tenth from the cache."""
+    del model
+    written = usage.cache_write_5m_tokens + usage.cache_write_1h_tokens
+    whole = usage.input_tokens + written + 5 * usage.output_tokens
+    return (Decimal(whole) + Decimal(usage.cache_read_tokens) / 10) / 1_000_000 / (2 if usage.batch else 1)
+
+
+def to_judge(answer: str = RIGHT, case_id: str = "case-1", **changes: Any) -> JudgeCase:
+    """An answer about cataract surgery, to be judged."""
+    case = gold_case(case_id, **({"turns": ("Is cataract covered?",), "gold": GOLD} | changes))
+    return judge_case(case, exchange(case, answer))
+
+
+@asynccontextmanager
+async def judge_over(
+    *servers: AnthropicServer, rivals: Rivals = RIVALS, account: Account | None = None, **settings: Any
+) -> AsyncGenerator[Judge]:
+    """One seat per server."""
+    chosen = JudgeSettings(**settings)
+    paying = account or Account(dollars, limit_usd=chosen.budget_usd)
+    async with AsyncExitStack() as stack:
+        seats = [
+            Seat(await stack.enter_async_context(judge_at(server)), account=paying, rivals=rivals)
+            for server in servers
+        ]
+        yield Judge(seats, chosen, nonce=fresh_nonces())

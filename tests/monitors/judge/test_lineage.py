@@ -1,0 +1,92 @@
+"""A changed judge is not compared with the one before until both have graded the anchors. Fault row 50."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitors.judge.lineage import AnchorGrade, compare_lineages, differences
+from monitors.records.grades import JudgeLineage
+
+OLD = JudgeLineage(model="claude-sonnet-4-5", prompt_sha256="a" * 64, rubric_version="1")
+NEW = OLD.model_copy(update={"model": "claude-sonnet-5-5"})
+lineages = st.builds(
+    JudgeLineage,
+    model=st.sampled_from(["claude", "gpt"]),
+    prompt_sha256=st.sampled_from(["a" * 64, "b" * 64]),
+    rubric_version=st.sampled_from(["1", "2"]),
+)
+
+
+def anchors(count: int, *, old: bool = True, new: bool = True, moved: int = 0) -> list[AnchorGrade]:
+    """Anchors that both judges passed, but for the first ``moved``, which the new one failed."""
+    grades = [AnchorGrade(anchor_id=f"a{n}", lineage=OLD, passed=True) for n in range(count) if old]
+    return grades + [AnchorGrade(anchor_id=f"a{n}", lineage=NEW, passed=n >= moved) for n in range(count) if new]
+
+
+def test_the_same_judge_compares():
+    assert compare_lineages([OLD], [OLD]).allowed
+    assert compare_lineages([], []).allowed
+
+
+def test_f50_another_model_is_refused_with_what_changed_and_what_to_do():
+    found = compare_lineages([OLD], [NEW])
+    assert not found.allowed
+    assert found.differences == ("the model was claude-sonnet-4-5, is claude-sonnet-5-5",)
+    assert "grade the anchors again" in found.reason
+    assert "0 of the 30 anchors" in found.reason
+
+
+def test_a_changed_prompt_or_rubric_is_another_judge():
+    other = OLD.model_copy(update={"prompt_sha256": "b" * 64, "rubric_version": "2"})
+    assert differences(OLD, other) == (
+        "the prompt was aaaaaaaa, is bbbbbbbb",
+        "the rubric was version 1, is version 2",
+    )
+    assert not compare_lineages([OLD], [other]).allowed
+    twin = OLD.model_copy(update={"prompt_sha256": "a" * 63 + "b"})
+    assert differences(OLD, twin) == ("the prompt is another one",)
+
+
+def test_f50_once_both_graded_the_anchors_the_shift_is_told():
+    found = compare_lineages([OLD], [NEW], anchors(40, moved=3))
+    assert found.allowed
+    assert found.shift is not None
+    assert (found.shift.anchors, found.shift.passed_before, found.shift.passed_now) == (40, 40, 37)
+    assert "they disagree on 3" in found.reason
+
+
+def test_anchors_of_one_judge_alone_prove_nothing():
+    assert not compare_lineages([OLD], [NEW], anchors(40, old=False)).allowed
+    assert not compare_lineages([OLD], [NEW], anchors(40, new=False)).allowed
+    assert not compare_lineages([OLD], [NEW], anchors(29)).allowed
+
+
+def test_the_last_grade_of_an_anchor_counts_and_a_tie_is_no_pass():
+    again = [*anchors(30), AnchorGrade(anchor_id="a0", lineage=NEW, passed=False)]
+    found = compare_lineages([OLD], [NEW], again)
+    assert found.shift is not None
+    assert found.shift.disagreed == 1
+    second = NEW.model_copy(update={"model": "gpt-5"})
+    split = [*anchors(30), *(AnchorGrade(anchor_id=f"a{n}", lineage=second, passed=False) for n in range(30))]
+    tied = compare_lineages([OLD], [NEW, second], split)
+    assert tied.shift is not None
+    assert tied.shift.passed_now == 0
+
+
+def test_a_run_with_a_judge_and_one_without_compare_only_on_the_rest():
+    for before, now in (([OLD], []), ([], [OLD])):
+        found = compare_lineages(before, now)
+        assert not found.allowed
+        assert "graded without one" in found.reason
+
+
+def test_a_judge_that_joined_is_named():
+    found = compare_lineages([OLD], [OLD, NEW])
+    assert found.differences == ("claude-sonnet-5-5 (aaaaaaaa) judges now",)
+
+
+@given(lineages, lineages)
+def test_differences_are_empty_exactly_for_the_same_judge(one, other):
+    assert (differences(one, other) == ()) == (one == other)
+    assert compare_lineages([one], [other]).allowed == (one == other)

@@ -1,0 +1,75 @@
+"""What is judged stands between fences; what stands outside is ours."""
+
+from __future__ import annotations
+
+import pytest
+
+from monitors.judge.hostile import unfenced
+from monitors.judge.prompt import Task, build_prompt, instructions, subject_of
+from tests.builders import exchange, gold_case
+from tests.monitors.judge.asking import GOLD, NONCE, RIGHT, ask
+from tests.servers.anthropic_rules import CUSTOM_ID
+from tests.servers.anthropic_tokens import SMALLEST_PREFIX, Prompt
+from tests.servers.anthropic_verdicts import read_prompt
+
+
+@pytest.mark.parametrize("task", list(Task))
+def test_each_task_has_instructions_with_a_hash_of_their_own(task):
+    others = {instructions(other).sha256 for other in Task if other is not task}
+    assert len(instructions(task).text) > 2_000
+    assert instructions(task).sha256 not in others
+    assert instructions(task).sha256 == instructions(task).sha256
+
+
+def test_question_gold_and_answer_are_fenced_and_nothing_of_them_is_outside():
+    asked = ask(RIGHT, turns=("Hello", "Is cataract covered?"))
+    outside = unfenced(asked.prompt.material, NONCE)
+    assert not any(text in outside for text in (RIGHT, GOLD, "Is cataract covered?", "Hello"))
+    found = read_prompt(asked.prompt.material)
+    assert found is not None
+    assert (found.answer, found.golds, found.question) == (RIGHT, (GOLD,), "Hello\n\nIs cataract covered?")
+
+
+def test_every_accepted_gold_is_shown():
+    case = gold_case(alternatives=("two years", "do saal"))
+    asked = build_prompt(subject_of(case, exchange(case)), prompt_id="x", nonce=NONCE)
+    found = read_prompt(asked.prompt.material)
+    assert found is not None
+    assert found.golds == ("24 months", "two years", "do saal")
+
+
+@pytest.mark.parametrize(("refusal", "told"), [(True, "Expected: a refusal"), (False, "Expected: an answer")])
+def test_what_is_expected_is_said_outside_the_fences(refusal, told):
+    assert told in unfenced(ask(expects_refusal=refusal).prompt.material, NONCE)
+
+
+def test_without_gold_the_answer_is_held_against_the_passages():
+    asked = ask(expected=(), passages=("Covered after two years.", "Limits apply."))
+    assert asked.prompt.instructions == instructions(Task.GROUNDED).text
+    found = read_prompt(asked.prompt.material)
+    assert found is not None
+    assert found.documents == ("Covered after two years.", "Limits apply.")
+
+
+def test_tricks_in_the_answer_are_told_by_name_and_not_shown():
+    asked = ask("It is\u202e covered\u200b after two years.")
+    outside = unfenced(asked.prompt.material, NONCE)
+    assert "bidirectional, invisible" in outside
+    assert "\u202e" not in asked.prompt.material
+
+
+def test_the_instructions_are_long_enough_to_be_cached_by_the_default_model():
+    """Below its smallest prefix a model caches nothing, and nobody is told."""
+    body = {
+        "system": [
+            {"type": "text", "text": instructions(Task.FACTUAL).text, "cache_control": {"type": "ephemeral"}}
+        ],
+        "messages": [],
+    }
+    found = Prompt.of(body).cacheable()
+    assert found is not None
+    assert found[1] + 300 > SMALLEST_PREFIX["sonnet"]
+
+
+def test_the_id_is_one_that_a_batch_takes():
+    assert CUSTOM_ID.match(ask(prompt_id="k" + "0" * 40).prompt.id)

@@ -1,0 +1,63 @@
+"""A provider may ask for a pause, and not for the night."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from monitors.errors import JudgeUnavailable
+from monitors.judge.retrying import Patience, TryAgain, persistently
+from tests.monitors.judge.asking import Pauses
+
+PATIENCE = Patience(deadline_s=60, tries=4, most_pause_s=10)
+
+
+def failing(times: int, after_s: float | None = None):
+    """Fails so often, then says "done"."""
+    left = [times]
+
+    async def attempt() -> str:
+        if left[0]:
+            left[0] -= 1
+            raise TryAgain("HTTP 529", after_s)
+        return "done"
+
+    return attempt
+
+
+async def test_pauses_double_and_the_last_try_has_none_after_it():
+    pauses = Pauses()
+    with pytest.raises(JudgeUnavailable, match="HTTP 529, 4 times"):
+        await persistently(failing(9), PATIENCE, who="m", pause=pauses)
+    assert pauses.asked == [0.5, 1.0, 2.0]
+
+
+async def test_what_the_provider_asks_for_is_waited():
+    pauses = Pauses()
+    assert await persistently(failing(2, 7.0), PATIENCE, who="m", pause=pauses) == "done"
+    assert pauses.asked == [7.0, 7.0]
+
+
+async def test_a_pause_beyond_the_cap_ends_it_at_once():
+    pauses = Pauses()
+    with pytest.raises(JudgeUnavailable, match="asks to wait 3600 s"):
+        await persistently(failing(1, 3600.0), PATIENCE, who="m", pause=pauses)
+    assert pauses.asked == []
+
+
+async def test_the_deadline_is_over_all_tries():
+    async def never() -> str:
+        await asyncio.Event().wait()
+        return "late"
+
+    with pytest.raises(JudgeUnavailable, match=r"no verdict within 0\.05 s"):
+        await persistently(never, Patience(deadline_s=0.05), who="m")
+
+
+async def test_any_other_error_is_not_asked_again():
+    async def broken() -> str:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await persistently(broken, PATIENCE, who="m")

@@ -1,0 +1,151 @@
+"""A verdict that cannot be checked is no verdict."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitors.errors import JudgeRefused, VerdictUnreadable
+from monitors.judge.hostile import fence
+from monitors.judge.model import Reply, Stop
+from monitors.judge.verdict import KINDS, SCHEMA, Verdict, read_verdict
+from monitors.records.grades import FailureKind
+from tests.monitors.judge.asking import MODEL, NONCE
+from tests.servers.anthropic_replies import SPOILED
+from tests.servers.anthropic_rules import wrong_with
+
+ANSWER = "It is covered after two years, up to ₹40,000 for each eye."
+GRADED = fence(ANSWER, NONCE)
+GOOD: dict[str, Any] = {
+    "reason": "says what the gold says",
+    "quotes": ["covered after two years"],
+    "failure_kinds": [],
+    "factual_match": True,
+    "citation_present": False,
+    "score": 0.9,
+    "rubric": 4,
+}
+BAD = GOOD | {"factual_match": False, "failure_kinds": ["wrong_fact"], "score": 0.1, "rubric": 2}
+
+
+def reply(text: str, stop: Stop = Stop.DONE) -> Reply:
+    return Reply(text=text, stop=stop, answered_by=MODEL)
+
+
+def read(**changes: Any) -> Verdict:
+    return read_verdict(reply(json.dumps(GOOD | changes)), GRADED)
+
+
+def test_a_whole_verdict_is_read():
+    assert read().factual_match
+    assert read_verdict(reply(json.dumps(BAD)), GRADED).failure_kinds == (FailureKind.WRONG_FACT,)
+    assert read(score=1).score == 1.0
+
+
+@pytest.mark.parametrize("fault", sorted(SPOILED))
+def test_what_a_model_may_get_wrong_is_never_a_verdict(fault):
+    with pytest.raises(VerdictUnreadable):
+        read_verdict(reply(SPOILED[fault](GOOD)), GRADED)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "null", "true", "[]", '""', "{", json.dumps(GOOD) * 2, "x" * 30_000, '{"score": 1, "score": 1}']
+)
+def test_what_is_no_object_is_never_a_verdict(text):
+    with pytest.raises(VerdictUnreadable):
+        read_verdict(reply(text), GRADED)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"score": 0.3},
+        {"factual_match": False},
+        {"factual_match": False, "failure_kinds": ["wrong_fact"]},
+        {"failure_kinds": ["pii_disclosure"], "factual_match": False, "score": 0},
+        {"failure_kinds": ["unsafe_action"], "factual_match": False, "score": 0},
+        {"quotes": []},
+        {"quotes": ["covered after two years", "and something else"]},
+        {"quotes": ["x"] * 9},
+        {"reason": ""},
+        {"rubric": "4"},
+        {"rubric": True},
+        {"score": "0.9"},
+        {"score": None},
+        {"citation_present": 0},
+    ],
+    ids=str,
+)
+def test_a_verdict_that_contradicts_itself_or_its_answer_is_none(changes):
+    """Nor may a judge find what pages somebody by itself: that is proved by rule."""
+    with pytest.raises(VerdictUnreadable):
+        read(**changes)
+
+
+def test_a_refusal_and_a_cut_are_told_apart():
+    with pytest.raises(JudgeRefused):
+        read_verdict(reply("", Stop.REFUSED), GRADED)
+    with pytest.raises(VerdictUnreadable, match="cut off"):
+        read_verdict(reply(json.dumps(GOOD), Stop.CUT), GRADED)
+
+
+def test_no_error_repeats_the_answer():
+    with pytest.raises(VerdictUnreadable) as caught:
+        read(quotes=["SECRET 4111 1111 1111 1111"], reason="SECRET")
+    assert "SECRET" not in str(caught.value)
+    assert "4111" not in str(caught.value)
+
+
+def test_a_quote_may_differ_in_white_space_and_in_nothing_else():
+    assert read(quotes=["covered  after\ntwo years"]).quotes
+    with pytest.raises(VerdictUnreadable):
+        read(quotes=["covered after three years"])
+
+
+def test_a_reason_is_kept_short_in_one_line_and_without_personal_data():
+    kept = read(reason="It names\nanna.schmidt@example.com " + "and more " * 100).reason
+    assert "anna" not in kept
+    assert "[email]" in kept
+    assert "\n" not in kept
+    assert len(kept) <= 400
+
+
+def test_the_schema_is_one_that_the_api_takes_and_asks_for_all_that_is_read():
+    body = {
+        "model": MODEL,
+        "max_tokens": 100,
+        "messages": [{"role": "user", "content": "x"}],
+        "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}},
+    }
+    assert wrong_with(body) is None
+    assert set(SCHEMA["required"]) == set(SCHEMA["properties"]) == set(Verdict.model_fields)
+    assert SCHEMA["properties"]["failure_kinds"]["items"]["enum"] == [kind.value for kind in KINDS]
+
+
+@given(st.text(max_size=300))
+def test_no_text_is_a_verdict_by_chance_and_none_breaks_the_reader(text):
+    with pytest.raises(VerdictUnreadable):
+        read_verdict(reply(text), GRADED)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(sorted(GOOD)), inner, max_size=7),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from(sorted(GOOD)), JSON, min_size=1))
+def test_whatever_a_verdict_is_changed_to_it_is_refused_or_valid(changes):
+    """Either way, what comes out holds: in range, its quotes in the answer, match and kinds and score agreeing."""
+    try:
+        verdict = read(**changes)
+    except VerdictUnreadable:
+        return
+    assert 0 <= verdict.score <= 1
+    assert verdict.factual_match == (not verdict.failure_kinds) == (verdict.score >= 0.5)
+    assert all(" ".join(quote.split()) in ANSWER for quote in verdict.quotes)

@@ -1,0 +1,32 @@
+"""The question is known again however the page sets it, so that it never stands in its own answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.monitors.probes.conftest import MakeDriver
+from tests.zoo.server import reply
+
+pytestmark = pytest.mark.browser
+
+HTML = (
+    "what do \"quotes\" & <b>tags</b> mean for plan6497 – 'really'? 🙂",
+    'is <a href="https://policy.example/clauses?number=4&amp;part=2" title="the clause">clause 4</a> &lt;still&gt; in force?',
+    "hip<!-- the left one --> &amp; knee &#8211; covered&#63;<br>and the eyes?",
+)
+MARKDOWN = (
+    "is **knee surgery** _always_ covered by `plan6497`?",
+    'what does [clause 4.2](https://policy.example/clauses/4.2#waiting "the clause") say of ![a knee](knee.png) knees?',
+    "please compare:\n1. hip surgery\n2. knee surgery\n- [x] with a room\n- [ ] without one",
+    "# Waiting periods\nwhat does this print?\n```python\nprint('24 months' < \"36 months\")\n```",
+    "[yes](https://policy.example/a/long/address/of/the/clause)",
+)
+
+
+@pytest.mark.parametrize(("page", "questions"), [("as_html.html", HTML), ("as_markdown.html", MARKDOWN)])
+async def test_markup_of_the_user_that_the_page_carries_out_is_no_answer(
+    zoo: str, driver_for: MakeDriver, page: str, questions: tuple[str, ...]
+) -> None:
+    async with driver_for(f"{zoo}/{page}") as driver:
+        answers = [(await driver.ask((question,))).visible_text.split() for question in questions]
+    assert answers == [reply(question).split() for question in questions]

@@ -1,0 +1,113 @@
+"""How many questions are under way: bounded whatever happens, up with idle cores, down with full ones."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies
+
+from monitors.probes import pace as pace_module
+from monitors.probes.pace import MOST_BY_ITSELF, CpuTimes, Pace, pace_of
+from monitors.probes.settings import ProbeSettings
+
+
+@pytest.fixture(autouse=True)
+def _every_turn_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace_module, "INTERVAL_S", 0.0)
+
+
+async def finish(pace: Pace, turns: int) -> None:
+    for _ in range(turns):
+        async with pace:
+            pass
+
+
+def moving(idle: float | None) -> Pace:
+    return Pace(begin=4, least=2, most=8, idle=lambda: idle)
+
+
+@pytest.mark.parametrize(("idle", "ends_at"), [(0.9, 8), (0.2, 4), (0.0, 2), (None, 4)])
+async def test_it_follows_what_the_cores_have_left(idle, ends_at):
+    pace = moving(idle)
+    await finish(pace, 20)
+    assert pace.allowed == ends_at
+
+
+async def test_a_fixed_number_stays():
+    pace = Pace.fixed(3)
+    await finish(pace, 20)
+    assert pace.allowed == 3
+
+
+@given(strategies.lists(strategies.sampled_from([0.0, 0.2, 0.9, None]), min_size=1, max_size=30))
+def test_never_more_at_once_than_allowed_and_every_turn_comes_back(shares):
+    async def story() -> None:
+        told = iter(shares * 3)
+        pace = Pace(begin=4, least=2, most=8, idle=lambda: next(told, None))
+        under_way = most = 0
+
+        async def one() -> None:
+            nonlocal under_way, most
+            async with pace:
+                under_way += 1
+                most = max(most, under_way)
+                await asyncio.sleep(0)
+                under_way -= 1
+
+        await asyncio.gather(*(one() for _ in range(60)))
+        assert most <= 8
+        assert 2 <= pace.allowed <= 8
+        pace._owed, owed = 0, pace._owed
+        free = 0
+        while not pace._turns.locked():
+            await pace._turns.acquire()
+            free += 1
+        assert free - owed == pace.allowed
+
+    asyncio.run(story())
+
+
+async def test_a_cancelled_wait_takes_no_turn():
+    pace = Pace.fixed(1)
+    async with pace:
+        waiting = asyncio.ensure_future(finish(pace, 1))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+    await asyncio.wait_for(finish(pace, 3), 5)
+
+
+def test_an_owner_decides_and_nobody_is_flooded_by_itself():
+    assert pace_of(ProbeSettings(concurrency=20), 2, lambda: None).allowed == 20
+    big = pace_of(ProbeSettings(), 64, lambda: None)
+    assert (big.allowed, big.most) == (MOST_BY_ITSELF, MOST_BY_ITSELF)
+    assert pace_of(ProbeSettings(), 2, lambda: None).allowed == 4
+    assert pace_of(ProbeSettings(), 1, lambda: None).allowed == 2
+
+
+def test_wrong_bounds_are_named():
+    with pytest.raises(ValueError, match="least"):
+        Pace(begin=1, least=2, most=3, idle=lambda: None)
+
+
+def test_the_idle_share_is_read_between_two_looks(tmp_path: Path):
+    stat = tmp_path / "stat"
+    times = CpuTimes(stat)
+    assert times() is None
+    stat.write_text("cpu  100 0 100 700 100 0 0 0 0 0\ncpu0 1 1 1 1\n")
+    assert times() is None
+    stat.write_text("cpu  150 0 125 815 110 0 0 0 0 0\n")
+    assert times() == pytest.approx(125 / 200)
+    assert times() is None  # no time has passed
+    stat.write_text("nonsense")
+    assert times() is None
+
+
+def test_this_machine_can_be_read():
+    times = CpuTimes()
+    times()
+    share = times()
+    assert share is None or 0 <= share <= 1

@@ -1,0 +1,103 @@
+"""How a message of the API looks, and the ways in which one can be wrong while its status is 200."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from tests.servers.anthropic_rules import Refusal
+from tests.servers.anthropic_tokens import PromptCache
+from tests.servers.anthropic_verdicts import RuleJudge, as_text
+
+Spoil = Callable[[dict[str, Any]], str]
+
+
+def _with(**changes: Any) -> Spoil:
+    return lambda verdict: as_text(verdict | changes)
+
+
+SPOILED: dict[str, Spoil] = {
+    "malformed": lambda verdict: as_text(verdict)[:-1] + ",}",
+    "prose": lambda verdict: f"Sure! Here is my verdict: the score is {verdict.get('score')}.",
+    "fenced": lambda verdict: f"```json\n{as_text(verdict)}\n```",
+    "nan": lambda verdict: as_text(verdict).replace(f'"score": {verdict["score"]}', '"score": NaN'),
+    "infinite": lambda verdict: as_text(verdict).replace(f'"score": {verdict["score"]}', '"score": 1e999'),
+    "deep": lambda _verdict: "[" * 100_000,
+    "list": lambda verdict: json.dumps([verdict]),
+    "twice": lambda verdict: as_text(verdict) + as_text(verdict),
+    "out_of_range": _with(score=1.7, rubric=9),
+    "negative": _with(score=-0.2),
+    "rubric_0": _with(rubric=0),
+    "rubric_float": _with(rubric=3.5),
+    "text_for_bool": _with(factual_match="true"),
+    "unknown_kind": _with(failure_kinds=["made_up"]),
+    "extra_key": _with(severity=1),
+    "false_quote": _with(quotes=["words that nobody wrote in this answer at all"]),
+    "empty_quote": _with(quotes=[""]),
+    "missing_key": lambda verdict: as_text({k: v for k, v in verdict.items() if k != "factual_match"}),
+    "contradiction": _with(factual_match=True, score=0.0, failure_kinds=["wrong_fact"]),
+    "surrogate": lambda verdict: as_text(verdict).replace('"reason": "', '"reason": "\\ud800'),
+}
+"""Verdicts that no one should believe, by the name of their fault."""
+
+
+class Replies:
+    """Makes messages. ``model`` is another one than was asked for when it is set."""
+
+    def __init__(self, judge: RuleJudge, cache: PromptCache) -> None:
+        self.judge = judge
+        self.cache = cache
+        self._count = 0
+
+    def message(self, body: dict[str, Any], fault: str | None = None, *, batch: bool = False) -> dict[str, Any]:
+        """The reply to a request that the API takes; ``fault`` says what is wrong with it."""
+        name, _, argument = (fault or "").partition(":")
+        text, stop = self._written(body, name)
+        content = [{"type": "text", "text": text}] if text is not None else []
+        if name == "thinking":
+            content.insert(0, {"type": "thinking", "thinking": "let me see", "signature": "c2ln"})
+        self._count += 1
+        return {
+            "id": f"msg_test_{self._count}",
+            "type": "message",
+            "role": "assistant",
+            "model": argument if name == "wrong_model" else body["model"],
+            "content": content,
+            "stop_reason": stop,
+            "stop_sequence": None,
+            "stop_details": {"type": "refusal", "category": None, "explanation": None}
+            if stop == "refusal"
+            else None,
+            "usage": self.cache.usage(body, text or "", batch=batch),
+        }
+
+    def _written(self, body: dict[str, Any], fault: str) -> tuple[str | None, str]:
+        if fault == "empty":
+            return None, "end_turn"
+        if fault == "refusal":
+            return "", "refusal"
+        text = self._text(body, fault)
+        if fault == "truncated" or len(text.encode()) // 4 > body["max_tokens"]:
+            return text[: min(len(text) // 2, body["max_tokens"] * 4)], "max_tokens"
+        return text, "end_turn"
+
+    def _text(self, body: dict[str, Any], fault: str) -> str:
+        form = (body.get("output_config") or {}).get("format")
+        if form is None:
+            return "I have no schema to answer in."
+        verdict = self.judge.verdict(user_text(body), form["schema"].get("properties", {}))
+        return SPOILED[fault](verdict) if fault in SPOILED else as_text(verdict)
+
+
+def user_text(body: dict[str, Any]) -> str:
+    """All that the user's messages say."""
+    texts: list[str] = []
+    for message in body["messages"]:
+        content = message["content"]
+        texts += [content] if isinstance(content, str) else [block.get("text", "") for block in content]
+    return "\n".join(texts)
+
+
+OVERLOADED = Refusal("overloaded_error", "Overloaded").body()
+"""What comes inside a 200 when a proxy or a stream had begun already."""

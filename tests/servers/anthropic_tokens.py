@@ -1,0 +1,100 @@
+"""Tokens and the prompt cache, by rule: four bytes of UTF-8 are a token, a prefix once seen is read from the cache.
+
+What the real cache does is kept: only what stands up to a ``cache_control`` mark is cached, a prefix below the
+model's smallest length is not and nobody is told, writing has a price by its time to live. What is simplified:
+entries do not age (a test is over in seconds), and inside a batch, whose requests run beside each other, a share of
+the readers come too early and pay for writing again, as the documentation warns (hit rates of 30 to 98 %).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, NamedTuple
+
+SMALLEST_PREFIX = {"haiku": 4096, "sonnet": 2048, "opus": 4096}
+"""Tokens below which nothing is cached: docs.anthropic.com, prompt-caching, for the 4.5 and 4.6 families."""
+
+BYTES_PER_TOKEN = 4
+
+
+def tokens(text: str) -> int:
+    """How many tokens ``text`` counts."""
+    return -(-len(text.encode("utf-8")) // BYTES_PER_TOKEN)
+
+
+class Prompt(NamedTuple):
+    """The blocks of a request in the order in which the model reads them, with their cache marks."""
+
+    blocks: tuple[tuple[str, dict[str, str] | None], ...]
+
+    @classmethod
+    def of(cls, body: dict[str, Any]) -> Prompt:
+        """Schema, system, messages: the schema is put before everything else."""
+        schema = (body.get("output_config") or {}).get("format")
+        blocks = [(json.dumps(schema), None)] if schema else []
+        blocks += _blocks(body.get("system") or [])
+        for message in body["messages"]:
+            blocks += _blocks(message["content"])
+        return cls(tuple(blocks))
+
+    def count(self) -> int:
+        """All its tokens."""
+        return sum(tokens(text) for text, _ in self.blocks)
+
+    def cacheable(self) -> tuple[str, int, str] | None:
+        """The longest marked prefix: its key, its tokens, its time to live."""
+        last = max((at for at, (_, mark) in enumerate(self.blocks) if mark), default=None)
+        if last is None:
+            return None
+        prefix = [text for text, _ in self.blocks[: last + 1]]
+        mark = self.blocks[last][1] or {}
+        key = hashlib.sha256("\0".join(prefix).encode()).hexdigest()
+        return key, sum(map(tokens, prefix)), mark.get("ttl", "5m")
+
+
+def _blocks(content: str | list[dict[str, Any]]) -> list[tuple[str, dict[str, str] | None]]:
+    if isinstance(content, str):
+        return [(content, None)]
+    return [(block.get("text", ""), block.get("cache_control")) for block in content]
+
+
+class PromptCache:
+    """What was sent before. ``batch_hit_share`` of a batch's requests find what another of the batch wrote."""
+
+    def __init__(self, batch_hit_share: float = 0.7) -> None:
+        self.batch_hit_share = batch_hit_share
+        self._known: set[tuple[str, str]] = set()
+
+    def usage(self, body: dict[str, Any], written: str, *, batch: bool = False) -> dict[str, Any]:
+        """What the API would say that this request used."""
+        prompt = Prompt.of(body)
+        total = prompt.count()
+        read, wrote, ttl = self._through_cache(prompt, body, early=batch and self._comes_early(body))
+        return {
+            "input_tokens": total - read - wrote,
+            "output_tokens": tokens(written),
+            "cache_creation_input_tokens": wrote,
+            "cache_read_input_tokens": read,
+            "cache_creation": {
+                "ephemeral_5m_input_tokens": wrote if ttl == "5m" else 0,
+                "ephemeral_1h_input_tokens": wrote if ttl == "1h" else 0,
+            },
+            "service_tier": "batch" if batch else "standard",
+        }
+
+    def _through_cache(self, prompt: Prompt, body: dict[str, Any], *, early: bool) -> tuple[int, int, str]:
+        found = prompt.cacheable()
+        family = next((name for name in SMALLEST_PREFIX if name in body["model"]), "opus")
+        if found is None or found[1] < SMALLEST_PREFIX[family]:
+            return 0, 0, "5m"
+        key, length, ttl = found
+        if (body["model"], key) in self._known and not early:
+            return length, 0, ttl
+        self._known.add((body["model"], key))
+        return 0, length, ttl
+
+    def _comes_early(self, body: dict[str, Any]) -> bool:
+        """Told by the request itself, so that the same batch costs the same."""
+        digest = hashlib.sha256(json.dumps(body["messages"], sort_keys=True).encode()).digest()
+        return digest[0] / 256 >= self.batch_hit_share

@@ -1,0 +1,205 @@
+"""An agent behind a job API, told by words in the question how to misbehave.
+
+`looks 4`: done at the fourth look (2 without it). `never`: runs for ever. `fails`: ends without a report. `lost`: is
+forgotten after the first look. `hiccup 3`: three looks get HTTP 500. `busy`: one look gets HTTP 429. `page`: one look
+gets a proxy's page. `wall`: a look gets HTTP 401. `once`: the reply to the start is the report. `huge`: a report of
+3 MB. `prose`: a report that is no JSON. `later`: the report is there at the second look only. `dies`: the event stream
+breaks off in its middle. `silent`: it says nothing. `refuse`: the start gets HTTP 503. `elsewhere`: the start sends
+the caller to another host. `nameless`: the reply to the start has no id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+from tests.servers.threaded import ThreadedServer
+
+STEPS = [
+    {"name": "grep", "args": {"pattern": "NullPointer"}},
+    {"name": "read", "args": {"file": "claims/intake.py"}},
+    {"name": "blame", "args": {"line": 42}},
+]
+
+
+def report_on(question: str) -> str:
+    """The report: it names its question, so that a mix-up shows."""
+    return f"Root cause of {question!r}: claims/intake.py line 42 reads a limit that is not set.\u2028Severity 3."
+
+
+@dataclass
+class Started:
+    """A job of the server, and how often it was looked at."""
+
+    question: str
+    conversation: str
+    before: list[dict[str, str]]
+    looks: int = 0
+    report_looks: int = 0
+
+    def number(self, word: str, otherwise: int) -> int:
+        """The number after a word of the question."""
+        found = re.search(rf"\b{word} (\d+)", self.question)
+        return int(found[1]) if found else otherwise
+
+    def is_to(self, word: str) -> bool:
+        """Whether the question has the word."""
+        return re.search(rf"\b{word}\b", self.question) is not None
+
+
+@dataclass
+class Seen:
+    """What the server was asked."""
+
+    keys: list[str] = field(default_factory=list)
+    authorizations: list[str | None] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+    paths: Counter[str] = field(default_factory=Counter)
+
+
+class Jobs(ThreadedServer):
+    """``POST /jobs``, ``GET /jobs/ID``, ``…/events``, ``…/report``, ``POST …/cancel``; ``POST /stream`` streams at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.jobs: dict[str, Started] = {}
+        self.seen = Seen()
+        self._looked = threading.Condition()
+
+    def wait_for(self, name: str, looks: int) -> None:
+        """Waits until a job has been looked at so often."""
+        with self._looked:
+            self._looked.wait_for(lambda: name in self.jobs and self.jobs[name].looks >= looks, timeout=60)
+
+    def application(self) -> web.Application:
+        application = web.Application(middlewares=[self._noted])
+        application.router.add_post("/jobs", self._start)
+        application.router.add_get("/jobs/{id}", self._state)
+        application.router.add_get("/jobs/{id}/events", self._events)
+        application.router.add_get("/jobs/{id}/report", self._report)
+        application.router.add_post("/jobs/{id}/cancel", self._cancel)
+        application.router.add_post("/stream", self._start_streaming)
+        return application
+
+    @web.middleware
+    async def _noted(self, request: web.Request, handler: Any) -> web.StreamResponse:
+        self.seen.paths[f"{request.method} {request.path}"] += 1
+        self.seen.authorizations.append(request.headers.get("Authorization"))
+        return await handler(request)
+
+    async def _begun(self, request: web.Request) -> tuple[str, Started]:
+        body = await request.json()
+        self.seen.keys.append(request.headers["Idempotency-Key"])
+        name = f"job/{len(self.jobs) + 1}"  # a slash: ids are the app's own affair
+        started = Started(body["question"], body.get("session", ""), body.get("before", []))
+        if not started.is_to("refuse"):
+            self.jobs[name] = started
+        return name, started
+
+    async def _start(self, request: web.Request) -> web.Response:
+        name, job = await self._begun(request)
+        if job.is_to("refuse"):
+            return web.json_response({"error": "no worker is free"}, status=503)
+        if job.is_to("once"):
+            return web.json_response(self._finished(name, job))
+        host = "http://127.0.0.1:1" if job.is_to("elsewhere") else ""
+        where = f"{host}/jobs/{name.replace('/', '%2F')}"
+        told = {"status": "queued"} if job.is_to("nameless") else {"id": name, "status": "queued"}
+        return web.json_response(told, status=202, headers={"Location": where})
+
+    def _finished(self, name: str, job: Started) -> dict[str, Any]:
+        return {
+            "id": name,
+            "status": "Completed",
+            "report": report_on(job.question),
+            "model": "primary",
+            "ms": 1234,
+            "hops": 7,
+            "steps": STEPS,
+            "files": ["claims/intake.py"],
+        }
+
+    def _found(self, request: web.Request) -> tuple[str, Started]:
+        name = request.match_info["id"]
+        if name not in self.jobs:
+            raise web.HTTPNotFound
+        return name, self.jobs[name]
+
+    async def _state(self, request: web.Request) -> web.Response:
+        name, job = self._found(request)
+        with self._looked:
+            job.looks += 1
+            self._looked.notify_all()
+        trouble = self._trouble(job)
+        if trouble is not None:
+            return trouble
+        if job.is_to("never") or job.looks < job.number("looks", 2) + job.number("hiccup", 0):
+            return web.json_response({"id": name, "status": "running", "steps": STEPS[: job.looks]})
+        if job.is_to("fails"):
+            return web.json_response({"id": name, "status": "FAILED", "error": {"message": "no such repository"}})
+        return web.json_response(self._finished(name, job))
+
+    def _trouble(self, job: Started) -> web.Response | None:
+        if job.is_to("lost") and job.looks > 1:
+            return web.json_response({}, status=404)
+        if job.is_to("wall"):
+            return web.json_response({}, status=401)
+        if job.looks <= job.number("hiccup", 0):
+            return web.Response(status=500, text="worker restarting")
+        if job.is_to("busy") and job.looks == 1:
+            return web.Response(status=429, headers={"Retry-After": "0"})
+        if job.is_to("page") and job.looks == 1:
+            return web.Response(text="<html>one moment</html>", content_type="text/html")
+        return None
+
+    async def _report(self, request: web.Request) -> web.Response:
+        name, job = self._found(request)
+        job.report_looks += 1
+        if job.is_to("later") and job.report_looks == 1:
+            raise web.HTTPNotFound
+        if job.is_to("prose"):
+            return web.Response(text=f"# Report\n\n{report_on(job.question)}", content_type="text/markdown")
+        told = self._finished(name, job)
+        return web.json_response(told | {"report": "x" * 3_000_000} if job.is_to("huge") else told)
+
+    async def _cancel(self, request: web.Request) -> web.Response:
+        name, _ = self._found(request)
+        self.seen.cancelled.append(name)
+        return web.json_response({})
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        return await self._stream(request, *self._found(request))
+
+    async def _start_streaming(self, request: web.Request) -> web.StreamResponse:
+        return await self._stream(request, *await self._begun(request))
+
+    async def _stream(self, request: web.Request, name: str, job: Started) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        if job.is_to("silent"):
+            await asyncio.wait_for(self.closing.wait(), 60)
+        for number, step in enumerate(STEPS):
+            if job.is_to("dies") and number == 2:
+                assert request.transport is not None
+                request.transport.abort()
+                return response
+            await self._event(response, "step", {"id": name, "status": "running", "step": step})
+        await response.write(b": still here\n\nevent: note\ndata: no json\n\n")
+        if job.is_to("fails"):
+            await self._event(response, "failed", {"error": "no such repository"})
+        elif job.is_to("bare"):
+            await self._event(response, "done", {})
+            job.looks = 99
+        else:
+            await self._event(response, "done", self._finished(name, job))
+        return response
+
+    async def _event(self, response: web.StreamResponse, name: str, data: dict[str, Any]) -> None:
+        await response.write(f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode())

@@ -1,0 +1,81 @@
+"""A local endpoint that speaks OpenAI's chat API as far as a judge uses it, with the rule judge behind it."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from aiohttp import web
+
+from tests.servers.anthropic_tokens import tokens
+from tests.servers.anthropic_verdicts import RuleJudge, as_text
+from tests.servers.threaded import ThreadedServer
+
+KEY = "sk-a-key-for-tests"
+
+
+class OpenAIServer(ThreadedServer):
+    """The chat API on loopback.
+
+    Faults, one per request: an HTTP status with Retry-After (``429:0``), ``refusal``, ``content_filter``, ``length``, ``no_choice``, ``no_usage``, ``html``, ``hang``, ``reset``, ``wrong_model:NAME``, ``ok``.
+    """
+
+    def __init__(self, *, judge: RuleJudge | None = None) -> None:
+        super().__init__()
+        self.judge = judge or RuleJudge()
+        self.asked: list[dict[str, Any]] = []
+        self.always: str | None = None
+        self._faults: deque[str] = deque()
+
+    def misbehave(self, *faults: str) -> None:
+        """Plan faults for the next requests."""
+        self._faults.extend(faults)
+
+    def application(self) -> web.Application:
+        """One route."""
+        app = web.Application(client_max_size=2**24)
+        app.router.add_post("/v1/chat/completions", self._chat)
+        return app
+
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        self.asked.append(body)
+        fault = (self._faults.popleft() if self._faults else None) or self.always or "ok"
+        name, _, argument = fault.partition(":")
+        if name.isdigit():
+            headers = {"retry-after": argument} if argument else {}
+            return web.json_response({"error": {"message": "as planned"}}, status=int(name), headers=headers)
+        if request.headers.get("authorization") != f"Bearer {KEY}":
+            return web.json_response({"error": {"message": "Incorrect API key provided"}}, status=401)
+        match name:
+            case "html":
+                return web.Response(text="<html>Please sign in</html>", content_type="text/html")
+            case "hang":
+                await self.closing.wait()
+                return web.Response(status=503)
+            case "reset":
+                if request.transport is not None:
+                    request.transport.abort()
+                return web.Response(status=503)
+            case _:
+                return web.json_response(self._completion(body, name, argument))
+
+    def _completion(self, body: dict[str, Any], fault: str, argument: str) -> dict[str, Any]:
+        wanted = body["response_format"]["json_schema"]["schema"]["properties"]
+        text = as_text(self.judge.verdict(body["messages"][-1]["content"], wanted))
+        message = {"role": "assistant", "content": None if fault == "refusal" else text, "refusal": None}
+        if fault == "refusal":
+            message["refusal"] = "I can't help with that."
+        finish = fault if fault in {"length", "content_filter"} else "stop"
+        said = sum(tokens(message["content"]) for message in body["messages"])
+        usage = {"prompt_tokens": said, "completion_tokens": tokens(text), "total_tokens": said + tokens(text)}
+        completion: dict[str, Any] = {
+            "id": "chatcmpl-test",
+            "object": "chat.completion",
+            "created": 1_800_000_000,
+            "model": argument if fault == "wrong_model" else body["model"],
+            "choices": [] if fault == "no_choice" else [{"index": 0, "message": message, "finish_reason": finish}],
+        }
+        if fault != "no_usage":
+            completion["usage"] = usage | {"prompt_tokens_details": {"cached_tokens": said // 2}}
+        return completion

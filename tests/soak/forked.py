@@ -1,0 +1,67 @@
+"""A child process made by fork that talks to its parent line by line."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class Child:
+    """Its process id, and the pipe that it talks through."""
+
+    process: int
+    pipe: int
+    heard: bytes = b""
+    ended: bool = False
+    reaped: bool = field(default=False)
+
+    def line(self, wait_s: float) -> str | None:
+        """The next whole line; ``None`` when there will be none. Raises `TimeoutError` when none came in time."""
+        end = time.monotonic() + wait_s
+        while b"\n" not in self.heard and not self.ended:
+            left_s = max(0.0, end - time.monotonic())
+            if not select.select([self.pipe], [], [], left_s)[0]:
+                raise TimeoutError
+            chunk = os.read(self.pipe, 65536)
+            self.heard += chunk
+            self.ended = not chunk
+        line, newline, rest = self.heard.partition(b"\n")
+        if not newline:
+            return None  # a line that a killed child did not end was never said
+        self.heard = rest
+        return line.decode()
+
+    def rest(self) -> list[str]:
+        """Everything that is still to come, and the child's end."""
+        lines: list[str] = []
+        while (line := self.line(3600.0)) is not None:
+            lines.append(line)
+        if not self.reaped:
+            os.close(self.pipe)
+            os.waitpid(self.process, 0)
+            self.reaped = True
+        return lines
+
+
+def forked(job: Callable[[Say], None]) -> Child:
+    """Run ``job`` in a child. When it fails, its last line is ``broken`` and the traceback as JSON."""
+    out, into = os.pipe()
+    process = os.fork()
+    if process:
+        os.close(into)
+        return Child(process, out)
+    os.close(out)
+    try:
+        job(lambda line: os.write(into, f"{line}\n".encode()) and None)
+        os._exit(0)
+    except BaseException:  # noqa: BLE001 - a forked child must never run on into its parent's code
+        os.write(into, f"broken {json.dumps(traceback.format_exc())}\n".encode())
+        os._exit(1)

@@ -1,0 +1,260 @@
+"""A run of `lookout verify` whose app, browser and own process are killed at random moments, to its end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from flows.run_folder import DONE_FILE
+from flows.wiring import store_in
+from monitors.records.exchanges import Exchange
+from tests.process_tree import all_processes, descendants
+from tests.soak.plans import write_suite
+from warehouse.rows import ResultRow
+
+ROOT = Path(__file__).parents[2]
+LONGEST_OUTAGE_S = 6.0
+"""An orchestrator starts a fallen app again within seconds."""
+
+MOST_FAILURES = 5
+"""A Lookout that ends by itself before the run is done is started again, as a scheduler would, but not for ever."""
+
+WATCHING_S = 0.02
+PATIENCE_S = 2400.0
+
+
+class Victim(StrEnum):
+    """Who is killed."""
+
+    BROWSER = "chromium"
+    APP = "app"
+    LOOKOUT = "lookout"
+
+
+@dataclass(frozen=True)
+class Kill:
+    """Due ``delay_s`` after so many answers have been acknowledged (and after the kill before it)."""
+
+    victim: Victim
+    after_answers: int
+    delay_s: float
+
+
+@dataclass
+class Story:
+    """What is killed when, and what happened. Everything random comes from ``chance``.
+
+    ``closing_kills`` come besides the planned ones: Lookout is killed while it weighs, records and tells.
+    """
+
+    folder: Path
+    cases: int
+    environment: Mapping[str, str]
+    chance: random.Random
+    plan: Sequence[Kill]
+    closing_kills: int = 3
+    port: int = 0
+    done: list[Victim] = field(default_factory=list)
+    closing: int = 0
+    starts: int = 0
+    exit_codes: list[int] = field(default_factory=list)
+    orphans: int = 0
+    seconds: float = 0.0
+
+    @property
+    def journal(self) -> Path:
+        """Where acknowledged answers are."""
+        return self.folder / "data" / "journal"
+
+    @property
+    def asked_file(self) -> Path:
+        """What the app received."""
+        return self.folder / "asked.jsonl"
+
+
+def planned(cases: int, kills: int, chance: random.Random) -> list[Kill]:
+    """So many kills, each kind about as often, spread over the run."""
+    kinds = [list(Victim)[number % len(Victim)] for number in range(kills)]
+    chance.shuffle(kinds)
+    at = sorted(chance.randrange(cases - 4) for _ in range(kills))
+    return [Kill(kind, after, _delay(kind, chance)) for kind, after in zip(kinds, at, strict=True)]
+
+
+def _delay(kind: Victim, chance: random.Random) -> float:
+    """Lookout also dies while it starts and while it takes up where it was."""
+    long = kind is Victim.LOOKOUT and chance.random() < 1 / 3
+    return chance.uniform(0, 8 if long else 1.5)
+
+
+def write_configuration(story: Story) -> None:
+    """The suite and the target."""
+    write_suite(story.folder / "plans.jsonl", story.cases)
+    (story.folder / "lookout.toml").write_text(
+        'data_folder = "data"\n'
+        f'[targets.mortal]\nurl = "http://127.0.0.1:{story.port}"\nsuite = "plans.jsonl"\n'
+        "[gate]\nmin_severity_3_cases = 0\n",
+        encoding="utf-8",
+    )
+
+
+class App:
+    """The app and whoever starts it again."""
+
+    def __init__(self, story: Story) -> None:
+        self._story = story
+        self._process: subprocess.Popen[bytes] | None = None
+        self._down_until = 0.0
+
+    def look_after(self) -> None:
+        """Start it when it is time."""
+        if self._process is None and time.monotonic() >= self._down_until:
+            command = [sys.executable, "-m", "tests.soak.mortal_app", "--port", str(self._story.port)]
+            self._process = subprocess.Popen([*command, "--asked", str(self._story.asked_file)], cwd=ROOT)
+
+    def kill(self) -> bool:
+        """Whether there was something to kill."""
+        if self._process is None:
+            return False
+        self._process.kill()
+        self._process.wait()
+        self._process = None
+        self._down_until = time.monotonic() + self._story.chance.uniform(0.1, LONGEST_OUTAGE_S)
+        return True
+
+
+def live_through(story: Story) -> None:
+    """Start Lookout as often as it takes; afterwards the run is at its end or ``PATIENCE_S`` over."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        story.port = free.getsockname()[1]
+    write_configuration(story)
+    app = App(story)
+    began = time.monotonic()
+    try:
+        while time.monotonic() - began < PATIENCE_S * max(1, story.cases / 100):
+            app.look_after()
+            if not _one_process(story, app) and (_is_done(story) or len(story.exit_codes) > MOST_FAILURES):
+                break
+    finally:
+        app.kill()
+        story.seconds = time.monotonic() - began
+
+
+def _is_done(story: Story) -> bool:
+    return any((story.folder / "data" / "runs").glob(f"*/{DONE_FILE}"))
+
+
+def _one_process(story: Story, app: App) -> bool:
+    """Lookout from its start to its end; whether it was killed."""
+    said = (story.folder / "lookout.log").open("ab")
+    with said:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "deployments.cli", "verify", "mortal", "--json"],
+            cwd=story.folder,
+            env={**story.environment, "PYTHONPATH": str(ROOT)},
+            stdout=said,
+            stderr=said,
+        )
+    story.starts += 1
+    killed = _watch(story, app, process)
+    process.wait()
+    if not killed:
+        story.exit_codes.append(process.returncode)
+    return killed
+
+
+def _watch(story: Story, app: App, process: subprocess.Popen[bytes]) -> bool:
+    answers = Acknowledged(story)
+    armed = time.monotonic()
+    while process.poll() is None:
+        app.look_after()
+        due = _due(story, answers)
+        if due is not None and time.monotonic() - armed >= due.delay_s and _kill(story, app, process, due.victim):
+            armed = time.monotonic()
+            if due.victim is Victim.LOOKOUT:
+                return True
+        time.sleep(WATCHING_S)
+    return False
+
+
+def _due(story: Story, answers: Acknowledged) -> Kill | None:
+    count = answers.count()
+    if len(story.done) < len(story.plan):
+        due = story.plan[len(story.done)]
+        return due if count >= due.after_answers else None
+    if count >= story.cases and story.closing < story.closing_kills:
+        return Kill(Victim.LOOKOUT, story.cases, story.chance.uniform(0, 1.0))
+    return None
+
+
+def _kill(story: Story, app: App, process: subprocess.Popen[bytes], victim: Victim) -> bool:
+    """Whether there was somebody to kill."""
+    match victim:
+        case Victim.APP:
+            hit = app.kill()
+        case Victim.BROWSER:
+            hit = _kill_browser(story, process.pid)
+        case Victim.LOOKOUT:
+            hit = True
+            started = [one.pid for one in descendants(process.pid)]
+            process.kill()
+            process.wait()
+            story.orphans += _outliving(started)
+    if hit and len(story.done) < len(story.plan):
+        story.done.append(victim)
+    elif hit:
+        story.closing += 1
+    return hit
+
+
+def _kill_browser(story: Story, lookout: int) -> bool:
+    """Kill one of the browser's processes: the browser itself, a page, its network service."""
+    mine = [one.pid for one in descendants(lookout) if one.is_browser]
+    if not mine:
+        return False
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(story.chance.choice(mine), signal.SIGKILL)
+    return True
+
+
+def _outliving(pids: Sequence[int], patience_s: float = 20.0) -> int:
+    """How many processes of a killed Lookout are still there after a while; they are then ended."""
+    until = time.monotonic() + patience_s
+    left = list(pids)
+    while left and time.monotonic() < until:
+        alive = all_processes()
+        left = [pid for pid in left if pid in alive]
+        time.sleep(WATCHING_S)
+    for pid in left:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return len(left)
+
+
+class Acknowledged:
+    """Answers that the journal has, read as they come."""
+
+    def __init__(self, story: Story) -> None:
+        self._journal = store_in(story.folder / "data").journal
+        self._known: set[str] = set()
+        self._answered: Counter[str] = Counter()
+
+    def count(self) -> int:
+        """How many cases have an answer."""
+        runs = [name for name in self._journal.segments.names() if not name.startswith("_")]
+        for name in runs:
+            if name not in self._known:
+                self._known.add(name)
+                rows = [row.row for row in self._journal.read(name).rows() if isinstance(row, ResultRow)]
+                self._answered.update(row.case_id for row in rows if isinstance(row, Exchange))
+        return len(self._answered)

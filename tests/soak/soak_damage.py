@@ -1,0 +1,230 @@
+"""Damage a warehouse's log and file over and over: it must be told, and everything must come back.
+
+    python -m tests.soak.soak_damage --rounds 400 [--write docs/warehouse.md]
+
+Each round loads something, kills the loader before it closes the file (so that rows are in the log alone), and does
+one of these: tears the log, flips one of its bytes, deletes it, overwrites a block of the file, or aborts a checkpoint
+at one of its three steps and is killed there. What a bare DuckDB then finds in a copy says whether rows are missing or
+changed; the check must say so too. Loading, or a rebuild where the file cannot be loaded into, must restore everything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+
+from monitors.errors import WarehouseDamaged
+from tests.figures import measured_where, table, write_section
+from tests.soak.forked import forked
+from tests.warehouse.crash_worker import Plan, open_store, survivors
+from tests.warehouse.sample_rows import assessment, exchange
+from warehouse.check import DERIVED, check
+from warehouse.load import load
+from warehouse.rebuild import rebuild
+from warehouse.rows import AssessmentRow, ResultRow
+from warehouse.store import Store
+
+ABORTS = ("before_header", "before_truncate", "after_free_list_write")
+BLOCK_BYTES = 4096
+
+
+def _leave(store: Store, _: random.Random) -> None:
+    """Nothing but the kill: the log is whole."""
+
+
+def _tear(store: Store, rng: random.Random) -> None:
+    log = log_of(store)
+    os.truncate(log, rng.randrange(log.stat().st_size))
+
+
+def _flip(store: Store, rng: random.Random) -> None:
+    _overwrite(log_of(store), rng, 1)
+
+
+def _delete(store: Store, _: random.Random) -> None:
+    log_of(store).unlink()
+
+
+def _block(store: Store, rng: random.Random) -> None:
+    _overwrite(store.database.file, rng, BLOCK_BYTES)
+
+
+def _overwrite(file: Path, rng: random.Random, size: int) -> None:
+    data = bytearray(file.read_bytes())
+    place = rng.randrange(len(data) - size + 1)
+    data[place : place + size] = bytes(byte ^ 0xFF for byte in data[place : place + size])
+    file.write_bytes(data)
+
+
+DAMAGES: dict[str, Callable[[Store, random.Random], None]] = {
+    "log whole": _leave,
+    "log torn": _tear,
+    "log flipped": _flip,
+    "log deleted": _delete,
+    "block overwritten": _block,
+    **{f"checkpoint aborted {step}": _leave for step in ABORTS},
+}
+
+
+@dataclass
+class Tally:
+    """Rounds by kind; in how many rows were missing or changed, and in how many of those it was told."""
+
+    rounds: Counter[str] = field(default_factory=Counter[str])
+    harmed: Counter[str] = field(default_factory=Counter[str])
+    told: Counter[str] = field(default_factory=Counter[str])
+    restored_by: Counter[str] = field(default_factory=Counter[str])
+    failures: list[str] = field(default_factory=list[str])
+
+
+def one_round(kind: str, folder: Path, seed: int, tally: Tally) -> None:
+    rng = random.Random(seed)
+    store = open_store(Plan(folder, seed))
+    acknowledged = append(store, rng, "early")
+    store.load_pending(30)
+    acknowledged |= append(store, rng, "late")
+    wanted = killed_while_loading(store, kind)
+    DAMAGES[kind](store, rng)
+    harmed = as_duckdb_finds_it(store, folder / "copy") != wanted
+    told = not check(store, wait_s=30).sound
+    tally.rounds[kind] += 1
+    tally.harmed[kind] += harmed
+    tally.told[kind] += told
+    if harmed and not told:
+        tally.failures.append(f"{kind}, seed {seed}: rows are missing or changed, and the check is content")
+    tally.restored_by[f"{kind}: {restore(store, told=told)}"] += 1
+    tally.failures += [f"{kind}, seed {seed}: {wrong}" for wrong in survivors(Plan(folder, seed), acknowledged)]
+
+
+def append(store: Store, rng: random.Random, word: str) -> set[str]:
+    cases = [f"{word}-{number}" for number in range(rng.randrange(1, 40))]
+    for case in cases:
+        rows = [ResultRow(row=exchange(case_id=case)), AssessmentRow(row=assessment(case_id=case))]
+        store.journal.append(rows, run_id="run-1")
+    return {f"case {case}" for case in cases}
+
+
+def killed_while_loading(store: Store, kind: str) -> object:
+    """Load and be killed before the file is closed; what the tables held just then."""
+    step = kind.removeprefix("checkpoint aborted ") if kind.startswith("checkpoint") else None
+
+    def job(say: Callable[[str], None]) -> None:
+        with store.database.writing(30) as connection:
+            load(connection, store.journal, store.database.scratch)
+            store.remember(connection)
+            say(repr(_prints(connection)))
+            if step is not None:
+                connection.execute(f"set debug_checkpoint_abort = '{step}'")
+                try:
+                    connection.execute("checkpoint")
+                except duckdb.Error:
+                    say("aborted")
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    heard = forked(job).rest()
+    if heard[0].startswith("broken ") or (step is not None) != ("aborted" in heard):
+        raise SystemExit(f"{kind}: the loader said {heard}")
+    return heard[0]
+
+
+def as_duckdb_finds_it(store: Store, copy: Path) -> object:
+    """What a bare DuckDB reads from a copy of file and log; a copy that it cannot read is harmed."""
+    copy.mkdir()
+    for path in (store.database.file, log_of(store)):
+        if path.exists():
+            shutil.copy(path, copy / path.name)
+
+    def job(say: Callable[[str], None]) -> None:
+        try:
+            with duckdb.connect(str(copy / store.database.file.name)) as connection:
+                connection.execute("set timezone = 'UTC'")
+                say(repr(_prints(connection)))
+        except duckdb.Error as error:
+            say(f"cannot be read: {str(error).splitlines()[0]}")
+
+    return forked(job).rest()[0]  # in a process of its own: DuckDB may abort it
+
+
+def _prints(connection: duckdb.DuckDBPyConnection) -> list[object]:
+    return [
+        connection.execute(f"select count(*), bit_xor(hash(t)), sum(hash(t)) from {table} t").fetchone()
+        for table in (*DERIVED, "segments")
+    ]
+
+
+def restore(store: Store, *, told: bool) -> str:
+    """As the documentation says: load; where that is refused, rebuild."""
+    try:
+        report = store.load_pending(30)
+    except WarehouseDamaged:
+        rebuild(store, wait_s=30)
+        return "rebuilt"
+    if check(store, wait_s=30).sound:
+        return "loaded again" if report.restored else "nothing to do" if not told else "loaded"
+    rebuild(store, wait_s=30)
+    return "rebuilt after loading"
+
+
+def log_of(store: Store) -> Path:
+    return store.database.file.with_name(f"{store.database.file.name}.wal")
+
+
+def soak(rounds: int, seed: int, root: Path) -> Tally:
+    tally = Tally()
+    kinds = list(DAMAGES)
+    for number in range(rounds):
+        if number and number % 50 == 0:
+            print(f"{number} damages, {len(tally.failures)} wrong", flush=True)
+        folder = root / str(number)
+        folder.mkdir()
+        one_round(kinds[number % len(kinds)], folder, seed * 1_000_000 + number, tally)
+        shutil.rmtree(folder)
+    return tally
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=400)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--write", type=Path, default=None, help="a document whose section figures:damage is renewed"
+    )
+    asked = parser.parse_args()
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        tally = soak(asked.rounds, asked.seed, Path(folder))
+    lines = figures_of(tally)
+    told = (
+        f"{asked.rounds} damages, {sum(tally.harmed.values())} of them harmed rows, {len(tally.failures)} untold or "
+        f"not restored, {time.monotonic() - started:.0f} s"
+    )
+    print("\n".join([*lines, *tally.failures, told]))
+    if asked.write:
+        write_section(asked.write, "damage", [measured_where(), "", f"{told}.", "", *lines])
+    return 1 if tally.failures else 0
+
+
+def figures_of(tally: Tally) -> list[str]:
+    """A table: what was done, how often it harmed rows, how often it was told, how everything came back."""
+    rows: list[tuple[object, ...]] = []
+    for kind, rounds in tally.rounds.items():
+        ways = [(way.removeprefix(f"{kind}: "), n) for way, n in tally.restored_by.items() if way.startswith(kind)]
+        how = ", ".join(f"{way} {times}" for way, times in sorted(ways))
+        rows.append((kind, rounds, tally.harmed[kind], tally.told[kind], how))
+    return table(("damage", "rounds", "harmed rows", "told by the check", "then"), rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

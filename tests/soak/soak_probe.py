@@ -1,0 +1,65 @@
+"""Kill Chromium, the app and Lookout itself, over and over, in one run: every case is there exactly once.
+
+    python -m tests.soak.soak_probe --cases 100 --kills 50 --seed 1
+
+A real `lookout verify` with a Prefect server, real Chromium and a page in a process of its own. Kills are SIGKILL, at
+moments drawn from the seed: one of Chromium's processes, the app (started again after up to six seconds), or Lookout
+(started again at once, when it takes up the run where it was). The last kills fall while Lookout weighs, records and
+tells. Afterwards journal, warehouse and results.json are compared with what was to be asked and with what the app
+noted before it answered.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+from flows import prefect_server
+from tests.soak.kill_story import Story, live_through, planned
+from tests.soak.kill_verdict import judged
+
+
+def main() -> int:
+    """One story; the exit code is 1 when something was lost, doubled or mixed up."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--cases", type=int, default=100)
+    options.add_argument("--kills", type=int, default=50)
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--keep", type=Path, default=None, help="a folder that is kept, to look at what happened")
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = given.keep or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        environment = dict(os.environ)
+        home = folder / "prefect"
+        prefect_server.connect(None, home, environment=environment, start_timeout_s=180, say=print)
+        try:
+            return told(story_of(folder, given.cases, given.kills, given.seed, environment))
+        finally:
+            prefect_server.stop_server(home)
+
+
+def story_of(folder: Path, cases: int, kills: int, seed: int, environment: dict[str, str]) -> Story:
+    """A story that the seed decides."""
+    chance = random.Random(seed)
+    return Story(folder, cases, environment, chance, planned(cases, kills, chance))
+
+
+def told(story: Story) -> int:
+    """Live through it, print the figures and what is wrong."""
+    live_through(story)
+    verdict = judged(story)
+    for line in verdict.figures:
+        print(line)
+    for fault in verdict.faults:
+        print(f"FAULT: {fault}")
+    print("every case is there exactly once" if not verdict.faults else f"{len(verdict.faults)} faults")
+    return 1 if verdict.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+"""Judged answers come out to be looked at, and what people say of them meets what the judge said."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from pydantic import ValidationError
+
+from monitors.records.grades import Aspect, FailureKind, Judged, JudgeLineage
+from monitors.records.incidents import Redacted
+from monitors.records.people import HumanLabel
+from monitors.records.reviews import AnswerId, AnswerVerdict, LabelSource
+from tests.warehouse.places import store_in
+from tests.warehouse.sample_rows import NOON, assessment, exchange, run_report, suite
+from warehouse.reviews import judged_answers, labelled_by, reviewed
+from warehouse.rows import AssessmentRow, LabelRow, ResultRow, RunRow
+
+LINEAGE = JudgeLineage(model="claude-haiku-5-5", prompt_sha256="ab" * 32, rubric_version="3")
+
+
+def facts(*, passed: bool = True) -> Judged:
+    return Judged(
+        grader="judge",
+        version="1",
+        aspect=Aspect.FACTUAL_MATCH,
+        passed=passed,
+        failure_kind=None if passed else FailureKind.WRONG_FACT,
+        score=0.9 if passed else 0.1,
+        reason="the judge says so",
+        lineage=LINEAGE,
+    )
+
+
+def judged(case_id: str, *, passed: bool = True):
+    plain = assessment(case_id=case_id)
+    return plain.model_copy(update={"grades": (*plain.grades, facts(passed=passed))})
+
+
+def label(case_id: str, answer: AnswerVerdict, *, by: str = "asha", probability: float = 0.5) -> HumanLabel:
+    return HumanLabel(
+        id=f"review-{by}-{case_id}",
+        at=NOON,
+        by=by,
+        target="helpdesk",
+        run_id="run-1",
+        case_id=case_id,
+        reason=Redacted("the judge says so"),
+        source=LabelSource.REVIEW,
+        answer=answer,
+        inclusion_probability=probability,
+    )
+
+
+def judged_store(folder, *labels: HumanLabel):
+    store = store_in(folder)
+    store.journal.append_suite(suite())
+    rows = [ResultRow(row=exchange(case_id=f"case-{n}")) for n in range(3)]
+    grades = [AssessmentRow(row=judged(f"case-{n}", passed=n > 0)) for n in range(3)]
+    store.journal.append([*rows, *grades, RunRow(row=run_report())], run_id="run-1")
+    if labels:
+        store.journal.append([LabelRow(row=each) for each in labels], run_id=None)
+    store.load_pending(1)
+    return store
+
+
+def test_a_judged_answer_comes_with_its_question_its_gold_and_the_judges_word(tmp_path):
+    store = judged_store(tmp_path)
+    answers = judged_answers(store, since=NOON, target="helpdesk")
+    assert [each.answer_id.case_id for each in answers] == ["case-0", "case-1", "case-2"]
+    first = answers[0]
+    assert (first.turns, first.answer, first.gold) == (
+        ("How long is the waiting period?",),
+        "Two years.",
+        "Two years.",
+    )
+    assert (first.judge_passed, first.judge_score, first.failure_kind) == (False, 0.1, FailureKind.WRONG_FACT)
+    assert first.lineage == LINEAGE
+    assert judged_answers(store, since=NOON, target="nobody") == ()
+    assert judged_answers(store, since=NOON + timedelta(seconds=1)) == ()
+
+
+def test_an_answer_that_no_judge_graded_for_its_facts_is_not_asked_about(tmp_path):
+    store = store_in(tmp_path)
+    store.journal.append(
+        [ResultRow(row=exchange()), AssessmentRow(row=assessment()), RunRow(row=run_report())], run_id="run-1"
+    )
+    store.load_pending(1)
+    assert judged_answers(store, since=NOON) == ()
+
+
+def test_labels_meet_the_judges_word_and_the_unsure_tell_nothing(tmp_path):
+    store = judged_store(
+        tmp_path,
+        label("case-0", AnswerVerdict.RIGHT),
+        label("case-1", AnswerVerdict.WRONG, probability=0.25),
+        label("case-2", AnswerVerdict.UNSURE),
+    )
+    found = {each.answer_id.case_id: each for each in reviewed(store)}
+    assert set(found) == {"case-0", "case-1"}
+    assert (found["case-0"].judge_passed, found["case-0"].people_right) == (False, True)
+    assert (found["case-1"].judge_passed, found["case-1"].people_right) == (True, False)
+    assert found["case-1"].inclusion_probability == 0.25
+    assert labelled_by(store, "asha") == {AnswerId(run_id="run-1", case_id=f"case-{n}") for n in range(3)}
+    assert labelled_by(store, "ravi") == frozenset()
+    view = store.query("select both_told, agreed, passed_wrong, failed_right from judge_against_people")
+    assert view.rows == ((2, 0, 1, 1),)
+
+
+def test_people_who_contradict_each_other_tell_nothing_and_those_who_agree_count_once(tmp_path):
+    store = judged_store(
+        tmp_path,
+        label("case-0", AnswerVerdict.RIGHT),
+        label("case-0", AnswerVerdict.WRONG, by="ravi"),
+        label("case-1", AnswerVerdict.RIGHT),
+        label("case-1", AnswerVerdict.RIGHT, by="ravi"),
+    )
+    assert [each.answer_id.case_id for each in reviewed(store)] == ["case-1"]
+
+
+def test_a_label_that_was_written_twice_is_there_once(tmp_path):
+    store = judged_store(tmp_path, label("case-0", AnswerVerdict.RIGHT))
+    store.journal.append([LabelRow(row=label("case-0", AnswerVerdict.WRONG))], run_id=None)
+    store.load_pending(1)
+    assert store.query("select answer from labels").rows == (("right",),)
+
+
+def test_a_false_alarm_is_no_review(tmp_path):
+    """Alerts show failures only: what people say of them is no fair sample of the judge's work."""
+    alarm = HumanLabel(
+        id="click-1", at=NOON, by="asha", target="helpdesk", run_id="run-1", case_id="case-0",
+        finding_right=False, reason=Redacted("wrong"),
+    )  # fmt: skip
+    store = judged_store(tmp_path, alarm)
+    assert reviewed(store) == ()
+    assert store.query("select source, finding_right, answer from labels").rows == (("alert", False, None),)
+
+
+def test_a_label_that_says_nothing_is_refused():
+    with pytest.raises(ValidationError, match="finding_right"):
+        HumanLabel(id="x", at=NOON, by="asha", target="t", run_id="run-1", reason=Redacted(""))

@@ -1,0 +1,152 @@
+"""The applications of the zoo: how each is started, and what it answers."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.zoo import bot, server
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENTS = ROOT / ".cache" / "zoo"
+START_S = 120
+QUIET = {
+    "GRADIO_ANALYTICS_ENABLED": "False",
+    "HF_HUB_OFFLINE": "1",
+    "STREAMLIT_BROWSER_GATHER_USAGE_STATS": "false",
+}
+
+
+@dataclass(frozen=True)
+class Application:
+    """A real framework. `environment`: its folder under `ENVIRONMENTS`; ``None`` is the one that runs the tests."""
+
+    name: str
+    command: tuple[str, ...]
+    environment: str | None = None
+
+    @property
+    def python(self) -> Path:
+        """The interpreter that has the framework."""
+        return ENVIRONMENTS / self.environment / "bin/python" if self.environment else Path(sys.executable)
+
+    @property
+    def installed(self) -> bool:
+        """Whether it can be started; `make zoo` makes the environments."""
+        return self.python.exists()
+
+    @contextmanager
+    def serving(self) -> Iterator[str]:
+        """Its address, once it answers there."""
+        port = str(_free_port())
+        command = [str(self.python), "-m", *(port if word == "PORT" else word for word in self.command)]
+        # Its own output is of no interest, and a pipe that nobody reads would stop it.
+        with subprocess.Popen(
+            command, cwd=ROOT, env={**os.environ, **QUIET}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process:
+            try:
+                yield _answering(f"http://127.0.0.1:{port}", process)
+            finally:
+                process.kill()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+def _answering(address: str, process: subprocess.Popen[bytes]) -> str:
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            with urllib.request.urlopen(address, timeout=5):
+                return address
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.2)  # another process starts; there is nothing else to wait on
+    raise AssertionError(f"{process.args} did not come up; exit code {process.poll()}")
+
+
+GRADIO = ("tests.zoo.gradio_echo", "--port", "PORT")
+STREAMLIT_FLAGS = (
+    "--server.port", "PORT", "--server.address", "127.0.0.1", "--server.headless", "true",
+    "--server.fileWatcherType", "none",
+)  # fmt: skip
+
+APPLICATIONS = (
+    Application("gradio 6 ChatInterface", GRADIO),
+    Application("gradio 6 Blocks", (*GRADIO, "--blocks")),
+    Application("gradio 6 Interface", (*GRADIO, "--interface")),
+    Application("gradio 5 ChatInterface", GRADIO, "gradio5"),
+    Application("gradio 5 Blocks", (*GRADIO, "--blocks"), "gradio5"),
+    Application("gradio 4 ChatInterface", GRADIO, "gradio4"),
+    Application("streamlit", ("streamlit", "run", "tests/zoo/streamlit_echo.py", *STREAMLIT_FLAGS)),
+    Application("nicegui", ("tests.zoo.nicegui_echo", "--port", "PORT"), "nicegui"),
+    Application("panel", ("tests.zoo.panel_echo", "--port", "PORT"), "panel"),
+)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A hand-written page of `tests/zoo/html`. `reply` is what a person reads on it."""
+
+    name: str
+    reply: Callable[[str], str] = server.reply
+
+
+def _two_bubbles(question: str) -> str:
+    letters = len(question.encode("utf-16-le")) // 2  # as JavaScript counts
+    return f"{server.reply(question)}\nIs there anything else about {letters} letters?"
+
+
+def _quoting(question: str) -> str:
+    return f"{question}\n{server.reply(question)}"
+
+
+PAGES = (
+    Page("form"),
+    Page("contenteditable.html"),
+    Page("shadow.html"),
+    Page("framed.html"),
+    Page("newest_first.html"),
+    Page("consent.html"),
+    Page("clock.html"),
+    Page("replaced.html"),
+    Page("alarm.html"),
+    Page("folded.html"),
+    Page("button_only.html"),
+    Page("pushed.html"),
+    Page("two_bubbles.html", _two_bubbles),
+    Page("composer.html"),
+    Page("editor.html"),
+    Page("socket.html"),
+    Page("polling.html"),
+    Page("virtual.html"),
+    Page("reverse.html"),
+    Page("crowded.html"),
+    Page("dialogs.html"),
+    Page("hindi.html"),
+    Page("rtl.html"),
+    Page("quoting.html", _quoting),
+    Page("markdown.html"),
+    Page("late.html"),
+    Page("nested.html", _two_bubbles),
+    Page("typewriter.html"),
+    Page("live.html"),
+    Page("terminal.html"),
+    Page("patched.html"),
+    Page("late_dialogs.html"),
+    Page("above.html"),
+    Page("as_html.html"),
+    Page("as_markdown.html"),
+)
+
+REPLY_OF_APPLICATIONS = bot.reply

@@ -1,0 +1,58 @@
+"""The bot behind every page of the zoo, of the standard library alone: its answers follow words in the question.
+
+`slow 2` waits before the answer, `pause 8` stops in its middle, `instant` comes in one piece, `long list` is several
+paragraphs with a list, `short` is one word, `repeat` says the question first, `boom` fails in the middle.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+
+TOKEN_S = 0.015
+PIECE, LARGE_PIECE = r"(?:\S+\s*){1,3}", r"(?:\S+\s*){1,8}"
+LONG = 300  # characters
+
+
+class ProviderLost(RuntimeError):
+    """What `boom` raises."""
+
+
+def seconds(word: str, question: str) -> float:
+    """How long `word` asks for; 0 where the question does not name it."""
+    found = re.search(rf"\b{word} (\d+(?:\.\d+)?)", question)
+    return float(found.group(1)) if found else 0.0
+
+
+def reply(question: str) -> str:
+    """The whole answer, in Markdown: it repeats the question's own key, so that a mix-up shows."""
+    if "long list" in question:
+        return "Here is the list:\n\n" + "".join(f"- item {n} of **{question}**\n" for n in range(40)) + "\nEND"
+    if "short" in question:
+        return "Yes."
+    if "repeat" in question:
+        return f"{question}\n\nIt is **24 months**, as clause 4.2 says."
+    return f"The waiting period for {question} is **24 months** [Source: Policy P-100, clause 4.2]."
+
+
+def tokens(question: str) -> Iterator[str]:
+    """The answer as a model would send it, piece by piece. Raises `ProviderLost` where the question asks for it."""
+    time.sleep(seconds("slow", question))
+    whole = reply(question)
+    pieces = [whole] if "instant" in question else re.findall(PIECE if len(whole) < LONG else LARGE_PIECE, whole)
+    for number, piece in enumerate(pieces):
+        if number == (len(pieces) + 1) // 2:
+            time.sleep(seconds("pause", question))
+            if "boom" in question:
+                raise ProviderLost("the model's provider is out of reach")
+        time.sleep(TOKEN_S)
+        yield piece
+
+
+def growing(question: str) -> Iterator[str]:
+    """The answer so far, after each piece."""
+    said = ""
+    for piece in tokens(question):
+        said += piece
+        yield said
