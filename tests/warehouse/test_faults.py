@@ -240,3 +240,29 @@ def test_f81_a_folder_in_the_file_s_place(tmp_path):
     store.database.file.mkdir()
     with pytest.raises(WarehouseError, match=r"warehouse\.duckdb"):
         store.load_pending(1)
+
+
+def test_f78_a_harmed_index_is_told_by_the_write_that_meets_it(tmp_path):
+    """Wherever the file is overwritten, the next load is either right or says what to do; a rebuild loses nothing."""
+    store = store_in(tmp_path)
+    append(store, "a", "b")
+    store.load_pending(1)
+    append(store, "c")
+    whole, told = store.database.file.read_bytes(), 0
+    for place in range(12 * 1024, len(whole), len(whole) // 12):
+        store.database.file.write_bytes(whole[:place] + b"\xa5" * 64 + whole[place + 64 :])
+        told += not loads_right(store, 3)
+    assert told >= 1
+    rebuild(store, wait_s=1)
+    assert count(store, "results") == 3
+
+
+def loads_right(store: Store, results: int) -> bool:
+    """Whether the load went well and all rows are there; else it must have named the remedy."""
+    try:
+        store.load_pending(1)
+        assert count(store, "results") == results
+    except WarehouseDamaged as error:
+        assert "lookout warehouse rebuild" in str(error)
+        return False
+    return True

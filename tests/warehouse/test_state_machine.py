@@ -135,6 +135,8 @@ class Warehouse(RuleBasedStateMachine):
             handle.write(b"\xa5" * 64)
             handle.truncate(max(file.stat().st_size, place))
         self.mend()
+        self.everything_is_there_once()
+        rebuild(self.store, wait_s=9)  # an index is read by writes alone, so what harmed it would come to light later
 
     def mend(self) -> None:
         """As the documentation says: load; what cannot be loaded into, or is not what the journal says, is rebuilt."""
