@@ -1,0 +1,108 @@
+"""Conversations that real users had with the application, as they are read from wherever they were kept."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from monitors.records.base import Identifier, Milliseconds, Record, UtcTime
+
+
+class Thumb(StrEnum):
+    """What a user pressed below a reply."""
+
+    UP = "up"
+    DOWN = "down"
+
+
+class Feedback(Record):
+    """What a user thought of one reply."""
+
+    thumb: Thumb
+    comment: str = ""
+
+
+class Turn(Record):
+    """One message of the user and what came back.
+
+    ``context`` are the passages that the application had before it when it replied, as far as they were kept: what
+    a reply can be checked against when there is no gold. ``app_path`` names the model or path that replied (primary,
+    fallback, …). ``is_question`` says that the reply asked back to clear something up.
+    """
+
+    user_text: str
+    reply_text: str
+    citations: tuple[str, ...] = ()
+    context: tuple[str, ...] = ()
+    app_path: str | None = None
+    latency_ms: Milliseconds | None = None
+    is_question: bool = False
+    feedback: Feedback | None = None
+
+
+class Conversation(Record):
+    """A completed conversation. ``id`` is the source's own where that can be one, else made from it.
+
+    ``origin_id`` is the source's id as it stands there: what scores are written back to.
+    """
+
+    id: Identifier
+    origin_id: str
+    completed_at: UtcTime
+    turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
+    app_version: str | None = None
+    user_key: str | None = None
+    """Who it was, as far as the source says: an account, a session. Pseudonymised before it is stored."""
+
+
+class SourceNoticeKind(StrEnum):
+    """What befell the reading of a source."""
+
+    LINE_UNREADABLE = "line_unreadable"
+    ITEM_UNREADABLE = "item_unreadable"
+    PAGE_UNREADABLE = "page_unreadable"
+
+
+class SourceNotice(Record):
+    """An item that could not be read: it is counted and told, those around it are read as ever.
+
+    ``place`` says where (file and line, page of an export, id of a run). ``detail`` never quotes the item.
+    """
+
+    kind: SourceNoticeKind
+    place: str
+    detail: str
+
+
+class Watermark(Record):
+    """How far a source has been read: what had been completed up to then and was there has been seen.
+
+    A later night reads again from some time before it, for what comes late; ids tell what was seen already.
+    """
+
+    source: Identifier
+    completed_to: UtcTime
+
+
+class Sampled(Record):
+    """A conversation that was drawn, with how likely that was: what every rate is weighted by."""
+
+    conversation: Conversation
+    stratum: Identifier
+    inclusion_probability: Annotated[float, Field(gt=0, le=1)]
+
+
+class StratumCount(Record):
+    """One stratum of a night: how many conversations there were and how many were drawn."""
+
+    stratum: Identifier
+    conversations: Annotated[int, Field(ge=0)]
+    drawn: Annotated[int, Field(ge=0)]
+
+    @model_validator(mode="after")
+    def _drawn_from_it(self) -> Self:
+        if self.drawn > self.conversations:
+            raise ValueError("no more can be drawn than there are")
+        return self
