@@ -28,8 +28,8 @@ class Turn(Record):
     """One message of the user and what came back.
 
     ``context`` are the passages that the application had before it when it replied, as far as they were kept: what
-    a reply can be checked against when there is no gold. ``app_path`` names the model or path that replied (primary,
-    fallback, …). ``is_question`` says that the reply asked back to clear something up.
+    a reply can be checked against when there is no gold. ``app_path`` names the model or path that replied
+    (primary, fallback, …). ``is_question`` says that the reply asked back to clear something up.
     """
 
     user_text: str
