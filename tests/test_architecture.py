@@ -12,7 +12,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("flows", "monitors", "warehouse", "deployments")
 STATIONS = ("alerts", "gate", "goldset", "graders", "judge", "probes", "reports", "sources")
-LEAVES = ("monitors.records", "monitors.errors", "monitors.facts", "monitors.stats", "monitors.agreement")
+LEAVES = (
+    "monitors.records",
+    "monitors.errors",
+    "monitors.facts",
+    "monitors.stats",
+    "monitors.agreement",
+    "monitors.json_path",  # probes read answers off the wire by it, sources read stored conversations
+)
 
 SDK_HOMES: dict[str, tuple[str, ...]] = {
     "playwright": ("monitors/probes/", "deployments/install_browser.py"),
@@ -134,6 +141,7 @@ def _is_leaf(path: str) -> bool:
         "monitors/errors.py",
         "monitors/stats.py",
         "monitors/agreement.py",
+        "monitors/json_path.py",
     )
 
 

@@ -20,12 +20,13 @@ from monitors.errors import (
     PageNotUnderstood,
     Unreachable,
 )
+from monitors.json_path import values_at
 from monitors.probes.clients import Clients
 from monitors.probes.driver import Answer, WorthKeeping, nothing_kept
 from monitors.probes.inpage import clean
 from monitors.probes.settings import ApiSettings, ProbeSettings
 from monitors.probes.sse import Event, events_in, lines_in
-from monitors.probes.wire import WireRule, read_documents, values_at
+from monitors.probes.wire import WireRule, read_documents
 from monitors.records.exchanges import Channel, Timings, WirePayload
 
 WALLS = (401, 402, 403, 407, 429)

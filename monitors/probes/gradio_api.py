@@ -10,13 +10,13 @@ from uuid import uuid4
 import httpx
 
 from monitors.errors import AnswerIncomplete, AppErrorShown, PageNotUnderstood
+from monitors.json_path import values_at
 from monitors.probes.api import Reply, answering, check, parsed
 from monitors.probes.clients import Clients
 from monitors.probes.driver import Answer, WorthKeeping, nothing_kept
 from monitors.probes.inpage import clean
 from monitors.probes.settings import ProbeSettings
 from monitors.probes.sse import Event, events_in, lines_in
-from monitors.probes.wire import values_at
 from monitors.records.exchanges import Channel, Timings, WirePayload
 
 

@@ -20,6 +20,7 @@ from uuid import uuid4
 import httpx
 
 from monitors.errors import AnswerIncomplete, AnswerTimeout, AppErrorShown, ProbeError
+from monitors.json_path import values_at
 from monitors.probes.api import Message, filled, parsed
 from monitors.probes.driver import Answer, WorthKeeping, nothing_kept
 from monitors.probes.job_http import MEGABYTE, JobHttp, Stumble
@@ -29,7 +30,6 @@ from monitors.probes.job_settings import JobSettings
 from monitors.probes.job_watch import Job
 from monitors.probes.settings import ProbeSettings
 from monitors.probes.sse import events_in, lines_in
-from monitors.probes.wire import values_at
 
 Clock = Callable[[], datetime]
 Remember = Callable[[Job], None]

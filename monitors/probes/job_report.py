@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from monitors.errors import PageNotUnderstood
+from monitors.json_path import values_at
 from monitors.probes.api import parsed
 from monitors.probes.driver import Answer
 from monitors.probes.inpage import clean
 from monitors.probes.job_settings import JobSettings
 from monitors.probes.job_watch import Job, as_words
-from monitors.probes.wire import WireRule, read_documents, values_at
+from monitors.probes.wire import WireRule, read_documents
 from monitors.records.exchanges import Channel, Timings, WirePayload
 
 

@@ -9,12 +9,12 @@ from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
 
 from monitors.errors import AnswerIncomplete, AnswerTimeout, AppErrorShown, PageNotUnderstood, ProbeError
+from monitors.json_path import values_at
 from monitors.probes.api import parsed
 from monitors.probes.inpage import clean
 from monitors.probes.job_http import Stumble
 from monitors.probes.job_settings import JobSettings
 from monitors.probes.sse import Event
-from monitors.probes.wire import values_at
 from monitors.records.exchanges import Evidence, Step
 
 STEPS_AT_MOST = 1000

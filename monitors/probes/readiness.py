@@ -17,9 +17,10 @@ import httpx
 from pydantic import Field
 
 from monitors.errors import AccessDenied, DeployFailed, NotReady, ReadinessUntold
+from monitors.json_path import values_at
 from monitors.probes.inpage import clean
 from monitors.probes.settings import ReadinessSettings
-from monitors.probes.wire import documents_in, values_at
+from monitors.probes.wire import documents_in
 from monitors.records.base import Record
 from monitors.records.targets import Target
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
+from monitors.json_path import values_at
 from monitors.records.base import Record
 from monitors.records.exchanges import Channel, WirePayload
 
@@ -42,27 +43,6 @@ class WireRule(Record):
     def matches(self, url: str) -> bool:
         """Whether the response of this address carries the answer."""
         return re.search(self.url, url) is not None
-
-
-def values_at(document: Any, path: str) -> list[Any]:
-    """Everything that stands at `path` in parsed JSON, in order; nothing where it leads nowhere."""
-    found: list[Any] = [document]
-    for step in path.split(".") if path else []:
-        found = [value for item in found for value in _step(item, step)]
-    return found
-
-
-def _step(item: Any, step: str) -> list[Any]:
-    if isinstance(item, dict):
-        known = cast("dict[str, Any]", item)
-        return list(known.values()) if step == "*" else [known[step]] if step in known else []
-    if isinstance(item, list):
-        many = cast("list[Any]", item)
-        if step == "*":
-            return many
-        if re.fullmatch(r"-?\d+", step) and -len(many) <= int(step) < len(many):
-            return [many[int(step)]]
-    return []
 
 
 def read_payload(rule: WireRule, url: str, body: str) -> WirePayload | None:

@@ -9,8 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from stdnum import verhoeff
 
-from monitors.alerts.redact import LABELS, redact, redact_with_findings
+from monitors.alerts.redact import redact, redact_with_findings
 from monitors.facts.disclosure import DisclosureKind
+from monitors.facts.masking import LABELS
 
 _ELEVEN = "68304417295"
 AADHAAR = _ELEVEN + verhoeff.calc_check_digit(_ELEVEN)

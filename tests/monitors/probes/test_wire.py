@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,28 +10,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from monitors.errors import PageNotUnderstood
-from monitors.probes.wire import WireRule, documents_in, read_payload, values_at
+from monitors.probes.wire import WireRule, documents_in, read_payload
 from monitors.records.exchanges import Channel
 from tests.monitors.probes.conftest import MakeDriver
 from tests.zoo.server import reply
 
 CHAT = {"choices": [{"message": {"content": "24 months"}}], "sources": [{"title": "P-100"}, {"title": "P-200"}]}
-
-PATHS = [
-    ("choices.0.message.content", ["24 months"]),
-    ("sources.*.title", ["P-100", "P-200"]),
-    ("sources.-1.title", ["P-200"]),
-    ("sources.7.title", []),
-    ("choices.first", []),
-    ("nowhere.at.all", []),
-    ("", [CHAT]),
-]
-
-
-@pytest.mark.parametrize(("path", "expected"), PATHS, ids=[path or "root" for path, _ in PATHS])
-def test_a_path_leads_to_its_values(path: str, expected: list[Any]) -> None:
-    assert values_at(CHAT, path) == expected
-
 
 BODIES = [
     ("json", json.dumps({"t": "24 months"}), True, "24 months"),
