@@ -25,7 +25,7 @@ class Feedback(Record):
 
 
 class Turn(Record):
-    """One message of the user and what came back.
+    """One message of the user and what came back: nothing, where ``reply_text`` is empty.
 
     ``context`` are the passages that the application had before it when it replied, as far as they were kept: what
     a reply can be checked against when there is no gold. ``app_path`` names the model or path that replied
@@ -45,7 +45,8 @@ class Turn(Record):
 class Conversation(Record):
     """A completed conversation. ``id`` is the source's own where that can be one, else made from it.
 
-    ``origin_id`` is the source's id as it stands there: what scores are written back to.
+    ``origin_id`` is the source's id as it stands there: what scores are written back to. Where the source gives
+    none, it is ``id``, which is then made from the time and the turns.
     """
 
     id: Identifier
@@ -63,6 +64,8 @@ class SourceNoticeKind(StrEnum):
     LINE_UNREADABLE = "line_unreadable"
     ITEM_UNREADABLE = "item_unreadable"
     PAGE_UNREADABLE = "page_unreadable"
+    ITEM_CHANGED = "item_changed"
+    """The same id came with another content: the later one counts."""
 
 
 class SourceNotice(Record):
