@@ -1,0 +1,1 @@
+"""What says that something was deployed: one parser for each kind of sender."""

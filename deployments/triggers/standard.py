@@ -1,0 +1,142 @@
+"""Standard Webhooks (https://www.standardwebhooks.com), for every sender that has no form of its own.
+
+HMAC-SHA256 over ``id.timestamp.body``, at most 300 s old or ahead. What a deploy looks like in it is ours:
+
+    {"type": "deploy.succeeded", "timestamp": "2026-03-01T12:00:00Z",
+     "data": {"repository": "owner/name", "commit": "…", "environment": "…", "branch": "…", "pull_request": 12}}
+
+``repository`` and ``commit`` are needed. The specification's own library raises errors of other kinds than its own
+on malformed input, so the few lines that it takes are here.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+from collections.abc import Sequence
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from deployments.triggers.delivery import Delivery, Headers, Ignored, NotForUs, Parsed, Refusal, Refused
+from deployments.triggers.reading import (
+    Payload,
+    admit_json,
+    any_commit,
+    branch_of,
+    one_header,
+    read_payload,
+    time_in,
+)
+from deployments.triggers.routing import Routes, Told
+from monitors.errors import ConfigError
+from monitors.trigger_settings import Provider, TriggerSettings
+
+ID_HEADER: Final = "webhook-id"
+TIMESTAMP_HEADER: Final = "webhook-timestamp"
+SIGNATURE_HEADER: Final = "webhook-signature"
+TOLERANCE_S: Final = 300
+"""Of the specification, either way."""
+SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - what the specification writes before every secret
+MOST_SIGNATURES: Final = 20
+"""One for each secret of a rotation, and other versions; a sender has two or three."""
+
+_ID: Final = re.compile(r"[\x21-\x7e]{1,256}", re.ASCII)
+_TIMESTAMP: Final = re.compile(r"[0-9]{1,12}", re.ASCII)
+Text = Annotated[str, Field(max_length=500)]
+
+
+class _Data(Payload):
+    repository: Text
+    commit: Text
+    environment: Text | None = None
+    branch: Text | None = None
+    pull_request: Annotated[int, Field(ge=1, le=2**31)] | None = None
+
+
+class _Kind(Payload):
+    type: Text | None = None
+
+
+class _Message(Payload):
+    timestamp: Text | None = None
+    data: _Data
+
+
+def key_of(secret: str) -> bytes:
+    """The bytes of a secret in base64, with or without ``whsec_`` and padding. Raises `ConfigError`."""
+    text = secret.removeprefix(SECRET_PREFIX).rstrip("=")
+    try:
+        key = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        raise ConfigError("a Standard Webhooks secret is base64, with or without whsec_ before it") from None
+    if not key:
+        raise ConfigError("a Standard Webhooks secret is empty")
+    return key
+
+
+class StandardParser:
+    """Deliveries by the specification, proven by any of ``secrets``. Raises `ConfigError` for one that is none."""
+
+    provider = Provider.STANDARD
+
+    def __init__(self, secrets: Sequence[str], triggers: Sequence[TriggerSettings]) -> None:
+        self._keys = tuple(key_of(secret) for secret in secrets)
+        self._routes = Routes(self.provider, triggers)
+        self._events = {row.event_name for row in triggers if row.provider is self.provider}
+
+    def admit(self, headers: Headers) -> None:
+        """The three headers are there and have their form."""
+        if not _ID.fullmatch(one_header(headers, ID_HEADER)):
+            raise Refused(Refusal.UNSIGNED, f"{ID_HEADER} is at most 256 visible characters")
+        if not _TIMESTAMP.fullmatch(one_header(headers, TIMESTAMP_HEADER)):
+            raise Refused(Refusal.UNSIGNED, f"{TIMESTAMP_HEADER} is seconds since 1970")
+        one_header(headers, SIGNATURE_HEADER, most_characters=5_000)
+        admit_json(headers)
+
+    def parse(self, delivery: Delivery) -> Parsed:
+        """A deploy of the type that a trigger names; every other type is not for us."""
+        self.admit(delivery.headers)
+        self._check_signature(delivery)
+        self._check_time(delivery)
+        kind = read_payload(delivery.body, _Kind).type
+        if kind not in self._events:
+            return NotForUs(Ignored.EVENT)
+        message = read_payload(delivery.body, _Message)
+        data = message.data
+        told = Told(
+            repository=data.repository,
+            commit=any_commit(data.commit),
+            at=time_in(message.timestamp),
+            event=kind,
+            branch=branch_of(data.branch) if data.branch else None,
+            environment=data.environment,
+            pull_request=data.pull_request,
+        )
+        return self._routes.route(told, received_at=delivery.received_at)
+
+    def _check_signature(self, delivery: Delivery) -> None:
+        """Any of the signatures by any of the keys; versions other than v1 are passed over."""
+        signed = b".".join(
+            [_value(delivery, ID_HEADER).encode(), _value(delivery, TIMESTAMP_HEADER).encode(), delivery.body]
+        )
+        wanted = [base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()) for key in self._keys]
+        given = [
+            one.removeprefix("v1,").encode("latin-1", "replace")
+            for one in _value(delivery, SIGNATURE_HEADER).split(" ", MOST_SIGNATURES)[:MOST_SIGNATURES]
+            if one.startswith("v1,")
+        ]
+        if not any([hmac.compare_digest(ours, theirs) for ours in wanted for theirs in given]):  # noqa: C419 - all, always
+            raise Refused(Refusal.WRONG_SIGNATURE, "not signed with the secret of this webhook")
+
+    def _check_time(self, delivery: Delivery) -> None:
+        off_s = abs(delivery.received_at.timestamp() - int(_value(delivery, TIMESTAMP_HEADER)))
+        if off_s > TOLERANCE_S:
+            raise Refused(Refusal.STALE, f"more than {TOLERANCE_S} s old or ahead: look at the clocks")
+
+
+def _value(delivery: Delivery, name: str) -> str:
+    return delivery.headers[name][0]

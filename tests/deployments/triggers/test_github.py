@@ -1,0 +1,214 @@
+"""GitHub's deliveries: proven by their HMAC, read for the one deploy they tell of, otherwise left alone."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from deployments.triggers.delivery import Deploys, Ignored, NotForUs, Refusal, Refused
+from deployments.triggers.github import GitHubParser
+from monitors.records.deploys import PullRequest, ReportedDeploy
+from monitors.records.targets import DeployEvent
+from tests.deployments.triggers.senders import (
+    COMMIT,
+    NOW,
+    REPOSITORY,
+    by_github,
+    delivery,
+    deployed,
+    github,
+    github_headers,
+    pushed,
+    raw,
+    trigger,
+    workflow,
+)
+
+DATA = Path(__file__).parents[4] / "shared" / "data" / "webhooks"
+
+
+def deploy_in(parser, arrived):
+    (found,) = parser.parse(arrived).deploys
+    return found
+
+
+def test_a_successful_deployment_is_a_deploy_of_the_configured_target():
+    assert deploy_in(github(), by_github(deployed())) == ReportedDeploy(
+        event=DeployEvent(
+            target="bot",
+            commit=COMMIT,
+            occurred_at=datetime(2026, 3, 1, 11, 59, 30, tzinfo=UTC),
+            reported_by="github",
+        ),
+        environment="production",
+    )
+
+
+@pytest.mark.parametrize("state", ["pending", "queued", "in_progress", "failure", "error", "inactive"])
+def test_a_deployment_that_is_not_done_or_failed_starts_nothing(state):
+    assert github().parse(by_github(deployed(state=state))) == NotForUs(Ignored.STATE)
+
+
+@pytest.mark.parametrize(
+    ("row", "payload", "event", "why"),
+    [
+        ({}, deployed(repository="acme/other"), "deployment_status", Ignored.REPOSITORY),
+        ({"event": "push"}, deployed(), "deployment_status", Ignored.EVENT),
+        ({"branch": "main"}, deployed(ref="topic"), "deployment_status", Ignored.BRANCH),
+        ({"environment": "production"}, deployed(environment="preview"), "deployment_status", Ignored.ENVIRONMENT),
+        ({"event": "push"}, pushed(ref="refs/heads/topic"), "push", Ignored.BRANCH),
+        ({"event": "push"}, pushed(ref="refs/tags/main"), "push", Ignored.BRANCH),
+        ({"event": "push"}, pushed(after="0" * 40), "push", Ignored.BRANCH),
+        ({"event": "workflow_run"}, workflow(branch="topic"), "workflow_run", Ignored.BRANCH),
+        ({"event": "workflow_run"}, workflow(conclusion="failure"), "workflow_run", Ignored.STATE),
+        ({"event": "workflow_run"}, workflow(conclusion=None), "workflow_run", Ignored.STATE),
+        ({"event": "workflow_run"}, workflow(action="requested"), "workflow_run", Ignored.STATE),
+        ({"event": "workflow_run"}, workflow(fork="mallory/helpdesk"), "workflow_run", Ignored.FORK),
+        ({"event": "workflow_run", "workflow": "Deploy"}, workflow(name="Lint"), "workflow_run", Ignored.WORKFLOW),
+        ({}, {"zen": "Keep it logically awesome."}, "ping", Ignored.PING),
+        ({}, {"action": "opened"}, "issues", Ignored.EVENT),
+    ],
+)
+def test_f39_another_repository_branch_environment_or_event_is_left_alone(row, payload, event, why):
+    assert github(trigger(**row)).parse(by_github(payload, event)) == NotForUs(why)
+
+
+@pytest.mark.parametrize(
+    ("row", "payload", "event"),
+    [
+        ({"event": "push"}, pushed(), "push"),
+        ({"event": "push", "branch": "release/2.x"}, pushed(ref="refs/heads/release/2.x"), "push"),
+        ({"event": "push", "branch": "*"}, pushed(ref="refs/heads/any"), "push"),
+        ({"event": "workflow_run", "workflow": "Deploy"}, workflow(), "workflow_run"),
+        ({"environment": "production", "branch": "main"}, deployed(ref="refs/heads/main"), "deployment_status"),
+        ({"repository": "ACME/HelpDesk"}, deployed(), "deployment_status"),
+        ({}, deployed(sha=COMMIT.upper()), "deployment_status"),
+    ],
+)
+def test_what_the_trigger_names_is_taken(row, payload, event):
+    assert deploy_in(github(trigger(**row)), by_github(payload, event)).event.commit == COMMIT
+
+
+@pytest.mark.parametrize(
+    ("payload", "event"),
+    [
+        (deployed(ref="refs/pull/12/merge"), "deployment_status"),
+        (deployed(workflow_run={"pull_requests": [{"number": 12}, {"number": 13}]}), "deployment_status"),
+        (workflow(branch="topic", pull_requests=[{"number": 12}]), "workflow_run"),
+    ],
+)
+def test_the_pull_request_is_kept_where_the_payload_names_one(payload, event):
+    parser = github(trigger(event=event, branch="*"))
+    assert deploy_in(parser, by_github(payload, event)).pull_request == PullRequest(
+        repository=REPOSITORY, number=12
+    )
+
+
+def test_one_repository_can_feed_several_targets_each_once():
+    rows = [trigger(), trigger(target="staging"), trigger(target="bot", environment="production")]
+    found = github(*rows).parse(by_github(deployed())).deploys
+    assert [one.event.target for one in found] == ["bot", "staging"]
+
+
+def test_a_deploy_is_never_later_than_the_word_of_it():
+    for created in ("2031-01-01T00:00:00Z", "soon", None):
+        assert deploy_in(github(), by_github(deployed(created_at=created))).event.occurred_at == NOW
+
+
+MALFORMED = {
+    "no commit": deployed(sha="main"),
+    "a commit that leads elsewhere": deployed(sha="../../etc/passwd"),
+    "a short commit": deployed(sha=COMMIT[:12]),
+    "a number for a text": deployed(ref=12),
+    "a list": [],
+    "null": None,
+    "a text": "deployed",
+    "no repository": {"deployment_status": {"state": "success"}, "deployment": {}},
+    "an environment with a line end": deployed(environment="production\nX-Evil: 1"),
+    "a pull request below one": deployed(workflow_run={"pull_requests": [{"number": 0}]}),
+    "a push under this name": pushed(),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_f29_a_signed_payload_of_no_sense_is_refused(name):
+    with pytest.raises(Refused) as refused:
+        github().parse(by_github(MALFORMED[name]))
+    assert refused.value.reason is Refusal.MALFORMED
+
+
+BODY = raw(deployed())
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "sha256=",
+        "sha1=" + "0" * 40,
+        "0" * 64,
+        "sha256=" + "0" * 63,
+        "sha256=" + "G" * 64,
+        "sha256=é",
+        "sha256=" + "0" * 2_000,
+    ],
+)
+def test_f29_a_malformed_signature_is_refused(value):
+    with pytest.raises(Refused) as refused:
+        github().parse(delivery(BODY, github_headers(BODY) | {"x-hub-signature-256": value}))
+    assert refused.value.reason is Refusal.UNSIGNED
+
+
+def test_f25_a_signature_by_another_secret_or_of_another_body_is_refused():
+    for arrived in (
+        delivery(BODY, github_headers(BODY, secret="somebody-elses-secret")),
+        delivery(BODY + b" ", github_headers(BODY)),
+    ):
+        with pytest.raises(Refused) as refused:
+            github().parse(arrived)
+        assert refused.value.reason is Refusal.WRONG_SIGNATURE
+
+
+def test_f30_old_and_new_secret_are_valid_at_once_and_a_third_is_not():
+    parser = github(secrets=("the-new-secret-of-tests", "the-old-secret-of-tests"))
+    for secret in ("the-new-secret-of-tests", "the-old-secret-of-tests"):
+        assert isinstance(parser.parse(delivery(BODY, github_headers(BODY, secret=secret))), Deploys)
+    with pytest.raises(Refused):
+        parser.parse(delivery(BODY, github_headers(BODY, secret="a-third-secret-of-tests")))
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the data folder is not beside the project")
+def test_githubs_own_example_of_a_signature_is_accepted():
+    """Its body is no JSON, so what is refused is the body, not the signature."""
+    vector = json.loads((DATA / "github_signature.json").read_text(encoding="utf-8"))
+    name, _, value = vector["header"].partition(": ")
+    headers = github_headers(b"") | {name.lower(): value}
+    with pytest.raises(Refused) as refused:
+        GitHubParser((vector["secret"],), (trigger(),)).parse(delivery(vector["payload"].encode(), headers))
+    assert refused.value.reason is Refusal.MALFORMED
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the data folder is not beside the project")
+def test_githubs_real_payloads_are_read_as_they_are():
+    rows = [json.loads(line) for line in (DATA / "github.jsonl").read_text(encoding="utf-8").splitlines()]
+    triggers = [
+        trigger(repository="Codertocat/Hello-World"),
+        trigger(repository="Codertocat/Hello-World", event="push", branch="master"),
+        trigger(repository="octo-org/octo-repo", event="workflow_run", branch="*"),
+    ]
+    came = {row["id"]: github(*triggers).parse(by_github(row["payload"], row["event"])) for row in rows}
+    taken = {name for name, parsed in came.items() if isinstance(parsed, Deploys)}
+    assert taken == {
+        "deployment_status/payload.json",
+        "deployment_status/with-installation",
+        "push/with-new-branch",
+        "push/with-no-username-committer",
+        "workflow_run/completed.with-pull-requests",
+    }
+    assert came["ping/payload.json"] == came["ping/with-organization"] == NotForUs(Ignored.PING)
+    assert came["push/payload.json"] == NotForUs(Ignored.BRANCH)
+    (run,) = came["workflow_run/completed.with-pull-requests"].deploys
+    assert run.pull_request is not None

@@ -1,0 +1,178 @@
+"""Standard Webhooks: the vectors of the specification are accepted and rejected as it says."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from deployments.triggers.delivery import Deploys, Ignored, NotForUs, Refusal, Refused
+from deployments.triggers.standard import StandardParser, key_of
+from monitors.errors import ConfigError
+from monitors.records.deploys import PullRequest, ReportedDeploy
+from monitors.records.targets import DeployEvent
+from tests.deployments.triggers.senders import (
+    COMMIT,
+    NOW,
+    REPOSITORY,
+    STANDARD_SECRET,
+    announced,
+    by_standard,
+    delivery,
+    raw,
+    standard,
+    standard_headers,
+    standard_signature,
+    standard_trigger,
+)
+
+DATA = Path(__file__).parents[4] / "shared" / "data" / "webhooks" / "standard_webhooks.json"
+BODY = raw(announced())
+STAMP = int(NOW.timestamp())
+
+
+def with_header(name, value, body=BODY):
+    return delivery(body, standard_headers(body) | {name: value})
+
+
+def refusal_of(arrived, parser=None):
+    with pytest.raises(Refused) as refused:
+        (parser or standard()).parse(arrived)
+    return refused.value.reason
+
+
+def test_a_message_of_a_deploy_is_read_whole():
+    data = {"environment": "staging", "branch": "refs/heads/main", "pull_request": 12}
+    assert standard().parse(by_standard(announced(data=data))) == Deploys(
+        (
+            ReportedDeploy(
+                event=DeployEvent(
+                    target="bot",
+                    commit=COMMIT,
+                    occurred_at=datetime(2026, 3, 1, 11, 59, 30, tzinfo=UTC),
+                    reported_by="standard",
+                ),
+                environment="staging",
+                pull_request=PullRequest(repository=REPOSITORY, number=12),
+            ),
+        )
+    )
+
+
+def test_a_version_is_a_commit_too_and_hexadecimal_is_the_same_in_capitals():
+    for commit, kept in (("v1.2.3", "v1.2.3"), (COMMIT.upper(), COMMIT), ("Release-7", "Release-7")):
+        (found,) = standard().parse(by_standard(announced(data={"commit": commit}))).deploys
+        assert found.event.commit == kept
+
+
+@pytest.mark.parametrize(
+    ("row", "payload", "why"),
+    [
+        ({}, announced(type="deploy.failed"), Ignored.EVENT),
+        ({"event": "build.done"}, announced(), Ignored.EVENT),
+        ({}, {"test": 2432232314}, Ignored.EVENT),
+        ({}, announced(data={"repository": "acme/other"}), Ignored.REPOSITORY),
+        ({"branch": "main"}, announced(data={"branch": "topic"}), Ignored.BRANCH),
+        ({"branch": "main"}, announced(), Ignored.BRANCH),
+        ({"environment": "production"}, announced(data={"environment": "staging"}), Ignored.ENVIRONMENT),
+    ],
+)
+def test_f39_another_type_repository_branch_or_environment_is_left_alone(row, payload, why):
+    assert standard(standard_trigger(**row)).parse(by_standard(payload)) == NotForUs(why)
+
+
+@pytest.mark.parametrize("missing", ["webhook-id", "webhook-timestamp", "webhook-signature"])
+def test_f26_a_missing_header_is_refused(missing):
+    headers = {name: value for name, value in standard_headers(BODY).items() if name != missing}
+    assert refusal_of(delivery(BODY, headers)) is Refusal.UNSIGNED
+
+
+@pytest.mark.parametrize(("off_s", "taken"), [(-301, False), (-300, True), (0, True), (300, True), (301, False)])
+def test_f27_five_minutes_either_way(off_s, taken):
+    arrived = delivery(BODY, standard_headers(BODY, NOW + timedelta(seconds=off_s)))
+    if taken:
+        assert isinstance(standard().parse(arrived), Deploys)
+    else:
+        assert refusal_of(arrived) is Refusal.STALE
+
+
+GOOD = standard_signature(BODY, STAMP)
+WRONG = "v1," + base64.b64encode(b"x" * 32).decode()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [WRONG, GOOD.removeprefix("v1,"), "v1", "v1,", ",", "v1,,", GOOD + ",", "v1," + GOOD, GOOD.rstrip("="), GOOD + "=",
+     "v1,é", "v1,\udcff", "v2," + GOOD[3:], "v1a" + GOOD[2:], GOOD.replace(",", ", "), "v1,!!!!", f"{WRONG} {WRONG}",
+     " ".join([WRONG] * 20 + [GOOD])],
+)  # fmt: skip
+def test_f29_malformed_and_wrong_signatures_are_refused(value):
+    assert refusal_of(with_header("webhook-signature", value)) is Refusal.WRONG_SIGNATURE
+
+
+@pytest.mark.parametrize("value", ["", "hello", "-1", "1e9", "1.5", "٣", "9" * 40, " 1", f"{STAMP}\n"])
+def test_f29_a_malformed_time_is_refused(value):
+    assert refusal_of(with_header("webhook-timestamp", value)) is Refusal.UNSIGNED
+
+
+@pytest.mark.parametrize("value", ["", "a b", "é", "x" * 257, "a\n"])
+def test_f29_a_malformed_id_is_refused(value):
+    assert refusal_of(with_header("webhook-id", value)) is Refusal.UNSIGNED
+
+
+def test_of_several_signatures_one_right_one_is_enough():
+    listed = f"{WRONG} v2,abc {GOOD} {WRONG}"
+    assert isinstance(standard().parse(with_header("webhook-signature", listed)), Deploys)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [[], None, "x", announced(data={"commit": "../x"}), announced(data={"commit": ""}), announced(data={"commit": None}),
+     announced(data={"pull_request": "12"}), announced(data={"pull_request": 0}), {"type": "deploy.succeeded"},
+     announced(data={"environment": "a\x00b"})],
+)  # fmt: skip
+def test_f29_a_payload_of_no_sense_is_refused(payload):
+    assert refusal_of(by_standard(payload)) is Refusal.MALFORMED
+
+
+def test_f25_another_secret_is_refused_and_f30_two_are_valid_at_once():
+    other = "whsec_" + base64.b64encode(b"another-secret-for-tests-0002").decode()
+    assert refusal_of(delivery(BODY, standard_headers(BODY, secret=other))) is Refusal.WRONG_SIGNATURE
+    both = standard(secrets=(other, STANDARD_SECRET))
+    for secret in (other, STANDARD_SECRET):
+        assert isinstance(both.parse(delivery(BODY, standard_headers(BODY, secret=secret))), Deploys)
+
+
+@pytest.mark.parametrize("bad", ["", "whsec_", "whsec_====", "not base64!", "whsec_é", "whsec_a"])
+def test_f31_a_secret_that_is_none_is_told(bad):
+    with pytest.raises(ConfigError, match="Standard Webhooks secret"):
+        StandardParser((bad,), (standard_trigger(),))
+
+
+@pytest.mark.parametrize("length", [30, 31, 32])
+def test_a_secret_is_the_same_with_and_without_prefix_and_padding(length):
+    key = bytes(range(length))
+    text = base64.b64encode(key).decode()
+    for written in (text, text.rstrip("="), f"whsec_{text}", f"whsec_{text}".rstrip("=")):
+        assert key_of(written) == key
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the data folder is not beside the project")
+def test_the_vector_of_the_specification_is_accepted_and_its_twin_is_not():
+    vectors = json.loads(DATA.read_text(encoding="utf-8"))
+    sign = vectors["sign"]
+    body, at = sign["payload"].encode(), datetime.fromtimestamp(sign["timestamp"], UTC)
+    headers = standard_headers(body, sign["timestamp"], secret=sign["key"], msg_id=sign["msg_id"])
+    assert headers["webhook-signature"] == sign["expected"]
+    for key in (sign["key"], sign["key"].removeprefix("whsec_")):
+        parser = StandardParser((key,), (standard_trigger(),))
+        assert parser.parse(delivery(body, headers, at=at)) == NotForUs(Ignored.EVENT)
+    wrong = headers | {"webhook-signature": vectors["negative_signature_same_key"]}
+    parser = StandardParser((sign["key"],), (standard_trigger(),))
+    assert refusal_of(delivery(body, wrong, at=at), parser) is Refusal.WRONG_SIGNATURE
+    for off_s in (-301, 301):
+        late = delivery(body, headers, at=at + timedelta(seconds=off_s))
+        assert refusal_of(late, parser) is Refusal.STALE
