@@ -27,6 +27,8 @@ SDK_HOMES: dict[str, tuple[str, ...]] = {
     "openai": ("monitors/judge/openai_client.py",),
     "slack_sdk": ("monitors/alerts/slack.py", "deployments/slack_actions.py"),
     "huggingface_hub": ("monitors/probes/readiness.py", "monitors/sources/"),
+    "pyarrow": ("monitors/sources/parquet_rows.py",),
+    "langsmith": ("monitors/sources/langsmith_client.py",),
     "duckdb": ("warehouse/",),
     "prefect": ("flows/", "deployments/"),
 }
