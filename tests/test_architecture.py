@@ -18,6 +18,9 @@ LEAVES = (
     "monitors.facts",
     "monitors.stats",
     "monitors.agreement",
+    "monitors.exact_limits",
+    "monitors.estimators",
+    "monitors.drift",
     "monitors.json_path",  # probes read answers off the wire by it, sources read stored conversations
 )
 
@@ -143,6 +146,9 @@ def _is_leaf(path: str) -> bool:
         "monitors/errors.py",
         "monitors/stats.py",
         "monitors/agreement.py",
+        "monitors/exact_limits.py",
+        "monitors/estimators.py",
+        "monitors/drift.py",
         "monitors/json_path.py",
     )
 
