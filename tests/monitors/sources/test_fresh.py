@@ -1,0 +1,106 @@
+"""Each conversation is taken once: in any order, over any nights, however often it comes."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitors.records.traffic import Conversation, SourceNoticeKind, Turn, Watermark
+from monitors.sources.fresh import Intake, Night, Offer, fresh, moved, night
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+def conversation(number: int, reply: str = "a", hours: float = 0.0) -> Conversation:
+    turns = (Turn(user_text="q", reply_text=reply),)
+    at = NOON + timedelta(hours=hours or number)
+    return Conversation(id=f"c-{number}", origin_id=f"c-{number}", completed_at=at, turns=turns)
+
+
+NIGHT = st.lists(
+    st.builds(conversation, st.integers(0, 6), st.sampled_from("ab"), st.sampled_from([1, 2])), max_size=25
+)
+ALIKE = st.lists(st.integers(0, 9).map(conversation), max_size=25)
+
+
+@given(NIGHT, st.randoms(use_true_random=False))
+def test_order_does_not_matter(offered: list[Conversation], chance: random.Random) -> None:
+    once = fresh(offered, frozenset())
+    chance.shuffle(offered)
+    assert fresh(offered, frozenset())[:1] == once[:1]
+    assert fresh(offered, frozenset()).notices == once.notices
+    assert len({one.id for one in once.taken}) == len(once.taken) == len({one.id for one in offered})
+
+
+@given(NIGHT, st.integers(1, 3))
+def test_repetition_does_not_matter(offered: list[Conversation], times: int) -> None:
+    assert fresh(offered * times, frozenset()).taken == fresh(offered, frozenset()).taken
+    assert fresh(offered * times, frozenset()).notices == fresh(offered, frozenset()).notices
+
+
+@given(ALIKE, st.lists(st.integers(0, 25), max_size=4), st.randoms(use_true_random=False))
+def test_however_nights_are_cut_all_are_taken_once(
+    offered: list[Conversation], cuts: list[int], chance: random.Random
+) -> None:
+    chance.shuffle(offered)
+    known: set[str] = set()
+    taken: list[Conversation] = []
+    for start, end in zip([0, *sorted(cuts)], [*sorted(cuts), len(offered)], strict=True):
+        tonight = fresh(offered[min(start, end) : end] + offered[:start], known)  # late ones, and again all before
+        taken += tonight.taken
+        known |= {one.id for one in tonight.taken}
+    assert sorted(taken, key=lambda one: one.id) == sorted(fresh(offered, set()).taken, key=lambda one: one.id)
+
+
+@given(NIGHT, st.sets(st.integers(0, 6).map(lambda number: f"c-{number}")))
+def test_what_is_known_is_not_taken_again_and_all_is_accounted_for(
+    offered: list[Conversation], known: set[str]
+) -> None:
+    tonight = fresh(offered, known)
+    assert {one.id for one in tonight.taken} == {one.id for one in offered} - known
+    assert len(tonight.taken) + tonight.known + tonight.again == len(offered)
+
+
+def test_of_several_contents_the_latest_counts_and_it_is_told() -> None:
+    early, late = conversation(1, "early", hours=1), conversation(1, "late", hours=2)
+    for offered in ([early, late], [late, early], [late, early, late]):
+        tonight = fresh(offered, frozenset())
+        assert tonight.taken == (late,)
+        ((kind, place),) = [(notice.kind, notice.place) for notice in tonight.notices]
+        assert (kind, place) == (SourceNoticeKind.ITEM_CHANGED, "c-1")
+
+
+def test_the_same_content_twice_is_no_news() -> None:
+    tonight = fresh([conversation(1), conversation(1)], frozenset())
+    assert (len(tonight.taken), tonight.again, tonight.notices) == (1, 1, ())
+
+
+def test_one_by_one_it_says_what_to_do() -> None:
+    intake = Intake(frozenset({"c-9"}))
+    offered = [conversation(9), conversation(1, hours=2), conversation(1, hours=1), conversation(1, hours=3)]
+    assert [intake.offer(one) for one in offered] == [Offer.KNOWN, Offer.TAKEN, Offer.AGAIN, Offer.INSTEAD]
+
+
+def test_a_night_begins_before_the_watermark_for_what_comes_late() -> None:
+    mark = Watermark(source="chat", completed_to=NOON)
+    assert night(mark, NOON + DAY, late_by=timedelta(hours=6), first=DAY) == Night(
+        NOON - timedelta(hours=6), NOON + DAY
+    )
+    assert night(None, NOON, late_by=timedelta(hours=6), first=DAY) == Night(NOON - DAY, NOON)
+
+
+@given(st.integers(-500, 500), st.integers(-500, 500))
+def test_f16_the_watermark_never_goes_back_when_the_clock_does(before: int, until: int) -> None:
+    mark = Watermark(source="chat", completed_to=NOON + timedelta(hours=before))
+    read = night(mark, NOON + timedelta(hours=until), late_by=timedelta(hours=6), first=DAY)
+    assert read.since < read.until
+    assert moved(mark, "chat", read).completed_to == max(mark.completed_to, read.until)
+    assert read.since <= mark.completed_to, "nothing between two nights is left out"
+
+
+def test_the_first_night_makes_the_watermark() -> None:
+    assert moved(None, "chat", Night(NOON - DAY, NOON)) == Watermark(source="chat", completed_to=NOON)
