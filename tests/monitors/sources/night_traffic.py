@@ -1,0 +1,52 @@
+"""Synthetic nights: conversations that show known signs of risk, and strata with planted rates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+
+from monitors.records.traffic import Conversation, Feedback, Thumb, Turn
+from monitors.sources.risk_strata import TargetFacts
+from monitors.sources.sampling import Seed
+from monitors.sources.sampling_settings import RiskSign, SamplingMode, SamplingSettings
+
+NIGHT = Seed("demo", date(2026, 3, 1))
+CLOSED_AT = datetime(2026, 3, 1, 1, 0, tzinfo=UTC)
+PLAIN = "You have thirty days to renew the policy."
+SIGNED: dict[RiskSign | None, Turn] = {
+    RiskSign.DISCLOSURE: Turn(
+        user_text="Who else?", reply_text="Write to asha.verma.1987@gmail.com about her claim."
+    ),
+    RiskSign.ERROR_LEAK: Turn(user_text="And then?", reply_text="Error code: 429 - rate limit reached"),
+    RiskSign.THUMBS_DOWN: Turn(
+        user_text="How long do I have?", reply_text=PLAIN, feedback=Feedback(thumb=Thumb.DOWN, comment="no")
+    ),
+    RiskSign.FALLBACK: Turn(user_text="How long do I have?", reply_text=PLAIN, app_path="fallback"),
+    RiskSign.LANGUAGE: Turn(user_text="मुझे पॉलिसी कब तक नवीनीकृत करनी है?", reply_text=PLAIN),
+    RiskSign.SLOW: Turn(user_text="How long do I have?", reply_text=PLAIN, latency_ms=9_000),
+    None: Turn(user_text="How long do I have?", reply_text=PLAIN, app_path="primary", latency_ms=900),
+}
+"""A turn that shows one sign and no other."""
+
+
+def conversation(number: int | str, *signs: RiskSign | None) -> Conversation:
+    """A conversation with a turn for each sign; a plain one without."""
+    turns = tuple(SIGNED[sign] for sign in signs or (None,))
+    return Conversation(id=f"c{number}", origin_id=str(number), completed_at=CLOSED_AT, turns=turns)
+
+
+def stratified(**settings: object) -> TargetFacts:
+    """A target whose traffic is drawn by risk."""
+    asked = {"mode": SamplingMode.STRATIFIED, "primary_path": "primary", **settings}
+    return TargetFacts(SamplingSettings.model_validate(asked))
+
+
+def simple(**settings: object) -> TargetFacts:
+    """A target whose traffic is drawn without looking."""
+    return TargetFacts(SamplingSettings.model_validate(settings))
+
+
+def night(counts: dict[RiskSign | None, int]) -> Sequence[Conversation]:
+    """As many conversations of each sign as ``counts`` says, numbered through."""
+    signs = [sign for sign, count in counts.items() for _ in range(count)]
+    return [conversation(number, sign) for number, sign in enumerate(signs)]
