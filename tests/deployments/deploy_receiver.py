@@ -1,0 +1,103 @@
+"""The receiver of deploys on a real port of loopback, in the loop of the test."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import httpx
+import uvicorn
+
+from deployments.triggers.delivery import TriggerParser
+from deployments.webhook import application
+from deployments.webhook_metrics import ReceiverMetrics
+from deployments.webhook_ready import Readiness
+from deployments.webhook_starter import Starter
+from flows.deploy_runs import RunPlan
+from flows.kept_deploys import KeptDeploys
+from tests.deployments.triggers.senders import (
+    NOW,
+    github,
+    github_headers,
+    hub,
+    hub_headers,
+    raw,
+    standard,
+    standard_headers,
+)
+from tests.warehouse.places import store_in
+
+DEPLOYMENT = "nobody/registered"
+
+
+@dataclass
+class Receiver:
+    """Where it listens, how to deliver, and what it has kept."""
+
+    url: str
+    client: httpx.AsyncClient
+    kept: KeptDeploys
+    starter: Starter
+
+    async def post(self, provider: str, body: bytes, headers: object) -> httpx.Response:
+        return await self.client.post(f"{self.url}/deploys/{provider}", content=body, headers=headers)
+
+    async def by_github(self, payload: object, event: str = "deployment_status") -> httpx.Response:
+        body = raw(payload)
+        return await self.post("github", body, github_headers(body, event))
+
+    async def by_hub(self, payload: object) -> httpx.Response:
+        return await self.post("huggingface", raw(payload), hub_headers())
+
+    async def by_standard(self, payload: object, at: datetime = NOW) -> httpx.Response:
+        body = raw(payload)
+        return await self.post("standard", body, standard_headers(body, at))
+
+    async def metric(self, line: str) -> float:
+        """The value on the line of ``/metrics`` that begins so; 0 when there is none."""
+        text = (await self.client.get(f"{self.url}/metrics")).text
+        found = [one for one in text.splitlines() if one.startswith(line)]
+        return float(found[0].rpartition(" ")[2]) if found else 0.0
+
+    def commits(self) -> list[str]:
+        """What waits for its run."""
+        return [one.deploy.event.commit for one in self.kept.waiting()]
+
+
+@asynccontextmanager
+async def receiver(
+    folder: Path,
+    *,
+    parsers: Sequence[TriggerParser] | None = None,
+    prefect_api: Callable[[], str | None] = lambda: None,
+    deployment: str = DEPLOYMENT,
+    now: Callable[[], datetime] = lambda: NOW,
+) -> AsyncGenerator[Receiver]:
+    """With a trigger for the target ``bot`` by each sender, and no Prefect, unless told otherwise."""
+    kept, metrics = KeptDeploys(folder), ReceiverMetrics()
+    plan = RunPlan(deployment=deployment, config_path=folder / "lookout.toml")
+    journal = store_in(folder).journal
+    starter = Starter(kept, journal, plan, prefect_api=prefect_api, metrics=metrics, now=now, first_pause_s=0.2)
+    known = parsers if parsers is not None else (github(), hub(), standard())
+    app = application(known, starter, metrics, Readiness(kept, prefect_api), now=now)
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on"))
+    door = socket.create_server(("127.0.0.1", 0))  # it takes connections from now on, served or not yet
+    serving = asyncio.create_task(server.serve(sockets=[door]))
+    async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
+        yield Receiver(f"http://127.0.0.1:{door.getsockname()[1]}", client, kept, starter)
+    server.should_exit = True
+    await serving
+
+
+async def each_sender(door: Receiver, body: bytes) -> AsyncGenerator[httpx.Response]:
+    """The answers to one body, signed by every sender and under every event."""
+    yield await door.by_github(body)
+    yield await door.by_github(body, "push")
+    yield await door.by_github(body, "workflow_run")
+    yield await door.by_hub(body)
+    yield await door.by_standard(body)
