@@ -58,23 +58,41 @@ def mask(
     *,
     account_patterns: Sequence[str] = (),
     safe: Iterable[tuple[int, int]] = (),
+    also: Iterable[Disclosure] = (),
 ) -> Masked:
     """The text with all personal data and secrets replaced, weak finds too, and what was replaced.
 
     ``instead`` makes the replacement of a find out of its kind and its text. A masked text is read again until
     nothing more is found in it, because a mask can free what stood beside it. A text that would need more than
     twelve rounds (made to attack, two are usual) is `WITHHELD` whole. Labels that stand in the text already stay
-    as they are, and so do ``safe`` stretches: those that an earlier masking left.
+    as they are, and so do ``safe`` stretches: those that an earlier masking left. ``also`` are finds that the text
+    alone would not show; where they overlap one that it does, that one counts.
     """
     masks = _apart([*safe, *(match.span() for match in _LABEL.finditer(text))])
-    found: list[Disclosure] = []
+    found = list(find_disclosures(text, account_patterns=account_patterns, hidden=masks))
+    found += _beside([*masks, *_places(found)], also)
     for _ in range(_PASSES):
-        hidden = sorted(masks + [(one.start, one.end) for one in found])
+        hidden = sorted(masks + _places(found))
         more = find_disclosures(text, account_patterns=account_patterns, hidden=hidden)
         if not more:
+            found.sort(key=lambda one: one.start)
             return Masked(_replaced(text, found, instead), tuple(found))
-        found = sorted((*found, *more), key=lambda one: one.start)
+        found += more
     return Masked(WITHHELD, tuple(found))
+
+
+def _places(found: Iterable[Disclosure]) -> list[tuple[int, int]]:
+    return [(one.start, one.end) for one in found]
+
+
+def _beside(taken: Iterable[tuple[int, int]], also: Iterable[Disclosure]) -> list[Disclosure]:
+    """Those that overlap nothing that is taken, nor each other."""
+    places, beside = list(taken), list[Disclosure]()
+    for one in also:
+        if all(one.end <= start or end <= one.start for start, end in places):
+            places.append((one.start, one.end))
+            beside.append(one)
+    return beside
 
 
 def _apart(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

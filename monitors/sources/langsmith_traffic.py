@@ -1,0 +1,75 @@
+"""Traffic out of LangSmith: each root run is a conversation; scores go back to it as feedback."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+from monitors.errors import ConfigError, SourceUnavailable
+from monitors.records.traffic import Conversation, SourceNotice
+from monitors.sources.langsmith_client import LangSmithClient, feedback_of
+from monitors.sources.traffic import Score
+from monitors.sources.traffic_items import Placed, Window, conversations_of
+from monitors.sources.traffic_settings import LangSmithTraffic
+
+
+class LangSmithTrafficSource:
+    """A `TrafficSource` and `ScoreKeeper` over a LangSmith project. ``key`` is the API key."""
+
+    def __init__(
+        self,
+        settings: LangSmithTraffic,
+        *,
+        key: str | None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        if not key:
+            raise ConfigError(f"traffic.key_env: the environment has no {settings.key_env}, or it is empty")
+        self._settings = settings
+        self._key = key
+        self._sleep = sleep
+        self.name = f"LangSmith project {settings.project!r}"
+
+    async def read(self, since: datetime, until: datetime) -> AsyncGenerator[Conversation | SourceNotice]:
+        """See `TrafficSource.read`. A run counts when it ended, and for its last turn alone."""
+        window, cursor, seen = Window(since, until), None, set[str]()
+        earliest = since - timedelta(seconds=self._settings.longest_run_s)
+        async with LangSmithClient.opened(self._settings, self._key, self._sleep) as client:
+            while True:
+                runs, cursor = await client.page(earliest, until, cursor)
+                for one in conversations_of(self._placed(runs), self._settings.fields, window):
+                    yield one if isinstance(one, SourceNotice) else _last_turn(one)
+                if cursor is None:
+                    return
+                if cursor in seen:
+                    raise SourceUnavailable(f"{self.name}: its pages go round in a circle")
+                seen.add(cursor)
+
+    async def write_back(self, conversation: Conversation, scores: Sequence[Score]) -> None:
+        """See `ScoreKeeper.write_back`."""
+        async with LangSmithClient.opened(self._settings, self._key, self._sleep) as client:
+            for score in feedback_of(scores):
+                await client.give_feedback(conversation.origin_id, score)
+
+    def _placed(self, runs: Sequence[Any]) -> Iterator[Placed]:
+        """The ended runs, with the users' feedback where the fields look for it. Others come another night."""
+        for run in runs:
+            if run.get("end_time"):
+                thumb = self._thumb(run.get("feedback_stats"))
+                yield Placed(f"run {run.get('id')}", run | ({"feedback": thumb} if thumb else {}))
+
+    def _thumb(self, stats: Any) -> dict[str, Any]:
+        known = cast("dict[str, Any]", stats) if isinstance(stats, dict) else {}
+        for key in self._settings.feedback_keys:
+            told = cast("dict[str, Any]", known.get(key) or {})
+            average = told.get("avg")
+            if isinstance(average, int | float) and told.get("n"):
+                comments = cast("list[Any]", told.get("comments") or [])
+                return {"thumb": average > 0, "comment": comments[0] if comments else ""}
+        return {}
+
+
+def _last_turn(conversation: Conversation) -> Conversation:
+    return conversation.model_copy(update={"turns": conversation.turns[-1:]})

@@ -1,0 +1,99 @@
+"""A local server that speaks LangSmith's API as far as its SDK (0.15) asks for runs and gives feedback.
+
+``/info``, ``/sessions`` (projects by name), ``/api/v2/runs/query`` (pages with a cursor, runs by their start, only
+the selected properties), ``/feedback`` (409 for an id that is there) and ``PATCH /feedback/{id}``.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Any
+
+from aiohttp import web
+
+from tests.servers.threaded import ThreadedServer
+
+PROJECT = uuid.UUID("11111111-2222-4333-8444-555555555555")
+
+
+class LangSmithServer(ThreadedServer):
+    """``runs`` are what the project ``bot`` holds; ``troubles`` are statuses that come first, in order."""
+
+    def __init__(self, runs: list[dict[str, Any]], *, key: str) -> None:
+        super().__init__()
+        self.runs = runs
+        self.key = key
+        self.troubles: dict[str, list[int]] = {}
+        self.feedback: dict[str, dict[str, Any]] = {}
+        self.queries: list[dict[str, Any]] = []
+        self.lost_replies = 0
+        self.circle = False
+        self.hanging = False
+
+    def application(self) -> web.Application:
+        """The API."""
+        application = web.Application(middlewares=[self._watched])
+        application.router.add_get("/info", self._info)
+        application.router.add_get("/sessions", self._sessions)
+        application.router.add_post("/api/v2/runs/query", self._query)
+        application.router.add_post("/feedback", self._create)
+        application.router.add_patch("/feedback/{id}", self._update)
+        return application
+
+    @property
+    def _watched(self) -> Any:
+        @web.middleware
+        async def watched(
+            request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+        ) -> web.StreamResponse:
+            if request.headers.get("x-api-key") != self.key:
+                return web.json_response({"detail": "Invalid token"}, status=401)
+            if self.hanging:
+                await self.closing.wait()
+            troubles = self.troubles.get(request.path)
+            return web.json_response({}, status=troubles.pop(0)) if troubles else await handler(request)
+
+        return watched
+
+    async def _info(self, _request: web.Request) -> web.Response:
+        return web.json_response({"version": "0.16.20", "instance_flags": {}})
+
+    async def _sessions(self, request: web.Request) -> web.Response:
+        project = {"id": str(PROJECT), "name": "bot", "tenant_id": str(PROJECT), "reference_dataset_id": None}
+        return web.json_response([project] if request.query.get("name") == "bot" else [])
+
+    async def _query(self, request: web.Request) -> web.Response:
+        asked = await request.json()
+        self.queries.append(asked)
+        if asked["project_ids"] != [str(PROJECT)] or not asked["is_root"]:
+            return web.json_response({"detail": "no such project"}, status=422)
+        since, until = (datetime.fromisoformat(asked[name]) for name in ("min_start_time", "max_start_time"))
+        found = [run for run in self.runs if since <= datetime.fromisoformat(run["start_time"]) < until]
+        start = int(asked.get("cursor", "0"))
+        end = start + asked.get("page_size", 100)
+        names = {name.lower() for name in asked.get("selects", ["ID"])}
+        items = [{name: value for name, value in run.items() if name in names} for run in found[start:end]]
+        after = str(start) if self.circle else str(end) if end < len(found) else None
+        return web.json_response({"items": items, "next_cursor": after})
+
+    async def _create(self, request: web.Request) -> web.StreamResponse:
+        given = await request.json()
+        if given["session_id"] != str(PROJECT):
+            return web.json_response({"detail": "no such project"}, status=422)
+        if given["id"] in self.feedback:
+            return web.json_response({"detail": "exists"}, status=409)
+        self.feedback[given["id"]] = given
+        if self.lost_replies:
+            self.lost_replies -= 1
+            assert request.transport is not None
+            request.transport.abort()
+        return web.json_response(given)
+
+    async def _update(self, request: web.Request) -> web.Response:
+        known = self.feedback.get(request.match_info["id"])
+        if known is None:
+            return web.json_response({}, status=404)
+        known.update(await request.json())
+        return web.json_response(known)
