@@ -25,10 +25,10 @@ DOUBTFUL_SCORE = 3
 GRACE_S = 2.5
 # The same for a box with nothing for it: some pages start a chat only after seconds of their own.
 WEAK_GRACE_S = 8.0
-# A page without any box has settled when it stood still for so long with nothing more to load …
+# A page without any box has settled when it stood still for so long with nothing more to load, and is given so long
+# in all: some start their chat once the rest of the page stands, which takes seconds on a busy machine.
 STILL_S = 4.0
-# … or, where it never stops asking its server for something, after so long.
-RESTLESS_S = 12.0
+SETTLED_S = 15.0
 # A look that takes so many times its slice: the machine is too busy to draw the page in time.
 STARVED_SLICES = 5
 
@@ -118,7 +118,7 @@ async def _without_chat(frame: Frame, found: Found, settings: ProbeSettings, *, 
     """Why there is nothing to ask. A page that is still loading is worth another try; see `Walls.loading`."""
     walls = await _walls(frame)
     raise_if_wall(found, walls)
-    if walls.loading and look_s > STARVED_SLICES * SLICE_S:
+    if look_s > STARVED_SLICES * SLICE_S:
         return BrowserLost(f"this machine is too busy to draw the page: a look at it takes {look_s:.1f} s")
     if walls.loading:
         return NotReady(f"the page was still loading after {settings.page_deadline_s:g} s: {seen_on(found, walls)}")
@@ -147,16 +147,19 @@ async def _taken(frame: Frame, found: Found, settings: ProbeSettings) -> Chat:
 
 
 async def _settled(page: Page, frame: Frame, waited_s: float) -> bool:
-    """Whether the page has loaded all it wants and stands still: what is not there now will not come."""
+    """Whether the page has loaded all it wants and stands still: what is not there now will not come.
+
+    A page that listens to its server, or has never been without an open request, may be drawn at any time: it never
+    settles before its deadline.
+    """
     from playwright.async_api import TimeoutError as Late  # loaded already: there is a page
 
-    still_ms = await call(frame, "stillFor")
-    if still_ms < STILL_S * 1000:
+    if waited_s < SETTLED_S or await call(frame, "stillFor") < STILL_S * 1000 or await call(frame, "listens"):
         return False
     try:
         await page.wait_for_load_state("networkidle", timeout=50)
     except Late:
-        return waited_s >= RESTLESS_S
+        return False
     return True
 
 

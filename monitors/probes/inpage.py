@@ -74,7 +74,8 @@ class WatchState(StrEnum):
 class Watched(Record):
     """How an answer settled.
 
-    ``firm``: a control of the page itself said that it was busy, and then that it was done.
+    ``firm``: a control of the page itself said that it was busy, and then that it was done. ``busy``: it still says
+    that it is busy; a watch that ends as finished all the same takes the control for forgotten.
     ``pushed``: a socket or event stream brought something meanwhile. ``calm_ms`` is how long the text has not
     changed. ``unread`` is what else is new on the page, not taken for the answer; ``held``: the
     question still stands in the box; ``echoed``: the page repeats it. Times count from sending.
@@ -83,6 +84,7 @@ class Watched(Record):
     state: WatchState
     text: str
     firm: bool
+    busy: bool = False
     pushed: bool
     calm_ms: Milliseconds
     elapsed_ms: Milliseconds

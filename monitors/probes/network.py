@@ -94,6 +94,11 @@ class Traffic:
             return Stillness.UNTOLD
         return Stillness.ENDED
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a request that began after the question is still running."""
+        return bool(self._open)
+
     async def document_status(self) -> int | None:
         """The HTTP status of the page that came as an answer, if one did."""
         if not self._documents:

@@ -77,6 +77,8 @@ async def whole_answer(frame: Frame, traffic: Traffic, settings: ProbeSettings, 
             await call(frame, "broke", True)
             seen = await watch_once(frame, settings, limits_of(settings))
             continue
+        if seen.busy and traffic.is_open:
+            raise incomplete(seen, settings)
         if seen.firm or seen.calm_ms >= OPEN_PATIENCE * settings.patience_s * 1000:
             return seen
         traffic.changed.clear()
@@ -119,10 +121,17 @@ def raise_for(seen: Watched, settings: ProbeSettings) -> None:
         case WatchState.BROKEN if seen.text:
             raise AnswerIncomplete("the stream broke off in mid-answer", partial_text=seen.text)
         case WatchState.DEADLINE if seen.text:
-            within = f"within {settings.answer_deadline_s:g} s"
-            raise AnswerIncomplete(f"the answer did not end {within}", partial_text=seen.text)
+            raise incomplete(seen, settings)
         case _:
             raise _without_answer(seen, settings)
+
+
+def incomplete(seen: Watched, settings: ProbeSettings) -> AnswerIncomplete:
+    """For an answer that was still coming at the deadline, or may have been: the page said that it is busy."""
+    shown = "; the page still shows that it is busy" if seen.busy else ""
+    return AnswerIncomplete(
+        f"the answer did not end within {settings.answer_deadline_s:g} s{shown}", partial_text=seen.text
+    )
 
 
 def _without_answer(seen: Watched, settings: ProbeSettings) -> ProbeError:

@@ -143,6 +143,8 @@ PAGES = (
     Page("live.html"),
     Page("terminal.html"),
     Page("patched.html"),
+    Page("field.html"),
+    Page("slow_start.html"),
     Page("late_dialogs.html"),
     Page("above.html"),
     Page("as_html.html"),

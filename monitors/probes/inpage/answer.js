@@ -22,7 +22,7 @@
 
   // Whether an element that holds the question says more than who asked: then the bot says the question in its answer.
   const saysMore = (seen, element) => {
-    const text = look.bare(element.textContent);
+    const text = look.bare(spoken(element));
     const form = seen.question.in(text);
     return text.length - text.indexOf(form) - form.length > SPEAKER_LENGTH;
   };

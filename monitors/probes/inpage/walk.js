@@ -24,6 +24,9 @@
   look.told = () => Promise.all(heard ?? []);
   let heard = null;
   const HEARD_AT_MOST = 20_000;
+  // Those that are open or opening: what is not on the page yet may still come by them.
+  const channels = new Set();
+  look.listens = () => [...channels].some((one) => one.readyState < 2);
   const textOf = async (data) => (typeof data === "string" ? data : new TextDecoder().decode(data instanceof Blob ? await data.arrayBuffer() : data));
   const pushed = (event) => {
     look.lastPush = performance.now();
@@ -34,6 +37,7 @@
 
     constructor(...given) {
       super(...given);
+      channels.add(this);
       this.#follow("message");
     }
 

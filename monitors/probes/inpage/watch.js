@@ -11,6 +11,8 @@
   const SAMPLES = 240;
   const THROTTLE_MS = 80;
   const IDLE_MS = 400; // without a mutation only an animation or a property can have changed
+  const STUCK_PATIENCE = 3; // so many times the patience without any sign of life: a control that was forgotten
+  const ENDS = /[.!?…।॥。！？؟)\]"'”’»」*_`]$/u; // how a text ends that was not left in the middle of a sentence
   const AFTER_BREAK_MS = 1500; // what a page may take to say that its stream broke, or to mend it
   const MARKS = ["disabled", "readonly", "aria-busy", "aria-disabled", "aria-label", "hidden", "class", "style",
     "data-test-script-state", "data-state", "data-status"];
@@ -108,13 +110,20 @@
       && look.bare(box.value ?? box.textContent) === look.bare(watch.spec.question);
   };
 
+  // Asked at the deadline alone: whether a page forgot to say that it is done. Its "stop" button still stands, and all
+  // else has been still for long: no letter, no push, no animation; and what was said ends as a sentence does.
+  const forgotten = (now, limits) => {
+    const still = now - Math.max(watch.changedAt, watch.idleAt, look.lastPush);
+    return watch.hard && !watch.broken && still >= STUCK_PATIENCE * limits.patience_ms && ENDS.test(watch.text) && !softBusy();
+  };
+
   // What to say now, or null to go on watching.
   const decide = (limits) => {
     const now = performance.now();
     const calm = now - Math.max(watch.changedAt, watch.idleAt);
     if (watch.error && calm >= limits.firm_quiet_ms) return "error";
     if (watch.broken && now - watch.broken >= AFTER_BREAK_MS && calm >= AFTER_BREAK_MS) return "broken";
-    if (now - watch.sentAt >= limits.deadline_ms) return "deadline";
+    if (now - watch.sentAt >= limits.deadline_ms) return forgotten(now, limits) ? "finished" : "deadline";
     if (watch.cut && watch.changedAt <= watch.broken) return null; // a page that unlocks its box then has no whole answer
     if (watch.hard) return null;
     if (!watch.text) {
@@ -130,7 +139,8 @@
   const report = (state) => ({
     state,
     text: watch.text,
-    firm: watch.sawHard,
+    firm: watch.sawHard && !watch.hard,
+    busy: watch.hard,
     pushed: look.lastPush > watch.sentAt,
     calm_ms: performance.now() - Math.max(watch.changedAt, watch.idleAt),
     error: watch.error,

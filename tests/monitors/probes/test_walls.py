@@ -71,6 +71,13 @@ async def test_a_page_without_a_chat_says_so_once_it_has_settled(
     assert seen in str(failure)
 
 
+async def test_a_chat_that_its_server_may_still_send_is_waited_for(zoo: str, driver_for: MakeDriver) -> None:
+    """The page stands still for longer than one without a chat is given, but it listens to its server."""
+    async with driver_for(f"{zoo}/slow_start.html?socket") as driver:
+        answer = await driver.ask(("hello",))
+    assert answer.visible_text == reply("hello")
+
+
 @pytest.mark.parametrize("page", ["loading.html?says", "loading.html"])
 async def test_a_page_that_is_still_loading_at_its_deadline_is_worth_another_try(
     zoo: str, driver_for: MakeDriver, page: str
@@ -141,4 +148,24 @@ async def test_an_answer_still_coming_at_its_deadline_is_incomplete(zoo: str, dr
     question = "pause 30 please"
     failure = await _failure(driver_for, f"{zoo}/contenteditable.html", question, answer_deadline_s=3)
     assert isinstance(failure, AnswerIncomplete)
+    assert reply(question).startswith(failure.partial_text)
+
+
+async def test_a_stop_button_that_was_forgotten_keeps_no_whole_answer_back(
+    zoo: str, driver_for: MakeDriver
+) -> None:
+    """Frameworks lose the message that takes it away; at the deadline all else has long been still."""
+    async with driver_for(f"{zoo}/stuck.html", answer_deadline_s=8, patience_s=1) as driver:
+        answer = await driver.ask(("hello",))
+    assert answer.visible_text == reply("hello")
+    assert answer.evidence.settle_samples[-1].busy
+
+
+async def test_an_answer_that_stops_in_mid_sentence_under_a_stop_button_is_incomplete(
+    zoo: str, driver_for: MakeDriver
+) -> None:
+    question = "pause 60 please"
+    failure = await _failure(driver_for, f"{zoo}/stuck.html", question, answer_deadline_s=8, patience_s=1)
+    assert isinstance(failure, AnswerIncomplete)
+    assert "busy" in str(failure)
     assert reply(question).startswith(failure.partial_text)
