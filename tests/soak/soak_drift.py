@@ -1,0 +1,93 @@
+"""The drift test on streams without a change, looked at every night for a year, and on planted changes.
+
+    python -m tests.soak.soak_drift --streams 2000
+
+Without a change the share of streams that ever raise an alarm must stay below alpha, for rare and common failures,
+for nights that differ in size, and for nights whose strata were drawn unequally. With one, the table says how many
+of the changes were told, after how many nights, and how far off their date was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+
+from monitors.drift import ALPHA
+from tests.monitors import drift_streams
+from tests.monitors.drift_streams import Streams
+
+NIGHTS = 365
+CHANGES = (
+    (0.01, 0.03, 50), (0.01, 0.05, 50), (0.01, 0.03, 200), (0.05, 0.10, 50), (0.05, 0.15, 50), (0.15, 0.50, 25),
+    (0.30, 0.10, 25), (0.01, 0.10, 10),
+)  # fmt: skip
+"""Rate before, rate after, conversations a night; the change is after thirty nights, and sixty nights follow."""
+BEFORE, AFTER = 30, 60
+AT_ONCE = 250
+"""Streams reckoned together, for the sake of memory."""
+
+
+def quiet(chance: np.random.Generator, streams: int) -> Iterator[tuple[str, Streams, Streams]]:
+    """Streams without a change: name, failures, told."""
+    shape = (streams, NIGHTS)
+    for rate, told in ((0.003, 200), (0.01, 50), (0.1, 10), (0.5, 25)):
+        yield (
+            f"{100 * rate:g} % of {told}",
+            chance.binomial(told, rate, shape).astype(float),
+            np.full(shape, float(told)),
+        )
+    sizes = chance.integers(1, 120, shape)
+    yield "2 % of 1 to 119", chance.binomial(sizes, 0.02).astype(float), sizes.astype(float)
+    heavy, light = chance.binomial(20, 0.01, shape), chance.binomial(30, 0.4, shape)
+    rates = (1_900 * heavy / 20 + 100 * light / 30) / 2_000
+    told = 2_000 / (1_900 / 20)  # one over the largest share that one conversation stands for
+    yield "strata drawn unequally", rates * told, np.full(shape, told)
+
+
+def in_parts(failures: Streams, told: Streams) -> np.ndarray:
+    """The night of each stream's alarm."""
+    parts = range(0, len(failures), AT_ONCE)
+    found = [drift_streams.alarms(failures[at : at + AT_ONCE], told[at : at + AT_ONCE], ALPHA) for at in parts]
+    return np.concatenate(found)
+
+
+def changed(chance: np.random.Generator, streams: int, before: float, after: float, told: int) -> str:
+    """The line of one planted change."""
+    rates = np.where(np.arange(BEFORE + AFTER) < BEFORE, before, after)
+    failures = chance.binomial(told, rates, (streams, BEFORE + AFTER)).astype(float)
+    raised = in_parts(failures, np.full(failures.shape, float(told)))
+    after_nights = raised[raised >= BEFORE] - BEFORE + 1
+    shares = [((raised >= BEFORE) & (raised < BEFORE + nights)).mean() for nights in (7, 14, 30, AFTER)]
+    middle = f"{np.median(after_nights):.0f}" if len(after_nights) else "never"
+    share = " ".join(f"{100 * each:7.1f}" for each in shares)
+    return f"{100 * before:5.1f} → {100 * after:4.1f} % of {told:3d}  {share}  {middle:>8}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--streams", type=int, default=2_000)
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    chance, broken = np.random.default_rng(asked.seed), 0
+    print(f"{asked.streams:,} streams without a change, {NIGHTS} nights each, alpha {100 * ALPHA:g} %")
+    for name, failures, told in quiet(chance, asked.streams):
+        share = (in_parts(failures, told) >= 0).mean()
+        broken += int(share > ALPHA)
+        print(
+            f"  {name:<24} {100 * share:6.2f} % ever raised an alarm{'  BROKEN' if share > ALPHA else ''}",
+            flush=True,
+        )
+    print(
+        f"{'change after 30 nights':<24} {'7':>6} {'14':>7} {'30':>7} {'60':>7}  % told within nights, median of those"
+    )
+    for change in CHANGES:
+        print(f"  {changed(chance, asked.streams, *change)}", flush=True)
+    print(f"{broken} kinds of streams broke their word")
+    return int(broken > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
