@@ -1,0 +1,66 @@
+"""The servers that the bench of the receiver asks: the receiver itself, and one that answers 202 at once.
+
+python -m tests.bench.webhook_server --receiver --port 8123 --folder /some/folder
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from deployments.webhook_command import MOST_AT_ONCE, receiver_of
+from monitors.config import parse_config
+from monitors.trigger_settings import DeploySettings, Provider
+from tests.deployments.triggers.senders import GITHUB_SECRET, trigger
+
+
+def main() -> None:
+    """Serve until killed."""
+    options = argparse.ArgumentParser()
+    what = options.add_mutually_exclusive_group(required=True)
+    what.add_argument("--receiver", action="store_true")
+    what.add_argument("--nothing", action="store_true")
+    options.add_argument("--port", type=int, required=True)
+    options.add_argument("--folder", type=Path, required=True)
+    chosen = options.parse_args()
+    app = receiver(chosen.folder) if chosen.receiver else at_once()
+    uvicorn.run(
+        app,
+        host="127.0.0.1",
+        port=chosen.port,
+        limit_concurrency=MOST_AT_ONCE,
+        log_level="error",
+        access_log=False,
+        server_header=False,
+    )
+
+
+def receiver(folder: Path) -> Starlette:
+    """As ``lookout receive`` has it; no Prefect server runs in the folder."""
+    values = {"data_folder": folder, "targets": {"bot": {"url": "http://127.0.0.1:1", "suite": "suite.jsonl"}}}
+    return receiver_of(
+        parse_config(values, "the bench"),
+        DeploySettings(triggers=(trigger(),)),
+        folder / "lookout.toml",
+        secrets={Provider.GITHUB: (GITHUB_SECRET,)},
+        environment={},
+    )
+
+
+def at_once() -> Starlette:
+    """The baseline: nothing is read, nothing is kept."""
+
+    async def accept(_request: Request) -> Response:
+        return PlainTextResponse("accepted", status_code=202)
+
+    return Starlette(routes=[Route("/deploys/{provider}", accept, methods=["POST"])])
+
+
+if __name__ == "__main__":
+    main()
