@@ -30,6 +30,10 @@ class Seed(NamedTuple):
     night: date
 
 
+Strata = Mapping[str, Sequence[Conversation]]
+"""The conversations of each stratum that has any, the gravest stratum first."""
+
+
 class Draw(NamedTuple):
     """What was drawn, and of how many. ``strata`` are those that have conversations, the gravest first."""
 
@@ -43,28 +47,46 @@ def draw(
     seed: Seed,
     expected: Mapping[str, ExpectedRate] | None = None,
 ) -> Draw:
-    """Draw from a night's conversations. An id that comes twice is one conversation, the one completed last.
+    """Draw from a night's conversations: `stratify` and `draw_from` in one."""
+    return draw_from(stratify(conversations, facts), facts.settings, seed, expected)
 
-    ``expected`` are the rates that Neyman's allocation goes by; strata that it lacks are taken as all alike.
+
+def stratify(conversations: Iterable[Conversation], facts: TargetFacts) -> Strata:
+    """The strata that have conversations. An id that comes twice is one conversation, the one completed last."""
+    once: dict[str, Conversation] = {}
+    for each in conversations:
+        known = once.get(each.id)
+        if known is None or _age(each) > _age(known):
+            once[each.id] = each
+    found: dict[str, list[Conversation]] = {stratum.name: [] for stratum in strata(facts.settings)}
+    for each in once.values():
+        found[stratum_of(each, facts)].append(each)
+    return {name: members for name, members in found.items() if members}
+
+
+def draw_from(
+    members: Strata, settings: SamplingSettings, seed: Seed, expected: Mapping[str, ExpectedRate] | None = None
+) -> Draw:
+    """Draw from the strata of a night.
+
+    ``expected`` are the rates that Neyman's allocation goes by; strata that it lacks are taken as wide open.
     Of a draw by rate the inclusion probability is the one before the draw, the minimum reckoned in; estimates go by
     the counts, which are exact given how many were drawn.
     """
-    by_stratum = _stratified(conversations, facts, seed)
-    sizes = {name: len(members) for name, members in by_stratum.items()}
-    if facts.settings.budget is None:
-        taken = [
-            _by_rate(members, _rate(name, facts.settings), facts.settings) for name, members in by_stratum.items()
-        ]
+    placed = {name: _placed(each, seed) for name, each in members.items()}
+    if settings.budget is None:
+        taken = {name: _by_rate(each, _rate(name, settings), settings) for name, each in placed.items()}
     else:
-        drawn = numbers(sizes, facts.settings, expected or {})
-        taken = [(drawn[name], drawn[name] / len(members)) for name, members in by_stratum.items()]
-    counts, sampled = list[StratumCount](), list[Sampled]()
-    for (name, members), (count, probability) in zip(by_stratum.items(), taken, strict=True):
-        counts.append(StratumCount(stratum=name, conversations=len(members), drawn=count))
-        sampled += [
-            Sampled(conversation=one.conversation, stratum=name, inclusion_probability=probability)
-            for one in members[:count]
-        ]
+        drawn = numbers({name: len(each) for name, each in members.items()}, settings, expected or {})
+        taken = {name: (drawn[name], drawn[name] / len(each)) for name, each in members.items()}
+    sampled = [
+        Sampled(conversation=one.conversation, stratum=name, inclusion_probability=taken[name][1])
+        for name, each in placed.items()
+        for one in each[: taken[name][0]]
+    ]
+    counts = [
+        StratumCount(stratum=name, conversations=len(each), drawn=taken[name][0]) for name, each in placed.items()
+    ]
     return Draw(tuple(sampled), tuple(counts))
 
 
@@ -86,19 +108,10 @@ class _Placed(NamedTuple):
     conversation: Conversation
 
 
-def _stratified(
-    conversations: Iterable[Conversation], facts: TargetFacts, seed: Seed
-) -> Mapping[str, Sequence[_Placed]]:
-    """The conversations of each stratum that has any, by place."""
-    once: dict[str, Conversation] = {}
-    for each in conversations:
-        known = once.get(each.id)
-        if known is None or _age(each) > _age(known):
-            once[each.id] = each
-    found: dict[str, list[_Placed]] = {stratum.name: [] for stratum in strata(facts.settings)}
-    for each in once.values():
-        found[stratum_of(each, facts)].append(_Placed(place(each.id, seed), each.id, each))
-    return {name: sorted(members, key=lambda one: one[:2]) for name, members in found.items() if members}
+def _placed(members: Sequence[Conversation], seed: Seed) -> Sequence[_Placed]:
+    """The conversations of a stratum, the lowest place first."""
+    found = (_Placed(place(each.id, seed), each.id, each) for each in members)
+    return sorted(found, key=lambda one: one[:2])
 
 
 def _age(conversation: Conversation) -> tuple[str, str]:

@@ -1,0 +1,165 @@
+"""Nights of 2,000 conversations with planted failures, drawn, judged and estimated as the night shift does it."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+from functools import cache
+from typing import NamedTuple
+
+from monitors.agreement import Confusion
+from monitors.estimators import estimate_rate
+from monitors.records.estimates import RateEstimate, StratumTold
+from monitors.records.traffic import Conversation
+from monitors.sources.expected_rates import ExpectedRate
+from monitors.sources.night_plan import Grading, plan_night
+from monitors.sources.risk_strata import TargetFacts
+from monitors.sources.sampling import Draw, Seed, Strata, draw_from, stratify
+from monitors.sources.sampling_settings import RiskSign, SamplingSettings
+from tests.monitors.sources.night_traffic import night, simple, stratified
+
+SIZES: Mapping[RiskSign | None, int] = {
+    RiskSign.DISCLOSURE: 20,
+    RiskSign.ERROR_LEAK: 20,
+    RiskSign.THUMBS_DOWN: 60,
+    RiskSign.FALLBACK: 100,
+    RiskSign.LANGUAGE: 200,
+    RiskSign.SLOW: 100,
+    None: 1_500,
+}
+CONVERSATIONS = night(dict(SIZES))
+SIGN_OF = {each.id: sign for each, sign in zip(
+    CONVERSATIONS, [sign for sign, count in SIZES.items() for _ in range(count)], strict=True
+)}  # fmt: skip
+IDS_OF = {sign: [each.id for each in CONVERSATIONS if SIGN_OF[each.id] is sign] for sign in SIZES}
+PLANTED: Mapping[str, Mapping[RiskSign | None, int]] = {
+    "1 % everywhere": {sign: max(1, round(count / 100)) if sign else 14 for sign, count in SIZES.items()},
+    "1 % in risk strata": {RiskSign.DISCLOSURE: 8, RiskSign.ERROR_LEAK: 4, RiskSign.FALLBACK: 5, RiskSign.THUMBS_DOWN: 3},
+    "1 % hidden in the rest": {None: 20},
+    "0.3 %": {RiskSign.DISCLOSURE: 3, None: 3},
+    "8 %": {RiskSign.DISCLOSURE: 15, RiskSign.FALLBACK: 40, None: 105},
+}  # fmt: skip
+"""Severity-3 failures by the sign of the stratum in which they are."""
+DESIGNS: Mapping[str, TargetFacts] = {
+    "simple 10": simple(),
+    "simple 50": simple(number=50),
+    "simple 200": simple(number=200),
+    "simple 5 %": simple(rate=0.05),
+    "stratified 50": stratified(number=50),
+    "stratified 200": stratified(number=200, minimum_per_stratum=5),
+    "stratified 5 %": stratified(rate=0.05, minimum_per_stratum=2),
+    "neyman 200": stratified(number=200, allocation="neyman", minimum_per_stratum=5),
+}
+FALSE_PASS, FALSE_FAIL = 0.10, 0.05
+REVIEWED_RIGHT, REVIEWED_WRONG = 300, 100
+"""Answers of a calibration set."""
+
+
+class Told(NamedTuple):
+    """One simulated night: what was estimated, what was true, how wide the plan said it would be."""
+
+    estimate: RateEstimate
+    truth: float
+    strata: tuple[StratumTold, ...]
+
+    @property
+    def covered(self) -> bool:
+        """Whether the interval holds the truth, but for rounding."""
+        return self.estimate.low - 1e-9 <= self.truth <= self.estimate.high + 1e-9
+
+
+class Design(NamedTuple):
+    """What is simulated. ``judged``: by a judge that errs, with a calibration set of its own each night."""
+
+    facts: TargetFacts
+    planted: Mapping[RiskSign | None, int]
+    judged: bool = False
+    told_share: float = 1.0
+
+    @property
+    def strata(self) -> Strata:
+        """The strata of the night's conversations."""
+        return _strata_of(self.facts.settings.model_dump_json())
+
+    @property
+    def rates(self) -> Mapping[str, ExpectedRate]:
+        """What is expected of each stratum: its planted rate, as sure as a hundred conversations make one of it."""
+        return _rates_of(self.facts.settings.model_dump_json(), tuple(self.planted.items()))
+
+
+@cache
+def _strata_of(settings: str) -> Strata:
+    """The same every night, so reckoned once."""
+    return stratify(CONVERSATIONS, TargetFacts(SamplingSettings.model_validate_json(settings)))
+
+
+@cache
+def _rates_of(settings: str, planted: Sequence[tuple[RiskSign | None, int]]) -> Mapping[str, ExpectedRate]:
+    share = {sign: count / SIZES[sign] for sign, count in planted}
+    failures = {
+        name: sum(share.get(SIGN_OF[each.id], 0) for each in members)
+        for name, members in _strata_of(settings).items()
+    }
+    return {
+        name: ExpectedRate((failing + 0.001) / (len(_strata_of(settings)[name]) + 0.1), 100.0)
+        for name, failing in failures.items()
+    }
+
+
+def simulate(design: Design, nights: int, seed: int) -> Sequence[Told]:
+    """As many nights, each with its own failures, draw, judge's slips and calibration set."""
+    return [_night(design, number, random.Random(f"{seed} {number}")) for number in range(nights)]
+
+
+def planned_width(design: Design, rates: Mapping[str, ExpectedRate], number: int = 0) -> float:
+    """How wide the plan of one of the nights says that the interval will be."""
+    drawn = _drawn(design, number)
+    confusion = _calibration(random.Random(f"plan {number}")) if design.judged else None
+    grading = Grading(1.2, Decimal("0.004"), confusion, design.told_share)
+    return plan_night(drawn.strata, rates, grading, design.facts.settings).expected_width
+
+
+def _drawn(design: Design, number: int) -> Draw:
+    return draw_from(
+        design.strata, design.facts.settings, Seed("demo", date(2026, 1, 1) + timedelta(days=number)), design.rates
+    )
+
+
+def _night(design: Design, number: int, chance: random.Random) -> Told:
+    failing = _failing(design, chance)
+    drawn = _drawn(design, number)
+    seen = [one for one in drawn.sampled if chance.random() < design.told_share]
+    said = {one.conversation.id: _said(one.conversation, failing, design, chance) for one in seen}
+    told = Counter(one.stratum for one in seen)
+    failed = Counter(one.stratum for one in seen if said[one.conversation.id])
+    strata = tuple(
+        StratumTold(**one.model_dump(), told=told[one.stratum], failures=failed[one.stratum])
+        for one in drawn.strata
+    )
+    found = estimate_rate(strata, confusion=_calibration(chance) if design.judged else None)
+    assert isinstance(found, RateEstimate)
+    return Told(found, len(failing) / len(CONVERSATIONS), strata)
+
+
+def _failing(design: Design, chance: random.Random) -> frozenset[str]:
+    ids: list[str] = []
+    for sign, count in design.planted.items():
+        ids += chance.sample(IDS_OF[sign], count)
+    return frozenset(ids)
+
+
+def _said(conversation: Conversation, failing: frozenset[str], design: Design, chance: random.Random) -> bool:
+    """Whether the conversation is found to have failed."""
+    wrong = conversation.id in failing
+    if not design.judged:
+        return wrong
+    return chance.random() >= FALSE_PASS if wrong else chance.random() < FALSE_FAIL
+
+
+def _calibration(chance: random.Random) -> Confusion:
+    passed_wrong = sum(chance.random() < FALSE_PASS for _ in range(REVIEWED_WRONG))
+    failed_right = sum(chance.random() < FALSE_FAIL for _ in range(REVIEWED_RIGHT))
+    return Confusion(REVIEWED_RIGHT - failed_right, passed_wrong, failed_right, REVIEWED_WRONG - passed_wrong)

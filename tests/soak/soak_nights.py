@@ -1,0 +1,69 @@
+"""Simulated nights: how often the interval holds the truth, and how well the plan knew its width.
+
+    python -m tests.soak.soak_nights --nights 1000
+
+Each night has 2,000 conversations with planted severity-3 failures, everywhere or in the strata of risk or hidden
+where nothing is suspected. They are drawn, told (or judged by a judge that passes 10 % of what is wrong and fails
+5 % of what is right, with a calibration set of 400 answers), and estimated as in the night shift. In every design at
+least 93 % of the nights must hold the truth, and the mean width must be within 20 % of what the plan said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from statistics import fmean
+
+from tests.monitors.sources.simulated_nights import DESIGNS, PLANTED, Design, planned_width, simulate
+
+LEAST_COVERED = 0.93
+MOST_OFF = 0.20
+PLANS = 12
+"""Plans that a design's width is averaged over: a draw by rate has another size, a judge another record, each night."""
+
+
+def designs() -> Iterator[tuple[str, str, Design]]:
+    """Every design on every planted truth, told for sure, by a judge that errs, and with a tenth untold."""
+    for planted, failures in PLANTED.items():
+        for name, facts in DESIGNS.items():
+            yield planted, name, Design(facts, failures)
+            yield planted, f"{name}, judge", Design(facts, failures, judged=True)
+    for name in ("simple 50", "stratified 200"):
+        hidden = PLANTED["1 % hidden in the rest"]
+        yield "1 % hidden in the rest", f"{name}, 10 % untold", Design(DESIGNS[name], hidden, told_share=0.9)
+
+
+def report(design: Design, nights: int, seed: int) -> tuple[bool, str]:
+    """Whether a design kept its word, and its line of the table."""
+    found = simulate(design, nights, seed)
+    covered = fmean(each.covered for each in found)
+    width = fmean(each.estimate.width for each in found)
+    planned = fmean(planned_width(design, design.rates, number) for number in range(PLANS))
+    off = planned / width - 1
+    drawn = fmean(each.estimate.drawn for each in found)
+    kept = covered >= LEAST_COVERED and abs(off) <= MOST_OFF
+    rate = fmean(each.estimate.rate for each in found)
+    line = f"{drawn:6.0f} {100 * rate:8.2f} {100 * covered:8.1f} {100 * width:8.2f} {100 * planned:8.2f} {100 * off:+7.1f}"
+    return kept, line
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nights", type=int, default=1_000)
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    print(
+        f"{'planted':<24} {'design':<28} {'drawn':>6} {'rate %':>8} {'holds %':>8} {'width':>8} {'planned':>8} {'off %':>7}"
+    )
+    failed = 0
+    for planted, name, design in designs():
+        kept, line = report(design, asked.nights, asked.seed)
+        failed += not kept
+        print(f"{planted:<24} {name:<28} {line}{'' if kept else '  BROKEN'}", flush=True)
+    print(f"{asked.nights:,} nights of each design: {failed} designs broke their word")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
