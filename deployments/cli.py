@@ -164,6 +164,21 @@ def sql(
     _exit(sql_command(query, config, data_folder=data_folder, as_json=as_json, as_csv=as_csv))
 
 
+@app.command()
+def watch(
+    target: Annotated[
+        str | None, typer.Argument(help="a target with a hallucination_log; all of them when left out")
+    ] = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+    once: Annotated[bool, typer.Option("--once", help="look once and end")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Follow the applications' hallucination logs; new entries are kept, and told as alerts."""
+    from deployments.watch_command import watch_command  # duckdb, pydantic's models
+
+    _exit(watch_command(config, target, once=once, as_json=as_json))
+
+
 @app.command("slack-actions")
 def slack_actions(
     config: ConfigOption = DEFAULT_CONFIG,

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from flows.desk import Desk
 from flows.first_pages import shown_in_first_page
+from flows.worker_name import is_gone, worker_name
 from monitors.alerts.compose import OPENING
 from monitors.alerts.fallback_sender import REFUSED
 from monitors.errors import NotifyError, NotifyTransient, WarehouseBusy
@@ -20,7 +21,8 @@ LOCK_WAIT_S = 30.0
 
 CLAIM_AT_ONCE = 20
 LEASE = timedelta(seconds=90)
-"""Longer than one send can take with its retries, so that no second worker sends what the first is sending."""
+"""Longer than one send can take with its retries, so that no second worker sends what the first is sending. One of
+this machine that is gone is not waited for."""
 
 
 class Delivered(Record):
@@ -36,10 +38,11 @@ async def deliver(desk: Desk) -> Delivered:
         outbox.claim_alerts,
         desk.store,
         desk.journal,
-        owner=desk.run_id,
+        owner=worker_name(),
         lease_s=LEASE.total_seconds(),
         limit=CLAIM_AT_ONCE,
         wait_s=LOCK_WAIT_S,
+        is_gone=is_gone,
     )
     receipts = [await _deliver_one(desk, alert, again=alert.id in claim.tried) for alert in claim.alerts]
     refused = [one.detail for one in receipts if _was_refused(one)]

@@ -9,7 +9,7 @@ from flows.monitor_fault import Fault
 from flows.notify import refusal_fingerprint
 from flows.wiring import utc_now
 from monitors.alerts.events import Sighting, app_down, deploy_failed, gate_failed, judge_void, monitor_fault
-from monitors.alerts.log_silence import log_silent_fingerprint
+from monitors.alerts.log_silence import log_fault_fingerprints
 from monitors.alerts.observe import observations
 from monitors.alerts.scope import Scope, scope_of
 from monitors.errors import ProbeError
@@ -105,7 +105,7 @@ def scope_after(run: LiveRun, report: RunReport) -> Scope:
         ended_at=report.finished_at,
         commit=report.commit,
         cleared=cleared,
-        spared=(refusal_fingerprint(run.wired.target.name), log_silent_fingerprint(run.wired.target.name)),
+        spared=(refusal_fingerprint(run.wired.target.name), *log_fault_fingerprints(run.wired.target.name)),
     )
 
 

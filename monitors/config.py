@@ -25,6 +25,7 @@ from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Identifier
 from monitors.records.targets import Environment, HttpUrl, SpaceId, Target
 from monitors.reports.settings import ReportsSettings
+from monitors.sources.log_settings import HallucinationLogSettings
 from monitors.warehouse_settings import WarehouseSettings
 
 FILE_NAME = "lookout.toml"
@@ -49,6 +50,9 @@ class TargetConfig(BaseModel):
     suite: Path = Field(description="the gold questions, JSON lines; relative to this file")
     probe: ProbeSettings = Field(default=ProbeSettings(), description="how to ask")
     graders: GraderSettings = Field(default=GraderSettings(), description="how to read the answers")
+    hallucination_log: HallucinationLogSettings | None = Field(
+        default=None, description="the application's own log of replies that it held back; without this table, none"
+    )
 
     @field_validator("url")
     @classmethod
@@ -147,15 +151,20 @@ def parse_config(values: Mapping[str, Any], source: str) -> Config:
 
 
 def _resolved(config: Config, folder: Path) -> Config:
-    targets = {
-        name: target.model_copy(update={"suite": folder / target.suite}) for name, target in config.targets.items()
-    }
+    targets = {name: _target_in(folder, target) for name, target in config.targets.items()}
     kept = config.warehouse
     if kept.export_folder is not None:
         kept = kept.model_copy(update={"export_folder": folder / kept.export_folder})
     return config.model_copy(
         update={"data_folder": folder / config.data_folder, "targets": targets, "warehouse": kept}
     )
+
+
+def _target_in(folder: Path, target: TargetConfig) -> TargetConfig:
+    log = target.hallucination_log
+    if log is not None and not log.is_remote:
+        log = log.model_copy(update={"at": str(folder / log.at)})
+    return target.model_copy(update={"suite": folder / target.suite, "hallucination_log": log})
 
 
 def _explain(detail: Mapping[str, Any]) -> str:

@@ -34,11 +34,16 @@ def untold(store: Store, target: str, *, most: int, wait_s: float = READ_WAIT_S)
 
 
 def entry_times(store: Store, log: str, since: datetime, *, wait_s: float = READ_WAIT_S) -> Sequence[datetime]:
-    """When the entries of ``log`` since a time were written, by their own account or when they were read."""
+    """When the entries of ``log`` that were read since a time had been written.
+
+    By their own account, unless it cannot be: an entry that was read as it came was not written a week before, nor
+    after that. Then, and where it says nothing, it is when it was read.
+    """
     found: Table = store.query(
         """
-        select coalesce(logged_at, read_at) as moment from hallucinations
-        where log = ? and read_at >= ?::timestamptz
+        select case when tell and not logged_at between read_at - interval 7 day and read_at then read_at
+                    else coalesce(logged_at, read_at) end as moment
+        from hallucinations where log = ? and read_at >= ?::timestamptz
         """,
         [log, since.isoformat()],
         wait_s=wait_s,

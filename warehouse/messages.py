@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
-from monitors.records.incidents import Alert
+from monitors.records.incidents import Alert, IncidentKind
 from monitors.records.marks import Mark
 from monitors.records.people import ActionOutcome, PersonAction
 from warehouse.people import SHOWN_TOGETHER
@@ -28,6 +29,26 @@ join alerts a on a.id = r.alert_id and a.target = i.target and a.reason in ('fir
 where list_contains(string_split($about, ','), i.fingerprint)
 group by r.channel, r.thread order by all
 """
+
+
+class FirstPage(NamedTuple):
+    """When a run first told of something, and which run that was."""
+
+    run_id: str
+    created_at: datetime
+
+
+def newest_page(store: Store, target: str, kind: IncidentKind) -> FirstPage | None:
+    """The run that told of this kind last, by its first message; ``None`` where none ever did."""
+    found = store.query(
+        "select run_id, min(created_at) as first_at from alerts where target = $target and kind = $kind"
+        " and reason in ('first_seen', 'regressed') group by run_id order by first_at desc limit 1",
+        {"target": target, "kind": kind.value},
+    )
+    for run_id, first_at in found.rows:
+        if isinstance(first_at, datetime):
+            return FirstPage(str(run_id), first_at)
+    return None
 
 
 def alert_shown(store: Store, alert_id: str) -> tuple[Alert, ...]:

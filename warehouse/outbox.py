@@ -72,17 +72,28 @@ def pending_alerts(store: Store, journal: Journal, *, wait_s: float) -> tuple[Al
     return store.alerts_unsent(wait_s=wait_s)
 
 
-def claim_alerts(store: Store, journal: Journal, *, owner: str, lease_s: float, limit: int, wait_s: float) -> Claim:
+def claim_alerts(
+    store: Store,
+    journal: Journal,
+    *,
+    owner: str,
+    lease_s: float,
+    limit: int,
+    wait_s: float,
+    is_gone: Callable[[str], bool] = lambda _: False,
+) -> Claim:
     """Take up to ``limit`` unsent messages for sending, worst first; nobody else gets them for ``lease_s`` seconds.
 
-    A receipt ends the lease. When a worker dies, its messages are free again once the lease is over; a message
-    may then be sent twice, with the same id, but is never lost. Raises `WarehouseBusy` after ``wait_s`` seconds.
+    A receipt ends the lease. When a worker dies, its messages are free again once the lease is over, or at once
+    where ``is_gone`` knows of its end; a message may then be sent twice, with the same id, but is never lost.
+    Raises `WarehouseBusy` after ``wait_s`` seconds.
     """
     with store.database.writing(wait_s) as connection:
         load(connection, journal, store.database.scratch, OUTBOX)
         now = store.clock()
         expires_at = now + timedelta(seconds=lease_s)
         with transaction(connection):
+            _end_leases(connection, now, is_gone)
             rows = connection.execute(_FREE, {"now": now, "limit": limit}).fetchall()
             for alert_id, _, _ in rows:
                 connection.execute(
@@ -103,6 +114,14 @@ def record_receipt(store: Store, journal: Journal, receipt: Receipt, *, wait_s: 
             store.remember(connection)
     except WarehouseBusy:
         return  # the journal has it, and every decision and claim reads the journal first
+
+
+def _end_leases(connection: duckdb.DuckDBPyConnection, now: datetime, is_gone: Callable[[str], bool]) -> None:
+    """What a dead worker had claimed is free; that it was claimed stays known."""
+    owners = connection.execute("select distinct owner from leases where expires_at > ?", [now]).fetchall()
+    for (owner,) in owners:
+        if is_gone(str(owner)):
+            connection.execute("update leases set expires_at = ? where owner = ?", [now, owner])
 
 
 _FREE = """

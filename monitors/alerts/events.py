@@ -75,18 +75,19 @@ def hallucination(
     chunk_count: int | None = None,
     top_score: float | None = None,
     policy_ids: Sequence[str] = (),
+    place: str = "",
 ) -> Observation:
     """One entry of the application's own hallucination log.
 
     ``entry_id`` is what makes the entry this one wherever its file is moved to (a hash of the line, say): each is
-    told once.
+    told once. ``place`` says in words where it stands.
     """
 
     def short(text: str) -> Redacted:
         return excerpt(text, limit=settings.excerpt_characters, account_patterns=at.account_patterns)
 
     grounds = "; ".join(reasons) or "the app gave no reason"
-    detail = grounds + _support(chunk_count, top_score, policy_ids)
+    detail = grounds + _support(chunk_count, top_score, policy_ids) + (f"; {place}" if place else "")
     seen = _observation(at, IncidentKind.HALLUCINATION, Severity.PAGE, Blame.APP, detail, entry_id)
     told = _Told(
         asked=short(user_text) or None,

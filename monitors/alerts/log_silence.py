@@ -11,15 +11,22 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from monitors.alerts.events import Sighting, monitor_fault
 from monitors.alerts.fingerprint import fingerprint
 from monitors.alerts.message import utc
 from monitors.alerts.watchdog_settings import WatchdogSettings
 from monitors.alerts.wording import counted
 from monitors.records.base import Record, UtcTime
-from monitors.records.incidents import IncidentKind, Observation
+from monitors.records.incidents import IncidentKind
 
 LOG_SILENT = "LogSilent"
+LOG_MISSING = "LogMissing"
+LOG_GAP = "LogGap"
+LOG_UNREADABLE = "LogUnreadable"
+"""The log as a whole: nobody answers, or it may not be read."""
+LOG_LINES_UNREADABLE = "LogLinesUnreadable"
+
+LOG_FAULTS = frozenset({LOG_SILENT, LOG_MISSING, LOG_GAP, LOG_UNREADABLE, LOG_LINES_UNREADABLE})
+"""All that a reader of a log can find wrong with it."""
 
 
 class LogSilence(Record):
@@ -50,20 +57,20 @@ def silence_beyond_norm(
     return LogSilence(last_entry_at=times[-1], silent_for=silent_for, longest_pause=longest, entries=len(times))
 
 
-def log_silent(at: Sighting, silence: LogSilence) -> Observation:
-    """One alert about the monitor: nothing is said about the app, which may just have had a good day."""
+def log_silence_fault(silence: LogSilence) -> tuple[str, str]:
+    """The fault's stable name and its words: nothing is said about the app, which may just have had a good day."""
     silent, longest = _span(silence.silent_for), _span(silence.longest_pause)
     detail = (
         f"The hallucination log has been silent for {silent}, since {utc(silence.last_entry_at)}; its longest "
         f"pause in {counted(silence.entries, 'entry', 'entries')} was {longest}. "
         "See whether the app still writes it and whether it is still read from the right place."
     )
-    return monitor_fault(at, what=LOG_SILENT, detail=detail)
+    return LOG_SILENT, detail
 
 
-def log_silent_fingerprint(target: str) -> str:
-    """The fingerprint of this fault of ``target``: only a reader of the log can say that it is over."""
-    return fingerprint(target, IncidentKind.MONITOR_FAULT, LOG_SILENT)
+def log_fault_fingerprints(target: str) -> frozenset[str]:
+    """The fingerprints of what can be wrong with a log of ``target``: only its reader can say that it is over."""
+    return frozenset(fingerprint(target, IncidentKind.MONITOR_FAULT, what) for what in LOG_FAULTS)
 
 
 def _span(span: timedelta) -> str:

@@ -58,6 +58,8 @@ def close(incident: Incident, at: datetime) -> Incident:
 
 
 def _words(incident: Incident, scope: Scope) -> str:
+    if scope.words is not None:
+        return scope.words
     if incident.kind is not IncidentKind.CASE_FAILURE:
         return CLEARED_WORDS[incident.kind]
     if incident.case_id in scope.passed:

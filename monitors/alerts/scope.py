@@ -33,6 +33,8 @@ class Scope(Record):
     cleared: frozenset[IncidentKind] = frozenset()
     spared: frozenset[Sha256] = frozenset()
     """Fingerprints that this run has nothing to say of, whatever their kind: somebody else watches them."""
+    words: str | None = None
+    """What showed that they are gone, where the kind's own words do not fit."""
 
     def resolves(self, incident: Incident) -> bool:
         """Whether this run, not having seen the fault, shows that it is gone."""

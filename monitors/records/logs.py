@@ -41,6 +41,17 @@ class LogCursor(Record):
     """Files of earlier generations, newest first: their writers may still add a line."""
     modified_ns: Offset = 0
     """When the newest file had last been written to, by its file system's clock: what is older is known."""
+    history_to: Offset = 0
+    """Bytes that the log held when watching began: what stands there is history, and wakes nobody."""
+
+    @property
+    def nothing_read(self) -> bool:
+        """Whether no file of this log has ever held anything."""
+        return self.current.offset == 0 and not self.earlier
+
+    def is_history(self, generation: int, offset: int) -> bool:
+        """Whether a line at this place had been written before watching began."""
+        return generation == 0 and offset < self.history_to
 
 
 class QuarantineReason(StrEnum):
@@ -50,7 +61,6 @@ class QuarantineReason(StrEnum):
     NOT_UTF8 = "not_utf8"
     NOT_JSON = "not_json"
     NOT_AN_OBJECT = "not_an_object"
-    CUT_OFF = "cut_off"
 
 
 class QuarantinedLine(Record):

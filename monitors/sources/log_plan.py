@@ -39,22 +39,27 @@ class Plan(NamedTuple):
 def plan(files: LogFiles, log: Identifier, cursor: LogCursor | None) -> Plan:
     """What to read at this look. Without a cursor, the newest file from its start; rotated ones are history."""
     if cursor is None:
-        if files.newest is None:
-            never = LogNotice(
-                log=log, kind=LogNoticeKind.MISSING, generation=0, offset=0, detail="there is no such file yet"
-            )
-            return Plan((), (never,))
-        return Plan((Stretch(files.newest, 0, 0),))
+        return Plan((Stretch(files.newest, 0, 0),)) if files.newest else Plan((), (_never_there(log),))
     late = _late(files, cursor)
     current = cursor.current
     if files.newest is not None and current.offset > 0 and is_same(files.newest, current):
         return Plan((*late, Stretch(files.newest, current.offset, current.generation)))
     moved = _moved(files, current)
     between = _between(files, cursor, moved)
-    found = moved is not None or current.offset == 0
-    notices = () if found else (_lost(log, current, missing=files.newest is None and not between),)
+    missing = files.newest is None and not between
+    notices: tuple[LogNotice, ...] = ()
+    if moved is None and current.offset > 0:
+        notices = (_lost(log, current, missing=missing),)
+    elif missing and cursor.nothing_read:
+        notices = (_never_there(log),)
     finished = (Stretch(moved, current.offset, current.generation),) if moved is not None else ()
     return Plan((*late, *finished, *_anew(files.newest, between, current)), notices)
+
+
+def _never_there(log: Identifier) -> LogNotice:
+    return LogNotice(
+        log=log, kind=LogNoticeKind.MISSING, generation=0, offset=0, detail="there is no such file yet"
+    )
 
 
 def _late(files: LogFiles, cursor: LogCursor) -> tuple[Stretch, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -26,6 +27,9 @@ class Limits(NamedTuple):
 
 DEFAULT_LIMITS = Limits()
 
+NOTHING_READ = FileMark(generation=0, offset=0, tail_bytes=0, tail_sha256=hashlib.sha256(b"").hexdigest())
+"""Where reading of a log stands that nobody has seen yet."""
+
 
 class LogBatch(NamedTuple):
     """Lines in the order in which they were written, and where reading stands after them.
@@ -34,7 +38,7 @@ class LogBatch(NamedTuple):
     """
 
     lines: tuple[LogLine, ...]
-    cursor: LogCursor | None
+    cursor: LogCursor
     notices: tuple[LogNotice, ...] = ()
 
 
@@ -52,9 +56,9 @@ def follow(
     line's end before each entry. What is not whole waits.
     """
     planned = plan(files, log, cursor)
-    reading = _Reading(log, cursor, is_whole, limits)
+    reading = _Reading(log, cursor, is_whole, limits, history_to=files.newest.size if files.newest else 0)
     if planned.notices:
-        yield LogBatch((), cursor, planned.notices)
+        yield reading.batch((), planned.notices) if cursor is None else LogBatch((), cursor, planned.notices)
     for stretch in planned.stretches:
         yield from reading.read(stretch)
     if files.newest is not None:
@@ -67,10 +71,17 @@ class _Reading:
     """Where reading stands while the stretches of one look are read."""
 
     def __init__(
-        self, log: Identifier, cursor: LogCursor | None, is_whole: Callable[[bytes], bool], limits: Limits
+        self,
+        log: Identifier,
+        cursor: LogCursor | None,
+        is_whole: Callable[[bytes], bool],
+        limits: Limits,
+        *,
+        history_to: int,
     ) -> None:
         self._log, self._is_whole, self._limits = log, is_whole, limits
-        self._current = cursor.current if cursor else None
+        self._history_to = cursor.history_to if cursor else history_to
+        self._current = cursor.current if cursor else NOTHING_READ
         self._earlier = cursor.earlier if cursor else ()
         self.modified_ns = cursor.modified_ns if cursor else 0
         self._told = cursor
@@ -78,24 +89,21 @@ class _Reading:
     @property
     def moved(self) -> bool:
         """Whether anything is known now that was not when it was last told."""
-        if self._current is None:
-            return False
         return self._told is None or self._standing(self._told.sequence) != self._told
 
-    def batch(self, lines: tuple[LogLine, ...]) -> LogBatch:
+    def batch(self, lines: tuple[LogLine, ...], notices: tuple[LogNotice, ...] = ()) -> LogBatch:
         """What was read, and the next step's cursor."""
-        if self._current is not None:
-            self._told = self._standing(1 if self._told is None else self._told.sequence + 1)
-        return LogBatch(lines, self._told)
+        self._told = self._standing(1 if self._told is None else self._told.sequence + 1)
+        return LogBatch(lines, self._told, notices)
 
     def _standing(self, sequence: int) -> LogCursor:
-        assert self._current is not None
         return LogCursor(
             log=self._log,
             sequence=sequence,
             current=self._current,
             earlier=self._earlier,
             modified_ns=self.modified_ns,
+            history_to=self._history_to,
         )
 
     def read(self, stretch: Stretch) -> Iterator[LogBatch]:
@@ -121,7 +129,7 @@ class _Reading:
     def _place(self, reached: FileMark) -> None:
         """Put a mark where it belongs: an earlier file's, the current one's, or that of a file begun anew."""
         current = self._current
-        if current is None or current.generation == reached.generation:
+        if current.generation == reached.generation:
             self._current = reached
         elif reached.generation < current.generation:
             self._earlier = tuple(

@@ -34,7 +34,7 @@ async def hang(folder: Path, slack_api_url: str) -> None:
     values = {"data_folder": folder, "targets": {"demo": target}, "alerts": alerts}
     desk = desk_without_run(Config.model_validate(values), "demo")
     async with overseen(desk, heartbeat("demo"), end_after_s=0.2, stop=stop_process):
-        os.read(os.pipe()[0], 1)  # noqa: ASYNC - what hangs does not ask first
+        os.read(os.pipe()[0], 1)  # what hangs does not ask first
 
 
 if __name__ == "__main__":

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from abc import ABC, abstractmethod
 from typing import Self
 
 from aiohttp import web
 
 
-class ThreadedServer:
+class ThreadedServer(ABC):
     """Serves ``self.application()`` on loopback while its ``with`` block lasts.
 
     Subclasses build the application. ``port`` 0 takes a free one; `url` says which.
@@ -24,9 +25,9 @@ class ThreadedServer:
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
 
+    @abstractmethod
     def application(self) -> web.Application:
         """Build what is served."""
-        raise NotImplementedError
 
     @property
     def url(self) -> str:

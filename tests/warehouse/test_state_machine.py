@@ -136,7 +136,9 @@ class Warehouse(RuleBasedStateMachine):
             handle.truncate(max(file.stat().st_size, place))
         self.mend()
         self.everything_is_there_once()
-        rebuild(self.store, wait_s=9)  # an index is read by writes alone, so what harmed it would come to light later
+        rebuild(
+            self.store, wait_s=9
+        )  # an index is read by writes alone, so what harmed it would come to light later
 
     def mend(self) -> None:
         """As the documentation says: load; what cannot be loaded into, or is not what the journal says, is rebuilt."""

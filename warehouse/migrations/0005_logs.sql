@@ -56,7 +56,7 @@ comment on column quarantined_lines.generation is 'How often the log had been be
 comment on column quarantined_lines.byte_offset is 'Where the line starts, in bytes.';
 comment on column quarantined_lines.length is 'Bytes of the line.';
 comment on column quarantined_lines.sha256 is 'Digest of the line, to find it in a copy of the log.';
-comment on column quarantined_lines.reason is 'too_long, not_utf8, not_json, not_an_object or cut_off.';
+comment on column quarantined_lines.reason is 'too_long, not_utf8, not_json or not_an_object.';
 comment on column quarantined_lines.detail is 'The reason in words.';
 comment on column quarantined_lines.segment_id is 'The segment it came from.';
 

@@ -7,11 +7,11 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.alerts.events import Sighting
-from monitors.alerts.log_silence import log_silent, log_silent_fingerprint, silence_beyond_norm
+from monitors.alerts.events import Sighting, monitor_fault
+from monitors.alerts.log_silence import LogSilence, log_fault_fingerprints, log_silence_fault, silence_beyond_norm
 from monitors.alerts.watchdog_settings import WatchdogSettings
 from monitors.records.base import Blame
-from monitors.records.incidents import IncidentKind
+from monitors.records.incidents import IncidentKind, Observation
 from tests.monitors.alerts.sightings import HOUR, NIGHT, Book, alert
 
 SETTINGS = WatchdogSettings()
@@ -19,15 +19,20 @@ HOURLY = [NIGHT - number * HOUR for number in range(30)]
 AT = Sighting(target="demo", run_id="follow-1", seen_at=NIGHT)
 
 
+def told_of(silence: LogSilence) -> Observation:
+    what, detail = log_silence_fault(silence)
+    return monitor_fault(AT, what=what, detail=detail)
+
+
 def test_f23_a_log_silent_far_beyond_its_norm_is_one_alert_about_the_monitor():
     silence = silence_beyond_norm(HOURLY, NIGHT + 7 * HOUR, SETTINGS)
     assert silence is not None
-    seen = log_silent(AT, silence)
+    seen = told_of(silence)
     assert (seen.kind, seen.blame) == (IncidentKind.MONITOR_FAULT, Blame.MONITOR)
     assert (
         "silent for 7 hours, since 2026-03-01 02:00 UTC; its longest pause in 30 entries was 1 hour" in seen.reason
     )
-    assert seen.fingerprint == log_silent_fingerprint("demo")
+    assert seen.fingerprint in log_fault_fingerprints("demo")
     assert alert(seen).kind is IncidentKind.MONITOR_FAULT
 
 
@@ -37,7 +42,7 @@ def test_f23_it_is_told_once_and_reminded_at_the_interval():
     for hours in range(7, 7 + 48):
         silence = silence_beyond_norm(HOURLY, NIGHT + hours * HOUR, SETTINGS)
         assert silence is not None
-        told += book.decide(log_silent(AT, silence), now=NIGHT + hours * HOUR)
+        told += book.decide(told_of(silence), now=NIGHT + hours * HOUR)
     assert [reason.value for reason in told] == ["first_seen", "reminder", "reminder"]
 
 

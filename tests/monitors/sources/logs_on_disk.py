@@ -99,9 +99,7 @@ class Reader:
             elif read is not None:
                 self.aside.append(read)
         self.notices += batch.notices
-        self.cursor = (
-            batch.cursor if batch.cursor is None else LogCursor.model_validate_json(batch.cursor.model_dump_json())
-        )
+        self.cursor = LogCursor.model_validate_json(batch.cursor.model_dump_json())
 
     @property
     def numbers(self) -> list[int]:

@@ -229,10 +229,25 @@ def test_f75_log_deleted(log, reader):
     assert reader.numbers == [1, 2]
 
 
-def test_a_log_that_was_never_there_is_told(reader):
+def test_a_log_that_was_never_there_is_told_at_every_look(log, reader):
     reader.look()
-    assert [notice.kind for notice in reader.notices] == [LogNoticeKind.MISSING]
-    assert reader.cursor is None
+    reader.look()
+    assert [notice.kind for notice in reader.notices] == [LogNoticeKind.MISSING] * 2
+    log.append(entry(1))
+    reader.look()
+    assert len(reader.notices) == 2
+    assert [reader.cursor.is_history(read.generation, read.offset) for read in reader.entries] == [False]
+
+
+def test_what_stood_in_the_log_before_it_was_watched_is_history_also_after_a_kill(log):
+    log.append(b"".join(entry(number) for number in range(100)))
+    reader = Reader(log.path, limits=Limits(batch_bytes=3_000))
+    reader.keep(next(reader.batches()))  # killed after the first batch
+    log.append(entry(100))
+    reader.look()
+    old = [read for read in reader.entries if reader.cursor.is_history(read.generation, read.offset)]
+    assert len(reader.entries) == 101
+    assert [read.reply.extra["number"] for read in old] == list(range(100))
 
 
 def test_batches_are_bounded_and_each_can_be_resumed(log):

@@ -1,0 +1,78 @@
+"""A followed log on a real disk, told at a real Slack on loopback."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from flows.delivery import deliver
+from flows.log_follower import LogFollower, Looked
+from flows.log_reading import LogReader, masked
+from monitors.alerts.watchdog_settings import WatchdogSettings
+from monitors.sources.log_files import LocalLog, LogPlace
+from monitors.sources.log_settings import HallucinationLogSettings
+from monitors.sources.log_tail import DEFAULT_LIMITS
+from tests.flows.desks import Night
+
+
+def entry(number: int, **changes: object) -> str:
+    """A line of a log, told from others by its number."""
+    value = {
+        "ts": "2026-03-01T01:59:00Z",
+        "user_text": f"Question {number}: what is covered?",
+        "blocked_reply": f"Reply {number}: up to ₹80,000.",
+        "reasons": ["unsupported_amount"],
+        "unsupported_claims": ["₹80,000"],
+        "chunk_count": 6,
+        "top_score": 0.41,
+        "policy_ids": ["gold"],
+        "number": number,
+    }
+    return json.dumps(value | changes, ensure_ascii=False) + "\n"
+
+
+class Followed:
+    """One log, followed by looks that each are a run of their own, as the schedule's are."""
+
+    def __init__(self, folder: Path, night: Night, place: LogPlace | None = None, **settings: object) -> None:
+        self.path = folder / "hallucinations.jsonl"
+        self.night = night
+        self.settings = HallucinationLogSettings.model_validate({"at": str(self.path), **settings})
+        self._place = place or LocalLog(self.path)
+        self._looks = 0
+
+    def begin_at(self, number: int) -> None:
+        """Looks are named from ``number`` on: those of another process have names of their own."""
+        self._looks = number
+
+    def append(self, *lines: str) -> None:
+        with self.path.open("a", encoding="utf-8") as log:
+            log.writelines(lines)
+
+    def follower(self) -> LogFollower:
+        self._looks += 1
+        desk = self.night.desk(f"look-{self._looks}")
+        reader = LogReader(
+            target="demo",
+            place=self._place,
+            store=self.night.store,
+            protect=str if self.settings.store_raw else masked(()),
+            limits=DEFAULT_LIMITS,
+            now=self.night,
+        )
+        return LogFollower(desk, reader, self.settings, WatchdogSettings(), ())
+
+    async def look(self) -> Looked:
+        return await self.follower().look()
+
+    async def night_delivers(self) -> None:
+        """Whoever comes by sends what waits in the outbox."""
+        await deliver(self.night.desk("passer-by"))
+
+    def stored(self) -> list[int]:
+        """The numbers of all kept entries, in the order of the log."""
+        rows = self.night.store.query(
+            "select record->'reply'->'extra'->>'number' from hallucinations"
+            " order by (record->>'generation')::int, (record->>'offset')::int"
+        ).rows
+        return [int(str(row[0])) for row in rows]

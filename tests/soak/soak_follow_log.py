@@ -1,0 +1,146 @@
+"""Lines of a log under kills: every line in the warehouse once, and told once.
+
+    python -m tests.soak.soak_follow_log --kills 100
+
+A process follows the log again and again and is killed with SIGKILL at random moments, while lines are appended and
+the log is rotated. Then one quiet look; every line must be kept once, stand in exactly one message, and the messages
+at Slack must be those of the warehouse, each id once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from monitors.records.incidents import Alert, IncidentKind
+from tests.flows.desks import Night
+from tests.flows.logs_followed import Followed, entry
+from tests.servers.slack import SlackServer
+
+LOOKS_LIVED = 1.5
+"""Kills fall between the start of a look and half as long again as one took, measured just before."""
+
+
+class RealNight(Night):
+    """The real clock, as killed processes have it."""
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC)
+
+
+class Outcome(NamedTuple):
+    """What was written, kept and told; ``slack_messages`` are what people have in their channel."""
+
+    kills: int
+    written: int
+    kept: int
+    told: int
+    told_twice: int
+    messages: int
+    messages_twice: int
+
+    @property
+    def is_right(self) -> bool:
+        """Whether nothing is missing and nothing came twice."""
+        return self.written == self.kept == self.told and not self.told_twice and not self.messages_twice
+
+
+def play(kills: int, seed: int, folder: Path) -> Outcome:
+    """Append, rotate, follow, kill; then look until nothing is left to be told."""
+    chance = random.Random(seed)
+    with SlackServer() as slack:
+        (folder / "data").mkdir()
+        # With group_minutes = 0 each look's news is a message of its own, so that messages can be counted.
+        log = Followed(folder, RealNight(folder / "data", slack, send_timeout_s=5.0), group_minutes=0)
+        log.path.touch()
+        _forked(log, None)
+        log.append(entry(0))
+        look_s = _timed(log)
+        written, hit = 1, 0
+        while hit < kills:
+            for _ in range(chance.randint(1, 3)):
+                log.append(entry(written))
+                written += 1
+            if chance.random() < 0.1:
+                log.path.rename(log.path.with_name(f"{log.path.name}.{written}"))
+                log.path.touch()
+            hit += _forked(log, chance.uniform(0.0, LOOKS_LIVED * look_s)) < 0
+        for _ in range(3):
+            _forked(log, None)
+            time.sleep(0.1)
+        return _outcome(log, slack, hit, written)
+
+
+def _timed(log: Followed) -> float:
+    begun = time.monotonic()
+    _forked(log, None)
+    return time.monotonic() - begun
+
+
+def _forked(log: Followed, life_s: float | None) -> int:
+    """One look in a process of its own, killed when its time is over; its exit code, negative when killed."""
+    child = os.fork()
+    if not child:
+        code = 99
+        try:
+            log.begin_at(time.monotonic_ns())
+            asyncio.run(log.look())
+            code = 0
+        finally:
+            os._exit(code)
+    deadline = None if life_s is None else time.monotonic() + life_s
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            code = os.waitstatus_to_exitcode(status)
+            assert code <= 0, f"a look ended with {code}"
+            return code
+        if deadline is not None and time.monotonic() > deadline:
+            os.kill(child, signal.SIGKILL)
+        time.sleep(0.002)
+
+
+def _outcome(log: Followed, slack: SlackServer, hit: int, written: int) -> Outcome:
+    store = log.night.store
+    alerts = [Alert.model_validate_json(str(row[0])) for row in store.query("select record from alerts").rows]
+    pages = [alert for alert in alerts if alert.kind is IncidentKind.HALLUCINATION]
+    told = Counter(item.incident.fingerprint for alert in pages for item in alert.items)
+    faults = [item.observation.reason for alert in alerts if alert not in pages for item in alert.items]
+    assert not faults, faults
+    ids = Counter(str(message.metadata["event_payload"]["id"]) for message in slack.messages)
+    assert set(ids) == {alert.id for alert in alerts}, "a message is missing at Slack, or was never decided"
+    return Outcome(
+        kills=hit,
+        written=written,
+        kept=len(log.stored()),
+        told=len(told),
+        told_twice=sum(count > 1 for count in told.values()),
+        messages=len(ids),
+        messages_twice=sum(count > 1 for count in ids.values()),
+    )
+
+
+def main() -> int:
+    """Print the figures; 1 when anything was lost or came twice."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=8)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = play(asked.kills, asked.seed, Path(folder))
+    print(", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in outcome._asdict().items()))
+    return int(not outcome.is_right)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
