@@ -236,8 +236,7 @@ def _corrected(rate: float, size: float, confusion: Confusion, confidence: float
 def _size_for(rate: float, limit: float, z: float) -> float:
     """The sample size at which Wilson's limit for ``rate`` is ``limit``, solved from its equation.
 
-    A rate of 0 or 1 has its trivial limit at any size; then the size of the other limit, which is that of the
-    exact one, says more than it needs to: 1 conversation, the widest.
+    A rate of 0 or 1 is its own limit on that side at any size: there one conversation is taken, which claims least.
     """
     return max(1.0, z * z * limit * (1 - limit) / (limit - rate) ** 2) if limit != rate else 1.0
 

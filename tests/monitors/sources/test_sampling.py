@@ -79,21 +79,20 @@ def test_by_rate_they_sum_to_the_expected_number(conversations, rate, minimum):
     assert conversations * inclusion_probability(conversations, rate, least) == pytest.approx(expected)
 
 
-@settings(max_examples=40, deadline=None)
-@given(nights, st.integers(0, 39))
-def test_by_rate_a_conversation_is_drawn_whatever_others_there_are(conversations, number):
+@settings(max_examples=60, deadline=None)
+@given(nights, st.data())
+def test_by_rate_a_conversation_is_drawn_whatever_others_there_are(conversations, data):
+    """Those of its own stratum included, unless they are too few for the minimum."""
     facts = stratified(rate=0.3, certainty=())
-    alone = conversations[number : number + 1]
-    whole = draw(conversations, facts, NIGHT)
-    for one in alone:
-        stratum = draw(alone, facts, NIGHT).strata[0].stratum
-        fell_short = next(each for each in whole.strata if each.stratum == stratum).drawn <= 1
-        assert fell_short or (one.id in ids(whole)) == (place(one.id, NIGHT) < rate_of(stratum, facts))
-
-
-def rate_of(stratum: str, facts) -> float:
-    sign = next((sign for sign in RiskSign if stratum.startswith(str(sign))), None)
-    return min(1.0, facts.settings.rate * facts.settings.weight(sign))
+    drawn = draw(conversations, facts, NIGHT)
+    enough = {one.stratum for one in drawn.strata if one.drawn > facts.settings.minimum_per_stratum}
+    some = [each for each in conversations if data.draw(st.booleans())]
+    fewer = draw(some, facts, NIGHT)
+    still_enough = {one.stratum for one in fewer.strata if one.drawn > facts.settings.minimum_per_stratum}
+    kept = {each.id for each in some}
+    assert {one.conversation.id for one in drawn.sampled if one.stratum in enough & still_enough} & kept == {
+        one.conversation.id for one in fewer.sampled if one.stratum in enough & still_enough
+    }
 
 
 def test_another_night_or_target_is_another_draw():
