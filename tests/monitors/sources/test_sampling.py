@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from scipy.stats import binom
 
 from monitors.sources.expected_rates import ExpectedRate
-from monitors.sources.sampling import Seed, draw, inclusion_probability, numbers, place
+from monitors.sources.sampling import Seed, draw, inclusion_probability, numbers
 from monitors.sources.sampling_settings import Allocation, RiskSign, SamplingSettings
 from tests.monitors.sources.night_traffic import CLOSED_AT, NIGHT, conversation, night, simple, stratified
 
