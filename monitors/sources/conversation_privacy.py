@@ -19,6 +19,8 @@ _SHORTEST: Final = 4
 """Characters of a find that is looked for in the other texts too; a shorter one is a common word."""
 
 _NUMBER: Final = re.compile(r"[\d@]")
+_TELLING: Final = re.compile(r"[\d@\s]")
+"""In numbers, addresses and names of several words; a single word counts only as a whole one."""
 _EDGES: Final = re.compile(r"^[^\w@+]+|[^\w@]+$")
 
 
@@ -87,9 +89,9 @@ class _Masking:
 
 
 def _again(text: str, known: Mapping[str, DisclosureKind]) -> Iterator[Disclosure]:
-    """Where what is known to be personal from one place stands elsewhere, longest first; a name as whole words."""
+    """Where what is known to be personal from one place stands elsewhere, the longest first."""
     for said in sorted((said for said in known if said in text), key=len, reverse=True):
-        pattern = re.escape(said) if _NUMBER.search(said) else rf"(?<!\w){re.escape(said)}(?!\w)"
+        pattern = re.escape(said) if _TELLING.search(said) else rf"(?<!\w){re.escape(said)}(?!\w)"
         for match in re.finditer(pattern, text):
             start, end = match.span()
             yield Disclosure(kind=known[said], start=start, end=end, strength=Strength.LIKELY)

@@ -1,0 +1,98 @@
+"""A demo page of past conversations: a list in pages, each conversation on a page of its own.
+
+``style`` is how its pages are made: ``marked`` (roles and ids in attributes, served whole), ``plain`` (class names
+alone), ``drawn`` (a script fetches and draws everything late).
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from aiohttp import web
+
+from tests.servers.threaded import ThreadedServer
+
+FRAME = """<!doctype html><title>Past chats</title>
+<header><a href="/">Home</a> <a href="/about">About us</a> <a href="/terms">Terms</a></header>
+<nav><a href="/settings/1">One</a><a href="/settings/2">Two</a><a href="/settings/3">Three</a></nav>
+<main>{main}</main><footer><a href="/imprint">Imprint</a></footer>"""
+
+DRAWN = """<script>
+const draw = async () => {
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  const answer = await fetch(location.pathname + location.search + (location.search ? "&" : "?") + "raw=1");
+  document.querySelector("main").innerHTML = await answer.text();
+};
+draw();
+</script>"""
+
+
+class PastChats(ThreadedServer):
+    """``conversations`` are ``{id, time, messages: [{role, text, time, thumb}]}``; ``size`` of them on a list page."""
+
+    def __init__(self, conversations: Sequence[dict[str, Any]], *, style: str = "marked", size: int = 3) -> None:
+        super().__init__()
+        self.conversations = {one["id"]: one for one in conversations}
+        self.style = style
+        self.size = size
+        self.statuses: dict[str, int] = {}
+        self.moved: dict[str, str] = {}
+        self.asked: list[str] = []
+        self.next_page: str | None = None
+
+    def application(self) -> web.Application:
+        """The list and the conversations."""
+        application = web.Application()
+        application.router.add_get("/chats", self._list)
+        application.router.add_get("/chats/{id}", self._one)
+        return application
+
+    def _page(self, request: web.Request, main: str) -> web.StreamResponse:
+        if self.style != "drawn":
+            return web.Response(text=FRAME.format(main=main), content_type="text/html")
+        if "raw" in request.query:
+            return web.Response(text=main, content_type="text/html")
+        return web.Response(text=FRAME.format(main="One moment …") + DRAWN, content_type="text/html")
+
+    async def _list(self, request: web.Request) -> web.StreamResponse:
+        self.asked.append(request.path_qs)
+        number = int(request.query.get("page", "1"))
+        if "list" in self.statuses:
+            return web.Response(status=self.statuses["list"])
+        all_ids = list(self.conversations)
+        shown = all_ids[(number - 1) * self.size : number * self.size]
+        rows = "".join(f"<li>{self._row(self.conversations[one])}</li>" for one in shown)
+        after = f'<a href="/chats?page={number + 1}">Next ›</a>' if number * self.size < len(all_ids) else ""
+        if self.next_page is not None:
+            after = f'<a rel="next" href="{self.next_page}">more</a>'
+        return self._page(request, f"<h1>Past chats</h1><ul>{rows}</ul>{after}")
+
+    def _row(self, one: dict[str, Any]) -> str:
+        time = f'<time datetime="{one["time"]}">a day</time>' if one.get("time") else ""
+        return f'<a href="/chats/{html.escape(one["id"])}">Chat</a> {time}'
+
+    async def _one(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info["id"]
+        self.asked.append(f"/chats/{name}")
+        if name in self.moved:
+            raise web.HTTPFound(self.moved[name])
+        if name in self.statuses:
+            return web.Response(status=self.statuses[name])
+        one = self.conversations[name]
+        messages = "".join(self._message(message) for message in one["messages"])
+        marked = f' data-conversation-id="{html.escape(name)}"' if self.style == "marked" else ""
+        return self._page(request, f"<h1>Chat</h1><section{marked}>{messages}</section>")
+
+    def _message(self, message: dict[str, Any]) -> str:
+        role, text = message["role"], html.escape(message["text"]).replace("\n", "<br>")
+        time = f'<time datetime="{message["time"]}">then</time>' if message.get("time") else ""
+        thumbs = "".join(
+            f'<button aria-label="thumbs {thumb}" aria-pressed="{json.dumps(message.get("thumb") == thumb)}">x</button>'
+            for thumb in (("up", "down") if role == "bot" else ())
+        )
+        if self.style == "plain":
+            return f'<div class="message from-{role}"><div class="message-text">{text}</div>{time}{thumbs}</div>'
+        return f'<article data-role="{role}"><p>{text}</p>{time}{thumbs}</article>'
