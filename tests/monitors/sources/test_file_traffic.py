@@ -25,6 +25,7 @@ from monitors.sources.stream_lines import lines_of
 from monitors.sources.traffic_settings import FileFormat, FileTraffic
 from tests.monitors.sources.stored import NOON, as_lines, read_all, stored
 from tests.servers.files import FileServer
+from tests.servers.hub_files import HubFiles
 
 SECRET = "hush-hush"
 
@@ -280,6 +281,28 @@ async def test_a_bucket_that_is_not_there_is_named_without_secrets(bucket: Any) 
     read = await read_all(source("s3://nowhere/2026/x.jsonl", endpoint_url=bucket[0]))
     assert isinstance(read.error, SourceUnavailable)
     assert "s3://nowhere/2026/x.jsonl" in str(read.error)
+    assert SECRET not in str(read.error)
+
+
+async def test_a_hub_repository_is_read_and_looked_at_anew_each_night(tmp_path: Path) -> None:
+    pq.write_table(pa.Table.from_pylist([stored(3)]), tmp_path / "x.parquet")
+    files = {"nights/1.jsonl": as_lines(*map(stored, range(2))), "README.md": b"#"}
+    with HubFiles(files) as server:
+        night = source("hf://datasets/owner/logs/nights/*", endpoint_url=server.url)
+        assert (await read_all(night)).ids == ["c-0", "c-1"]
+        server.files["nights/2.jsonl.gz"] = gzip.compress(as_lines(stored(2)))
+        server.files["nights/3.parquet"] = (tmp_path / "x.parquet").read_bytes()
+        assert (await read_all(night)).ids == ["c-0", "c-1", "c-2", "c-3"]
+        one = source("hf://datasets/owner/logs/nights/1.jsonl", endpoint_url=server.url)
+        assert (await read_all(one)).ids == ["c-0", "c-1"]
+
+
+async def test_a_hub_repository_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", f"hf_{SECRET}")
+    with HubFiles({"a.jsonl": b""}, token="other") as server:
+        read = await read_all(source("hf://datasets/owner/logs/a.jsonl", endpoint_url=server.url))
+    assert isinstance(read.error, SourceUnavailable)
+    assert "hf://datasets/owner/logs/a.jsonl" in str(read.error)
     assert SECRET not in str(read.error)
 
 
