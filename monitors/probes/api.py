@@ -21,6 +21,7 @@ from monitors.errors import (
     Unreachable,
 )
 from monitors.json_path import values_at
+from monitors.probes.address_guard import guard_of
 from monitors.probes.clients import Clients
 from monitors.probes.driver import Answer, WorthKeeping, nothing_kept
 from monitors.probes.inpage import clean
@@ -69,7 +70,7 @@ class ApiDriver:
     def __init__(self, address: str, settings: ProbeSettings, *, headers: Mapping[str, str] | None = None) -> None:
         self._url = settings.api.url or address
         self._settings = settings
-        self._clients = Clients(settings, headers)
+        self._clients = Clients(settings, headers, guard_of(address, settings))
 
     async def __aenter__(self) -> Self:
         return self

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 import httpx
 
+from monitors.probes.address_guard import AddressGuard
 from monitors.probes.settings import ProbeSettings
 
 
@@ -14,11 +15,14 @@ class Clients:
     """Lends clients and uses them again, with their connections.
 
     One shared client looks through all its connections at every request: at 32 conversations at once that took a
-    third of the time. ``headers`` carry what authenticates.
+    third of the time. ``headers`` carry what authenticates. ``guard`` watches where requests lead.
     """
 
-    def __init__(self, settings: ProbeSettings, headers: Mapping[str, str] | None) -> None:
+    def __init__(
+        self, settings: ProbeSettings, headers: Mapping[str, str] | None, guard: AddressGuard | None = None
+    ) -> None:
         self._headers = dict(headers or {})
+        self._hooks = guard.hooks() if guard else None
         self._timeout = httpx.Timeout(settings.answer_deadline_s, connect=settings.page_deadline_s)
         self._trust = httpx.create_ssl_context()  # 0.1 s, so once for all
         self._idle: list[httpx.AsyncClient] = []
@@ -42,5 +46,9 @@ class Clients:
 
     def _new(self) -> httpx.AsyncClient:
         return httpx.AsyncClient(
-            headers=self._headers, timeout=self._timeout, verify=self._trust, follow_redirects=True
+            headers=self._headers,
+            timeout=self._timeout,
+            verify=self._trust,
+            follow_redirects=True,
+            event_hooks=self._hooks,
         )

@@ -8,6 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from monitors.errors import AccessDenied, BrowserLost, NotReady, PageNotUnderstood, ProbeError, Unreachable
+from monitors.probes.address_guard import guard_of
 from monitors.probes.dialogs import DIALOGS, element, lost, pass_dialog, press
 from monitors.probes.inpage import Found, Walls, call
 from monitors.probes.pins import nothing_there
@@ -46,18 +47,21 @@ class Chat:
 async def open_chat(page: Page, address: str, settings: ProbeSettings) -> Chat:
     """Loads the page and finds the chat on it.
 
-    Raises `Unreachable` (no answer, HTTP error), `AccessDenied` (login or quota wall), `NotReady` (still loading at
+    Raises `Unreachable` (no answer, HTTP error), `AccessDenied` (login or quota wall, an address that is not the
+    target's), `NotReady` (still loading at
     its deadline; `BrowserLost` where this machine is to blame) or `PageNotUnderstood`.
     """
     deadline = monotonic() + settings.page_deadline_s
-    await _load(page, address, settings.page_deadline_s)
+    await _load(page, address, settings)
     return await find_chat(page, settings, deadline)
 
 
-async def _load(page: Page, address: str, deadline_s: float) -> None:
+async def _load(page: Page, address: str, settings: ProbeSettings) -> None:
     from playwright.async_api import Error  # loaded already: there is a page
     from playwright.async_api import TimeoutError as Late
 
+    deadline_s, guard = settings.page_deadline_s, guard_of(address, settings)
+    await guard.check(address)
     try:
         response = await page.goto(address, wait_until="domcontentloaded", timeout=deadline_s * 1000)
     except Late as error:
@@ -67,6 +71,7 @@ async def _load(page: Page, address: str, deadline_s: float) -> None:
             raise
         raise Unreachable(f"{address}: {_net_error(error.message)}") from error
     if response is not None:
+        await guard.check_page(response)
         _check_status(address, response.status)
 
 

@@ -11,6 +11,7 @@ import httpx
 
 from monitors.errors import AnswerIncomplete, AppErrorShown, PageNotUnderstood
 from monitors.json_path import values_at
+from monitors.probes.address_guard import guard_of
 from monitors.probes.api import Reply, answering, check, parsed
 from monitors.probes.clients import Clients
 from monitors.probes.driver import Answer, WorthKeeping, nothing_kept
@@ -30,7 +31,7 @@ class GradioDriver:
         base = (settings.api.url or address).rstrip("/")
         self._url = f"{base}/gradio_api/call/{settings.api.function}"
         self._settings = settings
-        self._clients = Clients(settings, headers)
+        self._clients = Clients(settings, headers, guard_of(address, settings))
 
     async def __aenter__(self) -> Self:
         return self

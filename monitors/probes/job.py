@@ -21,6 +21,7 @@ import httpx
 
 from monitors.errors import AnswerIncomplete, AnswerTimeout, AppErrorShown, ProbeError
 from monitors.json_path import values_at
+from monitors.probes.address_guard import guard_of
 from monitors.probes.api import Message, filled, parsed
 from monitors.probes.driver import Answer, WorthKeeping, nothing_kept
 from monitors.probes.job_http import MEGABYTE, JobHttp, Stumble
@@ -57,7 +58,7 @@ class JobDriver:
         self._settings: JobSettings = settings.job
         self._url = settings.job.url or address
         self._clock = clock
-        self._http = JobHttp(settings.job, headers)
+        self._http = JobHttp(settings.job, headers, guard_of(address, settings))
         self._notes = JobNotes(run_folder)
 
     async def __aenter__(self) -> Self:

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 
 from monitors.errors import AccessDenied, AnswerIncomplete, PageNotUnderstood, ProbeError, Unreachable
+from monitors.probes.address_guard import AddressGuard
 from monitors.probes.inpage import clean
 from monitors.probes.job_settings import JobSettings
 from monitors.records.base import Record
@@ -44,13 +45,16 @@ class Body(Record):
 class JobHttp:
     """Speaks to one app. Messages name an address without its query, which may hold a key."""
 
-    def __init__(self, settings: JobSettings, headers: Mapping[str, str] | None) -> None:
+    def __init__(
+        self, settings: JobSettings, headers: Mapping[str, str] | None, guard: AddressGuard | None = None
+    ) -> None:
         self._settings = settings
         self._client = httpx.AsyncClient(
             headers=dict(headers or {}),
             timeout=httpx.Timeout(settings.request_deadline_s, read=None),  # reading has limits of its own
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=100),
             follow_redirects=True,
+            event_hooks=guard.hooks() if guard else None,
         )
 
     async def close(self) -> None:

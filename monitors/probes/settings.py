@@ -144,6 +144,11 @@ class ProbeSettings(Record):
     browser_path: str | None = Field(
         default=None, description="the Chromium to use; left out: found on this machine"
     )
+    private_network: bool = Field(
+        default=False,
+        description="the target may be in a private network or on this machine, though neither digits nor its name "
+        "say so; link-local addresses are refused all the same",
+    )
     readiness: ReadinessSettings = Field(default=ReadinessSettings(), description="waiting for a deploy to serve")
     api: ApiSettings = Field(default=ApiSettings(), description="for the drivers gradio, json and sse")
     job: JobSettings = Field(default=JobSettings(), description="for the driver job")

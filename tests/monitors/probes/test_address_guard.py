@@ -1,0 +1,271 @@
+"""A target that redirects or rebinds into a network it was not configured for is refused, over real sockets."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from monitors.errors import AccessDenied
+from monitors.probes.address_guard import AddressGuard, Network, network_of
+from monitors.probes.choose import driver_for
+from monitors.probes.chromium import Chromium
+from monitors.probes.clients import Clients
+from monitors.probes.discover import open_chat
+from monitors.probes.settings import ProbeSettings
+from monitors.records.base import Blame
+from tests.monitors.probes.scripted import Ticking
+
+PUBLIC = "https://bot.example.com/chat"
+NAME = "bot.example.com"
+
+
+class Redirecting(ThreadingHTTPServer):
+    """Answers every request with a redirect, or with an answer when there is nowhere to go."""
+
+    daemon_threads = True
+
+    def __init__(self, to: str | None = None) -> None:
+        self.to = to
+        self.asked = 0
+        super().__init__(("127.0.0.1", 0), _Handler)
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Redirecting
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
+        """Keeps quiet."""
+
+    def _answer(self) -> None:
+        self.server.asked += 1
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = b'{"answer": "the inside"}'
+        self.send_response(307 if self.server.to else 200)
+        if self.server.to:
+            self.send_header("Location", self.server.to)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST = _answer  # noqa: N815 - the base class looks for these names
+
+
+@pytest.fixture
+def inside() -> Iterator[Redirecting]:
+    """What no target may reach."""
+    server = Redirecting()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def app(inside: Redirecting) -> Iterator[Redirecting]:
+    """The configured app; where it redirects to is up to the test."""
+    server = Redirecting()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("93.184.216.34", Network.PUBLIC),
+        ("2606:2800:220:1:248:1893:25c8:1946", Network.PUBLIC),
+        ("10.0.0.5", Network.PRIVATE),
+        ("172.16.0.1", Network.PRIVATE),
+        ("192.168.1.1", Network.PRIVATE),
+        ("100.64.0.1", Network.PRIVATE),
+        ("fd00::1", Network.PRIVATE),
+        ("224.0.0.1", Network.PRIVATE),
+        ("::ffff:10.0.0.5", Network.PRIVATE),
+        ("127.0.0.1", Network.LOOPBACK),
+        ("127.8.8.8", Network.LOOPBACK),
+        ("0.0.0.0", Network.LOOPBACK),
+        ("::1", Network.LOOPBACK),
+        ("::ffff:127.0.0.1", Network.LOOPBACK),
+        ("169.254.169.254", Network.LINK_LOCAL),
+        ("::ffff:169.254.169.254", Network.LINK_LOCAL),
+        ("fe80::1%eth0", Network.LINK_LOCAL),
+        ("fd00:ec2::254", Network.LINK_LOCAL),
+        ("100.100.100.200", Network.LINK_LOCAL),
+    ],
+)
+def test_where_an_address_is(address: str, network: Network) -> None:
+    assert network_of(address) is network
+
+
+INSIDE = ["http://10.0.0.5/", "http://127.0.0.1/", "http://169.254.169.254/latest/", "http://[::1]/", "http://2130706433/",
+          "http://0x7f.1/", "http://[::ffff:10.0.0.5]/", "http://localhost./"]  # fmt: skip
+
+
+@pytest.mark.parametrize("url", INSIDE)
+async def test_f38_a_public_target_leads_nowhere_inside(url: str) -> None:
+    with pytest.raises(AccessDenied, match="not configured for") as refused:
+        await AddressGuard([PUBLIC]).check(url)
+    assert "probe.private_network = true" in str(refused.value)
+    assert refused.value.blame is Blame.MONITOR
+    assert not refused.value.retryable
+
+
+@pytest.mark.parametrize(
+    "url", ["file:///etc/passwd", "gopher://127.0.0.1:70/_x", "ftp://x/", "javascript:alert(1)", ""]
+)
+async def test_f38_what_is_no_web_page_is_refused_whatever_is_configured(url: str) -> None:
+    with pytest.raises(AccessDenied, match="no web page"):
+        await AddressGuard([PUBLIC], private_network=True).check(url)
+
+
+@pytest.mark.parametrize(
+    ("configured", "url", "taken"),
+    [
+        ("http://127.0.0.1:7860", "http://127.0.0.1:9/", True),
+        ("http://127.0.0.1:7860", "http://10.0.0.5/", False),
+        ("http://10.0.0.5", "http://10.1.1.1/", True),
+        ("http://10.0.0.5", "http://127.0.0.1/", False),
+        ("http://10.0.0.5", "http://169.254.169.254/", False),
+        ("http://169.254.10.1", "http://169.254.10.1/", True),
+        ("http://bot:7860", "http://10.0.0.5/", True),
+        ("http://bot.internal", "http://127.0.0.1/", True),
+        ("http://bot.internal", "http://169.254.169.254/", False),
+        (PUBLIC, "http://93.184.216.34/", True),
+    ],
+)
+async def test_what_is_configured_shows_which_networks_are_meant(configured: str, url: str, taken: bool) -> None:
+    guard = AddressGuard([configured, None])
+    if taken:
+        await guard.check(url)
+    else:
+        with pytest.raises(AccessDenied):
+            await guard.check(url)
+
+
+async def test_one_address_inside_among_those_of_a_name_is_enough() -> None:
+    async def both(_host: str) -> list[str]:
+        return ["93.184.216.34", "10.0.0.5"]
+
+    with pytest.raises(AccessDenied):
+        await AddressGuard([PUBLIC], resolve=both).check(PUBLIC)
+    await AddressGuard([PUBLIC], resolve=both, private_network=True).check(PUBLIC)
+
+
+def api_of(address: str, driver: str = "json", **changes: object):
+    settings = ProbeSettings.model_validate({"driver": driver, "answer_deadline_s": 20, **changes})
+    return driver_for(address, settings, run_folder=Path("unused"), clock=Ticking())
+
+
+def address_of(server: Redirecting, host: str = "127.0.0.1") -> str:
+    return f"http://{host}:{server.server_port}/"
+
+
+@pytest.mark.parametrize(
+    "to", ["http://10.255.255.1/", "http://169.254.169.254/latest/meta-data/", "http://167772161/"]
+)
+@pytest.mark.parametrize("driver", ["json", "gradio", "sse"])
+async def test_f38_an_api_that_redirects_elsewhere_is_refused_before_anything_is_sent_there(
+    app: Redirecting, to: str, driver: str
+) -> None:
+    app.to = to
+    async with api_of(address_of(app), driver) as asked:
+        with pytest.raises(AccessDenied, match="not configured for"):
+            await asked.ask(("hello",))
+    assert app.asked == 1
+
+
+@pytest.fixture
+def rebound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The public name leads to this machine, whoever looks it up."""
+    real = socket.getaddrinfo
+
+    def to_here(host: object, *rest: object, **more: object):
+        name = host.decode() if isinstance(host, bytes) else host
+        return real("127.0.0.1" if name == NAME else host, *rest, **more)  # type: ignore[arg-type] - handed on
+
+    monkeypatch.setattr(socket, "getaddrinfo", to_here)
+
+
+@pytest.mark.usefixtures("rebound")
+async def test_f38_a_name_that_leads_inside_is_refused_before_anything_is_sent(inside: Redirecting) -> None:
+    async with api_of(address_of(inside, NAME)) as asked:
+        with pytest.raises(AccessDenied, match=f"leads to {NAME}, a loopback address"):
+            await asked.ask(("hello",))
+    assert inside.asked == 0
+    async with api_of(address_of(inside, NAME), private_network=True) as asked:
+        assert (await asked.ask(("hello",))).visible_text == "the inside"
+
+
+@pytest.mark.usefixtures("rebound")
+async def test_f38_a_name_that_changes_between_look_up_and_connection_is_refused_too(inside: Redirecting) -> None:
+    """The first look-up says public, the connection's own says this machine: nothing of the answer is used."""
+
+    async def still_public(_host: str) -> list[str]:
+        return ["93.184.216.34"]
+
+    clients = Clients(ProbeSettings(), None, AddressGuard([PUBLIC], resolve=still_public))
+    with pytest.raises(AccessDenied, match="a loopback address"):
+        async with clients.one() as client:
+            await client.post(address_of(inside, NAME), json={})
+    await clients.aclose()
+    assert inside.asked == 1
+
+
+async def test_a_connection_that_is_used_again_is_looked_at_again(app: Redirecting) -> None:
+    clients = Clients(ProbeSettings(), None, AddressGuard([address_of(app)]))
+    async with clients.one() as client:
+        for _ in range(2):
+            assert (await client.get(address_of(app))).json() == {"answer": "the inside"}
+    await clients.aclose()
+
+
+def own_address() -> str | None:
+    """An address of this machine in a private network, where it has one."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # nothing is sent: it only chooses a way
+        except OSError:
+            return None
+        address = str(probe.getsockname()[0])
+    return address if network_of(address) is Network.PRIVATE else None
+
+
+@pytest.fixture
+async def page(browser_path: str | None):
+    """A page in a browser for which the public name is this machine."""
+    async with Chromium(browser_path=browser_path) as chromium:
+        chromium._flags = [*chromium._flags, f"--host-resolver-rules=MAP {NAME} 127.0.0.1"]
+        browser = await chromium.browser()
+        yield await browser.new_page()
+
+
+@pytest.mark.browser
+async def test_f38_a_page_whose_name_leads_inside_is_refused_before_it_is_asked(page, inside: Redirecting) -> None:
+    address = address_of(inside, NAME)
+    with pytest.raises(AccessDenied, match=f"leads to {NAME}, a loopback address"):
+        await open_chat(page, address, ProbeSettings())
+
+
+@pytest.mark.browser
+async def test_f38_a_page_that_redirects_inside_is_refused(page, app: Redirecting) -> None:
+    elsewhere = own_address()
+    if elsewhere is None:
+        pytest.skip("this machine has no address in a private network")
+    with socket.create_server((elsewhere, 0)) as door:
+        app.to = f"http://{elsewhere}:{door.getsockname()[1]}/"
+        threading.Thread(target=_serve_once, args=(door,), daemon=True).start()
+        with pytest.raises(AccessDenied, match="a private address"):
+            await open_chat(page, address_of(app), ProbeSettings())
+
+
+def _serve_once(door: socket.socket) -> None:
+    connection, _ = door.accept()
+    with connection:
+        connection.recv(65_536)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi")
