@@ -48,8 +48,8 @@ async def open_chat(page: Page, address: str, settings: ProbeSettings) -> Chat:
     """Loads the page and finds the chat on it.
 
     Raises `Unreachable` (no answer, HTTP error), `AccessDenied` (login or quota wall, an address that is not the
-    target's), `NotReady` (still loading at
-    its deadline; `BrowserLost` where this machine is to blame) or `PageNotUnderstood`.
+    target's), `NotReady` (still loading at its deadline; `BrowserLost` where this machine is to blame) or
+    `PageNotUnderstood`.
     """
     deadline = monotonic() + settings.page_deadline_s
     await _load(page, address, settings)
