@@ -26,6 +26,12 @@ ACTION_MS = 10_000
 # A page that leaves the question in its box for so long, whatever is pressed, was not understood.
 DEAF_S = 10.0
 GONE = "Execution context was destroyed"
+# A page with a socket is asked its first question once it has drawn nothing for so long; one that always draws
+# is waited for no longer than the second.
+GREETED_S, GREETING_S = 0.5, 3.0
+# How the browser words it that an element was drawn anew, and how often in a row a page may do that to its box.
+REDRAWN = "not attached to the DOM"
+REDRAWS = 6
 
 
 class Conversation:
@@ -36,31 +42,36 @@ class Conversation:
 
     def __init__(self, page: Page, settings: ProbeSettings) -> None:
         self.chat: Chat
+        self._box_now: ElementHandle
+        self._greeted = False
         self._settings = settings
         self._traffic = Traffic(page, on_break=self._broke)
         self._errands: set[asyncio.Task[Any]] = set()
 
     async def ask(self, turn: str) -> Watched:
         """Types one turn, sends it, and gives the whole answer. Raises a `ProbeError`."""
-        box = await self._box()
+        await self._box()
+        if not self._greeted:
+            await call(self.chat.frame, "greeted", GREETED_S * 1000, GREETING_S * 1000)
+            self._greeted = True
         pinned = PinnedAnswer(self.chat.frame, self._settings.selectors.answer)
         await pinned.begin()
-        await self._fill(box, turn)
+        await self._type(turn)
         earlier = await call(self.chat.frame, "arm", self._spec(turn))
         self._traffic.begin()
         try:
-            return await self._watched(turn, earlier, box)
+            return await self._watched(turn, earlier)
         except AnswerTimeout as error:
             raise await pinned.blamed_rightly(error, turn) from error
         finally:
             self._traffic.end()
 
-    async def _watched(self, turn: str, earlier: list[Any], box: ElementHandle) -> Watched:
+    async def _watched(self, turn: str, earlier: list[Any]) -> Watched:
         from playwright.async_api import Error  # loaded already: there is a page
 
         started = monotonic()
         try:
-            seen = await self._sent(box)
+            seen = await self._sent(turn)
             return await whole_answer(self.chat.frame, self._traffic, self._settings, seen)
         except Navigated:
             pass
@@ -111,14 +122,29 @@ class Conversation:
             raise PageNotUnderstood("the message box has gone")
         return box
 
+    async def _type(self, turn: str) -> None:
+        """Types the turn; again where the page draws its box anew meanwhile, and what was in it is lost."""
+        from playwright.async_api import Error  # loaded already: there is a page
+
+        for tries_left in reversed(range(REDRAWS)):
+            self._box_now = await self._box()
+            try:
+                await self._fill(self._box_now, turn)
+            except Error as error:
+                if REDRAWN not in error.message or not tries_left:
+                    raise
+            else:
+                if await self._box_now.evaluate("(box) => box.isConnected"):
+                    return
+
     async def _fill(self, box: ElementHandle, turn: str) -> None:
-        """Types the turn; once more where a dialog that opens at the first touch of the box took it."""
+        """Types into the box; once more where a dialog that opens at the first touch of it took what was typed."""
         await clear_way(self.chat.frame)
         await box.fill(turn, timeout=ACTION_MS)
         if await clear_way(self.chat.frame):
             await box.fill(turn, timeout=ACTION_MS)
 
-    async def _sent(self, box: ElementHandle) -> Watched:
+    async def _sent(self, turn: str) -> Watched:
         """Sends by the likelier way; by the other one when the page does not stir."""
         ways = [self._press_enter, self._click_send]
         by_button = self.chat.selectors.send is not None or (
@@ -127,9 +153,9 @@ class Conversation:
         if by_button:
             ways.reverse()
         for way in ways:
-            seen = await self._tried(way, box)
+            seen = await self._tried(way, turn)
             if seen is not None and self._unsent(seen) and await clear_way(self.chat.frame):
-                seen = await self._tried(way, box)  # a dialog had come between
+                seen = await self._tried(way, turn)  # a dialog had come between
             if seen is not None and not self._unsent(seen):
                 return seen
             if self._traffic.started:
@@ -146,9 +172,18 @@ class Conversation:
             return seen
         return await watch_once(self.chat.frame, self._settings, limits_of(self._settings))
 
-    async def _tried(self, way: Way, box: ElementHandle) -> Watched | None:
+    async def _tried(self, way: Way, turn: str) -> Watched | None:
         """What comes of sending that way; ``None`` where it cannot be tried."""
-        if not await way(box):
+        from playwright.async_api import Error  # loaded already: there is a page
+
+        try:
+            could = await way(self._box_now)
+        except Error as error:
+            if REDRAWN not in error.message:
+                raise
+            await self._type(turn)  # the box that held it is gone, and nothing was pressed
+            could = await way(self._box_now)
+        if not could:
             return None
         return await watch_once(self.chat.frame, self._settings, limits_of(self._settings, unsent_s=UNSENT_S))
 

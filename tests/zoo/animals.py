@@ -145,6 +145,8 @@ PAGES = (
     Page("patched.html"),
     Page("field.html"),
     Page("slow_start.html"),
+    Page("redrawn.html"),
+    Page("greeting.html"),
     Page("late_dialogs.html"),
     Page("above.html"),
     Page("as_html.html"),

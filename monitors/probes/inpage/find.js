@@ -204,6 +204,24 @@
     check();
   });
 
+  // Resolves once a page that listens to its server has drawn nothing for a while: what it sends to whoever has just
+  // come, a greeting, would otherwise arrive after the question and be taken for its answer.
+  look.greeted = (quiet_ms, budget_ms) => (!look.listens() ? null : new Promise((resolve) => {
+    let timer = 0;
+    const finish = () => {
+      observer.disconnect();
+      resolve(null);
+    };
+    const wait = () => {
+      clearTimeout(timer);
+      timer = setTimeout(finish, quiet_ms);
+    };
+    const observer = new MutationObserver(wait);
+    for (const root of look.roots()) observer.observe(root, { childList: true, characterData: true, subtree: true });
+    setTimeout(finish, budget_ms);
+    wait();
+  }));
+
   const AGREE = [
     /^(reject|decline|only necessary|necessary only|refuse)/i,
     /^(accept|agree|i agree|i accept|i understand|understood|allow|consent|ok|okay|got it|continue|start|begin|let'?s (go|start|chat)|proceed|enter|next|done|skip|dismiss|close|no thanks|maybe later|स्वीकार|ठीक)/i,

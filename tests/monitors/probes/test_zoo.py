@@ -14,7 +14,8 @@ pytestmark = pytest.mark.browser
 
 # How the first answer begins, and one that says the question word for word. `make zoo` asks 20 of each application.
 FIRST, SECOND = "is knee surgery of plan1234 covered? pause 1", "repeat after me: plan5678 covers maternity"
-PATIENT = {"socket.html": 3, "pushed.html": 3, "polling.html": 3}  # where nothing tells an end from a pause
+# Where nothing tells an end from a pause.
+PATIENT = dict.fromkeys(("socket.html", "pushed.html", "polling.html", "greeting.html"), 3)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
