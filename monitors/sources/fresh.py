@@ -61,7 +61,7 @@ class _Seen(NamedTuple):
 
 
 class Intake:
-    """Takes conversations one by one, in memory of about 200 bytes for each."""
+    """Takes conversations one by one, in memory of about 300 bytes for each."""
 
     def __init__(self, known: AbstractSet[Identifier]) -> None:
         self._known = known

@@ -18,6 +18,8 @@ class FileServer(ThreadedServer):
         self.ranges = ranges
         self.token = token
         self.statuses: dict[str, int] = {}
+        self.moved: dict[str, str] = {}
+        self.tokens: list[str | None] = []
         self.asked: list[str] = []
 
     def application(self) -> web.Application:
@@ -29,6 +31,9 @@ class FileServer(ThreadedServer):
     async def _serve_file(self, request: web.Request) -> web.StreamResponse:
         path = request.match_info["path"]
         self.asked.append(f"{request.method} {path}")
+        self.tokens.append(request.headers.get("Authorization"))
+        if path in self.moved:
+            raise web.HTTPFound(self.moved[path])
         if self.token is not None and request.headers.get("Authorization") != f"Bearer {self.token}":
             return web.Response(status=401)
         if path in self.statuses:

@@ -226,6 +226,14 @@ async def test_an_address_behind_a_token_is_opened_with_it() -> None:
     assert SECRET not in str(refused.error)
 
 
+async def test_f38_the_token_does_not_follow_a_redirect_to_another_host() -> None:
+    with FileServer({"chat.jsonl": as_lines(stored(1))}) as other, FileServer({}) as server:
+        server.moved["chat.jsonl"] = f"{other.url}/chat.jsonl".replace("127.0.0.1", "localhost")
+        await read_all(source(f"{server.url}/chat.jsonl", token=SECRET))
+        assert server.tokens[0] == f"Bearer {SECRET}"
+        assert set(other.tokens) <= {None}
+
+
 @pytest.mark.parametrize("status", [404, 403, 500])
 async def test_an_address_that_fails_is_named_without_its_parameters(status: int) -> None:
     with FileServer({}) as server:
