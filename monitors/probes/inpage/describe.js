@@ -6,11 +6,12 @@
 
   const TEST_IDS = ["data-testid", "data-test-id", "data-test", "data-cy", "data-qa"];
   const MADE = /\d{3,}|^:r|[0-9a-f]{8}|^(radix|headlessui|mui|component|input|react-aria)[-:_]|^\d/i; // ids that the next build changes
-  const MADE_CLASS = /^(css|sc|jss|emotion|svelte|st-emotion|makeStyles|tw)-|[0-9][a-z][0-9]|[a-z0-9]{10,}|__[A-Za-z0-9_-]{5}$|[:[\]/!@]/i;
+  const MADE_CLASS = /^(css|sc|jss|emotion|svelte|st-emotion|makeStyles|tw)-|[0-9][a-z][0-9]|[a-z][0-9][a-z]|[a-z0-9]{10,}|__[A-Za-z0-9_-]{5}$|[:[\]/!@]/i;
   const STATE_CLASS = /active|focus|hover|selected|open|visible|loading|pending|animat|fade|first|last|latest|new/i;
   const SPEAKS = /bot|assistant|\bai\b|agent|answer|response|reply|message|bubble/i;
   const BARE = /^(button|a|div|span|p|input)$/; // alone on the page today, among others tomorrow
   const DEPTH = 6;
+  const PARAGRAPH = /^(p|h[1-6]|strong|b|em|i|code|a)$/; // all of this answer perhaps, but a part of one with a list in it
 
   const quoted = (value) => JSON.stringify(value);
   const attribute = (element, name) => {
@@ -106,12 +107,14 @@
     const fits = (element) => (given) => {
       const found = shown(given);
       if (found.at(-1) !== element || found.length > 20) return false;
+      if (found.some((one) => found.some((other) => other !== one && one.contains(other)))) return false; // read twice
       return found.slice(0, -1).every((one) => !bareOf(one).includes(asked));
     };
-    const ranked = holders(look.answerAt, look.bare(answer)).map((element) => selector(element, fits(element)))
-      .filter((given) => given && !/^[a-z0-9]+$/.test(given) && !/nth-of-type/.test(given))
-      .sort((a, b) => SPEAKS.test(b) - SPEAKS.test(a) || a.length - b.length);
-    return ranked[0] ?? null;
+    const ranked = holders(look.answerAt, look.bare(answer))
+      .map((element) => ({ given: selector(element, fits(element)), part: PARAGRAPH.test(element.localName) }))
+      .filter(({ given }) => given && !/^[a-z0-9]+$/.test(given) && !/nth-of-type/.test(given))
+      .sort((a, b) => a.part - b.part || SPEAKS.test(b.given) - SPEAKS.test(a.given) || a.given.length - b.given.length);
+    return ranked[0]?.given ?? null;
   };
 
   look.describe = (element) => {

@@ -91,6 +91,18 @@ async def test_a_chat_in_a_frame_and_in_a_shadow_root_is_told_so(
     assert answer.visible_text == reply("what of eyes?")
 
 
+async def test_the_pinned_answer_of_streamlit_holds_a_list_too(
+    streamlit: str, settings: ProbeSettings, driver_for: MakeDriver, tmp_path: Path
+) -> None:
+    """The answer it was found by is one paragraph; one with a list in it has more."""
+    look = await looked(streamlit, settings, tmp_path)
+    assert look.selectors.answer is not None
+    async with driver_for(look.address, **pinned(look)) as driver:
+        answer = await driver.ask(("long list of eyes",))
+    assert answer.visible_text.endswith("END")
+    assert answer.visible_text.count("item") == 40
+
+
 async def test_where_the_newest_comes_first_no_answer_is_pinned(
     zoo: str, settings: ProbeSettings, tmp_path: Path
 ) -> None:
