@@ -103,7 +103,7 @@ class Starter:
         return not started.failed
 
     async def _start(self) -> Started:
-        if not await asyncio.to_thread(self.kept.waiting):
+        if not await asyncio.to_thread(self.kept.anything_waits):
             return Started((), ())
         api = await asyncio.to_thread(self.prefect_api)
         if api is None:

@@ -90,6 +90,10 @@ class KeptDeploys:
         found = (self._read(path) for path in self._unsettled())
         return tuple(sorted((one for one in found if one is not None), key=lambda one: one.kept_at))
 
+    def anything_waits(self) -> bool:
+        """Whether `waiting` has any; reads names only."""
+        return next(self._unsettled(), None) is not None
+
     def looked_before(self, target: str) -> bool:
         """Whether the poll has looked at this target before."""
         return (self._root / target / _FIRST_LOOK).exists()

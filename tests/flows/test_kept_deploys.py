@@ -94,3 +94,4 @@ def test_it_agrees_with_a_dictionary_whatever_the_names(tmp_path_factory, sent):
             deploys.settle(one.deploy.event, DONE)
     waiting = {(one.deploy.event.target, one.deploy.event.commit) for one in deploys.waiting()}
     assert waiting == {name for name, done in wanted.items() if not done}
+    assert deploys.anything_waits() is bool(waiting)
