@@ -16,9 +16,9 @@ MOST_BY_ITSELF: Final = 8
 ROOM: Final = 0.35
 """Share of the cores' time idle above which one more is begun.
 
-A page that asks a Gradio 6 bot (1 s a reply, a new context each) used 0.53 of a core alone, 0.42 as one of two, 0.32 as
-one of four, and 1.7 to 1.9 CPU seconds a question: a quarter of two cores at most. Measured with the benches' CPU meter
-over 16 questions each, on two cores that other work shared.
+A page that asks a Gradio 6 bot (1 s a reply, a new context each) used 0.53 of a core alone, 0.42 as one of
+two, 0.32 as one of four, and 1.7 to 1.9 CPU seconds a question: a quarter of two cores at most. Measured over
+16 questions each with the CPU meter of the benches, on two cores that other work shared.
 """
 
 FULL: Final = 0.05
