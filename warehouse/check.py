@@ -35,6 +35,8 @@ DERIVED = (
     "hallucinations",
     "quarantined_lines",
     "log_cursors",
+    "conversations",
+    "nights",
 )
 """Tables that follow from the segments alone."""
 

@@ -46,8 +46,8 @@ class CompactReport(Record):
 def compact(store: Store, *, before: datetime, wait_s: float, unfinished: bool = False) -> CompactReport:
     """Move segments written before a time into Parquet archives.
 
-    Segments of a run that has no finished report stay, unless ``unfinished``: it may be resumed from them. Suites
-    stay: they are looked up by name. Whatever moment it is killed at, every segment is in the journal, in an
+    Segments of a run or night that has no finished report stay, unless ``unfinished``: it may be resumed from them.
+    Suites stay: they are looked up by name. Whatever moment it is killed at, every segment is in the journal, in an
     archive, or in both, which counts once. Raises `WarehouseBusy` after ``wait_s`` seconds, `WarehouseUnwritable`,
     `WarehouseDamaged`.
     """
@@ -69,7 +69,8 @@ def _old(
     limit = first_id_at(before)
     rows = connection.execute(
         "select id from segments s where $unfinished or run_id is null"
-        " or exists (select 1 from runs r where r.run_id = s.run_id and not r.interrupted)",
+        " or exists (select 1 from runs r where r.run_id = s.run_id and not r.interrupted)"
+        " or exists (select 1 from nights n where n.run_id = s.run_id)",
         {"unfinished": unfinished},
     ).fetchall()
     free = {str(row[0]) for row in rows}

@@ -25,6 +25,8 @@ DAY_OF = {
     "case_drafts": "cast(made_at as date)",
     "silences": "cast(starts_at as date)",
     "hallucinations": "cast(read_at as date)",
+    "conversations": "cast(completed_at as date)",
+    "nights": "cast(finished_at as date)",
     "incident_history": "cast(last_seen_at as date)",
     "metrics": "(select cast(r.finished_at as date) from runs r where r.run_id = t.run_id)",
     "tallies": "(select cast(r.finished_at as date) from runs r where r.run_id = t.run_id)",

@@ -45,8 +45,10 @@ class AgeReport(Record):
 def age(store: Store, *, before: datetime, key: bytes, wait_s: float) -> AgeReport:
     """Remove personal data from everything written before a time.
 
-    Answers, questions, partial texts, attempts' details and paths of screenshots and traces go. Ids of traffic and
-    log items become ``p-`` and 24 hexadecimal digits of SHA-256 over ``key`` and the id: the same id stays the
+    Answers, questions, partial texts, attempts' details and paths of screenshots and traces go, texts of log
+    entries, and of drawn conversations all but what is counted: when it ended, its stratum, how likely it was to be
+    drawn. The id that it was taken under stays, so that it is not taken again. Ids of traffic in results and what
+    hangs on them become ``p-`` and 24 hexadecimal digits of SHA-256 over ``key`` and the id: the same id stays the
     same, nobody without the key can find it. Keep ``key`` (16 random bytes or more) and use it every time.
 
     An archive is aged when its youngest segment is old enough. Killed at any moment, the next load finishes. Free

@@ -12,6 +12,7 @@ from monitors.records.exchanges import ProbeResult
 from monitors.records.grades import Assessment
 from monitors.records.incidents import Alert, Incident, Receipt
 from monitors.records.logs import LogCursor, LoggedHallucination, QuarantinedLine
+from monitors.records.nights import NightReport, SeenConversation
 from monitors.records.people import ActionOutcome, CaseDraft, HumanLabel, PersonAction
 from monitors.records.runs import RunReport
 from monitors.records.silences import Silence
@@ -148,10 +149,27 @@ class CursorRow(Record):
     row: LogCursor
 
 
+class ConversationRow(Record):
+    """A conversation that a night counted. Natural key: target, source and id; the first stays."""
+
+    table: Literal["conversations"] = "conversations"
+    row: SeenConversation
+
+
+class NightRow(Record):
+    """What a night came to. Natural key: run; the latest segment wins."""
+
+    table: Literal["nights"] = "nights"
+    row: NightReport
+
+
 LogRow = HallucinationRow | QuarantineRow | CursorRow
 """What following a log appends."""
 
-JournalRow = ResultRow | AssessmentRow | RunRow | CaseRow | DeployRow | LogRow | LabelRow
+NightlyRow = ConversationRow | NightRow
+"""What a night of live traffic appends."""
+
+JournalRow = ResultRow | AssessmentRow | RunRow | CaseRow | DeployRow | LogRow | LabelRow | NightlyRow
 """What anyone may append at any time."""
 
 PeopleRow = ActionRow | OutcomeRow | LabelRow | DraftRow | SilenceRow
@@ -177,6 +195,8 @@ TableName = Literal[
     "hallucinations",
     "quarantined_lines",
     "log_cursors",
+    "conversations",
+    "nights",
 ]
 
 ANY_ROW: TypeAdapter[JournalRow | OutboxRow] = TypeAdapter(

@@ -246,3 +246,20 @@ from reviewed_answers
 group by target, judge_model, judge_prompt_sha256, rubric_version
 order by target, both_told desc;
 comment on view judge_against_people is 'What each judge said against what people said of the answers that they reviewed. Intervals and corrected rates: lookout review --figures.';
+
+create or replace view night_trend as
+select
+  target, night, run_id, conversations, drawn, told,
+  round(severe_rate, 6) as severe_rate, round(severe_low, 6) as severe_low, round(severe_high, 6) as severe_high,
+  round(failed_rate, 6) as failed_rate, round(failed_low, 6) as failed_low, round(failed_high, 6) as failed_high,
+  confidence, cost_usd,
+  case
+    when not drifted then 'none'
+    when (record->>'$.drift_reading.after')::double > (record->>'$.drift_reading.before')::double then 'worse'
+    when drifted then 'better'
+  end as drift,
+  case when drifted then (record->>'$.drift_reading.since')::timestamptz end as drift_since,
+  graded_by
+from nights
+order by target, night, finished_at, run_id;
+comment on view night_trend is 'Live traffic night by night: how many conversations there were, were drawn and were told, the shares (0 to 1) with a failure of severity 3 and with any failure, each with its interval, what judging cost, and whether the severity-3 rate has drifted (none, worse, better; null when not tested). Compare nights of one graded_by.';

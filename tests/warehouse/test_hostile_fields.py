@@ -10,6 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from tests.warehouse.places import count, store_in
+from tests.warehouse.sample_nights import night_report, seen
 from tests.warehouse.sample_rows import (
     alert,
     assessment,
@@ -22,7 +23,17 @@ from tests.warehouse.sample_rows import (
     suite,
 )
 from warehouse.outbox import Decision, decide, record_receipt
-from warehouse.rows import ANY_ROW, AssessmentRow, CaseRow, DeployRow, ResultRow, RunRow, SuiteCase
+from warehouse.rows import (
+    ANY_ROW,
+    AssessmentRow,
+    CaseRow,
+    ConversationRow,
+    DeployRow,
+    NightRow,
+    ResultRow,
+    RunRow,
+    SuiteCase,
+)
 
 HOSTILE = (
     "'; drop table results; --",
@@ -39,6 +50,8 @@ ROWS = (
     RunRow(row=run_report()),
     CaseRow(row=SuiteCase(suite_sha256="a" * 64, suite_name="s", case=CASE)),
     DeployRow(row=deploy()),
+    ConversationRow(row=seen(drawn="How long?")),
+    NightRow(row=night_report()),
 )
 
 
@@ -79,9 +92,9 @@ def poisoned(row: Any, text: str) -> tuple[Any, int]:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_f86_sql_in_any_field_is_bound_as_a_value(tmp_path, text):
-    """Results, assessments, reports, cases and deploys: all is loaded, nothing else happens, and it comes back."""
+    """Results, assessments, reports, cases, deploys and traffic: all is loaded, nothing else happens, and it comes back."""
     store = store_in(tmp_path)
-    tables = {"results": 2, "assessments": 1, "runs": 1, "cases": 1, "deploys": 1}
+    tables = {"results": 2, "assessments": 1, "runs": 1, "cases": 1, "deploys": 1, "conversations": 1, "nights": 1}
     rows = [poisoned(row, text) for row in ROWS]
     assert sum(fields for _, fields in rows) >= 20
     for row, _ in rows:
@@ -90,6 +103,7 @@ def test_f86_sql_in_any_field_is_bound_as_a_value(tmp_path, text):
     assert not report.errors()
     assert {table: count(store, table) for table in tables} == tables
     assert store.query("select count(*) from results where visible_text = ?", [text]).rows == ((1,),)
+    assert store.query("select record->>'$.turns[0].reply_text' from conversations").rows == ((text,),)
     assert store.query("select count(*) from assessments where reason = $r", {"r": text}).rows == ((1,),)
 
 

@@ -21,6 +21,7 @@ from warehouse.retention import age
 from warehouse.rows import CursorRow, HallucinationRow, QuarantineRow
 
 EMPTY = "0" * 64
+READ_AT = NOON + timedelta(hours=1)
 
 
 def cursor(sequence: int, offset: int) -> CursorRow:
@@ -32,10 +33,11 @@ def logged(number: int, *, tell: bool = True, text: str = "Is cataract covered?"
     reply = BlockedReply(
         ts=NOON + timedelta(minutes=number), user_text=text, reasons=("citation_missing",), extra={"n": number}
     )
-    entry = HallucinationEntry(id=f"0-{number}-abc", log="bot", generation=0, offset=number, reply=reply)
-    fingerprint = f"{number:064x}"
+    place = abs(number)
+    entry = HallucinationEntry(id=f"0-{place}-abc", log="bot", generation=0, offset=place, reply=reply)
+    fingerprint = f"{place:064x}"
     return HallucinationRow(
-        row=LoggedHallucination(target="bot", fingerprint=fingerprint, read_at=NOON, tell=tell, entry=entry)
+        row=LoggedHallucination(target="bot", fingerprint=fingerprint, read_at=READ_AT, tell=tell, entry=entry)
     )
 
 
@@ -78,6 +80,17 @@ def test_entries_come_back_as_they_were(tmp_path):
     assert list(untold(store, "bot", most=9)) == [row.row]
     assert entry_times(store, "bot", NOON - timedelta(days=1)) == [NOON + timedelta(minutes=1)]
     assert entry_times(store, "bot", NOON + timedelta(days=1)) == []
+
+
+def test_an_entry_that_was_read_as_it_came_was_not_written_after_that_nor_long_before(tmp_path):
+    """History may be as old as it says."""
+    store = store_in(tmp_path)
+    ten_days = 10 * 24 * 60
+    rows = [logged(90), logged(-ten_days), logged(-ten_days - 1, tell=False)]
+    store.journal.append([*rows, cursor(1, 10)], run_id=None)
+    store.load_pending(1)
+    history = NOON - timedelta(minutes=ten_days + 1)
+    assert sorted(entry_times(store, "bot", NOON)) == [history, READ_AT, READ_AT]
 
 
 def test_quarantined_lines_are_kept_by_place_and_digest(tmp_path):

@@ -1,0 +1,105 @@
+"""Records of a night of live traffic, to fill a warehouse with."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+
+from monitors.records.drift import DriftReading
+from monitors.records.estimates import RateEstimate, StratumTold
+from monitors.records.judging import JudgeState, Judging
+from monitors.records.nights import NightReport, QuestionsAsked, SeenConversation
+from monitors.records.traffic import Conversation, Feedback, Sampled, Thumb, Turn, Watermark
+from tests.warehouse.sample_rows import NOON
+
+
+def seen(
+    name: str = "talk-1", run_id: str = "night-1", *, drawn: str | None = None, minutes: float = 0
+) -> SeenConversation:
+    """A conversation that a night counted; ``drawn`` is the text that is in every field of it that can hold one."""
+    moment = NOON + timedelta(minutes=minutes)
+    sampled = None
+    if drawn is not None:
+        turn = Turn(
+            user_text=drawn,
+            reply_text=drawn,
+            citations=(drawn,),
+            context=(drawn,),
+            app_path=drawn,
+            latency_ms=800,
+            feedback=Feedback(thumb=Thumb.DOWN, comment=drawn),
+        )
+        talk = Conversation(
+            id=name, origin_id=f"{drawn} {name}", completed_at=moment, turns=(turn, turn), user_key=drawn
+        )
+        sampled = Sampled(conversation=talk, stratum="disclosure", inclusion_probability=0.1)
+    return SeenConversation(
+        target="helpdesk",
+        source="chats",
+        run_id=run_id,
+        id=name,
+        completed_at=moment,
+        stratum="disclosure",
+        drawn=sampled,
+    )
+
+
+def rate(value: float) -> RateEstimate:
+    """A share of a thousand conversations, 90 of 100 drawn were told."""
+    return RateEstimate(
+        rate=value,
+        low=value / 2,
+        high=value * 2,
+        low_if_untold_right=value / 3,
+        high_if_untold_failed=value * 3,
+        conversations=1000,
+        drawn=100,
+        told=90,
+        coverage=0.9,
+        confidence=0.95,
+        corrected=False,
+        method="stratified",
+    )
+
+
+def drift_reading(before: float, after: float, *, drifted: bool) -> DriftReading:
+    return DriftReading(
+        drifted=drifted,
+        e_value=25 if drifted else 1,
+        since=NOON - timedelta(days=2),
+        before=before,
+        before_low=0,
+        before_high=1,
+        after=after,
+        after_low=0,
+        after_high=1,
+        told_before=500,
+        told_after=200,
+        reason="one test for all nights",
+    )
+
+
+def night_report(run_id: str = "night-1", *, nights: int = 0, late_s: float = 0) -> NightReport:
+    """The report of the night that began ``nights`` days after `NOON`."""
+    begun = NOON + timedelta(days=nights)
+    return NightReport(
+        run_id=run_id,
+        target="helpdesk",
+        night=begun,
+        since=begun - timedelta(days=1),
+        until=begun,
+        finished_at=begun + timedelta(hours=1, seconds=late_s),
+        read=1000,
+        known=20,
+        drawn=100,
+        watermarks=(Watermark(source="chats", completed_to=begun),),
+        strata=(
+            StratumTold(stratum="disclosure", conversations=100, drawn=50, told=45, failures=2),
+            StratumTold(stratum="rest", conversations=900, drawn=50, told=45, failures=0),
+        ),
+        severe=rate(0.004),
+        failed=rate(0.04),
+        graded_by="claude-haiku-5-5",
+        questions=QuestionsAsked(questions=0, up=0, down=0),
+        judging=Judging(state=JudgeState.ON, cost_usd=Decimal("0.123456789")),
+    )

@@ -1,0 +1,24 @@
+-- staged lines → conversations. A conversation is taken once: the earliest segment stays. One whose texts have aged
+-- out has lost its source's id with them, and then has no record either.
+create or replace temp table incoming as
+select
+  r.target as target, r.source as source, r.id as id, r.run_id as run_id, r.completed_at as completed_at,
+  r.stratum as stratum, r.drawn.inclusion_probability as inclusion_probability,
+  if(r.drawn.conversation.origin_id <> '', (row_json->'$.drawn.conversation')::json, null) as record,
+  segment_id, position
+from (
+  select segment_id, position, row_json, json_transform(row_json, '{
+    "target": "VARCHAR", "source": "VARCHAR", "id": "VARCHAR", "run_id": "VARCHAR", "completed_at": "TIMESTAMPTZ",
+    "stratum": "VARCHAR",
+    "drawn": {"inclusion_probability": "DOUBLE", "conversation": {"origin_id": "VARCHAR"}}
+  }') as r
+  from staged where table_name = 'conversations'
+);
+
+insert or replace into conversations by name
+select * exclude (position) from incoming i
+where not exists (
+  select 1 from conversations t
+  where t.target = i.target and t.source = i.source and t.id = i.id and t.segment_id < i.segment_id
+)
+qualify row_number() over (partition by i.target, i.source, i.id order by i.segment_id, i.position) = 1;
