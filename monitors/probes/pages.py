@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from monitors.errors import BrowserLost
 from monitors.probes.chromium import Chromium, closed, within
-from monitors.probes.dialogs import element
+from monitors.probes.dialogs import element, lost
 from monitors.probes.discover import Chat, find_chat, open_chat
 from monitors.probes.inpage import script
 from monitors.probes.settings import Isolation, ProbeSettings
@@ -113,5 +113,7 @@ class Pages:
 
 
 def lost_page(message: str) -> BrowserLost:
-    """The error for a page that crashed or whose browser died."""
-    return BrowserLost(f"the browser lost the page: {message.splitlines()[0][:200]}")
+    """The error for a page that crashed, whose browser died, or that the browser could not read or press."""
+    first = message.splitlines()[0][:200]
+    what = "the browser lost the page" if lost(message) else "the page could not be driven"
+    return BrowserLost(f"{what}: {first}")
