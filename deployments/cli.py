@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
@@ -165,6 +166,29 @@ def sql(
 
 
 @app.command()
+def nightly(
+    target: Annotated[
+        str | None, typer.Argument(help="a target with live traffic; all of them when left out")
+    ] = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+    plan: Annotated[bool, typer.Option("--plan", help="only say what it would take and tell")] = False,
+    until: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=["%Y-%m-%dT%H:%M"],
+            help="grade what was completed by then (UTC) instead of the last night",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Grade a night of live traffic: what real users were told, drawn, graded, estimated for all of them."""
+    from deployments.nightly_command import nightly_command  # duckdb, pydantic's models
+
+    night = until.replace(tzinfo=UTC) if until is not None else None
+    _exit(nightly_command(config, target, night=night, plan=plan, as_json=as_json))
+
+
+@app.command()
 def watch(
     target: Annotated[
         str | None, typer.Argument(help="a target with a hallucination_log; all of them when left out")
@@ -189,6 +213,20 @@ def slack_actions(
     from deployments.slack_actions_command import slack_actions_command  # uvicorn, slack_sdk, duckdb
 
     _exit(slack_actions_command(config, host=host, port=port, environment=os.environ))
+
+
+@app.command()
+def receive(
+    config: ConfigOption = DEFAULT_CONFIG,
+    host: Annotated[str, typer.Option(help="the address to listen on")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65_535, help="the port to listen on")] = 8066,
+) -> None:
+    """Receive deploys from Hugging Face, GitHub and others by webhook; each commit is verified once."""
+    from deployments.webhook_command import receive_command  # starlette, uvicorn
+    from monitors.config import load_config  # pydantic's models
+
+    loaded = load_config(config)
+    _exit(receive_command(loaded, loaded.deploys, config, host=host, port=port, environment=os.environ))
 
 
 pipes.register(app)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
-from time import monotonic, sleep
-from typing import Final, TextIO
+from typing import Final
 
 from pydantic import JsonValue
 
+from flows.alone import alone
 from monitors.alerts.fingerprint import fingerprint
 from monitors.alerts.redact import redact
-from monitors.errors import WarehouseBusy
 from monitors.records.base import Record
 from monitors.records.incidents import IncidentKind
 from monitors.records.logs import (
@@ -36,8 +31,6 @@ from warehouse.store import Store
 
 LOAD_WAIT_S: Final = 30.0
 """As for messages: a load of a whole night takes seconds."""
-
-LOCK_PAUSE_S: Final = 0.1
 
 Protect = Callable[[str], str]
 """Makes a text safe to be stored."""
@@ -71,7 +64,7 @@ class LogReader:
         Raises `SourceUnavailable` when the log cannot be read, `WarehouseBusy` when it is not known where reading
         stands: then nothing was read, and the next look begins where this one did.
         """
-        with one_reader(self.store.database.file.parent, self.target):
+        with alone(self.store.database.file.parent, f"log {self.target}", wait_s=LOAD_WAIT_S):
             self.store.load_pending(LOAD_WAIT_S)
             found = LogLook()
             cursor = log_cursor(self.store, self.target, wait_s=LOAD_WAIT_S)
@@ -136,29 +129,3 @@ def _protected(value: JsonValue, protect: Protect) -> JsonValue:
 def masked(account_patterns: tuple[str, ...]) -> Protect:
     """Personal data and secrets become their kind's name."""
     return lambda text: redact(text, account_patterns=account_patterns)
-
-
-@contextmanager
-def one_reader(folder: Path, log: str) -> Generator[None]:
-    """Two that follow one log at the same time read it one after the other, so that neither repeats the other.
-
-    By a lock of ours and none of Prefect's: that of a killed run is held for minutes more. Raises `WarehouseBusy`
-    when another process reads for longer than a load may take.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    name = hashlib.sha256(log.encode()).hexdigest()[:16]
-    end = monotonic() + LOAD_WAIT_S
-    with (folder / f".log-{name}.lock").open("a") as lock:
-        while not _locked(lock):
-            if monotonic() > end:
-                raise WarehouseBusy(f"another process has been reading the log of {log} for {LOAD_WAIT_S:g} s")
-            sleep(LOCK_PAUSE_S)
-        yield
-
-
-def _locked(lock: TextIO) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

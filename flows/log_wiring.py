@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from flows.log_follower import LogFollower
 from flows.log_reading import LogReader, Protect, masked
-from flows.wiring import desk_without_run, utc_now
+from flows.wiring import desk_without_run, environment, utc_now
 from monitors.config import Config, TargetConfig
 from monitors.errors import ConfigError
 from monitors.sources.log_files import LocalLog, LogPlace
@@ -60,7 +59,7 @@ def look_s(config: Config, target: str) -> float:
 def place_of(settings: HallucinationLogSettings) -> LogPlace:
     """Where the log lies."""
     if settings.is_remote:
-        return remote_log(settings.at, os.environ)
+        return remote_log(settings.at, environment())
     return LocalLog(Path(settings.at), rotated=settings.rotated)
 
 

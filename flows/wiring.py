@@ -173,6 +173,11 @@ def age_key() -> bytes:
     return key
 
 
+def fresh_key() -> bytes:
+    """A key that nobody keeps: pseudonyms made with it can never be matched to those of another night."""
+    return os.urandom(32)
+
+
 def runs_folder(config: Config) -> Path:
     """Where every run has a folder of its own: screenshots, reports."""
     return config.data_folder / RUNS_FOLDER

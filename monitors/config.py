@@ -26,6 +26,8 @@ from monitors.records.base import Identifier
 from monitors.records.targets import Environment, HttpUrl, SpaceId, Target
 from monitors.reports.settings import ReportsSettings
 from monitors.sources.log_settings import HallucinationLogSettings
+from monitors.sources.night_settings import NightSettings
+from monitors.trigger_settings import DeploySettings
 from monitors.warehouse_settings import WarehouseSettings
 
 FILE_NAME = "lookout.toml"
@@ -52,6 +54,10 @@ class TargetConfig(BaseModel):
     graders: GraderSettings = Field(default=GraderSettings(), description="how to read the answers")
     hallucination_log: HallucinationLogSettings | None = Field(
         default=None, description="the application's own log of replies that it held back; without this table, none"
+    )
+
+    traffic: NightSettings | None = Field(
+        default=None, description="stored conversations of real users, graded every night; without this table, none"
     )
 
     @field_validator("url")
@@ -102,6 +108,9 @@ class Config(BaseModel):
     )
     evidence: EvidenceSettings = Field(
         default=EvidenceSettings(), description="how long pictures and traces are kept"
+    )
+    deploys: DeploySettings = Field(
+        default=DeploySettings(), description="which deploys start a verification, and who may say so"
     )
     prefect: PrefectSettings = Field(default=PrefectSettings(), description="where runs are recorded")
 
@@ -164,7 +173,8 @@ def _target_in(folder: Path, target: TargetConfig) -> TargetConfig:
     log = target.hallucination_log
     if log is not None and not log.is_remote:
         log = log.model_copy(update={"at": str(folder / log.at)})
-    return target.model_copy(update={"suite": folder / target.suite, "hallucination_log": log})
+    traffic = target.traffic.resolved(folder) if target.traffic is not None else None
+    return target.model_copy(update={"suite": folder / target.suite, "hallucination_log": log, "traffic": traffic})
 
 
 def _explain(detail: Mapping[str, Any]) -> str:

@@ -115,7 +115,13 @@ def _import_rules(path: str, module: str) -> Iterator[str]:
         yield f"only wiring names concrete classes: {module}"
 
 
-COMPOSITION_ROOT = ("flows/wiring.py", "flows/alert_wiring.py", "flows/judge_wiring.py")
+COMPOSITION_ROOT = (
+    "flows/wiring.py",
+    "flows/alert_wiring.py",
+    "flows/judge_wiring.py",
+    "flows/log_wiring.py",
+    "flows/night_wiring.py",
+)
 """Where configuration becomes live objects. Only the first reads the environment."""
 
 CONTRACTS = (
@@ -125,6 +131,7 @@ CONTRACTS = (
     ".runner",
     ".schedule",
     ".panel",
+    ".traffic_panel",
     ".readiness",
     ".outage",
     ".evidence_age",
