@@ -12,7 +12,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping, MutableMapping
 from contextlib import contextmanager
@@ -142,7 +141,7 @@ def _local_server(
         if known is not None:
             return known
         say("Starting a local Prefect server (about 15 s; it is reused by later runs) …")
-        with _one_choice_of_port():
+        with _one_choice_of_port(start_timeout_s):
             return _start(home, environment, start_timeout_s)
 
 
@@ -226,15 +225,26 @@ def _free_port() -> int:
 
 
 @contextmanager
-def _one_choice_of_port() -> Generator[None]:
-    """Two servers of one user that start together, of two data folders, must not both take the next free port.
+def _one_choice_of_port(wait_s: float) -> Generator[None]:
+    """Two servers of one machine that start together, of two data folders, must not both take the next free port.
 
     Held until the server listens: one that loses the port dies late, and the other's answers would pass for its
-    own.
+    own. What is held is the same number as a UDP port, which ends with this process. When it is still taken after
+    ``wait_s`` seconds, it is something else's, and the start goes on without.
     """
-    with (Path(tempfile.gettempdir()) / f"lookout-prefect-port-{os.getuid()}.lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    end = time.monotonic() + wait_s
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as choosing:
+        while not _bound(choosing, FIRST_PORT) and time.monotonic() < end:
+            time.sleep(POLL_INTERVAL_S)
         yield
+
+
+def _bound(to_be: socket.socket, port: int) -> bool:
+    try:
+        to_be.bind(("127.0.0.1", port))
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager
