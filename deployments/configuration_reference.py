@@ -41,7 +41,10 @@ A wrong key or value is named with what would be accepted, all of them at once. 
 | `LOOKOUT_API_TOKEN` | sent as a bearer token to a target that is asked through an API |
 | `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` | keys of the judges in `[judge]`; without one the judge is off |
 | `CHROMIUM_PATH` | the browser to drive, where it should not be looked for |
-| `LOOKOUT_AGE_KEY` | what `lookout warehouse age` makes pseudonyms with |
+| `LOOKOUT_AGE_KEY` | what pseudonyms are made with, when data ages and in live traffic; the same every time |
+| `LOOKOUT_LOG_TOKEN` | bearer token of a hallucination log at an address; the Hub's is `HF_TOKEN` |
+| `LOOKOUT_GITHUB_WEBHOOK_SECRET`, `LOOKOUT_HUGGINGFACE_WEBHOOK_SECRET`, `LOOKOUT_STANDARD_WEBHOOK_SECRET` | \
+what senders of deploys prove themselves with; two with a comma while one is changed |
 | `LOOKOUT_DEBUG` | set to 1, errors come with their traceback |
 
 A page that hides its sources is graded by what was sent, when the response, event stream or web socket that carries
