@@ -5,17 +5,16 @@ Secrets are never in it: tokens and keys come from the environment or from Prefe
 
 from __future__ import annotations
 
-import difflib
-import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.watchdog_settings import WatchdogSettings
+from monitors.config_words import USER, explained, nearest
 from monitors.errors import ConfigError
 from monitors.gate.settings import GateSettings
 from monitors.graders.settings import GraderSettings
@@ -31,8 +30,6 @@ from monitors.trigger_settings import DeploySettings
 from monitors.warehouse_settings import WarehouseSettings
 
 FILE_NAME = "lookout.toml"
-_USER = re.compile(r"(?<=://)[^/?#\s]+@")
-"""User and password in an address."""
 
 
 class TargetConfig(BaseModel):
@@ -63,7 +60,7 @@ class TargetConfig(BaseModel):
     @field_validator("url")
     @classmethod
     def _holds_no_password(cls, url: str | None) -> str | None:
-        if url is not None and _USER.search(url):
+        if url is not None and USER.search(url):
             raise ValueError(
                 "an address without user and password: what opens the target comes from the environment "
                 "(LOOKOUT_API_TOKEN), as this file and a run's parameters are shown to people"
@@ -119,7 +116,7 @@ class Config(BaseModel):
         known = self.targets.get(name)
         if known is None:
             raise ConfigError(
-                f"no target {name!r}{_nearest(name, self.targets)}; there are: {', '.join(self.targets)}"
+                f"no target {name!r}{nearest(name, self.targets)}; there are: {', '.join(self.targets)}"
             )
         return known
 
@@ -155,7 +152,7 @@ def parse_config(values: Mapping[str, Any], source: str) -> Config:
     try:
         return Config.model_validate(values)
     except ValidationError as error:
-        lines = [_explain(dict(detail)) for detail in error.errors()]
+        lines = [explained(Config, dict(detail)) for detail in error.errors()]
         raise ConfigError("\n".join(f"{source}: {line}" for line in lines)) from None
 
 
@@ -175,59 +172,3 @@ def _target_in(folder: Path, target: TargetConfig) -> TargetConfig:
         log = log.model_copy(update={"at": str(folder / log.at)})
     traffic = target.traffic.resolved(folder) if target.traffic is not None else None
     return target.model_copy(update={"suite": folder / target.suite, "hallucination_log": log, "traffic": traffic})
-
-
-def _explain(detail: Mapping[str, Any]) -> str:
-    place: tuple[str | int, ...] = detail["loc"]
-    key = ".".join(str(part) for part in place)
-    if detail["type"] == "extra_forbidden":
-        known = _keys_at(place[:-1])
-        accepted = f"; accepted: {', '.join(known)}" if known else ""
-        return f"{key}: unknown key{_nearest(str(place[-1]), known)}{accepted}"
-    if detail["type"] == "missing":
-        return f"{key}: missing; {_description_of(place)}"
-    message = str(detail["msg"]).removeprefix("Input should be ").removeprefix("Value error, ")
-    shown = _USER.sub("[secret]@", repr(detail["input"]))
-    return f"{key}: {shown} is not accepted; expected {message}"
-
-
-def _nearest(name: str, known: Sequence[str] | Mapping[str, object]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
-
-
-def _keys_at(place: Sequence[str | int]) -> list[str]:
-    model = _model_at(place)
-    return list(model.model_fields) if model else []
-
-
-def _description_of(place: Sequence[str | int]) -> str:
-    model = _model_at(place[:-1])
-    field = model.model_fields.get(str(place[-1])) if model else None
-    return (field.description if field else None) or "it is required"
-
-
-def _model_at(place: Sequence[str | int]) -> type[BaseModel] | None:
-    """The settings class that stands at a key, walking through ``targets.NAME``."""
-    model: type[BaseModel] = Config
-    for part in place:
-        if model is Config and part == "targets":
-            model = TargetConfig
-            continue
-        field = model.model_fields.get(str(part))
-        if field is None:
-            if model is TargetConfig:
-                continue  # the target's own name
-            return None
-        inner = _model_in(field.annotation)
-        if inner is None:
-            return None
-        model = inner
-    return model
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    found = (_model_in(part) for part in get_args(annotation) if part is not Literal)
-    return next((model for model in found if model), None)

@@ -82,3 +82,31 @@ def test_a_file_that_is_not_text_says_so(tmp_path):
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError, match="cannot be read as UTF-8 text"):
         load_config(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            '[targets.bot.traffic.sources.turns]\nkind = "file"\natt = "x"',
+            "targets.bot.traffic.sources.turns.att: unknown key (did you mean 'at'?); accepted: kind, at, ",
+        ),
+        (
+            '[targets.bot.traffic.sources.turns]\nkind = "fil"',
+            "targets.bot.traffic.sources.turns.kind: 'fil' is not accepted; expected one of 'file', 'http', ",
+        ),
+        (
+            '[[deploys.triggers]]\nprovider = "github"\nrepository = "a/b"\ntarget = "bot"\nbranche = "main"',
+            "deploys.triggers.0.branche: unknown key (did you mean 'branch'?); accepted: provider, ",
+        ),
+        (
+            '[deploys]\ntriggers = [{provider = "github"}]',
+            "deploys.triggers.0.target: missing; the target to verify",
+        ),
+    ],
+)
+def test_a_key_inside_a_list_a_table_of_names_or_a_kind_is_named_with_what_is_accepted(text, said):
+    whole = f'[targets.bot]\nurl = "https://x.example"\nsuite = "s.jsonl"\n{text}'
+    with pytest.raises(ConfigError) as error:
+        parse_config(tomllib.loads(whole), "lookout.toml")
+    assert said in str(error.value)
