@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from monitors.config import load_config
+from monitors.config import load_config, parse_config
 from monitors.errors import ConfigError
 
 GOOD = """
