@@ -12,6 +12,7 @@ from monitors.probes.chromium import Chromium, within
 from monitors.probes.conversation import Conversation
 from monitors.probes.driver import Answer, WorthKeeping, nothing_kept
 from monitors.probes.evidence import Witness
+from monitors.probes.greetings import Greetings
 from monitors.probes.inpage import Watched
 from monitors.probes.pages import Pages, Tab, lost_page
 from monitors.probes.pins import check_selectors
@@ -42,6 +43,7 @@ class BrowserDriver:
             close_deadline_s=settings.close_deadline_s,
         )
         self._pages = Pages(self.chromium, address, settings)
+        self._greetings = Greetings()
 
     async def __aenter__(self) -> Self:
         return self
@@ -106,7 +108,7 @@ class BrowserDriver:
         await check_selectors(tab.page, self._settings.selectors)
         rule = self._settings.wire
         tap = WireTap(tab.page, rule) if rule is not None else None
-        conversation = Conversation(tab.page, self._settings)
+        conversation = Conversation(tab.page, self._settings, self._greetings)
         conversation.chat = await self._pages.chat_on(tab)
         earlier = [(await conversation.ask(turn)).text for turn in turns[:-1]]
         if tap is not None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from monitors.errors import AnswerTimeout, AppErrorShown, PageNotUnderstood
 from monitors.probes.dialogs import clear_way, element, lost
 from monitors.probes.discover import TRUSTED_SCORE, Chat
+from monitors.probes.greetings import Greetings
 from monitors.probes.inpage import Navigated, Watched, WatchState, call
 from monitors.probes.network import Traffic
 from monitors.probes.pins import PinnedAnswer, raise_if_pinned
@@ -29,6 +30,8 @@ GONE = "Execution context was destroyed"
 # A page with a socket is asked its first question once it has drawn nothing for so long; one that always draws
 # is waited for no longer than the second.
 GREETED_S, GREETING_S = 0.5, 3.0
+# The same for the first pages of a run, while nobody knows yet what such a page says to whoever comes.
+STRANGER_GREETED_S, STRANGER_GREETING_S = 2.0, 8.0
 # How the browser words it that an element was drawn anew, and how often in a row a page may do that to its box.
 REDRAWN = "not attached to the DOM"
 REDRAWS = 6
@@ -40,10 +43,11 @@ class Conversation:
     Made before the page is loaded, because a socket opened then may carry the answer later.
     """
 
-    def __init__(self, page: Page, settings: ProbeSettings) -> None:
+    def __init__(self, page: Page, settings: ProbeSettings, greetings: Greetings | None = None) -> None:
         self.chat: Chat
         self._box_now: ElementHandle
         self._greeted = False
+        self._greetings = greetings or Greetings()
         self._settings = settings
         self._traffic = Traffic(page, on_break=self._broke)
         self._errands: set[asyncio.Task[Any]] = set()
@@ -51,13 +55,15 @@ class Conversation:
     async def ask(self, turn: str) -> Watched:
         """Types one turn, sends it, and gives the whole answer. Raises a `ProbeError`."""
         await self._box()
-        if not self._greeted:
-            await call(self.chat.frame, "greeted", GREETED_S * 1000, GREETING_S * 1000)
-            self._greeted = True
+        first, self._greeted = not self._greeted, True
+        if first:
+            await self._let_greet()
         pinned = PinnedAnswer(self.chat.frame, self._settings.selectors.answer)
         await pinned.begin()
         await self._type(turn)
         earlier = await call(self.chat.frame, "arm", self._spec(turn))
+        if first:
+            self._greetings.note(earlier)
         self._traffic.begin()
         try:
             return await self._watched(turn, earlier)
@@ -65,6 +71,12 @@ class Conversation:
             raise await pinned.blamed_rightly(error, turn) from error
         finally:
             self._traffic.end()
+
+    async def _let_greet(self) -> None:
+        known = self._greetings.known
+        quiet_s = GREETED_S if known else STRANGER_GREETED_S
+        most_s = GREETING_S if known else STRANGER_GREETING_S
+        await call(self.chat.frame, "greeted", quiet_s * 1000, most_s * 1000)
 
     async def _watched(self, turn: str, earlier: list[Any]) -> Watched:
         from playwright.async_api import Error  # loaded already: there is a page
@@ -219,8 +231,8 @@ class Conversation:
             return False
         return True
 
-    def _spec(self, turn: str) -> dict[str, str | None]:
-        return {"question": turn, **self.chat.selectors.model_dump()}
+    def _spec(self, turn: str) -> dict[str, Any]:
+        return {"question": turn, "greetings": self._greetings.lines(), **self.chat.selectors.model_dump()}
 
     def _broke(self, cut: bool) -> None:
         """Tells the watch in the page, which then gives the page a moment to say or mend it."""

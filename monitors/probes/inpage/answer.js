@@ -234,7 +234,7 @@
     const fresh = seen.pieces();
     const echoes = ownEchoes(seen, fresh, box);
     const spare = [...fresh.keys()].filter((node) => !echoes.some((echo) => within(echo, node)))
-      .filter((node) => fresh.get(node).trim() && !isAside(node, box));
+      .filter((node) => fresh.get(node).trim() && !isAside(node, box) && !seen.greets(node));
     const [region, nodes] = echoes.length ? besideEcho(seen, echoes, spare, box) : largestGroup(seen, spare, box);
     if (!nodes.length && echoes.length > 1 && within(transcript(echoes[0], box), echoes.at(-1))) {
       const last = echoes.at(-1); // the bot said the question back, word for word

@@ -7,9 +7,10 @@
   const ROLE_DEPTH = 3;
   const SWAPS = 4; // steps that are shown in the answer's place are fewer
 
-  // Keeps what the page said before the question; `earlier` is that of the page before a navigation.
+  // Keeps what the page said before the question; `earlier` is that of the page before a navigation. `greetings` are lines
+  // that this page says to whoever comes: those that do not stand there yet may come after the question, and are no answer.
   look.Fresh = class {
-    constructor(question, earlier) {
+    constructor(question, earlier, greetings = []) {
       this.question = new look.Question(question);
       this.nodes = new Map();
       this.leaves = new WeakMap(); // what an element said that holds one text: its node may be replaced as it grows
@@ -22,10 +23,12 @@
       this.early = new Set();
       this.known = new Set();
       this.before = earlier;
+      this.late = new Set();
       if (earlier) return;
       const groups = this.lines();
       this.known = new Set(look.shortTexts(LABEL_LENGTH));
       this.before = groups.map((group) => group.text);
+      this.late = new Set(greetings.filter((line) => !this.before.includes(line)));
       for (const node of groups.flatMap((group) => group.nodes)) {
         this.nodes.set(node, node.data);
         if (node.parentElement?.childNodes.length === 1) this.leaves.set(node.parentElement, node.data);
@@ -70,6 +73,11 @@
     // Stood there all at once with the page's echo of the question, before the answer began, and is known on the page.
     cameWithQuestion(node) {
       return this.early.has(node) && this.known.has(look.plain(node.data));
+    }
+
+    // A line of the page's greeting that comes late.
+    greets(node) {
+      return this.late.has(this.lineOf.get(node));
     }
 
     // A number that was counted on, in its place: "19 questions left".

@@ -182,7 +182,7 @@
     watch = {
       spec, sentAt: now, changedAt: now, idleAt: now, firstAt: null, text: "", hard: false, sawHard: false,
       soft: false, error: null, broken: 0, cut: false, region: null, nodes: [], unread: "", samples: [], observed: new Set(), wake: null,
-      fresh: spec.answer ? null : new look.Fresh(spec.question, earlier),
+      fresh: spec.answer ? null : new look.Fresh(spec.question, earlier, spec.greetings),
     };
     watch.before = {
       enabled: enabled(look.box),
