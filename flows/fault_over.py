@@ -1,4 +1,4 @@
-"""One fault of the monitor is over, said by whoever watches it: a run's end says nothing of what it did not see."""
+"""Faults of the monitor are over, said by whoever watches them: a run's end says nothing of what it did not see."""
 
 from __future__ import annotations
 
@@ -17,16 +17,24 @@ from monitors.records.incidents import Incident, IncidentKind, IncidentState
 from warehouse import outbox
 
 
-async def fault_over(desk: Desk, what: str, *, began_at: datetime, words: str | None) -> None:
-    """End the fault ``what`` of the desk's target, if it is open; ``words`` are said in its thread, or nothing.
+async def faults_over(desk: Desk, words: Mapping[str, str | None], *, began_at: datetime) -> None:
+    """End those of the desk's faults that are open: by name, with what is said in their thread, ``None`` for nothing.
 
-    ``began_at`` is when the look began that did not find it any more. Raises `WarehouseError`.
+    ``began_at`` is when the look began that did not find them any more. Raises `WarehouseError`.
     """
-    key = fingerprint(desk.target, IncidentKind.MONITOR_FAULT, what)
+    keys = {fingerprint(desk.target, IncidentKind.MONITOR_FAULT, what): said for what, said in words.items()}
     open_ones = await asyncio.to_thread(desk.store.open_incidents, desk.target)
-    if not any(one.fingerprint == key for one in open_ones):
-        return
+    for one in open_ones:
+        if one.fingerprint in keys:
+            await _end(desk, one.fingerprint, keys[one.fingerprint], began_at)
 
+
+async def fault_over(desk: Desk, what: str, *, began_at: datetime, words: str | None) -> None:
+    """As `faults_over`, for one."""
+    await faults_over(desk, {what: words}, began_at=began_at)
+
+
+async def _end(desk: Desk, key: str, words: str | None, began_at: datetime) -> None:
     def decision(previous: Mapping[str, Incident]) -> outbox.Decision:
         known = previous.get(key)
         if known is None or known.state is IncidentState.RESOLVED:

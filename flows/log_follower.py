@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from flows.desk import Desk
-from flows.fault_over import fault_over
+from flows.fault_over import faults_over
 from flows.log_reading import LogLook, LogReader
 from flows.monitor_fault import Fault, tell_fault
 from flows.notify import Notice, tell
@@ -132,9 +132,9 @@ class LogFollower:
         wrong = {fault.what: fault for fault in [*_faults(found, self.settings), *silent]}
         for fault in wrong.values():
             await tell_fault(self.desk, fault)
-        for what, words in _OVER.items():
-            if what not in wrong and not (what == LOG_LINES_UNREADABLE and not found.entries):
-                await fault_over(self.desk, what, began_at=began_at, words=words)
+        still = set(wrong) | (set() if found.entries else {LOG_LINES_UNREADABLE})
+        over = {what: words for what, words in _OVER.items() if what not in still}
+        await faults_over(self.desk, over, began_at=began_at)
 
     def _silent(self) -> Sequence[Fault]:
         now = self.desk.now()

@@ -32,11 +32,16 @@ def complete_lines(file: LogFile, start: int, generation: int, *, longest_bytes:
     place, open_line = start, _OpenLine(start, longest_bytes)
     while chunk := file.read(place, CHUNK_BYTES):
         place += len(chunk)
-        pieces = chunk.split(b"\n")
+        first, *pieces = chunk.split(b"\n")
+        open_line.add(first)
+        if not pieces:
+            continue
+        yield open_line.closed(generation)
+        offset = open_line.end + 1
         for piece in pieces[:-1]:
-            open_line.add(piece)
-            yield open_line.closed(generation)
-            open_line = _OpenLine(open_line.end + 1, longest_bytes)
+            yield _whole(generation, offset, piece, longest_bytes)
+            offset += len(piece) + 1
+        open_line = _OpenLine(offset, longest_bytes)
         open_line.add(pieces[-1])
 
 
@@ -48,6 +53,11 @@ def rest_of(file: LogFile, start: int, generation: int, *, longest_bytes: int) -
         place += len(chunk)
         line.add(chunk)
     return line.closed(generation)
+
+
+def _whole(generation: int, offset: int, line: bytes, longest_bytes: int) -> LogLine:
+    """A line that lies in one chunk, as nearly all do."""
+    return LogLine(generation, offset, line[:longest_bytes], len(line), hashlib.sha256(line).hexdigest())
 
 
 class _OpenLine:
