@@ -18,7 +18,7 @@ from warehouse import outbox
 
 
 async def faults_over(desk: Desk, words: Mapping[str, str | None], *, began_at: datetime) -> None:
-    """End those of the desk's faults that are open: by name, with what is said in their thread, ``None`` for nothing.
+    """End those faults that are open: by name, with what is said in their thread, ``None`` for nothing.
 
     ``began_at`` is when the look began that did not find them any more. Raises `WarehouseError`.
     """

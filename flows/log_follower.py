@@ -132,8 +132,9 @@ class LogFollower:
         wrong = {fault.what: fault for fault in [*_faults(found, self.settings), *silent]}
         for fault in wrong.values():
             await tell_fault(self.desk, fault)
-        still = set(wrong) | (set() if found.entries else {LOG_LINES_UNREADABLE})
-        over = {what: words for what, words in _OVER.items() if what not in still}
+        over = {what: words for what, words in _OVER.items() if what not in wrong}
+        if not found.entries:
+            over.pop(LOG_LINES_UNREADABLE, None)  # nothing was read that could show it
         await faults_over(self.desk, over, began_at=began_at)
 
     def _silent(self) -> Sequence[Fault]:
