@@ -11,19 +11,18 @@ import asyncio
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
 
+from deployments.doctor_health import Check, Health, Surroundings
+from deployments.doctor_logs import hallucination_logs, live_traffic
 from monitors.config import Config, TargetConfig, load_config, target_record
 from monitors.errors import BrowserLost, ConfigError, MonitorError, WarehouseBusy
 from monitors.probes.chromium import Chromium, find_browser
-from monitors.records.base import Record
 
 if TYPE_CHECKING:
     from flows.alert_check import PathOutcome
@@ -36,45 +35,6 @@ LITTLE_DISK_GB, TOO_LITTLE_DISK_GB = 5.0, 1.0
 
 CLOCK_DOUBTFUL_S, CLOCK_BROKEN_S = 60.0, 300.0
 """Signatures of webhooks and of Slack are refused beyond five minutes."""
-
-
-class Health(IntEnum):
-    """How well it stands, the worst last."""
-
-    GOOD = 0
-    DOUBTFUL = 1
-    BROKEN = 2
-
-    @property
-    def word(self) -> str:
-        """As it is printed."""
-        return {Health.GOOD: "ok", Health.DOUBTFUL: "look", Health.BROKEN: "broken"}[self]
-
-
-class Check(Record):
-    """One thing that was checked; ``to_do`` is empty where nothing is to be done."""
-
-    name: str
-    health: Health
-    found: str
-    to_do: str = ""
-
-
-@dataclass
-class Surroundings:
-    """What the checks look at. ``config`` is absent where there is none that can be read."""
-
-    config_path: Path
-    config: Config | None
-    environment: Mapping[str, str]
-    now: datetime
-    send_alerts: bool = True
-    dates: list[datetime] = field(default_factory=list[datetime])
-
-    @property
-    def data_folder(self) -> Path:
-        """Where everything is kept."""
-        return self.config.data_folder if self.config else Path(".lookout").absolute()
 
 
 def checks(
@@ -254,6 +214,8 @@ CHECKS: tuple[Callable[[Surroundings], list[Check]], ...] = (
     browser,
     pages,
     clock,
+    hallucination_logs,
+    live_traffic,
     disk,
     warehouse,
     prefect,

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from deployments.doctor_checks import Check, Health, checks
+from deployments.doctor_checks import checks
+from deployments.doctor_health import Check, Health
 from deployments.doctor_text import print_checks, print_look
 from deployments.exit_codes import ExitCode
 from deployments.verify_command import is_address, name_of

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from deployments.doctor_checks import Check, Health
+from deployments.doctor_health import Check, Health
 from monitors.probes.page_look import PageLook, Part
 from monitors.probes.settings import Selectors
 from monitors.probes.wire import WireRule

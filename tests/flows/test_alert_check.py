@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from deployments.doctor_checks import Health, Surroundings, alerts
+from deployments.doctor_checks import alerts
+from deployments.doctor_health import Health, Surroundings
 from flows.alert_check import NO_TARGET, send_test_alert
 from monitors.config import Config, TargetConfig
 from tests.monitors.alerts.sightings import NIGHT
