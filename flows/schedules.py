@@ -1,0 +1,165 @@
+"""Which deployments at Prefect a configuration gives, as data: what is run, when, with which parameters.
+
+    verify-deploy           when a deploy is told         verify-deploy/verify-deploy
+    nightly-TARGET          every night                   verify-deploy/nightly-TARGET
+    grade-traffic-TARGET    every night, with traffic     grade-traffic/grade-traffic-TARGET
+    follow-log              every minute, with a log      follow-log/follow-log
+    watch-deploys           every minute, with a Space    watch-deploys/watch-deploys
+    load-warehouse, digest  every day                     load-warehouse/load-warehouse, digest/digest
+
+Prefect shows parameters to everybody who sees its pages: they hold names and paths, and never a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from monitors.config import Config
+from monitors.records.base import Record
+from monitors.schedule_settings import ScheduleSettings, fires_daily
+
+EVERY_MINUTE_S: Final = 60.0
+FOLLOW_FOR_S: Final = 45.0
+"""Of each minute: a start takes 4 to 10 s, and the run must be over before the next one begins."""
+MINUTELY_LATE_S: Final = 3600.0
+"""A job of every minute of which none completed for an hour is stuck. Much less would ring at every restart."""
+VERIFY: Final = "verify-deploy"
+UTC_ZONE: Final = "UTC"
+
+
+class Cron(Record):
+    """At the times of a cron line, in a time zone."""
+
+    line: str
+    time_zone: str
+
+
+class Every(Record):
+    """Again and again, so many seconds apart."""
+
+    seconds: float
+
+
+class PlannedDeployment(Record):
+    """One deployment: the ``flow`` (its module and function have its name, with ``_``), when, and with what.
+
+    ``late_after_s`` is how long none of its runs may complete before people are told; ``None``: it has no schedule,
+    or one with days off.
+    """
+
+    name: str
+    flow: str
+    when: Cron | Every | None = None
+    parameters: Mapping[str, Any] = {}
+    tags: tuple[str, ...] = ()
+    late_after_s: float | None = None
+
+    @property
+    def module(self) -> str:
+        """The module of the flow; its function has the same name."""
+        return f"flows.{self.function}"
+
+    @property
+    def function(self) -> str:
+        """The flow's function."""
+        return self.flow.replace("-", "_")
+
+    @property
+    def full_name(self) -> str:
+        """As Prefect and ``deploys.deployment`` name it."""
+        return f"{self.flow}/{self.name}"
+
+
+def planned_deployments(
+    config: Config, config_path: Path, settings: ScheduleSettings
+) -> tuple[PlannedDeployment, ...]:
+    """All deployments of a configuration, which runs read from ``config_path`` (absolute), in a stable order.
+
+    Each name is there once: where ``deploys.deployment`` names a nightly one, that serves for both.
+    """
+    where = {"config_path": str(config_path)}
+    planned = (
+        _after_deploys(config),
+        *_nightly(config, where, settings),
+        *_traffic(config, where),
+        *_minutely(config, where),
+        *_daily(config, where, settings),
+    )
+    return tuple({one.full_name: one for one in planned}.values())
+
+
+def _after_deploys(config: Config) -> PlannedDeployment:
+    """The one that ``deploys.deployment`` names; where that is another flow's, it is somebody's own."""
+    flow, _, name = config.deploys.deployment.partition("/")
+    return PlannedDeployment(name=name if flow == VERIFY else VERIFY, flow=VERIFY, tags=("deploy",))
+
+
+def _nightly(config: Config, where: Mapping[str, str], settings: ScheduleSettings) -> Iterator[PlannedDeployment]:
+    if not settings.verify_cron:
+        return
+    for target, configured in config.targets.items():
+        of_traffic = configured.traffic.time_zone if configured.traffic else UTC_ZONE
+        yield PlannedDeployment(
+            name=f"nightly-{target}",
+            flow=VERIFY,
+            when=Cron(line=settings.verify_cron, time_zone=settings.time_zone or of_traffic),
+            parameters={"request": {"target": target, **where}},
+            tags=("nightly", f"target:{target}"),
+            late_after_s=_late_after_s(config, settings.verify_cron),
+        )
+
+
+def _traffic(config: Config, where: Mapping[str, str]) -> Iterator[PlannedDeployment]:
+    for target, configured in config.targets.items():
+        if (traffic := configured.traffic) is not None:
+            cron = f"0 {traffic.hour} * * *"
+            yield PlannedDeployment(
+                name=f"grade-traffic-{target}",
+                flow="grade-traffic",
+                when=Cron(line=cron, time_zone=traffic.time_zone),
+                parameters={**where, "target": target},
+                tags=("traffic", f"target:{target}"),
+                late_after_s=_late_after_s(config, cron),
+            )
+
+
+def _minutely(config: Config, where: Mapping[str, str]) -> Iterator[PlannedDeployment]:
+    """One of each for all targets: a start costs seconds of a core, a look at one target more next to nothing."""
+    every = Every(seconds=EVERY_MINUTE_S)
+    if any(one.hallucination_log is not None for one in config.targets.values()):
+        yield PlannedDeployment(
+            name="follow-log",
+            flow="follow-log",
+            when=every,
+            parameters={**where, "for_s": FOLLOW_FOR_S},
+            tags=("log",),
+            late_after_s=MINUTELY_LATE_S,
+        )
+    if any(one.space is not None for one in config.targets.values()):
+        yield PlannedDeployment(
+            name="watch-deploys",
+            flow="watch-deploys",
+            when=every,
+            parameters={**where, "settings": config.deploys.model_dump(mode="json", exclude_defaults=True)},
+            tags=("deploy",),
+            late_after_s=MINUTELY_LATE_S,
+        )
+
+
+def _daily(config: Config, where: Mapping[str, str], settings: ScheduleSettings) -> Iterator[PlannedDeployment]:
+    for flow, cron in (("load-warehouse", settings.load_cron), ("digest", settings.digest_cron)):
+        if cron:
+            yield PlannedDeployment(
+                name=flow,
+                flow=flow,
+                when=Cron(line=cron, time_zone=settings.time_zone or UTC_ZONE),
+                parameters=where,
+                tags=("upkeep",),
+                late_after_s=_late_after_s(config, cron),
+            )
+
+
+def _late_after_s(config: Config, cron: str) -> float | None:
+    return config.watchdog.missing_run_h * 3600 if fires_daily(cron) else None
