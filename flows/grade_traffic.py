@@ -22,7 +22,7 @@ from prefect.states import Completed
 from flows.masked_errors import masked
 from flows.monitor_fault import fault_of, tell_fault
 from flows.night_shift import NightShift
-from flows.night_wiring import nights_to_grade, wire_night
+from flows.night_wiring import nights_to_grade, unfinished_nights, wire_night
 from flows.night_words import in_one_line
 from flows.wiring import desk_without_run, utc_now
 from monitors.config import Config, load_config
@@ -36,15 +36,17 @@ async def grade_traffic(
 ) -> State[tuple[NightReport, ...]]:
     """Grade the last night of ``target``, or of every target that has traffic; ``night`` is when another one ended.
 
-    Raises `ConfigError` before anything is read. A target whose night fails does not keep the others from theirs;
-    the first failure is raised once all are done.
+    A night that was killed is gone on with first. Raises `ConfigError` before anything is read. A target whose
+    night fails does not keep the others from theirs; the first failure is raised once all are done.
     """
     config = await asyncio.to_thread(load_config, config_path)
     reports: list[NightReport] = []
     failures: list[MonitorError] = []
-    for name in nights_to_grade(config, target):
+    names = nights_to_grade(config, target)
+    killed = [(name, ended) for name in names if night is None for ended in unfinished_nights(config, name)]
+    for name, ended in (*killed, *((name, night) for name in names)):
         try:
-            reports.append(await grade_night(config, name, night))
+            reports.append(await grade_night(config, name, ended))
         except ConfigError:
             raise
         except MonitorError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from flows.judge_wiring import JudgePlan, open_judge
@@ -29,8 +29,6 @@ from monitors.records.runs import CaseResult
 
 NO_PASSAGES: Final = "the passages that the reply was made from were not kept"
 
-Keep = Callable[[CaseResult], Awaitable[None]]
-
 
 class NightJudged(Record):
     """What the judge came to: the account of it, why its grades are void, and what went wrong on the way."""
@@ -48,33 +46,28 @@ async def judge_night(
     seed: str,
     environment: Mapping[str, str],
     nonce: Callable[[], str],
-    keep: Keep,
-) -> NightJudged:
-    """Have the replies that are open judged; ``keep`` is handed each as it is settled.
+) -> tuple[NightJudged, tuple[CaseResult, ...]]:
+    """Have the replies that are open judged; also returns each of them as it was settled.
 
     ``known`` are gold cases that canaries are made of. Never raises for a judge that does not work.
     """
     open_turns = [one for one in turns if is_open(one)]
-    for one in open_turns:
-        if not one.passages or plan.why_off:
-            why = f"{OFF}: {plan.why_off}" if plan.why_off else NO_PASSAGES
-            await keep(_with(one, abstention(why, task=Task.GROUNDED)))
+    why = f"{OFF}: {plan.why_off}" if plan.why_off else NO_PASSAGES
+    unasked = [one for one in open_turns if not one.passages or plan.why_off]
+    settled = [_with(one, abstention(why, task=Task.GROUNDED)) for one in unasked]
     askable = [one for one in open_turns if one.passages]
     settings = plan.settings
     if settings is None or plan.why_off or not askable:
-        return NightJudged(
-            judging=_account_of(plan, turns, open_turns, Account(price_list(()), limit_usd=None), ())
-        )
+        spent = Account(price_list(()), limit_usd=None)
+        return NightJudged(judging=_account_of(plan, turns, open_turns, spent, ())), tuple(settled)
     account = Account(price_list(settings.prices), limit_usd=settings.budget_usd)
     async with open_judge(plan, environment, account, nonce) as judge:
         groups, missing = await _groups(judge, settings, askable, known, seed)
     rulings = {ruling.case.id: ruling for group in groups for ruling in group.rulings}
-    for one in askable:
-        await keep(_ruled(one, rulings[_request(one)]))
-    voids = [group for group in groups if group.is_void]
-    return NightJudged(
-        judging=_account_of(plan, turns, open_turns, account, groups), void=_void_text(voids), troubles=missing
-    )
+    settled += [_ruled(one, rulings[_request(one)]) for one in askable]
+    told = _account_of(plan, turns, open_turns, account, groups)
+    void = _void_text([group for group in groups if group.is_void])
+    return NightJudged(judging=told, void=void, troubles=missing), tuple(settled)
 
 
 def is_open(turn: GradedTurn) -> bool:

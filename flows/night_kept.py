@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from flows.night_judging import NightJudged, is_open
 from flows.night_reading import MOST_NOTICES, NightRead
 from flows.night_weighing import strata_of
 from flows.traffic_grading import GradedTurn, case_of, turn_id
@@ -17,11 +18,13 @@ from monitors.records.nights import NightReport, SeenConversation
 from monitors.records.runs import CaseResult
 from monitors.records.traffic import Sampled, SourceNotice, StratumCount, Watermark
 from monitors.reports.atomic import write_atomically
-from warehouse.nights import known_conversations, recent_nights
+from warehouse.nights import known_conversations, night_of_run, recent_nights
 from warehouse.rows import AssessmentRow, ConversationRow, JournalRow, NightRow, OutboxRow, ResultRow
 from warehouse.store import Store
 
 LOAD_WAIT_S: Final = 60.0
+READING: Final = "reading.json"
+JUDGED: Final = "judged.json"
 EARLIER_NIGHTS: Final = 30
 """Whose counts expectations are made of, and whose watermarks are looked at."""
 
@@ -40,11 +43,15 @@ class Reading(Record):
 
 
 class NightKept:
-    """The journal of one night's run, and a file with what reading came to."""
+    """The journal of one night's run, and two notes beside it: what reading came to, and what judging did.
+
+    A note is written before the rows that it belongs to, which are one segment, and counts once they are there: a
+    kill in between does that step again from its beginning. Both notes go when the night is over.
+    """
 
     def __init__(self, store: Store, target: str, run_id: str, folder: Path) -> None:
         self._store, self._target, self._run_id = store, target, run_id
-        self._file = folder / "reading.json"
+        self._folder = folder
 
     def earlier(self) -> tuple[NightReport, ...]:
         """Nights before this one, newest first. Loads what waits."""
@@ -53,18 +60,15 @@ class NightKept:
         return tuple(one for one in nights if one.run_id != self._run_id)
 
     def known(self, since: Mapping[str, datetime]) -> Mapping[str, frozenset[str]]:
-        """Ids that earlier nights took of each source since a time."""
+        """Ids that earlier nights took of each source since a time; what this night kept itself is none of them."""
+        mine = {one.id for one in self._seen()}
         return {
-            name: known_conversations(self._store, self._target, name, moment) for name, moment in since.items()
+            name: known_conversations(self._store, self._target, name, moment) - mine
+            for name, moment in since.items()
         }
 
-    def append(self, rows: Sequence[JournalRow]) -> None:
-        """Keep rows together."""
-        if rows:
-            self._store.journal.append(rows, run_id=self._run_id)
-
-    def note(self, read: NightRead) -> Reading:
-        """Note that everything was read and drawn: written after the rows."""
+    def keep_reading(self, read: NightRead, rows: Sequence[JournalRow]) -> Reading:
+        """Keep all that was seen, and what was drawn with its grades: ``rows`` together."""
         reading = Reading(
             since=read.since,
             until=read.until,
@@ -75,18 +79,38 @@ class NightKept:
             notice_count=len(read.notices),
             interrupted=tuple(read.interrupted),
         )
-        write_atomically(self._file, [reading.model_dump_json()])
+        self._note(READING, reading)
+        self._append(rows)
         return reading
 
     def reading(self) -> Reading | None:
         """What reading came to, once it was done."""
-        if not self._file.exists():
+        text = self._noted(READING)
+        reading = Reading.model_validate_json(text) if text is not None else None
+        return reading if reading is not None and (not reading.read or self._seen()) else None
+
+    def keep_judged(self, judged: NightJudged, settled: Sequence[CaseResult]) -> None:
+        """Keep what judging came to, with the replies that it ``settled``."""
+        self._note(JUDGED, judged)
+        self._append([AssessmentRow(row=one.assessment) for one in settled])
+
+    def judged(self) -> NightJudged | None:
+        """What judging came to, once it was done."""
+        text = self._noted(JUDGED)
+        if text is None or any(is_open(one) for one in self.turns()):
             return None
-        return Reading.model_validate_json(self._file.read_text(encoding="utf-8"))
+        return NightJudged.model_validate_json(text)
+
+    def finish(self, report: NightReport) -> None:
+        """The night is over."""
+        self._append([NightRow(row=report)])
+        for name in (JUDGED, READING):
+            (self._folder / name).unlink(missing_ok=True)
 
     def report(self) -> NightReport | None:
         """What the night came to, once it was done."""
-        return next((row.row for row in self._rows() if isinstance(row, NightRow)), None)
+        kept = next((row.row for row in self._rows() if isinstance(row, NightRow)), None)
+        return kept or night_of_run(self._store, self._run_id)
 
     def strata(self) -> tuple[StratumCount, ...]:
         """How many conversations each stratum had, and how many of them were drawn."""
@@ -99,6 +123,10 @@ class NightKept:
     def sampled(self) -> list[Sampled]:
         """The drawn conversations as they may be stored."""
         return [one.drawn for one in self._seen() if one.drawn is not None]
+
+    def sources(self) -> Mapping[str, str]:
+        """The source of each drawn conversation, by the id that it is stored under."""
+        return {one.drawn.conversation.id: one.source for one in self._seen() if one.drawn is not None}
 
     def turns(self) -> list[GradedTurn]:
         """Every drawn reply with what it came to last, and the passages that were kept of it."""
@@ -123,8 +151,19 @@ class NightKept:
             for key, exchange in exchanges.items()
         ]
 
+    def _note(self, name: str, record: Record) -> None:
+        write_atomically(self._folder / name, [record.model_dump_json()])
+
+    def _noted(self, name: str) -> str | None:
+        file = self._folder / name
+        return file.read_text(encoding="utf-8") if file.exists() else None
+
+    def _append(self, rows: Sequence[JournalRow]) -> None:
+        if rows:
+            self._store.journal.append(rows, run_id=self._run_id)
+
     def _seen(self) -> list[SeenConversation]:
-        """Each conversation once: a night that was killed before its note has read twice."""
+        """Each conversation once: a night whose note was lost has read twice."""
         seen: dict[str, SeenConversation] = {}
         for row in self._rows():
             if isinstance(row, ConversationRow):

@@ -49,8 +49,9 @@ async def read_night(
 ) -> NightRead:
     """Read every source from its watermark up to ``until``; ``known`` are ids that earlier nights took, by source.
 
-    A source that cannot be read keeps its watermark, and what came of it until then is not used: the next night
-    reads it whole. The same id in two sources is one conversation.
+    A source that cannot be read keeps its watermark (one that never was read gets the beginning of what it was
+    asked for), and what came of it until then is not used: the next night reads it whole. The same id in two
+    sources is one conversation.
     """
     windows = {name: window(marks.get(name), until, reach) for name in sources}
     found = NightRead(since=min(one.since for one in windows.values()), until=until)
@@ -59,6 +60,7 @@ async def read_night(
             read, notices = await _read(source, windows[name])
         except SourceUnavailable as error:
             found.interrupted.append(f"{name}: {error}")
+            found.watermarks.append(marks.get(name) or Watermark(source=name, completed_to=windows[name].since))
             continue
         taken = fresh(read, known.get(name, frozenset()) | found.source_of.keys())
         found.conversations += taken.taken

@@ -9,12 +9,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from flows.alone import alone
 from flows.desk import Desk
 from flows.fault_over import fault_over
+from flows.monitor_fault import tell_fault
 from flows.night_cost import expected_grading
 from flows.night_judging import NightJudged, graded_by, judge_night
 from flows.night_kept import NightKept, Reading, rows_of
 from flows.night_reading import NightRead, read_night, watermarks_of, window
+from flows.night_scores import write_scores
 from flows.night_telling import (
     NIGHT_FAULTS,
+    SCORES_UNWRITTEN,
+    WEEK_WITHOUT,
+    cleared_by,
     drifted,
     faults,
     seen_in_traffic,
@@ -34,13 +39,12 @@ from monitors.records.estimates import NightPlan
 from monitors.records.grades import Assessment
 from monitors.records.incidents import IncidentKind
 from monitors.records.nights import NightReport, SeenConversation
-from monitors.records.runs import CaseResult
 from monitors.records.traffic import Conversation, Sampled, StratumCount
 from monitors.sources.conversation_privacy import protected
 from monitors.sources.expected_rates import ExpectedRate, expected_rates
 from monitors.sources.night_plan import plan_night
 from monitors.sources.sampling import Draw, Strata, draw_from, stratify
-from warehouse.rows import AssessmentRow, ConversationRow, JournalRow, NightRow
+from warehouse.rows import ConversationRow, JournalRow
 
 
 class NightShift:
@@ -54,16 +58,18 @@ class NightShift:
 
     async def work(self) -> NightReport:
         """Do what is left of the night; the report of a night that was graded before. Raises `MonitorError`."""
-        with alone(self._wired.folder.parent, f"night {self._wired.run_id}", wait_s=1):
+        with alone(self._wired.folder.parent, f"nights of {self._wired.target}", wait_s=1):
+            self._earlier = await asyncio.to_thread(self._kept.earlier)
             done = await asyncio.to_thread(self._kept.report)
             if done is not None:
                 return done
-            self._earlier = await asyncio.to_thread(self._kept.earlier)
             reading = await asyncio.to_thread(self._kept.reading) or await self._read_and_keep()
-            judged = await self._judge()
-            report = await asyncio.to_thread(self._weigh, reading, judged)
+            judged = await asyncio.to_thread(self._kept.judged) or await self._judge()
+            weighing = await asyncio.to_thread(self._weighing, judged)
+            report = await asyncio.to_thread(self._report, reading, judged, weighing)
             await self._tell(report, judged)
-            await asyncio.to_thread(self._kept.append, [NightRow(row=report)])
+            await self._write_back(report, weighing)
+            await asyncio.to_thread(self._kept.finish, report)
             return report
 
     async def plan(self) -> NightPlan:
@@ -77,10 +83,10 @@ class NightShift:
     # --- reading, drawing, grading by rule: one step --------------------------------------------------------
 
     async def _read_and_keep(self) -> Reading:
-        """All that was seen, and what was drawn with its grades, in one segment; then the note that it is there."""
+        """All that was seen, and what was drawn with its grades, in one segment."""
         read = await self._read()
-        await asyncio.to_thread(self._kept.append, await asyncio.to_thread(self._drawn_and_graded, read))
-        return await asyncio.to_thread(self._kept.note, read)
+        rows = await asyncio.to_thread(self._drawn_and_graded, read)
+        return await asyncio.to_thread(self._kept.keep_reading, read, rows)
 
     async def _read(self) -> NightRead:
         wired = self._wired
@@ -140,23 +146,24 @@ class NightShift:
         wired = self._wired
         turns = await asyncio.to_thread(self._kept.turns)
         plan = wired.judge
-
-        async def keep(result: CaseResult) -> None:
-            await asyncio.to_thread(self._kept.append, [AssessmentRow(row=result.assessment)])
-
         known = await asyncio.to_thread(wired.gold) if plan.settings and not plan.why_off else ()
-        return await judge_night(
-            plan, turns, known, seed=wired.run_id, environment=environment(), nonce=nonce, keep=keep
+        judged, settled = await judge_night(
+            plan, turns, known, seed=wired.run_id, environment=environment(), nonce=nonce
         )
+        await asyncio.to_thread(self._kept.keep_judged, judged, settled)
+        return judged
 
     # --- weighing -------------------------------------------------------------------------------------------
 
-    def _weigh(self, reading: Reading, judged: NightJudged) -> NightReport:
-        wired, sampled = self._wired, self._kept.sampled()
+    def _weighing(self, judged: NightJudged) -> Weighing:
         said: dict[str, list[Assessment]] = defaultdict(list)
         for result in self._kept.results():
             said[result.case.cluster or ""].append(result.assessment)
-        weighing = Weighing(self._kept.strata(), sampled, said, by_judge=bool(judged.judging.judged))
+        by_judge = bool(judged.judging.judged)
+        return Weighing(self._kept.strata(), self._kept.sampled(), said, by_judge=by_judge)
+
+    def _report(self, reading: Reading, judged: NightJudged, weighing: Weighing) -> NightReport:
+        wired, sampled = self._wired, self._kept.sampled()
         severe, failed = weighing.severe(), weighing.failed()
         who = graded_by(judged.judging, RULES)
         state, told = drift_after(self._drift(), wired.night, failed, who)
@@ -179,7 +186,9 @@ class NightShift:
         )
 
     def _drift(self) -> DriftState | None:
-        return next((night.drift for night in self._earlier if night.drift is not None), None)
+        """What the nights before this one left of the test; one graded late knows nothing of later ones."""
+        before = (one for one in self._earlier if one.night < self._wired.night)
+        return next((one.drift for one in before if one.drift is not None), None)
 
     # --- telling --------------------------------------------------------------------------------------------
 
@@ -201,17 +210,29 @@ class NightShift:
         ]
         open_ones = await asyncio.to_thread(desk.store.open_incidents, desk.target)
         over = traffic_over(open_ones, report, now)
-        drifts = report.drift_reading is not None and report.drift_reading.drifted
         scope = Scope(
             target=desk.target,
             run_id=desk.run_id,
             began_at=report.until,
             ended_at=now,
-            told=over,
-            passed=over,
-            cleared=frozenset() if drifts else frozenset({IncidentKind.DRIFT}),
+            cleared=cleared_by(report),
         )
         await tell(desk, seen, notice=Notice(), scope=scope)
-        for what in NIGHT_FAULTS:
-            if what not in {fault.what for fault in wrong}:
-                await fault_over(desk, what, began_at=report.until, words="The night's traffic could be read.")
+        if over:
+            ended = {"told": over, "passed": over, "cleared": frozenset[IncidentKind](), "words": WEEK_WITHOUT}
+            await tell(desk, [], notice=Notice(), scope=scope.model_copy(update=ended))
+        for what, words in NIGHT_FAULTS.items():
+            if what not in {SCORES_UNWRITTEN, *(fault.what for fault in wrong)}:
+                await fault_over(desk, what, began_at=report.until, words=words)
+
+    async def _write_back(self, report: NightReport, weighing: Weighing) -> None:
+        """Scores go to where the conversations were kept, where that is wished; trouble with it is told."""
+        if not self._wired.settings.write_back:
+            return
+        sampled, source_of = await asyncio.to_thread(lambda: (self._kept.sampled(), self._kept.sources()))
+        written = await write_scores(self._wired.sources, sampled, source_of, weighing)
+        if written.fault is not None:
+            await tell_fault(self._desk, written.fault)
+        elif written.conversations:
+            words = NIGHT_FAULTS[SCORES_UNWRITTEN]
+            await fault_over(self._desk, SCORES_UNWRITTEN, began_at=report.until, words=words)

@@ -21,8 +21,16 @@ from monitors.records.runs import CaseResult
 SOURCE_UNREAD: Final = "TrafficUnread"
 ITEMS_UNREADABLE: Final = "TrafficItemsUnreadable"
 NOTHING_READ: Final = "TrafficNothingRead"
-NIGHT_FAULTS: Final = (SOURCE_UNREAD, ITEMS_UNREADABLE, NOTHING_READ)
+SCORES_UNWRITTEN: Final = "TrafficScoresUnwritten"
+NIGHT_FAULTS: Final = {
+    SOURCE_UNREAD: "All sources of the night's traffic could be read.",
+    ITEMS_UNREADABLE: "All items of the night's traffic could be used.",
+    NOTHING_READ: "There were conversations in the night's traffic again.",
+    SCORES_UNWRITTEN: "The night's scores could be written back.",
+}
+"""What can go wrong with a night, and what is said once it is over."""
 
+WEEK_WITHOUT: Final = "No night of the last week has drawn a conversation that failed so."
 METRIC: Final = "failures in live traffic"
 QUIET: Final = timedelta(days=7)
 """A kind of failure that a week of nights did not draw again is over: one night's sample alone proves nothing."""
@@ -83,6 +91,11 @@ def traffic_over(open_ones: Sequence[Incident], report: NightReport, now: dateti
     )
 
 
+def night_fault_fingerprints(target: str) -> tuple[str, ...]:
+    """Faults that only a night can say are over: a run that asks the application knows nothing of them."""
+    return tuple(fingerprint(target, IncidentKind.MONITOR_FAULT, what) for what in NIGHT_FAULTS)
+
+
 def drifted(report: NightReport, at: Sighting) -> Iterator[Observation]:
     """A rate of failures that moved up against the nights before; for the better wakes nobody."""
     reading = report.drift_reading
@@ -94,6 +107,16 @@ def void(text: str, at: Sighting) -> Iterator[Observation]:
     """A judge that missed its canaries."""
     if text:
         yield judge_void(at, detail=text)
+
+
+def cleared_by(report: NightReport) -> frozenset[IncidentKind]:
+    """What this night proved absent: drift, a judge that is fooled."""
+    cleared: set[IncidentKind] = set()
+    if report.drift_reading is not None and not report.drift_reading.drifted:
+        cleared.add(IncidentKind.DRIFT)
+    if report.judging.groups and not report.judging.void_groups:
+        cleared.add(IncidentKind.JUDGE_VOID)
+    return frozenset(cleared)
 
 
 def faults(report: NightReport) -> tuple[Fault, ...]:

@@ -41,6 +41,15 @@ class Weighing:
     ) -> None:
         self._strata, self._drawn, self._said, self._by_judge = strata, drawn, said, by_judge
 
+    def said(self, conversation_id: str) -> Sequence[Assessment]:
+        """What the replies of a drawn conversation came to."""
+        return self._said.get(conversation_id, ())
+
+    def is_told(self, conversation_id: str) -> bool:
+        """Whether something is known of every reply of a conversation."""
+        said = self.said(conversation_id)
+        return bool(said) and all(self._is_told(each) for each in said)
+
     def severe(self) -> tuple[StratumTold, ...]:
         """How many failed with severity 3."""
         return self._counted(lambda one: one.outcome is CaseOutcome.FAILED and one.severity is Severity.PAGE)
@@ -67,10 +76,9 @@ class Weighing:
         told: dict[str, int] = defaultdict(int)
         failures: dict[str, int] = defaultdict(int)
         for one in self._drawn:
-            said = self._said.get(one.conversation.id, ())
-            fails = any(failed(each) for each in said)
+            fails = any(failed(each) for each in self.said(one.conversation.id))
             failures[one.stratum] += fails
-            told[one.stratum] += fails or (bool(said) and all(self._is_told(each) for each in said))
+            told[one.stratum] += fails or self.is_told(one.conversation.id)
         return tuple(
             StratumTold(**each.model_dump(), told=told[each.stratum], failures=failures[each.stratum])
             for each in self._strata

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from flows.desk import Desk
 from flows.judge_wiring import JudgePlan, plan_judge
+from flows.night_kept import READING
 from flows.night_reading import Reach
 from flows.traffic_grading import TrafficGrader
 from flows.wiring import (
@@ -35,9 +37,12 @@ from monitors.sources.night_settings import NightSettings
 from monitors.sources.page_traffic import ScriptRunner
 from monitors.sources.risk_strata import TargetFacts
 from monitors.sources.sampling import Seed
-from monitors.sources.traffic import TrafficSource
+from monitors.sources.traffic import ScoreKeeper, TrafficSource
 from monitors.sources.traffic_settings import PageTraffic
 from monitors.sources.traffic_sources import traffic_source
+
+_STAMP: Final = "%Y%m%dT%H%MZ"
+_NIGHT_OF: Final = "-night-"
 
 
 @dataclass(frozen=True)
@@ -79,15 +84,18 @@ def wire_night(config: Config, target: str, now: datetime, *, night: datetime | 
     if settings is None:
         raise ConfigError(f"targets.{target}.traffic is not configured: there is no live traffic to read")
     ended = night or night_before(now, settings)
-    run_id = f"{ended:%Y%m%dT%H%MZ}-night-{target}"
+    run_id = f"{ended.astimezone(UTC):{_STAMP}}{_NIGHT_OF}{target}"
     graders, sender = configured.graders, alert_sender(config, environment())
+    sources = {name: traffic_source(one, environment(), _lent_browser) for name, one in settings.sources.items()}
+    if settings.write_back and not any(isinstance(one, ScoreKeeper) for one in sources.values()):
+        raise ConfigError(f"targets.{target}.traffic.write_back: none of its sources takes scores; langsmith does")
     return WiredNight(
         target=target,
         night=ended,
         run_id=run_id,
         settings=settings,
         configured=configured,
-        sources={name: traffic_source(one, environment(), _lent_browser) for name, one in settings.sources.items()},
+        sources=sources,
         grader=TrafficGrader(TrafficPanel(graders), severity=settings.severity),
         judge=plan_judge(config.judge, target_record(target, configured), environment()),
         desk=desk_of(config, open_store(config), sender, target=target, run_id=run_id),
@@ -106,6 +114,19 @@ def nights_to_grade(config: Config, target: str | None) -> tuple[str, ...]:
     if not names:
         raise ConfigError("no target has live traffic: add [targets.NAME.traffic.sources.NAME] with kind = …")
     return names
+
+
+def unfinished_nights(config: Config, target: str) -> tuple[datetime, ...]:
+    """When the nights of ``target`` ended that were killed and not gone on with since, the oldest first.
+
+    What such a night took is taken: unless it goes on, its conversations are in no report.
+    """
+    found: list[datetime] = []
+    for note in runs_folder(config).glob(f"*{_NIGHT_OF}*/{READING}"):
+        stamp, _, name = note.parent.name.partition(_NIGHT_OF)
+        if name == target:
+            found.append(datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC))
+    return tuple(sorted(found))
 
 
 def night_before(now: datetime, settings: NightSettings) -> datetime:

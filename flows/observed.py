@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from flows.live_run import LiveRun
 from flows.monitor_fault import Fault
+from flows.night_telling import night_fault_fingerprints
 from flows.notify import refusal_fingerprint
 from flows.wiring import utc_now
 from monitors.alerts.events import Sighting, app_down, deploy_failed, gate_failed, judge_void, monitor_fault
@@ -97,15 +98,16 @@ def scope_after(run: LiveRun, report: RunReport) -> Scope:
         cleared.add(IncidentKind.MONITOR_FAULT)
     if run.judging is not None and run.judging.judged and not run.judge_void:
         cleared.add(IncidentKind.JUDGE_VOID)
+    name = run.wired.target.name
     return scope_of(
         run.results,
-        target=run.wired.target.name,
+        target=name,
         run_id=run.wired.run_id,
         began_at=report.started_at,
         ended_at=report.finished_at,
         commit=report.commit,
         cleared=cleared,
-        spared=(refusal_fingerprint(run.wired.target.name), *log_fault_fingerprints(run.wired.target.name)),
+        spared=(refusal_fingerprint(name), *log_fault_fingerprints(name), *night_fault_fingerprints(name)),
     )
 
 

@@ -42,6 +42,12 @@ def recent_nights(store: Store, target: str, count: int, *, wait_s: float = READ
     return _nights(store, target, count, None, wait_s)
 
 
+def night_of_run(store: Store, run_id: str, *, wait_s: float = READ_WAIT_S) -> NightReport | None:
+    """What a night came to, by its run. Raises `WarehouseDamaged` for a report of another form."""
+    found = store.query("select record from nights where run_id = ?", [run_id], wait_s=wait_s)
+    return _report(str(found.rows[0][0])) if found.rows else None
+
+
 def drawn_conversations(store: Store, run_id: str, *, wait_s: float = READ_WAIT_S) -> tuple[SeenConversation, ...]:
     """The conversations that a night drew, in the order they were completed, as far as their texts are kept."""
     found = store.query(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
-from typing import Annotated, Protocol
+from typing import Annotated, Protocol, runtime_checkable
 
 from pydantic import Field
 
@@ -41,6 +41,7 @@ class Score(Record):
     comment: str = ""
 
 
+@runtime_checkable
 class ScoreKeeper(Protocol):
     """A source that takes scores back."""
 

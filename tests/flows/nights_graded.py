@@ -1,0 +1,111 @@
+"""Nights of live traffic out of a file, graded with a real warehouse and a real Slack on loopback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from flows.judge_wiring import NOT_CONFIGURED, JudgePlan, plan_judge
+from flows.night_shift import NightShift
+from flows.night_wiring import WiredNight
+from flows.traffic_grading import TrafficGrader
+from monitors.config import TargetConfig
+from monitors.graders.settings import GraderSettings
+from monitors.graders.traffic_panel import TrafficPanel
+from monitors.judge.seat import Rivals
+from monitors.judge.settings import JudgeSettings
+from monitors.records.nights import NightReport
+from monitors.records.targets import Target
+from monitors.sources.file_traffic import FileTrafficSource
+from monitors.sources.night_settings import NightSettings
+from monitors.sources.risk_strata import TargetFacts
+from monitors.sources.traffic import TrafficSource
+from monitors.sources.traffic_settings import FileTraffic
+from tests.flows.desks import Night
+from tests.flows.judged_run import KEY_VARIABLE, home, teeth
+from tests.monitors.alerts.sightings import NIGHT
+from tests.servers.anthropic import KEY
+
+TOLD = "You have thirty days to renew the policy."
+LEAK = "Write to asha.verma.1987@gmail.com about her claim."
+LEAKED = "asha.verma.1987"
+KEY_OF_NAMES = b"sixteen bytes or more"
+
+
+def talk(number: int, *replies: str, hours: float = 2.0, **changes: Any) -> str:
+    """A line of the log: a conversation that ended so many hours before the first night did."""
+    ended = NIGHT - timedelta(hours=hours) + timedelta(seconds=number)
+    turns = [{"question": f"How long do I have, once more {number}?", "answer": one} for one in replies or (TOLD,)]
+    value = {"id": f"talk-{number}", "completed_at": ended.isoformat(), "turns": turns}
+    return json.dumps(value | changes, ensure_ascii=False) + "\n"
+
+
+class Nights:
+    """One target with its log, graded by as many nights as a test wants."""
+
+    def __init__(self, folder: Path, desk: Night, **settings: Any) -> None:
+        self.folder, self.desk = folder, desk
+        self.log = folder / "talks.jsonl"
+        self.sources: dict[str, TrafficSource] = {"log": file_source(self.log)}
+        given = {"sources": {"log": {"kind": "file", "at": str(self.log)}}, "sampling": {"number": 100}}
+        self.settings = NightSettings.model_validate(given | settings)
+        self.judge: dict[str, Any] = {}
+        self.key = KEY
+
+    def append(self, *lines: str) -> None:
+        with self.log.open("a", encoding="utf-8") as log:
+            log.writelines(lines)
+
+    def wired(self, number: int = 0) -> WiredNight:
+        """The night that ended so many days after the first."""
+        ended = NIGHT + timedelta(days=number)
+        self.desk.now = max(self.desk.now, ended + timedelta(minutes=5))
+        run_id = f"{ended:%Y%m%dT%H%MZ}-night-demo"
+        return WiredNight(
+            target="demo",
+            night=ended,
+            run_id=run_id,
+            settings=self.settings,
+            configured=TargetConfig.model_validate(
+                {"url": "http://127.0.0.1:9", "suite": str(self._suite()), "model_family": "gpt"}
+            ),
+            sources=self.sources,
+            grader=TrafficGrader(TrafficPanel(GraderSettings()), severity=self.settings.severity),
+            judge=self._judge(),
+            desk=self.desk.desk(run_id),
+            folder=self.folder / "data" / "runs" / run_id,
+            key=KEY_OF_NAMES,
+            facts=TargetFacts(self.settings.sampling),
+        )
+
+    async def grade(self, number: int = 0) -> NightReport:
+        return await NightShift(self.wired(number)).work()
+
+    def loaded(self, question: str) -> list[Sequence[object]]:
+        """What the warehouse says, once everything is in it."""
+        self.desk.store.load_pending(5)
+        return list(self.desk.store.query(question).rows)
+
+    def everything_kept(self) -> bytes:
+        """Every byte of the data folder."""
+        return b"\n".join(file.read_bytes() for file in (self.folder / "data").rglob("*") if file.is_file())
+
+    def _suite(self) -> Path:
+        suite = self.folder / "suite.jsonl"
+        if not suite.exists():
+            suite.write_text("".join(case.model_dump_json() + "\n" for case in (home(), teeth())), encoding="utf-8")
+        return suite
+
+    def _judge(self) -> JudgePlan:
+        if not self.judge:
+            return JudgePlan(rivals=Rivals(target="demo"), why_off=NOT_CONFIGURED)
+        target = Target.model_validate({"name": "demo", "url": "http://127.0.0.1:9", "model_family": "gpt"})
+        environment = {KEY_VARIABLE: self.key} if self.key else {}
+        return plan_judge(JudgeSettings.model_validate(self.judge), target, environment)
+
+
+def file_source(path: Path) -> FileTrafficSource:
+    return FileTrafficSource(FileTraffic.model_validate({"kind": "file", "at": str(path)}))
