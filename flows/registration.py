@@ -6,6 +6,7 @@ Imports Prefect, which reads its settings at import: connect first.
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -62,12 +63,21 @@ async def serve_all(planned: Sequence[PlannedDeployment], way: SlackWay | None) 
 
     Registering anew drops what was due while nobody was there: a minute that is over is not made up for.
     """
-    runner = Runner(name=TAG, limit=runs_at_once(planned), pause_on_shutdown=True)
+    runner = _Runner(name=TAG, limit=runs_at_once(planned), pause_on_shutdown=True)
     for one in planned:
         await runner.aadd_deployment(await runner_deployment(one))
     async with get_client() as client:
         await ensure_automations(client, way, expected=expectations(planned))
     await runner.start()
+
+
+class _Runner(Runner):
+    """Prefect's own answer to SIGTERM makes a coroutine that nobody awaits, says so, and then does the same."""
+
+    def handle_sigterm(self, *args: Any, **kwargs: Any) -> None:
+        """End `start`; leaving it pauses the schedules and ends the runs under way."""
+        del args, kwargs
+        sys.exit(0)
 
 
 def _schedule(when: Cron | Every | None) -> Schedule | None:

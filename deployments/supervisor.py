@@ -1,0 +1,238 @@
+"""Keeps the parts of an installation alive: each a process, one log for all, nothing left behind at the end.
+
+a part dies ────────────────▶ started again after a pause that doubles
+it dies again and again ────▶ said once to the monitor's owners, and tried on
+it stands again ────────────▶ said too
+told to stop ───────────────▶ every part is told, and ended with all that descends from it (see `deployments.guard`)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import PIPE, STDOUT, Process
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from deployments.family import adopt_orphans, end_family
+
+LONGEST_LINE_BYTES: Final = 64 * 1024
+READY_LOOK_S: Final = 0.5
+ORPHANS_GRACE_S: Final = 5.0
+LAST_LINES_S: Final = 5.0
+"""What still holds the log's pipe after its part is gone is not waited for."""
+OWN_NAME: Final = "up"
+CANNOT_START: Final = 126
+"""As a shell has it."""
+STOP_S: Final = 40.0
+"""Longer than both grace times of a guard; then its family is killed without it."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One process to keep. It is started, and started again, only when ``may_start`` says so.
+
+    One that ``stops_last`` is told to stop when those that need it are gone.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    may_start: Callable[[], bool] = lambda: True
+    stops_last: bool = False
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How often a part is started again, and when people hear of it. Seconds."""
+
+    first_pause_s: float = 1.0
+    longest_pause_s: float = 60.0
+    stands_after_s: float = 60.0
+    deaths_before_notice: int = 3
+
+    def pause_s(self, deaths: int) -> float:
+        """After so many deaths in a row, 1 or more."""
+        return min(self.first_pause_s * 2.0 ** min(deaths - 1, 16), self.longest_pause_s)
+
+
+@dataclass(frozen=True)
+class Voice:
+    """Whom the supervisor talks to: the log, and the monitor's owners."""
+
+    log: Callable[[str, str], None]
+    dies_again: Callable[[str, int, int], Coroutine[Any, Any, None]]
+    """Name, deaths in a row, the last exit code."""
+    stands_again: Callable[[str], Coroutine[Any, Any, None]]
+
+
+class Supervisor:
+    """Runs parts until told to stop."""
+
+    def __init__(self, parts: Sequence[Part], voice: Voice, patience: Patience | None = None) -> None:
+        self._parts = tuple(parts)
+        self._voice = voice
+        self._patience = patience or Patience()
+        self._told = asyncio.Event()
+        self._gone = {part.name: asyncio.Event() for part in self._parts}
+        self._running: dict[str, Process] = {}
+        self._one_starts = asyncio.Lock()
+        self._saying: set[asyncio.Task[None]] = set()
+
+    def stop(self) -> None:
+        """Make `run` end soon."""
+        self._told.set()
+
+    async def run(self) -> None:
+        """Keep all parts until `stop`; then end them, and whatever they left."""
+        adopt_orphans()
+        keepers = [asyncio.create_task(self._keep(part)) for part in self._parts]
+        await self._told.wait()
+        self._voice.log(OWN_NAME, "stopping")
+        await asyncio.gather(*keepers)
+        for task in self._saying:
+            task.cancel()
+        await asyncio.to_thread(end_family, os.getpid(), grace_s=0.0)
+        self._voice.log(OWN_NAME, "stopped")
+
+    async def _keep(self, part: Part) -> None:
+        deaths = 0
+        while await self._until_it_may_start(part):
+            stood, code = await self._live(part, deaths)
+            if self._told.is_set():
+                break
+            deaths = 1 if stood else deaths + 1
+            pause_s = self._patience.pause_s(deaths)
+            self._voice.log(part.name, f"ended with code {code}; started again in {pause_s:g} s")
+            if deaths == self._patience.deaths_before_notice:
+                self._say(self._voice.dies_again(part.name, deaths, code))
+            await self._told_within(pause_s)
+        self._gone[part.name].set()
+
+    async def _live(self, part: Part, deaths: int) -> tuple[bool, int]:
+        """One life of a part: whether it stood on its feet, and its exit code."""
+        try:
+            process, log = await self._start(part)
+        except OSError as error:
+            self._voice.log(part.name, f"cannot be started: {error.strerror}")
+            return False, CANNOT_START
+        copying = asyncio.create_task(self._copy(part.name, log))
+        ending = asyncio.create_task(process.wait())
+        stopping = asyncio.create_task(self._told_for(part))
+        stood = await self._stands(ending, stopping)
+        if stood and deaths >= self._patience.deaths_before_notice:
+            self._say(self._voice.stands_again(part.name))
+        await asyncio.wait({ending, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if not ending.done():
+            await self._end(process)
+        code = await ending
+        await self._bury(part, copying, code)
+        return stood, code
+
+    async def _stands(self, *ends: asyncio.Task[Any]) -> bool:
+        """Whether it lives on after as long as it takes to be sure."""
+        done, _ = await asyncio.wait(
+            ends, timeout=self._patience.stands_after_s, return_when=asyncio.FIRST_COMPLETED
+        )
+        return not done
+
+    async def _told_for(self, part: Part) -> None:
+        await self._told.wait()
+        if part.stops_last:
+            for other in self._parts:
+                if not other.stops_last:
+                    await self._gone[other.name].wait()
+
+    def _say(self, saying: Coroutine[Any, Any, None]) -> None:
+        """Beside the keeping: Slack may be slow, and must not keep a part from starting."""
+        task = asyncio.create_task(saying)
+        self._saying.add(task)
+        task.add_done_callback(self._said)
+
+    def _said(self, task: asyncio.Task[None]) -> None:
+        self._saying.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._voice.log(OWN_NAME, f"nobody could be told: {type(error).__name__}")
+
+    async def _start(self, part: Part) -> tuple[Process, int]:
+        """Its guard, and where its log is read. A pipe of asyncio's would keep `wait` until orphans close it."""
+        line = (sys.executable, "-m", "deployments.guard", *part.command)
+        log, log_end = os.pipe()
+        try:
+            async with self._one_starts:
+                process = await asyncio.create_subprocess_exec(
+                    *line,
+                    env=dict(part.environment),
+                    stdin=PIPE,
+                    stdout=log_end,
+                    stderr=STDOUT,
+                    start_new_session=True,
+                )
+                self._running[part.name] = process
+        except OSError:
+            os.close(log)
+            raise
+        finally:
+            os.close(log_end)
+        return process, log
+
+    async def _end(self, process: Process) -> None:
+        """Close the line to its guard; he does the rest. One that does not is killed, his family at the end."""
+        if process.stdin is not None:
+            process.stdin.close()
+        try:
+            await asyncio.wait_for(asyncio.shield(process.wait()), STOP_S)
+        except TimeoutError:
+            with suppress(ProcessLookupError):
+                process.kill()
+
+    async def _bury(self, part: Part, copying: asyncio.Task[None], code: int) -> None:
+        """A guard that was killed has left his family to us; the log of a part that ended is read to its end."""
+        del self._running[part.name]
+        if code < 0:
+            async with self._one_starts:
+                spare = [one.pid for one in self._running.values()]
+                await asyncio.to_thread(end_family, os.getpid(), spare=spare, grace_s=ORPHANS_GRACE_S)
+        await asyncio.wait({copying}, timeout=LAST_LINES_S)
+        copying.cancel()
+        await asyncio.gather(copying, return_exceptions=True)
+
+    async def _copy(self, name: str, log: int) -> None:
+        stream = asyncio.StreamReader()
+        pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(log, "rb", buffering=0)
+        )
+        try:
+            async for line in _lines(stream):
+                self._voice.log(name, line)
+        finally:
+            pipe.close()
+
+    async def _until_it_may_start(self, part: Part) -> bool:
+        """False when there is nothing to start any more."""
+        while not self._told.is_set():
+            if await asyncio.to_thread(part.may_start):
+                return True
+            await self._told_within(READY_LOOK_S)
+        return False
+
+    async def _told_within(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._told.wait(), seconds)
+
+
+async def _lines(stream: asyncio.StreamReader) -> AsyncIterator[str]:
+    """The lines of what comes; one that does not end is cut, so that memory stays flat."""
+    rest = b""
+    while chunk := await stream.read(LONGEST_LINE_BYTES):
+        *whole, rest = (rest + chunk).split(b"\n")
+        if len(rest) > LONGEST_LINE_BYTES:
+            whole, rest = [*whole, rest], b""
+        for line in whole:
+            yield line.decode("utf-8", "replace").rstrip("\r")
+    if rest:
+        yield rest.decode("utf-8", "replace")
