@@ -14,7 +14,7 @@ import pytest
 from deployments.family import descendants
 from tests.conftest import ROOT
 
-WAIT_S = 20
+WAIT_S = 60
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
 
 FAMILY = """

@@ -14,7 +14,7 @@ from deployments.supervisor import Part, Patience, Supervisor, Voice
 from tests.conftest import ROOT
 from tests.deployments.test_guard import wait_until_gone
 
-WAIT_S = 20
+WAIT_S = 60
 HASTY = Patience(first_pause_s=0.05, longest_pause_s=0.2, stands_after_s=300, deaths_before_notice=3)
 LIVES = "import os, time; print('pid', os.getpid(), flush=True); time.sleep(600)"
 DIES = "import sys; sys.exit(5)"
