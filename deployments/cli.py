@@ -189,6 +189,19 @@ def nightly(
 
 
 @app.command()
+def reconcile(
+    target: Annotated[str | None, typer.Argument(help="a target; all of them when left out")] = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+    days: Annotated[int, typer.Option(min=1, help="how many days back")] = 7,
+    as_json: JsonOption = False,
+) -> None:
+    """What the application's own guard held back, what the nights found, and what neither saw."""
+    from deployments.reconcile_command import reconcile_command  # duckdb, pydantic's models
+
+    _exit(reconcile_command(config, target, days=days, as_json=as_json))
+
+
+@app.command()
 def watch(
     target: Annotated[
         str | None, typer.Argument(help="a target with a hallucination_log; all of them when left out")

@@ -211,7 +211,9 @@ select
 from grades j
 join results s on s.run_id = j.run_id and s.case_id = j.case_id and s.repeat = j.repeat
 join assessments a on a.run_id = j.run_id and a.case_id = j.case_id and a.repeat = j.repeat
-join runs r on r.run_id = j.run_id
+join (
+  select run_id, target, suite_sha256 from runs union all select run_id, target, null from nights
+) r on r.run_id = j.run_id
 left join cases c on c.suite_sha256 = r.suite_sha256 and c.case_id = j.case_id
 where j.judge_model is not null and j.passed is not null and j.aspect = 'factual_match' and s.outcome = 'exchange'
 order by s.asked_at desc, j.run_id, j.case_id, j.repeat;

@@ -12,9 +12,10 @@ from monitors.records.incidents import Redacted
 from monitors.records.people import HumanLabel
 from monitors.records.reviews import AnswerId, AnswerVerdict, LabelSource
 from tests.warehouse.places import store_in
+from tests.warehouse.sample_nights import night_report
 from tests.warehouse.sample_rows import NOON, assessment, exchange, run_report, suite
 from warehouse.reviews import judged_answers, labelled_by, reviewed
-from warehouse.rows import AssessmentRow, LabelRow, ResultRow, RunRow
+from warehouse.rows import AssessmentRow, LabelRow, NightRow, ResultRow, RunRow
 
 LINEAGE = JudgeLineage(model="claude-haiku-5-5", prompt_sha256="ab" * 32, rubric_version="3")
 
@@ -32,8 +33,8 @@ def facts(*, passed: bool = True) -> Judged:
     )
 
 
-def judged(case_id: str, *, passed: bool = True):
-    plain = assessment(case_id=case_id)
+def judged(case_id: str, *, passed: bool = True, run_id: str = "run-1"):
+    plain = assessment(run_id, case_id)
     return plain.model_copy(update={"grades": (*plain.grades, facts(passed=passed))})
 
 
@@ -139,3 +140,12 @@ def test_a_false_alarm_is_no_review(tmp_path):
 def test_a_label_that_says_nothing_is_refused():
     with pytest.raises(ValidationError, match="finding_right"):
         HumanLabel(id="x", at=NOON, by="asha", target="t", run_id="run-1", reason=Redacted(""))
+
+
+def test_answers_of_a_night_that_a_judge_graded_are_looked_at_too(tmp_path):
+    store = store_in(tmp_path)
+    rows = [ResultRow(row=exchange("night-1", "talk-1:1")), AssessmentRow(row=judged("talk-1:1", run_id="night-1"))]
+    store.journal.append([*rows, NightRow(row=night_report("night-1"))], run_id="night-1")
+    store.load_pending(1)
+    (answer,) = judged_answers(store, since=NOON, target="helpdesk")
+    assert (answer.answer_id.run_id, answer.answer_id.case_id) == ("night-1", "talk-1:1")
