@@ -242,6 +242,20 @@ def receive(
     _exit(receive_command(loaded, loaded.deploys, config, host=host, port=port, environment=os.environ))
 
 
+@app.command()
+def up(
+    config: ConfigOption = DEFAULT_CONFIG,
+    host: Annotated[str, typer.Option(help="the address that receivers listen on")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=1, max=65_534, help="port for deploys; Slack's buttons have the next one")
+    ] = 8066,
+) -> None:
+    """Run the whole monitor on this machine: server, schedules, receivers; until it is told to stop."""
+    from deployments.up_command import up_command  # uvicorn, slack_sdk, duckdb
+
+    _exit(up_command(config, host=host, port=port, environment=os.environ))
+
+
 pipes.register(app)
 review_options.register(app)
 app.add_typer(warehouse_commands.app, name="warehouse")

@@ -20,7 +20,6 @@ from flows.wiring import connect_prefect, environment, prefect_home
 from monitors.alerts.redact import redact
 from monitors.config import Config, load_config
 from monitors.errors import MonitorError
-from monitors.schedule_settings import ScheduleSettings
 
 LOOK_S: Final = 10.0
 """How often it is looked whether the local server has moved."""
@@ -45,7 +44,7 @@ def _serve(config_path: Path) -> None:
         threading.Thread(target=_end_when_moved, args=(config,), name="moved-server", daemon=True).start()
     from flows.registration import serve_all  # Prefect reads its settings at import, so it must be connected
 
-    planned = planned_deployments(config, config_path, ScheduleSettings())
+    planned = planned_deployments(config, config_path, config.schedules)
     sys.stderr.write(f"{len(planned)} deployments: {', '.join(one.full_name for one in planned)}\n")
     asyncio.run(serve_all(planned, slack_way(config, environment())))
 

@@ -24,6 +24,7 @@ from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Identifier
 from monitors.records.targets import Environment, HttpUrl, SpaceId, Target
 from monitors.reports.settings import ReportsSettings
+from monitors.schedule_settings import ScheduleSettings
 from monitors.sources.log_settings import HallucinationLogSettings
 from monitors.sources.night_settings import NightSettings
 from monitors.trigger_settings import DeploySettings
@@ -109,6 +110,7 @@ class Config(BaseModel):
     deploys: DeploySettings = Field(
         default=DeploySettings(), description="which deploys start a verification, and who may say so"
     )
+    schedules: ScheduleSettings = Field(default=ScheduleSettings(), description="when the daily work is done")
     prefect: PrefectSettings = Field(default=PrefectSettings(), description="where runs are recorded")
 
     def target(self, name: str) -> TargetConfig:

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from deployments.doctor_checks import checks
-from deployments.doctor_health import Check, Health
 from deployments.doctor_command import exit_code_of
+from deployments.doctor_health import Check, Health
 from deployments.doctor_text import print_look, toml_of, wire_toml
 from deployments.exit_codes import ExitCode
 from monitors.errors import AccessDenied, AnswerTimeout, PageNotUnderstood

@@ -25,19 +25,7 @@ from tests.flows.few_cases import few_cases
 
 START_S = 180
 SECRETS = {"LOOKOUT_GITHUB_WEBHOOK_SECRET": GITHUB_SECRET}
-RUN_UP = """
-import os, sys
-from pathlib import Path
-from deployments.exit_codes import of_error
-from deployments.up_command import up_command
-from monitors.errors import MonitorError
-try:
-    code = up_command(Path(sys.argv[1]), host="127.0.0.1", port=int(sys.argv[2]), environment=os.environ)
-except MonitorError as error:
-    sys.stderr.write(f"lookout: {error}\\n")
-    code = of_error(error)
-sys.exit(int(code))
-"""
+UP = (sys.executable, "-m", "deployments.cli", "up", "--config")
 TRIGGER = '[[deploys.triggers]]\nprovider = "github"\nrepository = "acme/helpdesk"\ntarget = "bot"\n'
 
 
@@ -56,7 +44,7 @@ def started(file, port, **variables):
     known = {name: value for name, value in os.environ.items() if not name.startswith(("LOOKOUT_", "PREFECT_API"))}
     with (file.parent / "up.log").open("wb") as log:
         return subprocess.Popen(
-            [sys.executable, "-c", RUN_UP, str(file), str(port)],
+            [*UP, str(file), "--port", str(port)],
             env=known | {"PYTHONPATH": str(ROOT)} | variables,
             stdout=subprocess.DEVNULL,
             stderr=log,
@@ -168,7 +156,7 @@ def test_killed_itself_it_leaves_nothing_behind_and_a_second_one_is_refused(tmp_
         running.until(running.receives, "the receiver answers")
         assert "server" not in running.said().splitlines()[0].rpartition(": ")[2]
         second = subprocess.run(
-            [sys.executable, "-c", RUN_UP, str(file), str(free_port("127.0.0.1", 0))],
+            [*UP, str(file), "--port", str(free_port("127.0.0.1", 0))],
             env=os.environ | {"PYTHONPATH": str(ROOT), "PREFECT_API_URL": api} | SECRETS,
             capture_output=True,
             text=True,

@@ -51,12 +51,17 @@ class Application:
         command = [str(self.python), "-m", *(port if word == "PORT" else word for word in self.command)]
         # Its own output is of no interest, and a pipe that nobody reads would stop it.
         with subprocess.Popen(
-            command, cwd=ROOT, env={**os.environ, **QUIET}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            command, cwd=ROOT, env=_surroundings(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as process:
             try:
                 yield _answering(f"http://127.0.0.1:{port}", process)
             finally:
                 process.kill()
+
+
+def _surroundings() -> dict[str, str]:
+    """NiceGUI behaves as in a test of its own when it sees that pytest runs."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")} | dict(QUIET)
 
 
 def _free_port() -> int:
