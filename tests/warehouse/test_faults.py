@@ -24,7 +24,6 @@ from warehouse.rebuild import rebuild
 from warehouse.rows import AssessmentRow, ResultRow
 from warehouse.store import Store
 
-
 BLOCK_BYTES = 256 * 1024
 """DuckDB's own unit: what is written into one harms no other."""
 
