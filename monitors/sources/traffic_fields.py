@@ -77,6 +77,10 @@ class Fields(BaseModel):
         ),
         description="what came back, in a turn",
     )  # fmt: skip
+    error: Paths = Field(
+        default=("error", "error_message", "exception"),
+        description="what went wrong instead of a reply: such a question is unanswered, and no fault of the log",
+    )
     citations: Paths = Field(
         default=(
             "citations",

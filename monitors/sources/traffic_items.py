@@ -14,7 +14,7 @@ from monitors.facts.disclosures import find_disclosures
 from monitors.records.base import Identifier
 from monitors.records.traffic import Conversation, SourceNotice, SourceNoticeKind, Turn
 from monitors.sources.item_turns import holds_turns, turns_of
-from monitors.sources.item_values import first_name, first_time
+from monitors.sources.item_values import first_name, first_time, found
 from monitors.sources.traffic_fields import Fields
 
 _IDENTIFIER: Final[TypeAdapter[str]] = TypeAdapter(Identifier)
@@ -62,7 +62,7 @@ def read_item(placed: Placed, fields: Fields) -> Conversation | SourceNotice:
         return _unreadable(
             place, f"nothing that a user wrote at {_tried(fields.turns)} or {_tried(fields.user_text)}"
         )
-    if not any(turn.reply_text for turn in turns):
+    if not any(turn.reply_text for turn in turns) and not any(found(item, fields.error)):
         return _unreadable(place, f"no reply at {_tried(fields.reply_text)} or in its messages")
     try:
         return _conversation(item, completed_at, turns, fields)

@@ -238,3 +238,8 @@ def test_any_item_is_read_or_told(item: Any) -> None:
 )
 def test_odd_parts_never_cost_the_conversation(parts: dict[str, Any]) -> None:
     assert pairs({**parts, "ts": T, "question": "q", "answer": "a"}) == [("q", "a")]
+
+
+def test_a_question_that_met_an_error_is_unanswered_and_no_fault_of_the_log():
+    assert pairs({"ts": T, "question": "q", "error": "429 Too Many Requests"}) == [("q", "")]
+    assert isinstance(read({"ts": T, "question": "q"}), SourceNotice)
