@@ -105,7 +105,7 @@ def _free(host: str, port: int, what: str) -> None:
             probe.bind((host, port))
         except (OSError, OverflowError) as error:
             raise ConfigError(
-                f"{what} cannot listen on port {port} ({error.strerror}); name another one with --port, or --host"
+                f"{what} cannot listen on port {port} ({error}); name another one with --port, or --host"
             ) from None
 
 
