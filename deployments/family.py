@@ -22,10 +22,13 @@ PROCESSES: Final = Path("/proc")
 PAUSE_S: Final = 0.05
 
 
-def adopt_orphans() -> None:
-    """From now on what a descendant leaves behind becomes this process's child. Linux only; elsewhere nothing."""
+def adopt_orphans(*, wanted: bool = True) -> None:
+    """From now on what a descendant leaves behind becomes this process's child, or no longer, if not ``wanted``.
+
+    Linux only; elsewhere nothing.
+    """
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(wanted), 0, 0, 0)
 
 
 def descendants(ancestor: int) -> frozenset[int]:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from deployments.family import adopt_orphans, end_family
+from deployments.family import adopt_orphans, descendants, end_family
 
 LONGEST_LINE_BYTES: Final = 64 * 1024
 READY_LOOK_S: Final = 0.5
@@ -79,6 +79,7 @@ class Supervisor:
         self._told = asyncio.Event()
         self._gone = {part.name: asyncio.Event() for part in self._parts}
         self._running: dict[str, Process] = {}
+        self._others: frozenset[int] = frozenset()
         self._one_starts = asyncio.Lock()
         self._saying: set[asyncio.Task[None]] = set()
 
@@ -87,15 +88,22 @@ class Supervisor:
         self._told.set()
 
     async def run(self) -> None:
-        """Keep all parts until `stop`; then end them, and whatever they left."""
+        """Keep all parts until `stop`; then end them, and whatever they left. What ran before is left alone."""
+        self._others = descendants(os.getpid())
         adopt_orphans()
+        try:
+            await self._keep_all()
+        finally:
+            adopt_orphans(wanted=False)
+
+    async def _keep_all(self) -> None:
         keepers = [asyncio.create_task(self._keep(part)) for part in self._parts]
         await self._told.wait()
         self._voice.log(OWN_NAME, "stopping")
         await asyncio.gather(*keepers)
         for task in self._saying:
             task.cancel()
-        await asyncio.to_thread(end_family, os.getpid(), grace_s=0.0)
+        await asyncio.to_thread(end_family, os.getpid(), spare=self._others, grace_s=0.0)
         self._voice.log(OWN_NAME, "stopped")
 
     async def _keep(self, part: Part) -> None:
@@ -195,7 +203,7 @@ class Supervisor:
         del self._running[part.name]
         if code < 0:
             async with self._one_starts:
-                spare = [one.pid for one in self._running.values()]
+                spare = [*self._others, *(one.pid for one in self._running.values())]
                 await asyncio.to_thread(end_family, os.getpid(), spare=spare, grace_s=ORPHANS_GRACE_S)
         await asyncio.wait({copying}, timeout=LAST_LINES_S)
         copying.cancel()

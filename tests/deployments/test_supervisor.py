@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 from contextlib import asynccontextmanager
 
@@ -141,3 +142,21 @@ async def test_a_line_without_end_is_cut_and_all_of_it_is_logged():
     lines = [line for who, line in ears.lines if who == "one" and line.startswith("x")]
     assert sum(map(len, lines)) == 300_000
     assert max(map(len, lines)) <= 2 * 64 * 1024 + 1
+
+
+@pytest.fixture
+def bystander():
+    """A process that this one had before any supervisor."""
+    with subprocess.Popen([sys.executable, "-c", LIVES], stdout=subprocess.DEVNULL) as process:
+        yield process
+        process.kill()
+
+
+async def test_what_ran_before_the_supervisor_is_left_alone(bystander):
+    """Also when it was started by the same process: only what the parts brought is ended."""
+    async with supervised(part("one", LIVES)) as (ears, supervisor, _):
+        await ears.until(lambda: ears.pids("one"))
+        supervisor._running["one"].kill()
+        await ears.until(lambda: len(ears.pids("one")) == 2)
+    wait_until_gone(*ears.pids("one"))
+    assert bystander.poll() is None
