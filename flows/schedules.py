@@ -3,7 +3,7 @@
     verify-deploy           when a deploy is told         verify-deploy/verify-deploy
     nightly-TARGET          every night                   verify-deploy/nightly-TARGET
     grade-traffic-TARGET    every night, with traffic     grade-traffic/grade-traffic-TARGET
-    follow-log              every minute, with a log      follow-log/follow-log
+    follow-log              every 40 s, with a log        follow-log/follow-log
     watch-deploys           every minute, with a Space    watch-deploys/watch-deploys
     load-warehouse, digest  every day                     load-warehouse/load-warehouse, digest/digest
 
@@ -21,8 +21,10 @@ from monitors.records.base import Record
 from monitors.schedule_settings import ScheduleSettings, fires_daily
 
 EVERY_MINUTE_S: Final = 60.0
-FOLLOW_FOR_S: Final = 45.0
-"""Of each minute: a start takes 4 to 10 s, and the run must be over before the next one begins."""
+FOLLOW_EVERY_S: Final = 40.0
+"""An entry is told within a minute also when the run that would have told it is killed: the next one starts then."""
+FOLLOW_FOR_S: Final = 28.0
+"""Of that: a start takes 4 to 10 s, and the run must be over before the next one begins."""
 MINUTELY_LATE_S: Final = 3600.0
 """A job of every minute of which none completed for an hour is stuck. Much less would ring at every restart."""
 VERIFY: Final = "verify-deploy"
@@ -127,12 +129,11 @@ def _traffic(config: Config, where: Mapping[str, str]) -> Iterator[PlannedDeploy
 
 def _minutely(config: Config, where: Mapping[str, str]) -> Iterator[PlannedDeployment]:
     """One of each for all targets: a start costs seconds of a core, a look at one target more next to nothing."""
-    every = Every(seconds=EVERY_MINUTE_S)
     if any(one.hallucination_log is not None for one in config.targets.values()):
         yield PlannedDeployment(
             name="follow-log",
             flow="follow-log",
-            when=every,
+            when=Every(seconds=FOLLOW_EVERY_S),
             parameters={**where, "for_s": FOLLOW_FOR_S},
             tags=("log",),
             late_after_s=MINUTELY_LATE_S,
@@ -141,7 +142,7 @@ def _minutely(config: Config, where: Mapping[str, str]) -> Iterator[PlannedDeplo
         yield PlannedDeployment(
             name="watch-deploys",
             flow="watch-deploys",
-            when=every,
+            when=Every(seconds=EVERY_MINUTE_S),
             parameters={**where, "settings": config.deploys.model_dump(mode="json", exclude_defaults=True)},
             tags=("deploy",),
             late_after_s=MINUTELY_LATE_S,
