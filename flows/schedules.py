@@ -22,7 +22,7 @@ from monitors.schedule_settings import ScheduleSettings, fires_daily
 
 EVERY_MINUTE_S: Final = 60.0
 FOLLOW_EVERY_S: Final = 40.0
-"""An entry is told within a minute also when the run that would have told it is killed: the next one starts then."""
+"""An entry is told within a minute also when the run that would have told it is killed: by the next one."""
 FOLLOW_FOR_S: Final = 28.0
 """Of that: a start takes 4 to 10 s, and the run must be over before the next one begins."""
 MINUTELY_LATE_S: Final = 3600.0
