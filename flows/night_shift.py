@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from flows.alone import alone
 from flows.desk import Desk
-from flows.fault_over import fault_over
+from flows.fault_over import fault_over, faults_over
 from flows.monitor_fault import tell_fault
 from flows.night_cost import expected_grading
 from flows.night_judging import NightJudged, graded_by, judge_night
@@ -221,9 +221,9 @@ class NightShift:
         if over:
             ended = {"told": over, "passed": over, "cleared": frozenset[IncidentKind](), "words": WEEK_WITHOUT}
             await tell(desk, [], notice=Notice(), scope=scope.model_copy(update=ended))
-        for what, words in NIGHT_FAULTS.items():
-            if what not in {SCORES_UNWRITTEN, *(fault.what for fault in wrong)}:
-                await fault_over(desk, what, began_at=report.until, words=words)
+        still = {SCORES_UNWRITTEN, *(fault.what for fault in wrong)}
+        gone = {what: words for what, words in NIGHT_FAULTS.items() if what not in still}
+        await faults_over(desk, gone, began_at=report.until)
 
     async def _write_back(self, report: NightReport, weighing: Weighing) -> None:
         """Scores go to where the conversations were kept, where that is wished; trouble with it is told."""
