@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from deployments import alerts_commands, pipes, review_options, warehouse_commands
+from deployments import alerts_commands, gold_commands, pipes, review_options, warehouse_commands
 from deployments.exit_codes import ExitCode, of_error
 from monitors.errors import MonitorError
 
@@ -260,6 +260,7 @@ pipes.register(app)
 review_options.register(app)
 app.add_typer(warehouse_commands.app, name="warehouse")
 app.add_typer(alerts_commands.app, name="alerts")
+app.add_typer(gold_commands.app, name="gold")
 
 
 def _exit(code: ExitCode) -> None:

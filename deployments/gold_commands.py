@@ -1,0 +1,11 @@
+"""``lookout gold``: build, check, freeze and compare suites. Each command has a file of its own."""
+
+from __future__ import annotations
+
+import typer
+
+from deployments import gold_check_options
+
+app = typer.Typer(help="Build, check, freeze and compare suites of gold questions.", no_args_is_help=True)
+
+gold_check_options.register(app)

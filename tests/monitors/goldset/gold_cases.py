@@ -1,0 +1,36 @@
+"""Cases for tests of suites: a real one with whatever the test changes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from monitors.goldset.numbered import Numbered, numbered_lines
+from monitors.goldset.read_line import case_from_object
+from monitors.records.cases import GoldCase
+
+PLAIN: dict[str, Any] = {
+    "id": "gold-ped",
+    "question": "How long is the waiting period for pre-existing diseases in Suraksha Gold?",
+    "gold": "24 months",
+    "severity": 2,
+    "language": "en",
+    "type": "waiting_period",
+    "cluster": "suraksha-gold",
+    "provenance": {"pipeline": "template", "field": "ped_waiting", "document": "Suraksha Gold"},
+}
+
+
+def case_of(**changes: Any) -> GoldCase:
+    """The plain case with some keys changed; a key set to ``None`` is left out."""
+    case = case_from_object({key: value for key, value in (PLAIN | changes).items() if value is not None})
+    assert isinstance(case, GoldCase), case
+    return case
+
+
+def numbered_of(*rows: dict[str, Any]) -> Numbered:
+    """A suite's lines of the plain case with each row's changes; ``id`` follows the line unless it is given."""
+    objects = ({"id": f"case-{at}"} | row for at, row in enumerate(rows, start=1))
+    return numbered_lines(
+        json.dumps({k: v for k, v in (PLAIN | row).items() if v is not None}, ensure_ascii=False) for row in objects
+    )

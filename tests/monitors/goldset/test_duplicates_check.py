@@ -1,0 +1,71 @@
+"""Cases asked twice are found; cases that only look alike are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from monitors.goldset.duplicates_check import duplicates
+from monitors.goldset.findings import Weight
+from monitors.goldset.lines_check import bad_lines
+from tests.monitors.goldset.gold_cases import numbered_of
+
+
+def lines_found(*rows):
+    return [[place.line for place in one.places] for one in duplicates(numbered_of(*rows).cases)]
+
+
+def test_the_same_question_with_the_same_gold_must_be_mended():
+    """Typing apart, it is one case that would weigh double."""
+    first = {"question": "What is the free-look period?"}
+    second = {"question": "what is  the free-look period"}
+    (found,) = duplicates(numbered_of(first, {"question": "Is dental covered?"}, second).cases)
+    assert [place.line for place in found.places] == [1, 3]
+    assert found.weight is Weight.MUST
+
+
+def test_an_id_given_twice_is_told():
+    """Such a suite does not load."""
+    rows = ({"id": "x", "question": "Is dental covered?"}, {"id": "x", "question": "What is the co-pay?"})
+    assert lines_found(*rows) == [[1, 2]]
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        "How long is the wating period for pre-existing diseases in Suraksha Gold?",
+        "Please, how long is the waiting period for pre-existing diseases in Suraksha Gold",
+        "How long is the waiting period for pre-existing disease in Suraksha Gold?",
+    ],
+)
+def test_a_typo_or_a_polite_word_makes_no_new_question(second):
+    """Near-duplicates are told, for a person to look at."""
+    (found,) = duplicates(numbered_of({}, {"question": second}).cases)
+    assert found.weight is Weight.SHOULD
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            {"question": "How many days of pre-hospitalisation expenses does the Suraksha Gold policy cover?"},
+            {"question": "How many days of post-hospitalisation expenses does the Suraksha Gold policy cover?"},
+        ),
+        (
+            {"question": "Can I claim for my pre-existing diabetes under the policy after 12 months?"},
+            {"question": "Can I claim for my pre-existing diabetes under the policy after 48 months?"},
+        ),
+        ({}, {"cluster": "suraksha-silver", "question": "How long is the waiting period in Suraksha Silver?"}),
+        ({}, {"language": "hi", "question": "सुरक्षा गोल्ड में प्रतीक्षा अवधि कितनी है?"}),
+    ],
+)
+def test_different_questions_are_left_alone(one, other):
+    """A word or a quantity of their own, another policy, another language: no duplicates, though the gold is one."""
+    assert lines_found(one, other) == []
+
+
+def test_a_case_without_severity_is_told_apart_from_a_broken_line():
+    """Each bad line has its own finding, in the loader's words."""
+    missing, broken = bad_lines(numbered_of({"severity": None}, {"language": "klingon"}))
+    assert missing.check == "severity"
+    assert missing.places[0].case_id == "case-1"
+    assert broken.check == "unreadable"
