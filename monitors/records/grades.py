@@ -78,8 +78,9 @@ class JudgeLineage(Record):
 class Judged(Record):
     """A grader's verdict. It passed if and only if there is no failure kind.
 
-    ``score`` is in [0, 1] where the grader has a finer answer than yes or no. ``reason`` is one sentence that a
-    person can check; it names kinds of personal data, never the data.
+    ``score`` is in [0, 1] where the grader has a finer answer than yes or no; ``rubric`` is 1 to 5 where a judge
+    rated a report. ``reason`` is one sentence that a person can check; it names kinds of personal data, never the
+    data.
     """
 
     status: Literal["judged"] = "judged"
@@ -89,6 +90,7 @@ class Judged(Record):
     passed: bool
     failure_kind: FailureKind | None = None
     score: Probability | None = None
+    rubric: Annotated[int, Field(ge=1, le=5)] | None = None
     reason: str
     evidence: tuple[Span, ...] = ()
     lineage: JudgeLineage | None = None

@@ -19,6 +19,7 @@ from monitors.records.base import (
     UtcTime,
 )
 from monitors.records.cases import GoldCase
+from monitors.records.comparisons import Balance, Comparison, FlakyCase, RubricAverage, Sight
 from monitors.records.exchanges import ProbeResult
 from monitors.records.grades import Assessment
 from monitors.records.judging import Judging
@@ -41,9 +42,13 @@ class ReasonKind(StrEnum):
     VETO = "veto"
     WEIGHTED_SCORE = "weighted_score"
     METRIC_TARGET = "metric_target"
-    COVERAGE = "coverage"
+    RUBRIC = "rubric"
+    REGRESSION = "regression"
     DEPLOY = "deploy"
+    COVERAGE = "coverage"
     BALANCE = "balance"
+    FLAKY = "flaky"
+    SIGHT = "sight"
     NOTE = "note"
 
 
@@ -87,7 +92,11 @@ class Scores(Record):
 
 
 class Metric(Record):
-    """A share with its 95 % Wilson interval (both ends 0..1 when ``total`` is 0) and, if configured, its target."""
+    """A share with its 95 % interval (both ends 0..1 when ``total`` is 0) and, if configured, its target.
+
+    The interval is Wilson's; where cases share a policy, at the effective number of cases: ``clusters`` counts the
+    policies then, and is ``None`` where every case stands for itself.
+    """
 
     name: Identifier
     passed: Count
@@ -96,6 +105,7 @@ class Metric(Record):
     high: Probability
     target: Probability | None = None
     met: Finding = Finding.UNTOLD
+    clusters: Count | None = None
 
 
 class Breakdown(Record):
@@ -140,7 +150,10 @@ class RunReport(Record):
 
     ``commit`` is the deployed commit that was graded, when it is known. ``interrupted`` is true for a run that
     was stopped and is not finished: its verdict is never PASS. ``resumed_cases`` were answered before a restart.
-    ``judging`` is ``None`` for runs of before there was a judge.
+    ``judging`` is ``None`` for runs of before there was a judge. ``comparison`` is ``None`` where there was no run
+    to compare with, ``rubric`` where no judge rated a report. ``sights`` say what the run could have seen,
+    ``flaky`` which cases were right only sometimes; both, and ``balance``, are absent in runs of before they were
+    reckoned.
     """
 
     run_id: Identifier
@@ -159,5 +172,10 @@ class RunReport(Record):
     breakdowns: tuple[Breakdown, ...] = ()
     cost_usd: Annotated[Decimal, Field(ge=0)] = Decimal(0)
     judging: Judging | None = None
+    comparison: Comparison | None = None
+    rubric: RubricAverage | None = None
+    sights: tuple[Sight, ...] = ()
+    flaky: tuple[FlakyCase, ...] = ()
+    balance: Balance | None = None
     interrupted: bool = False
     resumed_cases: Count = 0

@@ -1,0 +1,143 @@
+"""A run beside its baseline, and what a run of this size could have seen at all."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from monitors.records.base import Identifier, Probability, Record, Severity, UtcTime
+from monitors.records.targets import Environment
+
+Count = Annotated[int, Field(ge=0)]
+
+RubricMean = Annotated[float, Field(ge=1, le=5)]
+"""An average on the judge's scale: 1 wrong or empty, 5 right, exact, clear and actionable."""
+
+
+class Direction(StrEnum):
+    """Which way the shared cases moved."""
+
+    WORSE = "worse"
+    BETTER = "better"
+    SAME = "same"
+    """As many got better as got worse, which may be none of either."""
+
+
+class SeverityChange(Record):
+    """The shared cases of one severity. ``p_value`` is McNemar's, exact and two-sided, over these cases alone."""
+
+    severity: Severity
+    shared: Count
+    newly_failing: tuple[Identifier, ...] = ()
+    newly_fixed: tuple[Identifier, ...] = ()
+    p_value: Probability = 1.0
+
+
+class RubricAverage(Record):
+    """The average rubric of the reports that a judge rated, with a 95 % bootstrap interval."""
+
+    reports: Annotated[int, Field(ge=1)]
+    mean: RubricMean
+    low: RubricMean
+    high: RubricMean
+
+
+class RubricChange(Record):
+    """How far the average rubric moved on the cases rated in both runs: ``now - before``, with its interval.
+
+    ``low`` and ``high`` are the limits of a paired bootstrap, 95 %. A drop is a negative ``change``.
+    """
+
+    shared: Annotated[int, Field(ge=1)]
+    before: RubricMean
+    now: RubricMean
+    change: Annotated[float, Field(ge=-4, le=4)]
+    low: Annotated[float, Field(ge=-4, le=4)]
+    high: Annotated[float, Field(ge=-4, le=4)]
+
+
+class Comparison(Record):
+    """A run against its baseline, case by case.
+
+    Where ``refused`` names anything, the two runs do not measure the same thing (another suite, another judge, a
+    baseline that was not accepted): then nothing was compared, and the counts and p-values are empty.
+    ``baseline_finished_at`` is when the baseline got its verdict. ``shared`` counts the cases told in both runs.
+    ``p_value`` is McNemar's, exact and two-sided, over all shared cases; the scores are those of the whole runs,
+    ``None`` where nothing was told.
+    """
+
+    baseline_run_id: Identifier
+    baseline_target: Identifier
+    baseline_environment: Environment
+    baseline_commit: Identifier | None = None
+    baseline_finished_at: UtcTime
+    refused: tuple[str, ...] = ()
+    shared: Count = 0
+    severities: tuple[SeverityChange, ...] = ()
+    p_value: Probability = 1.0
+    direction: Direction = Direction.SAME
+    weighted_before: Probability | None = None
+    weighted_now: Probability | None = None
+    flat_before: Probability | None = None
+    flat_now: Probability | None = None
+    rubric: RubricChange | None = None
+
+    @property
+    def newly_failing(self) -> tuple[str, ...]:
+        """Ids of the shared cases that the baseline got right and this run did not, severest first."""
+        worst_first = sorted(self.severities, key=lambda one: -one.severity)
+        return tuple(case_id for one in worst_first for case_id in one.newly_failing)
+
+    @property
+    def newly_fixed(self) -> tuple[str, ...]:
+        """Ids of the shared cases that this run got right and the baseline did not, severest first."""
+        worst_first = sorted(self.severities, key=lambda one: -one.severity)
+        return tuple(case_id for one in worst_first for case_id in one.newly_fixed)
+
+
+class Sight(Record):
+    """What the cases of one severity could have shown, whatever they did show.
+
+    ``failing_at_most`` is the share of failures that ``lost`` of ``cases`` still allow (one-sided, 95 %): with none
+    lost about 3/cases. ``pairs`` are the cases that a comparison has, or would have with a baseline that told the
+    same. ``smallest_drop`` is the least share of them that must break for the comparison to notice it (exact
+    McNemar at 5 %, four times in five); ``None`` when even all of them would not be enough.
+    """
+
+    severity: Severity
+    cases: Count
+    lost: Count
+    failing_at_most: Probability
+    pairs: Count
+    smallest_drop: Probability | None = None
+
+
+class FlakyCase(Record):
+    """A case that was asked several times and was right only sometimes. ``right`` of ``asked``."""
+
+    case_id: Identifier
+    severity: Severity
+    asked: Annotated[int, Field(ge=2)]
+    right: Annotated[int, Field(ge=1)]
+
+
+class GroupCount(Record):
+    """How many cases a suite has of one kind: ``group`` is severity, type, language or theme, ``key`` its value."""
+
+    group: Identifier
+    key: str
+    cases: Count
+
+
+class Balance(Record):
+    """Whether a suite looks where it hurts. ``shortfalls`` says in words what it lacks; empty when balanced.
+
+    ``benign_per_severe`` is severity-1 cases for each severity-3 case, ``None`` where there is none of the latter.
+    """
+
+    cases: Count
+    groups: tuple[GroupCount, ...]
+    benign_per_severe: Annotated[float, Field(ge=0)] | None = None
+    shortfalls: tuple[str, ...] = ()
