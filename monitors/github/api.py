@@ -1,0 +1,214 @@
+"""GitHub's REST API over httpx: one request with its limits, its pages, and its errors as ours.
+
+A request that was told to come later comes later, if that is soon; what was asked and got no clear answer is said
+to be unsure, so that whoever asked looks before he asks again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final, TypeVar
+
+import httpx
+from pydantic import TypeAdapter, ValidationError
+
+from monitors.errors import NotifyError, NotifyRejected, NotifyTransient, NotifyUnsure
+from monitors.github.answers import Refused
+from monitors.github.refusals import Purpose, refused
+
+API_VERSION: Final = "2022-11-28"
+"""https://docs.github.com/en/rest/about-the-rest-api/api-versions"""
+PUBLIC_API: Final = "https://api.github.com"
+UNTOLD_WAIT_S: Final = 60.0
+"""For a limit that names no time: "wait for at least one minute", say GitHub's best practices for its REST API."""
+PER_PAGE: Final = 100
+"""GitHub's largest page."""
+MOST_PAGES: Final = 50
+"""5,000 comments: more than GitHub lets a pull request have (2,500)."""
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to wait for GitHub. ``now`` gives seconds since 1970, as GitHub's reset times do.
+
+    A wait longer than ``longest_wait_s`` is not begun; ``tries`` counts the first request too.
+    ``deadline_s`` is one request's: GitHub itself gives up after 10 s.
+    """
+
+    now: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    longest_wait_s: float = 90.0
+    tries: int = 4
+    first_pause_s: float = 1.0
+    deadline_s: float = 20.0
+
+
+class GitHubApi:
+    """Requests with one token at one address; made by `github_api`."""
+
+    def __init__(self, client: httpx.AsyncClient, patience: Patience) -> None:
+        self._client = client
+        self._patience = patience
+
+    async def read(self, path: str, shape: TypeAdapter[Found], purpose: Purpose) -> Found:
+        """One thing. Raises `NotifyError`."""
+        return _read(await self._asked("GET", path, purpose), shape, purpose)
+
+    async def read_all(self, path: str, shape: TypeAdapter[list[Found]], purpose: Purpose) -> list[Found]:
+        """A list over all its pages. Raises `NotifyError`."""
+        found: list[Found] = []
+        page: httpx.URL | str = httpx.URL(path, params={"per_page": PER_PAGE})
+        for _ in range(MOST_PAGES):
+            answer = await self._asked("GET", page, purpose)
+            found += _read(answer, shape, purpose)
+            after = answer.links.get("next", {}).get("url")
+            if after is None:
+                break
+            page = self._on_this_server(answer.url.join(after), purpose)
+        return found
+
+    async def write(
+        self, method: str, path: str, body: object, shape: TypeAdapter[Found], purpose: Purpose, *, twice: bool
+    ) -> Found:
+        """Make or change something. ``twice`` says that doing it twice does no harm.
+
+        Raises `NotifyUnsure` where it may have been done and must not be done again unseen; else `NotifyError`.
+        """
+        return _read(await self._asked(method, path, purpose, body=body, twice=twice), shape, purpose)
+
+    async def delete(self, path: str, purpose: Purpose) -> None:
+        """Take something away; fine where it is gone already. Raises `NotifyError`."""
+        await self._asked("DELETE", path, purpose, fine=(HTTPStatus.NOT_FOUND,))
+
+    def _on_this_server(self, address: httpx.URL, purpose: Purpose) -> httpx.URL:
+        """The token goes to its own server and nowhere else, whatever a header says."""
+        base = self._client.base_url
+        if (address.scheme, address.host, address.port) != (base.scheme, base.host, base.port):
+            raise NotifyRejected(f"could not {purpose.doing}: GitHub's next page leads to another server")
+        return address
+
+    async def _asked(
+        self,
+        method: str,
+        path: httpx.URL | str,
+        purpose: Purpose,
+        *,
+        body: object = None,
+        twice: bool = True,
+        fine: tuple[int, ...] = (),
+    ) -> httpx.Response:
+        answer: httpx.Response | None = None
+        pause_s = self._patience.first_pause_s
+        for left in reversed(range(self._patience.tries)):
+            answer = await self._once(method, path, body, purpose, twice=twice)
+            if answer is not None and (answer.is_success or answer.status_code in fine):
+                return answer
+            wait_s = self._wait_s(answer, pause_s, purpose, twice=twice)
+            if left:
+                await self._patience.sleep(wait_s)
+                pause_s *= 2
+        raise _given_up(answer, purpose)
+
+    async def _once(
+        self, method: str, path: httpx.URL | str, body: object, purpose: Purpose, *, twice: bool
+    ) -> httpx.Response | None:
+        """The answer; ``None`` where there is none, and asking again does no harm."""
+        try:
+            return await self._client.request(method, path, json=body)
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout):
+            return None
+        except httpx.HTTPError:
+            if twice:
+                return None
+            raise NotifyUnsure(f"could not surely {purpose.doing}: GitHub's answer was lost") from None
+
+    def _wait_s(self, answer: httpx.Response | None, pause_s: float, purpose: Purpose, *, twice: bool) -> float:
+        """How long to wait before asking again. Raises when that would be too long, or would not help."""
+        if answer is None:
+            return pause_s
+        if is_limited(answer):
+            wait_s = asked_wait_s(answer, self._patience.now())
+            if wait_s > self._patience.longest_wait_s:
+                raise _limited(purpose)
+            return wait_s
+        if answer.status_code < HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise refused(answer.status_code, purpose)
+        if not twice:
+            raise NotifyUnsure(
+                f"could not surely {purpose.doing}: GitHub is in trouble (HTTP {answer.status_code})"
+            )
+        return pause_s
+
+
+def is_limited(answer: httpx.Response) -> bool:
+    """Whether GitHub asks to come later. It says so with 429, or with 403, which else means forbidden."""
+    if answer.status_code == HTTPStatus.TOO_MANY_REQUESTS:
+        return True
+    if answer.status_code != HTTPStatus.FORBIDDEN:
+        return False
+    headers = answer.headers
+    return "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0" or _says_limit(answer)
+
+
+def asked_wait_s(answer: httpx.Response, now: float) -> float:
+    """How many seconds GitHub asks to wait: ``retry-after``, else until ``x-ratelimit-reset``, else a minute."""
+    said = answer.headers.get("retry-after", "")
+    if said.isdecimal():
+        return float(said)
+    reset = answer.headers.get("x-ratelimit-reset", "")
+    if answer.headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal():
+        return max(0.0, float(reset) - now) + 1.0  # its clock counts whole seconds
+    return UNTOLD_WAIT_S
+
+
+def _says_limit(answer: httpx.Response) -> bool:
+    try:
+        return "rate limit" in Refused.model_validate_json(answer.content).message.lower()
+    except ValidationError:
+        return False
+
+
+def _given_up(answer: httpx.Response | None, purpose: Purpose) -> NotifyError:
+    if answer is None:
+        return NotifyTransient(f"could not {purpose.doing}: GitHub does not answer")
+    return _limited(purpose) if is_limited(answer) else refused(answer.status_code, purpose)
+
+
+def _limited(purpose: Purpose) -> NotifyTransient:
+    return NotifyTransient(
+        f"could not {purpose.doing}: GitHub has had too many requests with this token; try again later"
+    )
+
+
+def _read(answer: httpx.Response, shape: TypeAdapter[Found], purpose: Purpose) -> Found:
+    try:
+        return shape.validate_json(answer.content)
+    except ValidationError:
+        raise NotifyRejected(
+            f"could not {purpose.doing}: what answered is not GitHub's API; check GITHUB_API_URL"
+        ) from None
+
+
+@asynccontextmanager
+async def github_api(api_url: str, token: str, patience: Patience) -> AsyncGenerator[GitHubApi]:
+    """Requests to ``api_url`` with ``token``. Raises `NotifyRejected` for an address that is none."""
+    headers = {
+        "Accept": "application/vnd.github+json",
+        "Authorization": f"Bearer {token}",
+        "User-Agent": "lookout-monitor",
+        "X-GitHub-Api-Version": API_VERSION,
+    }
+    try:
+        client = httpx.AsyncClient(
+            base_url=api_url.rstrip("/"), headers=headers, timeout=patience.deadline_s, follow_redirects=True
+        )
+    except (httpx.InvalidURL, UnicodeError):
+        raise NotifyRejected("GITHUB_API_URL or GITHUB_TOKEN has no usable form") from None
+    async with client:
+        yield GitHubApi(client, patience)

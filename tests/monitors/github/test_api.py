@@ -1,0 +1,167 @@
+"""One request to GitHub: limits of rate, trouble, pages, refusals, on a local server that speaks its API."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import TypeAdapter
+
+from monitors.errors import NotifyRejected, NotifyTransient, NotifyUnsure
+from monitors.github.answers import Answer, Comment
+from monitors.github.api import github_api
+from monitors.github.refusals import commenting
+from tests.monitors.github.waits import Waits
+from tests.servers.github import (
+    PERSON_TOKEN,
+    PULL,
+    READING_TOKEN,
+    REPOSITORY,
+    WORKFLOW_TOKEN,
+    GitHub,
+    broken,
+    cut_off,
+    too_many,
+)
+
+PATH = f"/repos/{REPOSITORY}/issues/{PULL}/comments"
+PURPOSE = commenting(f"{REPOSITORY}#{PULL}")
+LIST = TypeAdapter(list[Comment])
+ONE = TypeAdapter(Comment)
+
+
+@pytest.fixture
+def github():
+    with GitHub(per_page=2) as server:
+        yield server
+
+
+async def listed(github, waits, token=WORKFLOW_TOKEN):
+    async with github_api(github.url, token, waits.patience) as api:
+        return await api.read_all(PATH, LIST, PURPOSE)
+
+
+async def made(github, waits, token=WORKFLOW_TOKEN):
+    async with github_api(github.url, token, waits.patience) as api:
+        return await api.write("POST", PATH, {"body": "hello"}, ONE, PURPOSE, twice=False)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 6])
+async def test_all_pages_are_read_in_order(github, count):
+    said = [github.says(f"comment {number}").body for number in range(count)]
+    assert [one.body for one in await listed(github, Waits())] == said
+
+
+@pytest.mark.parametrize(
+    ("headers", "waited"),
+    [
+        ({"retry_after": "7"}, 7.0),
+        ({"x_ratelimit_remaining": "0", "x_ratelimit_reset": "1030"}, 31.0),
+        ({"x_ratelimit_remaining": "0", "x_ratelimit_reset": "900"}, 1.0),
+        ({}, 60.0),
+    ],
+    ids=["retry-after", "reset", "reset in the past", "nothing said"],
+)
+@pytest.mark.parametrize("status", [403, 429])
+async def test_a_limit_is_waited_out_as_long_as_github_asks(github, status, headers, waited):
+    """A 403 that is a limit is none of permission: by its headers, or by its words."""
+    github.wrong.troubles = [too_many(status, "You have exceeded a secondary rate limit", **headers)]
+    waits = Waits(now=1000.0)
+    assert await listed(github, waits) == []
+    assert waits.slept == [waited]
+
+
+async def test_a_limit_that_lasts_too_long_is_not_waited_for(github):
+    github.wrong.troubles = [too_many(retry_after="3600")]
+    waits = Waits()
+    with pytest.raises(NotifyTransient, match="too many requests"):
+        await listed(github, waits)
+    assert waits.slept == []
+
+
+async def test_a_limit_without_end_ends(github):
+    github.wrong.troubles = [too_many(retry_after="1")] * 10
+    waits = Waits()
+    with pytest.raises(NotifyTransient, match="too many requests"):
+        await listed(github, waits)
+    assert (len(github.asked), waits.slept) == (4, [1.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("trouble", [broken(502), broken(500), cut_off], ids=["502", "500", "cut off"])
+async def test_trouble_is_asked_again_with_longer_pauses(github, trouble):
+    github.says("here")
+    github.wrong.troubles = [trouble, trouble]
+    waits = Waits()
+    assert len(await listed(github, waits)) == 1
+    assert waits.slept == [1.0, 2.0]
+
+
+async def test_trouble_without_end_is_told_as_github_s(github):
+    github.wrong.troubles = [broken(503)] * 10
+    with pytest.raises(NotifyTransient, match=r"in trouble \(HTTP 503\)"):
+        await listed(github, Waits())
+    assert len(github.asked) == 4
+
+
+@pytest.mark.parametrize("lost", [broken(502), cut_off], ids=["502", "cut off"])
+async def test_what_may_have_been_done_is_not_done_again_unseen(github, lost):
+    """The comment is there and the answer is lost: making it again would make two."""
+    github.wrong.after_taking = [lost]
+    with pytest.raises(NotifyUnsure):
+        await made(github, Waits())
+    assert len(github.comments) == 1
+
+
+@pytest.mark.parametrize(
+    ("token", "said"),
+    [
+        ("ghs_" + "x" * 36, ["401", "GITHUB_TOKEN"]),
+        (READING_TOKEN, ["403", "pull-requests: write", "fork", f"{REPOSITORY}#{PULL}"]),
+    ],
+)
+async def test_a_refusal_names_what_to_do_and_is_not_asked_again(github, token, said):
+    waits = Waits()
+    with pytest.raises(NotifyRejected) as refusal:
+        await made(github, waits, token)
+    assert all(words in str(refusal.value) for words in said)
+    assert token not in str(refusal.value)
+    assert github.url not in str(refusal.value)
+    assert waits.slept == []
+
+
+async def test_what_is_not_there_names_the_permission_too(github):
+    async with github_api(github.url, WORKFLOW_TOKEN, Waits().patience) as api:
+        with pytest.raises(NotifyRejected, match="pull-requests: write"):
+            await api.read_all(f"/repos/{REPOSITORY}/issues/13/comments", LIST, PURPOSE)
+
+
+async def test_an_address_that_is_not_github_s_is_told(github):
+    github.wrong.troubles = [broken(200)]
+    with pytest.raises(NotifyRejected, match="GITHUB_API_URL"):
+        await listed(github, Waits())
+
+
+async def test_nobody_there_is_told():
+    async with github_api("http://127.0.0.1:9", WORKFLOW_TOKEN, Waits().patience) as api:
+        with pytest.raises(NotifyTransient, match="does not answer"):
+            await api.read("/user", TypeAdapter(Answer), PURPOSE)
+
+
+async def test_a_server_that_hangs_is_not_waited_for_without_end(github):
+    github.wrong.is_slow = True
+    with pytest.raises(NotifyTransient, match="does not answer"):
+        await listed(github, Waits(deadline_s=0.1))
+    assert len(github.asked) == 4
+
+
+async def test_the_token_goes_to_no_other_server(github):
+    """A page that says its next one is elsewhere is not followed."""
+    with GitHub() as elsewhere:
+        github.wrong.troubles = [_next_page_at(elsewhere.url)]
+        with pytest.raises(NotifyRejected, match="another server"):
+            await listed(github, Waits(), PERSON_TOKEN)
+        assert elsewhere.tokens == set()
+
+
+def _next_page_at(url):
+    from aiohttp import web
+
+    return lambda _request: web.json_response([], headers={"Link": f'<{url}{PATH}>; rel="next"'})

@@ -1,0 +1,34 @@
+"""A job's page: added to, never larger than GitHub shows, cut where a person sees it."""
+
+from __future__ import annotations
+
+import pytest
+
+from monitors.errors import NotifyRejected
+from monitors.github.job_summary import CUT, MOST_BYTES, add_summary
+
+
+def test_it_is_added_to_what_is_there(tmp_path):
+    file = tmp_path / "summary.md"
+    file.write_text("before\n", encoding="utf-8")
+    add_summary(file, "# PASS")
+    assert file.read_text(encoding="utf-8") == "before\n# PASS\n"
+
+
+@pytest.mark.parametrize("there", [0, 1000, MOST_BYTES - 10, MOST_BYTES])
+def test_one_too_large_is_cut_at_a_line(tmp_path, there):
+    file = tmp_path / "summary.md"
+    file.write_bytes(b"x" * there)
+    add_summary(file, "हिन्दी line\n" * 100_000)
+    raw = file.read_bytes()
+    assert len(raw) <= MOST_BYTES
+    added = raw[there:].decode()
+    if added:
+        assert added.endswith(CUT)
+        assert set(added.removesuffix(CUT).split("\n")) <= {"हिन्दी line", ""}
+    assert bool(added) is (there < MOST_BYTES - 1000)
+
+
+def test_a_file_that_cannot_be_written_is_told(tmp_path):
+    with pytest.raises(NotifyRejected, match="summary"):
+        add_summary(tmp_path / "missing" / "summary.md", "text")

@@ -1,0 +1,105 @@
+"""What a job knows of itself: which pull request, which commit, whichever event started it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from monitors.errors import ConfigError
+from monitors.github.workflow import is_actions, is_ci, job_of
+from monitors.records.deploys import PullRequest
+from tests.servers.github import HEAD, REPOSITORY
+
+MERGE = "f" * 40
+
+
+def job(tmp_path, event=None, **variables):
+    path = tmp_path / "event.json"
+    path.write_text(event if isinstance(event, str) else json.dumps(event or {}), encoding="utf-8")
+    return job_of(
+        {
+            "GITHUB_REPOSITORY": REPOSITORY,
+            "GITHUB_SHA": MERGE,
+            "GITHUB_EVENT_PATH": str(path),
+            "GITHUB_SERVER_URL": "https://github.com",
+            "GITHUB_RUN_ID": "77",
+        }
+        | variables
+    )
+
+
+@pytest.mark.parametrize(
+    ("event", "ref", "number", "commit"),
+    [
+        ({"pull_request": {"number": 12, "head": {"sha": HEAD}}}, "refs/pull/12/merge", 12, HEAD),
+        ({}, "refs/pull/12/merge", 12, MERGE),
+        ({"issue": {"number": 12, "pull_request": {"url": "x"}}}, "refs/heads/main", 12, MERGE),
+        ({"issue": {"number": 12}}, "refs/heads/main", None, MERGE),
+        ({"workflow_run": {"head_sha": HEAD, "pull_requests": [{"number": 12}]}}, "refs/heads/main", 12, HEAD),
+        ({"workflow_run": {"head_sha": HEAD, "pull_requests": []}}, "refs/heads/main", None, HEAD),
+        ({"deployment": {"sha": HEAD, "ref": "refs/pull/12/head"}}, "topic", 12, HEAD),
+        ({"after": HEAD}, "refs/heads/main", None, MERGE),
+        ({"pull_request": {"number": 0}}, "refs/heads/main", None, MERGE),
+        ("[[[", "refs/pull/12/merge", 12, MERGE),
+    ],
+    ids=[
+        "pull request",
+        "ref alone",
+        "comment",
+        "issue",
+        "workflow run",
+        "of a fork",
+        "deployment",
+        "push",
+        "number 0",
+        "no JSON",
+    ],
+)
+def test_the_pull_request_and_its_own_commit_are_found(tmp_path, event, ref, number, commit):
+    """The commit is the pull request's head: a status on the merge that GitHub makes to try it is seen by nobody."""
+    found = job(tmp_path, event, GITHUB_REF=ref)
+    assert found.pull_request == (PullRequest(repository=REPOSITORY, number=number) if number else None)
+    assert found.commit == commit
+
+
+def test_the_log_is_what_a_person_opens(tmp_path):
+    assert job(tmp_path).log == "https://github.com/acme/helpdesk/actions/runs/77"
+    assert job(tmp_path, GITHUB_RUN_ID="").log is None
+
+
+def test_the_public_api_is_asked_unless_another_is_named(tmp_path):
+    assert job(tmp_path).api_url == "https://api.github.com"
+    assert (
+        job(tmp_path, GITHUB_API_URL="https://git.acme.example/api/v3").api_url == "https://git.acme.example/api/v3"
+    )
+
+
+@pytest.mark.parametrize(
+    ("variables", "named"),
+    [
+        ({"GITHUB_REPOSITORY": ""}, "GITHUB_REPOSITORY"),
+        ({"GITHUB_REPOSITORY": "../x"}, "GITHUB_REPOSITORY"),
+        ({"GITHUB_API_URL": "ftp://x"}, "GITHUB_API_URL"),
+    ],
+)
+def test_what_is_missing_is_named(tmp_path, variables, named):
+    with pytest.raises(ConfigError, match=named):
+        job(tmp_path, **variables)
+
+
+@pytest.mark.parametrize(
+    ("environment", "ci", "actions"),
+    [
+        ({}, False, False),
+        ({"CI": "true"}, True, False),
+        ({"CI": "1"}, True, False),
+        ({"CI": "false"}, False, False),
+        ({"CI": "0"}, False, False),
+        ({"CI": ""}, False, False),
+        ({"GITHUB_ACTIONS": "true"}, True, True),
+    ],
+)
+def test_ci_is_known_by_what_everybody_sets(environment, ci, actions):
+    assert is_ci(environment) is ci
+    assert is_actions(environment) is actions

@@ -1,0 +1,16 @@
+"""Waiting without waiting: what was slept is written down."""
+
+from __future__ import annotations
+
+from monitors.github.api import Patience
+
+
+class Waits:
+    """A clock that stands at ``now`` and a sleep that returns at once."""
+
+    def __init__(self, now: float = 1000.0, *, deadline_s: float = 20.0) -> None:
+        self.slept: list[float] = []
+        self.patience = Patience(now=lambda: now, sleep=self._sleep, deadline_s=deadline_s)
+
+    async def _sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)

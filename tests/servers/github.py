@@ -1,0 +1,256 @@
+"""GitHub's REST API on loopback, as far as results are posted: comments, statuses, who one is. It can misbehave.
+
+It holds to what GitHub does: pages with a ``Link`` header, 403 for a token that lacks a permission, 422 for what is
+too long or of no known commit, the author of a comment by token, and no deleting or changing of what is gone.
+``python -m tests.servers.github`` serves it for trying things out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+from tests.servers.threaded import ThreadedServer
+
+WORKFLOW_TOKEN = "ghs_" + "w" * 36
+"""As a workflow has one: a bot that may not ask who it is."""
+PERSON_TOKEN = "ghp_" + "p" * 36
+READING_TOKEN = "ghs_" + "r" * 36
+"""As the workflow of a pull request from a fork has one."""
+REPOSITORY = "acme/helpdesk"
+PULL = 12
+HEAD = "1234567890abcdef1234567890abcdef12345678"
+
+BOT = {"login": "github-actions[bot]", "type": "Bot"}
+PERSON = {"login": "release-manager", "type": "User"}
+STRANGER = {"login": "mallory", "type": "User"}
+OTHER_BOT = {"login": "helpful-app[bot]", "type": "Bot"}
+AUTHORS = {WORKFLOW_TOKEN: BOT, READING_TOKEN: BOT, PERSON_TOKEN: PERSON}
+
+LONGEST_BODY = 65_536
+STATES = ("error", "failure", "pending", "success")
+
+Trouble = Callable[[web.Request], web.StreamResponse]
+
+
+@dataclass
+class Comment:
+    """One comment; ``edits`` counts how often it was changed."""
+
+    id: int
+    body: str
+    user: dict[str, str] | None
+    edits: int = 0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request as it came."""
+
+    method: str
+    path: str
+    query: str
+    body: dict[str, Any]
+
+
+@dataclass
+class Misbehaviour:
+    """What goes wrong next. ``troubles`` answer first, in order, whatever is asked.
+
+    ``after_taking`` answers in place of success once the thing was done: the reply is lost. ``before_answering``
+    is called with each request; while ``is_slow`` none is answered.
+    """
+
+    troubles: list[Trouble] = field(default_factory=list)
+    after_taking: list[Trouble] = field(default_factory=list)
+    before_answering: Callable[[Asked], None] = lambda _asked: None
+    is_slow: bool = False
+
+
+class GitHub(ThreadedServer):
+    """One repository with the pull request 12, whose head is `HEAD`. ``per_page`` bounds the pages' size."""
+
+    def __init__(self, port: int = 0, *, per_page: int = 100) -> None:
+        super().__init__(port)
+        self.comments: list[Comment] = []
+        self.statuses: list[dict[str, Any]] = []
+        self.asked: list[Asked] = []
+        self.tokens: set[str] = set()
+        self.wrong = Misbehaviour()
+        self._per_page = per_page
+        self._next_id = 1
+
+    def application(self) -> web.Application:
+        """Five addresses."""
+        app = web.Application(client_max_size=4 * 1024**2)
+        at = "/repos/{owner}/{name}"
+        app.router.add_get("/user", self._user)
+        app.router.add_get(at + "/issues/{number}/comments", self._list)
+        app.router.add_post(at + "/issues/{number}/comments", self._create)
+        app.router.add_patch(at + "/issues/comments/{id}", self._change)
+        app.router.add_delete(at + "/issues/comments/{id}", self._delete)
+        app.router.add_post(at + "/statuses/{sha}", self._status)
+        app.middlewares.append(self._watched)
+        return app
+
+    def says(self, body: str, user: dict[str, str] | None = None) -> Comment:
+        """Somebody comments on the page itself."""
+        comment = Comment(self._next_id, body, STRANGER if user is None else user)
+        self._next_id += 1
+        self.comments.append(comment)
+        return comment
+
+    def by(self, user: dict[str, str]) -> list[Comment]:
+        """What one author has said."""
+        return [one for one in self.comments if one.user == user]
+
+    @property
+    def states(self) -> list[tuple[str, str]]:
+        """Context and state of every status that was set, oldest first."""
+        return [(one["context"], one["state"]) for one in self.statuses]
+
+    @property
+    def _watched(self) -> Any:
+        @web.middleware
+        async def watched(request: web.Request, handler: Any) -> web.StreamResponse:
+            text = await request.text()
+            asked = Asked(request.method, request.path, request.query_string, json.loads(text) if text else {})
+            self.asked.append(asked)
+            self.wrong.before_answering(asked)
+            if self.wrong.is_slow:
+                await self.closing.wait()
+            if self.wrong.troubles:
+                return self.wrong.troubles.pop(0)(request)
+            refusal = self._refusal(request)
+            if refusal is not None:
+                return refusal
+            answer: web.StreamResponse = await handler(request)
+            if request.method != "GET" and self.wrong.after_taking:
+                return self.wrong.after_taking.pop(0)(request)
+            return answer
+
+        return watched
+
+    def _refusal(self, request: web.Request) -> web.Response | None:
+        token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        if token not in AUTHORS:
+            return _no(401, "Bad credentials")
+        self.tokens.add(token)
+        if request.method != "GET" and token == READING_TOKEN:
+            return _no(403, "Resource not accessible by integration")
+        if (
+            request.match_info.get("owner")
+            and f"{request.match_info['owner']}/{request.match_info['name']}" != REPOSITORY
+        ):
+            return _no(404, "Not Found")
+        if request.match_info.get("number", str(PULL)) != str(PULL):
+            return _no(404, "Not Found")
+        return None
+
+    async def _user(self, request: web.Request) -> web.Response:
+        author = _author(request)
+        if author["type"] == "Bot":
+            return _no(403, "Resource not accessible by integration")
+        return web.json_response(author)
+
+    async def _list(self, request: web.Request) -> web.Response:
+        size = min(int(request.query.get("per_page", "30")), self._per_page)
+        page = int(request.query.get("page", "1"))
+        shown = self.comments[(page - 1) * size : page * size]
+        headers = {}
+        if page * size < len(self.comments):
+            after = request.url.update_query(page=str(page + 1))
+            headers["Link"] = f'<{after}>; rel="next", <{after}>; rel="last"'
+        return web.json_response([self._shown(one) for one in shown], headers=headers)
+
+    async def _create(self, request: web.Request) -> web.Response:
+        body = (await request.json())["body"]
+        if len(body) > LONGEST_BODY:
+            return _no(422, f"Body is too long (maximum is {LONGEST_BODY} characters)")
+        return web.json_response(self._shown(self.says(body, _author(request))), status=201)
+
+    async def _change(self, request: web.Request) -> web.Response:
+        comment = self._found(request)
+        body = (await request.json())["body"]
+        if comment is None:
+            return _no(404, "Not Found")
+        if len(body) > LONGEST_BODY:
+            return _no(422, f"Body is too long (maximum is {LONGEST_BODY} characters)")
+        comment.body, comment.edits = body, comment.edits + 1
+        return web.json_response(self._shown(comment))
+
+    async def _delete(self, request: web.Request) -> web.Response:
+        comment = self._found(request)
+        if comment is None:
+            return _no(404, "Not Found")
+        self.comments.remove(comment)
+        return web.Response(status=204)
+
+    async def _status(self, request: web.Request) -> web.Response:
+        body, sha = await request.json(), request.match_info["sha"]
+        if not re.fullmatch(r"[0-9a-f]{40}", sha):
+            return _no(422, f"No commit found for SHA: {sha}")
+        if body.get("state") not in STATES or len(body.get("description", "")) > 140:
+            return _no(422, "Validation Failed")
+        self.statuses.append(body | {"sha": sha})
+        return web.json_response(body | {"id": len(self.statuses)}, status=201)
+
+    def _found(self, request: web.Request) -> Comment | None:
+        wanted = int(request.match_info["id"])
+        return next((one for one in self.comments if one.id == wanted), None)
+
+    def _shown(self, comment: Comment) -> dict[str, Any]:
+        address = f"https://github.com/{REPOSITORY}/pull/{PULL}#issuecomment-{comment.id}"
+        return {"id": comment.id, "body": comment.body, "user": comment.user, "html_url": address}
+
+
+def _author(request: web.Request) -> dict[str, str]:
+    return AUTHORS[request.headers["Authorization"].removeprefix("Bearer ")]
+
+
+def _no(status: int, message: str, **headers: str) -> web.Response:
+    return web.json_response({"message": message}, status=status, headers=headers)
+
+
+def too_many(status: int = 403, message: str = "API rate limit exceeded", **headers: str) -> Trouble:
+    """A limit of rate, with the headers that GitHub gives."""
+    return lambda _request: _no(
+        status, message, **{name.replace("_", "-"): value for name, value in headers.items()}
+    )
+
+
+def broken(status: int = 502) -> Trouble:
+    """GitHub's unicorn: HTML, and no JSON."""
+    return lambda _request: web.Response(status=status, text="<html>Unicorn!</html>", content_type="text/html")
+
+
+def cut_off(request: web.Request) -> web.StreamResponse:
+    """The connection breaks before an answer."""
+    assert request.transport is not None
+    request.transport.abort()
+    return web.Response()
+
+
+def main() -> None:
+    """Serve until interrupted."""
+    parser = argparse.ArgumentParser(description="GitHub's API on loopback, for trying things out")
+    parser.add_argument("--port", type=int, default=8075)
+    with GitHub(parser.parse_args().port) as server:
+        print(
+            f"GITHUB_API_URL={server.url} GITHUB_TOKEN={WORKFLOW_TOKEN} GITHUB_REPOSITORY={REPOSITORY}", flush=True
+        )
+        try:
+            asyncio.run(asyncio.Event().wait())
+        except KeyboardInterrupt:
+            print("\n\n".join(one.body for one in server.comments))
+
+
+if __name__ == "__main__":
+    main()
