@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import assert_never
+from typing import Any, assert_never
 
 from monitors.errors import ConfigError
 from monitors.judge import anthropic_client, openai_client
@@ -16,6 +16,7 @@ from monitors.judge.judge import Judge
 from monitors.judge.prices import price_of
 from monitors.judge.seat import Rivals, Seat
 from monitors.judge.settings import JudgeModelSettings, JudgeSettings, Provider
+from monitors.judge.verdict import SCHEMA
 from monitors.records.base import Record
 from monitors.records.targets import Target
 
@@ -62,17 +63,24 @@ async def open_judge(
     async with AsyncExitStack() as stack:
         seats: list[Seat] = []
         for one in settings.models:
-            client = _client(one, settings, environment)
+            client = client_of(one, settings, environment)
             seats.append(Seat(await stack.enter_async_context(client), account=account, rivals=plan.rivals))
         yield Judge(seats, settings, nonce=nonce)
 
 
-def _client(
-    one: JudgeModelSettings, settings: JudgeSettings, environment: Mapping[str, str]
+def client_of(
+    one: JudgeModelSettings,
+    settings: JudgeSettings,
+    environment: Mapping[str, str],
+    schema: Mapping[str, Any] = SCHEMA,
 ) -> anthropic_client.AnthropicJudge | openai_client.OpenAIJudge:
+    """The client of one configured model, not entered yet. `ConfigError` when its key is not set.
+
+    ``schema`` is what its replies must look like.
+    """
     key = environment.get(one.key_from)
     if not key:
-        raise ConfigError(f"{one.key_from} is not set: the judge {one.model} has no key")
+        raise ConfigError(f"{one.key_from} is not set: the model {one.model} has no key")
     match one.provider:
         case Provider.ANTHROPIC:
             return anthropic_client.AnthropicJudge(
@@ -82,10 +90,15 @@ def _client(
                 patience=settings.patience,
                 effort=settings.effort,
                 cache_ttl=settings.cache_ttl,
+                schema=schema,
             )
         case Provider.OPENAI:
             return openai_client.OpenAIJudge(
-                one.model, api_key=key, base_url=one.base_url or openai_client.ADDRESS, patience=settings.patience
+                one.model,
+                api_key=key,
+                base_url=one.base_url or openai_client.ADDRESS,
+                patience=settings.patience,
+                schema=schema,
             )
         case _:
             assert_never(one.provider)

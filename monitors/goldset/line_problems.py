@@ -60,6 +60,14 @@ def refused_value(key: str, value: object) -> str:
     return f'"{key}" cannot be {shown(value)}; accepted: {_ACCEPTED.get(key, _TEXT)}'
 
 
+def unreviewed(pipeline: Pipeline) -> str:
+    """A case that nobody has said yes to."""
+    return (
+        f'"provenance.reviewed_by" is missing: a case of the pipeline "{pipeline.value}" is no gold before a '
+        "person has said yes; accepted: that person's name, as `lookout gold review` writes it"
+    )
+
+
 def shown(value: object) -> str:
     """A value as it may stand in a one-line message: quoted, cut, never breaking the line."""
     text = _escaped(json.dumps(value, ensure_ascii=False, default=repr))

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from monitors.goldset.line_problems import missing_key, of_validation, refused_value, shown
-from monitors.records.cases import GoldCase
+from monitors.goldset.line_problems import missing_key, of_validation, refused_value, shown, unreviewed
+from monitors.records.cases import NEEDS_REVIEW, GoldCase
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,9 @@ def case_from_object(fields: dict[str, Any]) -> GoldCase | Unusable:
     except ValidationError as error:
         theirs = [problem for problem in of_validation(error) if not _said_before(problem, own)]
         return Unusable((*own, *theirs), case_id)
+    source = case.provenance
+    if source.pipeline in NEEDS_REVIEW and not (source.reviewed_by or "").strip():
+        own.append(unreviewed(source.pipeline))
     return Unusable(tuple(own), case_id) if own else case
 
 

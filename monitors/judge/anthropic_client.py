@@ -7,6 +7,7 @@ spent. The SDK's own retries are off, because it honours any Retry-After without
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
@@ -29,7 +30,10 @@ Ttl = Literal["5m", "1h"]
 
 
 class AnthropicJudge:
-    """A Claude model as a judge. Use as an async context manager: it keeps connections."""
+    """A Claude model as a judge. Use as an async context manager: it keeps connections.
+
+    ``schema`` is what its replies must look like: a verdict, unless something else is asked of it.
+    """
 
     def __init__(
         self,
@@ -41,6 +45,7 @@ class AnthropicJudge:
         effort: Effort = "low",
         cache_ttl: Ttl = "5m",
         batch_cache_ttl: Ttl = "1h",
+        schema: Mapping[str, Any] = SCHEMA,
     ) -> None:
         self._model = model
         self._key = api_key
@@ -49,6 +54,7 @@ class AnthropicJudge:
         self._effort: Effort = effort
         self._cache_ttl: Ttl = cache_ttl
         self._batch_cache_ttl: Ttl = batch_cache_ttl
+        self._schema = dict(schema)
         self._client: AsyncAnthropic | None = None
 
     @property
@@ -131,7 +137,7 @@ class AnthropicJudge:
         }
         said: MessageParam = {"role": "user", "content": [{"type": "text", "text": prompt.material}]}
         output: OutputConfigParam = {
-            "format": {"type": "json_schema", "schema": SCHEMA},
+            "format": {"type": "json_schema", "schema": self._schema},
             "effort": self._effort,
         }
         return {

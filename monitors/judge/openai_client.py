@@ -6,6 +6,7 @@ The SDK is an optional extra: without it, `ConfigError` says how to get it.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -23,13 +24,25 @@ ADDRESS: Final = "https://api.openai.com/v1"
 
 
 class OpenAIJudge:
-    """A model behind an OpenAI-compatible endpoint as a judge. Use as an async context manager."""
+    """A model behind an OpenAI-compatible endpoint as a judge. Use as an async context manager.
 
-    def __init__(self, model: str, *, api_key: str, base_url: str = ADDRESS, patience: Patience) -> None:
+    ``schema`` is what its replies must look like: a verdict, unless something else is asked of it.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        api_key: str,
+        base_url: str = ADDRESS,
+        patience: Patience,
+        schema: Mapping[str, Any] = SCHEMA,
+    ) -> None:
         self._model = model
         self._key = api_key
         self._base_url = base_url
         self._patience = patience
+        self._schema = dict(schema)
         self._client: AsyncOpenAI | None = None
 
     @property
@@ -87,7 +100,7 @@ class OpenAIJudge:
             ],
             response_format={
                 "type": "json_schema",
-                "json_schema": {"name": "verdict", "strict": True, "schema": SCHEMA},
+                "json_schema": {"name": prompt.schema_name, "strict": True, "schema": self._schema},
             },
             **{limit: prompt.max_tokens},
         )

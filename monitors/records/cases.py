@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from monitors.records.base import Identifier, Language, Record, Severity, Sha256
+from monitors.records.base import Identifier, Language, Record, Severity, Sha256, UtcTime
 
 Text = Annotated[str, Field(min_length=1)]
 
@@ -29,7 +29,8 @@ class Provenance(Record):
     """Where a case comes from, so that a dispute over its gold can be settled.
 
     ``field`` and ``clause`` are the fact and the words of the document behind the gold;
-    ``reviewed_by`` is the person who said yes.
+    ``reviewed_by`` is the person who said yes, ``reviewed_at`` when. What a model or a stranger wrote is no gold
+    without a name: see `NEEDS_REVIEW`.
     """
 
     pipeline: Pipeline
@@ -37,6 +38,11 @@ class Provenance(Record):
     field: str | None = None
     clause: str | None = None
     reviewed_by: str | None = None
+    reviewed_at: UtcTime | None = None
+
+
+NEEDS_REVIEW = frozenset({Pipeline.DRAFT, Pipeline.BILINGUAL, Pipeline.GROWTH})
+"""Pipelines whose cases are proposals until a person has said yes: no suite with one unreviewed loads."""
 
 
 class GoldCase(Record):
