@@ -1,0 +1,201 @@
+"""A line of a log reaches Slack within a minute by the schedule, whatever is killed on the way, and once.
+
+    python -m tests.soak.soak_follow_schedule --kills 100 --side-by-side 3
+
+Each installation is a real ``lookout up``: Prefect's server, the runner with its schedules, nothing else. A line is
+appended; at a random moment within the next seconds the run that is to tell it is killed with SIGKILL, or the runner
+itself, or Prefect's server; then the clock runs until the line stands in Slack. At the end every line must be kept
+once and stand in exactly one message.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from deployments.family import descendants
+from deployments.free_port import free_port
+from flows.wiring import store_in
+from tests.flows.logs_followed import entry
+from tests.process_tree import all_processes
+from tests.servers.slack import TOKEN, SlackServer
+
+WITHIN_S: Final = 60.0
+LOST_S: Final = 300.0
+"""A line that is not told by then is taken for lost."""
+KILLED_WITHIN_S: Final = 16.0
+"""A look comes every 15 s: kills fall before the look that tells, into it, and just after it."""
+VICTIMS: Final = {"run": "prefect.engine", "runner": "flows.serve_flows", "server": "flows.keep_server"}
+WEIGHTS: Final = (18, 1, 1)
+
+
+class Told(NamedTuple):
+    """One line: what was killed after it was appended, and how long it took to Slack, in seconds."""
+
+    killed: str
+    took_s: float
+
+
+class Installation:
+    """One ``lookout up`` with a followed log and a Slack of its own."""
+
+    def __init__(self, folder: Path, slack: SlackServer) -> None:
+        self.folder, self.slack = folder, slack
+        self.written = 0
+        folder.mkdir()
+        (folder / "suite.jsonl").write_text(
+            '{"id":"a","question":"?","gold":"!","severity":1,"language":"en","type":"t","provenance":{"pipeline":"template"}}\n',
+            encoding="utf-8",
+        )
+        self.log = folder / "hallucinations.jsonl"
+        self.log.write_text(entry(-1), encoding="utf-8")
+        self.config = folder / "lookout.toml"
+        self.config.write_text(
+            f'data_folder = "data"\n[targets.demo]\nurl = "http://127.0.0.1:9"\nsuite = "suite.jsonl"\n'
+            f'[targets.demo.hallucination_log]\nat = "hallucinations.jsonl"\ngroup_minutes = 0\n'
+            f'[alerts]\nslack_channel = "C0ALERTS"\nslack_api_url = "{slack.api_url}"\n',
+            encoding="utf-8",
+        )
+
+    def append(self) -> int:
+        """The number of a new line."""
+        number = self.written
+        with self.log.open("a", encoding="utf-8") as log:
+            log.write(entry(number))
+        self.written += 1
+        return number
+
+    def messages_with(self, number: int) -> int:
+        """In how many messages the line stands."""
+        return sum(f"Question {number}:" in str(message) for message in self.slack.messages)
+
+    def until_told(self, number: int) -> float:
+        """The moment at which the line was first seen at Slack."""
+        end = time.monotonic() + LOST_S
+        while not self.messages_with(number) and time.monotonic() < end:
+            time.sleep(0.05)
+        return time.monotonic()
+
+    def kept(self) -> int:
+        """Entries in the warehouse."""
+        return int(str(store_in(self.folder / "data").query("select count(*) from hallucinations").rows[0][0]))
+
+
+@contextmanager
+def started(folder: Path) -> Iterator[tuple[Installation, int]]:
+    """An installation and the process of its ``lookout up``, from its first look on."""
+    with SlackServer() as slack:
+        here = Installation(folder, slack)
+        known = {k: v for k, v in os.environ.items() if not k.startswith(("LOOKOUT_", "PREFECT_API"))}
+        command = (sys.executable, "-m", "deployments.cli", "up", "--config", str(here.config), "--port")
+        with (folder / "up.log").open("wb") as log:
+            process = subprocess.Popen(
+                [*command, str(free_port("127.0.0.1", 0))],
+                env=known | {"SLACK_BOT_TOKEN": TOKEN},
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+            )
+        try:
+            _wait(lambda: (folder / "data" / "warehouse.duckdb").exists() and here.kept() == 1, "the first look")
+            yield here, process.pid
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(LOST_S)
+
+
+def play(folder: Path, kills: int, seed: int, say: Callable[[Told], None]) -> tuple[list[Told], bool]:
+    """``kills`` lines with a kill after each; whether each line was kept once and told once."""
+    chance = random.Random(seed)
+    told: list[Told] = []
+    with started(folder) as (here, up):
+        while len(told) < kills:
+            time.sleep(chance.uniform(0.0, 30.0))
+            victim = chance.choices(list(VICTIMS), WEIGHTS)[0]
+            number, appended = here.append(), time.monotonic()
+            time.sleep(chance.uniform(0.0, KILLED_WITHIN_S))
+            was = _killed(up, victim)
+            told.append(Told(victim if was else "nothing", here.until_told(number) - appended))
+            say(told[-1])
+            kills += not was
+        time.sleep(2 * KILLED_WITHIN_S)  # whatever would tell a second time has had its chance
+        counts = Counter(here.messages_with(number) for number in range(here.written))
+        return told, counts == {1: here.written} and here.kept() == here.written + 1
+
+
+def _killed(up: int, victim: str) -> bool:
+    """Kill it where there is one; between two runs there is none for some seconds, and one is waited for."""
+    end = time.monotonic() + LOST_S
+    while time.monotonic() < end:
+        processes = all_processes()
+        ours = [processes[pid] for pid in descendants(up) if pid in processes]
+        found = [one for one in ours if VICTIMS[victim] in one.command and "deployments.guard" not in one.command]
+        for one in found:
+            os.kill(one.pid, signal.SIGKILL)
+        if found:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def _wait(holds: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + LOST_S
+    while not holds():
+        if time.monotonic() > end:
+            raise RuntimeError(f"not within {LOST_S:.0f} s: {what}")
+        time.sleep(0.2)
+
+
+def figures(told: Sequence[Told]) -> Iterator[str]:
+    """For each kind of victim: how many, the median and the longest time, and how many took too long."""
+    for victim in (*VICTIMS, "nothing"):
+        times = sorted(one.took_s for one in told if one.killed == victim)
+        if times:
+            late = sum(took > WITHIN_S for took in times)
+            yield (
+                f"{victim:<8} killed {len(times):>3} times: to Slack in {times[len(times) // 2]:.1f} s (median), "
+                f"{times[-1]:.1f} s at most, {late} above {WITHIN_S:.0f} s"
+            )
+
+
+def main() -> int:
+    """Print the figures; 1 when a line was late, lost or told twice."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--side-by-side", type=int, default=2, help="installations at once, each with its share")
+    parser.add_argument("--seed", type=int, default=8)
+    asked = parser.parse_args()
+    each = -(-asked.kills // asked.side_by_side)
+    lock = threading.Lock()
+
+    def say(one: Told) -> None:
+        with lock:
+            print(f"  {one.killed} killed, told after {one.took_s:.1f} s", flush=True)
+
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(asked.side_by_side) as pool:
+        parts = [
+            pool.submit(play, Path(folder) / str(n), each, asked.seed + n, say) for n in range(asked.side_by_side)
+        ]
+        played = [part.result() for part in parts]
+    told = [one for part, _ in played for one in part]
+    for line in figures(told):
+        print(line)
+    once = all(right for _, right in played)
+    print(f"{len(told)} lines, each kept once and told once: {'yes' if once else 'NO'}")
+    return int(not once or any(one.took_s > WITHIN_S for one in told))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
