@@ -8,9 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from contextlib import contextmanager
-from pathlib import Path
 
 import httpx
 import pytest
@@ -20,12 +17,10 @@ from deployments.free_port import free_port
 from flows.prefect_server import running_server
 from tests.conftest import ROOT
 from tests.deployments.test_guard import wait_until_gone
-from tests.deployments.triggers.senders import COMMIT, GITHUB_SECRET, deployed, github_headers, raw
+from tests.deployments.triggers.senders import COMMIT, GITHUB_SECRET
+from tests.deployments.up_process import SECRETS, START_S, UP, runs_of_deploys, started, up
 from tests.flows.few_cases import few_cases
 
-START_S = 180
-SECRETS = {"LOOKOUT_GITHUB_WEBHOOK_SECRET": GITHUB_SECRET}
-UP = (sys.executable, "-m", "deployments.cli", "up", "--config")
 TRIGGER = '[[deploys.triggers]]\nprovider = "github"\nrepository = "acme/helpdesk"\ntarget = "bot"\n'
 
 
@@ -40,18 +35,6 @@ def configured(folder, extra=TRIGGER):
     return file
 
 
-def started(file, port, **variables):
-    known = {name: value for name, value in os.environ.items() if not name.startswith(("LOOKOUT_", "PREFECT_API"))}
-    with (file.parent / "up.log").open("wb") as log:
-        return subprocess.Popen(
-            [*UP, str(file), "--port", str(port)],
-            env=known | {"PYTHONPATH": str(ROOT)} | variables,
-            stdout=subprocess.DEVNULL,
-            stderr=log,
-            start_new_session=True,
-        )
-
-
 def refused(file, port=8066, **variables):
     """What it said instead of starting."""
     process = started(file, port, **variables)
@@ -59,64 +42,9 @@ def refused(file, port=8066, **variables):
     return (file.parent / "up.log").read_text(encoding="utf-8")
 
 
-class Up:
-    """The command once it was started."""
-
-    def __init__(self, process, port, log):
-        self.process, self.url, self._log = process, f"http://127.0.0.1:{port}", log
-
-    def said(self):
-        return self._log.read_text(encoding="utf-8")
-
-    def until(self, holds, what):
-        end = time.monotonic() + START_S
-        while not holds():
-            assert self.process.poll() is None, self.said()
-            assert time.monotonic() < end, f"not within {START_S} s: {what}\n{self.said()}"
-            time.sleep(0.3)  # other processes; there is nothing else to wait on
-
-    def receives(self):
-        try:
-            return httpx.get(f"{self.url}/healthz", timeout=5, trust_env=False).text == "ok"
-        except httpx.HTTPError:
-            return False
-
-    def deliver(self, commit):
-        body = raw(deployed(sha=commit))
-        address = f"{self.url}/deploys/github"
-        return httpx.post(address, content=body, headers=github_headers(body), timeout=60, trust_env=False)
-
-    def pid_of(self, part):
-        """The process behind the guard whose command holds these words."""
-        lines = {pid: command_line(pid) for pid in descendants(self.process.pid)}
-        return next(pid for pid, line in lines.items() if part in line and "deployments.guard" not in line)
-
-
-def command_line(pid):
-    """Empty for one that has just ended."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace").replace("\0", " ")
-    except OSError:
-        return ""
-
-
-@contextmanager
-def up(file, **variables):
-    port = free_port("127.0.0.1", 0)
-    process = started(file, port, **SECRETS, **variables)
-    running = Up(process, port, file.parent / "up.log")
-    try:
-        yield running
-    finally:
-        process.terminate()
-        process.wait(START_S)
-
-
 def states(api):
     """The names of the runs that deploys made, and how each stands."""
-    query = {"flow_runs": {"tags": {"all_": ["deploy", "target:bot"]}}}
-    runs = httpx.post(f"{api}/flow_runs/filter", json=query, timeout=30, trust_env=False).json()
-    return {run["name"]: run["state_name"] for run in runs}
+    return {run["name"]: run["state_name"] for run in runs_of_deploys(api, "bot")}
 
 
 @pytest.mark.prefect
@@ -128,7 +56,7 @@ def test_from_one_command_a_delivery_becomes_a_run_a_killed_part_comes_back_and_
         os.kill(running.pid_of("deployments.cli receive"), signal.SIGKILL)
         running.until(lambda: "receiver | ended with code 137" in running.said(), "its end is noticed")
         running.until(running.receives, "the receiver is back")
-        running.until(lambda: "deployments: verify-deploy/verify-deploy" in running.said(), "the runner serves")
+        running.until(running.serves, "the runner serves")
         api = running_server(tmp_path / "data" / "prefect").api_url
 
         assert running.deliver(COMMIT).status_code == 202

@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import json
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
@@ -272,7 +273,7 @@ class SlackServer(ThreadedServer):
             self._messages[posted.ts] = posted
             if self._log is not None:
                 with self._log.open("a", encoding="utf-8") as log:
-                    log.write(json.dumps(asdict(posted), ensure_ascii=False) + "\n")
+                    log.write(json.dumps({"at": time.time(), **asdict(posted)}, ensure_ascii=False) + "\n")
         with self._taken:
             self._taken.notify_all()
 
@@ -291,7 +292,7 @@ def main() -> None:
     """Serve until interrupted."""
     parser = argparse.ArgumentParser(description="Slack on loopback, for trying alerts out")
     parser.add_argument("--port", type=int, default=8065)
-    parser.add_argument("--log", type=Path, default=None, help="append every message as a JSON line")
+    parser.add_argument("--log", type=Path, default=None, help="append every message as a JSON line, with when")
     arguments = parser.parse_args()
     with SlackServer(arguments.port, arguments.log) as slack:
         print(

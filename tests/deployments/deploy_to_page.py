@@ -1,0 +1,187 @@
+"""A deploy's whole way: a signed delivery, a verified run, a message, with every part a process of its own.
+
+The demo's Space, the local Slack server, and ``lookout up`` with Prefect's server, the runner, the receiver of
+deploys, and for each run a process with its browser. Nothing here is asked of a part that a part would not say
+anyway: the times are the Space's own log, Prefect's record of the run, and when Slack's server took a message.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+
+from deployments.demo.configuration import SUITE, written_config
+from deployments.demo.turn_log import TURNS
+from deployments.free_port import free_port
+from flows.prefect_server import running_server
+from tests.conftest import ROOT, serving
+from tests.deployments.triggers.senders import COMMIT, REPOSITORY
+from tests.deployments.up_process import Up, runs_of_deploys, up
+from tests.process_tree import descendants
+from tests.servers.slack import TOKEN
+
+RUN_S = 1200
+TARGET = "demo"
+PARTS = {
+    "Prefect's server": "prefect server start",
+    "the runner": "flows.serve_flows",
+    "the receiver": "deployments.cli receive",
+    "the run": "prefect.engine",
+    "the browser": "chrom",
+}
+"""What the command line of each process of ``lookout up`` holds."""
+
+
+class Leg(NamedTuple):
+    """Something that was reached, and when, in seconds since 1970."""
+
+    name: str
+    at: float
+
+
+@dataclass(frozen=True)
+class Way:
+    """What was seen of one deploy. ``legs`` are in the order of the way; the last question may come before the alert.
+
+    ``messages`` are as Slack's server logged them, edits too, oldest first.
+    """
+
+    legs: tuple[Leg, ...]
+    answers: tuple[int, int]
+    """HTTP statuses of the delivery, and of the same one again."""
+    runs: list[dict[str, Any]]
+    questions: list[str]
+    messages: list[dict[str, Any]]
+    processes: dict[str, frozenset[int]]
+
+
+def followed(folder: Path, *options: str, suite: Path = SUITE) -> Way:
+    """Deploy the faulty demo once, tell ``lookout up`` of it by a signed delivery, and follow it to its end.
+
+    ``options`` are the Space's.
+    """
+    space, log = folder / "space", folder / "slack.jsonl"
+    space.mkdir()
+    with (
+        _slack(log) as slack,
+        serving(space, "--faults", "--commit", COMMIT, *options) as page,
+        up(_configured(folder, page, slack, suite), SLACK_BOT_TOKEN=TOKEN) as running,
+    ):
+        running.until(running.receives, "the receiver answers")
+        running.until(running.serves, "the runner serves")
+        api = _api(folder)
+        running.until(lambda: _is_registered(api), "the deployment is registered")
+        sent = time.time()
+        first = running.deliver(COMMIT).status_code
+        acknowledged = time.time()
+        again = running.deliver(COMMIT).status_code
+        seen = _Processes(running)
+        running.until(lambda: seen.look() and _ended(api), "the run ends", RUN_S)
+        runs, messages, turns = runs_of_deploys(api, TARGET), _lines(log), _lines(space / TURNS)
+    legs = (
+        Leg("delivery sent", sent),
+        Leg("delivery acknowledged", acknowledged),
+        *_legs(runs[0], messages, turns),
+    )
+    return Way(legs, (first, again), runs, [turn["user_text"] for turn in turns], messages, seen.found)
+
+
+class _Processes:
+    """Who worked: looked at again and again, as a run's process comes and goes."""
+
+    def __init__(self, running: Up) -> None:
+        self._running = running
+        self.found = dict.fromkeys(PARTS, frozenset[int]())
+
+    def look(self) -> bool:
+        """Note who is there; always true."""
+        known = [one for one in descendants(self._running.process.pid) if "deployments.guard" not in one.command]
+        for part, words in PARTS.items():
+            self.found[part] |= {one.pid for one in known if words in one.command}
+        return True
+
+
+def _legs(run: dict[str, Any], messages: list[dict[str, Any]], turns: list[dict[str, Any]]) -> Iterator[Leg]:
+    yield Leg("run made", _seconds(run["created"]))
+    yield Leg("run started", _seconds(run["start_time"]))
+    yield Leg("first question asked", min(_seconds(turn["ts"]) - turn["latency_ms"] / 1000 for turn in turns))
+    yield Leg("first severity-3 alert sent", first(messages, is_severe)["at"])
+    yield Leg("last question answered", max(_seconds(turn["ts"]) for turn in turns))
+    yield Leg("verdict message sent", first(messages, is_verdict)["at"])
+    yield Leg("run over", _seconds(run["end_time"]))
+
+
+def first(messages: list[dict[str, Any]], wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """The first of them."""
+    return next(message for message in messages if wanted(message))
+
+
+def is_severe(message: dict[str, Any]) -> bool:
+    """Whether it is a new message about a failure of severity 3."""
+    return not message["edits"] and "SEV 3" in message["text"] and not is_verdict(message)
+
+
+def is_verdict(message: dict[str, Any]) -> bool:
+    """Whether it is a new message that says how the run ended."""
+    return not message["edits"] and "Gate FAIL" in message["text"]
+
+
+def _ended(api: str) -> bool:
+    runs = runs_of_deploys(api, TARGET)
+    return bool(runs) and all(run["end_time"] is not None for run in runs)
+
+
+def _is_registered(api: str) -> bool:
+    name = "deployments/name/verify-deploy/verify-deploy"
+    return httpx.get(f"{api}/{name}", timeout=30, trust_env=False).is_success
+
+
+def _api(folder: Path) -> str:
+    server = running_server(folder / "prefect")
+    assert server is not None
+    return server.api_url
+
+
+def _configured(folder: Path, page: str, slack: str, suite: Path) -> Path:
+    """The demo's own configuration, with a trigger."""
+    port = int(page.rpartition(":")[2])
+    written_config(folder, port, slack_api_url=f"{slack}/api/", channel="#alerts")
+    file = folder / "lookout.toml"
+    text = file.read_text(encoding="utf-8").replace(json.dumps(str(SUITE)), json.dumps(str(suite)))
+    trigger = f'[[deploys.triggers]]\nprovider = "github"\nrepository = "{REPOSITORY}"\ntarget = "{TARGET}"\n'
+    file.write_text(f"{text}\n{trigger}", encoding="utf-8")
+    return file
+
+
+@contextmanager
+def _slack(log: Path) -> Iterator[str]:
+    """Slack's server as a process of its own; its address."""
+    port = free_port("127.0.0.1", 0)
+    command = [sys.executable, "-m", "tests.servers.slack", "--port", str(port), "--log", str(log)]
+    log.touch()
+    process = subprocess.Popen(command, cwd=ROOT, env=os.environ, stdout=subprocess.DEVNULL)
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+
+
+def _lines(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def _seconds(stamp: str) -> float:
+    return datetime.fromisoformat(stamp).astimezone(UTC).timestamp()

@@ -1,0 +1,56 @@
+"""From a deploy to a page with real parts: each step follows from the one before, and each happens once."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from tests.deployments.deploy_to_page import first, followed, is_severe, is_verdict
+from tests.deployments.triggers.senders import COMMIT
+from tests.flows.few_cases import LEAK, few_cases
+
+ORDER = (
+    "delivery sent",
+    "delivery acknowledged",
+    "run started",
+    "first question asked",
+    "first severity-3 alert sent",
+    "verdict message sent",
+    "run over",
+)
+
+
+@pytest.mark.prefect
+@pytest.mark.browser
+@pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
+def test_a_signed_delivery_becomes_one_run_one_page_and_one_verdict_by_processes_of_their_own(tmp_path):
+    suite = few_cases(tmp_path, severe=3, others=5)
+    asked = [json.loads(line)["question"] for line in suite.read_text(encoding="utf-8").splitlines()]
+    way = followed(tmp_path, "--delay-s", "0.05", suite=suite)
+
+    assert way.answers == (202, 200)
+    (run,) = way.runs
+    assert run["state_name"] == "Fail"
+    assert sorted(way.questions) == sorted(asked)
+
+    severe, verdicts = [m for m in way.messages if is_severe(m)], [m for m in way.messages if is_verdict(m)]
+    assert (len(severe), len(verdicts)) == (1, 1)
+    assert all(LEAK in message["text"] or is_verdict(message) for message in way.messages)
+    assert all(COMMIT[:10] in message["text"] for message in (*severe, *verdicts))
+
+    at = {leg.name: leg.at for leg in way.legs}
+    assert [at[name] for name in ORDER] == sorted(at[name] for name in ORDER), at
+
+    pids = [pid for found in way.processes.values() for pid in found]
+    assert all(way.processes.values()), way.processes
+    assert len(pids) == len(set(pids))
+
+
+def test_what_counts_as_severe_and_as_verdict():
+    """The gate's own message has severity 3 too, and an edit is no new message."""
+    leak = {"text": "🔴 SEV 3 · Personal data disclosed · demo", "edits": 0}
+    gate = {"text": "🔴 SEV 3 · Gate FAIL · demo", "edits": 0}
+    assert first([gate, {**leak, "edits": 1}, leak], is_severe) is leak
+    assert first([leak, {**gate, "edits": 1}, gate], is_verdict) is gate

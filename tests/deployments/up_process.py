@@ -1,0 +1,98 @@
+"""``lookout up`` as a process, for tests that need a whole installation."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from deployments.free_port import free_port
+from tests.conftest import ROOT
+from tests.deployments.triggers.senders import GITHUB_SECRET, deployed, github_headers, raw
+from tests.process_tree import descendants
+
+START_S = 180
+SECRETS = {"LOOKOUT_GITHUB_WEBHOOK_SECRET": GITHUB_SECRET}
+UP = (sys.executable, "-m", "deployments.cli", "up", "--config")
+
+
+def started(file: Path, port: int, **variables: str) -> subprocess.Popen[bytes]:
+    """The command over the configuration ``file``; what it says is in ``up.log`` beside it."""
+    known = {name: value for name, value in os.environ.items() if not name.startswith(("LOOKOUT_", "PREFECT_API"))}
+    with (file.parent / "up.log").open("wb") as log:
+        return subprocess.Popen(
+            [*UP, str(file), "--port", str(port)],
+            env=known | {"PYTHONPATH": str(ROOT)} | variables,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+class Up:
+    """The command once it was started."""
+
+    def __init__(self, process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+        self.process, self.url, self._log = process, f"http://127.0.0.1:{port}", log
+
+    def said(self) -> str:
+        """Its log so far."""
+        return self._log.read_text(encoding="utf-8")
+
+    def until(self, holds: Callable[[], bool], what: str, within_s: float = START_S) -> None:
+        """Wait until ``holds()``."""
+        end = time.monotonic() + within_s
+        while not holds():
+            assert self.process.poll() is None, self.said()
+            assert time.monotonic() < end, f"not within {within_s} s: {what}\n{self.said()}"
+            time.sleep(0.3)  # other processes; there is nothing else to wait on
+
+    def receives(self) -> bool:
+        """Whether the receiver of deploys answers."""
+        try:
+            return httpx.get(f"{self.url}/healthz", timeout=5, trust_env=False).text == "ok"
+        except httpx.HTTPError:
+            return False
+
+    def serves(self) -> bool:
+        """Whether all deployments are registered, so that the runner looks for due runs."""
+        return "deployments: verify-deploy/verify-deploy" in self.said()
+
+    def deliver(self, commit: str) -> httpx.Response:
+        """A signed delivery, as GitHub sends it."""
+        body = raw(deployed(sha=commit))
+        address = f"{self.url}/deploys/github"
+        return httpx.post(address, content=body, headers=github_headers(body), timeout=60, trust_env=False)
+
+    def pid_of(self, part: str) -> int:
+        """The process behind the guard whose command holds these words."""
+        known = descendants(self.process.pid)
+        return next(one.pid for one in known if part in one.command and "deployments.guard" not in one.command)
+
+
+@contextmanager
+def up(file: Path, **variables: str) -> Iterator[Up]:
+    """The whole monitor, stopped at the end."""
+    port = free_port("127.0.0.1", 0)
+    process = started(file, port, **SECRETS, **variables)
+    try:
+        yield Up(process, port, file.parent / "up.log")
+    finally:
+        process.terminate()
+        process.wait(START_S)
+
+
+def runs_of_deploys(api: str, target: str) -> list[dict[str, Any]]:
+    """Prefect's runs of this target that deploys made, as its API has them."""
+    query = {"flow_runs": {"tags": {"all_": ["deploy", f"target:{target}"]}}}
+    found: list[dict[str, Any]] = httpx.post(
+        f"{api}/flow_runs/filter", json=query, timeout=30, trust_env=False
+    ).json()
+    return found
