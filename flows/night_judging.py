@@ -31,11 +31,10 @@ NO_PASSAGES: Final = "the passages that the reply was made from were not kept"
 
 
 class NightJudged(Record):
-    """What the judge came to: the account of it, why its grades are void, and what went wrong on the way."""
+    """What the judge came to: the account of it, and why its grades are void."""
 
     judging: Judging
     void: str = ""
-    troubles: tuple[str, ...] = ()
 
 
 async def judge_night(
@@ -65,9 +64,9 @@ async def judge_night(
         groups, missing = await _groups(judge, settings, askable, known, seed)
     rulings = {ruling.case.id: ruling for group in groups for ruling in group.rulings}
     settled += [_ruled(one, rulings[_request(one)]) for one in askable]
-    told = _account_of(plan, turns, open_turns, account, groups)
+    told = _account_of(plan, turns, open_turns, account, groups).model_copy(update={"not_by_batch": missing})
     void = _void_text([group for group in groups if group.is_void])
-    return NightJudged(judging=told, void=void, troubles=missing), tuple(settled)
+    return NightJudged(judging=told, void=void), tuple(settled)
 
 
 def is_open(turn: GradedTurn) -> bool:

@@ -27,6 +27,7 @@ def night_lines(report: NightReport) -> Iterator[str]:
         yield f"  {_questions(report)}"
     if report.judging.calls:
         yield f"  judge: {report.judging.calls:,} calls, ${report.judging.cost_usd:.2f}"
+    yield from (f"  asked one by one, at the full price: {one}" for one in report.judging.not_by_batch)
     yield from (f"  not read to its end: {one}" for one in report.interrupted)
     if report.notice_count:
         first = report.notices[0]

@@ -24,8 +24,8 @@ EVERY_MINUTE_S: Final = 60.0
 FOLLOW_EVERY_S: Final = 30.0
 """An entry is told within a minute also when the run that would have told it is killed: by the next one.
 
-At worst it comes just after a run's last look, the next run is killed before its first, and the one after that needs
-a start: two intervals and a start less the second look (15 s into a run, by default), or about 50 s.
+At worst it comes just after a run's last look, the next run is killed before its first, and the one after that
+needs a start: two intervals and a start less the second look (15 s into a run, by default), or about 50 s.
 """
 FOLLOW_FOR_S: Final = 21.0
 """Of that: two looks 15 s apart; a start takes 4 to 10 s, and the run must be over before the next one begins."""

@@ -29,7 +29,8 @@ class Judging(Record):
     ungraded: ``void_grades`` because the judge missed known answers in ``void_groups`` of the ``groups``.
     ``ungraded_because`` are the reasons, most frequent first. ``lineages`` are all judges whose grades count.
     ``cached_tokens`` were read from the provider's cache. ``cost_usd`` is all that was spent, canaries and
-    unreadable verdicts included.
+    unreadable verdicts included. ``not_by_batch`` says what a night's batches did not bring and was asked for one
+    by one, at the full price.
     """
 
     state: JudgeState
@@ -51,6 +52,7 @@ class Judging(Record):
     cost_usd: Annotated[Decimal, Field(ge=0)] = Decimal(0)
     budget_usd: Annotated[Decimal, Field(gt=0)] | None = None
     budget_reached: bool = False
+    not_by_batch: tuple[str, ...] = ()
 
     @property
     def reached_judge(self) -> int:

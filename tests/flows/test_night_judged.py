@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from flows.night_words import night_lines
 from monitors.records.estimates import RateEstimate
 from monitors.records.judging import JudgeState
 from tests.flows.desks import Night
@@ -71,6 +72,16 @@ async def test_a_night_is_judged_by_batches_with_canaries_by_the_passages(nights
     sent = json.dumps(batch.requests)
     assert PASSAGE in sent
     assert len(batch.requests) >= 14, "canaries ride with the answers"
+
+
+async def test_what_a_batch_does_not_bring_is_asked_again_and_the_report_says_so(nights, provider):
+    nights.judge = judged_at(provider)
+    provider.batch_faults = {"first": "errored"}
+    nights.append(*(asked(number) for number in range(4)))
+    report = await nights.grade()
+    assert report.judging.judged == 4
+    (line,) = report.judging.not_by_batch
+    assert f"  asked one by one, at the full price: {line}" in list(night_lines(report))
 
 
 async def test_without_a_key_only_rules_tell_and_the_report_says_so(nights, provider):
