@@ -24,7 +24,8 @@ class Quote(Record):
     """Words of a document, as they stand there.
 
     ``start`` and ``end`` count Unicode code points of the document's text, end exclusive; ``document_sha256`` is
-    over its bytes, so that a place is not looked up in a newer edition.
+    over its bytes, so that a place is not looked up in a newer edition. ``before`` and ``after`` are what stands
+    around the quote, for whoever reviews.
     """
 
     document: Text
@@ -32,6 +33,8 @@ class Quote(Record):
     text: Text
     start: Annotated[int, Field(ge=0)]
     end: Annotated[int, Field(gt=0)]
+    before: str = ""
+    after: str = ""
 
 
 class GoldDraft(Record):

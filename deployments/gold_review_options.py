@@ -1,0 +1,85 @@
+"""The options of ``lookout gold draft``, ``translate``, ``review``, ``grow`` and ``vary``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from monitors.records.base import Language
+
+ConfigOption = Annotated[Path, typer.Option("--config", help="the configuration file")]
+DraftsOption = Annotated[Path, typer.Option("--drafts", help="where drafts are kept, JSON lines")]
+ModelOption = Annotated[
+    str | None, typer.Option("--model", help="a model of [[judge.models]]; the first one when left out")
+]
+ByOption = Annotated[str | None, typer.Option("--as", help="who reviews; asked once and remembered when left out")]
+JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON on standard output")]
+DEFAULT_CONFIG = Path("lookout.toml")
+DEFAULT_DRAFTS = Path("gold-drafts.jsonl")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to a command line."""
+    app.command()(draft)
+    app.command()(review)
+
+
+def draft(
+    *,
+    document: Annotated[Path, typer.Option("--document", help="plain text or Markdown, UTF-8")],
+    count: Annotated[int, typer.Option("--count", min=1, max=40, help="how many questions")] = 5,
+    name: Annotated[
+        str | None, typer.Option("--name", help="what the document is called; its file's name when left out")
+    ] = None,
+    citation: Annotated[
+        str | None, typer.Option("--citation", help="text that a citation of the answers must contain")
+    ] = None,
+    language: Annotated[Language, typer.Option("--language", help="what the questions are in")] = Language.ENGLISH,
+    suite: Annotated[
+        Path | None, typer.Option("--suite", help="a suite whose questions are not to be asked again")
+    ] = None,
+    drafts: DraftsOption = DEFAULT_DRAFTS,
+    model: ModelOption = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+) -> None:
+    """Let a model draft buyers' questions over a document. A draft is gold only after `lookout gold review`."""
+    from deployments.gold_draft_command import DraftOptions, draft_command  # pydantic's models, an SDK
+    from flows.wiring import environment
+
+    options = DraftOptions(
+        document=document,
+        config=config,
+        drafts=drafts,
+        count=count,
+        name=name,
+        citation=citation,
+        language=language,
+        model=model,
+        suite=suite,
+        as_json=as_json,
+    )
+    raise typer.Exit(int(draft_command(options, environment())))
+
+
+def review(
+    drafts: Annotated[Path, typer.Argument(help="the file of drafts")] = DEFAULT_DRAFTS,
+    *,
+    suite: Annotated[Path, typer.Option("--suite", help="the suite that accepted cases join; made when not there")],
+    by: ByOption = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+    data_folder: Annotated[
+        Path | None, typer.Option("--data-folder", help="where your name is remembered; the configuration's")
+    ] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="show texts as they are, personal data too")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Read each draft beside its clause and say yes, no, or how it must read. Only a yes makes it gold."""
+    from deployments.gold_review_command import review_drafts_command  # rich, pydantic's models
+    from monitors.config import load_config
+
+    folder = data_folder or (load_config(config).data_folder if config.exists() else None)
+    code = review_drafts_command(drafts, suite=suite, by=by, remember_in=folder, raw=raw, as_json=as_json)
+    raise typer.Exit(int(code))

@@ -1,0 +1,70 @@
+"""``lookout gold …`` as a process, with a local provider behind it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.conftest import ROOT
+from tests.servers import anthropic, openai_chat
+
+DOCUMENT = """# Suraksha Gold
+
+4.1 The initial waiting period is 30 days from the start of the first policy.
+4.2 Pre\u2011existing diseases are covered after a waiting\u202fperiod of 24 months of
+continuous cover.
+5.2 Cataract surgery is covered up to \u20b960,000 per eye.
+7.4 A complete claim is settled within 15 days.
+8.1 The no-claim bonus is 20% of the sum insured for every claim-free year.
+"""
+
+
+def configured(folder: Path, url: str, *, provider: str = "anthropic") -> Path:
+    """A configuration whose model is behind ``url``, and a document beside it."""
+    (folder / "gold.md").write_text(DOCUMENT, encoding="utf-8")
+    (folder / "suite.jsonl").touch()
+    model = "claude-sonnet-5-5" if provider == "anthropic" else "qwen3-32b"
+    path = folder / "lookout.toml"
+    path.write_text(
+        f"""
+[targets.demo]
+url = "http://127.0.0.1:9"
+suite = "suite.jsonl"
+
+[[judge.models]]
+provider = "{provider}"
+model = "{model}"
+base_url = "{url}"
+
+[[judge.prices]]
+model = "qwen3*"
+input = 1
+output = 2
+as_of = 2026-11-22
+source = "a test"
+""",
+        encoding="utf-8",
+    )
+    return path
+
+
+def gold(*arguments: str, cwd: Path, keys: str = "", columns: int = 160) -> subprocess.CompletedProcess[str]:
+    """Run the command; ``keys`` are what a person types."""
+    return subprocess.run(
+        [sys.executable, "-m", "deployments.cli", "gold", *arguments],
+        cwd=cwd,
+        env=os.environ
+        | {
+            "PYTHONPATH": str(ROOT),
+            "COLUMNS": str(columns),
+            "ANTHROPIC_API_KEY": anthropic.KEY,
+            "OPENAI_API_KEY": openai_chat.KEY,
+        },
+        input=keys,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )

@@ -1,0 +1,94 @@
+"""A small writer of drafts that needs no model: it reads the fences of a prompt and asks about numbered clauses.
+
+It stands behind the servers that speak Anthropic's and OpenAI's APIs, in the place of the rule judge. It can be told
+to lie about its quotes, to state other figures than the clause, to leak, or to write another language.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from typing import Any
+
+from tests.servers.anthropic_verdicts import FENCE
+
+_CLAUSE = re.compile(r"^\d+\.\d+ ((?:[^\n]|\n(?!\d))+\.)$", re.MULTILINE)
+_FIGURE = re.compile(r"₹?\d[\d,]*%?(?: \w+)?")
+Draft = dict[str, Any]
+
+
+def honest(draft: Draft) -> Draft:
+    """The draft as it is."""
+    return draft
+
+
+def false_quote(draft: Draft) -> Draft:
+    """Words that nobody wrote."""
+    return draft | {"quote": "The company pays whatever the customer asks for, at once."}
+
+
+def other_figure(draft: Draft) -> Draft:
+    """A gold that the clause does not bear out."""
+    return draft | {"gold": "777 days"}
+
+
+def leaking(draft: Draft) -> Draft:
+    """Personal data in a question."""
+    return draft | {"question": f"{draft['question']} Write to asha.rao@example.com."}
+
+
+def in_hindi(draft: Draft) -> Draft:
+    """A question in another language than was asked for."""
+    return draft | {"question": "इस पॉलिसी में प्रतीक्षा अवधि कितने दिन की है?"}
+
+
+def without_severity(draft: Draft) -> Draft:
+    """A draft of the wrong shape."""
+    return {key: value for key, value in draft.items() if key != "severity"}
+
+
+class RuleDrafter:
+    """Drafts by rule. ``spoil`` changes the drafts in their order, the last change goes on for the rest."""
+
+    def __init__(self, spoil: Iterable[Callable[[Draft], Draft]] = (honest,)) -> None:
+        self.spoil = tuple(spoil)
+        self.translate: Callable[[str], str] = lambda text: text
+        self.prompts: list[str] = []
+
+    def verdict(self, prompt: str, wanted: Iterable[str]) -> dict[str, Any]:
+        """What it writes for ``prompt``: drafts or translations, whichever the schema ``wanted``."""
+        self.prompts.append(prompt)
+        fenced = [(fence["label"].lower(), fence["body"]) for fence in FENCE.finditer(prompt)]
+        if "drafts" in wanted:
+            document = next(body for label, body in fenced if label == "source passage")
+            return {"drafts": self._drafts(document, int(re.search(r"Write (\d+) questions", prompt)[1]))}
+        pairs = [(asked, gold) for (label, asked), (_, gold) in pairwise(fenced) if label == "question"]
+        return {
+            "translations": [
+                {
+                    "number": number,
+                    "question": self.translate(asked),
+                    "gold": self.translate(gold),
+                    "why": "nothing",
+                }
+                for number, (asked, gold) in enumerate(pairs, start=1)
+            ]
+        }
+
+    def _drafts(self, document: str, count: int) -> list[Draft]:
+        sentences = [" ".join(match[1].split()) for match in _CLAUSE.finditer(document)][:count]
+        made = [self._draft(sentence) for sentence in sentences]
+        return [self.spoil[min(at, len(self.spoil) - 1)](draft) for at, draft in enumerate(made)]
+
+    def _draft(self, sentence: str) -> Draft:
+        words = re.findall(r"[a-z-]{4,}", sentence)[:4]
+        figure = _FIGURE.search(sentence)
+        return {
+            "question": f"What does the policy say about {' and '.join(words)}?",
+            "quote": sentence,
+            "gold": figure[0] if figure else sentence,
+            "type": "coverage_scope",
+            "severity": 2,
+            "why": "a buyer would count on it",
+        }
