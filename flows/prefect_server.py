@@ -107,12 +107,26 @@ def connect(
 
 
 def running_server(home: Path) -> LocalServer | None:
-    """The local server of ``home`` if it answers."""
+    """The local server of ``home`` if it lives and answers: on its port another one may listen by now."""
+    server = _noted(home)
+    return server if server and _lives(server.pid) and _answers(server.api_url) else None
+
+
+def _noted(home: Path) -> LocalServer | None:
     try:
-        server = LocalServer.model_validate_json(_note(home).read_text(encoding="utf-8"))
+        return LocalServer.model_validate_json(_note(home).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return server if _answers(server.api_url) else None
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def stop_server(home: Path) -> bool:
@@ -156,7 +170,11 @@ def _make(home: Path) -> None:
 
 
 def _start(home: Path, environment: Mapping[str, str], start_timeout_s: float) -> LocalServer:
-    port = _free_port()
+    for pid in [pid for pid, child in _children.items() if child.poll() is not None]:
+        del _children[pid]
+    before = _noted(home)
+    # Who knows the server at its old place need not look for it when it comes back there.
+    port = _free_port(before.port if before else FIRST_PORT)
     command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
     variables = {**environment, **settings_for(f"http://127.0.0.1:{port}/api", home)}
     log = home / "server.log"
@@ -210,10 +228,11 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _free_port() -> int:
-    """Prefect's usual port, or the next one that nobody listens on."""
-    for port in range(FIRST_PORT, FIRST_PORT + PORTS_TO_TRY):
+def _free_port(wanted: int) -> int:
+    """``wanted``, Prefect's usual port, or the next one that nobody listens on."""
+    for port in (wanted, *range(FIRST_PORT, FIRST_PORT + PORTS_TO_TRY)):
         with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a server that was killed leaves remains
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -35,6 +38,9 @@ def test_local_servers_are_started_once_found_again_and_stopped(tmp_path):
         assert environments[0]["PREFECT_SERVER_ALLOW_EPHEMERAL_MODE"] == "false"
         assert connect(homes[0], {}, said=said) == servers[0]
         assert len(said) == 2
+        os.killpg(servers[0].pid, signal.SIGKILL)
+        again = connect(homes[0], {}, said=said)
+        assert (again.port, again.pid != servers[0].pid) == (servers[0].port, True), "it comes back where it was"
     finally:
         assert [prefect_server.stop_server(home) for home in homes] == [True, True]
     assert prefect_server.running_server(homes[0]) is None
@@ -53,6 +59,15 @@ def test_a_note_of_a_server_that_is_gone_is_not_believed(tmp_path):
     (tmp_path / "server.json").write_text('{"pid": 1, "port": 9}', encoding="utf-8")
     assert prefect_server.running_server(tmp_path) is None
     (tmp_path / "server.json").write_text("torn", encoding="utf-8")
+    assert prefect_server.running_server(tmp_path) is None
+
+
+def test_another_ones_server_on_the_old_port_is_not_taken_for_ones_own(tmp_path, prefect_environment):
+    port = int(prefect_environment["PREFECT_API_URL"].removesuffix("/api").rpartition(":")[2])
+    with subprocess.Popen(["/bin/true"]) as ended:
+        pass
+    note = f'{{"pid": {ended.pid}, "port": {port}}}'
+    (tmp_path / "server.json").write_text(note, encoding="utf-8")
     assert prefect_server.running_server(tmp_path) is None
 
 
