@@ -1,0 +1,54 @@
+"""Building again renews what templates made, and nothing else."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from monitors.errors import GoldSetError
+from monitors.goldset.load import load_suite
+from monitors.goldset.renew import renew_template_cases
+from tests.monitors.goldset.gold_cases import PLAIN, case_of
+
+
+def hand_written(case_id: str) -> str:
+    return json.dumps(
+        PLAIN | {"id": case_id, "provenance": {"pipeline": "adversarial"}}, indent=None, sort_keys=True
+    )
+
+
+def test_what_no_template_made_stays_as_it_stands(tmp_path):
+    """Byte for byte, behind the template cases."""
+    path = tmp_path / "suite.jsonl"
+    path.write_text(hand_written("mine") + "\n")
+    told = renew_template_cases(path, [case_of(id="a"), case_of(id="b")])
+    assert (told.added, told.kept) == (2, 1)
+    assert path.read_text().split("\n")[2] == hand_written("mine")
+    assert load_suite(path).sha256 == told.sha256
+
+
+def test_the_same_cases_give_the_same_bytes(tmp_path):
+    """So that a build in CI that changes a file means that something changed."""
+    path = tmp_path / "suite.jsonl"
+    renew_template_cases(path, [case_of(id="a"), case_of(id="b")])
+    first = path.read_bytes()
+    told = renew_template_cases(path, [case_of(id="a"), case_of(id="b")])
+    assert (path.read_bytes(), told.same, told.added) == (first, 2, 0)
+
+
+def test_changes_are_counted(tmp_path):
+    """Added, changed, removed, as before."""
+    path = tmp_path / "suite.jsonl"
+    renew_template_cases(path, [case_of(id="a"), case_of(id="b"), case_of(id="c")])
+    told = renew_template_cases(path, [case_of(id="a"), case_of(id="b", gold="36 months"), case_of(id="d")])
+    assert (told.added, told.changed, told.removed, told.same) == (1, 1, 1, 1)
+
+
+def test_a_case_of_another_pipeline_is_not_overwritten(tmp_path):
+    """An id that is taken is an error, and the file stays."""
+    path = tmp_path / "suite.jsonl"
+    path.write_text(hand_written("a") + "\n")
+    with pytest.raises(GoldSetError, match="a of another pipeline"):
+        renew_template_cases(path, [case_of(id="a")])
+    assert path.read_text() == hand_written("a") + "\n"
