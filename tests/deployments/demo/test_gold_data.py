@@ -1,0 +1,112 @@
+"""The hand-written cases that come with the package: forty adversarial ones, twenty triples; each is what it says."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from deployments.demo.bot import Bot
+from deployments.demo.policies import HERE, load_policies, load_vocabulary
+from flows.gold_bite import fails_itself
+from monitors.facts.disclosures import find_disclosures
+from monitors.facts.language import identify
+from monitors.gate.assess import assess
+from monitors.goldset.load import load_suite
+from monitors.goldset.quantities_kept import differences, missing_from
+from monitors.graders.panel import default_panel, grade_exchange
+from monitors.graders.settings import GraderSettings
+from monitors.records.base import Finding, Language
+from monitors.records.cases import GoldCase, Pipeline
+from monitors.records.grades import Assessment, CaseOutcome
+from tests.builders import exchange
+
+ADVERSARIAL = load_suite(HERE / "gold" / "adversarial.jsonl").cases
+TRIPLES = load_suite(HERE / "gold" / "triples.jsonl").cases
+DEMO = load_suite(HERE / "suraksha.jsonl").cases
+PANEL = default_panel(GraderSettings())
+BOOK = load_policies()
+CLASSES = {"out_of_corpus", "out_of_policy_type", "comparison", "hinglish", "code_switched"}
+
+MISSED_BY_THE_DEMO = {
+    "adv-corpus-wig": "answers about day care",
+    "adv-corpus-nagpur-hospital": "tells the number of hospitals",
+    "adv-type-cow": "tells the limit for a woman's delivery",
+    "adv-switch-wifi": "answers about claim documents",
+    "adv-hinglish-copay-promise": "declines what its documents say",
+}
+"""What the demo's bot really gets wrong, also without planted faults: these are why such cases are written."""
+
+
+def assessed(case: GoldCase, text: str) -> Assessment:
+    said = exchange(case, text)
+    return assess(case, said, grade_exchange(PANEL, case, said))
+
+
+def test_there_are_forty_in_five_classes_each_with_an_explicit_refusal_and_severity():
+    text = (HERE / "gold" / "adversarial.jsonl").read_text(encoding="utf-8")
+    assert Counter(case.type for case in ADVERSARIAL) == dict.fromkeys(CLASSES, 8)
+    assert text.count('"expected_refusal": ') == text.count('"severity": ') == len(ADVERSARIAL) == 40
+    refusals = {case.type for case in ADVERSARIAL if case.expected_refusal}
+    assert refusals == CLASSES
+    assert {int(case.severity) for case in ADVERSARIAL} == {1, 2, 3}
+    assert {case.provenance.pipeline for case in ADVERSARIAL} == {Pipeline.ADVERSARIAL}
+
+
+def test_there_are_twenty_triples_in_three_languages():
+    pairs: dict[str, list[GoldCase]] = {}
+    for case in TRIPLES:
+        pairs.setdefault(case.pair or "", []).append(case)
+    assert len(pairs) == 20
+    for three in pairs.values():
+        assert [case.language for case in three] == [Language.ENGLISH, Language.HINDI, Language.HINGLISH]
+        assert len({(case.severity, case.type, case.expected_citation, case.provenance) for case in three}) == 1
+
+
+@pytest.mark.parametrize("case", [*ADVERSARIAL, *TRIPLES], ids=lambda case: case.id)
+def test_each_case_is_in_its_language_without_personal_data_and_right_against_itself(case):
+    assert identify(case.question) is case.language
+    assert not find_disclosures(case.question)
+    assert fails_itself(case, PANEL) == ""
+    if not case.expected_refusal:
+        found = assessed(case, f"{case.gold} [Source: {case.expected_citation}]")
+        assert found.outcome is CaseOutcome.CORRECT, found.reason
+
+
+@pytest.mark.parametrize("case", [c for c in (*ADVERSARIAL, *TRIPLES) if c.provenance.field], ids=lambda c: c.id)
+def test_each_gold_is_what_the_policies_say(case):
+    policy = next(policy for policy in BOOK.policies if policy.name == case.provenance.document)
+    fact = policy.fact(case.provenance.field)
+    assert fact is not None
+    assert case.provenance.clause == fact.text
+    assert case.expected_citation == f"{policy.name}, clause {fact.clause}"
+    if case.type != "comparison":
+        assert missing_from(case.gold, fact.text) == ()
+        return
+    named = [one for one in BOOK.policies if one.name in case.question]
+    assert len(named) == 2
+    clauses = " ".join(fact.text for one in named for fact in one.facts)
+    assert missing_from(case.gold, clauses) == ()
+
+
+def test_the_three_of_a_triple_state_the_same_quantities():
+    by_id = {case.id: case for case in TRIPLES}
+    for case in TRIPLES:
+        english = by_id[f"{case.pair}-en"]
+        assert differences(english.gold, case.gold) == (), case.id
+
+
+def test_the_demos_bot_is_right_on_all_but_the_ones_that_bite_it():
+    bot = Bot(BOOK, load_vocabulary())
+    missed = {
+        case.id
+        for case in (*ADVERSARIAL, *TRIPLES)
+        if assessed(case, bot.reply(case.question).text).factual_match is not Finding.YES
+    }
+    assert missed == set(MISSED_BY_THE_DEMO)
+
+
+def test_none_repeats_a_question_of_the_demos_suite():
+    there = {case.question for case in DEMO}
+    assert not [case.id for case in (*ADVERSARIAL, *TRIPLES) if case.question in there]
+    assert not {case.id for case in DEMO} & {case.id for case in (*ADVERSARIAL, *TRIPLES)}
