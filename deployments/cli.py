@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from deployments import alerts_commands, gold_commands, pipes, review_options, warehouse_commands
+from deployments import alerts_commands, gold_commands, init_options, pipes, review_options, warehouse_commands
 from deployments.exit_codes import ExitCode, of_error
 from monitors.errors import MonitorError
 
@@ -258,6 +258,7 @@ def up(
 
 pipes.register(app)
 review_options.register(app)
+init_options.register(app)
 app.add_typer(warehouse_commands.app, name="warehouse")
 app.add_typer(alerts_commands.app, name="alerts")
 app.add_typer(gold_commands.app, name="gold")
