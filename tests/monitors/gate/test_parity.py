@@ -1,0 +1,71 @@
+"""Parity: paired questions only, what could not be told in neither number, and a verdict only with enough pairs."""
+
+from __future__ import annotations
+
+import pytest
+
+from monitors.gate.parity import parity
+from monitors.records.base import Finding, Language
+from monitors.records.grades import Assessment
+from tests.builders import assessment, gold_case
+
+ENGLISH, HINDI, HINGLISH = Language.ENGLISH, Language.HINDI, Language.HINGLISH
+
+
+def told(pair: str | None, language: Language, finding: Finding, repeat: int = 0) -> Assessment:
+    found = assessment(gold_case(f"{pair or 'alone'}-{language}", language=language, pair=pair))
+    return found.model_copy(update={"factual_match": finding, "repeat": repeat})
+
+
+def pairs(count: int, english: Finding, other: Finding, language: Language = HINDI, start: int = 0):
+    return [
+        one
+        for number in range(start, start + count)
+        for one in (told(f"p{number}", ENGLISH, english), told(f"p{number}", language, other))
+    ]
+
+
+def test_the_gap_is_counted_over_pairs_and_what_stands_alone_is_not():
+    run = pairs(17, Finding.YES, Finding.YES) + pairs(3, Finding.YES, Finding.NO, start=17)
+    run += [told(None, HINDI, Finding.NO)] * 5 + [told("single", HINDI, Finding.NO)]
+    (gap,) = parity(run, most_gap=0.05)
+    assert (gap.language, gap.pairs, gap.both, gap.english_only) == (HINDI, 20, 17, 3)
+    assert gap.gap == pytest.approx(0.15)
+    assert gap.low < 0.05 < gap.gap < gap.high
+    assert gap.met is Finding.NO
+
+
+def test_five_points_of_twenty_are_still_within_five_points():
+    run = pairs(19, Finding.YES, Finding.YES) + pairs(1, Finding.YES, Finding.NO, start=19)
+    assert parity(run, most_gap=0.05)[0].met is Finding.YES
+
+
+def test_each_language_has_its_own_gap():
+    run = pairs(12, Finding.YES, Finding.YES) + pairs(12, Finding.YES, Finding.NO, HINGLISH)
+    hindi, hinglish = parity(run, most_gap=0.05)
+    assert (hindi.language, hindi.met) == (HINDI, Finding.YES)
+    assert (hinglish.language, hinglish.met, hinglish.gap) == (HINGLISH, Finding.NO, 1.0)
+
+
+def test_what_could_not_be_told_is_left_out_and_said():
+    run = pairs(10, Finding.YES, Finding.YES) + pairs(4, Finding.UNTOLD, Finding.NO, start=10)
+    (gap,) = parity(run, most_gap=0.05)
+    assert (gap.pairs, gap.left_out, gap.gap) == (10, 4, 0.0)
+
+
+@pytest.mark.parametrize("most_gap", [None, 0.05])
+def test_too_few_pairs_or_no_target_give_no_verdict(most_gap):
+    few = pairs(9 if most_gap else 20, Finding.YES, Finding.NO)
+    assert parity(few, most_gap=most_gap)[0].met is Finding.UNTOLD
+
+
+def test_a_case_asked_again_is_right_only_when_it_was_right_each_time():
+    run = [*pairs(1, Finding.YES, Finding.YES), told("p0", HINDI, Finding.NO, repeat=1)]
+    assert parity(run)[0].english_only == 1
+    run = [*pairs(1, Finding.YES, Finding.YES), told("p0", HINDI, Finding.UNTOLD, repeat=1)]
+    assert parity(run)[0].left_out == 1
+
+
+def test_without_pairs_there_is_nothing_to_say():
+    assert parity([told(None, ENGLISH, Finding.YES), told(None, HINDI, Finding.NO)]) == ()
+    assert parity([]) == ()
