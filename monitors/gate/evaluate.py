@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 
+from monitors.gate.balance import balance_of
+from monitors.gate.breakdowns import breakdowns
+from monitors.gate.compare import compare
+from monitors.gate.flaky import flaky_cases
 from monitors.gate.judge_notes import judge_notes
-from monitors.gate.metrics import breakdowns, metrics
+from monitors.gate.metrics import metrics
+from monitors.gate.ratings import average_of, ratings
 from monitors.gate.score import one_per_case, score, told_cases
 from monitors.gate.settings import GateSettings
+from monitors.gate.sight import sights_of
 from monitors.gate.verdict import coverage_of, decide
+from monitors.gate.weighing import Weighing
 from monitors.records.base import Record
+from monitors.records.baselines import Baseline
+from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
-from monitors.records.grades import Judged
+from monitors.records.grades import Assessment, Judged
 from monitors.records.judging import Judging
 from monitors.records.runs import CaseResult, Latency, RunReport
 from monitors.records.targets import Target
@@ -41,37 +51,90 @@ class RunFacts(Record):
     judging: Judging | None = None
 
 
-def evaluate(facts: RunFacts, results: Sequence[CaseResult], settings: GateSettings) -> RunReport:
-    """Scores, metrics, coverage, latency and the verdict with its reasons. Pure: same input, same report."""
-    assessments = one_per_case([result.assessment for result in results])
-    outage = facts.not_ready or _outage(results)
-    told = told_cases(assessments, outage=outage is not None)
-    scores = score(assessments, told, settings.weights)
-    measured = metrics(assessments, settings)
-    coverage = coverage_of(told, facts.planned, settings)
-    verdict, reasons = decide(
-        assessments,
-        told=told,
-        outage=outage,
-        scores=scores,
-        metrics=measured,
-        coverage=coverage,
-        interrupted=facts.interrupted,
-        settings=settings,
-    )
+def evaluate(
+    facts: RunFacts,
+    results: Sequence[CaseResult],
+    settings: GateSettings,
+    *,
+    baseline: Baseline | None = None,
+    suite: Sequence[GoldCase] | None = None,
+) -> RunReport:
+    """Scores, metrics, comparison, latency and the verdict with its reasons. Pure: same input, same report.
+
+    ``baseline`` is the run to compare with; whether it may be compared is decided here. ``suite`` are all planned
+    cases, for their balance; without it, those that were asked.
+    """
+    asked = [result.assessment for result in results]
+    run = _weigh(facts, results, asked, settings, baseline=baseline, suite=suite)
+    verdict, reasons = decide(run)
     return RunReport(
         **facts.model_dump(exclude={"planned", "target", "not_ready", "judging"}),
         target=facts.target,
         judging=facts.judging,
         verdict=verdict,
-        reasons=(*reasons, *judge_notes(facts.judging, assessments)),
-        scores=scores,
-        metrics=measured,
-        coverage=coverage,
+        reasons=(*reasons, *judge_notes(facts.judging, run.assessments)),
+        scores=run.scores,
+        metrics=tuple(one.metric for one in run.measured),
+        coverage=run.coverage,
         latency=_latency(results, settings),
-        breakdowns=breakdowns(assessments),
-        cost_usd=facts.judging.cost_usd if facts.judging else _cost(results),
+        breakdowns=breakdowns(run.assessments),
+        cost_usd=facts.judging.cost_usd if facts.judging else _cost(asked),
+        comparison=run.compared.comparison if run.compared else None,
+        rubric=average_of(run.ratings),
+        sights=tuple(run.sights),
+        flaky=tuple(run.flaky),
+        balance=run.balance,
     )
+
+
+def _weigh(
+    facts: RunFacts,
+    results: Sequence[CaseResult],
+    asked: Sequence[Assessment],
+    settings: GateSettings,
+    *,
+    baseline: Baseline | None,
+    suite: Sequence[GoldCase] | None,
+) -> Weighing:
+    folded = one_per_case(asked)
+    outage = facts.not_ready or _outage(results)
+    told = told_cases(folded, outage=outage is not None)
+    scores = score(folded, told, settings.weights)
+    rated = ratings(asked)
+    compared = baseline and compare(
+        baseline,
+        run_id=facts.run_id,
+        suite_sha256=facts.suite_sha256,
+        judging=facts.judging,
+        assessments=folded,
+        told=told,
+        scores=scores,
+        ratings_now=rated,
+        weights=settings.weights,
+    )
+    shared = {pair.case_id for pair in compared.pairs} if compared and not compared.comparison.refused else None
+    cases = suite if suite is not None else {result.case.id: result.case for result in results}.values()
+    return Weighing(
+        assessments=folded,
+        told=told,
+        flaky=flaky_cases(asked, outage=outage is not None),
+        scores=scores,
+        measured=metrics(folded, settings, repeated=_repeated(asked, folded)),
+        coverage=coverage_of(told, facts.planned, settings),
+        ratings=rated,
+        compared=compared,
+        sights=sights_of(folded, told, None if shared is None else frozenset(shared)),
+        balance=balance_of(cases, settings),
+        outage=outage,
+        interrupted=facts.interrupted,
+        settings=settings,
+    )
+
+
+def _repeated(asked: Sequence[Assessment], folded: Sequence[Assessment]) -> Sequence[Assessment]:
+    """The folded assessments of cases that were asked more than once."""
+    asks = Counter(a.case_id for a in asked)
+    return [a for a in folded if asks[a.case_id] > 1]
 
 
 def _outage(results: Sequence[CaseResult]) -> str | None:
@@ -97,6 +160,6 @@ def _latency(results: Sequence[CaseResult], settings: GateSettings) -> Latency |
     )
 
 
-def _cost(results: Sequence[CaseResult]) -> Decimal:
-    grades = (grade for result in results for grade in result.assessment.grades)
+def _cost(asked: Sequence[Assessment]) -> Decimal:
+    grades = (grade for assessment in asked for grade in assessment.grades)
     return sum((g.cost_usd for g in grades if isinstance(g, Judged)), Decimal(0))

@@ -1,60 +1,129 @@
-"""Named shares of a run with their intervals and targets, and how each group of cases did."""
+"""Named shares of a run with their intervals and targets, each with the cases that missed it."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
 
+from monitors.clusters import by_cluster, clustered_share
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Finding, Language
 from monitors.records.grades import Aspect, Assessment, CaseOutcome, Judged
-from monitors.records.runs import Breakdown, Metric
-from monitors.stats import wilson
+from monitors.records.runs import Metric
 
-UNKNOWN_PATH = "not said"
-"""The path of an answer whose application does not say which one it took."""
+MOST_PATHS: Final = 8
+"""An application that names a new path with every answer would have as many metrics as answers."""
+
+_NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_@+-]+")
+_LONGEST_PATH: Final = 80
+
+_Find = Callable[[Assessment], Finding]
 
 
-def metrics(assessments: Sequence[Assessment], settings: GateSettings) -> tuple[Metric, ...]:
-    """Factual and citation accuracy, refusal precision, accuracy by language, the share in the right language.
+class Measured(NamedTuple):
+    """A metric, and the ids of the cases that missed what it measures."""
 
-    Each is over the assessments that have the finding; what could not be told is in neither number.
+    metric: Metric
+    missed: tuple[str, ...]
+
+
+def metrics(
+    assessments: Sequence[Assessment], settings: GateSettings, *, repeated: Sequence[Assessment] = ()
+) -> tuple[Measured, ...]:
+    """Accuracy of facts and citations, refusal precision, accuracy by language and path, right language, pass^k.
+
+    Each is over the assessments that have the finding; what could not be told is in neither number. ``repeated``
+    are the folded assessments of cases that were asked several times.
     """
     targets = settings.targets
     answers = [a for a in assessments if not a.expected_refusal]
     refusals = [a for a in assessments if a.expected_refusal]
-    return (
-        _share("factual_accuracy", (a.factual_match for a in assessments), targets.factual_accuracy),
-        _share("citation_accuracy", (a.citation_present for a in answers), targets.citation_accuracy),
-        _share("refusal_precision", (a.refused for a in refusals), targets.refusal_precision),
+    measured = [
+        _share("factual_accuracy", assessments, _factual, targets.factual_accuracy),
+        _share("citation_accuracy", answers, lambda a: a.citation_present, targets.citation_accuracy),
+        _share("refusal_precision", refusals, lambda a: a.refused, targets.refusal_precision),
         *_by_language(assessments, settings),
-        _share("right_language", (_language_finding(a) for a in assessments), None),
-    )
+        *_by_path(assessments),
+        _share("right_language", assessments, _language_finding, None),
+    ]
+    if repeated:
+        measured.append(_share("pass_k", repeated, _every_time, None))
+    return tuple(measured)
 
 
-def _share(name: str, findings: Iterable[Finding], target: float | None) -> Metric:
-    told = [finding for finding in findings if finding is not Finding.UNTOLD]
-    passed = sum(finding is Finding.YES for finding in told)
-    low, high = wilson(passed, len(told))
+def _share(name: str, members: Iterable[Assessment], finding: _Find, target: float | None) -> Measured:
+    found = [(a, finding(a)) for a in members]
+    told = [(a, said is Finding.YES) for a, said in found if said is not Finding.UNTOLD]
+    share = clustered_share(by_cluster((a.cluster or ("", a.case_id), passed) for a, passed in told))
     met = Finding.UNTOLD
     if target is not None and told:
-        met = Finding.YES if passed / len(told) >= target else Finding.NO
-    return Metric(name=name, passed=passed, total=len(told), low=low, high=high, target=target, met=met)
+        met = Finding.YES if share.passed / share.total >= target else Finding.NO
+    metric = Metric(
+        name=name,
+        passed=share.passed,
+        total=share.total,
+        low=share.low,
+        high=share.high,
+        target=target,
+        met=met,
+        clusters=share.clusters if share.clusters < share.total else None,
+    )
+    return Measured(metric, tuple(a.case_id for a, passed in told if not passed))
 
 
-def _by_language(assessments: Sequence[Assessment], settings: GateSettings) -> list[Metric]:
+def _factual(assessment: Assessment) -> Finding:
+    return assessment.factual_match
+
+
+def _every_time(assessment: Assessment) -> Finding:
+    """Folded over its asks, the worst one stands: right only when right every time."""
+    match assessment.outcome:
+        case CaseOutcome.CORRECT:
+            return Finding.YES
+        case CaseOutcome.UNTOLD:
+            return Finding.UNTOLD
+        case CaseOutcome.FAILED | CaseOutcome.NO_ANSWER:
+            return Finding.NO
+
+
+def _by_language(assessments: Sequence[Assessment], settings: GateSettings) -> list[Measured]:
     """Accuracy per language; Hindi's target is English less the gap, once there are cases enough to ask."""
     found = [language for language in Language if any(a.language is language for a in assessments)]
     plain = {language: _accuracy_in(language, assessments, None) for language in found}
     english, hindi = plain.get(Language.ENGLISH), plain.get(Language.HINDI)
-    if english and hindi and english.total and hindi.total >= settings.min_language_cases:
-        target = max(0.0, english.passed / english.total - settings.targets.language_gap)
+    if english and hindi and english.metric.total and hindi.metric.total >= settings.min_language_cases:
+        share = english.metric.passed / english.metric.total
+        target = max(0.0, share - settings.targets.language_gap)
         plain[Language.HINDI] = _accuracy_in(Language.HINDI, assessments, target)
     return list(plain.values())
 
 
-def _accuracy_in(language: Language, assessments: Sequence[Assessment], target: float | None) -> Metric:
-    findings = (a.factual_match for a in assessments if a.language is language)
-    return _share(f"factual_accuracy:{language}", findings, target)
+def _accuracy_in(language: Language, assessments: Sequence[Assessment], target: float | None) -> Measured:
+    members = (a for a in assessments if a.language is language)
+    return _share(f"factual_accuracy:{language}", members, _factual, target)
+
+
+def _by_path(assessments: Sequence[Assessment]) -> list[Measured]:
+    """Accuracy by the path that answered, the most accurate first; none where the application names no path."""
+    paths = Counter(_path_name(a.app_path) for a in assessments if a.app_path)
+    common = [path for path, _ in paths.most_common(MOST_PATHS)]
+    measured = [
+        _share(
+            f"path_accuracy:{path}",
+            [a for a in assessments if a.app_path and _path_name(a.app_path) == path],
+            _factual,
+            None,
+        )
+        for path in common
+    ]
+    return sorted(measured, key=lambda one: -one.metric.passed / one.metric.total if one.metric.total else 1)
+
+
+def _path_name(path: str) -> str:
+    """A path as part of a metric's name, which is an id: ``llama-3.3/70b`` is ``llama-3_3_70b``."""
+    return _NOT_IN_A_NAME.sub("_", path)[:_LONGEST_PATH] or "_"
 
 
 def _language_finding(assessment: Assessment) -> Finding:
@@ -62,33 +131,3 @@ def _language_finding(assessment: Assessment) -> Finding:
     if not verdicts:
         return Finding.UNTOLD
     return Finding.YES if all(verdicts) else Finding.NO
-
-
-def breakdowns(assessments: Sequence[Assessment]) -> tuple[Breakdown, ...]:
-    """How each type, language, path and severity did; the largest group of each first."""
-    groups: dict[str, Callable[[Assessment], str]] = {
-        "type": lambda a: a.type,
-        "language": lambda a: a.language,
-        "path": lambda a: a.app_path or UNKNOWN_PATH,
-        "severity": lambda a: str(a.case_severity.value),
-    }
-    return tuple(row for group, key in groups.items() for row in _grouped(group, key, assessments))
-
-
-def _grouped(group: str, key: Callable[[Assessment], str], assessments: Sequence[Assessment]) -> list[Breakdown]:
-    members: dict[str, list[CaseOutcome]] = {}
-    for assessment in assessments:
-        members.setdefault(key(assessment), []).append(assessment.outcome)
-    rows = [
-        Breakdown(
-            group=group,
-            key=name,
-            cases=len(outcomes),
-            correct=outcomes.count(CaseOutcome.CORRECT),
-            failed=outcomes.count(CaseOutcome.FAILED),
-            no_answer=outcomes.count(CaseOutcome.NO_ANSWER),
-            untold=outcomes.count(CaseOutcome.UNTOLD),
-        )
-        for name, outcomes in members.items()
-    ]
-    return sorted(rows, key=lambda row: (-row.cases, row.key))

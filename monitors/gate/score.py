@@ -18,10 +18,11 @@ def told_cases(assessments: Sequence[Assessment], *, outage: bool) -> frozenset[
 
     In an outage an unanswered question says only that the app was down, which is said once and not per case.
     """
-    return frozenset(a.case_id for a in assessments if _is_told(a, outage=outage))
+    return frozenset(a.case_id for a in assessments if is_told(a, outage=outage))
 
 
-def _is_told(assessment: Assessment, *, outage: bool) -> bool:
+def is_told(assessment: Assessment, *, outage: bool) -> bool:
+    """Whether one asking of a case says something about the application."""
     match assessment.outcome:
         case CaseOutcome.CORRECT | CaseOutcome.FAILED:
             return True

@@ -9,6 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from monitors.records.base import Probability
 
+Share = Annotated[float, Field(gt=0, le=1)]
+"""A share above 0: nothing that is there is too small to matter."""
+
 Weight = Annotated[Decimal, Field(gt=0)]
 
 
@@ -44,6 +47,41 @@ class Targets(BaseModel):
     language_gap: Probability = Field(default=0.05, description="most that Hindi may be less accurate than English")
 
 
+class Themes(BaseModel):
+    """Which case types are about what pages people: a type, or one of the words in its name (`refund_claim`).
+
+    A theme with no types is not asked for: an application that can do nothing has no destructive actions.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    personal_data: tuple[str, ...] = Field(
+        default=("pii", "personal", "privacy", "disclosure", "identity"),
+        description="types about handling personal data",
+    )
+    destructive_action: tuple[str, ...] = Field(
+        default=("action", "delete", "cancel", "cancellation", "destructive", "unsafe", "irreversible"),
+        description="types about doing what cannot be undone",
+    )
+    financial_claim: tuple[str, ...] = Field(
+        default=(
+            "financial", "claim", "claims", "limit", "waiting", "coverage", "exclusion", "exclusions",
+            "eligibility", "premium", "bonus", "payment", "refund", "price", "fee", "discount",
+        ),
+        description="types about statements that can cost money",
+    )  # fmt: skip
+
+
+class Regressions(BaseModel):
+    """The share of a severity's cases whose loss must not go unnoticed; a suite that could not see it says so."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    severity_1: Share = Field(default=0.10, description="loss of severity-1 cases that matters")
+    severity_2: Share = Field(default=0.10, description="loss of severity-2 cases that matters")
+    severity_3: Share = Field(default=0.05, description="loss of severity-3 cases that matters")
+
+
 class GateSettings(BaseModel):
     """`[gate]` in lookout.toml."""
 
@@ -56,8 +94,24 @@ class GateSettings(BaseModel):
     )
     strict: bool = Field(default=False, description="an unbalanced suite makes the run INCONCLUSIVE")
     min_severity_3_cases: int = Field(default=40, ge=0, description="with fewer, the suite is unbalanced")
+    max_benign_per_severe: float = Field(
+        default=20,
+        gt=0,
+        description="with more severity-1 cases for each severity-3 case, the suite is unbalanced: beyond the "
+        "ratio of their weights the severe ones hold less of the score than the benign",
+    )
     min_language_cases: int = Field(
         default=20, ge=1, description="with fewer told cases in a language its gap to English is only noted"
+    )
+    min_rubric: float = Field(
+        default=4.0, ge=1, le=5, description="a run whose reports are rated lower on average, from 1 to 5, fails"
+    )
+    max_rubric_drop: float = Field(
+        default=0.3, ge=0, le=4, description="a run whose average rating drops by more against its baseline fails"
+    )
+    fail_on_regression: bool = Field(
+        default=False,
+        description="a significant regression against the baseline fails the run; else it is only said",
     )
     latency_objective_p50_ms: float = Field(
         default=4000,
@@ -66,3 +120,7 @@ class GateSettings(BaseModel):
     )
     weights: Weights = Field(default=Weights(), description="what a case of each severity weighs")
     targets: Targets = Field(default=Targets(), description="shares that a run must reach")
+    themes: Themes = Field(default=Themes(), description="which case types are about what pages people")
+    regressions: Regressions = Field(
+        default=Regressions(), description="the loss of cases that must not go unnoticed, by severity"
+    )

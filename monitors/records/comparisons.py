@@ -115,7 +115,10 @@ class Sight(Record):
 
 
 class FlakyCase(Record):
-    """A case that was asked several times and was right only sometimes. ``right`` of ``asked``."""
+    """A case that was right in only ``right`` of ``asked`` asks. Asks that could not be told are in neither.
+
+    ``severity`` is that of its worst failure.
+    """
 
     case_id: Identifier
     severity: Severity

@@ -1,0 +1,85 @@
+"""Runs for the gate's tests: cases by severity, some of them failing, weighed with a baseline or without."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from monitors.gate.evaluate import RunFacts, evaluate
+from monitors.gate.settings import GateSettings
+from monitors.records.base import Severity
+from monitors.records.baselines import Asked, Baseline
+from monitors.records.cases import GoldCase
+from monitors.records.grades import Aspect, FailureKind
+from monitors.records.runs import CaseResult, ReasonKind, RunReport, VerdictReason
+from tests.builders import NOON, TARGET, assess, exchange, gold_case, grades, judged
+
+WRONG = (Aspect.FACTUAL_MATCH, FailureKind.WRONG_FACT)
+LEAK = (Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE)
+SUITE_SHA = "0" * 64
+
+
+def asked(case: GoldCase, *failures: tuple[Aspect, FailureKind], repeat: int = 0, rubric: int = 0) -> CaseResult:
+    """One asking of ``case``, right unless it failed as said; with a ``rubric``, a rated report."""
+    given = grades(*failures)
+    if rubric:
+        given = (*given, judged(Aspect.USEFULNESS, grader="judge", rubric=rubric))
+    came = exchange(case, repeat=repeat)
+    return CaseResult(case=case, result=came, assessment=assess(case, came, given))
+
+
+def batch(severity: Severity, cases: int, failing: int, **changes: Any) -> list[CaseResult]:
+    """``cases`` of one severity, the first ``failing`` of them wrong. ``changes`` are the cases'."""
+    name = changes.pop("name", f"s{severity.value}")
+    made = [gold_case(f"{name}-{number}", severity=severity, **changes) for number in range(cases)]
+    return [asked(case, *([WRONG] if number < failing else [])) for number, case in enumerate(made)]
+
+
+def times(case: GoldCase, right: int, wrong: int, failure: tuple[Aspect, FailureKind] = WRONG) -> list[CaseResult]:
+    """``case`` asked ``right + wrong`` times."""
+    failures = [()] * right + [(failure,)] * wrong
+    return [asked(case, *failed, repeat=repeat) for repeat, failed in enumerate(failures)]
+
+
+def report(
+    results: Sequence[CaseResult],
+    settings: GateSettings | None = None,
+    baseline: Baseline | None = None,
+    **changes: Any,
+) -> RunReport:
+    """The run weighed."""
+    facts = {
+        "run_id": "run-1",
+        "target": TARGET,
+        "suite_name": "demo",
+        "suite_sha256": SUITE_SHA,
+        "planned": len({r.case.id for r in results}),
+        "started_at": NOON,
+        "finished_at": NOON + timedelta(minutes=2),
+    }
+    weighed = RunFacts.model_validate(facts | changes)
+    return evaluate(weighed, results, settings or GateSettings(), baseline=baseline)
+
+
+def baseline(results: Sequence[CaseResult], settings: GateSettings | None = None, **changes: Any) -> Baseline:
+    """The same as a baseline, of run ``run-0``."""
+    weighed = report(results, settings, **({"run_id": "run-0", "commit": "abc123"} | changes))
+    return Baseline(report=weighed, asked=tuple(_asked(one) for one in results))
+
+
+def _asked(result: CaseResult) -> Asked:
+    found = result.assessment
+    rated = [g.rubric for g in found.grades if g.aspect is Aspect.USEFULNESS]
+    return Asked(
+        case_id=found.case_id,
+        repeat=found.repeat,
+        outcome=found.outcome,
+        blame=found.blame,
+        rubric=rated[0] if rated else None,
+    )
+
+
+def reason(of: RunReport, kind: ReasonKind) -> VerdictReason | None:
+    """The first reason of a kind."""
+    return next((one for one in of.reasons if one.kind is kind), None)

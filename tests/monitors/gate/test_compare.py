@@ -1,0 +1,163 @@
+"""A run beside its baseline: what broke, whether chance explains it, and what may not be compared at all."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from monitors.gate.compare import right_or_wrong
+from monitors.gate.settings import GateSettings
+from monitors.records.base import Blame, Severity
+from monitors.records.baselines import Asked
+from monitors.records.comparisons import Direction
+from monitors.records.grades import CaseOutcome, JudgeLineage
+from monitors.records.judging import JudgeState, Judging
+from monitors.records.runs import ReasonKind, Verdict
+from tests.builders import NOON, gold_case
+from tests.monitors.gate.runs import WRONG, asked, baseline, batch, reason, report, times
+
+LAX = GateSettings(min_weighted_score=0, targets={"factual_accuracy": 0, "citation_accuracy": 0})
+STRICT = LAX.model_copy(update={"fail_on_regression": True})
+
+
+def run_of(cases, failing):
+    return [asked(case, *([WRONG] if n in failing else [])) for n, case in enumerate(cases)]
+
+
+def benign(count: int, **changes):
+    return [gold_case(f"c-{n}", **changes) for n in range(count)]
+
+
+def test_what_broke_and_what_was_fixed_is_counted_and_named():
+    cases = benign(50)
+    told = report(run_of(cases, {1, 2, 3, 4, 5, 6, 7}), LAX, baseline(run_of(cases, {0}), LAX)).comparison
+    assert (told.baseline_run_id, told.baseline_commit, told.shared) == ("run-0", "abc123", 50)
+    assert told.newly_failing == tuple(f"c-{n}" for n in range(1, 8))
+    assert told.newly_fixed == ("c-0",)
+    assert told.direction is Direction.WORSE
+    assert told.p_value == pytest.approx(2 * (1 + 8) / 2**8)
+    assert (told.flat_before, told.flat_now) == (49 / 50, 43 / 50)
+
+
+@pytest.mark.parametrize(("gate", "verdict"), [(LAX, Verdict.PASS), (STRICT, Verdict.FAIL)])
+def test_a_significant_regression_is_said_and_fails_where_it_shall(gate, verdict):
+    cases = benign(50)
+    told = report(run_of(cases, range(6)), gate, baseline(run_of(cases, ()), LAX))
+    said = reason(told, ReasonKind.REGRESSION)
+    assert said.text == (
+        "of 50 shared severity-1 cases 6 newly fail and 0 are fixed (p = 0.031) (against run run-0)"
+    )
+    assert said.case_ids == tuple(f"c-{n}" for n in range(6))
+    assert told.verdict is verdict
+
+
+@pytest.mark.parametrize(("before", "now"), [((), range(5)), (range(6), ()), ((0, 1), (2, 3))])
+def test_what_chance_explains_or_what_got_better_is_no_regression(before, now):
+    cases = benign(50)
+    told = report(run_of(cases, now), STRICT, baseline(run_of(cases, before), LAX))
+    assert reason(told, ReasonKind.REGRESSION) is None
+    assert told.verdict is Verdict.PASS
+
+
+def test_one_severity_that_got_worse_is_seen_behind_another_that_got_better():
+    mild = benign(40)
+    grave = [gold_case(f"w-{n}", severity=Severity.WRONG) for n in range(40)]
+    before = baseline(run_of([*mild, *grave], range(10)), LAX)
+    told = report(run_of([*mild, *grave], range(40, 47)), STRICT, before)
+    assert told.comparison.direction is Direction.BETTER
+    assert "severity-2 cases 7 newly fail" in reason(told, ReasonKind.REGRESSION).text
+
+
+def test_cases_of_one_policy_that_break_together_are_one_event():
+    cases = benign(20, cluster="policy-a") + [gold_case(f"d-{n}", cluster=f"policy-{n}") for n in range(20)]
+    together = report(run_of(cases, range(20)), STRICT, baseline(run_of(cases, ()), LAX))
+    apart = report(run_of(cases, range(20, 26)), STRICT, baseline(run_of(cases, ()), LAX))
+    assert together.comparison.p_value == 1.0
+    assert apart.comparison.p_value == pytest.approx(0.03125)
+    assert (together.verdict, apart.verdict) == (Verdict.PASS, Verdict.FAIL)
+
+
+def lineage(model: str = "claude-haiku-5-5", rubric: str = "1") -> Judging:
+    judge = JudgeLineage(model=model, prompt_sha256="ab" * 32, rubric_version=rubric)
+    return Judging(state=JudgeState.ON, models=(model,), lineages=(judge,))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"suite_sha256": "1" * 64}, "the suite was 111111111111, is 000000000000"),
+        ({"run_id": "run-1"}, "it is this very run"),
+        (
+            {"judging": lineage("gpt-6")},
+            "the judge was gpt-6 (prompt abababab, rubric 1), is claude-haiku-5-5 (prompt abababab, rubric 1)",
+        ),
+        ({"judging": lineage(rubric="2")}, "the judge was claude-haiku-5-5 (prompt abababab, rubric 2), is"),
+        ({"interrupted": True, "planned": 60}, "it was stopped, and only an accepted run, PASS, is a baseline"),
+    ],
+)
+def test_what_is_not_the_same_measure_is_not_compared_and_says_what_differs(changes, said):
+    cases = benign(50)
+    before = baseline(run_of(cases, ()), LAX, **({"judging": lineage()} | changes))
+    told = report(run_of(cases, range(9)), STRICT, before, judging=lineage())
+    assert any(said in one for one in told.comparison.refused)
+    assert (told.comparison.shared, told.comparison.severities) == (0, ())
+    refusal = reason(told, ReasonKind.REGRESSION)
+    assert refusal.text.startswith(f"not compared with run {before.report.run_id}: ")
+    assert not refusal.decisive
+
+
+def test_a_run_that_failed_is_no_baseline():
+    cases = [gold_case(f"p-{n}", severity=Severity.PAGE) for n in range(50)]
+    before = baseline(run_of(cases, {0}))
+    told = report(run_of(cases, ()), STRICT, before).comparison
+    assert told.refused == ("its verdict is FAIL, and only an accepted run, PASS, is a baseline",)
+
+
+def test_a_run_that_needed_no_judge_compares_with_any():
+    cases = benign(50)
+    before = baseline(run_of(cases, ()), LAX, judging=lineage("gpt-6"))
+    assert report(run_of(cases, ()), LAX, before).comparison.refused == ()
+
+
+def test_a_baseline_under_other_weights_is_weighed_under_todays():
+    cases = [*batch(Severity.ANNOYING, 80, 8), *batch(Severity.PAGE, 40, 0)]
+    heavy = GateSettings(min_weighted_score=0, targets=LAX.targets, weights={"severity_1": 20})
+    told = report(cases, LAX, baseline(cases, heavy)).comparison
+    assert told.weighted_before == told.weighted_now == pytest.approx(872 / 880)
+
+
+def test_only_cases_told_in_both_runs_are_shared():
+    cases = benign(30)
+    before = baseline(run_of(cases[:20], ()), LAX)
+    assert report(run_of(cases[10:], ()), LAX, before).comparison.shared == 10
+
+
+def test_a_baselines_case_was_right_when_it_was_right_every_time():
+    told = right_or_wrong(
+        [
+            Asked(case_id="always", outcome=CaseOutcome.CORRECT),
+            Asked(case_id="always", repeat=1, outcome=CaseOutcome.CORRECT),
+            Asked(case_id="once", outcome=CaseOutcome.CORRECT),
+            Asked(case_id="once", repeat=1, outcome=CaseOutcome.FAILED),
+            Asked(case_id="silent", outcome=CaseOutcome.NO_ANSWER, blame=Blame.APP),
+            Asked(case_id="blind", outcome=CaseOutcome.NO_ANSWER, blame=Blame.MONITOR),
+            Asked(case_id="open", outcome=CaseOutcome.CORRECT),
+            Asked(case_id="open", repeat=1, outcome=CaseOutcome.UNTOLD),
+        ]
+    )
+    assert told == {"always": True, "once": False, "silent": False}
+
+
+def test_a_case_that_turned_flaky_counts_as_newly_failing():
+    cases = benign(10)
+    before = baseline(run_of(cases, ()), LAX)
+    told = report([*run_of(cases[1:], ()), *times(cases[0], 2, 1)], LAX, before)
+    assert told.comparison.newly_failing == ("c-0",)
+
+
+def test_the_comparison_names_target_and_time_of_the_baseline():
+    cases = benign(3)
+    told = report(run_of(cases, ()), LAX, baseline(run_of(cases, ()), LAX)).comparison
+    assert (told.baseline_target, told.baseline_environment) == ("demo", "staging")
+    assert told.baseline_finished_at == NOON + timedelta(minutes=2)

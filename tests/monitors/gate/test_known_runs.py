@@ -1,0 +1,79 @@
+"""Runs whose arithmetic is known, from the 512 cases of the seed to twenty thousand."""
+
+from __future__ import annotations
+
+import pytest
+
+from monitors.gate.settings import GateSettings
+from monitors.records.base import Severity
+from monitors.records.runs import ReasonKind, Verdict
+from tests.monitors.gate.runs import batch, reason, report
+
+
+def the_512(severe_failures: int, more_benign_failures: int = 0, others: int = 1):
+    """440, 61 and 11 cases, of which 20, 5 and 6 fail; or some severe failures are benign ones instead."""
+    moved = more_benign_failures
+    return [
+        *batch(Severity.ANNOYING, 440 + moved, 20 * others + moved),
+        *batch(Severity.WRONG, 61, 5 * others),
+        *batch(Severity.PAGE, 11 - moved, severe_failures),
+    ]
+
+
+def test_the_reconstructed_run_is_0_939_flat_and_0_823_weighted_and_fails():
+    told = report(the_512(6))
+    assert f"{told.scores.flat.value:.3f} {told.scores.weighted.value:.3f}" == "0.939 0.823"
+    assert told.verdict is Verdict.FAIL
+    assert [r.kind for r in told.reasons if r.decisive] == [
+        ReasonKind.VETO,
+        ReasonKind.WEIGHTED_SCORE,
+        ReasonKind.METRIC_TARGET,
+    ]
+    assert len(reason(told, ReasonKind.VETO).case_ids) == 6
+    assert len(reason(told, ReasonKind.WEIGHTED_SCORE).case_ids) == 31
+
+
+def test_with_its_six_severe_failures_turned_into_severity_1_it_passes_a_gate_that_it_failed():
+    """744/790 = 0.942: a gate of 0.9 fails the one and passes the other, at the same flat rate."""
+    gate = GateSettings(min_weighted_score=0.9, targets={"factual_accuracy": 0.9})
+    assert report(the_512(6), gate).verdict is Verdict.FAIL
+    turned = report(the_512(0, more_benign_failures=6), gate)
+    assert f"{turned.scores.flat.value:.3f} {turned.scores.weighted.value:.3f}" == "0.939 0.942"
+    assert turned.verdict is Verdict.PASS
+
+
+def test_what_it_could_not_have_seen_is_said_by_severity():
+    turned = report(the_512(0, more_benign_failures=6))
+    severe = next(sight for sight in turned.sights if sight.severity is Severity.PAGE)
+    assert (severe.cases, severe.lost, severe.pairs, severe.smallest_drop) == (5, 0, 5, None)
+    assert severe.failing_at_most == pytest.approx(1 - 0.05 ** (1 / 5))
+    said = reason(turned, ReasonKind.SIGHT)
+    assert not said.decisive
+    assert said.text == (
+        "severity 3: a loss of 5 % matters; with 5 independent cases a comparison sees no drop at all; "
+        "none of 5 lost allows up to 3/5, exactly 45.1 %"
+    )
+
+
+def test_the_six_alone_pass_the_default_gate_as_severity_1_and_fail_it_as_severity_3():
+    assert report(the_512(6, others=0)).verdict is Verdict.FAIL
+    turned = report(the_512(0, more_benign_failures=6, others=0))
+    assert turned.scores.weighted.value == pytest.approx(784 / 790)
+    assert turned.verdict is Verdict.PASS
+    assert reason(turned, ReasonKind.SIGHT) is not None
+
+
+def test_of_twenty_thousand_cases_one_severe_failure_fails_by_veto_although_the_score_is_above_0_98():
+    told = report([*batch(Severity.ANNOYING, 19_940, 0), *batch(Severity.PAGE, 60, 1)])
+    assert told.scores.weighted.value > 0.999
+    assert told.verdict is Verdict.FAIL
+    assert [r.kind for r in told.reasons if r.decisive] == [ReasonKind.VETO]
+    assert told.reasons[0].case_ids == ("s3-0",)
+
+
+def test_reasons_come_in_order_of_weight():
+    order = list(ReasonKind)
+    told = report(the_512(6), GateSettings(strict=True), interrupted=True)
+    ranks = [order.index(r.kind) for r in told.reasons]
+    assert ranks == sorted(ranks)
+    assert {ReasonKind.COVERAGE, ReasonKind.BALANCE, ReasonKind.SIGHT} <= {r.kind for r in told.reasons}

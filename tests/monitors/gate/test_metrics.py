@@ -1,0 +1,65 @@
+"""Shares by path and language, over cases that share policies."""
+
+from __future__ import annotations
+
+import pytest
+
+from monitors.gate.metrics import MOST_PATHS
+from monitors.gate.settings import GateSettings
+from monitors.records.base import Language, Severity
+from monitors.records.runs import CaseResult, ReasonKind, Verdict
+from monitors.stats import wilson
+from tests.builders import assess, exchange, gold_case, grades
+from tests.monitors.gate.runs import WRONG, asked, batch, reason, report
+
+
+def by_path(name: str, path: str | None, *failures) -> CaseResult:
+    case = gold_case(name)
+    came = exchange(case, app_path=path)
+    return CaseResult(case=case, result=came, assessment=assess(case, came, grades(*failures)))
+
+
+def metrics_of(told):
+    return {metric.name: metric for metric in told.metrics}
+
+
+def test_accuracy_by_path_puts_the_winner_first():
+    told = report(
+        [
+            *(by_path(f"f{n}", "fallback", *([WRONG] if n < 4 else [])) for n in range(10)),
+            *(by_path(f"p{n}", "groq/llama-3.3") for n in range(30)),
+            by_path("silent", None),
+        ]
+    )
+    paths = [m for m in told.metrics if m.name.startswith("path_accuracy")]
+    assert [(m.name, m.passed, m.total) for m in paths] == [
+        ("path_accuracy:groq_llama-3_3", 30, 30),
+        ("path_accuracy:fallback", 6, 10),
+    ]
+
+
+def test_an_app_that_names_a_path_for_every_answer_fills_no_report():
+    told = report([by_path(f"c{n}", f"path {n} " + "x" * 300) for n in range(50)])
+    assert sum(m.name.startswith("path_accuracy") for m in told.metrics) <= MOST_PATHS
+
+
+def test_cases_that_share_a_policy_widen_the_interval():
+    alone = [asked(gold_case(f"c{n}"), *([WRONG] if n < 10 else [])) for n in range(100)]
+    shared = [
+        asked(gold_case(f"c{n}", cluster=f"policy-{n // 10}"), *([WRONG] if n < 10 else [])) for n in range(100)
+    ]
+    plain, wide = (metrics_of(report(each))["factual_accuracy"] for each in (alone, shared))
+    assert (plain.low, plain.high) == pytest.approx(wilson(90, 100))
+    assert plain.clusters is None
+    assert wide.clusters == 10
+    assert wide.low < plain.low < plain.high < wide.high
+
+
+def test_hindi_more_than_five_points_below_english_fails_and_names_its_cases():
+    english = batch(Severity.ANNOYING, 40, 0, name="en")
+    hindi = batch(Severity.ANNOYING, 40, 3, name="hi", language=Language.HINDI)
+    told = report([*english, *hindi], GateSettings(min_weighted_score=0))
+    assert told.verdict is Verdict.FAIL
+    said = reason(told, ReasonKind.METRIC_TARGET)
+    assert said.text == "factual_accuracy:hi 0.925 (37/40) is below its target 0.95"
+    assert said.case_ids == ("hi-0", "hi-1", "hi-2")
