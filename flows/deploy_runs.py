@@ -65,13 +65,7 @@ async def ensure_run(client: PrefectClient, deploy: ReportedDeploy, plan: RunPla
             deployment = await client.read_deployment_by_name(plan.deployment)
             run = await client.create_flow_run_from_deployment(
                 deployment.id,
-                parameters={
-                    "request": {
-                        "target": event.target,
-                        "config_path": str(plan.config_path),
-                        "commit": event.commit,
-                    }
-                },
+                parameters={"request": request_of(deploy, plan)},
                 name=f"{event.target} {event.commit[:SHORT_COMMIT]}",
                 tags=tags_of(deploy),
                 idempotency_key=key_of(event),
@@ -81,8 +75,15 @@ async def ensure_run(client: PrefectClient, deploy: ReportedDeploy, plan: RunPla
     return str(run.id)
 
 
+def request_of(deploy: ReportedDeploy, plan: RunPlan) -> dict[str, object]:
+    """What the run is told; a pull request only where there is one."""
+    asked = {"target": deploy.event.target, "config_path": str(plan.config_path), "commit": deploy.event.commit}
+    pull = deploy.pull_request
+    return {**asked, "pull_request": pull.model_dump()} if pull else {**asked}
+
+
 def tags_of(deploy: ReportedDeploy) -> tuple[str, ...]:
-    """What a run is found by on Prefect's pages, and what tells it of its pull request."""
+    """What a run is found by on Prefect's pages."""
     tags = ("deploy", f"target:{deploy.event.target}", f"reported-by:{deploy.event.reported_by}")
     pull = deploy.pull_request
     return (*tags, f"pull-request:{pull.repository}#{pull.number}") if pull else tags

@@ -2,6 +2,7 @@
 
     deploys/TARGET/COMMIT.json    what was reported; written once, by whoever comes first
     deploys/TARGET/COMMIT.run     what became of it; from then on nothing is left to do
+    deploys/TARGET/COMMIT.pull    the pull request it belongs to, where another than the first report told it
     deploys/TARGET/first-look     the poll has looked at this target before
 
 A file for each, not a segment of the journal: whether a commit is new must be decided at once, across processes
@@ -21,7 +22,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from monitors.records.base import Identifier, Record, UtcTime
-from monitors.records.deploys import ReportedDeploy
+from monitors.records.deploys import PullRequest, ReportedDeploy
 from monitors.records.targets import DeployEvent
 from warehouse.segment_store import make_folder, sync_folder, unwritable, write_atomically
 
@@ -30,6 +31,7 @@ FOLDER: Final = "deploys"
 
 _REPORTED: Final = ".json"
 _SETTLED: Final = ".run"
+_PULL: Final = ".pull"
 _FIRST_LOOK: Final = "first-look"
 
 log = logging.getLogger(__name__)
@@ -58,10 +60,12 @@ class KeptDeploys:
     def keep(self, kept: KeptDeploy) -> bool:
         """Make a deploy durable; false when this commit of this target is kept already, whoever reported it.
 
+        The pull request of a later report is kept all the same: whoever polls is often first, and knows of none.
         Raises `WarehouseUnwritable`; then nothing is kept.
         """
         path = self._path(kept.deploy.event, _REPORTED)
         if path.exists():
+            self._note_pull_request(kept.deploy)
             return False
         beside = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
         try:
@@ -73,6 +77,18 @@ class KeptDeploys:
     def settle(self, event: DeployEvent, settled: Settled) -> None:
         """Note what became of a deploy. Raises `WarehouseUnwritable`."""
         self._write(self._path(event, _SETTLED), settled.model_dump_json())
+
+    def pull_requests(self, target: str, commit: str) -> tuple[PullRequest, ...]:
+        """The pull requests that reports of this commit have named so far."""
+        reported = self._root / target / f"{commit}{_REPORTED}"
+        first = self._read(reported) if reported.exists() else None
+        found = [first.deploy.pull_request if first else None, _pull_in(reported.with_suffix(_PULL))]
+        return tuple(dict.fromkeys(pull for pull in found if pull is not None))
+
+    def _note_pull_request(self, deploy: ReportedDeploy) -> None:
+        pull = deploy.pull_request
+        if pull is not None and pull not in self.pull_requests(deploy.event.target, deploy.event.commit):
+            self._write(self._path(deploy.event, _PULL), pull.model_dump_json())
 
     def knows(self, target: str, commit: str) -> bool:
         """Whether this commit was reported before."""
@@ -135,6 +151,13 @@ class KeptDeploys:
         except (OSError, ValidationError) as error:
             log.error("%s cannot be read and waits for a person: %s", path, type(error).__name__)  # noqa: TRY400 - no trace helps
             return None
+
+
+def _pull_in(path: Path) -> PullRequest | None:
+    try:
+        return PullRequest.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError):
+        return None
 
 
 def _linked(beside: Path, path: Path, data: bytes) -> bool:

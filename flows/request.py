@@ -9,12 +9,14 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from monitors.config import Config
 from monitors.records.base import Identifier
+from monitors.records.deploys import PullRequest
 
 
 class VerifyRequest(BaseModel):
     """Verify one target of a configuration, which is given whole or as the path of a lookout.toml.
 
     ``commit`` is the deploy to verify, when it is known. ``fresh`` starts anew where a run could be resumed.
+    ``pull_request`` is where the deploy belongs; the results of a staging target are posted there.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -24,6 +26,7 @@ class VerifyRequest(BaseModel):
     config: Config | None = None
     commit: Identifier | None = None
     fresh: bool = Field(default=False)
+    pull_request: PullRequest | None = None
 
     @model_validator(mode="after")
     def _has_one_configuration(self) -> Self:

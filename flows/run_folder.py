@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from monitors.errors import WarehouseUnwritable
 from monitors.records.base import Identifier, Record, Sha256, UtcTime
+from monitors.records.deploys import PullRequest
 from monitors.records.targets import Target
 from monitors.reports.atomic import write_atomically
 
@@ -26,13 +27,17 @@ RESUME_WITHIN = timedelta(hours=1)
 
 
 class RunStart(Record):
-    """What a run set out to do. Two runs with the same target, suite and commit ask the same questions."""
+    """What a run set out to do. Two runs with the same target, suite and commit ask the same questions.
+
+    ``pull_request`` is who waits for the answer: whoever finishes a stopped run owes it there too.
+    """
 
     run_id: Identifier
     target: Target
     suite_sha256: Sha256
     commit: Identifier | None
     started_at: UtcTime
+    pull_request: PullRequest | None = None
 
     def same_question(self, other: RunStart) -> bool:
         """Whether ``other``'s answers are answers to this run's questions."""

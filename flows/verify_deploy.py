@@ -1,6 +1,6 @@
 """Verify a deploy: cases → ask → grade → gate → record → tell.
 
-    prepare ─▶ ask_and_grade ─▶ weigh ─▶ record ─▶ tell_people ─▶ publish
+    prepare ─▶ ask_and_grade ─▶ weigh ─▶ record ─▶ tell_people ─▶ post_results ─▶ publish
                    │ each result: journal, at once
                    └ first severity-3 failure: alert, at once
 
@@ -29,6 +29,7 @@ from flows.oversight import HUNG_RUN, overseen
 from flows.page_early import EarlyPages
 from flows.progress import listener
 from flows.publish import publish_artifacts
+from flows.pull_requests import followed, post_results
 from flows.request import VerifyRequest
 from flows.wiring import configuration, desk_without_run, heartbeat, stop_process, utc_now, wire
 from monitors.alerts.heartbeat import after_run
@@ -58,13 +59,15 @@ async def verify_deploy(request: VerifyRequest) -> State[RunReport]:
     beat = heartbeat(wired.target.name)
     end_after_s = limits.run_deadline_s + limits.stop_grace_s
     with wired.begun as begun:
-        async with overseen(
-            wired.desk, beat, end_after_s=end_after_s, stop=stop_process, untold=_told_to_the_caller()
+        async with (
+            overseen(wired.desk, beat, end_after_s=end_after_s, stop=stop_process, untold=_told_to_the_caller()),
+            followed(run),
         ):
             await ask_and_grade(run)
             report = await weigh(run)
             paths = await record(run, report)
             await tell_people(run, report, paths)
+            await post_results(run, report)
             begun.finish()
             await publish(run, report, paths)
     earned = after_run(graded=run.graded, broke=run.interrupted)

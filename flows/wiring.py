@@ -38,6 +38,7 @@ from monitors.probes.driver import ChatDriver
 from monitors.probes.pace import CpuTimes, Pace, pace_of
 from monitors.probes.settings import ProbeSettings
 from monitors.records.cases import Suite
+from monitors.records.deploys import PullRequest
 from monitors.records.targets import Target
 from warehouse.connection import Patience
 from warehouse.journal import Journal
@@ -76,6 +77,7 @@ class Wired:
     journal: Journal
     sender: AlertSender
     begun: Begun
+    pull_request: PullRequest | None = None
 
     @property
     def start(self) -> RunStart:
@@ -127,6 +129,7 @@ def wire(request: VerifyRequest) -> Wired:
         journal=store.journal,
         sender=sender,
         begun=_begun(request, config, target, suite),
+        pull_request=request.pull_request,
     )
 
 
@@ -138,6 +141,7 @@ def _begun(request: VerifyRequest, config: Config, target: Target, suite: Suite)
         suite_sha256=suite.sha256,
         commit=request.commit,
         started_at=now,
+        pull_request=request.pull_request,
     )
     stopped = None if request.fresh else unfinished(runs_folder(config), start)
     return stopped or begin(runs_folder(config), start)

@@ -17,6 +17,7 @@ from monitors.alerts.watchdog_settings import WatchdogSettings
 from monitors.config_words import USER, explained, nearest
 from monitors.errors import ConfigError
 from monitors.gate.settings import GateSettings
+from monitors.github.settings import GitHubSettings
 from monitors.graders.settings import GraderSettings
 from monitors.judge.settings import JudgeSettings
 from monitors.probes.evidence_age import EvidenceSettings
@@ -109,6 +110,9 @@ class Config(BaseModel):
     )
     deploys: DeploySettings = Field(
         default=DeploySettings(), description="which deploys start a verification, and who may say so"
+    )
+    github: GitHubSettings = Field(
+        default=GitHubSettings(), description="how results get onto the pull requests that deploys belong to"
     )
     schedules: ScheduleSettings = Field(default=ScheduleSettings(), description="when the daily work is done")
     prefect: PrefectSettings = Field(default=PrefectSettings(), description="where runs are recorded")

@@ -39,7 +39,8 @@ async def test_the_run_is_told_what_to_verify_and_nothing_else(prefect, tmp_path
     await ensure_run(prefect.client, reported(pull_request=pull), plan(prefect, tmp_path))
     (run,) = await prefect.runs()
     config = str(tmp_path / "lookout.toml")
-    assert run.parameters == {"request": {"target": "bot", "config_path": config, "commit": COMMIT}}
+    asked = {"target": "bot", "config_path": config, "commit": COMMIT, "pull_request": pull.model_dump()}
+    assert run.parameters == {"request": asked}
     assert run.name == f"bot {COMMIT[:12]}"
     assert set(run.tags) == {"deploy", "target:bot", "reported-by:github", "pull-request:acme/helpdesk#12"}
     assert run.idempotency_key == key_of(reported().event)

@@ -65,13 +65,14 @@ class Misbehaviour:
     """What goes wrong next. ``troubles`` answer first, in order, whatever is asked.
 
     ``after_taking`` answers in place of success once the thing was done: the reply is lost. ``before_answering``
-    is called with each request; while ``is_slow`` none is answered.
+    is called with each request; while ``is_slow`` none is answered, while ``is_slow_after_taking`` no comment's making.
     """
 
     troubles: list[Trouble] = field(default_factory=list)
     after_taking: list[Trouble] = field(default_factory=list)
     before_answering: Callable[[Asked], None] = lambda _asked: None
     is_slow: bool = False
+    is_slow_after_taking: bool = False
 
 
 class GitHub(ThreadedServer):
@@ -132,6 +133,8 @@ class GitHub(ThreadedServer):
             if refusal is not None:
                 return refusal
             answer: web.StreamResponse = await handler(request)
+            if request.method != "GET" and self.wrong.is_slow_after_taking and "/comments" in request.path:
+                await self.closing.wait()
             if request.method != "GET" and self.wrong.after_taking:
                 return self.wrong.after_taking.pop(0)(request)
             return answer
