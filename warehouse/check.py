@@ -31,6 +31,7 @@ DERIVED = (
     "action_outcomes",
     "labels",
     "case_drafts",
+    "draft_outcomes",
     "silences",
     "hallucinations",
     "quarantined_lines",

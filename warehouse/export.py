@@ -23,6 +23,7 @@ DAY_OF = {
     "action_outcomes": "cast(carried_out_at as date)",
     "labels": "cast(given_at as date)",
     "case_drafts": "cast(made_at as date)",
+    "draft_outcomes": "cast(decided_at as date)",
     "silences": "cast(starts_at as date)",
     "hallucinations": "cast(read_at as date)",
     "conversations": "cast(completed_at as date)",

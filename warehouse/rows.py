@@ -8,6 +8,7 @@ from pydantic import Field, TypeAdapter
 
 from monitors.records.base import Identifier, Record, Sha256
 from monitors.records.cases import GoldCase
+from monitors.records.drafts import DraftOutcome
 from monitors.records.exchanges import ProbeResult
 from monitors.records.grades import Assessment
 from monitors.records.incidents import Alert, Incident, Receipt
@@ -121,6 +122,13 @@ class DraftRow(Record):
     row: CaseDraft
 
 
+class DraftOutcomeRow(Record):
+    """What became of a drafted case. Natural key: the draft; the first stays, so that a decision is made once."""
+
+    table: Literal["draft_outcomes"] = "draft_outcomes"
+    row: DraftOutcome
+
+
 class SilenceRow(Record):
     """A silence. Natural key: its id; of two versions the one that ends earlier counts, whatever any clock said."""
 
@@ -169,7 +177,9 @@ LogRow = HallucinationRow | QuarantineRow | CursorRow
 NightlyRow = ConversationRow | NightRow
 """What a night of live traffic appends."""
 
-JournalRow = ResultRow | AssessmentRow | RunRow | CaseRow | DeployRow | LogRow | LabelRow | NightlyRow
+JournalRow = (
+    ResultRow | AssessmentRow | RunRow | CaseRow | DeployRow | LogRow | LabelRow | NightlyRow | DraftOutcomeRow
+)
 """What anyone may append at any time."""
 
 PeopleRow = ActionRow | OutcomeRow | LabelRow | DraftRow | SilenceRow
@@ -191,6 +201,7 @@ TableName = Literal[
     "action_outcomes",
     "labels",
     "case_drafts",
+    "draft_outcomes",
     "silences",
     "hallucinations",
     "quarantined_lines",

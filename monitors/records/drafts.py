@@ -66,3 +66,21 @@ class GoldDraft(Record):
         if decided != (self.reviewed_by is not None) or decided != (self.reviewed_at is not None):
             raise ValueError("`reviewed_by` and `reviewed_at` stand on a draft exactly when it was decided")
         return self
+
+
+class DraftOutcome(Record):
+    """What a person made of a `CaseDraft`. ``case_id`` and ``suite`` are set when it joined one."""
+
+    draft_id: Identifier
+    at: UtcTime
+    by: Name
+    joined: bool
+    case_id: Identifier | None = None
+    suite: str = ""
+    note: Annotated[str, Field(max_length=2_000)] = ""
+
+    @model_validator(mode="after")
+    def _joined_something(self) -> Self:
+        if self.joined != (self.case_id is not None):
+            raise ValueError("an outcome has a `case_id` exactly when the draft joined a suite")
+        return self
