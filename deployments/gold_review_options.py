@@ -24,6 +24,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands to a command line."""
     app.command()(draft)
     app.command()(review)
+    app.command()(translate)
 
 
 def draft(
@@ -83,3 +84,31 @@ def review(
     folder = data_folder or (load_config(config).data_folder if config.exists() else None)
     code = review_drafts_command(drafts, suite=suite, by=by, remember_in=folder, raw=raw, as_json=as_json)
     raise typer.Exit(int(code))
+
+
+def translate(
+    suite: Annotated[Path, typer.Argument(help="the suite, JSON lines")],
+    *,
+    to: Annotated[str, typer.Option("--to", help="hi, hinglish, or both with a comma")] = "hi,hinglish",
+    case: Annotated[list[str] | None, typer.Option("--case", help="only this case, by id; may be repeated")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="most cases for each language")] = None,
+    drafts: DraftsOption = DEFAULT_DRAFTS,
+    model: ModelOption = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+) -> None:
+    """Let a model draft translations of the English cases that have none. Gold only after `lookout gold review`."""
+    from deployments.gold_translate_command import TranslateOptions, translate_command  # as for draft
+    from flows.wiring import environment
+
+    options = TranslateOptions(
+        suite=suite,
+        to=to,
+        cases=tuple(case or ()),
+        limit=limit,
+        drafts=drafts,
+        config=config,
+        model=model,
+        as_json=as_json,
+    )
+    raise typer.Exit(int(translate_command(options, environment())))
