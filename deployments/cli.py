@@ -11,7 +11,15 @@ from typing import Annotated
 
 import typer
 
-from deployments import alerts_commands, gold_commands, init_options, pipes, review_options, warehouse_commands
+from deployments import (
+    alerts_commands,
+    doctor_options,
+    gold_commands,
+    init_options,
+    pipes,
+    review_options,
+    warehouse_commands,
+)
 from deployments.exit_codes import ExitCode, of_error
 from monitors.errors import MonitorError
 
@@ -57,42 +65,6 @@ def verify(
     _exit(
         verify_command(
             target, config, suite=suite, commit=commit, concurrency=concurrency, fresh=fresh, as_json=as_json
-        )
-    )
-
-
-@app.command()
-def doctor(
-    target: Annotated[
-        str | None, typer.Argument(help="a target or an address to look at; everything is checked when left out")
-    ] = None,
-    config: ConfigOption = DEFAULT_CONFIG,
-    ask: Annotated[
-        bool | None,
-        typer.Option("--ask/--no-ask", help="ask one harmless question; when left out, only if it must"),
-    ] = None,
-    picture: Annotated[
-        Path | None, typer.Option(help="where the picture goes; the data folder when left out")
-    ] = None,
-    alert: Annotated[
-        bool, typer.Option("--alert/--no-alert", help="send a test message by every way that is configured")
-    ] = True,
-    as_json: JsonOption = False,
-) -> None:
-    """Tell what is seen on a chat page, with a picture and the lines that pin it; or check what runs need."""
-    from deployments.doctor_command import doctor_command  # as for verify
-    from monitors.probes.page_look import Asking  # pydantic's models
-
-    asking = Asking.IF_NEEDED if ask is None else Asking.ALWAYS if ask else Asking.NEVER
-    _exit(
-        doctor_command(
-            target,
-            config,
-            asking=asking,
-            picture=picture,
-            environment=os.environ,
-            send_alerts=alert,
-            as_json=as_json,
         )
     )
 
@@ -259,6 +231,7 @@ def up(
 pipes.register(app)
 review_options.register(app)
 init_options.register(app)
+doctor_options.register(app, os.environ)
 app.add_typer(warehouse_commands.app, name="warehouse")
 app.add_typer(alerts_commands.app, name="alerts")
 app.add_typer(gold_commands.app, name="gold")

@@ -1,6 +1,7 @@
 """Whether all that Lookout needs is there: each check says what it found and what to do.
 
-Nothing is changed; a test message is sent by every way that is configured, unless it is asked not to.
+Nothing is changed; a test message is sent by every way that is configured, and each judge grades two known answers,
+unless it is asked not to.
 
 More checks join by one more function in `CHECKS`.
 """
@@ -19,6 +20,8 @@ from typing import TYPE_CHECKING
 import httpx
 
 from deployments.doctor_health import Check, Health, Surroundings
+from deployments.doctor_hub import hub
+from deployments.doctor_judge import judge
 from deployments.doctor_logs import hallucination_logs, live_traffic
 from monitors.config import Config, TargetConfig, load_config, target_record
 from monitors.errors import BrowserLost, ConfigError, MonitorError, WarehouseBusy
@@ -38,11 +41,16 @@ CLOCK_DOUBTFUL_S, CLOCK_BROKEN_S = 60.0, 300.0
 
 
 def checks(
-    config_path: Path, *, environment: Mapping[str, str], now: datetime, send_alerts: bool = True
+    config_path: Path,
+    *,
+    environment: Mapping[str, str],
+    now: datetime,
+    send_alerts: bool = True,
+    ask_judges: bool = True,
 ) -> list[Check]:
     """All checks, in the order in which a run needs them. A check that itself breaks is told as broken."""
     config, found = _configuration(config_path)
-    around = Surroundings(config_path, config, environment, now, send_alerts)
+    around = Surroundings(config_path, config, environment, now, send_alerts, ask_judges)
     results = [found]
     for check in CHECKS:
         try:
@@ -213,7 +221,9 @@ def _way(one: PathOutcome) -> Check:
 CHECKS: tuple[Callable[[Surroundings], list[Check]], ...] = (
     browser,
     pages,
+    hub,
     clock,
+    judge,
     hallucination_logs,
     live_traffic,
     disk,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -38,11 +39,19 @@ def doctor_command(
     picture: Path | None,
     environment: Mapping[str, str],
     send_alerts: bool,
+    ask_judges: bool,
     as_json: bool,
 ) -> ExitCode:
     """Look at ``target`` (a name or an address), or check everything; see ``lookout doctor --help``."""
     if target is None:
-        return _check_all(config_path, environment, send_alerts=send_alerts, as_json=as_json)
+        found = checks(
+            config_path,
+            environment=environment,
+            now=_now(),
+            send_alerts=send_alerts,
+            ask_judges=ask_judges,
+        )
+        return _told(found, as_json=as_json)
     config = load_config(config_path) if config_path.exists() or not is_address(target) else None
     name, address, settings = _what(target, config)
     settings = _with_browser(settings, environment)
@@ -87,11 +96,9 @@ def _with_browser(settings: ProbeSettings, environment: Mapping[str, str]) -> Pr
 
 def _picture_path(config: Config | None, name: str) -> Path:
     """A file of its own for each look, for its owner's eyes: the page may show anything."""
-    from flows.wiring import utc_now  # duckdb
-
     folder = (config.data_folder if config else Path(".lookout")) / PICTURES
     folder.mkdir(parents=True, exist_ok=True, mode=OWNER_ONLY_FOLDER)
-    return folder / f"{name}-{utc_now():%Y%m%dT%H%M%S}.png"
+    return folder / f"{name}-{_now():%Y%m%dT%H%M%S}.png"
 
 
 async def _look(address: str, settings: ProbeSettings, picture: Path, asking: Asking) -> PageLook:
@@ -100,10 +107,13 @@ async def _look(address: str, settings: ProbeSettings, picture: Path, asking: As
     return await look_at_page(address, settings, picture=picture, asking=asking)
 
 
-def _check_all(config_path: Path, environment: Mapping[str, str], *, send_alerts: bool, as_json: bool) -> ExitCode:
+def _now() -> datetime:
     from flows.wiring import utc_now  # duckdb
 
-    found = checks(config_path, environment=environment, now=utc_now(), send_alerts=send_alerts)
+    return utc_now()
+
+
+def _told(found: list[Check], *, as_json: bool) -> ExitCode:
     if as_json:
         sys.stdout.write(HealthReport(checks=tuple(found)).model_dump_json(indent=2) + "\n")
     else:

@@ -43,6 +43,7 @@ class Surroundings:
     environment: Mapping[str, str]
     now: datetime
     send_alerts: bool = True
+    ask_judges: bool = True
     dates: list[datetime] = field(default_factory=list[datetime])
 
     @property

@@ -33,7 +33,7 @@ SDK_HOMES: dict[str, tuple[str, ...]] = {
     "anthropic": ("monitors/judge/anthropic_client.py",),
     "openai": ("monitors/judge/openai_client.py",),
     "slack_sdk": ("monitors/alerts/slack.py", "deployments/slack_actions.py"),
-    "huggingface_hub": ("monitors/probes/readiness.py", "monitors/sources/"),
+    "huggingface_hub": ("monitors/probes/readiness.py", "monitors/probes/hub_account.py", "monitors/sources/"),
     "pyarrow": ("monitors/sources/parquet_rows.py",),
     "langsmith": ("monitors/sources/langsmith_client.py",),
     "duckdb": ("warehouse/",),

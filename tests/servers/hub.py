@@ -26,6 +26,8 @@ class Hub(ThreadingHTTPServer):
         self.looks = 0
         self.tokens: list[str | None] = []
         self.version: dict[str, str] = {}
+        self.accounts: dict[str, str] = {}
+        """Names of accounts by their tokens."""
         super().__init__(("127.0.0.1", 0), _Handler)
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
@@ -55,11 +57,21 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.tokens.append(self.headers.get("Authorization"))
             told = self.server.next_runtime()
             self._send(told if isinstance(told, int) else 200, json.dumps(told if isinstance(told, dict) else {}))
+        elif self.path == "/api/whoami-v2":
+            self._send(*self._whoami())
         elif self.path == "/version":
             self._send(200, json.dumps(self.server.version))
         else:
             self.server.visits += 1
             self._send(self.server.page_status(self.server.visits), "<title>chat</title>")
+
+    def _whoami(self) -> tuple[int, str]:
+        token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
+        name = self.server.accounts.get(token)
+        if name is None:
+            return 401, json.dumps({"error": "Invalid username or password."})
+        told = {"type": "user", "name": name, "auth": {"type": "access_token", "accessToken": {"role": "read"}}}
+        return 200, json.dumps(told)
 
     def _send(self, status: int, text: str) -> None:
         self.send_response(status)
