@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-from monitors.gate.ratings import Ratings, change_of, ratings_asked
+from monitors.gate.ratings import Ratings, change_of, ratings_of
 from monitors.gate.score import weight_of
 from monitors.gate.settings import Weights
 from monitors.paired import clustered_mcnemar
@@ -74,7 +74,7 @@ def compare(
     if refused:
         return Compared(known, (), {})
     pairs = _pairs(right_or_wrong(baseline.asked), assessments, told)
-    rated = ratings_asked(baseline.asked)
+    rated = ratings_of(before.rubric)
     found = known.model_copy(
         update={
             "shared": len(pairs),

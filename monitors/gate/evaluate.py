@@ -22,6 +22,7 @@ from monitors.gate.weighing import Weighing
 from monitors.records.base import Record
 from monitors.records.baselines import Baseline
 from monitors.records.cases import GoldCase
+from monitors.records.deploys import PullRequest
 from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
 from monitors.records.grades import Assessment, Judged
 from monitors.records.judging import Judging
@@ -49,6 +50,7 @@ class RunFacts(Record):
     resumed_cases: int = 0
     not_ready: str | None = None
     judging: Judging | None = None
+    pull_request: PullRequest | None = None
 
 
 def evaluate(
@@ -68,8 +70,9 @@ def evaluate(
     run = _weigh(facts, results, asked, settings, baseline=baseline, suite=suite)
     verdict, reasons = decide(run)
     return RunReport(
-        **facts.model_dump(exclude={"planned", "target", "not_ready", "judging"}),
+        **facts.model_dump(exclude={"planned", "target", "not_ready", "judging", "pull_request"}),
         target=facts.target,
+        pull_request=facts.pull_request,
         judging=facts.judging,
         verdict=verdict,
         reasons=(*reasons, *judge_notes(facts.judging, run.assessments)),

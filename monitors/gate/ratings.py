@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
 from monitors.bootstrap import change_interval, mean_interval
-from monitors.records.baselines import Asked
-from monitors.records.comparisons import RubricAverage, RubricChange
+from monitors.records.comparisons import CaseRating, RubricAverage, RubricChange
 from monitors.records.grades import Aspect, Assessment, Judged
 
 Ratings = Mapping[str, float]
@@ -22,20 +21,17 @@ def rating_of(assessment: Assessment) -> int | None:
 
 def ratings(assessments: Iterable[Assessment]) -> Ratings:
     """The ratings of a run, from all its assessments."""
-    return _averaged((a.case_id, rating_of(a)) for a in assessments)
-
-
-def ratings_asked(asked: Iterable[Asked]) -> Ratings:
-    """The ratings of a baseline."""
-    return _averaged((one.case_id, one.rubric) for one in asked)
-
-
-def _averaged(rated: Iterable[tuple[str, int | None]]) -> Ratings:
     given: dict[str, list[int]] = {}
-    for case_id, rubric in rated:
+    for assessment in assessments:
+        rubric = rating_of(assessment)
         if rubric is not None:
-            given.setdefault(case_id, []).append(rubric)
+            given.setdefault(assessment.case_id, []).append(rubric)
     return {case_id: fmean(rubrics) for case_id, rubrics in given.items()}
+
+
+def ratings_of(average: RubricAverage | None) -> Ratings:
+    """The ratings of a run that was weighed before."""
+    return {one.case_id: one.rating for one in average.ratings} if average else {}
 
 
 def average_of(rated: Ratings) -> RubricAverage | None:
@@ -43,7 +39,8 @@ def average_of(rated: Ratings) -> RubricAverage | None:
     if not rated:
         return None
     found = mean_interval(list(rated.values()))
-    return RubricAverage(reports=len(rated), mean=found.value, low=found.low, high=found.high)
+    each = tuple(CaseRating(case_id=case_id, rating=rating) for case_id, rating in rated.items())
+    return RubricAverage(mean=found.value, low=found.low, high=found.high, ratings=each)
 
 
 def change_of(before: Ratings, now: Ratings) -> RubricChange | None:

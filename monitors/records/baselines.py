@@ -12,17 +12,19 @@ from monitors.records.runs import RunReport
 
 
 class Asked(Record):
-    """What one asking of one case came to: enough to compare two runs. ``rubric`` is the judge's, 1 to 5."""
+    """What one asking of one case came to: enough to compare two runs."""
 
     case_id: Identifier
     repeat: Annotated[int, Field(ge=0)] = 0
     outcome: CaseOutcome
     blame: Blame | None = None
-    rubric: Annotated[int, Field(ge=1, le=5)] | None = None
 
 
 class Baseline(Record):
-    """A run with what each of its questions came to, from the warehouse or from its ``results.json``."""
+    """A run with what each of its questions came to, from the warehouse or from its ``results.json``.
+
+    The ratings of its reports are in ``report`` itself.
+    """
 
     report: RunReport
     asked: tuple[Asked, ...]

@@ -35,13 +35,20 @@ class SeverityChange(Record):
     p_value: Probability = 1.0
 
 
-class RubricAverage(Record):
-    """The average rubric of the reports that a judge rated, with a 95 % bootstrap interval."""
+class CaseRating(Record):
+    """What a judge gave a case's report: 1 to 5, on average over its asks."""
 
-    reports: Annotated[int, Field(ge=1)]
+    case_id: Identifier
+    rating: RubricMean
+
+
+class RubricAverage(Record):
+    """The average of the ``ratings`` that a judge gave a run's reports, with a 95 % bootstrap interval."""
+
     mean: RubricMean
     low: RubricMean
     high: RubricMean
+    ratings: Annotated[tuple[CaseRating, ...], Field(min_length=1)]
 
 
 class RubricChange(Record):

@@ -20,6 +20,7 @@ from monitors.records.base import (
 )
 from monitors.records.cases import GoldCase
 from monitors.records.comparisons import Balance, Comparison, FlakyCase, RubricAverage, Sight
+from monitors.records.deploys import PullRequest
 from monitors.records.exchanges import ProbeResult
 from monitors.records.grades import Assessment
 from monitors.records.judging import Judging
@@ -150,6 +151,7 @@ class RunReport(Record):
 
     ``commit`` is the deployed commit that was graded, when it is known. ``interrupted`` is true for a run that
     was stopped and is not finished: its verdict is never PASS. ``resumed_cases`` were answered before a restart.
+    ``pull_request`` is where the deploy belongs, if it belongs to one: such a run is no baseline for others.
     ``judging`` is ``None`` for runs of before there was a judge. ``comparison`` is ``None`` where there was no run
     to compare with, ``rubric`` where no judge rated a report. ``sights`` say what the run could have seen,
     ``flaky`` which cases were right only sometimes; both, and ``balance``, are absent in runs of before they were
@@ -172,6 +174,7 @@ class RunReport(Record):
     breakdowns: tuple[Breakdown, ...] = ()
     cost_usd: Annotated[Decimal, Field(ge=0)] = Decimal(0)
     judging: Judging | None = None
+    pull_request: PullRequest | None = None
     comparison: Comparison | None = None
     rubric: RubricAverage | None = None
     sights: tuple[Sight, ...] = ()

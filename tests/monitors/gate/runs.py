@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+from monitors.gate.baseline import baseline_of
 from monitors.gate.evaluate import RunFacts, evaluate
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Severity
-from monitors.records.baselines import Asked, Baseline
+from monitors.records.baselines import Baseline
 from monitors.records.cases import GoldCase
 from monitors.records.grades import Aspect, FailureKind
 from monitors.records.runs import CaseResult, ReasonKind, RunReport, VerdictReason
@@ -65,19 +66,7 @@ def report(
 def baseline(results: Sequence[CaseResult], settings: GateSettings | None = None, **changes: Any) -> Baseline:
     """The same as a baseline, of run ``run-0``."""
     weighed = report(results, settings, **({"run_id": "run-0", "commit": "abc123"} | changes))
-    return Baseline(report=weighed, asked=tuple(_asked(one) for one in results))
-
-
-def _asked(result: CaseResult) -> Asked:
-    found = result.assessment
-    rated = [g.rubric for g in found.grades if g.aspect is Aspect.USEFULNESS]
-    return Asked(
-        case_id=found.case_id,
-        repeat=found.repeat,
-        outcome=found.outcome,
-        blame=found.blame,
-        rubric=rated[0] if rated else None,
-    )
+    return baseline_of(weighed, results)
 
 
 def reason(of: RunReport, kind: ReasonKind) -> VerdictReason | None:
