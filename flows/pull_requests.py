@@ -83,7 +83,7 @@ async def _pulls(run: LiveRun) -> tuple[PullRequest, ...]:
     wired = run.wired
     if wired.target.environment is not Environment.STAGING or not wired.config.github.post_results:
         return ()
-    told: list[PullRequest | None] = [wired.pull_request, wired.start.pull_request]
+    told: list[PullRequest | None] = [wired.request.pull_request, wired.start.pull_request]
     if wired.start.commit is not None:
         kept = KeptDeploys(wired.config.data_folder)
         told += await asyncio.to_thread(kept.pull_requests, wired.target.name, wired.start.commit)

@@ -18,6 +18,7 @@ from prefect.runtime import deployment
 from prefect.states import Completed
 
 from flows.ask import ask_all
+from flows.baselines import baselines_of, find_baseline
 from flows.first_pages import finish_first_pages
 from flows.judge_change import look_for_change
 from flows.live_run import LiveRun
@@ -82,6 +83,7 @@ async def prepare(request: VerifyRequest) -> LiveRun:
     """Configuration, suite, journal; a stopped run's answers."""
     try:
         run = LiveRun(await asyncio.to_thread(wire, request))
+        await asyncio.to_thread(baselines_of(run).check, request.baseline)
         await asyncio.to_thread(run.wired.journal.append_suite, run.wired.suite)
         if run.wired.begun.resumed:
             await asyncio.to_thread(run.recall)
@@ -140,7 +142,11 @@ async def weigh(run: LiveRun) -> RunReport:
     """The gate."""
     listener.get().stage("weighing")
     await asyncio.to_thread(look_for_change, run)
-    return evaluate(run.facts(utc_now()), run.results, run.wired.config.gate)
+    baseline = await asyncio.to_thread(find_baseline, run)
+    wired = run.wired
+    return evaluate(
+        run.facts(utc_now()), run.results, wired.config.gate, baseline=baseline, suite=wired.suite.cases
+    )
 
 
 @task(name="record", cache_policy=NO_CACHE)

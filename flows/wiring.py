@@ -38,7 +38,6 @@ from monitors.probes.driver import ChatDriver
 from monitors.probes.pace import CpuTimes, Pace, pace_of
 from monitors.probes.settings import ProbeSettings
 from monitors.records.cases import Suite
-from monitors.records.deploys import PullRequest
 from monitors.records.targets import Target
 from warehouse.connection import Patience
 from warehouse.journal import Journal
@@ -77,7 +76,7 @@ class Wired:
     journal: Journal
     sender: AlertSender
     begun: Begun
-    pull_request: PullRequest | None = None
+    request: VerifyRequest
 
     @property
     def start(self) -> RunStart:
@@ -129,7 +128,7 @@ def wire(request: VerifyRequest) -> Wired:
         journal=store.journal,
         sender=sender,
         begun=_begun(request, config, target, suite),
-        pull_request=request.pull_request,
+        request=request,
     )
 
 
