@@ -63,7 +63,13 @@ def _is_vaguer(gold: Reading, said: Reading) -> bool:
     era = _era(said)
     if era is not None:
         return era[0] <= gold.value <= era[1]
-    if _is_year(gold) and said.bare and is_multiple(said.value, 1) and said.value.adjusted() in {4, 5}:
+    if (
+        gold.kind is FactKind.NUMBER
+        and _is_year(gold)
+        and said.bare
+        and is_multiple(said.value, 1)
+        and said.value.adjusted() in {4, 5}
+    ):
         return str(said.value).startswith(str(gold.value))
     if abs(gold.value) < _ROUNDED_FROM or said.value == 0:
         return False

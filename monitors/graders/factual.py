@@ -21,7 +21,7 @@ class FactualGrader:
     """
 
     name = "factual"
-    version = "1"
+    version = "2"
     aspect = Aspect.FACTUAL_MATCH
 
     def __init__(self) -> None:

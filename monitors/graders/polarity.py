@@ -29,6 +29,7 @@ from monitors.graders.polarity_words import (
     QUESTION_WORDS,
     STOP_WORDS,
     YES_WORDS,
+    excludes,
 )
 from monitors.graders.scanned import scanned_reply
 from monitors.records.cases import GoldCase
@@ -184,7 +185,7 @@ def _clause(clause: list[Token], question: Question) -> _Clause | None:
         return None
     for place, token in enumerate(clause):
         positive = token.key in question.predicates and not (token.key in _PAYING and "premium" in keys)
-        if not positive and token.key not in NOT_COVERED:
+        if not positive and not excludes(token.key, keys[place - 1] if place else ""):
             continue
         before, behind = keys[max(0, place - _BEFORE) : place], keys[place + 1 : place + 1 + _BEHIND]
         turned = NEGATIONS if token.key in _EXISTENCE else NEGATIONS_BEHIND
@@ -223,7 +224,7 @@ class PolarityGrader:
     """Yes/no golds are compared by polarity. It abstains when the gold is neither, or the reply does not tell."""
 
     name = "polarity"
-    version = "2"
+    version = "3"
     aspect = Aspect.FACTUAL_MATCH
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:

@@ -46,6 +46,18 @@ NOT_COVERED = keys_of(
 )
 """A no about cover."""
 
+_OUTSIDE = keys_of("बाहर bahar")
+_OF_A_PLACE = keys_of("के ke")
+
+
+def excludes(key: str, before: str) -> bool:
+    """Whether a word says that something is not covered; ``before`` is the word before it.
+
+    भारत के बाहर is the outside of a place, कवर से बाहर is out of cover.
+    """
+    return key in NOT_COVERED and not (key in _OUTSIDE and before in _OF_A_PLACE)
+
+
 PREDICATES: dict[str, frozenset[str]] = {
     "have": keys_of("have has having there any exist exists apply applies applied applicable lagu लागू"),
     "available": keys_of("available availed avail uplabdh उपलब्ध"),

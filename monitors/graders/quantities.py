@@ -26,7 +26,7 @@ class QuantitiesGrader:
     """
 
     name = "quantities"
-    version = "1"
+    version = "2"
     aspect = Aspect.FACTUAL_MATCH
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 
-from monitors.facts.fact import FactKind
+from monitors.facts.fact import Bound, FactKind
 from monitors.facts.reading import Reading
 from monitors.facts.scan import Scan
 from monitors.graders.equality import Match, bounds_agree, compare
 from monitors.graders.gold_kinds import quantities_of
-from monitors.graders.roles import Role, mentions_before, negated, roles_in, roles_of
+from monitors.graders.roles import Role, denies_limit, mentions_before, negated, roles_in, roles_of
 from monitors.graders.scanned import scanned_gold
 from monitors.graders.statements import (
     Names,
@@ -127,6 +127,8 @@ def _compared(wanted: Reading, said: Reading, reply: Scan, loose: Looseness) -> 
     if said.ordinal and not wanted.ordinal and not _stands_for(said, match):
         return Match.OTHER
     if match is Match.SAME and (_is_denied(said, reply) or not bounds_agree(wanted.bound, said.bound)):
+        return Match.DIFFERENT
+    if match is Match.SAME and wanted.bound is not Bound.EXACT and denies_limit(reply.reader, said):
         return Match.DIFFERENT
     return match
 

@@ -193,6 +193,37 @@ def negated(reader: Reader, reading: Reading) -> bool:
     before = reader.token(reading.first - 1)
     if before.key in {"just", "only", "exactly", "a", "the"}:
         before = reader.token(reading.first - 2)
-    if before.key in {"not", "isn't", "wasn't", "aren't"}:
+    if before.key in _NOT:
         return True
-    return reader.token(reading.last + 1).key in {"नहीं", "nahi", "nahin", "nhi"}
+    return reader.token(reading.last + 1).key in _NOT_BEHIND or _is_no_count(reader, reading)
+
+
+_NOT = frozenset({"not", "isn't", "wasn't", "aren't"})
+_NOT_BEHIND = keys_of("नहीं nahi nahin nhi")
+_IS_BEHIND = keys_of("है हैं hai hain")
+_PER = keys_of("per प्रति")
+_LIMITS = keys_of("up upto to within at most least maximum minimum of a the")
+
+
+def _is_no_count(reader: Reader, reading: Reading) -> bool:
+    """``6,200 अस्पताल नहीं हैं``, ``₹4,000 प्रति दिन नहीं है``: what is counted stands before its denial."""
+    noun = reading.last + 1
+    if reader.token(noun).key in _PER:
+        noun += 1
+    elif reading.kind is not FactKind.NUMBER:
+        return False
+    return reader.token(noun + 1).key in _NOT_BEHIND and reader.token(noun + 2).key in _IS_BEHIND
+
+
+def denies_limit(reader: Reader, reading: Reading) -> bool:
+    """``not up to 65 years``, ``not within 2 hours``, ``65 साल तक नहीं है``: a limit itself is denied.
+
+    Only against a gold that is such a limit: of a waiting period "not within 30 days" is a right account.
+    """
+    place = reading.first - 1
+    while reader.token(place).key in _LIMITS:
+        place -= 1
+    if place < reading.first - 1 and reader.token(place).key in _NOT:
+        return True
+    after = [reader.token(reading.last + step).key for step in (1, 2, 3)]
+    return after[0] in {"तक", "tak"} and after[1] in _NOT_BEHIND and after[2] in _IS_BEHIND

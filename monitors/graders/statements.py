@@ -13,7 +13,7 @@ from monitors.facts.scan import Scan
 from monitors.facts.tokens import END, WORD, Token
 from monitors.facts.unit_keys import UNIT_KEYS
 from monitors.facts.words import Reader
-from monitors.graders.polarity_words import COVERED, NEGATIONS, NOT_COVERED
+from monitors.graders.polarity_words import COVERED, NEGATIONS, excludes
 
 _ENDS = frozenset(".;!?।|•")
 _LONGEST = 60
@@ -150,6 +150,6 @@ def is_uncovered(reply: Scan, said: Reading) -> bool:
             return False
         if key in COVERED:
             return bool(NEGATIONS & {reader.token(place - 1).key, reader.token(place - 2).key})
-        if key in NOT_COVERED:
+        if excludes(key, reader.token(place - 1).key):
             return not NEGATIONS & {reader.token(place - 1).key, reader.token(place - 2).key}
     return False

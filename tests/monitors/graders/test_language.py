@@ -27,7 +27,10 @@ def test_the_reply_is_in_the_expected_language(text: str, expected: Language, ki
     assert grade.failure_kind is kind
 
 
-@pytest.mark.parametrize("text", ["", "₹60,000", "24 months", "Suraksha Gold: 24"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "₹60,000", "24 months", "Suraksha Gold: 24", "10% [Source: Suraksha Silver, clause 5.4 of the wording]"],
+)
 def test_a_few_words_are_in_any_language(text: str) -> None:
     case = gold_case(language=Language.HINDI)
     assert isinstance(LanguageGrader().grade(case, exchange(case, text)), Abstained)

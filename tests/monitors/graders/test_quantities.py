@@ -104,6 +104,26 @@ def test_nothing_to_go_on(gold: str, reply: str):
     assert told(graded(WAITING, gold, reply)) == "abstained"
 
 
+@pytest.mark.parametrize(
+    ("gold", "reply", "wanted"),
+    [
+        ("Up to 65 years", "It is not up to 65 years.", "wrong_fact"),
+        ("Within 2 hours", "It is not within 2 hours.", "wrong_fact"),
+        ("65 साल तक", "यह 65 साल तक नहीं है।", "wrong_fact"),
+        ("6,200 अस्पताल", "यह 6,200 अस्पताल नहीं है।", "wrong_fact"),
+        ("₹4,000 per day", "Yeh ₹4,000 per din nahi hai.", "wrong_fact"),
+        ("30 days", "Illness is covered, but not within 30 days of the start.", "passed"),
+        ("30 din", "30 din tak claim nahi milega.", "passed"),
+        ("₹1,500", "It is ₹15,000.", "wrong_fact"),
+        ("₹1,500 per hospitalisation", "₹15,000 per hospitalisation", "wrong_fact"),
+        ("1901", "in 19012", "abstained"),
+    ],
+)
+def test_a_denied_limit_is_wrong_and_a_waiting_time_said_by_a_limit_is_not(gold: str, reply: str, wanted: str):
+    """Also money with a zero too many, which is no footnote glued to a year."""
+    assert told(graded("What is it?", gold, reply)) == wanted
+
+
 def test_money():
     question = "What is the room rent limit?"
     assert told(graded(question, "₹5,000 per day", "Room rent: Rs. 5000/- a day")) == "passed"
