@@ -25,6 +25,7 @@ from monitors.graders.polarity_words import (
     NO_WORDS,
     NOT_COVERED,
     OPENERS,
+    OUT_OF,
     PREDICATES,
     QUESTION_WORDS,
     STOP_WORDS,
@@ -184,7 +185,11 @@ def _clause(clause: list[Token], question: Question) -> _Clause | None:
     if question.predicates.isdisjoint(keys) and NOT_COVERED.isdisjoint(keys):
         return None
     for place, token in enumerate(clause):
-        positive = token.key in question.predicates and not (token.key in _PAYING and "premium" in keys)
+        positive = (
+            token.key in question.predicates
+            and not (token.key in _PAYING and "premium" in keys)
+            and tuple(keys[place + 1 : place + 3]) not in OUT_OF
+        )
         if not positive and not excludes(token.key, keys[place - 1] if place else ""):
             continue
         before, behind = keys[max(0, place - _BEFORE) : place], keys[place + 1 : place + 1 + _BEHIND]

@@ -47,6 +47,8 @@ NOT_COVERED = keys_of(
 """A no about cover."""
 
 _OUTSIDE = keys_of("बाहर bahar")
+OUT_OF = frozenset({("से", "बाहर"), ("se", "bahar")})
+"""Behind a word of cover: out of it."""
 _OF_A_PLACE = keys_of("के ke")
 
 
