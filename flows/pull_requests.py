@@ -79,14 +79,20 @@ async def _say_state(run: LiveRun, state: State, words: str) -> None:
 
 
 async def _pulls(run: LiveRun) -> tuple[PullRequest, ...]:
-    """A staging run's pull requests, each once: as it was asked for, when it began, as deliveries told since."""
+    """Where results go: production's go nowhere."""
     wired = run.wired
     if wired.target.environment is not Environment.STAGING or not wired.config.github.post_results:
         return ()
+    return await asyncio.to_thread(pulls_of, run)
+
+
+def pulls_of(run: LiveRun) -> tuple[PullRequest, ...]:
+    """A run's pull requests, each once: as it was asked for, as it began, as deliveries told since."""
+    wired = run.wired
     told: list[PullRequest | None] = [wired.request.pull_request, wired.start.pull_request]
     if wired.start.commit is not None:
         kept = KeptDeploys(wired.config.data_folder)
-        told += await asyncio.to_thread(kept.pull_requests, wired.target.name, wired.start.commit)
+        told += kept.pull_requests(wired.target.name, wired.start.commit)
     return tuple(dict.fromkeys(pull for pull in told if pull is not None))
 
 

@@ -18,7 +18,7 @@ from prefect.runtime import deployment
 from prefect.states import Completed
 
 from flows.ask import ask_all
-from flows.baselines import baselines_of, find_baseline
+from flows.baselines import find_baseline, named_baseline
 from flows.first_pages import finish_first_pages
 from flows.judge_change import look_for_change
 from flows.live_run import LiveRun
@@ -30,9 +30,9 @@ from flows.oversight import HUNG_RUN, overseen
 from flows.page_early import EarlyPages
 from flows.progress import listener
 from flows.publish import publish_artifacts
-from flows.pull_requests import followed, post_results
+from flows.pull_requests import followed, post_results, pulls_of
 from flows.request import VerifyRequest
-from flows.wiring import configuration, desk_without_run, heartbeat, stop_process, utc_now, wire
+from flows.wiring import configuration, desk_without_run, heartbeat, runs_folder, stop_process, utc_now, wire
 from monitors.alerts.heartbeat import after_run
 from monitors.alerts.redact import redact
 from monitors.errors import ConfigError, WarehouseBusy, WarehouseDamaged, WarehouseError
@@ -82,8 +82,8 @@ async def verify_deploy(request: VerifyRequest) -> State[RunReport]:
 async def prepare(request: VerifyRequest) -> LiveRun:
     """Configuration, suite, journal; a stopped run's answers."""
     try:
+        await asyncio.to_thread(named_baseline, request.baseline, runs_folder(configuration(request)))
         run = LiveRun(await asyncio.to_thread(wire, request))
-        await asyncio.to_thread(baselines_of(run).check, request.baseline)
         await asyncio.to_thread(run.wired.journal.append_suite, run.wired.suite)
         if run.wired.begun.resumed:
             await asyncio.to_thread(run.recall)
@@ -143,10 +143,9 @@ async def weigh(run: LiveRun) -> RunReport:
     listener.get().stage("weighing")
     await asyncio.to_thread(look_for_change, run)
     baseline = await asyncio.to_thread(find_baseline, run)
-    wired = run.wired
-    return evaluate(
-        run.facts(utc_now()), run.results, wired.config.gate, baseline=baseline, suite=wired.suite.cases
-    )
+    pulls = await asyncio.to_thread(pulls_of, run)
+    facts = run.facts(utc_now()).model_copy(update={"pull_request": next(iter(pulls), None)})
+    return evaluate(facts, run.results, run.wired.config.gate, baseline=baseline, suite=run.wired.suite.cases)
 
 
 @task(name="record", cache_policy=NO_CACHE)
