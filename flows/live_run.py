@@ -102,4 +102,5 @@ class LiveRun:
             resumed_cases=self.kept,
             not_ready=str(self.not_ready) if self.not_ready else None,
             judging=self.judging,
+            pull_request=start.pull_request,
         )

@@ -32,6 +32,7 @@ def grade_of(ruling: Ruling, exchange: Exchange) -> Judged | Abstained:
         passed=decision.passed,
         failure_kind=None if decision.passed else kinds[0],
         score=decision.score,
+        rubric=decision.rubric,
         reason=told[:REASON_CHARACTERS],
         evidence=_evidence(decision.speaker.verdict.quotes, exchange),
         lineage=ruling.lineage,

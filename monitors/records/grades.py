@@ -78,9 +78,8 @@ class JudgeLineage(Record):
 class Judged(Record):
     """A grader's verdict. It passed if and only if there is no failure kind.
 
-    ``score`` is in [0, 1] where the grader has a finer answer than yes or no; ``rubric`` is 1 to 5 where a judge
-    rated a report. ``reason`` is one sentence that a person can check; it names kinds of personal data, never the
-    data.
+    ``score`` is in [0, 1] where the grader has a finer answer than yes or no; ``rubric`` is a judge's 1 to 5.
+    ``reason`` is one sentence that a person can check; it names kinds of personal data, never the data.
     """
 
     status: Literal["judged"] = "judged"

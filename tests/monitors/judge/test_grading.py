@@ -1,0 +1,22 @@
+"""A ruling becomes a grade that keeps all that the judge said."""
+
+from __future__ import annotations
+
+from monitors.judge.grading import grade_of
+from monitors.judge.ruling import Ruled
+from monitors.records.grades import Judged
+from tests.builders import exchange, gold_case
+from tests.monitors.judge.asking import RIGHT
+from tests.monitors.judge.benches import judge_over, to_judge
+from tests.servers.anthropic import AnthropicServer
+
+
+async def test_a_grade_keeps_score_rubric_and_lineage():
+    with AnthropicServer() as server:
+        async with judge_over(server) as judge:
+            (ruling,) = (await judge.group([to_judge(RIGHT, "a")], ())).rulings
+    assert isinstance(ruling, Ruled)
+    grade = grade_of(ruling, exchange(gold_case(), RIGHT))
+    assert isinstance(grade, Judged)
+    assert grade.rubric == ruling.decision.rubric
+    assert (grade.score, grade.lineage) == (ruling.decision.score, ruling.lineage)
