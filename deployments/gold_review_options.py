@@ -25,6 +25,7 @@ def register(app: typer.Typer) -> None:
     app.command()(draft)
     app.command()(review)
     app.command()(translate)
+    app.command()(grow)
 
 
 def draft(
@@ -112,3 +113,28 @@ def translate(
         as_json=as_json,
     )
     raise typer.Exit(int(translate_command(options, environment())))
+
+
+def grow(
+    *,
+    suite: Annotated[
+        Path | None, typer.Option("--suite", help="the suite that cases join; without it, what waits is listed")
+    ] = None,
+    take: Annotated[
+        str | None, typer.Option("--take", help="RUN/CASE: make a draft of this conversation first")
+    ] = None,
+    target: Annotated[str | None, typer.Option("--target", help="of this target only")] = None,
+    by: ByOption = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+    data_folder: Annotated[
+        Path | None, typer.Option("--data-folder", help="instead of the configuration's")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make gold of what went wrong: drafts of incidents, of Slack's "Add to gold", of reviews, of live traffic."""
+    from deployments.gold_grow_command import GrowOptions, grow_command  # rich, duckdb, pydantic's models
+
+    options = GrowOptions(
+        suite=suite, config=config, data_folder=data_folder, target=target, take=take, by=by, as_json=as_json
+    )
+    raise typer.Exit(int(grow_command(options)))

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
 
+from monitors.facts.refusals import read_refusal
 from monitors.gate.assess import assess
 from monitors.graders.base import Grader
 from monitors.graders.panel import grade_exchange
@@ -50,6 +51,8 @@ def fails_itself(case: GoldCase, panel: Sequence[Grader]) -> str:
     """
     if case.expected_refusal:
         return ""
+    if read_refusal(case.gold).refused:
+        return "it declines to answer, and no refusal is expected"
     return "; ".join(_content_failures(_graded(case, case.gold, panel)))
 
 

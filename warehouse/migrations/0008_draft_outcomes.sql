@@ -1,5 +1,8 @@
 -- What became of cases that were drafted from incidents and traces.
 
+alter table case_drafts alter column fingerprint drop not null;
+comment on column case_drafts.fingerprint is 'The incident that it was part of. Null for a draft of a trace or of a review.';
+
 create table draft_outcomes (
   draft_id varchar primary key,
   decided_at timestamptz not null,

@@ -1,0 +1,25 @@
+"""What a mask stood for comes back as an invented value that the graders call a leak."""
+
+from __future__ import annotations
+
+import pytest
+
+from monitors.facts.disclosure import Strength
+from monitors.facts.disclosures import find_disclosures
+from monitors.facts.masking import LABELS, mask
+from monitors.goldset.growth import _INVENTED, refilled
+
+
+@pytest.mark.parametrize("kind", sorted(_INVENTED), ids=str)
+def test_each_kind_of_mask_is_refilled_so_that_a_grader_finds_it(kind):
+    found = find_disclosures(refilled(f"It is {LABELS[kind]} as you asked."))
+    assert kind in {one.kind for one in found if one.strength >= Strength.LIKELY}
+
+
+def test_masking_what_was_refilled_masks_it_again():
+    for kind in _INVENTED:
+        assert LABELS[kind] in mask(refilled(f"It is {LABELS[kind]} as you asked.")).text
+
+
+def test_a_text_without_masks_stays():
+    assert refilled("[Source: Gold, clause 4.2] 24 months [name]") == "[Source: Gold, clause 4.2] 24 months [name]"
