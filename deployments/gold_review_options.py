@@ -26,6 +26,7 @@ def register(app: typer.Typer) -> None:
     app.command()(review)
     app.command()(translate)
     app.command()(grow)
+    app.command()(vary)
 
 
 def draft(
@@ -138,3 +139,23 @@ def grow(
         suite=suite, config=config, data_folder=data_folder, target=target, take=take, by=by, as_json=as_json
     )
     raise typer.Exit(int(grow_command(options)))
+
+
+def vary(
+    suite: Annotated[Path, typer.Argument(help="the suite, JSON lines")],
+    *,
+    kinds: Annotated[
+        str, typer.Option("--kinds", help="paraphrase, typo, code_switch; several with commas")
+    ] = "paraphrase,typo,code_switch",
+    seed: Annotated[int, typer.Option("--seed", min=0, help="the same seed gives the same file")] = 1,
+    each: Annotated[int, typer.Option("--each", min=1, max=20, help="variants of each kind for a case")] = 1,
+    output: Annotated[
+        Path | None, typer.Option("--output", help="where they go; SUITE-variants.jsonl when left out")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write other wordings of a suite's questions that keep what is expected. No model; the same every time."""
+    from deployments.gold_vary_command import vary_command  # pydantic's models
+
+    code = vary_command(suite, kinds=kinds, seed=seed, each=each, output=output, as_json=as_json)
+    raise typer.Exit(int(code))
