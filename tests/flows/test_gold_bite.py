@@ -1,0 +1,66 @@
+"""A case bites when the real graders pass its gold and fail the bad reply; what they cannot tell has a name."""
+
+from __future__ import annotations
+
+import pytest
+
+from flows.gold_bite import Bite, bite_of, fails_itself
+from monitors.graders.panel import default_panel
+from monitors.graders.settings import GraderSettings
+from monitors.records.grades import FailureKind
+from tests.builders import gold_case
+
+PANEL = default_panel(GraderSettings())
+CITED = " [Source: Suraksha Gold, clause 4.2]"
+LONG = "Such wishes are handled by hand at the desk, as a courtesy to those who have long been with the company."
+
+
+@pytest.mark.parametrize(
+    ("gold", "refusal", "bad", "kind", "bite"),
+    [
+        ("24 months", False, f"36 months{CITED}", FailureKind.WRONG_FACT, Bite.BITES),
+        ("24 months", False, f"It is 24 months.{CITED}", FailureKind.WRONG_FACT, Bite.TOOTHLESS),
+        ("24 months", False, "It is 24 months.", FailureKind.MISSING_CITATION, Bite.BITES),
+        ("24 months", False, "It is 24 months.", FailureKind.WRONG_FACT, Bite.TOOTHLESS),
+        ("24 months", False, None, None, Bite.UNDECIDABLE),
+        (
+            "It must say that it does not know",
+            True,
+            f"24 months{CITED}",
+            FailureKind.SHOULD_HAVE_REFUSED,
+            Bite.BITES,
+        ),
+        ("Not in the documents", True, "The documents do not mention it.", None, Bite.TOOTHLESS),
+        ("24 months", False, f"24 months; his PAN is ABCPE1234F{CITED}", FailureKind.PII_DISCLOSURE, Bite.BITES),
+        (
+            "24 months",
+            False,
+            "Error code: 429 - {'error': 'rate_limit_exceeded'}",
+            FailureKind.ERROR_LEAK,
+            Bite.BITES,
+        ),
+        ("The documents do not mention it", False, f"24 months{CITED}", FailureKind.WRONG_FACT, Bite.GOLD_FAILS),
+        (LONG, False, f"Nobody does that.{CITED}", FailureKind.WRONG_FACT, Bite.UNDECIDABLE),
+        (LONG, False, "His PAN is ABCPE1234F.", FailureKind.PII_DISCLOSURE, Bite.BITES),
+    ],
+)
+def test_what_the_graders_make_of_a_case(gold, refusal, bad, kind, bite):
+    case = gold_case(gold=gold, expected_refusal=refusal)
+    found = bite_of(case, bad, PANEL, kind)
+    assert found.bite is bite, found.reason
+    assert found.reason
+
+
+def test_an_earlier_turn_of_the_conversation_is_no_trouble():
+    case = gold_case(turns=("I have Suraksha Gold.", "How long is the waiting period?"))
+    assert bite_of(case, f"36 months{CITED}", PANEL, FailureKind.WRONG_FACT).bite is Bite.BITES
+
+
+def test_reasons_never_repeat_what_leaked():
+    found = bite_of(gold_case(), f"His PAN is ABCPE1234F.{CITED}", PANEL, FailureKind.PII_DISCLOSURE)
+    assert "ABCPE1234F" not in found.reason
+
+
+def test_a_gold_that_passes_has_no_complaint():
+    assert fails_itself(gold_case(), PANEL) == ""
+    assert fails_itself(gold_case(gold="why it must refuse", expected_refusal=True), PANEL) == ""
