@@ -14,6 +14,7 @@ import typer
 from deployments import (
     alerts_commands,
     doctor_options,
+    gate_options,
     gold_commands,
     init_options,
     pipes,
@@ -57,6 +58,9 @@ def verify(
     commit: Annotated[str | None, typer.Option(help="the deployed commit, when it is known")] = None,
     concurrency: Annotated[int | None, typer.Option(min=1, help="questions under way at once")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="do not go on with a run that was stopped")] = False,
+    allow_production: Annotated[
+        str | None, typer.Option(help="a CI run may not touch production; a reason here lets it, and is said")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Ask a live page the whole suite in a real browser; grade, gate, store, alert."""
@@ -64,7 +68,15 @@ def verify(
 
     _exit(
         verify_command(
-            target, config, suite=suite, commit=commit, concurrency=concurrency, fresh=fresh, as_json=as_json
+            target,
+            config,
+            suite=suite,
+            commit=commit,
+            concurrency=concurrency,
+            fresh=fresh,
+            as_json=as_json,
+            environment=os.environ,
+            allow_production=allow_production,
         )
     )
 
@@ -94,18 +106,6 @@ def demo(
         as_json=as_json,
     )
     _exit(run_demo(options))
-
-
-@app.command()
-def gate(
-    results: Annotated[Path, typer.Argument(help="the results.json of a run")],
-    config: Annotated[Path | None, typer.Option("--config", help="take the gate's settings from here")] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Weigh the results of a run again, with the gate's settings as they are now; the exit code is the verdict."""
-    from deployments.results_commands import gate_command  # rich and pydantic's models
-
-    _exit(gate_command(results, config, as_json=as_json))
 
 
 @app.command()
@@ -230,6 +230,7 @@ def up(
 
 pipes.register(app)
 review_options.register(app)
+gate_options.register(app)
 init_options.register(app)
 doctor_options.register(app, os.environ)
 app.add_typer(warehouse_commands.app, name="warehouse")

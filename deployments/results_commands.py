@@ -1,4 +1,4 @@
-"""``lookout gate`` and ``lookout report``: from a run's results.json, with no page and no server."""
+"""A run's results weighed or written again: from a run's results.json, with no page and no server."""
 
 from __future__ import annotations
 
@@ -9,32 +9,29 @@ from pathlib import Path
 from rich.console import Console
 
 from deployments.data_folder import data_folder_of
-from deployments.exit_codes import ExitCode, of_verdict
+from deployments.exit_codes import ExitCode
 from deployments.verdict_text import print_verdict
 from monitors.alerts.redact import redact
-from monitors.config import load_config
 from monitors.errors import ConfigError
 from monitors.gate.assess import assess
 from monitors.gate.evaluate import RunFacts, evaluate
 from monitors.gate.settings import GateSettings
+from monitors.records.baselines import Baseline
 from monitors.records.runs import CaseResult, RunReport
 from monitors.reports.results_json import read_results
 from monitors.reports.write import write_reports
 
 
-def gate_command(results: Path, config: Path | None, *, as_json: bool) -> ExitCode:
-    """Weigh ``results`` with the settings of ``config``, or the defaults."""
+def weighed_again(
+    results: Path, settings: GateSettings, baseline: Baseline | None
+) -> tuple[RunReport, tuple[CaseResult, ...]]:
+    """The run of a results.json under these settings and today's severities. Raises `ConfigError`."""
     recorded, cases = read_results(results)
-    settings = load_config(config).gate if config else GateSettings()
-    report = evaluate(_facts(recorded), [_weighed_again(case) for case in cases], settings)
-    if as_json:
-        sys.stdout.write(report.model_dump_json(indent=2) + "\n")
-    else:
-        print_verdict(Console(), report)
-    return of_verdict(report.verdict)
+    again = tuple(_assessed_again(case) for case in cases)
+    return evaluate(_facts(recorded), again, settings, baseline=baseline), again
 
 
-def _weighed_again(result: CaseResult) -> CaseResult:
+def _assessed_again(result: CaseResult) -> CaseResult:
     """The same grades under today's severity table."""
     assessment = assess(result.case, result.result, result.assessment.grades)
     kept = assessment.model_copy(update={"unconfirmed": result.assessment.unconfirmed})
@@ -54,6 +51,7 @@ def _facts(report: RunReport) -> RunFacts:
         interrupted=report.interrupted,
         resumed_cases=report.resumed_cases,
         judging=report.judging,
+        pull_request=report.pull_request,
     )
 
 

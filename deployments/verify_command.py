@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
+from deployments.ci_guard import check_ci
 from deployments.exit_codes import ExitCode
 from deployments.verify_run import verify_and_print
 from flows.request import VerifyRequest
@@ -23,17 +26,22 @@ def verify_command(
     concurrency: int | None,
     fresh: bool,
     as_json: bool,
+    environment: Mapping[str, str],
+    allow_production: str | None = None,
 ) -> ExitCode:
     """Verify ``target``; see ``lookout verify --help``."""
     config = load_config(config_path) if config_path.exists() or not is_address(target) else None
-    name, config = _with_target(target, config, suite)
+    name, config = with_target(target, config, suite)
+    note = check_ci(config, name, environment, allowed=allow_production)
+    if note:
+        sys.stderr.write(f"{note}\n")
     if concurrency is not None:
         config = _changed(config, name, concurrency=concurrency)
     request = VerifyRequest(target=name, config=config, commit=commit, fresh=fresh)
     return verify_and_print(request, as_json=as_json)
 
 
-def _with_target(target: str, config: Config | None, suite: Path | None) -> tuple[str, Config]:
+def with_target(target: str, config: Config | None, suite: Path | None) -> tuple[str, Config]:
     """The target's name and a configuration that has it, with the suite of the command line when one was given."""
     if not is_address(target):
         if config is None:

@@ -22,7 +22,20 @@ from monitors.records.runs import RunReport
 
 
 def verify_and_print(request: VerifyRequest, *, as_json: bool) -> ExitCode:
-    """Verify, print, and say by exit code how it went. Ctrl-C keeps what was answered."""
+    """Verify, print, and say by exit code how it went."""
+    report = verified(request)
+    if report is None:
+        return ExitCode.INCONCLUSIVE
+    if as_json:
+        sys.stdout.write(report.model_dump_json(indent=2) + "\n")
+    else:
+        folder = runs_folder(configuration(request)) / report.run_id
+        print_verdict(Console(), report, report_page=folder / "report.html")
+    return of_verdict(report.verdict)
+
+
+def verified(request: VerifyRequest) -> RunReport | None:
+    """The run's report; ``None`` when a person stopped it. Ctrl-C keeps what was answered."""
     console = message_console
     config = configuration(request)
     _say_what(console, config, request)
@@ -30,15 +43,10 @@ def verify_and_print(request: VerifyRequest, *, as_json: bool) -> ExitCode:
     with TerminalProgress(console) as progress:
         listener.set(progress)
         try:
-            report = asyncio.run(_flow(request))
+            return asyncio.run(_flow(request))
         except (KeyboardInterrupt, asyncio.CancelledError):
             _say_stopped(console, progress)
-            return ExitCode.INCONCLUSIVE
-    if as_json:
-        sys.stdout.write(report.model_dump_json(indent=2) + "\n")
-    else:
-        print_verdict(Console(), report, report_page=runs_folder(config) / report.run_id / "report.html")
-    return of_verdict(report.verdict)
+            return None
 
 
 def _say_what(console: Console, config: Config, request: VerifyRequest) -> None:

@@ -42,6 +42,14 @@ def _too_little(told: int, asked: int, what: str, untold: Sequence[Assessment], 
     return VerdictReason(kind=ReasonKind.COVERAGE, text=text, case_ids=tuple(a.case_id for a in untold))
 
 
+def unrated(run: Weighing) -> list[VerdictReason]:
+    """An average rating was asked for, and there is none: that is no pass."""
+    if run.ratings or not run.settings.rating_needed:
+        return []
+    text = f"no report was rated, so whether their average reaches {run.settings.min_rubric:g} cannot be told"
+    return [VerdictReason(kind=ReasonKind.RUBRIC, text=text)]
+
+
 def balance(run: Weighing) -> list[VerdictReason]:
     """What the suite lacks; with `strict`, that decides."""
     strict = run.settings.strict

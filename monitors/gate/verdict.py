@@ -28,7 +28,12 @@ def decide(run: Weighing) -> tuple[Verdict, tuple[VerdictReason, ...]]:
         *change_reasons.rating_drop(run),
         *change_reasons.regression(run),
     ]
-    open_questions = [*open_reasons.outage(run), *open_reasons.coverage(run), *open_reasons.balance(run)]
+    open_questions = [
+        *open_reasons.outage(run),
+        *open_reasons.coverage(run),
+        *open_reasons.unrated(run),
+        *open_reasons.balance(run),
+    ]
     said = [*open_reasons.flaky(run), *open_reasons.sight(run)]
     reasons = (*failing, *open_questions, *said)
     if any(reason.decisive for reason in failing):
