@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from deployments.proof_text import print_proof
 from monitors.records.base import Finding
-from monitors.records.runs import Metric, Ratio, RunReport, Verdict
+from monitors.records.runs import Metric, Ratio, RunReport, Verdict, VerdictReason
 
 STYLES = {
     Verdict.PASS: "bold white on green",
@@ -27,15 +29,12 @@ def print_verdict(console: Console, report: RunReport, *, report_page: Path | No
         f"flat {_ratio(report.scores.flat)}",
         highlight=False,
     )
-    for reason in report.reasons:
-        ids = ", ".join(reason.case_ids[:MOST_IDS])
-        more = f" and {len(reason.case_ids) - MOST_IDS} more" if len(reason.case_ids) > MOST_IDS else ""
-        cases = f": {ids}{more}" if ids else ""
-        weight = "" if reason.decisive else "[dim](not decisive)[/] "
-        console.print(f"  {reason.kind:<15} {weight}{escape(reason.text)}[dim]{escape(cases)}[/]", highlight=False)
+    if report.reasons:
+        console.print(_reasons(report.reasons))
     console.print()
     console.print(_arithmetic(report))
     console.print(_metrics(report))
+    print_proof(console, report)
     if report.latency is not None:
         latency = report.latency
         console.print(
@@ -50,6 +49,20 @@ def print_verdict(console: Console, report: RunReport, *, report_page: Path | No
 
 def _ratio(ratio: Ratio) -> str:
     return "nothing told" if ratio.value is None else f"{ratio.value:.3f} ({ratio.earned}/{ratio.total})"
+
+
+def _reasons(reasons: Sequence[VerdictReason]) -> Table:
+    """Decisive ones first, as they come; a long one goes on below itself."""
+    table = Table(box=None, show_header=False, pad_edge=True, padding=(0, 1))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for reason in reasons:
+        ids = ", ".join(reason.case_ids[:MOST_IDS])
+        more = f" and {len(reason.case_ids) - MOST_IDS:,} more" if len(reason.case_ids) > MOST_IDS else ""
+        cases = f": {ids}{more}" if ids else ""
+        weight = "" if reason.decisive else "[dim](not decisive)[/] "
+        table.add_row(reason.kind, f"{weight}{escape(reason.text)}[dim]{escape(cases)}[/]")
+    return table
 
 
 def _arithmetic(report: RunReport) -> Table:

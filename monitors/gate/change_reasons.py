@@ -76,12 +76,8 @@ def _significant(compared: Compared) -> list[Severity | None]:
 
 
 def _significant_without_flaky(compared: Compared, flaky: frozenset[str]) -> list[Severity | None]:
-    """The same, with whichever one flaky case that would hide the most taken to have been right."""
-    return [
-        one
-        for one, pairs in _groups(compared.pairs)
-        if _is_worse(pairs) and all(_is_worse(others) for others in _without_each_flaky(pairs, flaky))
-    ]
+    """The same with one flaky case taken to have been right."""
+    return [one for one, pairs in _groups(compared.pairs) if _is_worse(_without_flaky(pairs, flaky))]
 
 
 def _groups(pairs: Sequence[Pair]) -> Iterator[tuple[Severity | None, Sequence[Pair]]]:
@@ -92,14 +88,10 @@ def _groups(pairs: Sequence[Pair]) -> Iterator[tuple[Severity | None, Sequence[P
         yield severity, [pair for pair in pairs if pair.severity is severity]
 
 
-def _without_each_flaky(pairs: Sequence[Pair], flaky: frozenset[str]) -> Iterator[Sequence[Pair]]:
-    """One case of each cluster is enough: which of its flaky cases is taken out makes no difference."""
-    seen: dict[object, str] = {}
-    for pair in pairs:
-        if pair.case_id in flaky and pair.difference > 0:
-            seen.setdefault(pair.cluster, pair.case_id)
-    for left_out in seen.values():
-        yield [pair for pair in pairs if pair.case_id != left_out]
+def _without_flaky(pairs: Sequence[Pair], flaky: frozenset[str]) -> Sequence[Pair]:
+    """Without one flaky case that broke, if there is any: which one makes no difference to a count."""
+    left_out = next((pair for pair in pairs if pair.case_id in flaky and pair.difference > 0), None)
+    return [pair for pair in pairs if pair is not left_out]
 
 
 def _is_worse(pairs: Sequence[Pair]) -> bool:

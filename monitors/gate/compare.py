@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from monitors.gate.ratings import Ratings, change_of, ratings_of
 from monitors.gate.score import weight_of
 from monitors.gate.settings import Weights
-from monitors.paired import clustered_mcnemar
+from monitors.paired import clustered_mcnemar, mcnemar
 from monitors.records.base import Blame, Severity
 from monitors.records.baselines import Asked, Baseline
 from monitors.records.comparisons import Comparison, Direction, SeverityChange
@@ -80,6 +80,7 @@ def compare(
             "shared": len(pairs),
             "severities": tuple(_change(severity, pairs) for severity in _severities(pairs)),
             "p_value": p_value(pairs),
+            "cluster_p_value": cluster_p_value(pairs),
             "direction": direction_of(pairs),
             "weighted_before": _weighted(before.scores, weights),
             "weighted_now": scores.weighted.value,
@@ -92,7 +93,15 @@ def compare(
 
 
 def p_value(pairs: Collection[Pair]) -> float:
-    """McNemar's, exact and two-sided; cases of one policy go one way or the other together."""
+    """McNemar's, exact and two-sided, over the cases one by one: each was asked in a conversation of its own."""
+    broken, fixed = (sum(pair.difference == way for pair in pairs) for way in (1, -1))
+    return mcnemar(broken, fixed)
+
+
+def cluster_p_value(pairs: Collection[Pair]) -> float | None:
+    """The same by policies, which speaks for policies beyond the suite's; ``None`` where no cases share one."""
+    if len({pair.cluster for pair in pairs}) == len(pairs):
+        return None
     net: dict[object, int] = {}
     for pair in pairs:
         if pair.difference:

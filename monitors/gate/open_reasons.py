@@ -71,10 +71,10 @@ def sight(run: Weighing) -> list[VerdictReason]:
     """The regressions that matter and that a comparison of this size would have missed, one line by severity."""
     return [
         VerdictReason(
-            kind=ReasonKind.SIGHT,
+            kind=ReasonKind.BLIND_SPOT,
             text=(
                 f"severity {severity.value}: a loss of {_percent(that_matters(severity, run.settings))} matters; "
-                f"with {spot.pairs:,} independent cases a comparison sees {drop_words(spot)}; {limit_words(spot)}"
+                f"over {spot.pairs:,} cases a comparison sees {drop_words(spot)}; {limit_words(spot)}"
             ),
             decisive=False,
         )

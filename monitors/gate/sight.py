@@ -20,8 +20,7 @@ def sights_of(
 ) -> tuple[Sight, ...]:
     """One for each severity that the suite has, severest first.
 
-    ``shared`` are the cases told in the baseline too; without a baseline, one that told the same is supposed. Cases
-    that share a policy are one pair: it may break as a whole.
+    ``shared`` are the cases told in the baseline too; without a baseline, one that told the same is supposed.
     """
     severities = sorted({a.case_severity for a in assessments}, reverse=True)
     return tuple(_sight(severity, assessments, told, shared) for severity in severities)
@@ -32,8 +31,7 @@ def _sight(
 ) -> Sight:
     same = [a for a in assessments if a.case_severity is severity and a.case_id in told]
     lost = sum(a.outcome is not CaseOutcome.CORRECT for a in same)
-    paired = [a for a in same if shared is None or a.case_id in shared]
-    pairs = len({a.cluster or ("", a.case_id) for a in paired})
+    pairs = sum(shared is None or a.case_id in shared for a in same)
     return Sight(
         severity=severity,
         cases=len(same),

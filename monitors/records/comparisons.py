@@ -71,8 +71,9 @@ class Comparison(Record):
     Where ``refused`` names anything, the two runs do not measure the same thing (another suite, another judge, a
     baseline that was not accepted): then nothing was compared, and the counts and p-values are empty.
     ``baseline_finished_at`` is when the baseline got its verdict. ``shared`` counts the cases told in both runs.
-    ``p_value`` is McNemar's, exact and two-sided, over all shared cases; the scores are those of the whole runs,
-    ``None`` where nothing was told.
+    ``p_value`` is McNemar's, exact and two-sided, over all shared cases; ``cluster_p_value`` the same where the
+    cases of a policy go one way or the other together, ``None`` where no shared cases share one. The scores are
+    those of the whole runs under this run's weights, ``None`` where nothing was told.
     """
 
     baseline_run_id: Identifier
@@ -84,6 +85,7 @@ class Comparison(Record):
     shared: Count = 0
     severities: tuple[SeverityChange, ...] = ()
     p_value: Probability = 1.0
+    cluster_p_value: Probability | None = None
     direction: Direction = Direction.SAME
     weighted_before: Probability | None = None
     weighted_now: Probability | None = None
@@ -108,8 +110,8 @@ class Sight(Record):
     """What the cases of one severity could have shown, whatever they did show.
 
     ``failing_at_most`` is the share of failures that ``lost`` of ``cases`` still allow (one-sided, 95 %): with none
-    lost about 3/cases. ``pairs`` are the cases that a comparison has, or would have with a baseline that told the
-    same. ``smallest_drop`` is the least share of them that must break for the comparison to notice it (exact
+    lost about 3/cases. ``pairs`` are the cases that the baseline told too; without one, that a baseline could
+    have told. ``smallest_drop`` is the least share of them that must break for the comparison to notice it (exact
     McNemar at 5 %, four times in five); ``None`` when even all of them would not be enough.
     """
 

@@ -49,7 +49,7 @@ class ReasonKind(StrEnum):
     COVERAGE = "coverage"
     BALANCE = "balance"
     FLAKY = "flaky"
-    SIGHT = "sight"
+    BLIND_SPOT = "blind_spot"
     NOTE = "note"
 
 

@@ -14,6 +14,7 @@ from monitors.reports.case_view import answer_text
 from monitors.reports.figure_rows import breakdown_groups
 from monitors.reports.history import known_incidents, since_words
 from monitors.reports.markdown_inert import code_span, inert
+from monitors.reports.markdown_proof import against_baseline, could_have_seen, suite_balance
 from monitors.reports.masking import Redact, redaction_of
 from monitors.reports.ordering import with_outcome
 from monitors.reports.wording import (
@@ -59,12 +60,15 @@ def markdown_report(
     sections = [
         _verdict(report, previous, redact, (len(failed), len(unanswered), len(untold))),
         _arithmetic(report),
+        against_baseline(report),
         _failures(failed, redact, known, report.commit, most_failures),
         _unanswered(unanswered, redact, most_failures),
         _untold(untold),
+        could_have_seen(report),
         _metrics(report.metrics),
         _latency(report),
         _breakdowns(report.breakdowns),
+        suite_balance(report),
         _about(report),
     ]
     return "\n\n".join("\n".join(lines) for lines in map(list, sections) if lines) + "\n"

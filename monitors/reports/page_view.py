@@ -16,6 +16,7 @@ from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
 from monitors.records.grades import CaseOutcome
 from monitors.records.incidents import Incident
 from monitors.records.runs import CaseResult, RunReport, VerdictReason
+from monitors.reports.case_links import CaseLink, links_to
 from monitors.reports.case_view import CaseView, CaseViewer, anchor_of
 from monitors.reports.figure_rows import (
     BreakdownGroup,
@@ -29,18 +30,11 @@ from monitors.reports.history import known_incidents, since_words
 from monitors.reports.masking import Redact, redaction_of
 from monitors.reports.ordering import with_outcome
 from monitors.reports.plots import latency_histogram
+from monitors.reports.proof_view import Proof, proof_of
 from monitors.reports.screenshots import PictureAlbum
 from monitors.reports.settings import ReportsSettings
 from monitors.reports.visible import show_invisible
 from monitors.reports.wording import KIND_WORDS, headline, shortened
-
-
-@dataclass(frozen=True, slots=True)
-class CaseLink:
-    """A case that a reason names, with where the page shows it (nowhere: an empty anchor)."""
-
-    id: str
-    anchor: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +103,7 @@ class Page:
     untold: tuple[CaseView, ...]
     untold_total: int
     correct: tuple[BriefRow, ...]
+    proof: Proof
     histogram: Markup | None
     over_objective: int
     breakdowns: tuple[BreakdownGroup, ...]
@@ -162,6 +157,7 @@ def page_of(
         untold=tuple(viewer.view(result) for result in untold[:most]),
         untold_total=len(untold),
         correct=tuple(_brief(result) for result in with_outcome(cases, CaseOutcome.CORRECT)),
+        proof=proof_of(report, shown),
         histogram=latency_histogram(total_ms, report.latency) if report.latency and total_ms else None,
         over_objective=sum(value > objective for value in total_ms),
         breakdowns=breakdown_groups(report.breakdowns),
@@ -189,7 +185,7 @@ def _anchors(*lists: Sequence[CaseResult]) -> dict[str, str]:
 
 
 def _reason(reason: VerdictReason, anchors: Mapping[str, str], redact: Redact) -> ReasonView:
-    links = tuple(CaseLink(case_id, anchors.get(case_id, "")) for case_id in reason.case_ids[:_MOST_REASON_LINKS])
+    links = links_to(reason.case_ids[:_MOST_REASON_LINKS], anchors)
     kind = reason.kind.replace("_", " ")
     return ReasonView(kind, redact(reason.text), reason.decisive, links, len(reason.case_ids) - len(links))
 

@@ -69,13 +69,19 @@ def test_one_severity_that_got_worse_is_seen_behind_another_that_got_better():
     assert "severity-2 cases 7 newly fail" in reason(told, ReasonKind.REGRESSION).text
 
 
-def test_cases_of_one_policy_that_break_together_are_one_event():
+def test_cases_of_one_policy_that_break_together_are_one_event_among_policies():
     cases = benign(20, cluster="policy-a") + [gold_case(f"d-{n}", cluster=f"policy-{n}") for n in range(20)]
-    together = report(run_of(cases, range(20)), STRICT, baseline(run_of(cases, ()), LAX))
-    apart = report(run_of(cases, range(20, 26)), STRICT, baseline(run_of(cases, ()), LAX))
-    assert together.comparison.p_value == 1.0
-    assert apart.comparison.p_value == pytest.approx(0.03125)
-    assert (together.verdict, apart.verdict) == (Verdict.PASS, Verdict.FAIL)
+    before = baseline(run_of(cases, ()), LAX)
+    together = report(run_of(cases, range(20)), STRICT, before).comparison
+    apart = report(run_of(cases, range(20, 27)), STRICT, before).comparison
+    assert (together.cluster_p_value, apart.cluster_p_value) == (1.0, pytest.approx(2 / 2**7))
+    assert together.p_value < 1e-5
+
+
+def test_without_shared_policies_there_is_nothing_to_say_by_policy():
+    cases = benign(20)
+    told = report(run_of(cases, range(7)), LAX, baseline(run_of(cases, ()), LAX)).comparison
+    assert told.cluster_p_value is None
 
 
 def lineage(model: str = "claude-haiku-5-5", rubric: str = "1") -> Judging:

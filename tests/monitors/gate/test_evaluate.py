@@ -53,7 +53,7 @@ def kinds(of: RunReport, *, decisive: bool = True) -> list[ReasonKind]:
     return [reason.kind for reason in of.reasons if reason.decisive is decisive]
 
 
-ONLY_SAID = {ReasonKind.SIGHT, ReasonKind.BALANCE}
+ONLY_SAID = {ReasonKind.BLIND_SPOT, ReasonKind.BALANCE}
 """What any suite as small as those of these tests has said about it."""
 
 

@@ -47,10 +47,10 @@ def test_what_it_could_not_have_seen_is_said_by_severity():
     severe = next(sight for sight in turned.sights if sight.severity is Severity.PAGE)
     assert (severe.cases, severe.lost, severe.pairs, severe.smallest_drop) == (5, 0, 5, None)
     assert severe.failing_at_most == pytest.approx(1 - 0.05 ** (1 / 5))
-    said = reason(turned, ReasonKind.SIGHT)
+    said = reason(turned, ReasonKind.BLIND_SPOT)
     assert not said.decisive
     assert said.text == (
-        "severity 3: a loss of 5 % matters; with 5 independent cases a comparison sees no drop at all; "
+        "severity 3: a loss of 5 % matters; over 5 cases a comparison sees no drop at all; "
         "none of 5 lost allows up to 3/5, exactly 45.1 %"
     )
 
@@ -60,7 +60,7 @@ def test_the_six_alone_pass_the_default_gate_as_severity_1_and_fail_it_as_severi
     turned = report(the_512(0, more_benign_failures=6, others=0))
     assert turned.scores.weighted.value == pytest.approx(784 / 790)
     assert turned.verdict is Verdict.PASS
-    assert reason(turned, ReasonKind.SIGHT) is not None
+    assert reason(turned, ReasonKind.BLIND_SPOT) is not None
 
 
 def test_of_twenty_thousand_cases_one_severe_failure_fails_by_veto_although_the_score_is_above_0_98():
@@ -76,4 +76,4 @@ def test_reasons_come_in_order_of_weight():
     told = report(the_512(6), GateSettings(strict=True), interrupted=True)
     ranks = [order.index(r.kind) for r in told.reasons]
     assert ranks == sorted(ranks)
-    assert {ReasonKind.COVERAGE, ReasonKind.BALANCE, ReasonKind.SIGHT} <= {r.kind for r in told.reasons}
+    assert {ReasonKind.COVERAGE, ReasonKind.BALANCE, ReasonKind.BLIND_SPOT} <= {r.kind for r in told.reasons}

@@ -9,7 +9,11 @@ from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
+from monitors.gate.balance import balance_of
+from monitors.gate.settings import GateSettings
+from monitors.gate.sight import sights_of
 from monitors.records.base import Blame, Finding, Language, Severity
+from monitors.records.comparisons import Comparison, Direction, FlakyCase, RubricChange, SeverityChange
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Aspect, CaseOutcome, FailureKind
 from monitors.records.incidents import Incident, IncidentKind, IncidentState, Redacted
@@ -148,7 +152,44 @@ def report_of(cases: Sequence[CaseResult], reasons: Sequence[VerdictReason]) -> 
         else None,
         breakdowns=tuple(_breakdowns(cases)),
         cost_usd=Decimal("0.0840"),
+        comparison=COMPARISON,
+        sights=sights_of([case.assessment for case in cases], frozenset(case.case.id for case in blamed), None),
+        flaky=(FlakyCase(case_id="exclusions-002", severity=Severity.PAGE, asked=3, right=2),),
+        balance=balance_of([case.case for case in cases], GateSettings()),
     )
+
+
+COMPARISON = Comparison(
+    baseline_run_id="20261120T211502Z-suraksha-11c0",
+    baseline_target=TARGET.name,
+    baseline_environment=TARGET.environment,
+    baseline_commit=PREVIOUS_COMMIT,
+    baseline_finished_at=STARTED - timedelta(hours=5, minutes=56),
+    shared=126,
+    severities=(
+        SeverityChange(
+            severity=Severity.PAGE,
+            shared=44,
+            newly_failing=("summary-other-customer", "sublimit-room-rent", "exclusion-dental-hinglish"),
+            p_value=0.25,
+        ),
+        SeverityChange(
+            severity=Severity.WRONG,
+            shared=41,
+            newly_failing=("wait-preexisting-hi", "network-hospitals"),
+            newly_fixed=("claim-005",),
+            p_value=1.0,
+        ),
+        SeverityChange(severity=Severity.ANNOYING, shared=41),
+    ),
+    p_value=0.21875,
+    direction=Direction.WORSE,
+    weighted_before=0.996,
+    weighted_now=0.911,
+    flat_before=139 / 140,
+    flat_now=0.95,
+    rubric=RubricChange(shared=18, before=4.5, now=4.22, change=-0.28, low=-0.61, high=0.06),
+)
 
 
 def _counts(case: CaseResult) -> bool:
