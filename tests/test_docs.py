@@ -53,12 +53,11 @@ def test_a_command_in_the_documents_exists_with_its_options(block):
         if words[:1] == ["make"]:
             assert f"\n{words[1]}:" in makefile, line
         if words[:1] == ["lookout"]:
-            known = {
-                name
-                for parameter in commands[words[1]].params
-                for name in parameter.opts + parameter.secondary_opts
-            }
-            assert {word for word in words[2:] if word.startswith("--")} <= known | {"--help"}, line
+            command, rest = commands[words[1]], words[2:]
+            while rest and rest[0] in getattr(command, "commands", {}):
+                command = command.commands[rest.pop(0)]
+            known = {name for parameter in command.params for name in parameter.opts + parameter.secondary_opts}
+            assert {word for word in rest if word.startswith("--")} <= known | {"--help"}, line
 
 
 def test_the_configuration_page_is_the_models_own():
