@@ -45,8 +45,8 @@ A wrong key or value is named with what would be accepted, all of them at once. 
 | `LOOKOUT_LOG_TOKEN` | bearer token of a hallucination log at an address; the Hub's is `HF_TOKEN` |
 | `LOOKOUT_GITHUB_WEBHOOK_SECRET`, `LOOKOUT_HUGGINGFACE_WEBHOOK_SECRET`, `LOOKOUT_STANDARD_WEBHOOK_SECRET` | \
 what senders of deploys prove themselves with; two with a comma while one is changed |
-| `GITHUB_TOKEN`, `GITHUB_API_URL` | posts results on pull requests (`pull-requests: write`, `statuses: write`), and \
-where GitHub is, when it is not github.com |
+| `GITHUB_TOKEN`, `GITHUB_API_URL` | posts results on pull requests (`pull-requests: write`, `statuses: write`), \
+and where GitHub is, when it is not github.com |
 | `LOOKOUT_DEBUG` | set to 1, errors come with their traceback |
 
 A page that hides its sources is graded by what was sent, when the response, event stream or web socket that carries
