@@ -18,6 +18,7 @@ from deployments import (
     gold_commands,
     init_options,
     pipes,
+    pool_options,
     review_options,
     warehouse_commands,
 )
@@ -233,6 +234,7 @@ review_options.register(app)
 gate_options.register(app)
 init_options.register(app)
 doctor_options.register(app, os.environ)
+pool_options.register(app)
 app.add_typer(warehouse_commands.app, name="warehouse")
 app.add_typer(alerts_commands.app, name="alerts")
 app.add_typer(gold_commands.app, name="gold")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from prefect.client.orchestration import get_client
@@ -18,12 +18,10 @@ from prefect.schedules import Cron as PrefectCron
 from prefect.schedules import Interval, Schedule
 from prefect.types.entrypoint import EntrypointType
 
-from flows.automations import Expectation, ensure_automations
-from flows.schedules import Cron, Every, PlannedDeployment
+from flows.automations import Change, Expectation, ensure_automations
+from flows.schedules import TAG, Cron, Every, PlannedDeployment
 from flows.slack_way import SlackWay
 
-TAG: Final = "lookout"
-"""On every deployment of ours: a shared server has others."""
 RUNS_AT_ONCE: Final = 4
 """Besides the jobs of every minute. A verification is a browser and an event loop, about half a gigabyte."""
 
@@ -66,9 +64,14 @@ async def serve_all(planned: Sequence[PlannedDeployment], way: SlackWay | None) 
     runner = _Runner(name=TAG, limit=runs_at_once(planned), pause_on_shutdown=True)
     for one in planned:
         await runner.aadd_deployment(await runner_deployment(one))
-    async with get_client() as client:
-        await ensure_automations(client, way, expected=expectations(planned))
+    await watched_over(planned, way)
     await runner.start()
+
+
+async def watched_over(planned: Sequence[PlannedDeployment], way: SlackWay | None) -> Mapping[str, Change]:
+    """What Prefect's server itself watches over; what became of each automation, by its name."""
+    async with get_client() as client:
+        return await ensure_automations(client, way, expected=expectations(planned))
 
 
 class _Runner(Runner):

@@ -32,6 +32,8 @@ FOLLOW_FOR_S: Final = 21.0
 MINUTELY_LATE_S: Final = 3600.0
 """A job of every minute of which none completed for an hour is stuck. Much less would ring at every restart."""
 VERIFY: Final = "verify-deploy"
+TAG: Final = "lookout"
+"""On every deployment of ours: a shared server has others."""
 UTC_ZONE: Final = "UTC"
 
 

@@ -1,0 +1,139 @@
+"""A process pool with two workers on a real server: what `lookout prefect-yaml` says is deployed, and each run is done once."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+import uuid
+from contextlib import ExitStack, contextmanager
+
+import httpx
+import pytest
+
+from flows.automations import PREFIX
+from tests.conftest import ROOT
+from tests.flows.few_cases import few_cases
+
+pytestmark = pytest.mark.prefect
+
+PREFECT = (sys.executable, "-m", "prefect", "--no-prompt")
+RUNS = 6
+SPEAKS = {"PREFECT_WORKER_QUERY_SECONDS": "2", "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO"}
+PATIENCE_S = 240
+SUBMITTED = re.compile(r"submitting flow run '([0-9a-f-]{36})'")
+
+
+@pytest.fixture
+def api(prefect_environment):
+    with httpx.Client(base_url=prefect_environment["PREFECT_API_URL"] + "/", timeout=60, trust_env=False) as client:
+        yield client
+
+
+@pytest.fixture
+def pool(api):
+    """A pool of this test's own; it goes with its deployments, and the automations too."""
+    name = f"pool-{uuid.uuid4().hex[:8]}"
+    yield name
+    for one in deployed(api, name):
+        api.delete(f"deployments/{one['id']}")
+    api.delete(f"work_pools/{name}")
+    for one in api.post("automations/filter", json={}).json():
+        if one["name"].startswith(PREFIX):
+            api.delete(f"automations/{one['id']}")
+
+
+def deployed(api, pool):
+    return api.post("deployments/filter", json={"work_pools": {"name": {"any_": [pool]}}}).json()
+
+
+def prefect(environment, folder, *arguments):
+    done = subprocess.run(
+        [*PREFECT, *arguments],
+        cwd=folder,
+        env=environment | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@contextmanager
+def worker(environment, folder, pool, name):
+    """A worker that does one run at a time, as a process; yields its log."""
+    log = folder / f"{name}.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [*PREFECT, "worker", "start", "--pool", pool, "--name", name, "--limit", "1"],
+            cwd=folder,
+            env=environment | {"PYTHONPATH": str(ROOT), "COLUMNS": "200"} | SPEAKS,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    try:
+        yield log
+    finally:
+        process.terminate()
+        process.wait(PATIENCE_S)
+
+
+def until(holds, what, logs):
+    end = time.monotonic() + PATIENCE_S
+    while not holds():
+        said = "\n".join(log.read_text(encoding="utf-8") for log in logs)
+        assert time.monotonic() < end, f"not within {PATIENCE_S} s: {what}\n{said}"
+        time.sleep(0.5)  # other processes; there is nothing else to wait on
+
+
+def taken(log):
+    return SUBMITTED.findall(log.read_text(encoding="utf-8"))
+
+
+def test_two_workers_share_the_runs_and_each_is_done_once(prefect_environment, lookout, tmp_path, api, pool):
+    few_cases(tmp_path, severe=1, others=1)
+    (tmp_path / "lookout.toml").write_text(
+        'data_folder = "data"\n[targets.bot]\nurl = "http://127.0.0.1:9"\nsuite = "few.jsonl"\n', encoding="utf-8"
+    )
+    made = lookout("prefect-yaml", "--pool", pool, cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    (tmp_path / "prefect.yaml").write_text(made.stdout, encoding="utf-8")
+    prefect(prefect_environment, tmp_path, "work-pool", "create", pool, "--type", "process")
+    prefect(prefect_environment, tmp_path, "deploy", "--all")
+
+    names = {one["name"]: one for one in deployed(api, pool)}
+    assert set(names) == {"verify-deploy", "nightly-bot", "load-warehouse", "digest"}
+    assert [step for one in names.values() for step in one["pull_steps"]] == [
+        {"prefect.deployments.steps.set_working_directory": {"directory": "/"}}
+    ] * len(names)
+
+    watched = lookout("automations", "--json", cwd=tmp_path, SLACK_WEBHOOK_URL="http://127.0.0.1:9/s")
+    assert watched.returncode == 0, watched.stderr
+    assert f"{PREFIX}no run of nightly-bot" in json.loads(watched.stdout)
+
+    wanted = [
+        api.post(f"deployments/{names['load-warehouse']['id']}/create_flow_run", json={}).json()["id"]
+        for _ in range(RUNS)
+    ]
+
+    def states():
+        return [api.get(f"flow_runs/{one}").json() for one in wanted]
+
+    with ExitStack() as stack:
+        logs = [
+            stack.enter_context(worker(prefect_environment, tmp_path, pool, name)) for name in ("first", "second")
+        ]
+        until(
+            lambda: all(run["state_type"] in {"COMPLETED", "FAILED", "CRASHED"} for run in states()),
+            "all end",
+            logs,
+        )
+        runs = states()
+        shares = [taken(log) for log in logs]
+    assert [(run["state_type"], run["run_count"]) for run in runs] == [("COMPLETED", 1)] * RUNS
+    assert sorted(shares[0] + shares[1]) == sorted(wanted)
+    assert all(shares), shares
