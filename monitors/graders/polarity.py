@@ -144,12 +144,19 @@ def polarity_of(tokens: Sequence[Token], question: Question) -> Told:
     with the question does, unless another that shares as many says the opposite.
     """
     opened = opening(tokens)
-    stated = _stated(tokens, question)
     if opened is None:
-        return stated
+        return _stated(tokens, question)
+    stated = _stated(_behind(tokens, opened.tokens[-1]), question)
     if {opened.polarity, stated.polarity} == {Polarity.YES, Polarity.NO}:
         return Told(Polarity.OPEN, (*opened.tokens, *stated.tokens))
     return opened
+
+
+def _behind(tokens: Sequence[Token], opener: Token) -> Sequence[Token]:
+    """What follows an opening with a mark behind it: the no of "No, it is excluded" does not deny the rest."""
+    place = tokens.index(opener)
+    alone = place + 1 < len(tokens) and tokens[place + 1].kind == SIGN
+    return tokens[place + 2 :] if alone else tokens
 
 
 def _stated(tokens: Sequence[Token], question: Question) -> Told:
