@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from deployments.exit_codes import ExitCode
-from deployments.gold_review_screen import EDIT, NO, SEVERITIES, YES, DraftScreen
+from deployments.gold_review_screen import EDIT, NO, SET_BY, SEVERITIES, YES, DraftScreen
 from deployments.review_command import REVIEWER_FILE
 from deployments.review_screen import QUIT, SKIP, RealKeyboard
 from flows.gold_bite import fails_itself
@@ -101,7 +101,7 @@ def _decided(desk: Desk, draft: GoldDraft, number: int, total: int) -> GoldDraft
 def _changed(desk: Desk, draft: GoldDraft, key: str) -> GoldDraft:
     if key in SEVERITIES:
         case = draft.case.model_copy(update={"severity": SEVERITIES[key]})
-        return draft.model_copy(update={"case": case, "why": f"set by {desk.person}"})
+        return draft.model_copy(update={"case": case, "why": f"{SET_BY}{desk.person}"})
     if key != EDIT:
         raise AssertionError(f"{key!r} is no key of this screen")
     try:

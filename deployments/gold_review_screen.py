@@ -18,6 +18,9 @@ from monitors.reports.visible import show_invisible
 YES, NO, EDIT = "y", "n", "e"
 SEVERITIES: Final = {str(int(severity)): severity for severity in Severity}
 KEYS = "[y]es, it is gold  [n]o  [e]dit  [1] [2] [3] severity  [s]kip for now  [q]uit"
+SET_BY: Final = "set by "
+"""How the reason of a severity begins that a person has chosen."""
+
 SIDE_BY_SIDE_FROM: Final = 100
 """Columns from which the case and its clause stand beside each other; below, the clause stands under the case."""
 _LABEL_WIDTH = 9
@@ -89,9 +92,9 @@ class DraftScreen:
         rows = [("before", turn) for turn in case.turns[:-1]]
         rows += [("question", case.question), ("gold", case.gold)]
         rows += [("expected", "a refusal")] if case.expected_refusal else []
-        why = f": {draft.why}" if draft.why else ""
+        why = draft.why if draft.why.startswith(SET_BY) else f"proposed: {draft.why or 'no reason given'}"
         rows += [
-            ("severity", f"{int(case.severity)}, proposed{why}"),
+            ("severity", f"{int(case.severity)}, {why}"),
             ("type", f"{case.type}, in {case.language.value}"),
             ("drafted", f"by {draft.model}, {draft.made_at:%Y-%m-%d %H:%M} UTC"),
         ]
@@ -110,18 +113,24 @@ class DraftScreen:
         quote = draft.quote
         if quote is None:
             raise AssertionError("a draft has a quote or an original")
-        clause = Text(self._shown(quote.before.lstrip()), style="dim")
-        clause.append(self._shown(quote.text), style="bold not dim")
-        clause.append(self._shown(quote.after.rstrip()))
-        return Group(Text(f"{self._shown(quote.document)}, from character {quote.start:,}", style="dim"), clause)
+        around = [("before", f"… {_line(quote.before)}")] if quote.before.strip() else []
+        behind = [("after", f"{_line(quote.after)} …")] if quote.after.strip() else []
+        where = ("document", f"{quote.document}, from character {quote.start:,}")
+        return self._rows([where, *around, ("clause", _line(quote.text)), *behind], strong="clause")
 
-    def _rows(self, rows: list[tuple[str, str]]) -> Table:
+    def _rows(self, rows: list[tuple[str, str]], strong: str = "") -> Table:
         table = Table.grid(padding=(0, 1))
         table.add_column(style="dim", width=_LABEL_WIDTH)
         table.add_column(overflow="fold")
         for label, text in rows:
-            table.add_row(label, Text(self._shown(text)))
+            style = "" if not strong else "bold" if label == strong else "dim"
+            table.add_row(label, Text(self._shown(text), style=style))
         return table
 
     def _shown(self, text: str) -> str:
         return show_invisible(self._clean(text))
+
+
+def _line(text: str) -> str:
+    """A passage in one line: where a document breaks its lines says nothing here."""
+    return " ".join(text.split())

@@ -24,8 +24,8 @@ SAME_QUESTION = 0.8
 
 ID_DIGITS = 12
 
-AROUND = 240
-"""Characters of the document that are kept on either side of a quote: two or three sentences."""
+AROUND = 180
+"""Characters of the document that are kept on either side of a quote: a sentence or two."""
 
 
 class Document(Record):

@@ -78,7 +78,7 @@ def test_the_clause_stands_beside_the_case_where_there_is_room_and_under_it_wher
 
 def test_a_person_changes_the_severity_and_the_words_before_the_yes(tmp_path, drafts, review):
     shown = review(drafts, "3\ne\nHow much for one eye's cataract under Suraksha Gold?\n\n\ny\nq\n")
-    assert "3, proposed: set by asha" in shown
+    assert "3, set by asha" in shown
     (case,) = load_suite(tmp_path / "suite.jsonl").cases
     assert case.severity is Severity.PAGE
     assert case.question == "How much for one eye's cataract under Suraksha Gold?"
