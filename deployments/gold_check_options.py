@@ -16,9 +16,20 @@ def register(app: typer.Typer) -> None:
 def check(
     suite: Annotated[Path, typer.Argument(help="the suite, JSON lines")],
     *,
+    documents: Annotated[
+        Path | None, typer.Option(help="a folder with the documents as text: clauses are looked up in them")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="take a target's graders and the gate from this configuration")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="which target of the configuration")] = None,
+    twins: Annotated[
+        bool, typer.Option("--twins/--no-twins", help="try wrong replies on the severity-3 cases")
+    ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="print the result as JSON on standard output")] = False,
 ) -> None:
-    """Look for what makes a suite lie. Exit code 1 when something must be mended."""
-    from deployments.gold_check_command import check_command  # pydantic's models
+    """Look for what makes a suite lie, leak or miss. Exit code 1 when something must be mended."""
+    from deployments.gold_check_command import CheckOptions, check_command  # pydantic's models
 
-    raise typer.Exit(int(check_command(suite, as_json=as_json)))
+    options = CheckOptions(suite, documents, config, target, twins=twins, as_json=as_json)
+    raise typer.Exit(int(check_command(options)))

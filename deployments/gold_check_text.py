@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from monitors.goldset.findings import Check, GoldFinding, Place, Weight
+from monitors.records.cases import GoldCase
 
 SHOWN = 10
 """Findings of one group that are told one by one; ``--json`` has all."""
@@ -24,9 +26,9 @@ TITLES = {
 }
 
 
-def told(suite: Path, cases: int, findings: Sequence[GoldFinding]) -> str:
+def told(suite: Path, cases: Sequence[GoldCase], findings: Sequence[GoldFinding]) -> str:
     """The whole text; its last line is the conclusion."""
-    lines = [f"{suite}: {cases} cases"]
+    lines = [f"{suite}: {len(cases)} cases", *_spread(cases)]
     for check in Check:
         group = sorted((one for one in findings if one.check is check), key=lambda one: one.weight is Weight.SHOULD)
         lines += _group(TITLES[check], group)
@@ -34,6 +36,15 @@ def told(suite: Path, cases: int, findings: Sequence[GoldFinding]) -> str:
     should = len(findings) - must
     lines += ["", _conclusion(must, should)]
     return "\n".join(lines)
+
+
+def _spread(cases: Sequence[GoldCase]) -> Iterator[str]:
+    severities = Counter(f"severity {int(case.severity)}" for case in cases)
+    languages = Counter(case.language.value for case in cases)
+    refusals = sum(case.expected_refusal for case in cases)
+    for counts in (severities, languages):
+        yield "  " + ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+    yield f"  {refusals} expected refusals"
 
 
 def _group(title: str, group: Sequence[GoldFinding]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from monitors.config import load_config
 from monitors.errors import ConfigError
+from monitors.gate.settings import GateSettings
 from monitors.graders.settings import GraderSettings
 
 
@@ -19,3 +20,8 @@ def grader_settings(config: Path | None, target: str | None) -> GraderSettings:
     if target is None and len(loaded.targets) > 1:
         raise ConfigError(f"{config} has several targets; name one with --target: {', '.join(loaded.targets)}")
     return loaded.target(target or next(iter(loaded.targets))).graders
+
+
+def gate_settings(config: Path | None) -> GateSettings:
+    """What the gate asks of a suite: as configured, or the defaults."""
+    return GateSettings() if config is None else load_config(config).gate

@@ -1,0 +1,75 @@
+"""Golds that cannot both be right are found; golds that say one thing in two ways are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from monitors.goldset.contradictions_check import contradictions
+from monitors.goldset.findings import Weight
+from tests.monitors.goldset.gold_cases import numbered_of
+
+OTHER = {"question": "When is an old illness covered?"}
+
+
+def lines(*rows):
+    return [[place.line for place in one.places] for one in contradictions(numbered_of(*rows).cases)]
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        {"gold": "36 months"},
+        {"gold": "36 months", "cluster": "suraksha-silver"},
+        {"gold": "not stated", "expected_refusal": True},
+        {"gold": "After 48 months", "provenance": {"pipeline": "adversarial"}},
+    ],
+)
+def test_one_question_with_two_golds_is_found(second):
+    """Also across policies, where the question does not say which is meant."""
+    assert lines({}, second) == [[1, 2]]
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        OTHER | {"gold": "36 months"},
+        OTHER | {"gold": "24 days"},
+        OTHER | {"gold": "24 months", "expected_refusal": True},
+        {"question": "प्रतीक्षा अवधि कितनी है?", "language": "hi", "gold": "36 महीने"},
+    ],
+)
+def test_one_field_of_one_policy_with_two_values_is_found(second):
+    """However it is asked, in whatever language."""
+    (found,) = contradictions(numbered_of({}, second).cases)
+    assert found.weight is Weight.MUST
+    assert "ped_waiting of suraksha-gold" in found.what
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        OTHER | {"gold": "two years"},
+        OTHER | {"gold": "Yes, after 24 months of continuous cover"},
+        OTHER | {"gold": "Up to 24 months"},
+        OTHER | {"gold": "No, diabetes is a pre-existing disease"},
+        OTHER | {"gold": "36 months", "cluster": "suraksha-silver"},
+        OTHER | {"gold": "36 months", "provenance": {"pipeline": "template", "field": "maternity_waiting"}},
+        {"question": "प्रतीक्षा अवधि कितनी है?", "language": "hi", "gold": "24 महीने"},
+        {"gold": "24 months from the start"},
+    ],
+)
+def test_what_can_both_be_right_is_left_alone(second):
+    """Other words, more words, another policy, another field, a translation."""
+    assert lines({}, second) == []
+
+
+def test_two_refusals_of_one_question_do_not_contradict():
+    """Their golds only say why."""
+    silent = {"expected_refusal": True}
+    assert lines(silent | {"gold": "not stated"}, silent | {"gold": "It is not in the documents"}) == []
+
+
+def test_many_golds_for_one_question_are_told_by_a_few_pairs():
+    """One mistake is one mistake, not forty-five lines."""
+    rows = [{"gold": f"{months} months"} for months in range(10, 20)]
+    assert len(lines(*rows)) <= 6
