@@ -11,6 +11,8 @@ from monitors.facts.disclosure import DisclosureKind
 from monitors.facts.masking import LABELS
 from monitors.goldset.duplicates_check import duplicates
 from monitors.goldset.numbered import NumberedCase
+from monitors.goldset.quantities_kept import stated
+from monitors.goldset.slips import alike_but_for_slips
 from monitors.records.base import Identifier, Record, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.people import CaseDraft
@@ -60,7 +62,7 @@ class Candidate(Record):
 
 
 def candidates(drafts: Sequence[CaseDraft], suite: Sequence[GoldCase]) -> tuple[Candidate, ...]:
-    """Each question once, in the order of the drafts; near-duplicates by the n-grams that they share.
+    """Each question once, in the order of the drafts; near-duplicates share n-grams, or are the same but for slips.
 
     Two questions that differ by a name or a figure are two, however alike the rest (`duplicates_check`).
     """
@@ -107,6 +109,14 @@ def _alike(cases: Sequence[GoldCase]) -> dict[int, set[int]]:
         one, other = (place.line - 1 for place in finding.places)
         pairs.setdefault(one, set()).add(other)
         pairs.setdefault(other, set()).add(one)
+    asked = [" ".join(case.turns) for case in cases]
+    for one, other in alike_but_for_slips(asked):
+        if (
+            cases[one].language is cases[other].language
+            and stated(asked[one]).keys() == stated(asked[other]).keys()
+        ):
+            pairs.setdefault(one, set()).add(other)
+            pairs.setdefault(other, set()).add(one)
     return pairs
 
 
