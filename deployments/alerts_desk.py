@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from deployments.data_folder import data_folder_of
+from deployments.data_folder import data_folder_of, store_of
 from flows.messages_again import outcome_of, show_again
 from flows.people import People, act, catch_up
-from flows.wiring import people_of, slack_bot, store_in, utc_now
+from flows.wiring import people_of, slack_bot, utc_now
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack import SlackBot
 from monitors.config import load_config
@@ -70,7 +70,7 @@ def alerts_desk(config: Path, data_folder: Path | None) -> AlertsDesk:
     folder = data_folder_of(config, data_folder)
     if not (folder / FILE_NAME).exists() and not (folder / JOURNAL_FOLDER).exists():
         raise ConfigError(f"{folder}: no warehouse here yet; a run makes one")
-    store = store_in(folder)
+    store = store_of(config, data_folder)
     desk = _desk(config, store)
     with suppress(WarehouseBusy):
         catch_up(desk.people, wait_s=WAIT_S)

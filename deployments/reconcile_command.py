@@ -12,7 +12,7 @@ from rich.console import Console
 from deployments.exit_codes import ExitCode
 from deployments.reconcile_text import reconciliation_lines
 from flows.reconciliation import reconciled
-from flows.wiring import store_in, utc_now
+from flows.wiring import open_store, utc_now
 from monitors.config import load_config
 from monitors.errors import ConfigError, WarehouseBusy
 from warehouse.store import FILE_NAME, Store
@@ -34,7 +34,7 @@ def reconcile_command(config_path: Path, target: str | None, *, days: int, as_js
         raise ConfigError(
             f"{config.data_folder}: no warehouse here yet; following a log or grading a night makes one"
         )
-    store, until = store_in(config.data_folder), utc_now()
+    store, until = open_store(config), utc_now()
     _load(store)
     for name in names:
         found = reconciled(store, name, until - timedelta(days=days), until, wait_s=WAIT_S)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from deployments.data_folder import data_folder_of
+from deployments.data_folder import data_folder_of, store_of
 from deployments.exit_codes import ExitCode
 from deployments.review_labels import contradicts, draft_of, label_of
 from deployments.review_screen import QUIT, SKIP, VERDICTS, RealKeyboard, Screen
-from flows.wiring import store_in, utc_now
+from flows.wiring import utc_now
 from monitors.alerts.redact import redact
 from monitors.config import Config, load_config
 from monitors.errors import ConfigError, WarehouseBusy
@@ -51,7 +51,7 @@ def review_command(
     if not (folder / FILE_NAME).exists():
         raise ConfigError(f"{folder}: no warehouse here yet; a run with a judge makes one")
     configured = load_config(config) if config.exists() else None
-    store = store_in(folder)
+    store = store_of(config, data_folder)
     _load(store)
     judged = judged_answers(store, since=utc_now() - timedelta(days=days), target=target, wait_s=WAIT_S)
     if figures:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deployments.data_folder import data_folder_of
+from deployments.data_folder import store_of
 from deployments.exit_codes import ExitCode
 from monitors.records.base import Record
 
@@ -37,9 +37,7 @@ def load(
     as_json: JsonOption = False,
 ) -> None:
     """Load what runs have written since the last time; exit code 4 when something was damaged or had been lost."""
-    from flows.wiring import store_in  # duckdb
-
-    report = store_in(data_folder_of(config, data_folder)).load_pending(wait_s)
+    report = store_of(config, data_folder).load_pending(wait_s)
     _say(report, "\n".join(_loaded(report)), as_json=as_json)
     raise typer.Exit(int(ExitCode.MONITOR if report.damaged or report.restored else ExitCode.PASS))
 
@@ -52,10 +50,9 @@ def check(
     as_json: JsonOption = False,
 ) -> None:
     """Compare the warehouse with the journal; exit code 4 when something is missing or changed."""
-    from flows.wiring import store_in  # duckdb
     from warehouse.check import check as compare
 
-    report = compare(store_in(data_folder_of(config, data_folder)), wait_s=wait_s)
+    report = compare(store_of(config, data_folder), wait_s=wait_s)
     if as_json:
         _print_json(report)
     else:
@@ -74,10 +71,9 @@ def rebuild(
     as_json: JsonOption = False,
 ) -> None:
     """Make the warehouse anew from the journal; the old file is kept beside it."""
-    from flows.wiring import store_in  # duckdb
     from warehouse.rebuild import rebuild as make_anew
 
-    report = make_anew(store_in(data_folder_of(config, data_folder)), wait_s=wait_s)
+    report = make_anew(store_of(config, data_folder), wait_s=wait_s)
     kept = f"; the old file is {report.kept_at}" if report.kept_at else ""
     rows = sum(report.loaded.rows.values())
     _say(report, f"Rebuilt from {report.loaded.segments} segments, {rows} rows{kept}", as_json=as_json)
@@ -92,10 +88,10 @@ def compact(
     as_json: JsonOption = False,
 ) -> None:
     """Move old segments into Parquet archives, each proven before a segment goes."""
-    from flows.wiring import store_in, utc_now  # duckdb
+    from flows.wiring import utc_now  # duckdb
     from warehouse.compact import compact as move
 
-    store = store_in(data_folder_of(config, data_folder))
+    store = store_of(config, data_folder)
     report = move(store, before=utc_now() - timedelta(days=days), wait_s=wait_s)
     _say(report, f"{report.segments} segments are now in {report.archives} archives", as_json=as_json)
 
@@ -109,11 +105,11 @@ def age(
     as_json: JsonOption = False,
 ) -> None:
     """Remove personal data from what is old; keys stay as pseudonyms, made with LOOKOUT_AGE_KEY."""
-    from flows.wiring import age_key, store_in, utc_now  # duckdb
+    from flows.wiring import age_key, utc_now  # duckdb
     from warehouse.retention import age as remove
 
     key = age_key()
-    store = store_in(data_folder_of(config, data_folder))
+    store = store_of(config, data_folder)
     report = remove(store, before=utc_now() - timedelta(days=days), key=key, wait_s=wait_s)
     _say(
         report,
@@ -144,10 +140,9 @@ def export(
     as_json: JsonOption = False,
 ) -> None:
     """Write Parquet files, one folder a table and day; exporting twice gives the same files."""
-    from flows.wiring import store_in  # duckdb
     from warehouse.export import export as write
 
-    store = store_in(data_folder_of(config, data_folder))
+    store = store_of(config, data_folder)
     report = write(store, goal, since=_day(since), until=_day(until), wait_s=wait_s)
     _say(report, f"{report.rows} rows in {report.files} files under {os.path.relpath(goal)}", as_json=as_json)
 

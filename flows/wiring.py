@@ -192,14 +192,19 @@ def prefect_home(config: Config) -> Path:
 
 
 def open_store(config: Config) -> Store:
-    """The warehouse of the configuration's data folder."""
-    return store_in(config.data_folder)
+    """The warehouse of the configuration's data folder, with its journal there or in an object store."""
+    return store_in(config.data_folder, config.warehouse.journal)
 
 
-def store_in(data_folder: Path) -> Store:
-    """The warehouse of a data folder."""
+def store_in(data_folder: Path, journal_at: str | None = None) -> Store:
+    """The warehouse of a data folder; its journal lies there too, or at this address."""
+    journal = None
+    if journal_at is not None:
+        from warehouse.object_store import ObjectSegments  # fsspec, and only where it is configured
+
+        journal = Journal(ObjectSegments(journal_at), clock=utc_now, entropy=os.urandom)
     patience = Patience(monotonic=time.monotonic, sleep=time.sleep)
-    return Store(data_folder, clock=utc_now, entropy=os.urandom, patience=patience)
+    return Store(data_folder, clock=utc_now, entropy=os.urandom, patience=patience, journal=journal)
 
 
 @asynccontextmanager

@@ -3,8 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from monitors.config_words import USER
+
+_PLACE: Final = r"^[a-z][a-z0-9+.-]*://\S+$"
+
+
+def _holds_no_key(place: str) -> str:
+    if USER.search(place) or "?" in place:
+        raise ValueError(
+            "a place without keys in it: an object store's come from the environment, as its own tools read them "
+            "(AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, GOOGLE_APPLICATION_CREDENTIALS, …)"
+        )
+    return place
+
+
+JournalPlace = Annotated[str, Field(pattern=_PLACE), AfterValidator(_holds_no_key)]
 
 
 class WarehouseSettings(BaseModel):
@@ -12,6 +29,11 @@ class WarehouseSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    journal: JournalPlace | None = Field(
+        default=None,
+        description="where runs write their journal, past one machine: an object store's address such as "
+        "s3://bucket/lookout/journal (S3 needs the extra `s3`); left out, beside the warehouse in the data folder",
+    )
     personal_data_days: int | None = Field(
         default=None,
         ge=1,

@@ -96,14 +96,17 @@ class ObjectSegments:
         """Names below a folder, fresh from the store: other machines write there."""
         with self._told(folder):
             self._files.invalidate_cache()
-            found = cast("Sequence[str]", self._files.find(f"{self._root}/{folder}".rstrip("/")))
+            try:
+                found = cast("Sequence[str]", self._files.find(f"{self._root}/{folder}".rstrip("/")))
+            except FileNotFoundError as error:  # an empty folder is found and empty: this is a missing bucket
+                raise self._unusable(folder, error) from None
         return [path.removeprefix("/").removeprefix(self._root.removeprefix("/")).lstrip("/") for path in found]
 
     @contextmanager
     def _told(self, name: str) -> Generator[None]:
         try:
             yield
-        except FileNotFoundError:
+        except (FileNotFoundError, WarehouseUnwritable):
             raise
         except Exception as error:  # noqa: BLE001 - each store's client has errors of its own, and they quote keys
             raise self._unusable(name, error) from None
