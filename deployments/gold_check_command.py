@@ -44,7 +44,8 @@ def check_command(options: CheckOptions) -> ExitCode:
     """Check one suite; FAIL when a finding must be mended."""
     numbered = read_numbered(options.suite)
     graders = grader_settings(options.config, options.target)
-    findings = list(_findings(numbered, options, graders))
+    gate = gate_settings(options.config)
+    findings = list(all_findings(numbered, options.documents, graders, gate, twins=options.twins))
     if options.as_json:
         plain = {
             "suite": str(options.suite),
@@ -57,8 +58,10 @@ def check_command(options: CheckOptions) -> ExitCode:
     return ExitCode.FAIL if any(finding.weight is Weight.MUST for finding in findings) else ExitCode.PASS
 
 
-def _findings(suite: Numbered, options: CheckOptions, graders: GraderSettings) -> Iterator[GoldFinding]:
-    """All findings, check by check."""
+def all_findings(
+    suite: Numbered, documents: Path | None, graders: GraderSettings, gate: GateSettings, *, twins: bool
+) -> Iterator[GoldFinding]:
+    """All findings, check by check; clauses only where ``documents`` are at hand."""
     cases = suite.cases
     yield from bad_lines(suite)
     yield from duplicates(cases)
@@ -66,11 +69,11 @@ def _findings(suite: Numbered, options: CheckOptions, graders: GraderSettings) -
     yield from leaks(cases, account_patterns=graders.account_patterns, public_contacts=graders.public_contacts)
     yield from languages(cases)
     yield from fails_itself(cases, graders)
-    if options.documents is not None:
-        yield from quotes(cases, read_documents(options.documents))
-    if options.twins:
+    if documents is not None:
+        yield from quotes(cases, read_documents(documents))
+    if twins:
         yield from missed_twins(cases, graders)
-    yield from balance([one.case for one in cases], gate_settings(options.config))
+    yield from balance([one.case for one in cases], gate)
 
 
 def balance(cases: Sequence[GoldCase], settings: GateSettings) -> Iterator[GoldFinding]:

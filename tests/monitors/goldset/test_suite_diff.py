@@ -1,0 +1,73 @@
+"""What changed between two suites, in words, severity first."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitors.goldset.suite_diff import diff_of, in_words
+from tests.monitors.goldset.gold_cases import case_of
+
+CASES = st.dictionaries(
+    st.sampled_from("abcdefg"),
+    st.tuples(st.integers(1, 3), st.sampled_from(["24 months", "36 months"])),
+    max_size=6,
+).map(lambda rows: [case_of(id=name, severity=level, gold=gold) for name, (level, gold) in rows.items()])
+
+
+def test_a_changed_key_is_told_from_what_to_what():
+    """Severity comes first, within a case and among cases."""
+    old = [case_of(id="a"), case_of(id="b"), case_of(id="c")]
+    new = [
+        case_of(id="a", gold="36 months"),
+        case_of(id="b", severity=3, alternatives=["two years"]),
+        case_of(id="c"),
+    ]
+    assert in_words(diff_of(old, new), most=10) == [
+        "Severity changed (1)",
+        '  b: severity from 2 to 3; alternatives from nothing to ["two years"]',
+        "",
+        "Changed (1)",
+        '  a: gold from "24 months" to "36 months"',
+        "",
+        "1 cases as before",
+    ]
+
+
+def test_provenance_is_told_key_by_key():
+    """A moved clause is a change that a person checks."""
+    moved = case_of(provenance={"pipeline": "template", "field": "ped_waiting", "document": "Suraksha Gold v2"})
+    (change,) = diff_of([case_of()], [moved]).changed
+    (key,) = change.changes
+    assert (key.key, key.after) == ("provenance.document", '"Suraksha Gold v2"')
+
+
+def test_added_and_removed_cases_are_told_worst_first():
+    """A severity-3 case that is gone should not hide on the second page."""
+    old = [case_of(id="mild", severity=1), case_of(id="severe", severity=3), case_of(id="stays")]
+    lines = in_words(diff_of(old, [case_of(id="stays"), case_of(id="new", expected_refusal=True)]), most=1)
+    assert lines[0] == "Removed (2)"
+    assert lines[1].startswith("  severe · severity 3")
+    assert lines[2] == "  … and 1 more; --json lists all"
+    assert any(line.endswith("→ a refusal") for line in lines)
+
+
+def test_nothing_changed_is_said_so():
+    """And the order of lines is no change."""
+    cases = [case_of(id=name) for name in "abc"]
+    assert in_words(diff_of(cases, cases[::-1]), most=5) == ["The same 3 cases."]
+
+
+@given(CASES, CASES, st.integers())
+def test_a_diff_accounts_for_every_case_whatever_the_order(old, new, seed):
+    """Added, removed, changed and same are all there is, and turning it round swaps them."""
+    diff = diff_of(old, new)
+    assert len(diff.added) + len(diff.changed) + diff.same == len(new)
+    assert len(diff.removed) + len(diff.changed) + diff.same == len(old)
+    back = diff_of(new, old)
+    assert {case.id for case in back.added} == {case.id for case in diff.removed}
+    shuffled = random.Random(seed).sample(old, len(old))
+    assert diff_of(shuffled, new).changed == diff.changed
+    assert diff.is_empty == (sorted(old, key=lambda one: one.id) == sorted(new, key=lambda one: one.id))
