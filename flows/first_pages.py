@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from flows.desk import Desk
 from monitors.alerts.compose import OPENING, channel_of, thread_of
 from monitors.alerts.growing import continues_a_page, grown
 from monitors.errors import NotifyError, NotifyRejected, WarehouseError
-from monitors.records.incidents import Alert, DeliveryStatus, IncidentState, Link, Receipt
+from monitors.records.incidents import Alert, AlertItem, DeliveryStatus, IncidentState, Link, Receipt
 from warehouse.messages import marks_on
 
 _SENT = """
@@ -57,11 +58,17 @@ async def shown_in_first_page(desk: Desk, alert: Alert) -> Receipt | None:
 
 
 async def finish_first_pages(
-    desk: Desk, *, flat: str | None, weighted: str | None, links: tuple[Link, ...]
+    desk: Desk,
+    *,
+    flat: str | None,
+    weighted: str | None,
+    links: tuple[Link, ...],
+    flaky: Mapping[str, str] | None = None,
 ) -> tuple[str, ...]:
     """Put scores and links into what was told before they were known; why any message could not be edited.
 
-    What somebody has acknowledged meanwhile is left as it is.
+    ``flaky`` says by case id how often a case was right that was right only sometimes: when the first ask was told,
+    the others were still to come. What somebody has acknowledged meanwhile is left as it is.
     """
     failed: list[str] = []
     quiet = await asyncio.to_thread(_acknowledged, desk)
@@ -69,12 +76,21 @@ async def finish_first_pages(
         first = grown(page.told[0], page.told[1:])
         if first.flat is not None or {item.incident.fingerprint for item in first.items} <= quiet:
             continue
-        whole = first.model_copy(update={"flat": flat, "weighted": weighted, "links": links})
+        items = tuple(_marked_flaky(item, flaky or {}) for item in first.items)
+        changes = {"flat": flat, "weighted": weighted, "links": links, "items": items}
+        whole = first.model_copy(update=changes)
         try:
             await desk.sender.update(whole, channel=page.channel, ts=page.ts)
         except NotifyError as error:
             failed.append(str(error))
     return tuple(failed)
+
+
+def _marked_flaky(item: AlertItem, flaky: Mapping[str, str]) -> AlertItem:
+    words = flaky.get(item.observation.case_id or "")
+    if words is None:
+        return item
+    return item.model_copy(update={"observation": item.observation.model_copy(update={"flaky": words})})
 
 
 async def _pages(desk: Desk) -> tuple[Page, ...]:

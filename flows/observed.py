@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from flows.live_run import LiveRun
 from flows.monitor_fault import Fault
@@ -38,6 +38,7 @@ def observed(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
             commit=at.commit,
             settings=wired.config.alerts,
             account_patterns=at.account_patterns,
+            flaky=flaky_notes(report),
         )
     )
     if report.verdict is Verdict.FAIL:
@@ -49,6 +50,11 @@ def observed(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
     if not run.graded and not any(one.kind in SAYS_WHY_NOTHING for one in seen):
         seen.append(monitor_fault(at, what=NOTHING_GRADED, detail=_nothing_graded(run)))
     return tuple(seen)
+
+
+def flaky_notes(report: RunReport) -> Mapping[str, str]:
+    """By case id, how often a case was right that was right only sometimes."""
+    return {one.case_id: one.words for one in report.flaky}
 
 
 def _one_of_each(faults: Sequence[Fault]) -> Sequence[Fault]:

@@ -25,7 +25,7 @@ from flows.live_run import LiveRun
 from flows.masked_errors import masked
 from flows.monitor_fault import Fault, fault_of, tell_fault
 from flows.notify import notice_of, tell
-from flows.observed import observed, scope_after, sighting
+from flows.observed import flaky_notes, observed, scope_after, sighting
 from flows.oversight import HUNG_RUN, overseen
 from flows.page_early import EarlyPages
 from flows.progress import listener
@@ -207,7 +207,9 @@ async def tell_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> No
     listener.get().stage("telling")
     desk, notice = run.wired.desk, notice_of(report, _links(paths))
     await tell(desk, observed(run, report), notice=notice, scope=scope_after(run, report))
-    await finish_first_pages(desk, flat=notice.flat, weighted=notice.weighted, links=notice.links)
+    await finish_first_pages(
+        desk, flat=notice.flat, weighted=notice.weighted, links=notice.links, flaky=flaky_notes(report)
+    )
 
 
 @task(name="publish", cache_policy=NO_CACHE)

@@ -41,6 +41,7 @@ class Part(Record):
     row_note: str = ""
     history: str = ""
     unconfirmed: bool = False
+    flaky: str = ""
 
 
 class Message(Record):
@@ -119,6 +120,7 @@ def _part(item: AlertItem, alert: Alert) -> Part:
         row_note=OWN_ROW_NOTE if seen.policy_row == OWN_ROW else "",
         history="" if alone else _history(item, alert),
         unconfirmed=seen.unconfirmed,
+        flaky=seen.flaky,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -28,11 +28,13 @@ def observations(
     settings: AlertSettings,
     commit: str | None = None,
     account_patterns: Sequence[str] = (),
+    flaky: Mapping[str, str] | None = None,
 ) -> tuple[Observation, ...]:
     """Observations of every failed case from ``settings.page_severity`` on, in the order of ``results``.
 
     Only failures the app is to blame for count. A case that was asked several times is one observation, its
-    worst. Texts are redacted and cut; ``account_patterns`` are the target's own regular expressions.
+    worst. Texts are redacted and cut; ``account_patterns`` are the target's own regular expressions. ``flaky`` says
+    by case id how often a case was right that was right only sometimes.
     """
     worst: dict[str, Observation] = {}
     for result in results:
@@ -47,6 +49,8 @@ def observations(
             limit=settings.excerpt_characters,
             account_patterns=account_patterns,
         )
+        if flaky and result.case.id in flaky:
+            seen = seen.model_copy(update={"flaky": flaky[result.case.id]})
         known = worst.get(seen.fingerprint)
         if known is None or seen.severity > known.severity:
             worst[seen.fingerprint] = seen

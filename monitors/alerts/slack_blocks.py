@@ -112,6 +112,7 @@ def _findings(part: Part, room: int) -> list[str]:
         f"*{part.severity}*{row}" if row else "",
         f"_{inert(part.history)}_" if part.history else "",
         "⚠️ unconfirmed: it rests on one judge" if part.unconfirmed else "",
+        f"⚠️ flaky: {inert(part.flaky)}; it does not decide the verdict alone" if part.flaky else "",
     ]
 
 

@@ -66,6 +66,8 @@ def _part(part: Part, number: int) -> list[Text]:
         rows.append(Text(part.history, style=Style(italic=True)))
     if part.unconfirmed:
         rows.append(_row("Note", "unconfirmed: it rests on one judge"))
+    if part.flaky:
+        rows.append(_row("Note", f"flaky: {part.flaky}; it does not decide the verdict alone"))
     return [*_title(part, number), *rows]
 
 

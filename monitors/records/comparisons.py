@@ -134,6 +134,11 @@ class FlakyCase(Record):
     asked: Annotated[int, Field(ge=2)]
     right: Annotated[int, Field(ge=1)]
 
+    @property
+    def words(self) -> str:
+        """``right in 2 of 3 asks``."""
+        return f"right in {self.right} of {self.asked} asks"
+
 
 class GroupCount(Record):
     """How many cases a suite has of one kind: ``group`` is severity, type, language or theme, ``key`` its value."""

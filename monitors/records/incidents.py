@@ -51,8 +51,9 @@ class Observation(Record):
     """One failure as a run saw it, before it is folded into an incident.
 
     Its ``fingerprint`` is stable across runs: the same fault of the same target has the same one, whatever the
-    run, the wording of the answer or the commit. Texts are already redacted. ``origin`` is who asked: what a probe
-    asked is a gold case already, what a real user asked is not.
+    run, the wording of the answer or the commit. Texts are already redacted. ``flaky`` says how often a case that
+    was asked several times was right, where it was right at all. ``origin`` is who asked: what a probe asked is a
+    gold case already, what a real user asked is not.
     """
 
     fingerprint: Sha256
@@ -72,6 +73,7 @@ class Observation(Record):
     answered: Redacted | None = None
     reason: Redacted
     unconfirmed: bool = False
+    flaky: str = ""
     origin: Origin = Origin.PROBE
 
 

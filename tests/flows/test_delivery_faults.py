@@ -126,6 +126,16 @@ async def test_f11_later_failures_grow_the_first_message(night, slack):
     assert [status for status, _ in night.receipts()] == ["sent"] * 5
 
 
+async def test_a_page_of_a_case_that_was_right_at_other_times_is_marked_flaky_at_the_end(night, slack):
+    """When the first ask was told, the others were still to come."""
+    desk = night.desk()
+    await tell(desk, [sighting("leak-1"), sighting("leak-2")], notice=QUIET)
+    assert "flaky" not in said(slack)
+    odd = {"leak-1": "right in 2 of 3 asks"}
+    await finish_first_pages(desk, flat="0.900", weighted="0.612", links=(), flaky=odd)
+    assert said(slack).count("flaky: right in 2 of 3 asks; it does not decide the verdict alone") == 1
+
+
 async def test_f11_a_first_message_that_is_gone_is_answered_by_a_new_one(night, slack):
     desk = night.desk()
     await tell(desk, [sighting("leak-1")], notice=QUIET)

@@ -101,3 +101,9 @@ def test_the_targets_own_account_numbers_are_masked():
     case = page_case(turns=("Is policy ZX-991-7 mine?",))
     (one,) = seen(case_result(case, WRONG), account_patterns=(r"ZX-\d{3}-\d",))
     assert "ZX-991-7" not in (one.asked or "")
+
+
+def test_a_flaky_case_is_observed_and_marked():
+    results = [case_result(page_case("odd"), WRONG), case_result(page_case("firm"), WRONG)]
+    odd, firm = seen(*results, flaky={"odd": "right in 2 of 3 asks"})
+    assert (odd.flaky, firm.flaky) == ("right in 2 of 3 asks", "")

@@ -160,6 +160,11 @@ def test_an_unconfirmed_failure_says_so():
     assert "unconfirmed" in str(payload(alert(sighting(unconfirmed=True))))
 
 
+def test_a_flaky_failure_says_how_often_it_was_right():
+    shown = str(payload(alert(sighting(flaky="right in 2 of 3 asks"))))
+    assert "flaky: right in 2 of 3 asks; it does not decide the verdict alone" in shown
+
+
 def test_every_kind_of_fault_is_shown_at_least_once_before_one_is_shown_twice():
     seen = [sighting(f"a-{number}", failure=FailureKind.WRONG_FACT) for number in range(9)]
     seen += [sighting("z", failure=FailureKind.MISSING_CITATION), sighting("zz")]

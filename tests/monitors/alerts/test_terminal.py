@@ -41,6 +41,10 @@ def test_the_terminal_says_what_slack_says(example):
         assert line in said
 
 
+def test_a_flaky_failure_says_how_often_it_was_right():
+    assert "flaky: right in 2 of 3 asks" in plain_text(alert(sighting(flaky="right in 2 of 3 asks")), SETTINGS)
+
+
 @pytest.mark.parametrize("width", [40, 80, 160])
 def test_the_frame_fits_the_terminal(width):
     assert max(len(line) for line in printed(alert(), width).splitlines()) <= width
