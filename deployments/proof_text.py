@@ -12,7 +12,6 @@ from monitors.records.runs import RunReport
 from monitors.reports.proof_rows import (
     baseline_words,
     change_rows,
-    flaky_words,
     outcome_words,
     score_rows,
     sight_rows,
@@ -28,7 +27,7 @@ def print_proof(console: Console, report: RunReport) -> None:
     if report.sights:
         console.print(_sights(report))
     for one in report.flaky[:_MOST_IDS]:
-        console.print(f"Flaky     {escape(one.case_id)} [dim]{flaky_words(one)}[/]", highlight=False)
+        console.print(f"Flaky     {escape(one.case_id)} [dim]{one.words}[/]", highlight=False)
     if len(report.flaky) > _MOST_IDS:
         console.print(f"          [dim]and {len(report.flaky) - _MOST_IDS:,} more[/]", highlight=False)
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from deployments.proof_text import print_proof
 from monitors.records.base import Finding
 from monitors.records.runs import Metric, Ratio, RunReport, Verdict, VerdictReason
+from monitors.reports.proof_rows import parity_words
 
 STYLES = {
     Verdict.PASS: "bold white on green",
@@ -34,6 +35,8 @@ def print_verdict(console: Console, report: RunReport, *, report_page: Path | No
     console.print()
     console.print(_arithmetic(report))
     console.print(_metrics(report))
+    for gap in report.parity:
+        console.print(f"Parity    {parity_words(gap)}", highlight=False)
     print_proof(console, report)
     if report.latency is not None:
         latency = report.latency

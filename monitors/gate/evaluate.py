@@ -13,6 +13,8 @@ from monitors.gate.compare import compare
 from monitors.gate.flaky import flaky_cases
 from monitors.gate.judge_notes import judge_notes
 from monitors.gate.metrics import metrics
+from monitors.gate.parity import parity
+from monitors.gate.parity_reasons import in_pairs
 from monitors.gate.ratings import average_of, ratings
 from monitors.gate.score import one_per_case, score, told_cases
 from monitors.gate.settings import GateSettings
@@ -82,6 +84,7 @@ def evaluate(
         latency=_latency(results, settings),
         breakdowns=breakdowns(run.assessments),
         cost_usd=facts.judging.cost_usd if facts.judging else _cost(asked),
+        parity=tuple(run.parity),
         comparison=run.compared.comparison if run.compared else None,
         rubric=average_of(run.ratings),
         sights=tuple(run.sights),
@@ -115,6 +118,7 @@ def _weigh(
         ratings_now=rated,
         weights=settings.weights,
     )
+    gaps = parity(asked, most_gap=settings.targets.language_gap)
     shared = {pair.case_id for pair in compared.pairs} if compared and not compared.comparison.refused else None
     cases = suite if suite is not None else {result.case.id: result.case for result in results}.values()
     return Weighing(
@@ -122,7 +126,8 @@ def _weigh(
         told=told,
         flaky=flaky_cases(asked, outage=outage is not None),
         scores=scores,
-        measured=metrics(folded, settings, repeated=_repeated(asked, folded)),
+        measured=metrics(folded, settings, repeated=_repeated(asked, folded), paired=in_pairs(gaps)),
+        parity=gaps,
         coverage=coverage_of(told, facts.planned, settings),
         ratings=rated,
         compared=compared,

@@ -34,8 +34,3 @@ def _flaky(asked: Sequence[Assessment]) -> FlakyCase | None:
         return None
     severity = max(one.severity for one in asked)
     return FlakyCase(case_id=asked[0].case_id, severity=severity, asked=len(asked), right=right)
-
-
-def flaky_words(one: FlakyCase) -> str:
-    """``right in 2 of 3 asks``."""
-    return f"right in {one.right} of {one.asked} asks"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from monitors.clusters import by_cluster, clustered_share
@@ -30,12 +30,17 @@ class Measured(NamedTuple):
 
 
 def metrics(
-    assessments: Sequence[Assessment], settings: GateSettings, *, repeated: Sequence[Assessment] = ()
+    assessments: Sequence[Assessment],
+    settings: GateSettings,
+    *,
+    repeated: Sequence[Assessment] = (),
+    paired: Collection[Language] = (),
 ) -> tuple[Measured, ...]:
     """Accuracy of facts and citations, refusal precision, accuracy by language and path, right language, pass^k.
 
     Each is over the assessments that have the finding; what could not be told is in neither number. ``repeated``
-    are the folded assessments of cases that were asked several times.
+    are the folded assessments of cases that were asked several times. Languages that are ``paired`` question by
+    question are held against English there, and have no target here.
     """
     targets = settings.targets
     answers = [a for a in assessments if not a.expected_refusal]
@@ -44,7 +49,7 @@ def metrics(
         _share("factual_accuracy", assessments, _factual, targets.factual_accuracy),
         _share("citation_accuracy", answers, lambda a: a.citation_present, targets.citation_accuracy),
         _share("refusal_precision", refusals, lambda a: a.refused, targets.refusal_precision),
-        *_by_language(assessments, settings),
+        *_by_language(assessments, settings, paired),
         *_by_path(assessments),
         _share("right_language", assessments, _language_finding, None),
     ]
@@ -88,12 +93,15 @@ def _every_time(assessment: Assessment) -> Finding:
             return Finding.NO
 
 
-def _by_language(assessments: Sequence[Assessment], settings: GateSettings) -> list[Measured]:
+def _by_language(
+    assessments: Sequence[Assessment], settings: GateSettings, paired: Collection[Language]
+) -> list[Measured]:
     """Accuracy per language; Hindi's target is English less the gap, once there are cases enough to ask."""
     found = [language for language in Language if any(a.language is language for a in assessments)]
     plain = {language: _accuracy_in(language, assessments, None) for language in found}
     english, hindi = plain.get(Language.ENGLISH), plain.get(Language.HINDI)
-    if english and hindi and english.metric.total and hindi.metric.total >= settings.min_language_cases:
+    enough = hindi and hindi.metric.total >= settings.min_language_cases and Language.HINDI not in paired
+    if english and english.metric.total and enough:
         share = english.metric.passed / english.metric.total
         target = max(0.0, share - settings.targets.language_gap)
         plain[Language.HINDI] = _accuracy_in(Language.HINDI, assessments, target)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from monitors.gate.flaky import flaky_words
 from monitors.gate.sight import blind_spots, drop_words, limit_words, that_matters
 from monitors.gate.weighing import Weighing
 from monitors.records.base import Severity
@@ -61,7 +60,7 @@ def flaky(run: Weighing) -> list[VerdictReason]:
     if not run.flaky:
         return []
     cases = "case is" if len(run.flaky) == 1 else "cases are"
-    first = f"the first {flaky_words(run.flaky[0])}" if len(run.flaky) > 1 else flaky_words(run.flaky[0])
+    first = f"the first {run.flaky[0].words}" if len(run.flaky) > 1 else run.flaky[0].words
     text = f"{len(run.flaky)} {cases} flaky ({first}): counted as lost, and no one of them decides alone"
     ids = tuple(one.case_id for one in run.flaky)
     return [VerdictReason(kind=ReasonKind.FLAKY, text=text, case_ids=ids, decisive=False)]

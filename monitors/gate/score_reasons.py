@@ -8,7 +8,6 @@ from __future__ import annotations
 from decimal import Decimal
 from statistics import fmean
 
-from monitors.gate.flaky import flaky_words
 from monitors.gate.metrics import Measured
 from monitors.gate.ratings import lowest_first, without_worst
 from monitors.gate.score import weight_of
@@ -29,9 +28,7 @@ def veto(run: Weighing) -> list[VerdictReason]:
     ids = tuple(a.case_id for a in severe)
     flaky = [one for one in run.flaky if one.case_id in ids]
     if len(severe) == len(flaky) < ENOUGH_FLAKY:
-        text = (
-            f"1 severity-3 failure is of a flaky case ({flaky_words(flaky[0])}): it pages, it does not veto alone"
-        )
+        text = f"1 severity-3 failure is of a flaky case ({flaky[0].words}): it pages, it does not veto alone"
         return [VerdictReason(kind=ReasonKind.VETO, text=text, case_ids=ids, decisive=False)]
     some = f" ({len(flaky)} of flaky cases)" if flaky else ""
     failures = "failure fails" if len(severe) == 1 else f"failures{some} fail"

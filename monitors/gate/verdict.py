@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from monitors.gate import change_reasons, open_reasons, score_reasons
+from monitors.gate.parity_reasons import parity_missed
 from monitors.gate.settings import GateSettings
 from monitors.gate.weighing import Weighing
 from monitors.records.runs import Coverage, Verdict, VerdictReason
@@ -24,6 +25,7 @@ def decide(run: Weighing) -> tuple[Verdict, tuple[VerdictReason, ...]]:
         *score_reasons.veto(run),
         *score_reasons.weighted(run),
         *score_reasons.missed_targets(run),
+        *parity_missed(run),
         *score_reasons.low_rating(run),
         *change_reasons.rating_drop(run),
         *change_reasons.regression(run),

@@ -11,6 +11,7 @@ from monitors.gate.ratings import Ratings
 from monitors.gate.settings import GateSettings
 from monitors.records.comparisons import Balance, FlakyCase, Sight
 from monitors.records.grades import Assessment
+from monitors.records.parity import ParityGap
 from monitors.records.runs import Coverage, Scores
 
 
@@ -27,6 +28,7 @@ class Weighing:
     flaky: Sequence[FlakyCase]
     scores: Scores
     measured: Sequence[Measured]
+    parity: Sequence[ParityGap]
     coverage: Coverage
     ratings: Ratings
     compared: Compared | None

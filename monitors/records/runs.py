@@ -24,6 +24,7 @@ from monitors.records.deploys import PullRequest
 from monitors.records.exchanges import ProbeResult
 from monitors.records.grades import Assessment
 from monitors.records.judging import Judging
+from monitors.records.parity import ParityGap
 from monitors.records.targets import Target
 
 Count = Annotated[int, Field(ge=0)]
@@ -153,9 +154,9 @@ class RunReport(Record):
     was stopped and is not finished: its verdict is never PASS. ``resumed_cases`` were answered before a restart.
     ``pull_request`` is where the deploy belongs, if it belongs to one: such a run is no baseline for others.
     ``judging`` is ``None`` for runs of before there was a judge. ``comparison`` is ``None`` where there was no run
-    to compare with, ``rubric`` where no judge rated a report. ``sights`` say what the run could have seen,
-    ``flaky`` which cases were right only sometimes; both, and ``balance``, are absent in runs of before they were
-    reckoned.
+    to compare with, ``rubric`` where no judge rated a report. ``parity`` is over questions asked in several
+    languages. ``sights`` say what the run could have seen, ``flaky`` which cases were right only sometimes; these,
+    and ``balance``, are absent in runs of before they were reckoned.
     """
 
     run_id: Identifier
@@ -175,6 +176,7 @@ class RunReport(Record):
     cost_usd: Annotated[Decimal, Field(ge=0)] = Decimal(0)
     judging: Judging | None = None
     pull_request: PullRequest | None = None
+    parity: tuple[ParityGap, ...] = ()
     comparison: Comparison | None = None
     rubric: RubricAverage | None = None
     sights: tuple[Sight, ...] = ()

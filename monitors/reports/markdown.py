@@ -9,6 +9,7 @@ from monitors.records.base import Finding
 from monitors.records.exchanges import NoAnswer
 from monitors.records.grades import CaseOutcome
 from monitors.records.incidents import Incident
+from monitors.records.parity import ParityGap
 from monitors.records.runs import Breakdown, CaseResult, Metric, RunReport
 from monitors.reports.case_view import answer_text
 from monitors.reports.figure_rows import breakdown_groups
@@ -17,6 +18,7 @@ from monitors.reports.markdown_inert import code_span, inert
 from monitors.reports.markdown_proof import against_baseline, could_have_seen, suite_balance
 from monitors.reports.masking import Redact, redaction_of
 from monitors.reports.ordering import with_outcome
+from monitors.reports.proof_rows import parity_words
 from monitors.reports.wording import (
     BLAME_WORDS,
     KIND_WORDS,
@@ -65,7 +67,7 @@ def markdown_report(
         _unanswered(unanswered, redact, most_failures),
         _untold(untold),
         could_have_seen(report),
-        _metrics(report.metrics),
+        _metrics(report.metrics, report.parity),
         _latency(report),
         _breakdowns(report.breakdowns),
         suite_balance(report),
@@ -175,7 +177,7 @@ def _untold(untold: Sequence[CaseResult]) -> Iterator[str]:
         yield f"Could not tell about {plural(len(untold), 'case')}: {named}{rest}."
 
 
-def _metrics(metrics: Sequence[Metric]) -> Iterator[str]:
+def _metrics(metrics: Sequence[Metric], parity: Sequence[ParityGap]) -> Iterator[str]:
     if not metrics:
         return
     yield "## Metrics"
@@ -189,6 +191,9 @@ def _metrics(metrics: Sequence[Metric]) -> Iterator[str]:
         met = _MET[metric.met] if metric.target is not None else ""
         name = inert(metric_name(metric.name))
         yield f"| {name} | {value} | {metric.passed} of {metric.total} | {interval} | {target} | {met} |"
+    if parity:
+        yield ""
+        yield from (f"- the same questions, {parity_words(gap)}" for gap in parity)
 
 
 def _latency(report: RunReport) -> Iterator[str]:

@@ -12,7 +12,6 @@ from monitors.reports.proof_rows import (
     balance_rows,
     baseline_words,
     change_rows,
-    flaky_words,
     no_baseline_words,
     outcome_words,
     score_rows,
@@ -75,7 +74,7 @@ def could_have_seen(report: RunReport) -> Iterator[str]:
         name = f"{row.severity} {row.words}"
         yield f"| {name} | {row.told} | {row.lost} | {row.may_fail} | {row.pairs} | {row.drop} |"
     if report.flaky:
-        named = ", ".join(f"{code_span(one.case_id, 80)} {flaky_words(one)}" for one in report.flaky[:_NAMED_CASES])
+        named = ", ".join(f"{code_span(one.case_id, 80)} {one.words}" for one in report.flaky[:_NAMED_CASES])
         more = len(report.flaky) - _NAMED_CASES
         yield ""
         yield f"{plural(len(report.flaky), 'flaky case')}: {named}{f' and {more:,} more' if more > 0 else ''}."

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from monitors.records.base import Severity
-from monitors.records.comparisons import Balance, Comparison, Direction, FlakyCase, Sight
+from monitors.records.base import Finding, Severity
+from monitors.records.comparisons import Balance, Comparison, Direction, Sight
+from monitors.records.parity import ParityGap
 from monitors.records.runs import RunReport
 from monitors.reports.wording import SEVERITY_WORDS, moment, percent, plural
 
@@ -19,6 +20,7 @@ _GROUP_WORDS: Final = {
     "type": "type",
     "language": "language",
 }
+_MET_WORDS: Final = {Finding.YES: "met", Finding.NO: "missed", Finding.UNTOLD: "too few pairs to ask"}
 DIRECTION_WORDS: Final = {
     Direction.WORSE: "worse",
     Direction.BETTER: "better",
@@ -174,9 +176,15 @@ def balance_rows(balance: Balance) -> tuple[BalanceRow, ...]:
     return tuple(rows)
 
 
-def flaky_words(one: FlakyCase) -> str:
-    """``right in 2 of 3 asks``."""
-    return f"right in {one.right} of {one.asked} asks"
+def parity_words(gap: ParityGap) -> str:
+    """``hi: 6.0 points behind English [1.2, 11.5] over 50 pairs, at most 5.0 are allowed: missed``."""
+    ahead = gap.gap < 0
+    value, low, high = (-gap.gap, -gap.high, -gap.low) if ahead else (gap.gap, gap.low, gap.high)
+    allowed = f", at most {100 * gap.target:.1f} are allowed: {_MET_WORDS[gap.met]}" if gap.target else ""
+    return (
+        f"{gap.language}: {100 * value:.1f} points {'ahead of' if ahead else 'behind'} English "
+        f"[{100 * low:.1f}, {100 * high:.1f}] over {plural(gap.pairs, 'pair')}{allowed}"
+    )
 
 
 def no_baseline_words(report: RunReport) -> str:

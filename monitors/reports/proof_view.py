@@ -17,9 +17,9 @@ from monitors.reports.proof_rows import (
     balance_rows,
     baseline_words,
     change_rows,
-    flaky_words,
     no_baseline_words,
     outcome_words,
+    parity_words,
     score_rows,
     sight_rows,
 )
@@ -75,6 +75,7 @@ class Proof:
     flaky_more: int
     shortfalls: tuple[str, ...]
     balance: tuple[BalanceRow, ...]
+    parity: tuple[str, ...]
 
 
 def proof_of(report: RunReport, anchors: Mapping[str, str]) -> Proof:
@@ -87,6 +88,7 @@ def proof_of(report: RunReport, anchors: Mapping[str, str]) -> Proof:
         flaky_more=max(0, len(report.flaky) - _MOST_LINKS),
         shortfalls=report.balance.shortfalls if report.balance else (),
         balance=balance_rows(report.balance) if report.balance else (),
+        parity=tuple(map(parity_words, report.parity)),
     )
 
 
@@ -108,4 +110,4 @@ def _named(case_ids: Sequence[str], anchors: Mapping[str, str]) -> Named:
 
 def _flaky(one: FlakyCase, anchors: Mapping[str, str]) -> FlakyView:
     (link,) = links_to([one.case_id], anchors)
-    return FlakyView(link, flaky_words(one))
+    return FlakyView(link, one.words)

@@ -11,7 +11,7 @@ from monitors.records.targets import Environment
 from tests.builders import NOON
 from tests.warehouse.sample_rows import run_report
 
-ADDED_LATER = ("comparison", "rubric", "sights", "flaky", "balance", "pull_request")
+ADDED_LATER = ("comparison", "rubric", "sights", "flaky", "balance", "pull_request", "parity")
 
 
 def change(severity: Severity, *, failing: tuple[str, ...], fixed: tuple[str, ...] = ()) -> SeverityChange:

@@ -1,0 +1,70 @@
+"""Hindi further behind English than is allowed fails the run, over the same questions; other languages are said."""
+
+from __future__ import annotations
+
+import pytest
+
+from monitors.gate.settings import GateSettings
+from monitors.records.base import Language, Severity
+from monitors.records.runs import ReasonKind, Verdict
+from tests.builders import gold_case
+from tests.monitors.gate.runs import WRONG, asked, batch, report, times
+
+GATE = GateSettings(min_weighted_score=0, targets={"factual_accuracy": 0})
+OTHERS = batch(Severity.PAGE, 50, 0)
+
+
+def twins(count: int, behind: int, language: Language = Language.HINDI):
+    """Questions in English and another language, of which the first ``behind`` are wrong in the other alone."""
+    return [
+        asked(
+            gold_case(f"{each.value}-{n}", language=each, pair=f"pair-{n}"),
+            *([WRONG] if n < behind and each is language else []),
+        )
+        for n in range(count)
+        for each in (Language.ENGLISH, language)
+    ]
+
+
+def missed(told):
+    return [one for one in told.reasons if "behind English" in one.text]
+
+
+def test_hindi_behind_by_more_than_five_points_fails_with_the_cases_that_make_the_gap():
+    told = report([*OTHERS, *twins(20, 2)], GATE)
+    (one,) = missed(told)
+    assert (one.kind, one.decisive) == (ReasonKind.METRIC_TARGET, True)
+    assert one.text.startswith("hi is 10.0 points behind English over 20 pairs [")
+    assert one.text.endswith("at most 5.0 points are allowed")
+    assert one.case_ids == ("hi-0", "hi-1")
+    assert told.verdict is Verdict.FAIL
+
+
+def test_five_points_behind_are_allowed():
+    told = report([*OTHERS, *twins(20, 1)], GATE)
+    assert missed(told) == []
+    assert told.parity[0].gap == pytest.approx(0.05)
+
+
+def test_another_language_behind_is_said_and_decides_nothing():
+    told = report([*OTHERS, *twins(20, 4, Language.HINGLISH)], GATE)
+    assert [one.decisive for one in missed(told)] == [False]
+    assert told.verdict is Verdict.PASS
+
+
+def test_with_pairs_enough_the_unpaired_share_of_hindi_has_no_target():
+    told = report(
+        [*OTHERS, *twins(30, 0), *batch(Severity.ANNOYING, 30, 9, name="x", language=Language.HINDI)], GATE
+    )
+    hindi = next(one for one in told.metrics if one.name == "factual_accuracy:hi")
+    assert hindi.target is None
+    assert told.verdict is Verdict.PASS
+
+
+def test_a_gap_that_rests_on_one_flaky_case_does_not_fail():
+    flaky = gold_case("hi-x", language=Language.HINDI, pair="pair-x")
+    partner = asked(gold_case("en-x", pair="pair-x"))
+    told = report([*OTHERS, *twins(20, 1), partner, *times(flaky, 2, 1)], GATE)
+    (one,) = missed(told)
+    assert (one.decisive, "hi-x" in one.case_ids) == (False, True)
+    assert told.verdict is Verdict.PASS
