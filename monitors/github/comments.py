@@ -8,6 +8,7 @@ not begin with the quotation. Where two runs made a comment at once, the oldest 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -110,19 +111,23 @@ class _Desk:
         return await self._update(mine, comment)
 
     async def _update(self, mine: list[Comment], comment: PullComment) -> Posted:
+        newest = max(mine, key=_run_of)
+        if _run_of(newest) > _unbroken(comment.run_id):
+            await self._delete(one for one in mine if one is not newest)
+            return Posted(Done.NEWER, newest.html_url)
         first, *others = sorted(mine, key=lambda one: one.id)
-        newest = max((_run_of(one) for one in mine), default="")
-        if newest > _unbroken(comment.run_id):
-            return Posted(Done.NEWER, first.html_url)
         path = f"{self._one}/{first.id}"
         body = {"body": body_of(comment)}
         try:
             changed = await self._api.write("PATCH", path, body, _COMMENT, self._purpose, twice=True)
         except Gone:
             raise _Vanished(f"could not {self._purpose.doing}: the comment is deleted again and again") from None
-        for other in others:
-            await self._api.delete(f"{self._one}/{other.id}", self._purpose)
+        await self._delete(others)
         return Posted(Done.UPDATED, changed.html_url)
+
+    async def _delete(self, comments: Iterable[Comment]) -> None:
+        for one in comments:
+            await self._api.delete(f"{self._one}/{one.id}", self._purpose)
 
     async def _make(self, comment: PullComment) -> Comment:
         body = {"body": body_of(comment)}

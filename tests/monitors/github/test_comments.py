@@ -123,9 +123,12 @@ async def test_a_lost_reply_makes_no_second_comment(github, lost):
 
 async def test_two_runs_that_begin_at_once_leave_one_comment(github):
     """Both look and find nothing; both make one; who sees two keeps the older."""
-    runs = [said(f"run {n}", run=f"20260301T12000{n}Z-demo-aa") for n in range(2)]
-    await asyncio.gather(*(post(github, one) for one in runs))
-    assert len(github.by(BOT)) == 1
+    for order in ((0, 1), (1, 0)):
+        github.comments.clear()
+        runs = [said(f"run {n}", run=f"20260301T12000{n}Z-demo-aa") for n in order]
+        await asyncio.gather(*(post(github, one) for one in runs))
+        assert len(github.by(BOT)) == 1
+        assert github.comments[0].body.endswith("run 1")
 
 
 async def test_a_comment_made_between_our_looking_and_our_making_is_the_one_that_stays(github):
@@ -139,6 +142,20 @@ async def test_a_comment_made_between_our_looking_and_our_making_is_the_one_that
     await post(github, said("ours"))
     assert github.by(BOT) == seen
     assert seen[0].body.endswith("ours")
+
+
+async def test_a_newer_run_s_comment_made_meanwhile_is_the_only_one_that_stays(github):
+    """Ours is taken away again: the newer one's results stand."""
+    seen = []
+
+    def rival(asked):
+        if asked.method == "POST" and not seen:
+            seen.append(github.says(body_of(said("newer", run="20260301T130000Z-demo-aa")), BOT))
+
+    github.wrong.before_answering = rival
+    assert (await post(github, said("ours"))).done is Done.NEWER
+    assert github.by(BOT) == seen
+    assert seen[0].body.endswith("newer")
 
 
 async def test_two_of_ours_become_one(github):
