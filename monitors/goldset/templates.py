@@ -16,7 +16,7 @@ from monitors.goldset.load import read_text
 from monitors.records.base import Identifier, Language, Record, Severity
 
 SHIPPED_TEMPLATES = Path(__file__).parent / "pipeline_a" / "health_insurance.templates.toml"
-"""Twenty templates in three languages over the shipped schema: the example, and the default."""
+"""21 templates in three languages over the shipped schema: the example, and the default."""
 
 _ALWAYS = ("name", "value")
 """What a question or a gold may hold in braces: known of every fact."""

@@ -1,0 +1,64 @@
+"""The facts, rows, schema and templates that docs/gold.md shows are accepted, and make the cases that it speaks of."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from monitors.goldset.build import build_cases
+from monitors.goldset.fact_schema import load_schema
+from monitors.goldset.fact_sheets import read_sheets
+from monitors.goldset.templates import load_templates
+from monitors.goldset.twins import Operator
+from monitors.records.base import Language
+
+PAGE = (Path(__file__).parent.parent / "docs" / "gold.md").read_text(encoding="utf-8")
+BLOCKS = dict(re.findall(r"^```(facts|rows|schema|templates)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
+
+
+def written(folder: Path, kind: str, name: str) -> Path:
+    path = folder / name
+    path.write_text(BLOCKS[kind], encoding="utf-8")
+    return path
+
+
+def test_facts_and_templates_of_the_page_make_cases(tmp_path):
+    """A sheet and the page's own templates: one answer that is no, in two languages."""
+    schema = load_schema()
+    sheets = read_sheets(written(tmp_path, "facts", "tara.json"), schema)
+    book = load_templates(schema, written(tmp_path, "templates", "mine.toml"))
+    cases = build_cases(sheets, schema, book, [Language.ENGLISH, Language.HINDI]).cases
+    assert [case.gold[:4] for case in cases] == ["No, ", "नहीं"]
+
+
+def test_rows_of_the_page_are_read_like_sheets(tmp_path):
+    """The second is a silence."""
+    (sheet,) = read_sheets(written(tmp_path, "rows", "rows.jsonl"), load_schema())
+    assert [fact.silent for fact in sheet.facts] == [False, True]
+
+
+def test_the_schema_of_the_page_loads(tmp_path):
+    """Any domain, by configuration."""
+    assert set(load_schema(written(tmp_path, "schema", "phones.json")).fields) == {
+        "battery_hours",
+        "waterproof",
+        "colours",
+    }
+
+
+def test_the_page_names_every_operator():
+    """And no other."""
+    table = PAGE[PAGE.index("| operator |") : PAGE.index("A twin's severity")]
+    named = {
+        name
+        for line in table.splitlines()[2:]
+        for name in re.findall(r"`([a-z_]+)`", line.split("|")[1] if "|" in line else "")
+    }
+    assert named == {operator.value for operator in Operator}
+
+
+def test_the_page_counts_the_shipped_templates_and_fields():
+    """Numbers in documents grow old."""
+    schema = load_schema()
+    assert f"has {len(schema.fields)} fields" in PAGE
+    assert f"[{len(load_templates(schema).template)} questions in three languages]" in PAGE
