@@ -3,6 +3,7 @@
     no run of a deployment has completed in time ─────▶ a message
     a run's heartbeats stop and no end was told ───────▶ the run is marked Crashed
     a run is Crashed, whoever marked it ───────────────▶ a message
+    a run could not begin, so it could tell nobody ────▶ a message
 
 The messages go from Prefect's server straight to Slack, as whoever would decide and store them may be what is gone.
 Prefect alone is no sufficient watchdog: when its server dies these die with it, and only a heartbeat that stays
@@ -37,6 +38,13 @@ PREFIX: Final = "lookout: "
 BLOCK: Final = "lookout-alerts"
 FLOWS: Final = ("verify-deploy", "digest", "load-warehouse", "grade-traffic", "follow-log", "watch-deploys")
 """The flows that are watched: on a shared server other people's are theirs."""
+MINUTELY: Final = ("follow-log", "watch-deploys")
+UNBEGUN: Final = (
+    "Flow run encountered an exception: ConfigError*",
+    "Flow run encountered an exception: GoldSetError*",
+    "Validation of flow parameters failed*",
+)
+"""What Prefect says of such a run's state."""
 LOST_AFTER_S: Final = 95.0
 """Three heartbeats at the 30 s that `prefect_server.settings_for` sets, and a little."""
 RUN_EVENTS: Final = "prefect.flow-run.*"
@@ -74,7 +82,7 @@ async def ensure_automations(
     wanted = [lost_run(flows, lost_after_s)]
     if way is not None:
         block = await _block(client, way)
-        wanted += [crashed_run(flows, block, way.channel)]
+        wanted += [crashed_run(flows, block, way.channel), unbegun_run(flows, block, way.channel)]
         wanted += [missing_run(one, block, way.channel) for one in expected]
     known = await _ours(client)
     changes = {core.name: await _ensure(client, core, known.get(core.name, [])) for core in wanted}
@@ -121,6 +129,38 @@ def crashed_run(flows: Sequence[str], block: UUID, channel: str | None) -> Autom
         trigger=EventTrigger(
             match=_runs(StateType.CRASHED),
             match_related=_of_flows(flows),
+            expect={RUN_EVENTS},
+            for_each={"prefect.resource.id"},
+            posture=Posture.Reactive,
+            threshold=1,
+        ),
+        actions=[CallWebhook(block_document_id=block, payload=_payload(f"{{{{ {text} | tojson }}}}", channel))],
+    )
+
+
+def unbegun_run(flows: Sequence[str], block: UUID, channel: str | None) -> AutomationCore:
+    """A message for a run whose configuration or parameters are wrong: it may not even know whom to tell.
+
+    One that knew has told it too, and says the same twice. Of the jobs of every minute only those are told that
+    do not complete for long, as each minute would be a message.
+    """
+    text = (
+        '("🛠️ Monitor fault · run " ~ flow_run.name ~ " of " ~ flow.name ~ " could not begin, so nothing was asked: '
+        'its configuration or its parameters are wrong. Its page says which. " ~ (flow_run | ui_url))'
+    )
+    match = _labels(
+        {
+            "prefect.resource.id": RUN_EVENTS,
+            "prefect.state-type": StateType.FAILED.value,
+            "prefect.state-message": list(UNBEGUN),
+        }
+    )
+    return AutomationCore(
+        name=f"{PREFIX}a run could not begin",
+        description="Says so when a run's configuration or parameters are wrong.",
+        trigger=EventTrigger(
+            match=match,
+            match_related=_of_flows([flow for flow in flows if flow not in MINUTELY]),
             expect={RUN_EVENTS},
             for_each={"prefect.resource.id"},
             posture=Posture.Reactive,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import uuid
 
 import pytest
 
 from flows.automations import PREFIX, Change, Expectation, ensure_automations
 from flows.slack_way import bot_way, webhook_way
+from tests.conftest import ROOT
 from tests.servers.slack import TOKEN, SlackServer
 
 pytestmark = pytest.mark.prefect
@@ -40,14 +42,14 @@ def by_bot(slack: SlackServer):
 async def test_they_are_made_once_and_updated_when_something_changes(client, slack):
     first = await ensure_automations(client, by_bot(slack), expected=[NIGHTLY])
     assert set(first.values()) == {Change.CREATED}
-    assert len(first) == 3
+    assert len(first) == 4
     again = await ensure_automations(client, by_bot(slack), expected=[NIGHTLY])
     assert set(again.values()) == {Change.UNCHANGED}
 
     later = NIGHTLY.model_copy(update={"within_s": 30 * 3600.0})
     changed = await ensure_automations(client, webhook_way(slack.webhook_url), expected=[later])
     assert changed[f"{PREFIX}no run of nightly"] is Change.UPDATED
-    assert len([one for one in await client.read_automations() if one.name.startswith(PREFIX)]) == 3
+    assert len([one for one in await client.read_automations() if one.name.startswith(PREFIX)]) == 4
 
 
 async def test_what_a_person_switched_off_stays_off_and_what_is_not_expected_goes(client, slack):
@@ -109,3 +111,42 @@ async def test_a_run_that_does_not_come_and_one_whose_process_is_gone_are_told(c
     assert (await client.read_flow_run(run.id)).state_name == "Crashed"
     assert {message.channel for message in slack.messages} == {"C0MONITOR"}
     assert all(message.rings == [] for message in slack.messages)
+
+
+BROKEN = """
+import sys
+from prefect import flow
+from monitors.errors import ConfigError
+
+@flow(name=sys.argv[1])
+def broken(number: int) -> None:
+    raise ConfigError("lookout.toml: no such file") if number else RuntimeError("a disk is full")
+
+broken(sys.argv[2], return_state=True)
+"""
+
+
+async def test_a_run_that_could_not_begin_is_told_by_the_server_and_others_that_failed_are_not(
+    client, slack, prefect_environment
+):
+    """What broke while it ran has told it itself; a deploy whose configuration cannot be read told nobody."""
+    from prefect.client.schemas.filters import FlowFilter, FlowFilterName  # seconds to import
+
+    flow = f"broken-{uuid.uuid4().hex[:8]}"
+    await ensure_automations(client, by_bot(slack), expected=[], flows=[flow])
+    for number in ("0", "1", "many"):
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", BROKEN, flow, number, env=prefect_environment | {"PYTHONPATH": str(ROOT)}
+        )
+        assert await process.wait() == 0
+    of_this_flow = FlowFilter(name=FlowFilterName(any_=[flow]))
+    runs = {run.parameters["number"]: run for run in await client.read_flow_runs(flow_filter=of_this_flow)}
+    assert [run.state_type.value for run in runs.values()] == ["FAILED"] * 3
+
+    def told() -> set[str]:
+        text = " ".join(message.text for message in slack.messages)
+        return {number for number, run in runs.items() if f"run {run.name} of {flow}" in text}
+
+    assert await asyncio.to_thread(slack.wait_until, lambda: len(told()) == 2, 120.0), runs
+    assert told() == {"1", "many"}
+    assert all("could not begin" in message.text for message in slack.messages)
