@@ -12,7 +12,7 @@ from rich.table import Table
 from deployments.proof_text import print_proof
 from monitors.records.base import Finding
 from monitors.records.runs import Metric, Ratio, RunReport, Verdict, VerdictReason
-from monitors.reports.proof_rows import parity_words
+from monitors.reports.proof_rows import parity_words, path_words
 
 STYLES = {
     Verdict.PASS: "bold white on green",
@@ -37,6 +37,8 @@ def print_verdict(console: Console, report: RunReport, *, report_page: Path | No
     console.print(_metrics(report))
     for gap in report.parity:
         console.print(f"Parity    {parity_words(gap)}", highlight=False)
+    if path_words(report.metrics):
+        console.print(f"Paths     {path_words(report.metrics)}", highlight=False)
     print_proof(console, report)
     if report.latency is not None:
         latency = report.latency

@@ -14,11 +14,12 @@ from monitors.records.runs import Breakdown, CaseResult, Metric, RunReport
 from monitors.reports.case_view import answer_text
 from monitors.reports.figure_rows import breakdown_groups
 from monitors.reports.history import known_incidents, since_words
+from monitors.reports.markdown_bite import suite_bite
 from monitors.reports.markdown_inert import code_span, inert
 from monitors.reports.markdown_proof import against_baseline, could_have_seen, suite_balance
 from monitors.reports.masking import Redact, redaction_of
 from monitors.reports.ordering import with_outcome
-from monitors.reports.proof_rows import parity_words
+from monitors.reports.proof_rows import parity_words, path_words
 from monitors.reports.wording import (
     BLAME_WORDS,
     KIND_WORDS,
@@ -71,6 +72,7 @@ def markdown_report(
         _latency(report),
         _breakdowns(report.breakdowns),
         suite_balance(report),
+        suite_bite(report),
         _about(report),
     ]
     return "\n\n".join("\n".join(lines) for lines in map(list, sections) if lines) + "\n"
@@ -191,9 +193,10 @@ def _metrics(metrics: Sequence[Metric], parity: Sequence[ParityGap]) -> Iterator
         met = _MET[metric.met] if metric.target is not None else ""
         name = inert(metric_name(metric.name))
         yield f"| {name} | {value} | {metric.passed} of {metric.total} | {interval} | {target} | {met} |"
-    if parity:
+    said = [f"the same questions, {parity_words(gap)}" for gap in parity] + [path_words(metrics)]
+    if any(said):
         yield ""
-        yield from (f"- the same questions, {parity_words(gap)}" for gap in parity)
+        yield from (f"- {inert(words)}" for words in said if words)
 
 
 def _latency(report: RunReport) -> Iterator[str]:

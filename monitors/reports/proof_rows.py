@@ -9,9 +9,10 @@ from typing import Final
 from monitors.records.base import Finding, Severity
 from monitors.records.comparisons import Balance, Comparison, Direction, Sight
 from monitors.records.parity import ParityGap
-from monitors.records.runs import RunReport
+from monitors.records.runs import Metric, RunReport
 from monitors.reports.wording import SEVERITY_WORDS, moment, percent, plural
 
+_PATH_METRIC: Final = "path_accuracy:"
 _SURE: Final = 0.05
 _LEAST_P: Final = 0.0001
 _GROUP_WORDS: Final = {
@@ -185,6 +186,21 @@ def parity_words(gap: ParityGap) -> str:
         f"{gap.language}: {100 * value:.1f} points {'ahead of' if ahead else 'behind'} English "
         f"[{100 * low:.1f}, {100 * high:.1f}] over {plural(gap.pairs, 'pair')}{allowed}"
     )
+
+
+def path_words(metrics: Sequence[Metric]) -> str:
+    """Which path answers best, and whether chance may explain it; empty with fewer than two paths."""
+    paths = [one for one in metrics if one.name.startswith(_PATH_METRIC) and one.total]
+    if len(paths) < 2:  # noqa: PLR2004 - a winner needs a loser
+        return ""
+    best, next_best = sorted(paths, key=lambda one: (-one.passed / one.total, -one.total))[:2]
+    sure = "their intervals do not meet" if best.low > next_best.high else "chance may explain it"
+    return f"best path: {_path(best)}, before {_path(next_best)}; {sure}"
+
+
+def _path(metric: Metric) -> str:
+    share = percent(metric.passed / metric.total)
+    return f"{metric.name.removeprefix(_PATH_METRIC)} {share} of {plural(metric.total, 'answer')}"
 
 
 def no_baseline_words(report: RunReport) -> str:

@@ -20,6 +20,7 @@ from monitors.reports.proof_rows import (
     no_baseline_words,
     outcome_words,
     parity_words,
+    path_words,
     score_rows,
     sight_rows,
 )
@@ -75,7 +76,7 @@ class Proof:
     flaky_more: int
     shortfalls: tuple[str, ...]
     balance: tuple[BalanceRow, ...]
-    parity: tuple[str, ...]
+    beside_metrics: tuple[str, ...]
 
 
 def proof_of(report: RunReport, anchors: Mapping[str, str]) -> Proof:
@@ -88,8 +89,14 @@ def proof_of(report: RunReport, anchors: Mapping[str, str]) -> Proof:
         flaky_more=max(0, len(report.flaky) - _MOST_LINKS),
         shortfalls=report.balance.shortfalls if report.balance else (),
         balance=balance_rows(report.balance) if report.balance else (),
-        parity=tuple(map(parity_words, report.parity)),
+        beside_metrics=_beside_metrics(report),
     )
+
+
+def _beside_metrics(report: RunReport) -> tuple[str, ...]:
+    said = [f"The same questions, {parity_words(gap)}." for gap in report.parity]
+    best = path_words(report.metrics)
+    return (*said, f"{best[0].upper()}{best[1:]}.") if best else tuple(said)
 
 
 def _comparison(compared: Comparison, anchors: Mapping[str, str]) -> ComparisonView:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.records.base import Severity
+from monitors.records.base import Finding, Language, Severity
 from monitors.records.comparisons import Sight
+from monitors.records.parity import ParityGap
+from monitors.records.runs import Metric
 from monitors.reports.proof_rows import (
     balance_rows,
     change_rows,
     outcome_words,
     p_words,
+    parity_words,
+    path_words,
     score_rows,
     sight_rows,
 )
+from monitors.stats import wilson
 from tests.monitors.reports.example_run import COMPARISON, example_run
 
 
@@ -80,3 +85,55 @@ def test_balance_is_by_severity_theme_type_and_language():
 @pytest.mark.parametrize(("value", "words"), [(1.0, "p = 1"), (0.03125, "p = 0.031"), (1e-9, "p < 0.0001")])
 def test_a_p_value_has_two_digits(value, words):
     assert p_words(value) == words
+
+
+def path(name: str, passed: int, total: int) -> Metric:
+    low, high = wilson(passed, total)
+    return Metric(name=f"path_accuracy:{name}", passed=passed, total=total, low=low, high=high)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "words"),
+    [
+        ([], ""),
+        ([path("primary", 9, 10)], ""),
+        (
+            [path("fallback", 12, 20), path("primary", 195, 200)],
+            "best path: primary 97.5 % of 200 answers, before fallback 60.0 % of 20 answers; their intervals do not meet",
+        ),
+        (
+            [path("a", 9, 10), path("b", 8, 10), path("silent", 0, 0)],
+            "best path: a 90.0 % of 10 answers, before b 80.0 % of 10 answers; chance may explain it",
+        ),
+    ],
+)
+def test_the_path_that_answers_best_is_named_and_whether_it_is_proved(metrics, words):
+    assert path_words(metrics) == words
+
+
+@pytest.mark.parametrize(
+    ("english_only", "hindi_only", "limits", "words"),
+    [
+        (
+            3,
+            0,
+            (0.052, 0.36),
+            "hi: 15.0 points behind English [5.2, 36.0] over 20 pairs, at most 5.0 are allowed: missed",
+        ),
+        (0, 2, (-0.3, 0.01), "hi: 10.0 points ahead of English [-1.0, 30.0] over 20 pairs"),
+    ],
+)
+def test_a_gap_says_who_is_behind(english_only, hindi_only, limits, words):
+    gap = ParityGap(
+        language=Language.HINDI,
+        both=20 - english_only - hindi_only,
+        english_only=english_only,
+        other_only=hindi_only,
+        neither=0,
+        gap=(english_only - hindi_only) / 20,
+        low=limits[0],
+        high=limits[1],
+        target=0.05 if english_only else None,
+        met=Finding.NO if english_only else Finding.UNTOLD,
+    )
+    assert parity_words(gap) == words
