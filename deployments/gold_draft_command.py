@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deployments.exit_codes import ExitCode
+from deployments.gold_target import graders_in
 from flows.asking import chosen_model, open_asker
 from flows.draft_questions import Drafted, draft_questions, read_document
 from flows.wiring import nonce, utc_now
@@ -21,7 +22,6 @@ from monitors.goldset.drafting import DRAFTS_SCHEMA, Refused
 from monitors.goldset.drafts_file import add_drafts, read_drafts
 from monitors.goldset.join import cases_in
 from monitors.graders.panel import default_panel
-from monitors.graders.settings import GraderSettings
 from monitors.judge.ruling import Cost
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase
@@ -57,12 +57,15 @@ def draft_command(options: DraftOptions, environment: Mapping[str, str]) -> Exit
 async def _drafted(
     options: DraftOptions, document: Document, environment: Mapping[str, str]
 ) -> tuple[Drafted, Cost, str]:
-    chosen, settings = chosen_model(load_config(options.config).judge, options.model)
+    config = load_config(options.config)
+    chosen, settings = chosen_model(config.judge, options.model)
+    graders = graders_in(config, options.suite)
     wanted = Wanted(
         count=options.count,
         language=options.language,
         citation=options.citation,
         cluster=cluster_of(options.name),
+        account_patterns=graders.account_patterns,
     )
     async with open_asker(chosen, settings, environment, DRAFTS_SCHEMA) as asker:
         found = await draft_questions(
@@ -70,7 +73,7 @@ async def _drafted(
             document,
             wanted,
             others=known_cases(options.drafts, options.suite),
-            panel=default_panel(GraderSettings()),
+            panel=default_panel(graders),
             nonce=nonce,
             now=utc_now,
         )

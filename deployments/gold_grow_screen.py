@@ -92,5 +92,5 @@ def rows_of(candidate: Candidate, severity: Severity) -> list[tuple[str, str]]:
             ("the same", f"{more} more {'draft asks' if more == 1 else 'drafts ask'} this; one answer decides all")
         )
     if candidate.asked_by is not None:
-        rows.append(("asked by", f"{candidate.asked_by} of the suite already; [n] says so"))
+        rows.append(("asked by", f"{candidate.asked_by} of the suite already: [n], unless it asks something else"))
     return rows

@@ -24,7 +24,6 @@ from monitors.facts.language import identify
 from monitors.goldset.drafts_file import decide, read_drafts
 from monitors.goldset.join import cases_in, join
 from monitors.goldset.quantities_kept import differences, missing_from
-from monitors.graders.base import Grader
 from monitors.graders.panel import default_panel
 from monitors.graders.settings import GraderSettings
 from monitors.records.cases import GoldCase
@@ -39,11 +38,18 @@ class Desk:
     suite: Path
     person: str
     screen: DraftScreen
-    panel: Sequence[Grader]
+    graders: GraderSettings
 
 
 def review_drafts_command(
-    drafts: Path, *, suite: Path, by: str | None, remember_in: Path | None, raw: bool, as_json: bool
+    drafts: Path,
+    *,
+    suite: Path,
+    by: str | None,
+    remember_in: Path | None,
+    raw: bool,
+    as_json: bool,
+    graders: GraderSettings | None = None,
 ) -> ExitCode:
     """Ask about every draft that nobody has decided; or list them."""
     waiting = [draft for draft in read_drafts(drafts) if draft.state is DraftState.DRAFTED]
@@ -57,7 +63,7 @@ def review_drafts_command(
         suite=suite,
         person=_person(by, remember_in, screen),
         screen=screen,
-        panel=default_panel(GraderSettings()),
+        graders=graders or GraderSettings(),
     )
     finished = [draft for draft in waiting if _was_joined(desk, draft)]
     if finished:
@@ -113,7 +119,7 @@ def _changed(desk: Desk, draft: GoldDraft, key: str) -> GoldDraft:
 
 def _accepted(desk: Desk, draft: GoldDraft) -> GoldDraft | None:
     """The suite first, then the draft's own line: who is killed between them finds it joined, once."""
-    reason = problem(draft, desk.panel)
+    reason = problem(draft, desk.graders)
     if reason:
         desk.screen.say(f"This cannot be gold yet: {reason}. Edit it, or say no.", "yellow")
         return None
@@ -166,7 +172,7 @@ def reviewed(case: GoldCase, by: str, at: datetime) -> GoldCase:
     )
 
 
-def problem(draft: GoldDraft, panel: Sequence[Grader]) -> str:
+def problem(draft: GoldDraft, graders: GraderSettings) -> str:
     """Why a draft, as a person has changed it, cannot be gold; empty when it can."""
     case = draft.case
     if draft.quote is not None:
@@ -183,9 +189,9 @@ def problem(draft: GoldDraft, panel: Sequence[Grader]) -> str:
     found = identify(case.question)
     if found is not case.language:
         return f"the question reads as {found.value}, the case says {case.language.value}"
-    if find_disclosures(f"{case.question}\n{case.gold}"):
+    if find_disclosures(f"{case.question}\n{case.gold}", account_patterns=graders.account_patterns):
         return "it holds personal data"
-    return fails_itself(case, panel)
+    return fails_itself(case, default_panel(graders))
 
 
 def _person(by: str | None, remember_in: Path | None, screen: DraftScreen) -> str:

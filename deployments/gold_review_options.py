@@ -81,10 +81,19 @@ def review(
 ) -> None:
     """Read each draft beside its clause and say yes, no, or how it must read. Only a yes makes it gold."""
     from deployments.gold_review_command import review_drafts_command  # rich, pydantic's models
+    from deployments.gold_target import graders_for
     from monitors.config import load_config
 
     folder = data_folder or (load_config(config).data_folder if config.exists() else None)
-    code = review_drafts_command(drafts, suite=suite, by=by, remember_in=folder, raw=raw, as_json=as_json)
+    code = review_drafts_command(
+        drafts,
+        suite=suite,
+        by=by,
+        remember_in=folder,
+        raw=raw,
+        as_json=as_json,
+        graders=graders_for(config, suite),
+    )
     raise typer.Exit(int(code))
 
 

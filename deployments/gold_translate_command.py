@@ -11,9 +11,10 @@ from pathlib import Path
 
 from deployments.exit_codes import ExitCode
 from deployments.gold_draft_command import cost_line, refused_lines
+from deployments.gold_target import graders_in
 from flows.asking import Asker, chosen_model, open_asker
 from flows.draft_questions import Drafted
-from flows.translate_cases import to_translate, translate_cases
+from flows.translate_cases import AT_ONCE, to_translate, translate_cases
 from flows.wiring import nonce, utc_now
 from monitors.alerts.redact import redact
 from monitors.config import load_config
@@ -21,8 +22,8 @@ from monitors.errors import ConfigError
 from monitors.goldset.drafting import TRANSLATIONS_SCHEMA
 from monitors.goldset.drafts_file import add_drafts, read_drafts
 from monitors.goldset.load import load_suite
+from monitors.graders.base import Grader
 from monitors.graders.panel import default_panel
-from monitors.graders.settings import GraderSettings
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase
 from monitors.records.drafts import GoldDraft
@@ -42,6 +43,12 @@ class TranslateOptions:
     config: Path
     model: str | None
     as_json: bool
+
+
+@dataclass(frozen=True)
+class _Desk:
+    drafts: Path
+    panel: Sequence[Grader]
 
 
 @dataclass
@@ -65,7 +72,9 @@ def translate_command(options: TranslateOptions, environment: Mapping[str, str])
     """Translate what has no partner yet, keep the drafts, and tell what was refused and what it cost."""
     languages = languages_of(options.to)
     cases = _wanted(options)
-    chosen, settings = chosen_model(load_config(options.config).judge, options.model)
+    config = load_config(options.config)
+    chosen, settings = chosen_model(config.judge, options.model)
+    desk = _Desk(options.drafts, default_panel(graders_in(config, options.suite)))
     waiting = read_drafts(options.drafts) if options.drafts.exists() else ()
     todo = {language: to_translate(cases, language, waiting)[: options.limit] for language in languages}
 
@@ -73,7 +82,8 @@ def translate_command(options: TranslateOptions, environment: Mapping[str, str])
         told = _Told()
         async with open_asker(chosen, settings, environment, TRANSLATIONS_SCHEMA) as asker:
             for language, open_cases in todo.items():
-                await _one_language(asker, open_cases, language, options.drafts, told)
+                for at in range(0, len(open_cases), AT_ONCE):
+                    await _one_prompt(asker, open_cases[at : at + AT_ONCE], language, desk, told)
             return told, f"{cost_line(asker.cost)}, {chosen.model}"
 
     told, cost = asyncio.run(run()) if any(todo.values()) else (_Told(), "nothing was asked")
@@ -81,15 +91,13 @@ def translate_command(options: TranslateOptions, environment: Mapping[str, str])
     return ExitCode.PASS if told.added or not told.asked else ExitCode.INCONCLUSIVE
 
 
-async def _one_language(
-    asker: Asker, cases: Sequence[GoldCase], language: Language, drafts: Path, told: _Told
+async def _one_prompt(
+    asker: Asker, cases: Sequence[GoldCase], language: Language, desk: _Desk, told: _Told
 ) -> None:
-    """What a language brought is kept before the next is asked for: a later error loses no money."""
-    found = await translate_cases(
-        asker, cases, language, panel=default_panel(GraderSettings()), nonce=nonce, now=utc_now
-    )
+    """What a prompt brought is kept before the next is asked: a later error loses no money."""
+    found = await translate_cases(asker, cases, language, panel=desk.panel, nonce=nonce, now=utc_now)
     told.asked += len(cases)
-    told.added += add_drafts(drafts, found.drafts)
+    told.added += add_drafts(desk.drafts, found.drafts)
     told.found.refused += found.refused
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
 
+from flows.twin_catch import grade_twins
 from monitors.facts.refusals import read_refusal
 from monitors.gate.assess import assess
 from monitors.graders.base import Grader
@@ -23,6 +24,12 @@ _LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
 """No grader looks at when a reply came."""
 
 CITATION_KINDS: Final = frozenset({FailureKind.MISSING_CITATION, FailureKind.WRONG_CITATION})
+
+
+ABOUT_FACTS: Final = frozenset(
+    {FailureKind.WRONG_FACT, FailureKind.MISSING_FACT, FailureKind.SHOULD_HAVE_REFUSED, FailureKind.OVER_REFUSAL}
+)
+"""Kinds of made-up wrong answers that say whether a gold bites; leaks and errors are caught whatever the gold."""
 
 
 class Bite(StrEnum):
@@ -62,9 +69,7 @@ def bite_of(case: GoldCase, bad_reply: str | None, panel: Sequence[Grader], kind
     if wrong:
         return Bitten(bite=Bite.GOLD_FAILS, reason=f"the gold itself would be called wrong: {wrong}")
     if not bad_reply:
-        return Bitten(
-            bite=Bite.UNDECIDABLE, reason="no bad reply is known, so nobody can see whether it would fail"
-        )
+        return _bite_of_twins(case, panel)
     found = _graded(case, bad_reply, panel)
     failures = _content_failures(found) or (_citation_failures(found) if kind in CITATION_KINDS else ())
     if failures:
@@ -81,6 +86,16 @@ def bite_of(case: GoldCase, bad_reply: str | None, panel: Sequence[Grader], kind
     return Bitten(
         bite=Bite.UNDECIDABLE, reason=f"no grader without a model can fail the bad reply: {_abstentions(found)}"
     )
+
+
+def _bite_of_twins(case: GoldCase, panel: Sequence[Grader]) -> Bitten:
+    """Of a conversation that went well no bad reply is known: then made-up wrong answers must do."""
+    twins = [twin for twin in grade_twins([case], panel) if twin.kind in ABOUT_FACTS]
+    caught = sum(bool(twin.caught_by) for twin in twins)
+    if twins and caught == len(twins):
+        return Bitten(bite=Bite.BITES, reason=f"no bad reply is known; all {caught} made-up wrong ones fail")
+    reason = f"no bad reply is known, and of {len(twins)} made-up wrong ones only {caught} fail"
+    return Bitten(bite=Bite.UNDECIDABLE, reason=reason)
 
 
 def _graded(case: GoldCase, reply: str, panel: Sequence[Grader]) -> Assessment:

@@ -43,6 +43,8 @@ class Wanted(Record):
     language: Language = Language.ENGLISH
     citation: str | None = None
     cluster: Identifier | None = None
+    account_patterns: tuple[str, ...] = ()
+    """Regular expressions for the target's own numbers: personal data."""
 
 
 class Origin(Record):
@@ -103,7 +105,7 @@ def _problem(proposed: ProposedDraft, wanted: Wanted, clause: str) -> str:
     found = identify(proposed.question)
     if found is not wanted.language:
         return f"it is in {found.value}, asked for was {wanted.language.value}"
-    personal = find_disclosures(f"{proposed.question}\n{proposed.gold}")
+    personal = find_disclosures(f"{proposed.question}\n{proposed.gold}", account_patterns=wanted.account_patterns)
     return f"it holds personal data ({personal[0].kind.value})" if personal else ""
 
 

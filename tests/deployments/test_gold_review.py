@@ -17,6 +17,7 @@ from monitors.errors import ConfigError, GoldSetError
 from monitors.goldset.drafts_file import add_drafts, read_drafts
 from monitors.goldset.load import load_suite
 from monitors.goldset.write_line import line_of
+from monitors.graders.settings import GraderSettings
 from monitors.records.base import Language, Severity
 from monitors.records.cases import Pipeline, Provenance
 from monitors.records.drafts import DraftState
@@ -98,6 +99,14 @@ def test_an_edit_that_the_checks_refuse_does_not_join(tmp_path, drafts, review, 
     assert said in shown
     assert not (tmp_path / "suite.jsonl").exists()
     assert read_drafts(drafts)[0].state is DraftState.DRAFTED
+
+
+def test_the_targets_own_numbers_are_personal_data(tmp_path, drafts, review):
+    """An account number looks different everywhere: the suite's target says how."""
+    typed = "e\nWhat does SRK-204417 get for a cataract under Suraksha Gold?\n\n\ny\nq\n"
+    known = GraderSettings(account_patterns=(r"SRK-\d{6}",))
+    assert "holds personal data" in review(drafts, typed, graders=known)
+    assert not (tmp_path / "suite.jsonl").exists()
 
 
 def test_the_name_is_remembered_and_without_one_nothing_is_accepted(tmp_path, drafts, review):

@@ -22,7 +22,9 @@ LONG = "Such wishes are handled by hand at the desk, as a courtesy to those who 
         ("24 months", False, f"It is 24 months.{CITED}", FailureKind.WRONG_FACT, Bite.TOOTHLESS),
         ("24 months", False, "It is 24 months.", FailureKind.MISSING_CITATION, Bite.BITES),
         ("24 months", False, "It is 24 months.", FailureKind.WRONG_FACT, Bite.TOOTHLESS),
-        ("24 months", False, None, None, Bite.UNDECIDABLE),
+        ("24 months", False, None, None, Bite.BITES),
+        ("It must say that it does not know", True, None, None, Bite.BITES),
+        (LONG, False, None, None, Bite.UNDECIDABLE),
         (
             "It must say that it does not know",
             True,
