@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from monitors.config import Config, load_config
 from monitors.errors import ConfigError
 from monitors.gate.settings import GateSettings
 from monitors.github.workflow import Job, is_actions, job_of
+from monitors.goldset.load import load_suite
 from monitors.records.runs import CaseResult, RunReport
 from monitors.reports.atomic import write_atomically
 from monitors.reports.junit import junit_xml
@@ -72,7 +74,7 @@ def gate_command(options: GateOptions, environment: Mapping[str, str]) -> ExitCo
             "give --target (and --suite) to verify a deploy, or the results.json of a run to weigh it again"
         )
     if options.junit is not None:
-        write_atomically(options.junit, [])  # whether it can be written is told now, not after the run
+        _check_place(options.junit)
     job = job_of(environment) if options.github or is_actions(environment) else None
     with runner_obeys_nothing(environment):
         posts, weighed = _verify(options, environment, job) if options.target else _weigh(options, environment, job)
@@ -86,6 +88,18 @@ def gate_command(options: GateOptions, environment: Mapping[str, str]) -> ExitCo
     return of_verdict(weighed.report.verdict)
 
 
+def _check_place(file: Path) -> None:
+    """Raises `ConfigError` for a file that could not be written: that is told now, not after the run."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=file.parent):
+            pass
+    except OSError as error:
+        raise ConfigError(f"--junit {file}: cannot be written ({error.strerror}); name a file that can") from error
+    if file.is_dir():
+        raise ConfigError(f"--junit {file}: is a folder; name a file in it")
+
+
 def _verify(
     options: GateOptions, environment: Mapping[str, str], job: Job | None
 ) -> tuple[JobResults | None, _Weighed | None]:
@@ -95,6 +109,7 @@ def _verify(
     if note:
         sys.stderr.write(f"{note}\n")
     named_baseline(options.baseline, runs_folder(config))
+    load_suite(config.target(name).suite)  # what is wrong with it is told before anything hears of a run
     posts = JobResults(job, name, environment) if options.github and job else None
     request = VerifyRequest(
         target=name,
