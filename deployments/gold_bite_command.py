@@ -12,10 +12,11 @@ import typer
 from deployments.exit_codes import ExitCode
 from deployments.gold_settings import grader_settings
 from flows.twin_catch import GradedTwin, grade_right, grade_twins
-from flows.twin_counts import CatchCount, TwinCounts, count_twins
+from flows.twin_counts import count_twins
 from monitors.alerts.redact import redact
 from monitors.goldset.load import load_suite
 from monitors.graders.panel import default_panel
+from monitors.records.bites import CatchCount, SuiteBite
 from monitors.records.cases import GoldCase
 
 SEVERE_FLOOR = 0.95
@@ -38,13 +39,13 @@ def bite_command(path: Path, *, config: Path | None, target: str | None, missed:
     return ExitCode.PASS if bites(counts) else ExitCode.FAIL
 
 
-def bites(counts: TwinCounts) -> bool:
+def bites(counts: SuiteBite) -> bool:
     """Whether enough severe twins are caught, and none is passed as right."""
     severe = counts.severe_without_personal_data
     return severe.rate >= SEVERE_FLOOR and counts.severe.rate >= SEVERE_FLOOR and not counts.severe.passed
 
 
-def _told(path: Path, left_out: int, counts: TwinCounts) -> Iterator[str]:
+def _told(path: Path, left_out: int, counts: SuiteBite) -> Iterator[str]:
     yield f"{path}: {counts.whole.twins} twins of {counts.cases} cases"
     if left_out:
         yield f"  {left_out} cases left out: their own gold fails; `lookout gold check` names them"
@@ -81,7 +82,7 @@ def _missed(graded: Sequence[GradedTwin], suite: Sequence[GoldCase], most: int) 
         yield f"      twin   {redact(one.reply)}"
 
 
-def _print_json(sha256: str, left_out: int, counts: TwinCounts, graded: Sequence[GradedTwin]) -> None:
+def _print_json(sha256: str, left_out: int, counts: SuiteBite, graded: Sequence[GradedTwin]) -> None:
     plain = {
         "suite_sha256": sha256,
         "cases_left_out": left_out,

@@ -4,62 +4,34 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Annotated
+from typing import Final
 
-from pydantic import Field
-
-from flows.twin_catch import GradedTwin
+from flows.twin_catch import GradedTwin, grade_right, grade_twins
 from monitors.goldset.twins import Operator
-from monitors.records.base import Probability, Record, Severity
+from monitors.graders.base import Grader
+from monitors.records.base import Severity
+from monitors.records.bites import CatchCount, SuiteBite
+from monitors.records.cases import GoldCase
 from monitors.stats import wilson
 
-Count = Annotated[int, Field(ge=0)]
+MOST_CASES: Final = 60
+"""Severity-3 cases whose twins a run tries: about 500 twins, a second or less."""
 
 
-class CatchCount(Record):
-    """Twins, how many some grader failed, how many were passed as right; the rest is left to the judge.
-
-    ``low`` and ``high`` bound the catch rate (Wilson, 95 %). ``by_grader`` counts a twin once for each grader that
-    failed it, so that its sum may be more than ``caught``.
-    """
-
-    name: str
-    twins: Count
-    caught: Count
-    passed: Count
-    low: Probability
-    high: Probability
-    by_grader: dict[str, int]
-
-    @property
-    def rate(self) -> float:
-        """The share that was caught; 1 of none."""
-        return self.caught / self.twins if self.twins else 1.0
-
-    @property
-    def left(self) -> int:
-        """Neither failed nor passed: left to the judge."""
-        return self.twins - self.caught - self.passed
+def severe_bite(cases: Iterable[GoldCase], panel: Sequence[Grader], *, citation_required: bool) -> SuiteBite | None:
+    """The twins of the first severity-3 cases of a suite, for its run's report; ``None`` where it has none."""
+    severe = [case for case in cases if case.severity is Severity.PAGE][:MOST_CASES]
+    usable = [case for case in severe if not grade_right(case, panel).wrong]
+    return count_twins(list(grade_twins(usable, panel, citation_required=citation_required))) if usable else None
 
 
-class TwinCounts(Record):
-    """All counts of a suite's twins. ``severe`` are those of severity 3."""
-
-    cases: Count
-    whole: CatchCount
-    severe: CatchCount
-    severe_without_personal_data: CatchCount
-    by_operator: tuple[CatchCount, ...]
-    by_severity: tuple[CatchCount, ...]
-
-
-def count_twins(graded: Sequence[GradedTwin]) -> TwinCounts:
-    """Count them. Personal data is severity 3 in any reply and easily seen, so the severe are also told without."""
+def count_twins(graded: Sequence[GradedTwin]) -> SuiteBite:
+    """Count them all."""
     severe = [one for one in graded if one.severity is Severity.PAGE]
     plain = [one for one in severe if one.operator is not Operator.PERSONAL_DATA]
     operators = [(one.value, [twin for twin in graded if twin.operator is one]) for one in Operator]
     severities = [(f"severity {one.value}", [twin for twin in graded if twin.severity is one]) for one in Severity]
-    return TwinCounts(
+    return SuiteBite(
         cases=len({twin.case_id for twin in graded}),
         whole=_count("all", graded),
         severe=_count("severity 3", severe),
@@ -69,8 +41,7 @@ def count_twins(graded: Sequence[GradedTwin]) -> TwinCounts:
     )
 
 
-def _count(name: str, graded: Iterable[GradedTwin]) -> CatchCount:
-    twins = list(graded)
+def _count(name: str, twins: Sequence[GradedTwin]) -> CatchCount:
     caught = sum(bool(one.caught_by) for one in twins)
     low, high = wilson(caught, len(twins)) if twins else (0.0, 1.0)
     found = Counter(grader for one in twins for grader in one.caught_by)

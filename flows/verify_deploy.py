@@ -32,6 +32,7 @@ from flows.progress import listener
 from flows.publish import publish_artifacts
 from flows.pull_requests import followed, post_results, pulls_of
 from flows.request import VerifyRequest
+from flows.twin_counts import severe_bite
 from flows.wiring import configuration, desk_without_run, heartbeat, runs_folder, stop_process, utc_now, wire
 from monitors.alerts.heartbeat import after_run
 from monitors.alerts.redact import redact
@@ -145,7 +146,11 @@ async def weigh(run: LiveRun) -> RunReport:
     baseline = await asyncio.to_thread(find_baseline, run)
     pulls = await asyncio.to_thread(pulls_of, run)
     facts = run.facts(utc_now()).model_copy(update={"pull_request": next(iter(pulls), None)})
-    return evaluate(facts, run.results, run.wired.config.gate, baseline=baseline, suite=run.wired.suite.cases)
+    wired = run.wired
+    report = evaluate(facts, run.results, wired.config.gate, baseline=baseline, suite=wired.suite.cases)
+    must_cite = wired.configured.graders.citation_required
+    bite = await asyncio.to_thread(severe_bite, wired.suite.cases, wired.panel, citation_required=must_cite)
+    return report.model_copy(update={"bite": bite})
 
 
 @task(name="record", cache_policy=NO_CACHE)

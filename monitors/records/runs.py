@@ -18,6 +18,7 @@ from monitors.records.base import (
     Sha256,
     UtcTime,
 )
+from monitors.records.bites import SuiteBite
 from monitors.records.cases import GoldCase
 from monitors.records.comparisons import Balance, Comparison, FlakyCase, RubricAverage, Sight
 from monitors.records.deploys import PullRequest
@@ -155,8 +156,9 @@ class RunReport(Record):
     ``pull_request`` is where the deploy belongs, if it belongs to one: such a run is no baseline for others.
     ``judging`` is ``None`` for runs of before there was a judge. ``comparison`` is ``None`` where there was no run
     to compare with, ``rubric`` where no judge rated a report. ``parity`` is over questions asked in several
-    languages. ``sights`` say what the run could have seen, ``flaky`` which cases were right only sometimes; these,
-    and ``balance``, are absent in runs of before they were reckoned.
+    languages. ``sights`` say what the run could have seen, ``flaky`` which cases were right only sometimes,
+    ``bite`` what the graders caught of known-bad replies; these, and ``balance``, are absent in runs of before
+    they were reckoned.
     """
 
     run_id: Identifier
@@ -182,5 +184,6 @@ class RunReport(Record):
     sights: tuple[Sight, ...] = ()
     flaky: tuple[FlakyCase, ...] = ()
     balance: Balance | None = None
+    bite: SuiteBite | None = None
     interrupted: bool = False
     resumed_cases: Count = 0

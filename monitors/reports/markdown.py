@@ -64,7 +64,7 @@ def markdown_report(
         _verdict(report, previous, redact, (len(failed), len(unanswered), len(untold))),
         _arithmetic(report),
         against_baseline(report),
-        _failures(failed, redact, known, report.commit, most_failures),
+        _failures(failed, redact, known, report, most_failures),
         _unanswered(unanswered, redact, most_failures),
         _untold(untold),
         could_have_seen(report),
@@ -126,7 +126,7 @@ def _arithmetic(report: RunReport) -> Iterator[str]:
 
 
 def _failures(
-    failed: Sequence[CaseResult], redact: Redact, known: Mapping[str, Incident], commit: str | None, most: int
+    failed: Sequence[CaseResult], redact: Redact, known: Mapping[str, Incident], report: RunReport, most: int
 ) -> Iterator[str]:
     if not failed:
         return
@@ -134,10 +134,12 @@ def _failures(
     yield ""
     yield "| sev | what | case | asked | answered | why |"
     yield "| --- | --- | --- | --- | --- | --- |"
+    flaky = {one.case_id: f"flaky, {one.words}" for one in report.flaky}
     for result in failed[:most]:
         found, safe = result.assessment, redaction_of(result, redact)
         kinds = ", ".join(KIND_WORDS[kind] for kind in found.failure_kinds)
-        notes = [since_words(known.get(result.case.id), commit), "unconfirmed" if found.unconfirmed else ""]
+        since = since_words(known.get(result.case.id), report.commit)
+        notes = [since, "unconfirmed" if found.unconfirmed else "", flaky.get(result.case.id, "")]
         row = f" (row {code_span(found.policy_row, 60)})" if found.severity != found.case_severity else ""
         said = "; ".join(inert(note) for note in notes if note)
         yield (

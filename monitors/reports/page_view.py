@@ -16,6 +16,7 @@ from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
 from monitors.records.grades import CaseOutcome
 from monitors.records.incidents import Incident
 from monitors.records.runs import CaseResult, RunReport, VerdictReason
+from monitors.reports.bite_rows import BiteView, bite_view
 from monitors.reports.case_links import CaseLink, links_to
 from monitors.reports.case_view import CaseView, CaseViewer, anchor_of
 from monitors.reports.figure_rows import (
@@ -60,6 +61,7 @@ class FailedRow:
     asked: str
     since: str
     unconfirmed: bool
+    flaky: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,7 @@ class Page:
     untold_total: int
     correct: tuple[BriefRow, ...]
     proof: Proof
+    bite: BiteView | None
     histogram: Markup | None
     over_objective: int
     breakdowns: tuple[BreakdownGroup, ...]
@@ -146,7 +149,7 @@ def page_of(
         tallies=tally_rows(report),
         metrics=metric_rows(report.metrics),
         failed=tuple(
-            _failed(result, known, report.commit, redact, shown=place < most) for place, result in enumerate(failed)
+            _failed(result, known, report, redact, shown=place < most) for place, result in enumerate(failed)
         ),
         kinds=_kinds(failed),
         transcripts=tuple(viewer.view(result) for result in failed[:most]),
@@ -158,6 +161,7 @@ def page_of(
         untold_total=len(untold),
         correct=tuple(_brief(result) for result in with_outcome(cases, CaseOutcome.CORRECT)),
         proof=proof_of(report, shown),
+        bite=bite_view(report),
         histogram=latency_histogram(total_ms, report.latency) if report.latency and total_ms else None,
         over_objective=sum(value > objective for value in total_ms),
         breakdowns=breakdown_groups(report.breakdowns),
@@ -191,7 +195,7 @@ def _reason(reason: VerdictReason, anchors: Mapping[str, str], redact: Redact) -
 
 
 def _failed(
-    result: CaseResult, known: Mapping[str, Incident], commit: str | None, redact: Redact, *, shown: bool
+    result: CaseResult, known: Mapping[str, Incident], report: RunReport, redact: Redact, *, shown: bool
 ) -> FailedRow:
     found, safe = result.assessment, redaction_of(result, redact)
     return FailedRow(
@@ -201,8 +205,9 @@ def _failed(
         kinds=", ".join(KIND_WORDS[kind] for kind in found.failure_kinds),
         reason=shortened(show_invisible(safe(found.reason)), _BRIEF),
         asked=shortened(show_invisible(safe(result.case.question)), _BRIEF),
-        since=since_words(known.get(result.case.id), commit),
+        since=since_words(known.get(result.case.id), report.commit),
         unconfirmed=found.unconfirmed,
+        flaky=next((one.words for one in report.flaky if one.case_id == result.case.id), ""),
     )
 
 

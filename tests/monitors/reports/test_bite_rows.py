@@ -1,0 +1,69 @@
+"""What the graders caught of known-bad replies, in a run's reports."""
+
+from __future__ import annotations
+
+from monitors.records.bites import CatchCount, SuiteBite
+from monitors.reports.bite_rows import bite_view
+from monitors.reports.markdown_bite import suite_bite
+from monitors.reports.write import write_reports
+from tests.monitors.reports.example_run import example_run
+from tests.monitors.reports.parts import redact
+
+COUNT = CatchCount(
+    name="number_changed",
+    twins=40,
+    caught=38,
+    passed=1,
+    low=0.83,
+    high=0.99,
+    by_grader={"citations": 2, "factual": 38},
+)
+BITE = SuiteBite(
+    cases=12,
+    whole=COUNT,
+    severe=COUNT,
+    severe_without_personal_data=COUNT,
+    by_operator=(COUNT, COUNT.model_copy(update={"name": "evaded", "caught": 40, "passed": 0})),
+    by_severity=(),
+)
+
+
+def report_with(bite):
+    report = example_run().report
+    return report.model_copy(update={"bite": bite})
+
+
+def test_a_run_without_twins_says_nothing():
+    """Runs of before, and suites without severe cases."""
+    assert bite_view(report_with(None)) is None
+    assert list(suite_bite(report_with(None))) == []
+
+
+def test_caught_left_and_passed_are_told_apart():
+    """A twin left to a judge is not one that would be called right."""
+    view = bite_view(report_with(BITE))
+    assert view is not None
+    assert "40 known-bad replies to 12 severity-3 questions" in view.sentence
+    assert "95.0 % [83.0 %, 99.0 %]. 1 are left to a judge, 1 would be passed as right." in view.sentence
+    assert view.hurts
+    number, evaded = view.rows
+    assert (number.name, number.caught, number.left, number.passed) == ("number changed", "38", "1", "1")
+    assert number.graders == "factual 38, citations 2"
+    assert (evaded.left, evaded.passed) == ("·", "·")
+
+
+def test_markdown_has_a_row_for_each_operator():
+    """A table that a person can read in a pull request."""
+    lines = list(suite_bite(report_with(BITE)))
+    assert lines[0] == "## Do the graders bite?"
+    assert lines[-2] == "| number changed | 40 | 38 | 1 | 1 | factual 38, citations 2 |"
+
+
+def test_the_page_has_the_section_only_where_twins_were_tried(tmp_path):
+    """With a row for each operator."""
+    for bite in (None, BITE):
+        run = example_run()
+        paths = write_reports(tmp_path, report_with(bite), run.cases, redact=redact)
+        page = paths.html.read_text(encoding="utf-8")
+        assert ("Do the graders bite?" in page) is (bite is not None)
+        assert ('<th scope="row">number changed</th>' in page) is (bite is not None)
