@@ -109,4 +109,5 @@ def _change_words(comparison: Comparison, severity: Severity | None) -> str:
 
 def _words(what: str, shared: int, broken: int, fixed: int, p: float) -> str:
     told = "p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"  # noqa: PLR2004 - smaller says no more
-    return f"of {shared:,} shared {what}cases {broken:,} newly fail and {fixed:,} are fixed ({told})"
+    failing, mended = ("fails" if broken == 1 else "fail"), ("is" if fixed == 1 else "are")
+    return f"of {shared:,} shared {what}cases {broken:,} newly {failing} and {fixed:,} {mended} fixed ({told})"

@@ -31,7 +31,7 @@ def _missed(gap: ParityGap, run: Weighing) -> VerdictReason:
     holds = (gap.english_only - gap.other_only - spare) / gap.pairs > target
     text = (
         f"{gap.language} is {_points(gap.gap)} behind English over {gap.pairs} pairs "
-        f"[{_points(gap.low)}, {_points(gap.high)}]; at most {_points(target)} are allowed"
+        f"[{100 * gap.low:.1f}, {100 * gap.high:.1f}]; at most {_points(target)} are allowed"
     )
     return VerdictReason(
         kind=ReasonKind.METRIC_TARGET,

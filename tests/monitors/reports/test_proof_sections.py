@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from monitors.records.base import Severity
+from monitors.records.comparisons import FlakyCase
 from monitors.reports.html import html_report
 from monitors.reports.markdown import markdown_report
 from monitors.reports.page_view import page_of
@@ -42,6 +44,12 @@ def test_a_refused_comparison_shows_what_differs_and_no_figures(how):
     assert "Not compared" in text
     assert "the suite was 111111111111, is 000000000000" in text
     assert "shared cases" not in text.partition("What this suite")[0]
+
+
+@pytest.mark.parametrize("how", ["markdown", "html"])
+def test_a_failure_of_a_flaky_case_is_marked_where_it_is_listed(how):
+    odd = FlakyCase(case_id="sublimit-room-rent", severity=Severity.PAGE, asked=4, right=3)
+    assert "flaky, right in 3 of 4 asks" in shown(RUN.report.model_copy(update={"flaky": (odd,)}), how)
 
 
 @pytest.mark.parametrize("how", ["markdown", "html"])
