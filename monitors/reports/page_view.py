@@ -16,6 +16,7 @@ from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
 from monitors.records.grades import CaseOutcome
 from monitors.records.incidents import Incident
 from monitors.records.runs import CaseResult, RunReport, VerdictReason
+from monitors.reports.bite_rows import BiteView, bite_view
 from monitors.reports.case_links import CaseLink, links_to
 from monitors.reports.case_view import CaseView, CaseViewer, anchor_of
 from monitors.reports.figure_rows import (
@@ -105,6 +106,7 @@ class Page:
     untold_total: int
     correct: tuple[BriefRow, ...]
     proof: Proof
+    bite: BiteView | None
     histogram: Markup | None
     over_objective: int
     breakdowns: tuple[BreakdownGroup, ...]
@@ -159,6 +161,7 @@ def page_of(
         untold_total=len(untold),
         correct=tuple(_brief(result) for result in with_outcome(cases, CaseOutcome.CORRECT)),
         proof=proof_of(report, shown),
+        bite=bite_view(report),
         histogram=latency_histogram(total_ms, report.latency) if report.latency and total_ms else None,
         over_objective=sum(value > objective for value in total_ms),
         breakdowns=breakdown_groups(report.breakdowns),
