@@ -21,8 +21,8 @@ continuous cover.
 """
 
 
-def configured(folder: Path, url: str, *, provider: str = "anthropic") -> Path:
-    """A configuration whose model is behind ``url``, and a document beside it."""
+def configured(folder: Path, url: str, *, provider: str = "anthropic", judge: str = "") -> Path:
+    """A configuration whose model is behind ``url``, and a document beside it. ``judge`` are lines of `[judge]`."""
     (folder / "gold.md").write_text(DOCUMENT, encoding="utf-8")
     (folder / "suite.jsonl").touch()
     model = "claude-sonnet-5-5" if provider == "anthropic" else "qwen3-32b"
@@ -32,6 +32,9 @@ def configured(folder: Path, url: str, *, provider: str = "anthropic") -> Path:
 [targets.demo]
 url = "http://127.0.0.1:9"
 suite = "suite.jsonl"
+
+[judge]
+{judge}
 
 [[judge.models]]
 provider = "{provider}"

@@ -138,3 +138,33 @@ def test_what_is_missing_is_told_before_anything_is_asked(tmp_path):
     pdf = gold("draft", "--document", str(binary), cwd=tmp_path)
     assert pdf.returncode == 2
     assert "pdftotext" in pdf.stderr
+
+
+def test_a_budget_that_does_not_allow_it_is_told_before_money_is_spent(tmp_path):
+    with AnthropicServer(judge=RuleDrafter()) as server:
+        configured(tmp_path, server.url, judge="budget_usd = 0.0001")
+        done = gold(*ASK, cwd=tmp_path)
+        assert server.messages == []
+    assert done.returncode == 4
+    assert "budget" in done.stderr
+
+
+def test_a_provider_that_is_busy_is_asked_again_and_the_model_that_answered_is_kept(tmp_path):
+    with AnthropicServer(judge=RuleDrafter()) as server:
+        configured(tmp_path, server.url)
+        server.misbehave("429:0", "529", "wrong_model:claude-sonnet-5-5-20261101")
+        done = gold(*ASK, cwd=tmp_path)
+        assert len(server.messages) == 3
+    assert done.returncode == 0, done.stderr
+    drafts = read_drafts(tmp_path / "gold-drafts.jsonl")
+    assert {draft.model for draft in drafts} == {"claude-sonnet-5-5-20261101"}
+    assert len({draft.prompt_sha256 for draft in drafts}) == 1
+
+
+def test_a_key_is_never_shown(tmp_path):
+    with AnthropicServer(judge=RuleDrafter(), key="another-key") as server:
+        configured(tmp_path, server.url)
+        done = gold(*ASK, cwd=tmp_path)
+    assert done.returncode == 4
+    assert "the key is not valid" in done.stderr
+    assert "sk-ant" not in done.stdout + done.stderr

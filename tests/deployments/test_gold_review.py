@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -196,3 +197,35 @@ def test_as_a_process_drafts_are_listed_and_reviewed(tmp_path, drafts):
     missing = gold("review", "nothing.jsonl", "--suite", "suite.jsonl", cwd=tmp_path)
     assert missing.returncode == 2
     assert "lookout gold draft" in missing.stderr
+
+
+def test_at_a_terminal_one_key_is_enough(tmp_path, drafts):
+    """A real pseudo-terminal: the name by line, then single keys without Enter."""
+    driver, terminal = pty.openpty()
+    command = [sys.executable, "-m", "deployments.cli", "gold", "review", str(drafts), "--suite", "suite.jsonl"]
+    process = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stdin=terminal,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "160"},
+    )
+    try:
+        os.write(driver, b"asha\n")
+        for asked, key in ((1, b"y"), (2, b"q")):
+            shown = b""
+            while b"[q]uit" not in shown:
+                more = os.read(process.stdout.fileno(), 4096)
+                assert more, (asked, process.stderr.read())
+                shown += more
+            os.write(driver, key)
+        rest, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        os.close(driver)
+        os.close(terminal)
+        process.wait(30)
+    assert b"1 joined suite.jsonl, 0 rejected, 2 left" in rest
+    (case,) = load_suite(tmp_path / "suite.jsonl").cases
+    assert case.provenance.reviewed_by == "asha"
