@@ -63,7 +63,7 @@ def checks(
 def _configuration(path: Path) -> tuple[Config | None, Check]:
     name = "configuration"
     if not path.exists():
-        to_do = "see docs/configuration.md for the smallest one; `lookout demo` and `lookout doctor URL` need none"
+        to_do = "lookout init writes one; `lookout demo` and `lookout doctor URL` need none"
         return None, Check(name=name, health=Health.DOUBTFUL, found=f"there is no {path}", to_do=to_do)
     try:
         config = load_config(path)
