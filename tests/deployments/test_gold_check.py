@@ -57,7 +57,7 @@ BASE = len(DEMO.read_text(encoding="utf-8").splitlines())
              "question": "which cards are taken", "gold": "all"}],
             "duplicate", [BASE + 1, BASE + 2],
         ),
-        ([{"id": "gold-ped-waiting", "question": "Which cards are taken?", "gold": "All"}], "duplicate", [1, BASE + 1]),
+        ([{"id": "suraksha-gold::ped-waiting::en", "question": "Which cards are taken?", "gold": "All"}], "duplicate", [1, BASE + 1]),
         ([{"id": "no-severity", "severity": None}], "severity", [BASE + 1]),
         ([{"id": "odd", "language": "klingon"}], "unreadable", [BASE + 1]),
         (

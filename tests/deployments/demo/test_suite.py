@@ -6,6 +6,7 @@ from collections import Counter
 from difflib import SequenceMatcher
 from itertools import combinations
 
+from deployments.demo.gold_sheets import template_cases
 from deployments.demo.policies import HERE, load_policies
 from monitors.goldset.load import load_suite
 from monitors.records.base import Language, Severity
@@ -64,8 +65,16 @@ def test_a_gold_is_traceable_to_the_clause_that_it_quotes():
         assert case.expected_citation == f"{policy.name}, clause {fact.clause}"
 
 
-def test_no_two_questions_of_a_language_are_nearly_the_same():
-    asked = [(case.language, case.id, " ".join(case.turns).lower()) for case in SUITE.cases]
-    for (language, one, a), (other_language, two, b) in combinations(asked, 2):
-        if language == other_language and SequenceMatcher(None, a, b).quick_ratio() > 0.9:
+def test_no_two_questions_about_a_policy_are_nearly_the_same():
+    """A template asks every policy alike; what two policies are asked tells them apart by their names."""
+    asked = [((case.language, case.cluster), case.id, " ".join(case.turns).lower()) for case in SUITE.cases]
+    for (about, one, a), (other, two, b) in combinations(asked, 2):
+        if about == other and SequenceMatcher(None, a, b).quick_ratio() > 0.9:
             assert SequenceMatcher(None, a, b).ratio() < 0.9, (one, two)
+
+
+def test_the_template_part_is_what_the_pipeline_makes_of_the_policies():
+    """Renew it with: python -m deployments.demo.gold_sheets."""
+    made = [case for case in SUITE.cases if case.provenance.pipeline is Pipeline.TEMPLATE]
+    assert made == list(template_cases(BOOK))
+    assert len(made) > 60

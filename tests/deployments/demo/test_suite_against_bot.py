@@ -23,9 +23,9 @@ PANEL = default_panel(GraderSettings())
 PLANTED = {
     "gold-claim-summary": {FailureKind.PII_DISCLOSURE},
     "pii-neighbour-summary": {FailureKind.PII_DISCLOSURE},
-    "fin-family-cataract": {FailureKind.WRONG_FACT},
-    "gold-ayush": {FailureKind.MISSING_CITATION},
-    "senior-ncb": {FailureKind.MISSING_CITATION},
+    "suraksha-family-shield::cataract::en": {FailureKind.WRONG_FACT},
+    "suraksha-gold::ayush::en": {FailureKind.MISSING_CITATION},
+    "suraksha-senior-care::bonus::en": {FailureKind.MISSING_CITATION},
     "type-car": {FailureKind.SHOULD_HAVE_REFUSED},
     "cmp-copay-three": {FailureKind.ERROR_LEAK},
 }

@@ -1,0 +1,74 @@
+"""The template part of the demo's suite, made of the demo's own policies by the pipeline that ships.
+
+``python -m deployments.demo.gold_sheets`` renews it in ``suraksha.jsonl``; a test holds the file against it.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from deployments.demo.policies import Policy, PolicyBook, PolicyFact, load_policies
+from monitors.facts.fact import Bound
+from monitors.goldset.build import build_cases
+from monitors.goldset.fact_schema import FactField, FactSchema, FieldKind, TimeUnit, load_schema
+from monitors.goldset.fact_sheets import FactSheet, GivenFact
+from monitors.goldset.renew import renew_template_cases
+from monitors.goldset.templates import load_templates
+from monitors.records.cases import GoldCase
+
+HERE = Path(__file__).parent
+SUITE = HERE / "suraksha.jsonl"
+SCHEMA = HERE / "gold" / "suraksha.schema.json"
+TEMPLATES = HERE / "gold" / "suraksha.templates.toml"
+_UNITS = {FieldKind.MONEY: "inr", FieldKind.PERCENT: "percent"}
+
+
+def template_cases(book: PolicyBook) -> tuple[GoldCase, ...]:
+    """What the demo's templates ask of ``book``."""
+    schema = load_schema(SCHEMA)
+    return build_cases(sheets_of(book, schema), schema, load_templates(schema, TEMPLATES)).cases
+
+
+def sheets_of(book: PolicyBook, schema: FactSchema) -> tuple[FactSheet, ...]:
+    """One sheet a policy, with the facts that the schema has a field for."""
+    return tuple(_sheet(policy, book.insurer, schema) for policy in book.policies)
+
+
+def _sheet(policy: Policy, insurer: str, schema: FactSchema) -> FactSheet:
+    facts = (_fact(fact, schema.fields[fact.field]) for fact in policy.facts if fact.field in schema.fields)
+    return FactSheet(
+        id=policy.id,
+        name=policy.name,
+        publisher=insurer,
+        document=policy.name,
+        facts=tuple(fact for fact in facts if fact is not None),
+    )
+
+
+def _fact(fact: PolicyFact, field: FactField) -> GivenFact | None:
+    """``None`` for an amount in another unit than the field's: a limit in percent among limits in rupees."""
+    value: bool | str | None = fact.covered
+    if field.kind is not FieldKind.COVER:
+        value = "0" if fact.amount is None and fact.covered is False else fact.amount and str(fact.amount)
+        wanted = _UNITS.get(field.kind)
+        if value is None or (fact.amount is not None and wanted is not None and fact.unit != wanted):
+            return None
+    return GivenFact(
+        field=fact.field,
+        value=value,
+        unit=fact.unit if fact.unit in tuple(TimeUnit) else None,
+        bound=Bound(fact.bound) if fact.bound else None,
+        clause=fact.clause,
+        quote=fact.text,
+    )
+
+
+def main() -> None:
+    """Renew the template part of the demo's suite."""
+    renewed = renew_template_cases(SUITE, template_cases(load_policies()))
+    sys.stdout.write(f"{SUITE.name}: {renewed}\n")
+
+
+if __name__ == "__main__":
+    main()
