@@ -108,6 +108,11 @@ def _verify(
     note = check_ci(config, name, environment, allowed=options.allow_production)
     if note:
         sys.stderr.write(f"{note}\n")
+    if config.gate.rating_needed and config.judge is None:
+        raise ConfigError(
+            f"an average rating of {config.gate.min_rubric:g} is asked for (--min-score above 1, or "
+            "gate.rating_needed), which a judge gives, and the configuration has no [judge]"
+        )
     named_baseline(options.baseline, runs_folder(config))
     load_suite(config.target(name).suite)  # what is wrong with it is told before anything hears of a run
     posts = JobResults(job, name, environment) if options.github and job else None

@@ -67,8 +67,7 @@ def gate(
 ) -> None:
     """Verify a staging deploy, or weigh a run's results again; the exit code is the verdict.
 
-    0 PASS, 1 FAIL, 2 usage or configuration, 3 INCONCLUSIVE (too little could be told, or the app did not serve),
-    4 the monitor itself failed.
+    0 PASS, 1 FAIL, 2 usage or configuration, 3 INCONCLUSIVE, also when the app did not serve, 4 the monitor failed.
     """
     from deployments.gate_command import GateOptions, gate_command  # rich, httpx and pydantic's models
     from flows.wiring import environment  # as above

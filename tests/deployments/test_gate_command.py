@@ -126,14 +126,6 @@ def test_a_monitor_that_breaks_leaves_no_pending_status(tmp_path, lookout, githu
     assert github.states[-1] == ("lookout/demo", "error")
 
 
-def test_an_average_rating_that_nobody_gave_is_no_pass(tmp_path, lookout):
-    with Chat() as chat:
-        watched(tmp_path, chat, cases=1)
-        done = lookout("gate", "--target", "demo", "--min-score", "4.0", cwd=tmp_path)
-    assert done.returncode == 3, done.stderr
-    assert "no report was rated" in done.stdout
-
-
 def test_results_are_weighed_again_beside_a_baseline_that_is_a_file(tmp_path, lookout):
     """What a base branch kept as an artifact is all that a pull request's job needs; nothing is asked."""
     with Chat(*[RIGHT] * 4, WRONG, RIGHT, RIGHT, RIGHT) as chat:
@@ -145,6 +137,9 @@ def test_results_are_weighed_again_beside_a_baseline_that_is_a_file(tmp_path, lo
     report = json.loads(lookout(*asked, cwd=tmp_path).stdout)
     assert report["comparison"]["severities"][0]["newly_failing"] == ["waiting-0"]
     assert lookout("gate", str(base), "--baseline", "none", cwd=tmp_path).returncode == 0
+    unrated = lookout("gate", str(base), "--min-score", "4.0", cwd=tmp_path)
+    assert unrated.returncode == 3, "an average rating that nobody gave is no pass"
+    assert "no report was rated" in unrated.stdout
     other = lookout("gate", str(base), "--baseline", str(broken), "--json", cwd=tmp_path)
     assert "only an accepted run" in json.loads(other.stdout)["comparison"]["refused"][0]
 
@@ -157,6 +152,7 @@ def test_results_are_weighed_again_beside_a_baseline_that_is_a_file(tmp_path, lo
         (["--target", "dmeo"], {}, "did you mean 'demo'"),
         (["--target", "http://127.0.0.1:9"], {}, "--suite"),
         (["--target", "demo", "--min-score", "98"], {}, "0 to 1 for the weighted score"),
+        (["--target", "demo", "--min-score", "4.0"], {}, "has no [judge]"),
         (["--target", "demo", "--baseline", "nowhere.json"], {}, "--baseline nowhere.json"),
         (["--target", "demo", "--github"], {}, "GITHUB_REPOSITORY"),
         (["--target", "demo", "--github"], {"GITHUB_REPOSITORY": REPOSITORY}, "github.token"),
