@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,28 +10,27 @@ from pathlib import Path
 from pydantic import ValidationError
 from rich.console import Console
 
-from deployments.alerts_desk import WAIT_S, alerts_desk
+from deployments.alerts_desk import alerts_desk
 from deployments.data_folder import data_folder_of
 from deployments.exit_codes import ExitCode
-from deployments.gold_grow_screen import GOLD, NO, REFUSAL, SEVERITIES, GrowScreen, rows_of
+from deployments.gold_grow_queue import all_waiting, graders_of, load, print_lines, print_list, take_one
+from deployments.gold_grow_screen import GOLD, NO, REFUSAL, SEVERITIES, GrowScreen
 from deployments.gold_review_command import reviewed
-from deployments.review_command import DRAFTS_FILE, REVIEWER_FILE
+from deployments.review_command import REVIEWER_FILE
 from deployments.review_screen import QUIT, SKIP, RealKeyboard
 from flows.gold_bite import Bite, bite_of
-from flows.take_trace import draft_of_trace
 from flows.wiring import utc_now
 from monitors.alerts.redact import redact
 from monitors.config import Config, load_config
-from monitors.errors import ConfigError, WarehouseBusy
+from monitors.errors import ConfigError
 from monitors.goldset.growth import Candidate, candidates, case_id_of, case_of, refilled
 from monitors.goldset.join import cases_in, join
 from monitors.graders.panel import default_panel
-from monitors.graders.settings import GraderSettings
 from monitors.records.base import Severity
 from monitors.records.cases import GoldCase
 from monitors.records.drafts import DraftOutcome
 from monitors.records.people import CaseDraft
-from warehouse.drafts import append_draft, append_outcomes, decided_drafts, trace, waiting_drafts
+from warehouse.drafts import append_outcomes
 from warehouse.store import Store
 
 TYPE = "incident"
@@ -67,21 +64,21 @@ def grow_command(options: GrowOptions) -> ExitCode:
     """Take a trace, or list what waits, or ask about each of them."""
     folder = data_folder_of(options.config, options.data_folder)
     store = alerts_desk(options.config, options.data_folder).store
-    _load(store)
+    load(store)
     config = load_config(options.config) if options.config.exists() else None
     if options.take is not None:
-        _take(store, options, config, _person(options.by, folder, None))
+        take_one(store, options.take, config, _person(options.by, folder, None))
     suite = cases_in(options.suite) if options.suite is not None else ()
-    waiting = candidates(_waiting(store, folder, options.target), suite)
+    waiting = candidates(all_waiting(store, folder, options.target), suite)
     if options.as_json:
-        _print_lines(waiting)
+        print_lines(waiting)
     elif options.suite is None:
-        _print_list(waiting)
+        print_list(waiting)
     else:
         screen = GrowScreen(Console(), RealKeyboard(), redact)
         person = _person(options.by, folder, screen)
         _session(Desk(store, options.suite, person, screen, config), waiting)
-        _load(store)
+        load(store)
     return ExitCode.PASS
 
 
@@ -149,7 +146,7 @@ def _written(desk: Desk, draft: CaseDraft, severity: Severity, *, refusal: bool)
 def _joined(desk: Desk, one: Candidate, case: GoldCase) -> bool:
     """Whether the case bites and joined. The suite first, then the outcome: a kill between them is found again."""
     bad = refilled(one.draft.bad_reply) if one.draft.bad_reply else None
-    bitten = bite_of(case, bad, default_panel(_graders(desk.config, one.draft.target)), one.draft.failure_kind)
+    bitten = bite_of(case, bad, default_panel(graders_of(desk.config, one.draft.target)), one.draft.failure_kind)
     desk.screen.say(redact(bitten.reason), "green" if bitten.bite is Bite.BITES else "yellow")
     if bitten.bite in {Bite.GOLD_FAILS, Bite.TOOTHLESS}:
         desk.screen.say("It does not join like this. Write another gold, or say that it is not wanted.")
@@ -179,64 +176,6 @@ def _done(desk: Desk, one: Candidate, *, by: str, at: datetime, joined: bool, no
     )  # fmt: skip
 
 
-def _waiting(store: Store, folder: Path, target: str | None) -> Sequence[CaseDraft]:
-    """Drafts of the warehouse, and those that `lookout review` left beside it, worst first."""
-    found = {draft.id: draft for draft in waiting_drafts(store, target=target, wait_s=WAIT_S)}
-    path = folder / DRAFTS_FILE
-    if path.exists():
-        done = decided_drafts(store, wait_s=WAIT_S)
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-            draft = _read(line, path, number)
-            if draft is not None and draft.id not in done and target in {None, draft.target}:
-                found.setdefault(draft.id, draft)
-    return sorted(found.values(), key=lambda draft: (-draft.suggested_severity, draft.made_at, draft.id))
-
-
-def _read(line: str, path: Path, number: int) -> CaseDraft | None:
-    """A line of drafts; one that is none (a kill may have torn the last) is told and passed over."""
-    try:
-        return CaseDraft.model_validate_json(line) if line.strip() else None
-    except ValidationError:
-        sys.stderr.write(f"lookout: {path}, line {number}: no draft, passed over\n")
-        return None
-
-
-def _take(store: Store, options: GrowOptions, config: Config | None, person: str) -> None:
-    run_id, _, case_id = (options.take or "").partition("/")
-    found = trace(store, run_id, case_id, wait_s=WAIT_S) if case_id else None
-    if found is None:
-        raise ConfigError(
-            f"--take {options.take}: no such conversation is kept; accepted: RUN/CASE, as the table "
-            "results shows them to `lookout sql`"
-        )
-    patterns = _graders(config, found.target).account_patterns
-    append_draft(store.journal, draft_of_trace(found, by=person, at=utc_now(), account_patterns=patterns))
-    _load(store)
-
-
-def _graders(config: Config | None, target: str) -> GraderSettings:
-    known = config.targets.get(target) if config is not None else None
-    return known.graders if known is not None else GraderSettings()
-
-
-def _print_list(waiting: Sequence[Candidate]) -> None:
-    screen = GrowScreen(Console(), RealKeyboard(), redact)
-    for number, one in enumerate(waiting, start=1):
-        screen.show(one, one.draft.suggested_severity, number, len(waiting))
-    if waiting:
-        screen.say("To make gold of them: lookout gold grow --suite SUITE")
-    else:
-        screen.say(
-            'No draft waits. `lookout alerts draft ID` and Slack\'s "Add to gold" make some, so does --take.'
-        )
-
-
-def _print_lines(waiting: Sequence[Candidate]) -> None:
-    for one in waiting:
-        told = one.model_dump(mode="json") | {"told": dict(rows_of(one, one.draft.suggested_severity))}
-        sys.stdout.write(json.dumps(told, ensure_ascii=False) + "\n")
-
-
 def _person(by: str | None, folder: Path, screen: GrowScreen | None) -> str:
     """Who decides: as said, else as remembered beside the warehouse, else asked."""
     kept = folder / REVIEWER_FILE
@@ -249,11 +188,3 @@ def _person(by: str | None, folder: Path, screen: GrowScreen | None) -> str:
         raise ConfigError("a case needs the name of who wanted it; say who you are with --as")
     kept.write_text(f"{person}\n", encoding="utf-8")
     return person
-
-
-def _load(store: Store) -> None:
-    """Take in what is pending; somebody else who is at it will do it as well."""
-    try:
-        store.load_pending(WAIT_S)
-    except WarehouseBusy:
-        sys.stderr.write("lookout: the warehouse is busy; what was decided is kept and loaded later\n")
