@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from enum import StrEnum
+from time import monotonic
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Traffic:
     """A page's requests. Web sockets are followed from the start, requests from `begin` on.
 
     `on_break` hears of what broke off; true when it was a response that had begun, as `cut` then says too.
+    `ended_at` is when the last request ended, by `time.monotonic`.
     """
 
     def __init__(self, page: Page, *, on_break: Callable[[bool], None]) -> None:
@@ -58,6 +60,7 @@ class Traffic:
         self.changed = asyncio.Event()
         self.started = 0
         self.cut = False
+        self.ended_at: float | None = None
         page.on("websocket", self._socket_opened)
 
     def begin(self) -> None:
@@ -68,6 +71,7 @@ class Traffic:
         self._asked.clear()
         self.started = 0
         self.cut = False
+        self.ended_at = None
         if not self._listening:
             self._listening = True
             self._page.on("request", self._began)
@@ -132,6 +136,7 @@ class Traffic:
         if request in self._open:
             self._open.discard(request)
             self._done.append(request)
+            self.ended_at = monotonic()
             self.changed.set()
 
     def _failed(self, request: Request) -> None:

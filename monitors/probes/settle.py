@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from time import monotonic
 from typing import TYPE_CHECKING, assert_never
 
 from monitors.errors import (
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
 FIRM_QUIET_S = 0.15
 # A page that does nothing for so long after Enter wants its button pressed.
 UNSENT_S = 1.5
+# An answer that may go on is waited for so many times longer: one that stops in mid-sentence, or that the page
+# types by itself, letter by letter, since long after the network brought the last of it. Typing stalls at times.
+SLOW_QUIETS = 4
+TYPED_S = 0.6
+_ENDS = re.compile(r"[^\w\s,–—-]$")
 # A request that is open after so many times the patience belongs to no answer: some apps keep one for ever.
 OPEN_PATIENCE = 2
 # In-page timers are late when the cores are busy; only a page that hangs misses its deadline by this much.
@@ -38,15 +44,18 @@ _WALL = re.compile(
 )
 
 
-def limits_of(settings: ProbeSettings, *, patience: int = 0, unsent_s: float = 0) -> Limits:
+def limits_of(
+    settings: ProbeSettings, *, patience: int = 0, unsent_s: float = 0, quiet_s: float | None = None
+) -> Limits:
     """The settings as the page reads them. ``patience``: only so many times the patience counts as an end.
 
-    ``unsent_s``: speak up when the question still stands in its box after so long; 0: never.
+    ``unsent_s``: speak up when the question still stands in its box after so long; 0: never. ``quiet_s``: instead
+    of the settings' own.
     """
     patience_ms = settings.patience_s * 1000
     return Limits(
-        quiet_ms=patience * patience_ms if patience else settings.quiet_s * 1000,
-        firm_quiet_ms=min(FIRM_QUIET_S, settings.quiet_s) * 1000,
+        quiet_ms=patience * patience_ms if patience else (quiet_s or settings.quiet_s) * 1000,
+        firm_quiet_ms=min(FIRM_QUIET_S, settings.quiet_s) * 1000 if quiet_s is None else quiet_s * 1000,
         patience_ms=patience_ms,
         deadline_ms=settings.answer_deadline_s * 1000,
         unsent_ms=unsent_s * 1000,
@@ -79,19 +88,38 @@ async def whole_answer(frame: Frame, traffic: Traffic, settings: ProbeSettings, 
             continue
         if seen.busy and traffic.is_open:
             raise incomplete(seen, settings)
-        if seen.firm or seen.calm_ms >= OPEN_PATIENCE * settings.patience_s * 1000:
+        limits = await _to_go_on(seen, traffic, settings)
+        if limits is None:
             return seen
-        traffic.changed.clear()
-        match await traffic.stillness(characters=len(seen.text), pushed=seen.pushed):
-            case Stillness.ENDED:
-                return seen
-            case Stillness.OPEN:
-                patience = 0 if await _changes(traffic, _time_left_s(seen, settings)) else OPEN_PATIENCE
-            case Stillness.UNTOLD if seen.calm_ms >= settings.patience_s * 1000:
-                return seen
-            case Stillness.UNTOLD:
-                patience = 1
-        seen = await watch_once(frame, settings, limits_of(settings, patience=patience))
+        seen = await watch_once(frame, settings, limits)
+
+
+async def _to_go_on(seen: Watched, traffic: Traffic, settings: ProbeSettings) -> Limits | None:
+    """With which limits to watch on; ``None`` where the answer is whole."""
+    slow_s = SLOW_QUIETS * settings.quiet_s
+    if seen.calm_ms >= OPEN_PATIENCE * settings.patience_s * 1000:
+        return None
+    if _may_go_on(seen, traffic) and seen.calm_ms < slow_s * 1000:
+        return limits_of(settings, quiet_s=slow_s)
+    if seen.firm:
+        return None
+    traffic.changed.clear()
+    match await traffic.stillness(characters=len(seen.text), pushed=seen.pushed):
+        case Stillness.ENDED:
+            return None
+        case Stillness.OPEN:
+            patience = 0 if await _changes(traffic, _time_left_s(seen, settings)) else OPEN_PATIENCE
+        case Stillness.UNTOLD if seen.calm_ms >= settings.patience_s * 1000:
+            return None
+        case Stillness.UNTOLD:
+            patience = 1
+    return limits_of(settings, patience=patience)
+
+
+def _may_go_on(seen: Watched, traffic: Traffic) -> bool:
+    """Whether it stops in mid-sentence, or grew on its own after the last request had ended."""
+    typed_s = 0.0 if traffic.ended_at is None else monotonic() - seen.calm_ms / 1000 - traffic.ended_at
+    return typed_s > TYPED_S or _ENDS.search(seen.text) is None
 
 
 def _time_left_s(seen: Watched, settings: ProbeSettings) -> float:

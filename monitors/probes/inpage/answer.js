@@ -241,9 +241,12 @@
       return { region: last, text: look.textOf(last), nodes: [], unread: [] };
     }
     const chosen = new Set(nodes);
-    const text = region ? look.textOf(region, (node) => (chosen.has(node) ? fresh.get(node) : "")) : "";
+    const text = region ? look.textOf(region, (node) => (chosen.has(node) ? fresh.get(node) : blank(node.data))) : "";
     return { region, text, nodes, unread: unread(seen, fresh, echoes, chosen) };
   };
+
+  // What stands between two pieces of a line, as between **one** *two*, is part of neither and parts them.
+  const blank = (text) => (text.trim() ? "" : text);
 
   // After a whole answer: its parts are known from now on.
   look.learn = (seen, nodes) => {

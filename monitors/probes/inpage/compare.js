@@ -38,8 +38,49 @@
     return at;
   };
 
-  // Which of `now` stand in `before` too, in the same order: the longest common subsequence, as a set of indices.
-  look.kept = (before, now) => {
+  // How deep in the page the place before a line lies: between two messages it is less deep than within one. It is the
+  // depth of the lowest element that holds the lines on both sides; 0 at the page's beginning and end.
+  look.cuts = (groups) => {
+    const depthOf = (element) => {
+      let depth = 0;
+      for (let at = element; at; at = look.up(at)) depth += 1;
+      return depth;
+    };
+    return (index) => {
+      const before = groups[index - 1]?.block;
+      let at = before && groups[index] ? before : null;
+      while (at && !look.holds(at, groups[index].block)) at = look.up(at);
+      return depthOf(at);
+    };
+  };
+
+  // Which of `now` stand in `before` too, in the same order, as a set of indices. Where it is open which lines are the
+  // new ones (a new message begins with the same name as the one after it), whole messages are: `cut` tells.
+  look.kept = (before, now, cut = null) => {
+    const found = common(before, now);
+    if (cut) for (let start = 0; start < now.length; start += 1) if (!found.has(start) && (!start || found.has(start - 1))) slide(found, now, start, cut);
+    return found;
+  };
+
+  // Shifts a run of new lines up to where it cuts least deep, as long as it reads the same.
+  const slide = (found, now, start, cut) => {
+    let end = start;
+    while (end < now.length && !found.has(end)) end += 1;
+    const reads = (by) => start >= by && found.has(start - by) && now[start - by] === now[end - by];
+    if (!reads(1)) return;
+    let [best, least] = [0, cut(start) + cut(end)];
+    for (let by = 1; reads(by); by += 1) {
+      const depth = cut(start - by) + cut(end - by);
+      if (depth < least) [best, least] = [by, depth];
+    }
+    for (let by = 1; by <= best; by += 1) {
+      found.delete(start - by);
+      found.add(end - by);
+    }
+  };
+
+  // The longest common subsequence.
+  const common = (before, now) => {
     const found = new Set();
     let start = 0;
     while (start < before.length && start < now.length && before[start] === now[start]) found.add(start++);

@@ -10,6 +10,8 @@
   const SEND = /\bsend\b|submit|\bask\b|\bgo\b|\benter\b|reply|post|भेज|senden|enviar|envoyer|送信|发送|전송|^[➤➢➔→↑⬆➡▶⏎✈⌲📤🚀]\ufe0f?$|arrow.?up|paper.?plane/iu;
   const NOT_SEND = /attach|upload|file|image|voice|\bmic|record|audio|clear|delete|new chat|settings|stop|cancel|copy|share|log ?in|sign/i;
   const STOP = /\b(stop|abort|interrupt|halt)\b|cancel (generation|response|reply)|रोक/i;
+  const CANCEL = /^\W*(cancel|रद्द करें)\W*$/i;
+  const BESIDE = 2; // elements around the box
   const WALL = /(sign|log) ?in|log ?on|authenticate|continue with (google|github|microsoft|sso|email)|लॉग ?इन/i;
   const QUOTA = /quota|rate.?limit|too many requests|out of credits|usage limit|limit reached|daily limit/i;
 
@@ -85,9 +87,17 @@
     look.send = given ? look.all(given).find(look.visible) ?? null : nearbySend(look.box) ?? clickableNear(look.box);
     return look.send;
   };
+  // "Cancel" alone cancels many things; beside the box it is the answer that it cancels.
+  const cancelsAnswer = (button) => {
+    if (!CANCEL.test(look.named(button))) return false;
+    let at = look.box;
+    for (let level = 0; at && level < BESIDE; level += 1) at = look.up(at);
+    return Boolean(at) && look.holds(at, button);
+  };
+
   // Names first: whether an element is visible costs a layout.
   look.stops = (roots) => look.all(BUTTONS, roots)
-    .filter((button) => STOP.test(look.named(button)) || STOP.test(describe(button)))
+    .filter((button) => STOP.test(look.named(button)) || STOP.test(describe(button)) || cancelsAnswer(button))
     .filter((button) => look.visible(button));
 
   const candidates = (given, roots) => {

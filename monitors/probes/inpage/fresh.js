@@ -5,6 +5,7 @@
 
   const LABEL_LENGTH = look.LABEL_LENGTH = 40; // a name and a time beside a message are shorter
   const ROLE_DEPTH = 3;
+  const SIDES = /\b(left|right|start|end|user|human|me|you|self|own|guest|bot|assistant|ai|agent|other|sent|received|incoming|outgoing)\b/gi;
   const SWAPS = 4; // steps that are shown in the answer's place are fewer
 
   // Keeps what the page said before the question; `earlier` is that of the page before a navigation. `greetings` are lines
@@ -56,11 +57,12 @@
       return names.slice(0, 2).some((name) => !name.endsWith(".")) ? names.join(" ") : null;
     }
 
-    // The same, for the messages of user and bot, whose own classes differ: the nearest class around the text.
+    // The same, for the messages of user and bot, whose own classes differ: the nearest class around the text, but
+    // for the words in it that say whose message it is.
     partKey(node) {
       const parent = node.parentElement ?? look.up(node);
       for (let at = parent, level = 0; at && level < 2; at = look.up(at), level += 1) {
-        if (typeof at.className === "string" && at.className) return `${parent.localName} ${at.className}`;
+        if (typeof at.className === "string" && at.className) return `${parent.localName} ${at.className.replace(SIDES, "")}`;
       }
       return null;
     }
@@ -107,7 +109,7 @@
       const groups = this.lines();
       const same = groups.every((group) => group.nodes.every((node) => this.isOld(node)));
       if (same) return new Map();
-      const old = look.kept(this.before, groups.map((group) => group.text));
+      const old = look.kept(this.before, groups.map((group) => group.text), look.cuts(groups));
       const fresh = new Map();
       groups.forEach((group, index) => {
         if (!old.has(index)) for (const node of group.nodes) this.take(node, fresh);

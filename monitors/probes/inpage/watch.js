@@ -11,6 +11,7 @@
   const SAMPLES = 240;
   const THROTTLE_MS = 80;
   const IDLE_MS = 400; // without a mutation only an animation or a property can have changed
+  const LAST_WORDS_MS = 600; // in which the last words are drawn once a control said that all is said
   const STUCK_PATIENCE = 3; // so many times the patience without any sign of life: a control that was forgotten
   const ENDS = /[.!?…।॥。！？؟)\]"'”’»」*_`]$/u; // how a text ends that was not left in the middle of a sentence
   const AFTER_BREAK_MS = 1500; // what a page may take to say that its stream broke, or to mend it
@@ -117,6 +118,10 @@
     return watch.hard && !watch.broken && still >= STUCK_PATIENCE * limits.patience_ms && ENDS.test(watch.text) && !softBusy();
   };
 
+  // Whether a control said that the answer is done, and nothing but its last words came after: some pages say so when
+  // they have it, and go on typing it for a while.
+  const keptItsWord = () => watch.sawHard && watch.changedAt - watch.idleAt < LAST_WORDS_MS;
+
   // What to say now, or null to go on watching.
   const decide = (limits) => {
     const now = performance.now();
@@ -132,14 +137,14 @@
     }
     if (watch.soft) return calm >= limits.patience_ms ? "finished" : null;
     // What a socket brings is drawn when the page finds the time: a control may say "done" before the last words stand.
-    const firm = watch.sawHard && look.lastPush <= watch.sentAt;
+    const firm = keptItsWord() && look.lastPush <= watch.sentAt;
     return calm >= (firm ? limits.firm_quiet_ms : limits.quiet_ms) ? "finished" : null;
   };
 
   const report = (state) => ({
     state,
     text: watch.text,
-    firm: watch.sawHard && !watch.hard,
+    firm: keptItsWord() && !watch.hard,
     busy: watch.hard,
     pushed: look.lastPush > watch.sentAt,
     calm_ms: performance.now() - Math.max(watch.changedAt, watch.idleAt),
