@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -17,10 +17,18 @@ import typer
 POOL: Final = "lookout"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to a command line."""
+def register(app: typer.Typer, environment: Mapping[str, str]) -> None:
+    """Add the commands to a command line; who is told is looked up in ``environment``."""
     app.command("prefect-yaml")(print_prefect_yaml)
-    app.command()(automations)
+
+    @app.command()
+    def automations(
+        *,
+        config: Annotated[Path, typer.Option("--config", help="the configuration file")] = Path("lookout.toml"),
+        as_json: Annotated[bool, typer.Option("--json", help="print what became of each as JSON")] = False,
+    ) -> None:
+        """Have Prefect's server tell of runs that do not come or whose process is gone; again changes nothing."""
+        _automations(config, environment, as_json=as_json)
 
 
 def print_prefect_yaml(
@@ -39,12 +47,7 @@ def print_prefect_yaml(
     sys.stdout.write(prefect_yaml(load_config(config), at or config.resolve(), pool=pool, image=image))
 
 
-def automations(
-    *,
-    config: Annotated[Path, typer.Option("--config", help="the configuration file")] = Path("lookout.toml"),
-    as_json: Annotated[bool, typer.Option("--json", help="print what became of each as JSON")] = False,
-) -> None:
-    """Have Prefect's server tell of runs that do not come or whose process is gone; again changes nothing."""
+def _automations(config: Path, environment: Mapping[str, str], *, as_json: bool) -> None:
     from flows.alert_wiring import slack_way  # slack_sdk, duckdb
     from flows.schedules import planned_deployments
     from flows.wiring import connect_prefect
@@ -52,7 +55,7 @@ def automations(
 
     loaded = load_config(config)
     planned = planned_deployments(loaded, config.resolve(), loaded.schedules)
-    way = slack_way(loaded, os.environ)  # before anything is started: it may refuse
+    way = slack_way(loaded, environment)  # before anything is started: it may refuse
     connect_prefect(loaded)
     from flows.registration import watched_over  # Prefect reads its settings at import, so it must be connected
 

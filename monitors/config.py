@@ -143,7 +143,7 @@ def load_config(path: Path) -> Config:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise ConfigError(f"{path}: there is no such file; `lookout init` writes one, `lookout demo` needs none") from None
+        raise ConfigError(f"{path}: there is no such file; `lookout init` makes one") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read as UTF-8 text: {error}") from error
     try:
