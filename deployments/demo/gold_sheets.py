@@ -48,20 +48,24 @@ def _sheet(policy: Policy, insurer: str, schema: FactSchema) -> FactSheet:
 
 def _fact(fact: PolicyFact, field: FactField) -> GivenFact | None:
     """``None`` for an amount in another unit than the field's: a limit in percent among limits in rupees."""
-    value: bool | str | None = fact.covered
-    if field.kind is not FieldKind.COVER:
-        value = "0" if fact.amount is None and fact.covered is False else fact.amount and str(fact.amount)
-        wanted = _UNITS.get(field.kind)
-        if value is None or (fact.amount is not None and wanted is not None and fact.unit != wanted):
-            return None
+    wanted = _UNITS.get(field.kind)
+    if fact.amount is not None and wanted is not None and fact.unit != wanted:
+        return None
     return GivenFact(
         field=fact.field,
-        value=value,
+        value=fact.covered if field.kind is FieldKind.COVER else _amount(fact),
         unit=fact.unit if fact.unit in tuple(TimeUnit) else None,
         bound=Bound(fact.bound) if fact.bound else None,
         clause=fact.clause,
         quote=fact.text,
     )
+
+
+def _amount(fact: PolicyFact) -> str | None:
+    """What is not there at all is nothing of it: no co-payment is a co-payment of zero."""
+    if fact.amount is not None:
+        return str(fact.amount)
+    return "0" if fact.covered is False else None
 
 
 def main() -> None:
