@@ -9,6 +9,7 @@ from deployments import (
     gold_build_options,
     gold_check_options,
     gold_freeze_options,
+    gold_import_options,
     gold_review_options,
 )
 
@@ -18,4 +19,5 @@ gold_build_options.register(app)
 gold_bite_options.register(app)
 gold_check_options.register(app)
 gold_freeze_options.register(app)
+gold_import_options.register(app)
 gold_review_options.register(app)

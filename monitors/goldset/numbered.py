@@ -41,7 +41,12 @@ class Numbered:
 
 def read_numbered(path: Path) -> Numbered:
     """Read a suite's file. Raises `GoldSetError` when it cannot be read at all, or holds no line."""
-    found = numbered_lines(read_text(path).split("\n"))
+    text = read_text(path)
+    if text.lstrip().startswith("["):
+        raise GoldSetError(
+            f"{path} is a JSON array; a suite is JSON lines: `lookout gold import` makes one of another's array"
+        )
+    found = numbered_lines(text.split("\n"))
     if not found.cases and not found.bad:
         raise GoldSetError(f"{path} holds no case; write one JSON object a line, or name another suite")
     return found

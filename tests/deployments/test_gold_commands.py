@@ -13,9 +13,11 @@ import pytest
 from deployments.gold_bite_command import bite_command
 from deployments.gold_build_command import BuildOptions, build_command
 from deployments.gold_freeze_command import FreezeOptions, diff_command, freeze_command
+from deployments.gold_import_command import import_command
 from deployments.gold_settings import grader_settings
 from monitors.errors import ConfigError, GoldSetError
 from monitors.goldset.load import load_suite
+from monitors.goldset.numbered import read_numbered
 from tests.monitors.goldset.fact_examples import SHEET, fact, row, sheet, written, written_rows
 from tests.monitors.goldset.gold_cases import PLAIN
 
@@ -129,6 +131,35 @@ def test_biting_tells_a_table_and_what_is_missed(tmp_path, capsys):
     told = json.loads(capsys.readouterr().out)
     assert not told["bites"]
     assert {one["operator"] for one in told["missed"]} >= {"evaded"}
+
+
+ARRAY = [
+    {"id": "a", "question": "Is it covered?", "expected_answer": "Yes", "question_type": "cover"},
+    {"id": "a", "question": "How long?", "expected_answer": "24 months", "question_type": "waiting"},
+]
+
+
+def test_an_array_of_another_project_is_taken_over_with_severities_that_are_given(tmp_path, capsys):
+    """Per type, or one for all others; ids that repeat are told; nothing is overwritten."""
+    array, out = tmp_path / "gold_qa.json", tmp_path / "core.jsonl"
+    array.write_text(json.dumps(ARRAY))
+    with pytest.raises(GoldSetError, match="no severity for the type 'cover'"):
+        import_command(array, out, ["waiting=3"])
+    assert import_command(array, out, ["waiting=3", "1"]) == 0
+    assert "row 2: a was taken, it is a::2 now" in capsys.readouterr().out
+    assert [int(case.severity) for case in load_suite(out).cases] == [1, 3]
+    with pytest.raises(GoldSetError, match="is there already"):
+        import_command(array, out, ["1"])
+    with pytest.raises(GoldSetError, match="TYPE=1, 2 or 3"):
+        import_command(array, tmp_path / "new.jsonl", ["severe"])
+
+
+def test_an_array_is_no_suite_and_the_message_says_what_makes_one(tmp_path):
+    """Its lines would be a hundred findings."""
+    array = tmp_path / "gold_qa.json"
+    array.write_text(json.dumps(ARRAY))
+    with pytest.raises(GoldSetError, match="lookout gold import"):
+        read_numbered(array)
 
 
 def test_a_targets_own_settings_are_used(tmp_path):
