@@ -54,7 +54,7 @@ def _severity(row: ForeignCase, severities: dict[str, Severity]) -> Severity:
     found = severities.get(row.question_type, severities.get(OTHERS))
     if found is None:
         raise GoldSetError(
-            f"no severity for the type {row.question_type!r} ({row.id}); add --severity {row.question_type}=2, or a "
-            "bare number for all types that are not named"
+            f"no severity for the type {row.question_type!r} ({row.id}); add --severity {row.question_type}=2, or "
+            "a bare number for all types that are not named"
         )
     return found
