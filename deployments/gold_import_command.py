@@ -43,9 +43,7 @@ def _severities(given: Sequence[str]) -> dict[str, Severity]:
     for entry in given:
         match = re.fullmatch(r"(?:(?P<type>[^=]+)=)?(?P<level>[123])", entry.strip())
         if match is None:
-            raise GoldSetError(
-                f"--severity {entry!r}: TYPE=1, 2 or 3 is accepted, or a bare number for all others"
-            )
+            raise GoldSetError(f"--severity {entry!r}: TYPE=1, 2 or 3 is accepted, or a bare number for all others")
         found[match["type"] or OTHERS] = Severity(int(match["level"]))
     return found
 
