@@ -22,8 +22,7 @@ _MOST_IDS = 6
 
 def print_proof(console: Console, report: RunReport) -> None:
     """The comparison in a few lines, then a table of what could have been seen, by severity."""
-    for line in _comparison(report):
-        console.print(line, highlight=False)
+    console.print(_beside(list(_comparison(report))))
     if report.sights:
         console.print(_sights(report))
     for one in report.flaky[:_MOST_IDS]:
@@ -32,23 +31,33 @@ def print_proof(console: Console, report: RunReport) -> None:
         console.print(f"          [dim]and {len(report.flaky) - _MOST_IDS:,} more[/]", highlight=False)
 
 
+def _beside(lines: Sequence[str]) -> Table:
+    """Lines beside their name; a long one goes on below itself."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(width=8)
+    table.add_column(overflow="fold")
+    for number, line in enumerate(lines):
+        table.add_row("" if number else "Baseline", line)
+    return table
+
+
 def _comparison(report: RunReport) -> Iterator[str]:
     compared = report.comparison
     if compared is None:
-        yield "Baseline  [dim]no accepted run to compare with[/]"
+        yield "[dim]no accepted run to compare with[/]"
         return
-    yield f"Baseline  {escape(baseline_words(compared))}"
+    yield escape(baseline_words(compared))
     if compared.refused:
-        yield from (f"          [yellow]not compared:[/] {escape(why)}" for why in compared.refused)
+        yield from (f"[yellow]not compared:[/] {escape(why)}" for why in compared.refused)
         return
     scores = "  ·  ".join(f"{row.name} {row.before} → {row.now}" for row in score_rows(compared))
-    yield f"          {scores}"
-    yield f"          {escape(outcome_words(compared))}"
+    yield scores
+    yield escape(outcome_words(compared))
     for row in change_rows(compared):
         if row.failing:
-            yield f"          [red]newly failing[/], severity {row.severity}: {escape(_ids(row.failing))}"
+            yield f"[red]newly failing[/], severity {row.severity}: {escape(_ids(row.failing))}"
         if row.fixed:
-            yield f"          [green]fixed[/], severity {row.severity}: {escape(_ids(row.fixed))}"
+            yield f"[green]fixed[/], severity {row.severity}: {escape(_ids(row.fixed))}"
 
 
 def _ids(case_ids: Sequence[str]) -> str:
