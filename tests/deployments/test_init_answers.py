@@ -9,9 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from deployments.free_port import free_port
 from deployments.init_answers import Answers, channel_of, environment_of, family_of, target_of
 from deployments.init_ask import Asker
+from deployments.init_files import write
 from deployments.init_texts import FIRST_SUITE, texts
+from deployments.up_parts import check_whole
 from flows.judge_wiring import plan_judge
 from monitors.config import FILE_NAME, load_config, parse_config
 from monitors.errors import ConfigError
@@ -107,6 +110,15 @@ def test_whatever_is_answered_the_files_load_and_so_do_the_lines_that_are_off(tm
     assert whole.judge is not None
     assert {trigger.target for trigger in whole.deploys.triggers} == {answered.name}
     plan_judge(whole.judge, answered.model_copy(update={"model_family": family or "llama"}), {})
+
+
+@pytest.mark.parametrize("family", [None, "llama", "claude"])
+def test_lookout_up_finds_nothing_missing_in_what_was_written(tmp_path, family):
+    """No secret is needed to begin: what needs one is off until somebody switches it on."""
+    answered = target_of("acme/bot").model_copy(update={"model_family": family})
+    write(tmp_path / FILE_NAME, Answers(target=answered, channel="#alerts"), force=False)
+    config = load_config(tmp_path / FILE_NAME)
+    check_whole(config, host="127.0.0.1", port=free_port("127.0.0.1", 0), environment={})
 
 
 def test_the_first_suite_has_every_severity_and_says_that_it_is_to_be_replaced():
