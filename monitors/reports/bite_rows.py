@@ -43,8 +43,8 @@ def _sentence(bite: SuiteBite) -> str:
     return (
         f"The same graders were given {whole.twins:,} known-bad replies to {bite.cases:,} severity-3 questions of "
         f"this suite. They failed {whole.caught:,} without a judge: {percent(whole.rate)} "
-        f"[{percent(whole.low)}, {percent(whole.high)}]. {whole.left:,} are left to a judge, "
-        f"{whole.passed:,} would be passed as right."
+        f"[{percent(whole.low)}, {percent(whole.high)}]. Left to a judge: {whole.left:,}. "
+        f"Passed as right: {whole.passed:,}."
     )
 
 

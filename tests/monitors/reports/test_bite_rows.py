@@ -44,7 +44,7 @@ def test_caught_left_and_passed_are_told_apart():
     view = bite_view(report_with(BITE))
     assert view is not None
     assert "40 known-bad replies to 12 severity-3 questions" in view.sentence
-    assert "95.0 % [83.0 %, 99.0 %]. 1 are left to a judge, 1 would be passed as right." in view.sentence
+    assert "95.0 % [83.0 %, 99.0 %]. Left to a judge: 1. Passed as right: 1." in view.sentence
     assert view.hurts
     number, evaded = view.rows
     assert (number.name, number.caught, number.left, number.passed) == ("number changed", "38", "1", "1")
