@@ -16,8 +16,8 @@ from pathlib import Path
 
 from deployments.suite_lines import lines_of, path_in
 from flows.github_posts import GitHubPlace, words_of
+from flows.keys import nonce
 from flows.pull_requests import AT_END, AT_START
-from flows.wiring import nonce
 from monitors.errors import ConfigError, NotifyError
 from monitors.github.job_summary import add_summary
 from monitors.github.statuses import State

@@ -14,7 +14,8 @@ from deployments.exit_codes import ExitCode
 from deployments.gold_target import graders_in
 from flows.asking import chosen_model, open_asker
 from flows.draft_questions import Drafted, draft_questions, read_document
-from flows.wiring import nonce, utc_now
+from flows.keys import nonce
+from flows.wiring import utc_now
 from monitors.alerts.redact import redact
 from monitors.config import load_config
 from monitors.goldset.draft_checks import Document, Wanted

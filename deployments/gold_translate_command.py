@@ -14,8 +14,9 @@ from deployments.gold_draft_command import cost_line, refused_lines
 from deployments.gold_target import graders_in
 from flows.asking import Asker, chosen_model, open_asker
 from flows.draft_questions import Drafted
+from flows.keys import nonce
 from flows.translate_cases import AT_ONCE, to_translate, translate_cases
-from flows.wiring import nonce, utc_now
+from flows.wiring import utc_now
 from monitors.alerts.redact import redact
 from monitors.config import load_config
 from monitors.errors import ConfigError

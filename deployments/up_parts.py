@@ -16,8 +16,9 @@ from deployments.webhook_command import parsers_of
 from flows.alert_wiring import TOKEN_VARIABLE
 from flows.judge_wiring import plan_judge
 from flows.kept_deploys import KeptDeploys
+from flows.keys import AGE_KEY_VARIABLE
 from flows.prefect_server import running_server, settings_for
-from flows.wiring import AGE_KEY_VARIABLE, prefect_home
+from flows.wiring import prefect_home
 from monitors.config import Config, target_record
 from monitors.errors import ConfigError, MonitorError
 from monitors.goldset.load import load_suite

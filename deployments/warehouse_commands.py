@@ -105,7 +105,8 @@ def age(
     as_json: JsonOption = False,
 ) -> None:
     """Remove personal data from what is old; keys stay as pseudonyms, made with LOOKOUT_AGE_KEY."""
-    from flows.wiring import age_key, utc_now  # duckdb
+    from flows.keys import age_key
+    from flows.wiring import utc_now  # duckdb
     from warehouse.retention import age as remove
 
     key = age_key()

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Final
 
 from flows.judge_wiring import JudgePlan, open_judge
-from flows.wiring import nonce
+from flows.keys import nonce
 from monitors.judge.account import Account
 from monitors.judge.canaries import Canary, make_canaries
 from monitors.judge.judge import canary_case

@@ -12,9 +12,10 @@ from typing import Self
 
 from flows.judge_queue import JudgeQueue, Waiting
 from flows.judge_wiring import open_judge
+from flows.keys import nonce
 from flows.live_run import LiveRun
 from flows.monitor_fault import Fault
-from flows.wiring import environment, nonce
+from flows.wiring import environment
 from monitors.gate.assess import assess
 from monitors.judge.account import Account
 from monitors.judge.cascade import PRECHECK, fails_by_rule, is_open, is_replaced

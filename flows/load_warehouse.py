@@ -21,10 +21,11 @@ from prefect.states import Completed, Failed
 
 from flows.age_evidence import age_evidence_of
 from flows.desk import Desk
+from flows.keys import age_key
 from flows.monitor_fault import fault_of, tell_fault
 from flows.notify import Notice, tell
 from flows.upkeep import MENDED_BY_REBUILD, Standing, Upkeep, faults_of_check, faults_of_load
-from flows.wiring import age_key, desk_without_run
+from flows.wiring import desk_without_run
 from monitors.alerts.scope import Scope
 from monitors.config import Config, load_config
 from monitors.errors import MonitorError, WarehouseBusy, WarehouseDamaged, WarehouseError

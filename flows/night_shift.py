@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from flows.alone import alone
 from flows.desk import Desk
 from flows.fault_over import fault_over, faults_over
+from flows.keys import nonce
 from flows.monitor_fault import tell_fault
 from flows.night_cost import expected_grading
 from flows.night_judging import NightJudged, graded_by, judge_night
@@ -30,7 +31,7 @@ from flows.night_telling import (
 from flows.night_weighing import RULES, Weighing, drift_after, questions_of
 from flows.night_wiring import WiredNight
 from flows.notify import Notice, tell
-from flows.wiring import environment, nonce
+from flows.wiring import environment
 from monitors.alerts.events import Sighting
 from monitors.alerts.scope import Scope
 from monitors.estimators import estimate_rate

@@ -12,20 +12,11 @@ from zoneinfo import ZoneInfo
 
 from flows.desk import Desk
 from flows.judge_wiring import JudgePlan, plan_judge
+from flows.keys import AGE_KEY_VARIABLE, age_key, fresh_key
 from flows.night_kept import READING
 from flows.night_reading import Reach
 from flows.traffic_grading import TrafficGrader
-from flows.wiring import (
-    AGE_KEY_VARIABLE,
-    BROWSER_VARIABLE,
-    age_key,
-    alert_sender,
-    desk_of,
-    environment,
-    fresh_key,
-    open_store,
-    runs_folder,
-)
+from flows.wiring import BROWSER_VARIABLE, alert_sender, desk_of, environment, open_store, runs_folder
 from monitors.config import Config, TargetConfig, target_record
 from monitors.errors import ConfigError
 from monitors.goldset.load import load_suite

@@ -29,6 +29,7 @@ HEALTH_TIMEOUT_S = 10.0
 
 FIRST_PORT = 4200
 PORTS_TO_TRY = 50
+PORT_FREED_S = 3.0
 STOP_TIMEOUT_S = 30.0
 
 _children: dict[int, subprocess.Popen[bytes]] = {}
@@ -120,6 +121,13 @@ def _noted(home: Path) -> LocalServer | None:
 
 
 def _lives(pid: int) -> bool:
+    """Whether it is a server still: after a restart of the machine the number may be anybody's."""
+    try:
+        return b"prefect\0server\0" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        pass
+    if Path("/proc/self").exists():
+        return False
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -174,7 +182,7 @@ def _start(home: Path, environment: Mapping[str, str], start_timeout_s: float) -
         del _children[pid]
     before = _noted(home)
     # Who knows the server at its old place need not look for it when it comes back there.
-    port = _free_port(before.port if before else FIRST_PORT)
+    port = _free_port(before.port if before else None)
     command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
     variables = {**environment, **settings_for(f"http://127.0.0.1:{port}/api", home)}
     log = home / "server.log"
@@ -228,19 +236,28 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _free_port(wanted: int) -> int:
-    """``wanted``, Prefect's usual port, or the next one that nobody listens on."""
-    for port in (wanted, *range(FIRST_PORT, FIRST_PORT + PORTS_TO_TRY)):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a server that was killed leaves remains
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
+def _free_port(known: int | None) -> int:
+    """The ``known`` one, or Prefect's usual port, or the next one that nobody listens on.
+
+    A server that was just killed holds its port for a moment.
+    """
+    end = time.monotonic() + PORT_FREED_S
+    while known is not None and time.monotonic() < end:
+        if _is_free(known):
+            return known
+        time.sleep(POLL_INTERVAL_S)
+    for port in range(FIRST_PORT, FIRST_PORT + PORTS_TO_TRY):
+        if _is_free(port):
             return port
     raise PrefectUnavailable(
         f"ports {FIRST_PORT} to {FIRST_PORT + PORTS_TO_TRY - 1} are taken; set PREFECT_API_URL to a server of yours"
     )
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a server that was killed leaves remains
+        return _bound(probe, port)
 
 
 @contextmanager

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from flows.keys import hub_token
 from flows.live_run import LiveRun
 from flows.progress import listener
-from flows.wiring import hub_token
 from monitors.errors import ProbeError
 from monitors.probes.outage import wait_until_back
 from monitors.probes.readiness import wait_until_ready

@@ -20,7 +20,8 @@ from prefect.states import Completed, Failed
 from flows.deploy_runs import RunPlan, Started, start_waiting
 from flows.deploy_watch import SUBJECT, Looked, Watch, look_at_all
 from flows.kept_deploys import KeptDeploys
-from flows.wiring import desk_without_run, hub_token, open_store, utc_now
+from flows.keys import hub_token
+from flows.wiring import desk_without_run, open_store, utc_now
 from monitors.config import Config, load_config
 from monitors.trigger_settings import DeploySettings
 

@@ -28,7 +28,6 @@ from monitors.alerts.sender import AlertSender
 from monitors.alerts.slack import SlackBot
 from monitors.alerts.terminal_sender import TerminalSender
 from monitors.config import Config, TargetConfig, load_config, target_record
-from monitors.errors import ConfigError
 from monitors.goldset.load import load_suite
 from monitors.graders.base import Grader
 from monitors.graders.panel import default_panel
@@ -41,13 +40,10 @@ from monitors.records.cases import Suite
 from monitors.records.targets import Target
 from warehouse.connection import Patience
 from warehouse.journal import Journal
-from warehouse.retention import SHORTEST_KEY
 from warehouse.store import Store
 
 HEARTBEAT_VARIABLE = "LOOKOUT_HEARTBEAT_URL"
 BROWSER_VARIABLE = "CHROMIUM_PATH"
-HUB_VARIABLE = "HF_TOKEN"
-AGE_KEY_VARIABLE = "LOOKOUT_AGE_KEY"
 API_TOKEN_VARIABLE = "LOOKOUT_API_TOKEN"  # noqa: S105 - the variable's name
 
 RUNS_FOLDER = "runs"
@@ -158,29 +154,6 @@ def connect_prefect(config: Config) -> str:
     return os.environ["PREFECT_API_URL"].removesuffix("/api")
 
 
-def secret(variable: str) -> str:
-    """A secret from the environment; `ConfigError` names the variable, never a value."""
-    value = os.environ.get(variable)
-    if not value:
-        raise ConfigError(f"{variable} is not set: secrets come from the environment, never from lookout.toml")
-    return value
-
-
-def age_key() -> bytes:
-    """What pseudonyms are made with, the same every time; `ConfigError` when it is missing or could be guessed."""
-    key = secret(AGE_KEY_VARIABLE).encode()
-    if len(key) < SHORTEST_KEY:
-        raise ConfigError(
-            f"{AGE_KEY_VARIABLE}: too short; at least {SHORTEST_KEY} characters, and the same every time"
-        )
-    return key
-
-
-def fresh_key() -> bytes:
-    """A key that nobody keeps: pseudonyms made with it can never be matched to those of another night."""
-    return os.urandom(32)
-
-
 def runs_folder(config: Config) -> Path:
     """Where every run has a folder of its own: screenshots, reports."""
     return config.data_folder / RUNS_FOLDER
@@ -225,16 +198,6 @@ async def chat_driver(wired: Wired) -> AsyncGenerator[ChatDriver]:
 def environment() -> Mapping[str, str]:
     """The real environment: keys go from here into the clients that need them."""
     return os.environ
-
-
-def nonce() -> str:
-    """A number that nobody can guess, for the fences of one prompt."""
-    return os.urandom(16).hex()
-
-
-def hub_token() -> str | None:
-    """What opens a private Space, from the variable that the Hub's own tools read."""
-    return os.environ.get(HUB_VARIABLE)
 
 
 def cores() -> int:

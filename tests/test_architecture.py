@@ -40,7 +40,13 @@ SDK_HOMES: dict[str, tuple[str, ...]] = {
     "prefect": ("flows/", "deployments/"),
 }
 
-ENTRY_POINTS = ("flows/wiring.py", "deployments/cli.py", "deployments/serve.py", "deployments/webhook.py")
+ENTRY_POINTS = (
+    "flows/wiring.py",
+    "flows/keys.py",
+    "deployments/cli.py",
+    "deployments/serve.py",
+    "deployments/webhook.py",
+)
 """The composition root and the entry points: only these read the real clock, randomness and environment."""
 
 SCRIPTS = ("deployments/install_browser.py", "deployments/check_python.py", "deployments/demo/space.py")
