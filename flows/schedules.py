@@ -3,7 +3,7 @@
     verify-deploy           when a deploy is told         verify-deploy/verify-deploy
     nightly-TARGET          every night                   verify-deploy/nightly-TARGET
     grade-traffic-TARGET    every night, with traffic     grade-traffic/grade-traffic-TARGET
-    follow-log              every 30 s, with a log        follow-log/follow-log
+    follow-log              every 25 s, with a log        follow-log/follow-log
     watch-deploys           every minute, with a Space    watch-deploys/watch-deploys
     load-warehouse, digest  every day                     load-warehouse/load-warehouse, digest/digest
 
@@ -21,13 +21,14 @@ from monitors.records.base import Record
 from monitors.schedule_settings import ScheduleSettings, fires_daily
 
 EVERY_MINUTE_S: Final = 60.0
-FOLLOW_EVERY_S: Final = 30.0
+FOLLOW_EVERY_S: Final = 25.0
 """An entry is told within a minute also when the run that would have told it is killed: by the next one.
 
 At worst it comes just after a run's last look, the next run is killed before its first, and the one after that
-needs a start: two intervals and a start less the second look (15 s into a run, by default), or about 50 s.
+needs a start: two intervals less the second look (15 s into a run, by default), or 35 s, and what a busy machine
+adds to the starts.
 """
-FOLLOW_FOR_S: Final = 21.0
+FOLLOW_FOR_S: Final = 17.0
 """Of that: two looks 15 s apart; a start takes 4 to 10 s, and the run must be over before the next one begins."""
 MINUTELY_LATE_S: Final = 3600.0
 """A job of every minute of which none completed for an hour is stuck. Much less would ring at every restart."""
