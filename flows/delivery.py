@@ -15,11 +15,13 @@ from monitors.errors import NotifyError, NotifyTransient, WarehouseBusy
 from monitors.records.base import Record
 from monitors.records.incidents import Alert, DeliveryStatus, Incident, Receipt
 from warehouse import outbox
+from warehouse.messages import is_waiting
 
 LOCK_WAIT_S = 30.0
 """A load of a whole night takes seconds; a reader that holds the file longer is asked again on the next message."""
 
 CLAIM_AT_ONCE = 20
+TRY_AGAIN_AFTER = timedelta(seconds=60)
 LEASE = timedelta(seconds=90)
 """Longer than one send can take with its retries, so that no second worker sends what the first is sending. One of
 this machine that is gone is not waited for."""
@@ -48,6 +50,16 @@ async def deliver(desk: Desk) -> Delivered:
     refused = [one.detail for one in receipts if _was_refused(one)]
     sent = sum(one.status is DeliveryStatus.SENT for one in receipts)
     return Delivered(sent=sent, refusals=tuple(refused))
+
+
+async def deliver_waiting(desk: Desk) -> None:
+    """Send what a run decided to say and was killed before it did; for jobs that come by every minute.
+
+    What was tried a moment ago is left alone: while Slack is away it is not tried at every look.
+    """
+    since = desk.now() - TRY_AGAIN_AFTER
+    if await asyncio.to_thread(is_waiting, desk.store, since):
+        await deliver(desk)
 
 
 async def _deliver_one(desk: Desk, alert: Alert, *, again: bool) -> Receipt:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from flows.delivery import deliver_waiting
 from flows.desk import Desk
 from flows.fault_over import faults_over
 from flows.log_reading import LogLook, LogReader
@@ -60,12 +61,13 @@ class LogFollower:
     account_patterns: tuple[str, ...]
 
     async def look(self) -> Looked:
-        """Read what is new and tell it. Raises `WarehouseError`: then it is told by a later look.
+        """Send what waits, read what is new, and tell it. Raises `WarehouseError`: then it is told by a later look.
 
         A log that cannot be read is tried three times, then told as a fault of the monitor; so is one that is
         missing, has lost lines, holds lines that are no entries, or is silent for too long.
         """
         began_at = self.desk.now()
+        await deliver_waiting(self.desk)
         try:
             found = await self._read()
         except SourceUnavailable as error:

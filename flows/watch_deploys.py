@@ -3,8 +3,9 @@
     each target with a Space ─▶ which commit runs? ─▶ known: nothing · new: kept ─▶ its run
 
 The receiver and the poll keep deploys in one place and ask for runs by one key, so it does not matter who is first.
-What a receiver that is gone has kept gets its run here too. The flow ends Completed as Watched, or Failed as
-Waiting when a run could not be made: the next look, a minute later, tries again.
+What a receiver that is gone has kept gets its run here too, and what a run that was killed had to say is sent. The
+flow ends Completed as Watched, or Failed as Waiting when a run could not be made: the next look, a minute later,
+tries again.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
+from flows.delivery import deliver_waiting
 from flows.deploy_runs import RunPlan, Started, start_waiting
 from flows.deploy_watch import SUBJECT, Looked, Watch, look_at_all
 from flows.kept_deploys import KeptDeploys
@@ -40,6 +42,7 @@ async def watch_deploys(config_path: Path, settings: DeploySettings) -> State[st
     journal = open_store(config).journal
     async with get_client() as client:
         started = await start_waiting(client, watch.kept, journal, plan, now=watch.now)
+    await deliver_waiting(watch.desk())
     if started.failed:
         return Failed(name="Waiting", message=str(started.failed[0]))
     return Completed(name="Watched", message=_in_words(looked, started))

@@ -51,6 +51,16 @@ def newest_page(store: Store, target: str, kind: IncidentKind) -> FirstPage | No
     return None
 
 
+def is_waiting(store: Store, not_tried_since: datetime) -> bool:
+    """Whether a message waits to be sent that nobody has tried since then, as when its run was killed."""
+    found = store.query(
+        "select 1 from unsent_alerts u where not exists"
+        " (select 1 from receipts r where r.alert_id = u.id and r.tried_at > $since::timestamptz) limit 1",
+        {"since": not_tried_since.isoformat()},
+    )
+    return bool(found.rows)
+
+
 def alert_shown(store: Store, alert_id: str) -> tuple[Alert, ...]:
     """A message, and after it what its run has shown in the same one since; empty when it is not known here."""
     mine = store.query("select record from alerts where id = $alert", {"alert": alert_id}).rows

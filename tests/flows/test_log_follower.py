@@ -208,6 +208,40 @@ async def test_killed_between_keeping_and_telling_the_next_look_tells(followed, 
     assert len(about_the_app(slack)) == 1
 
 
+async def test_killed_between_deciding_and_sending_a_look_that_finds_nothing_new_sends(
+    followed, slack, monkeypatch
+):
+    """Whoever's message it is: nobody else may come by for hours."""
+    await followed.look()
+    followed.append(entry(1))
+
+    async def killed(_desk):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("flows.notify.deliver", killed)
+    with pytest.raises(KeyboardInterrupt):
+        await followed.look()
+    monkeypatch.undo()
+    assert slack.messages == []
+    looked = await followed.look()
+    assert (looked.found.entries, looked.alerts) == (0, ())
+    assert len(about_the_app(slack)) == 1
+
+
+async def test_what_slack_did_not_take_is_tried_again_by_quiet_looks_a_minute_later(followed, slack, night):
+    await followed.look()
+    followed.append(entry(1))
+    slack.always = "reset"
+    await followed.look()
+    await followed.look()
+    tries = "select count(*) from receipts where status = 'failed'"
+    assert night.store.query(tries).rows[0][0] == 1, "not at every look"
+    slack.always = None
+    night.skip(minutes=2)
+    await followed.look()
+    assert len(about_the_app(slack)) == 1
+
+
 async def test_slack_away_the_message_waits_and_goes_once(followed, slack):
     await followed.look()
     followed.append(entry(1))
