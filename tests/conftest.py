@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -26,6 +27,9 @@ COMMAND_S = 240
 OUTSIDE = ("PREFECT_", "SLACK_", "ANTHROPIC_", "LOOKOUT_", "GITHUB_")
 for name in [n for n in os.environ if n.startswith(OUTSIDE) or n == "CI"]:  # in CI other rules hold, and are tested
     del os.environ[name]
+# Where the tests run in the background SIGINT is ignored, and every process would inherit that: Prefect's own end by it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["PREFECT_SERVER_ALLOW_EPHEMERAL_MODE"] = "false"
 os.environ["DO_NOT_TRACK"] = "1"
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"

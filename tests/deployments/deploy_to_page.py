@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -175,7 +174,7 @@ def _slack(log: Path) -> Iterator[str]:
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
-        process.send_signal(signal.SIGINT)
+        process.terminate()
         process.wait()
 
 

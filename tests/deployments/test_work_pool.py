@@ -23,6 +23,7 @@ pytestmark = pytest.mark.prefect
 PREFECT = (sys.executable, "-m", "prefect", "--no-prompt")
 RUNS = 6
 SPEAKS = {"PREFECT_WORKER_QUERY_SECONDS": "2", "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO"}
+ENDS_WITHIN_S = 60
 PATIENCE_S = 240
 ABORTED = re.compile(r"Aborted submission of flow run '([0-9a-f-]{36})'")
 SUBMITTED = re.compile(r"submitting flow run '([0-9a-f-]{36})'")
@@ -92,7 +93,11 @@ def worker(environment, folder, pool, name):
         yield log
     finally:
         process.terminate()
-        process.wait(PATIENCE_S)
+        try:
+            process.wait(ENDS_WITHIN_S)
+        finally:
+            process.kill()
+            process.wait()
 
 
 def until(holds, what, logs):
