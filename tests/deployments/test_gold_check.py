@@ -16,7 +16,7 @@ from monitors.records.base import Severity
 from tests.monitors.goldset.gold_cases import PLAIN
 
 DEMO = Path(__file__).parents[2] / "deployments" / "demo" / "suraksha.jsonl"
-FOREIGN = Path("/work/shared/data/seed_app/gold_qa.json")
+FOREIGN = Path(__file__).parents[3] / "shared" / "data" / "seed_app" / "gold_qa.json"
 
 
 def lookout(*words: object) -> subprocess.CompletedProcess[str]:

@@ -22,7 +22,7 @@ from tests.monitors.goldset.gold_cases import case_of
 
 PANEL = default_panel(GraderSettings())
 DEMO = load_suite(Path(__file__).parents[2] / "deployments" / "demo" / "suraksha.jsonl").cases
-REAL = Path("/work/shared/data/seed_app/policy_facts.jsonl")
+REAL = Path(__file__).parents[3] / "shared" / "data" / "seed_app" / "policy_facts.jsonl"
 
 
 def test_a_right_gold_is_right_and_a_broken_one_is_told():

@@ -25,7 +25,7 @@ from tests.monitors.goldset.fact_examples import SHEET, fact, sheet
 
 SCHEMA = load_schema()
 BOOK = load_templates(SCHEMA)
-REAL = Path("/work/shared/data/seed_app/policy_facts.jsonl")
+REAL = Path(__file__).parents[4] / "shared" / "data" / "seed_app" / "policy_facts.jsonl"
 THREE = (Language.ENGLISH, Language.HINDI, Language.HINGLISH)
 
 
