@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
 
-from flows.twin_catch import grade_twins
+from flows.twin_catch import assessed, grade_twins
 from monitors.facts.refusals import read_refusal
-from monitors.gate.assess import assess
 from monitors.graders.base import Grader
-from monitors.graders.panel import grade_exchange
 from monitors.records.base import Finding, Record
 from monitors.records.cases import GoldCase
-from monitors.records.exchanges import Exchange, Timings
 from monitors.records.grades import Abstained, Aspect, Assessment, FailureKind, Judged
 
 CONTENT: Final = frozenset({Aspect.FACTUAL_MATCH, Aspect.REFUSAL, Aspect.DISCLOSURE, Aspect.ERROR_LEAK})
 """What a reply says, and not how: a gold is written without citations, and may be shorter than any reply."""
 
-_LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
-"""No grader looks at when a reply came."""
-
 CITATION_KINDS: Final = frozenset({FailureKind.MISSING_CITATION, FailureKind.WRONG_CITATION})
-
 
 ABOUT_FACTS: Final = frozenset(
     {FailureKind.WRONG_FACT, FailureKind.MISSING_FACT, FailureKind.SHOULD_HAVE_REFUSED, FailureKind.OVER_REFUSAL}
@@ -60,7 +52,7 @@ def fails_itself(case: GoldCase, panel: Sequence[Grader]) -> str:
         return ""
     if read_refusal(case.gold).refused:
         return "it declines to answer, and no refusal is expected"
-    return "; ".join(_content_failures(_graded(case, case.gold, panel)))
+    return "; ".join(_content_failures(assessed(case, case.gold, panel)))
 
 
 def bite_of(case: GoldCase, bad_reply: str | None, panel: Sequence[Grader], kind: FailureKind | None) -> Bitten:
@@ -70,10 +62,10 @@ def bite_of(case: GoldCase, bad_reply: str | None, panel: Sequence[Grader], kind
         return Bitten(bite=Bite.GOLD_FAILS, reason=f"the gold itself would be called wrong: {wrong}")
     if not bad_reply:
         return _bite_of_twins(case, panel)
-    found = _graded(case, bad_reply, panel)
+    found = assessed(case, bad_reply, panel)
     failures = _content_failures(found) or (_citation_failures(found) if kind in CITATION_KINDS else ())
     if failures:
-        gold = _graded(case, case.gold, panel)
+        gold = assessed(case, case.gold, panel)
         if case.expected_refusal or gold.factual_match is Finding.YES or _is_about_safety(found):
             return Bitten(bite=Bite.BITES, reason=f"the bad reply fails: {'; '.join(failures)}")
         return Bitten(
@@ -96,19 +88,6 @@ def _bite_of_twins(case: GoldCase, panel: Sequence[Grader]) -> Bitten:
         return Bitten(bite=Bite.BITES, reason=f"no bad reply is known; all {caught} made-up wrong ones fail")
     reason = f"no bad reply is known, and of {len(twins)} made-up wrong ones only {caught} fail"
     return Bitten(bite=Bite.UNDECIDABLE, reason=reason)
-
-
-def _graded(case: GoldCase, reply: str, panel: Sequence[Grader]) -> Assessment:
-    said = Exchange(
-        run_id="bite",
-        case_id=case.id,
-        turns=case.turns,
-        earlier_answers=("",) * (len(case.turns) - 1),
-        visible_text=reply,
-        asked_at=_LONG_AGO,
-        timings=Timings(total_ms=0),
-    )
-    return assess(case, said, grade_exchange(panel, case, said))
 
 
 def _failed(found: Assessment, aspects: frozenset[Aspect]) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ class RightReply(Record):
 
 def grade_right(case: GoldCase, panel: Sequence[Grader]) -> RightReply:
     """Grade a case's own gold. A right answer that fails is a fault of the gold, or of a grader."""
-    found = _assessed(case, right_reply(case), panel)
+    found = assessed(case, right_reply(case), panel)
     match found.outcome:
         case CaseOutcome.FAILED:
             return RightReply(case_id=case.id, wrong=found.reason)
@@ -62,7 +62,7 @@ def grade_twins(
     """All twins of ``cases`` graded, in order. A sibling is the next case of another policy that asks the same."""
     siblings = siblings_of(cases)
     for case in cases:
-        already = _failing(_assessed(case, right_reply(case), panel))
+        already = _failing(assessed(case, right_reply(case), panel))
         for twin in twins_of(case, siblings.get(case.id), citation_required=citation_required):
             yield _graded(case, twin, panel, already)
 
@@ -89,7 +89,7 @@ def _failing(found: Assessment) -> tuple[str, ...]:
 
 def _graded(case: GoldCase, twin: Twin, panel: Sequence[Grader], already: Sequence[str]) -> GradedTwin:
     """A grader that fails the right reply too catches nothing."""
-    found = _assessed(case, twin.reply, panel)
+    found = assessed(case, twin.reply, panel)
     failed = [grader for grader in _failing(found) if grader not in already]
     return GradedTwin(
         case_id=case.id,
@@ -102,7 +102,8 @@ def _graded(case: GoldCase, twin: Twin, panel: Sequence[Grader], already: Sequen
     )
 
 
-def _assessed(case: GoldCase, reply: str, panel: Sequence[Grader]) -> Assessment:
+def assessed(case: GoldCase, reply: str, panel: Sequence[Grader]) -> Assessment:
+    """What the graders would say of a reply that nobody gave."""
     said = Exchange(
         run_id="twins",
         case_id=case.id,
