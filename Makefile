@@ -7,18 +7,21 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: help demo test lint types bench soak zoo accuracy docs lock clean setup-demo setup-dev browser
+.PHONY: help demo test unsteady check lint types shape bench soak zoo accuracy docs lock clean setup-demo setup-dev browser
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo      a real page is driven, graded, gated, stored and alerted, in about two minutes"
 	@echo "make test      all tests"
+	@echo "make unsteady  what failed in make test once more, alone: it is named if it passes, and counts if not"
+	@echo "make check     lint, types and tests of what a change touches, without browsers and Prefect"
 	@echo "make lint      ruff and pyright"
+	@echo "make shape     how many files, lines, full folders, repeated names and private words there are"
 	@echo "make bench     speed, each figure beside a baseline"
 	@echo "make soak      the long crash and endurance counts"
 	@echo "make zoo       real chat frameworks and hostile pages, driven without configuration, as a table"
 	@echo "make accuracy  the graders against labelled data beside the project, into docs/accuracy.md"
-	@echo "make lock      renew requirements/*.lock from pyproject.toml"
+	@echo "make lock      renew requirements/*.lock from pyproject.toml, and the lists of what is in them"
 
 # The demo's bot has planted faults: a FAIL, exit code 1, is what the demo is for.
 demo: setup-demo browser
@@ -26,20 +29,30 @@ demo: setup-demo browser
 	if [ $$code -eq 1 ]; then exit 0; fi; \
 	if [ $$code -eq 0 ]; then echo "The planted faults were not found: that is a fault of Lookout."; exit 1; fi; exit $$code
 
-# As many tests at once as there are cores: most of them wait for a page, a server or a file system.
-JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
-test: setup-dev browser
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+# Two tests more at once than there are cores: those with a browser or a server wait most of their time.
+JOBS ?= $(shell expr 2 + $$(getconf _NPROCESSORS_ONLN))
+test: setup-dev browser renderers
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --durations 60 --durations-min 4
+
+# After `make test`: what failed, once more and alone.
+unsteady: setup-dev
+	@$(BIN)/python -m tests.tools.unsteady
+
+check: setup-dev
+	@$(BIN)/python -m tests.tools.check
 
 lint: setup-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
+shape: setup-dev
+	@$(BIN)/python -m tests.tools.shape
+
 bench: setup-dev browser
 	$(BIN)/python -m tests.bench
 
-soak: setup-dev browser
+soak: setup-dev browser renderers
 	$(BIN)/python -m tests.soak
 
 # Frameworks that clash with each other live in environments of their own, from locks of their own.
@@ -59,6 +72,21 @@ zoo: setup-dev browser $(ZOO:%=.cache/zoo/%/.made)
 	  .cache/zoo/$*/bin/python -m pip install --quiet --require-hashes --requirement requirements/zoo-$*.lock ; \
 	fi
 	@touch $@
+
+# Markdown renderers of real chat pages, in one script. They come by npm; where there is none, their tests are skipped.
+RENDERERS := .cache/zoo/renderers
+
+.PHONY: renderers
+renderers: | $(BIN)/python
+	@if command -v npm >/dev/null 2>&1 && $(MAKE) --no-print-directory $(RENDERERS)/bundle.js; then :; \
+	 else rm -rf $(RENDERERS); echo "No renderers by npm: the tests with other people's Markdown renderers are skipped"; fi
+
+$(RENDERERS)/bundle.js: tests/zoo/renderers/package-lock.json tests/zoo/renderers/renderers.jsx
+	@echo "Installing from tests/zoo/renderers/package-lock.json"
+	@mkdir -p $(RENDERERS) && cp tests/zoo/renderers/package.json tests/zoo/renderers/package-lock.json \
+	  tests/zoo/renderers/renderers.jsx $(RENDERERS)/
+	@cd $(RENDERERS) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error --fetch-retries=1 \
+	  && npm run --silent build && rm -rf node_modules
 
 DATA ?= ../shared/data
 accuracy: setup-dev
@@ -111,6 +139,8 @@ lock: | uv
 	$(COMPILE) pyproject.toml --group dev -o requirements/dev.lock
 	$(COMPILE) pyproject.toml --group demo -c requirements/dev.lock -o requirements/demo.lock
 	$(COMPILE) pyproject.toml -c requirements/dev.lock -o requirements/runtime.lock
+	$(MAKE) --no-print-directory setup-dev
+	$(BIN)/python -m tests.tools.dependencies
 	echo uv | $(COMPILE) - -o requirements/bootstrap.lock
 	echo gradio==5.50.0 | $(COMPILE) - -o requirements/zoo-gradio5.lock
 	echo nicegui==3.18.0 | $(COMPILE) - -o requirements/zoo-nicegui.lock

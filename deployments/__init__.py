@@ -1,1 +1,1 @@
-"""How the world reaches the flows: command line, webhook, schedule, pages, demo."""
+"""The entry points of the flows: command line, webhooks, schedules, pages and the demo."""

@@ -1,4 +1,4 @@
-"""Say in plain words when the Python at hand is too old to set Lookout up. Runs on any Python 3."""
+"""Says in plain words when the Python at hand is too old to set Lookout up. Runs on any Python 3."""
 
 import sys
 

@@ -1,7 +1,7 @@
-"""Find a browser to drive, or fetch one: `python -m deployments.install_browser`.
+"""Finds a browser to drive, or fetches one: `python -m deployments.install_browser`.
 
 In this order: ``CHROMIUM_PATH``; Playwright's own download; a Chromium of the system; the distribution's package,
-when root. Says which one will be used, or what to do when there is none.
+as root. It says which one will be used, or what to do when there is none.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import shutil
 import subprocess
 import sys
 
+from flows.terminal import print_text
 from monitors.errors import BrowserMissing, ConfigError
-from monitors.probes.chromium import find_browser
+from monitors.probes.browser.chromium import find_browser
 
 DOWNLOAD_TIMEOUT_S = 600
 """A headless shell is about 110 MB; a slow line gets ten minutes."""
@@ -21,7 +22,7 @@ PACKAGES = ("chromium-headless-shell", "chromium", "chromium-browser")
 """Names under which distributions package it; the shell is half the cost per question of the full browser."""
 
 FONTS = ("fonts-noto-core", "fonts-noto-color-emoji")
-"""So that a picture of a page shows Hindi and emoji and not boxes; a browser without them works all the same."""
+"""With them a picture of a page shows Hindi and emoji and not boxes; a browser without them works all the same."""
 
 
 def main() -> int:
@@ -30,11 +31,11 @@ def main() -> int:
     if chosen is None:
         _download()
     try:
-        print(f"Browser: {_find(chosen)}")
+        print_text(f"Browser: {_find(chosen)}")
     except (BrowserMissing, ConfigError) as missing:
         if chosen is None and _install_package():
             return main()
-        print(missing, file=sys.stderr)
+        print_text(str(missing), err=True)
         return 2
     return 0
 
@@ -44,15 +45,15 @@ def _find(chosen: str | None) -> str:
 
 
 def _download() -> None:
-    """Playwright's own build; a machine without a way to it says so in one line and goes on."""
+    """Fetch Playwright's own build; a machine that cannot reach it says so in one line and goes on."""
     command = [sys.executable, "-m", "playwright", "install", "--only-shell", "--no-progress", "chromium"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_S, check=False)  # noqa: S603 - our own interpreter
     except subprocess.TimeoutExpired:
-        print(f"Playwright's browser did not arrive within {DOWNLOAD_TIMEOUT_S} s; looking for a system Chromium.")
+        print_text(f"Playwright's browser took over {DOWNLOAD_TIMEOUT_S} s; looking for a system Chromium.")
         return
     if done.returncode != 0:
-        print("Playwright's browser cannot be downloaded here; looking for a system Chromium.")
+        print_text("Playwright's browser cannot be downloaded here; looking for a system Chromium.")
 
 
 def _install_package() -> bool:
@@ -60,7 +61,7 @@ def _install_package() -> bool:
     apt = shutil.which("apt-get")
     if apt is None or os.geteuid() != 0 or os.environ.get("LOOKOUT_NO_APT"):
         return False
-    print("Installing the distribution's Chromium.")
+    print_text("Installing the distribution's Chromium.")
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     subprocess.run([apt, "update", "-qq"], env=quiet, capture_output=True, check=False)  # noqa: S603 - apt, by its full path
 

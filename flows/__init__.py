@@ -1,1 +1,1 @@
-"""Orchestration only: where the stations meet."""
+"""The flows: orchestration only, where the monitors and the warehouse meet."""

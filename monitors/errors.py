@@ -7,12 +7,17 @@
     │   ├─ Unreachable                    yes        app
     │   ├─ NotReady                       yes        app
     │   │   ├─ DeployFailed               no         app
-    │   │   └─ ReadinessUntold            no         monitor
+    │   │   └─ ReadinessUnknown            no         monitor
     │   ├─ AnswerTimeout                  yes        app
     │   ├─ AnswerIncomplete               yes        app
     │   ├─ AppErrorShown                  yes        app
+    │   ├─ LeftTarget                     no         app
     │   ├─ AccessDenied                   no         monitor
+    │   │   ├─ LoginWall                  no         monitor
+    │   │   ├─ LoginFailed                no         monitor    its text names the command that mends it
+    │   │   └─ SessionEnded               yes        monitor
     │   ├─ PageNotUnderstood              no         monitor
+    │   ├─ CaptureUnsure                  no         monitor
     │   └─ BrowserLost                    yes        monitor
     │       └─ BrowserMissing             no         monitor
     ├─ GradingError                                              → Abstained
@@ -22,8 +27,7 @@
     │   ├─ VerdictUnreadable              yes        monitor
     │   └─ BudgetReached                  no         monitor
     ├─ SourceError
-    │   ├─ SourceUnavailable              yes        app
-    │   └─ LogGap                         no         app
+    │   └─ SourceUnavailable              yes        app
     ├─ WarehouseError
     │   ├─ WarehouseBusy                  yes        monitor
     │   ├─ WarehouseDamaged               no         monitor
@@ -32,7 +36,7 @@
     │   └─ SchemaTooNew                   no         monitor
     └─ NotifyError                                               its text never holds an address or a token
         ├─ NotifyTransient                yes        provider
-        │   └─ NotifyUnsure               yes        provider   it may have arrived: look before repeating
+        │   └─ NotifyUnsure               yes        provider   it may have arrived: check before repeating
         └─ NotifyRejected                 no         monitor
 
 Only the probe's runner, the graders' panel and the judge turn an exception into a value.
@@ -97,8 +101,8 @@ class DeployFailed(NotReady):
     retryable = False
 
 
-class ReadinessUntold(NotReady):
-    """Nobody could say which commit serves, or the Hub did not answer: no word about the app."""
+class ReadinessUnknown(NotReady):
+    """Nothing could say which commit serves, or the Hub did not answer: it says nothing about the app."""
 
     retryable = False
     blame = Blame.MONITOR
@@ -128,16 +132,46 @@ class AppErrorShown(ProbeError):
     reason = NoAnswerReason.APP_ERROR_SHOWN
 
 
+class LeftTarget(ProbeError):
+    """The page went to an address that is not the app's: what stands there is neither asked nor graded."""
+
+    blame = Blame.APP
+    reason = NoAnswerReason.LEFT_TARGET
+
+
 class AccessDenied(ProbeError):
-    """A login or quota wall stands before the chat."""
+    """A login or quota wall stands before the chat, or the target leads where it does not belong."""
 
     reason = NoAnswerReason.ACCESS_DENIED
+
+
+class LoginWall(AccessDenied):
+    """The page asks to sign in, and Lookout has no login for it."""
+
+
+class LoginFailed(AccessDenied):
+    """Nobody is signed in: the session has ended, or the login lets nobody in. Its text names the remedy."""
+
+    reason = NoAnswerReason.LOGIN_FAILED
+
+
+class SessionEnded(AccessDenied):
+    """The session ended while a question was asked; it is renewed for the next try."""
+
+    retryable = True
+    reason = NoAnswerReason.LOGIN_FAILED
 
 
 class PageNotUnderstood(ProbeError):
     """No message box or no answer was found on the page."""
 
     reason = NoAnswerReason.PAGE_NOT_UNDERSTOOD
+
+
+class CaptureUnsure(ProbeError):
+    """Something was read off the page that may not be the answer, or not all of it: it is not graded."""
+
+    reason = NoAnswerReason.CAPTURE_UNSURE
 
 
 class BrowserLost(ProbeError):
@@ -195,18 +229,12 @@ class SourceUnavailable(SourceError):
     blame = Blame.APP
 
 
-class LogGap(SourceError):
-    """Lines of a log were lost before they could be read."""
-
-    blame = Blame.APP
-
-
 class WarehouseError(MonitorError):
     """The warehouse could not do what was asked."""
 
 
 class WarehouseBusy(WarehouseError):
-    """Another process holds the file; the journal keeps everything meanwhile."""
+    """Another process holds the file; the journal stores everything meanwhile."""
 
     retryable = True
 
@@ -232,14 +260,14 @@ class NotifyError(MonitorError):
 
 
 class NotifyTransient(NotifyError):
-    """It may work later; the message is kept."""
+    """It may work later; the message is stored."""
 
     retryable = True
     blame = Blame.PROVIDER
 
 
 class NotifyUnsure(NotifyTransient):
-    """The reply was lost: the message may have arrived. The next try looks for it first, where it can."""
+    """The reply never came: the message may have arrived. The next try searches for it first, where it can."""
 
 
 class NotifyRejected(NotifyError):

@@ -1,10 +1,24 @@
-"""Paths into parsed JSON, such as ``choices.0.message.content``. Pure."""
+"""Paths into parsed JSON, such as ``choices.0.message.content``: values, items, texts, sources. Pure."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, Final, cast
+
+_TITLES: Final = (
+    *("title", "name", "source", "document", "doc", "document_name", "file", "filename", "file_name", "label"),
+    *("metadata.title", "metadata.name", "metadata.source", "metadata.file_name"),
+    *("id", "document_id", "doc_id", "source_id", "file_id", "chunk_id"),
+)
+_ADDRESSES: Final = ("url", "uri", "href", "link", "metadata.url")
+_PASSAGES: Final = ("text", "content", "quote", "snippet", "page_content")
+_NOTHING: Final = frozenset({"none", "null", "nil", "undefined", "n/a"})
+_DEEPEST: Final = 20
+_MOST_KEYS: Final = 64
+"""The most keys of an object whose leading paths are remembered."""
 
 
 def values_at(document: Any, path: str) -> list[Any]:
@@ -13,13 +27,95 @@ def values_at(document: Any, path: str) -> list[Any]:
     Steps are names and list positions (negative ones count from the end), ``*`` is every item: ``sources.*.title``.
     The empty path is the document itself.
     """
-    steps = _steps(path)
-    if steps and isinstance(document, dict) and steps[0] not in document and steps[0] != "*":
-        return []  # most paths of a long list of names lead nowhere: this halves the time of a reading
     found: list[Any] = [document]
-    for step in steps:
+    for step in _steps(path):
         found = [value for item in found for value in _step(item, step)]
     return found
+
+
+def leading(document: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """The paths that may lead somewhere: in a long list of names most have no key to begin with."""
+    if not isinstance(document, dict):
+        return paths
+    keys = tuple(cast("dict[str, Any]", document))
+    return _leading(keys, paths) if len(keys) <= _MOST_KEYS else paths
+
+
+@lru_cache(maxsize=2048)
+def _leading(keys: tuple[str, ...], paths: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(path for path in paths if not path or (first := _steps(path)[0]) == "*" or first in keys)
+
+
+def items_at(document: Any, path: str) -> list[Any]:
+    """As `values_at`, where a list stands for its items, however deep lists lie in lists; null is nothing.
+
+    So ``sources`` and ``sources.*`` lead to the same, and an empty list leads nowhere.
+    """
+    return [item for value in values_at(document, path) for item in _items(value)]
+
+
+def sources_at(document: Any, path: str) -> tuple[str, ...]:
+    """The sources that are named at ``path``, in order: each item of a list is one of its own.
+
+    A text or a number names itself. An object is named by its title, name, source, file or id, with its address in
+    brackets behind it; without these by what lies within it, else by its passage, else it stands as JSON. What
+    names nothing is no source: null, false, an empty list, text or object, and words such as ``null``.
+    """
+    return tuple(name for item in items_at(document, path) for name in _named(item, 0))
+
+
+def text_of_parts(value: Any) -> str:
+    """A value as text: a list is the texts of its items joined, as chat APIs send a message in parts.
+
+    Of a part that says its ``type`` only its ``text`` counts; any other object stands as JSON.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "".join(_part(item) for item in _items(cast("list[Any]", value)))
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _part(item: Any) -> str:
+    typed = cast("dict[str, Any]", item) if isinstance(item, dict) and "type" in item else None
+    if typed is None:
+        return text_of_parts(item)
+    text = typed.get("text")
+    return text if isinstance(text, str) else ""
+
+
+def _items(value: Any) -> Iterator[Any]:
+    left = [value]
+    while left:
+        item = left.pop()
+        if isinstance(item, list):
+            left += reversed(cast("list[Any]", item))
+        elif item is not None:
+            yield item
+
+
+def _named(item: Any, depth: int) -> Iterator[str]:
+    if not isinstance(item, dict):
+        plain = "" if isinstance(item, bool) else str(item).strip()
+        if plain.casefold() not in _NOTHING and any(map(str.isalnum, plain)):
+            yield plain
+        return
+    title, address, passage = (_first_name(item, paths) for paths in (_TITLES, _ADDRESSES, _PASSAGES))
+    if title or address:
+        yield f"{title} ({address})" if title and address and title != address else title or address
+        return
+    known = list(cast("dict[str, Any]", item).values())
+    within = [each for value in known for each in _items(value) if isinstance(value, dict | list)]
+    nested = [name for each in within if depth < _DEEPEST for name in _named(each, depth + 1)]
+    if nested or passage:
+        yield from nested or [passage]
+    elif any(isinstance(value, str) and value.strip() for value in known):
+        yield json.dumps(item, ensure_ascii=False)
+
+
+def _first_name(item: Any, paths: tuple[str, ...]) -> str:
+    values = (value for path in paths for value in values_at(item, path) if isinstance(value, str | int))
+    return next((name for value in values for name in _named(value, 0)), "")
 
 
 @lru_cache(maxsize=1024)

@@ -15,7 +15,9 @@ import httpx
 import hypothesis
 import pytest
 
-from flows import prefect_server
+from flows.server import prefect_server
+from tests import fork_server
+from tests.shares import in_shares
 
 hypothesis.settings.register_profile("lookout", deadline=None)  # a busy machine is not a wrong answer
 hypothesis.settings.load_profile("lookout")
@@ -30,9 +32,22 @@ for name in [n for n in os.environ if n.startswith(OUTSIDE) or n == "CI"]:  # in
 # Where the tests run in the background SIGINT is ignored, and every process would inherit that: Prefect's own end by it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# Where nothing may be compiled ahead (as in many images) each of a thousand processes compiles Prefect anew: 1 s each.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 os.environ["PREFECT_SERVER_ALLOW_EPHEMERAL_MODE"] = "false"
 os.environ["DO_NOT_TRACK"] = "1"
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests with browsers and servers first in each worker's share, random otherwise (see `in_shares`)."""
+    items[:] = in_shares(
+        items,
+        int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")),
+        module=lambda item: item.path,
+        slow=lambda item: any(item.get_closest_marker(name) for name in ("browser", "prefect")),
+    )
 
 
 @pytest.fixture(scope="session")
@@ -53,21 +68,13 @@ def prefect_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[di
 
 @pytest.fixture(scope="session")
 def lookout(prefect_environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run the command as a user would: a process of its own."""
+    """Run the command as a user would: in a process of its own (see `fork_server`)."""
 
     def run(
         *arguments: str, cwd: Path, stdin: str | None = None, **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "deployments.cli", *arguments],
-            cwd=cwd,
-            env=prefect_environment | {"PYTHONPATH": str(ROOT), "COLUMNS": "160"} | variables,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_S,
-            check=False,
-        )
+        environment = prefect_environment | fork_server.WARM | variables
+        return fork_server.run(*arguments, cwd=cwd, env=environment, given=stdin or "", timeout_s=COMMAND_S)
 
     return run
 

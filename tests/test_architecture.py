@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,35 +18,29 @@ LEAVES = (
     "monitors.errors",
     "monitors.facts",
     "monitors.stats",
-    "monitors.agreement",
-    "monitors.exact_limits",
-    "monitors.paired",
-    "monitors.clusters",
-    "monitors.bootstrap",
-    "monitors.estimators",
-    "monitors.drift",
-    "monitors.reconcile",  # arithmetic over counts of two stations' detectors: it belongs to neither
-    "monitors.json_path",  # probes read answers off the wire by it, sources read stored conversations
+    "monitors.mutations",  # known-wrong answers: the gold set and the judge's canaries are tried by them
+    "monitors.storage",
+    "monitors.retry",
+    "monitors.json_path",  # probes read answers off the network by it, sources read stored conversations
+    "monitors.request_headers",  # what authenticates at an application: of its API for probes, of its export for sources
 )
 
 SDK_HOMES: dict[str, tuple[str, ...]] = {
-    "playwright": ("monitors/probes/", "deployments/install_browser.py"),
+    "playwright": ("monitors/probes/browser/", "monitors/probes/inspect/", "deployments/install_browser.py"),
     "anthropic": ("monitors/judge/anthropic_client.py",),
     "openai": ("monitors/judge/openai_client.py",),
-    "slack_sdk": ("monitors/alerts/slack.py", "deployments/slack_actions.py"),
-    "huggingface_hub": ("monitors/probes/readiness.py", "monitors/probes/hub_account.py", "monitors/sources/"),
-    "pyarrow": ("monitors/sources/parquet_rows.py",),
-    "langsmith": ("monitors/sources/langsmith_client.py",),
+    "slack_sdk": ("monitors/alerts/slack/client.py", "deployments/receivers/slack_actions.py"),
+    "huggingface_hub": ("monitors/probes/readiness.py", "monitors/sources/"),
+    "pyarrow": (),  # DuckDB reads and writes Parquet
+    "langsmith": ("monitors/sources/traffic/langsmith.py",),
     "duckdb": ("warehouse/",),
     "prefect": ("flows/", "deployments/"),
 }
 
 ENTRY_POINTS = (
-    "flows/wiring.py",
-    "flows/keys.py",
-    "deployments/cli.py",
-    "deployments/serve.py",
-    "deployments/webhook.py",
+    "flows/context.py",
+    "deployments/cli/app.py",
+    "deployments/receivers/deploys.py",
 )
 """The composition root and the entry points: only these read the real clock, randomness and environment."""
 
@@ -57,6 +52,23 @@ OUTSIDE_READERS = {
     "os.environ", "os.getenv", "random.random", "random.choice", "random.randint", "random.shuffle",
     "secrets.token_hex", "secrets.token_bytes", "secrets.token_urlsafe", "uuid.uuid4", "uuid.uuid1", "os.urandom",
 }  # fmt: skip
+
+
+TERMINAL = {
+    "flows/terminal.py": "the one writer",
+    "flows/terminal_console.py": "its colours, tables and bars",
+    "flows/nightly/census_worker.py": "its standard output is a pipe to the process that started it",
+    "deployments/check_python.py": "runs on any Python, before anything is installed, and prints only its own words",
+}
+"""Who may reach the terminal, and why."""
+
+STREAMS = {"sys.stdout", "sys.stderr", "sys.__stdout__", "sys.__stderr__"}
+PRINTERS = {
+    "print", "Console", "rich.console.Console", "rich.print", "rich.get_console", "typer.echo", "typer.secho",
+    "typer.prompt", "typer.confirm", "click.echo", "click.secho", "logging.basicConfig", "logging.StreamHandler",
+    "StreamHandler", "traceback.print_exc", "traceback.print_exception", "json.dump", "pprint", "pprint.pprint",
+}  # fmt: skip
+"""Calls that write to the terminal, or make something that does."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +94,9 @@ def violations(path: str, source: str) -> Iterator[Violation]:
             yield Violation(path, node.lineno, "no relative imports")
         yield from _outside(path, node)
         yield from _redacted(path, node)
+        yield from _flow(path, node)
+        yield from _sql(path, node)
+        yield from _terminal(path, node)
     if path.endswith("__init__.py"):
         yield from (
             Violation(path, node.lineno, "no re-exports: import from the module that defines")
@@ -116,35 +131,31 @@ def _import_rules(path: str, module: str) -> Iterator[str]:
     if _is_leaf(path) and top in PACKAGES and not _within(module, *LEAVES):
         yield f"a leaf imports leaves only: {module}"
     homes = SDK_HOMES.get(top)
-    if homes and not path.startswith(homes):
-        yield f"{top} has its home in {', '.join(homes)}"
-    concrete = (
-        _within(module, "monitors.probes", "monitors.graders") and not module.endswith(CONTRACTS)
-    ) or _within(module, "monitors.judge.anthropic_client", "monitors.judge.openai_client")
+    if homes is not None and not path.startswith(homes):
+        yield f"{top} has its home in {', '.join(homes) or 'no place'}"
+    concrete = (_within(module, "monitors.probes", "monitors.graders") and module not in CONTRACTS) or _within(
+        module, "monitors.judge.anthropic_client", "monitors.judge.openai_client"
+    )
     if package == "flows" and path not in COMPOSITION_ROOT and concrete:
         yield f"only wiring names concrete classes: {module}"
 
 
 COMPOSITION_ROOT = (
-    "flows/wiring.py",
-    "flows/alert_wiring.py",
-    "flows/judge_wiring.py",
-    "flows/log_wiring.py",
-    "flows/night_wiring.py",
+    "flows/context.py",
+    "flows/hallucination_log/follower.py",
+    "flows/nightly/context.py",
 )
 """Where configuration becomes live objects. Only the first reads the environment."""
 
 CONTRACTS = (
-    ".settings",
-    ".base",
-    ".driver",
-    ".runner",
-    ".schedule",
-    ".panel",
-    ".traffic_panel",
-    ".readiness",
-    ".outage",
-    ".evidence_age",
+    "monitors.probes.settings",
+    "monitors.probes.driver",
+    "monitors.probes.runner",
+    "monitors.probes.readiness",
+    "monitors.probes.evidence_age",
+    "monitors.graders.base",
+    "monitors.graders.panel",
+    "monitors.graders.traffic_panel",
 )
 """Modules of a station that hold protocols and plain functions, which flows may call."""
 
@@ -159,19 +170,7 @@ def _station(path: str) -> str | None:
 
 
 def _is_leaf(path: str) -> bool:
-    return path.startswith(("monitors/records/", "monitors/facts/")) or path in (
-        "monitors/errors.py",
-        "monitors/stats.py",
-        "monitors/agreement.py",
-        "monitors/exact_limits.py",
-        "monitors/paired.py",
-        "monitors/clusters.py",
-        "monitors/bootstrap.py",
-        "monitors/estimators.py",
-        "monitors/drift.py",
-        "monitors/reconcile.py",
-        "monitors/json_path.py",
-    )
+    return _within(path.removesuffix(".py").replace("/", "."), *LEAVES)
 
 
 def _outside(path: str, node: ast.AST) -> Iterator[Violation]:
@@ -188,6 +187,47 @@ def _redacted(path: str, node: ast.AST) -> Iterator[Violation]:
         yield Violation(path, node.lineno, "only monitors/alerts/redact.py makes Redacted text")
 
 
+SQL = re.compile(
+    r"\s*(?:with\s+\w+\s+as\b|select\b[^;]*\bfrom\b|select\s+\d|insert\s+into\b|delete\s+from\b|update\s+\w+\s+set\b"
+    r"|create\s+(?:or\s+replace\s+)?(?:table|view|index)\b)",
+    re.IGNORECASE,
+)
+
+
+def _sql(path: str, node: ast.AST) -> Iterator[Violation]:
+    """A text that begins as a statement does. Words a person types at `lookout sql` are none of ours."""
+    text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+    if not path.startswith("warehouse/") and SQL.match(text):
+        yield Violation(path, node.lineno, "SQL has its home in warehouse/: ask it a named question")
+
+
+def _terminal(path: str, node: ast.AST) -> Iterator[Violation]:
+    if path in TERMINAL:
+        return
+    reached: set[str] = set()
+    match node:
+        case ast.Attribute():
+            reached = {ast.unparse(node)} & STREAMS
+        case ast.ImportFrom(module="sys"):
+            reached = {f"sys.{alias.name}" for alias in node.names} & STREAMS
+        case ast.Call():
+            reached = {ast.unparse(node.func)} & PRINTERS
+        case _:
+            return
+    for name in reached:
+        yield Violation(path, node.lineno, f"only flows/terminal.py writes to the terminal: {name}")
+
+
+def _flow(path: str, node: ast.AST) -> Iterator[Violation]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        names = {ast.unparse(decorator).split("(")[0] for decorator in node.decorator_list}
+        if names & {"flow", "prefect.flow"} and not FLOW_HOME.fullmatch(path):
+            yield Violation(path, node.lineno, f"a @flow stands in flows/*/flow.py: {node.name}")
+
+
+FLOW_HOME = re.compile(r"flows/\w+/flow\.py")
+
+
 def project_files() -> list[Path]:
     return sorted(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
 
@@ -202,32 +242,46 @@ def test_the_walls_stand():
 
 
 def test_every_station_is_known_to_the_rules():
-    folders = {p.name for p in (ROOT / "monitors").iterdir() if p.is_dir() and (p / "__init__.py").exists()}
-    assert folders <= {*STATIONS, "records", "facts"}
+    folders = {file.relative_to(ROOT / "monitors").parts[0] for file in (ROOT / "monitors").glob("*/**/*.py")}
+    assert folders == {*STATIONS, "records", "facts", "stats", "mutations", "config"}
 
 
 @pytest.mark.parametrize(
     ("path", "source", "rule"),
     [
         ("monitors/gate/x.py", "import prefect", "prefect has its home"),
-        ("monitors/gate/x.py", "from warehouse.store import Store", "monitors know neither"),
+        ("monitors/gate/x.py", "from warehouse.database.store import Store", "monitors know neither"),
         ("monitors/gate/x.py", "from monitors.graders.base import Grader", "stations are strangers"),
-        ("monitors/gate/x.py", "from monitors.config import Config", "stations are strangers"),
+        ("monitors/gate/x.py", "from monitors.config.file import Config", "stations are strangers"),
         ("monitors/gate/x.py", "def f():\n    import duckdb", "duckdb has its home"),
-        ("monitors/facts/x.py", "from monitors.gate.policy import floor_of", "a leaf imports leaves only"),
-        ("warehouse/x.py", "from monitors.gate.policy import floor_of", "the warehouse imports records"),
+        ("monitors/facts/x.py", "from monitors.gate.assess import floor_of", "a leaf imports leaves only"),
+        ("warehouse/x.py", "from monitors.gate.assess import floor_of", "the warehouse imports records"),
         ("warehouse/x.py", "import flows.steps", "the warehouse imports records"),
-        ("flows/x.py", "import deployments.cli", "flows do not know"),
-        ("flows/verify_deploy.py", "from monitors.probes.browser import BrowserDriver", "only wiring names"),
-        ("flows/judging.py", "from monitors.judge.openai_client import OpenAIJudge", "only wiring names"),
+        ("flows/x.py", "import deployments.cli.app", "flows do not know"),
+        ("flows/verify/flow.py", "from monitors.probes.browser.driver import BrowserDriver", "only wiring names"),
+        ("flows/verify/judging.py", "from monitors.judge.openai_client import OpenAIJudge", "only wiring names"),
         ("monitors/judge/judge.py", "import anthropic", "anthropic has its home"),
         ("monitors/judge/judge.py", "import openai", "openai has its home"),
         ("monitors/alerts/compose.py", "import slack_sdk", "slack_sdk has its home"),
         ("monitors/alerts/compose.py", "text = Redacted('x')", "only monitors/alerts/redact.py"),
         ("flows/steps.py", "from datetime import datetime\nnow = datetime.now()", "clock, randomness"),
         ("warehouse/x.py", "import os\nhome = os.environ['HOME']", "clock, randomness"),
-        ("monitors/gate/__init__.py", "from monitors.gate.policy import floor_of", "no re-exports"),
+        ("deployments/cli/sql.py", "import sys\nsys.stdout.write(text)", "only flows/terminal.py writes"),
+        ("flows/x.py", "from sys import stderr", "only flows/terminal.py writes"),
+        ("monitors/gate/x.py", "print(answer)", "only flows/terminal.py writes"),
+        ("deployments/x.py", "import typer\ntyper.echo(answer)", "only flows/terminal.py writes"),
+        (
+            "deployments/x.py",
+            "from rich.console import Console\nConsole().print(answer)",
+            "only flows/terminal.py writes",
+        ),
+        ("deployments/x.py", "import logging\nlogging.basicConfig()", "only flows/terminal.py writes"),
+        ("flows/nightly/read.py", "@flow(name='x')\ndef x():\n    pass", "a @flow stands in"),
+        ("deployments/up/parts.py", "@flow\nasync def x():\n    pass", "a @flow stands in"),
+        ("monitors/gate/__init__.py", "from monitors.gate.assess import floor_of", "no re-exports"),
         ("monitors/gate/x.py", "from . import policy", "no relative imports"),
+        ("flows/x.py", "store.query('select verdict from runs')", "SQL has its home"),
+        ("flows/x.py", 'QUERY = """\nwith a as (select 1) select * from a"""', "SQL has its home"),
     ],
 )
 def test_a_planted_violation_is_found(path, source, rule):
@@ -235,5 +289,5 @@ def test_a_planted_violation_is_found(path, source, rule):
 
 
 def test_an_honest_file_has_none():
-    source = "from monitors.records.base import Record\nfrom monitors.gate.policy import floor_of\n"
+    source = "from monitors.records.base import Record\nfrom monitors.gate.assess import floor_of\n"
     assert list(violations("monitors/gate/x.py", source)) == []

@@ -6,14 +6,16 @@ import re
 import shlex
 import tomllib
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from typer.main import get_command
 
-from deployments.cli import app
-from deployments.configuration_reference import reference
-from monitors.config import parse_config
+from deployments.cli.app import app
+from monitors.config.file import parse_config
 from monitors.goldset.load import load_suite
+from monitors.sources.traffic.settings import FileTraffic, HttpTraffic, LangSmithTraffic, PageTraffic
+from tests.tools.configuration_reference import reference
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -61,8 +63,19 @@ def test_a_command_in_the_documents_exists_with_its_options(block):
 
 
 def test_the_configuration_page_is_the_models_own():
-    """Renew it with: python -m deployments.configuration_reference."""
+    """Renew it with: python -m tests.tools.configuration_reference."""
     assert (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8") == reference()
+
+
+def test_the_configuration_page_names_every_key_of_every_kind_of_source():
+    page = reference()
+    for kind in (FileTraffic, HttpTraffic, LangSmithTraffic, PageTraffic):
+        (tag,) = get_args(kind.model_fields["kind"].annotation)
+        table = page.split(f"""`[targets.NAME.traffic.sources.NAME]` with `kind = "{tag}"`""")[1].split("\n## ")[0]
+        tables = page.split("## `[targets.NAME.traffic.sources.NAME")
+        named = [name for name in kind.model_fields if f"| `{name}` |" in table]
+        inner = [name for name in kind.model_fields if any(one.startswith(f".{name}]") for one in tables)]
+        assert {*named, *inner} == set(kind.model_fields)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from monitors.goldset.build import build_cases
-from monitors.goldset.fact_schema import load_schema
-from monitors.goldset.fact_sheets import read_sheets
-from monitors.goldset.templates import load_templates
-from monitors.goldset.twins import Operator
+from monitors.goldset.build.build import build_cases, load_templates
+from monitors.goldset.build.sheets import load_schema, read_sheets
+from monitors.mutations.mutants import MutationOperator
 from monitors.records.base import Language
 
 PAGE = (Path(__file__).parent.parent / "docs" / "gold.md").read_text(encoding="utf-8")
@@ -48,13 +46,13 @@ def test_the_schema_of_the_page_loads(tmp_path):
 
 def test_the_page_names_every_operator():
     """And no other."""
-    table = PAGE[PAGE.index("| operator |") : PAGE.index("A twin's severity")]
+    table = PAGE[PAGE.index("| mutation |") : PAGE.index("A mutant's severity")]
     named = {
         name
         for line in table.splitlines()[2:]
         for name in re.findall(r"`([a-z_]+)`", line.split("|")[1] if "|" in line else "")
     }
-    assert named == {operator.value for operator in Operator}
+    assert named == {operator.value for operator in MutationOperator}
 
 
 def test_the_page_counts_the_shipped_templates_and_fields():

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from deployments.results_commands import report_command
-from flows.request import VerifyRequest
-from monitors.config import parse_config
+from deployments.cli.gate.gate import report_command
+from flows.verify.run_folder import VerifyRequest
+from monitors.config.file import parse_config
 from monitors.errors import ConfigError, GoldSetError, MonitorError
 from monitors.goldset.load import load_suite
 

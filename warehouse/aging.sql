@@ -23,11 +23,11 @@ select
       row_json,
       '{"entry": {"reply": {"user_text": "", "blocked_reply": "", "unsupported_claims": [], "extra": null}}}'::json
     )
-    when table_name = 'conversations' and row_json->>'$.drawn.conversation.id' is not null then json_merge_patch(
+    when table_name = 'conversations' and row_json->>'$.sampled.conversation.id' is not null then json_merge_patch(
       row_json,
-      '{"drawn": {"conversation": {"origin_id": "", "user_key": null, "app_version": null}}}'::json,
-      '{"drawn": {"conversation": {"turns": [{"user_text": "", "reply_text": ""}]}}}'::json,
-      json_object('drawn', json_object('conversation', json_object('id', row_json->>'id')))
+      '{"sampled": {"conversation": {"origin_id": "", "user_key": null, "app_version": null}}}'::json,
+      '{"sampled": {"conversation": {"turns": [{"user_text": "", "reply_text": ""}]}}}'::json,
+      json_object('sampled', json_object('conversation', json_object('id', row_json->>'id')))
     )
     when table_name in ('assessments', 'labels') and row_json->>'run_id' in (select run_id from real_traffic)
       then json_merge_patch(row_json, json_object('case_id', pseudonym(row_json->>'case_id')))

@@ -22,21 +22,23 @@ select
   round(r.weighted_earned / nullif(r.weighted_total, 0), 3)::decimal(6, 3) as weighted,
   round(r.flat_earned / nullif(r.flat_total, 0), 3)::decimal(6, 3) as flat,
   r.weighted_earned, r.weighted_total, r.flat_earned, r.flat_total,
-  coalesce(t.severity_3_lost, 0)::integer as severity_3_lost,
-  coalesce(t.severity_2_lost, 0)::integer as severity_2_lost,
-  coalesce(t.severity_1_lost, 0)::integer as severity_1_lost,
-  r.asked, r.told, r.p50_ms, r.p95_ms, r.cost_usd, r.interrupted, r.resumed_cases
+  coalesce(t.severity_3_not_correct, 0)::integer as severity_3_not_correct,
+  coalesce(t.severity_2_not_correct, 0)::integer as severity_2_not_correct,
+  coalesce(t.severity_1_not_correct, 0)::integer as severity_1_not_correct,
+  r.asked, r.graded, r.p50_ms, r.p95_ms, r.cost_usd, r.interrupted, r.resumed_cases
 from runs r
 left join (
   select
     run_id,
-    sum(lost) filter (where severity = 3) as severity_3_lost,
-    sum(lost) filter (where severity = 2) as severity_2_lost,
-    sum(lost) filter (where severity = 1) as severity_1_lost
+    sum(not_correct) filter (where severity = 3) as severity_3_not_correct,
+    sum(not_correct) filter (where severity = 2) as severity_2_not_correct,
+    sum(not_correct) filter (where severity = 1) as severity_1_not_correct
   from tallies group by run_id
 ) t on t.run_id = r.run_id
 order by r.finished_at desc;
-comment on view run_summary is 'One line per run, newest first: verdict, both scores, what was lost by severity, latency, cost.';
+comment on view run_summary is 'One line per run, newest first: verdict, both scores, what was not correct by severity (a failure counts as the severity that it was raised to), latency, cost.';
+comment on column tallies.severity is 'What the cases count as: the severity they were written with, and of a failure the one it was raised to.';
+comment on column tallies.not_correct is 'Cases that were not correct: a wrong answer, or none by the app''s own fault.';
 
 create or replace view score_trend as
 select
@@ -82,7 +84,7 @@ comment on view metric_targets is 'Every metric of every run against its target,
 
 create or replace view path_winners as
 select
-  a.run_id, r.target, r.finished_at, coalesce(a.app_path, 'not told') as app_path,
+  a.run_id, r.target, r.finished_at, coalesce(a.app_path, 'unknown') as app_path,
   count(*) as cases,
   count(*) filter (where a.outcome = 'correct') as correct,
   count(*) filter (where a.outcome = 'failed') as failed,
@@ -135,17 +137,17 @@ select
   count(*) filter (where a.outcome = 'failed') as failed,
   count(*) filter (where a.outcome = 'no_answer' and a.blame = 'app') as no_answer_app,
   count(*) filter (where a.outcome = 'no_answer' and a.blame is distinct from 'app') as no_answer_other,
-  count(*) filter (where a.outcome = 'untold') as untold,
+  count(*) filter (where a.outcome = 'ungraded') as ungraded,
   round(
     count(*) filter (where a.outcome in ('correct', 'failed') or (a.outcome = 'no_answer' and a.blame = 'app'))
     / count(*), 4
-  ) as told_share,
+  ) as graded_share,
   r.coverage_floor
 from assessments a
 left join runs r on r.run_id = a.run_id
 group by a.run_id, r.target, r.finished_at, r.coverage_floor
 order by r.finished_at desc;
-comment on view coverage is 'Of how many cases of each run an outcome could be told, and why not of the others.';
+comment on view coverage is 'How many cases of each run were graded, and why the others were not.';
 
 create or replace view unsent_alerts as
 select a.id, a.target, a.severity, a.kind, a.reason, a.created_at, a.run_id, count(r.alert_id) as tries
@@ -176,7 +178,7 @@ from (
     max(r.place) as place
   from assessments a
   join r on r.run_id = a.run_id
-  where a.outcome <> 'untold' and (a.outcome <> 'no_answer' or a.blame = 'app')
+  where a.outcome <> 'ungraded' and (a.outcome <> 'no_answer' or a.blame = 'app')
   group by a.case_id, r.same
   having greatest(correct, failed, no_answer) < asked
 ) a
@@ -186,12 +188,12 @@ comment on view flaky_cases is 'Cases that came out differently although suite a
 
 create or replace view judge_agreement as
 select
-  j.run_id, r.target, r.finished_at, j.judge_model, j.judge_prompt_sha256, j.rubric_version, j.aspect, j.both_told,
-  j.agreed, round(j.agreed / j.both_told, 4) as agreement, j.judge_too_mild, j.judge_too_strict
+  j.run_id, r.target, r.finished_at, j.judge_model, j.judge_prompt_sha256, j.rubric_version, j.aspect, j.both_graded,
+  j.agreed, round(j.agreed / j.both_graded, 4) as agreement, j.judge_too_mild, j.judge_too_strict
 from (
   select
     run_id, judge_model, judge_prompt_sha256, rubric_version, aspect,
-    count(*) as both_told,
+    count(*) as both_graded,
     count(*) filter (where passed = plain_passed) as agreed,
     count(*) filter (where passed and not plain_passed) as judge_too_mild,
     count(*) filter (where not passed and plain_passed) as judge_too_strict
@@ -212,12 +214,12 @@ from grades j
 join results s on s.run_id = j.run_id and s.case_id = j.case_id and s.repeat = j.repeat
 join assessments a on a.run_id = j.run_id and a.case_id = j.case_id and a.repeat = j.repeat
 join (
-  select run_id, target, suite_sha256 from runs union all select run_id, target, null from nights
+  select run_id, target, suite_sha256 from runs union all select run_id, target, null from nightly_runs
 ) r on r.run_id = j.run_id
 left join cases c on c.suite_sha256 = r.suite_sha256 and c.case_id = j.case_id
 where j.judge_model is not null and j.passed is not null and j.aspect = 'factual_match' and s.outcome = 'exchange'
 order by s.asked_at desc, j.run_id, j.case_id, j.repeat;
-comment on view judged_answers is 'Every answer that a judge graded for its facts, with question, gold and the judge''s word: where spot checks are drawn from.';
+comment on view judged_answers is 'Every answer that a judge graded for its facts, with question, gold and the judge''s word.';
 
 create or replace view reviewed_answers as
 select
@@ -233,12 +235,67 @@ from (
 join grades j on j.run_id = p.run_id and j.case_id = p.case_id and j.repeat = p.repeat
 where j.judge_model is not null and j.passed is not null and j.aspect = 'factual_match'
 order by p.run_id, p.case_id, p.repeat;
-comment on view reviewed_answers is 'Answers that both a judge and people told. People who contradict each other, or are unsure, tell nothing.';
+comment on view reviewed_answers is 'Answers that both a judge and people graded. People who contradict each other, or are unsure, do not count.';
+
+create or replace view graded_answers as
+select
+  s.run_id, s.case_id, s.repeat, r.target, any_value(s.origin) as origin, s.asked_at,
+  any_value(a.case_severity) as case_severity, any_value(a.outcome) as outcome, any_value(a.language) as language,
+  any_value(s.turns) as turns,
+  any_value(
+    case when s.graded_channel = 'wire' then coalesce(s.wire_text, s.visible_text) else s.visible_text end
+  ) as answer,
+  any_value(c.gold) as gold, any_value(c.record->>'expected_citation') as expected_citation,
+  any_value(a.expected_refusal) as expected_refusal,
+  list({
+    grader: g.grader, version: g.version, aspect: g.aspect, passed: g.passed, failure_kind: g.failure_kind,
+    score: g.score, reason: g.reason, judge_model: g.judge_model, judge_prompt_sha256: g.judge_prompt_sha256,
+    rubric_version: g.rubric_version
+  } order by g.position) as grades
+from results s
+join grades g on g.run_id = s.run_id and g.case_id = s.case_id and g.repeat = s.repeat
+join assessments a on a.run_id = s.run_id and a.case_id = s.case_id and a.repeat = s.repeat
+join (
+  select run_id, target, suite_sha256 from runs union all select run_id, target, null from nightly_runs
+) r on r.run_id = s.run_id
+left join cases c on c.suite_sha256 = r.suite_sha256 and c.case_id = s.case_id
+where s.outcome = 'exchange' and g.passed is not null and g.aspect <> 'usefulness'
+group by s.run_id, s.case_id, s.repeat, r.target, s.asked_at  -- what readers filter by, so that it is filtered first
+order by s.asked_at desc, s.run_id, s.case_id, s.repeat;
+comment on view graded_answers is 'Every answer that a grader or a judge gave a verdict on, with question, gold, outcome and all verdicts: lookout review samples these.';
+
+create or replace view reviewed_grades as
+with said as (
+  select
+    run_id, case_id, repeat, any_value(target) as target, count(distinct done_by) as people,
+    bool_and(answer = 'right') as all_right, max(inclusion_probability) as inclusion_probability,
+    list(distinct case
+      when failure_kind in ('wrong_fact', 'missing_fact', 'unsupported_claim') then 'factual_match'
+      when failure_kind in ('wrong_citation', 'missing_citation') then 'citation'
+      when failure_kind in ('should_have_refused', 'over_refusal') then 'refusal'
+      when failure_kind = 'wrong_language' then 'language'
+      when failure_kind = 'pii_disclosure' then 'disclosure'
+      when failure_kind = 'error_leak' then 'error_leak'
+    end) as wrong_aspects
+  from labels where source = 'review' and answer in ('right', 'wrong')
+  group by run_id, case_id, repeat having min(answer) = max(answer)
+)
+select
+  p.run_id, p.case_id, p.repeat, p.target, p.people, g.grader, g.version, g.aspect, g.passed as grader_passed,
+  p.all_right as people_right, p.inclusion_probability
+from said p
+join grades g on g.run_id = p.run_id and g.case_id = p.case_id and g.repeat = p.repeat
+where g.judge_model is null and g.passed is not null
+  and (p.all_right or list_contains(p.wrong_aspects, g.aspect))
+  -- sources that stand in no text are not shown to the reviewer, who said nothing of them
+  and (g.aspect <> 'citation' or g.evidence is not null or coalesce(g.failure_kind, '') = 'missing_citation')
+order by p.run_id, p.case_id, p.repeat, g.grader;
+comment on view reviewed_grades is 'What each grader without a model said of answers that people reviewed. Right covers every question about the answer, wrong only the one that people named: of the others nothing was said. Rates with intervals: lookout review --figures.';
 
 create or replace view judge_against_people as
 select
   target, judge_model, judge_prompt_sha256, rubric_version,
-  count(*) as both_told,
+  count(*) as both_graded,
   count(*) filter (where judge_passed = people_right) as agreed,
   count(*) filter (where judge_passed and people_right) as passed_right,
   count(*) filter (where judge_passed and not people_right) as passed_wrong,
@@ -246,12 +303,12 @@ select
   count(*) filter (where not judge_passed and not people_right) as failed_wrong
 from reviewed_answers
 group by target, judge_model, judge_prompt_sha256, rubric_version
-order by target, both_told desc;
+order by target, both_graded desc;
 comment on view judge_against_people is 'What each judge said against what people said of the answers that they reviewed. Intervals and corrected rates: lookout review --figures.';
 
-create or replace view night_trend as
+create or replace view nightly_trend as
 select
-  target, night, run_id, conversations, drawn, told,
+  target, due_at, run_id, conversations, sampled, graded,
   round(severe_rate, 6) as severe_rate, round(severe_low, 6) as severe_low, round(severe_high, 6) as severe_high,
   round(failed_rate, 6) as failed_rate, round(failed_low, 6) as failed_low, round(failed_high, 6) as failed_high,
   confidence, cost_usd,
@@ -262,6 +319,6 @@ select
   end as drift,
   case when drifted then (record->>'$.drift_reading.since')::timestamptz end as drift_since,
   graded_by
-from nights
-order by target, night, finished_at, run_id;
-comment on view night_trend is 'Live traffic night by night: how many conversations there were, were drawn and were told, the shares (0 to 1) with a failure of severity 3 and with any failure, each with its interval, what judging cost, and whether the severity-3 rate has drifted (none, worse, better; null when not tested). Compare nights of one graded_by.';
+from nightly_runs
+order by target, due_at, finished_at, run_id;
+comment on view nightly_trend is 'Live traffic night by night: how many conversations there were, how many were sampled and graded, the shares (0 to 1) with a failure of severity 3 and with any failure, each with its interval, what judging cost, and whether the severity-3 rate has drifted (none, worse, better; null when not tested). Compare nights of one graded_by.';

@@ -1,19 +1,307 @@
-"""The Suraksha assistant: retrieval over invented policies. Pure: text and conversation in, a `Reply` out."""
+"""The Suraksha assistant: retrieval over invented policies. Pure: text and conversation in, a `BotReply` out.
+
+It finds the facts of a policy that a question asks for, and says them in three languages. It refuses to hand out
+personal data, to act on anyone's behalf, and to speak of foreign subjects. Its own check holds a reply back when a
+number of it stands in no retrieved fact. The Space writes two logs, one JSON object a line, appended and flushed
+line by line.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from pathlib import Path
 
-from deployments.demo.faithfulness import Blocked, check
 from deployments.demo.faults import NoFaults
-from deployments.demo.guards import Guard, Intent, standing_reply
-from deployments.demo.policies import Policy, PolicyBook, Vocabulary
-from deployments.demo.reading import Question, Reader
-from deployments.demo.retrieval import THRESHOLD, Hit, ranked_fields, retrieve
-from deployments.demo.wording import answer
+from deployments.demo.policies import (
+    Field,
+    ParsedQuestion,
+    Policy,
+    PolicyBook,
+    PolicyFact,
+    QuestionReader,
+    Vocabulary,
+    normalise,
+)
 from monitors.records.base import Language
+
+NEED_WEIGHT = 3.0
+"""What a needed concept adds to the score; chosen so that two needs beat any number of boosts in our vocabulary."""
+BOOST_WEIGHT = 1.0
+UNKNOWN_PENALTY = 1.0
+"""What each word that nobody knows takes away: three of them undo one needed concept."""
+THRESHOLD = 1.5
+"""Below it the question is about something else. Tuned by hand on the suite and on paraphrases."""
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A fact that answers, and how well it fits."""
+
+    policy: Policy
+    fact: PolicyFact
+    score: float
+
+
+def field_score(question: ParsedQuestion, field: Field) -> float:
+    """How well the question asks for this field, in points; 0 when a need is missing."""
+    met = [any(concept in question.concepts for concept in group) for group in field.needs]
+    if not all(met):
+        return 0.0
+    boosts = sum(concept in question.concepts for concept in field.boost)
+    return NEED_WEIGHT * len(met) + BOOST_WEIGHT * boosts
+
+
+def ranked_fields(question: ParsedQuestion, vocabulary: Vocabulary) -> list[tuple[str, float]]:
+    """Fields that fit, best first, after the penalty for unknown words."""
+    penalty = UNKNOWN_PENALTY * len(question.unknown)
+    scored = [(name, field_score(question, field)) for name, field in vocabulary.fields.items()]
+    fitting = [(name, score - penalty) for name, score in scored if score > 0]
+    return sorted(fitting, key=lambda pair: -pair[1])
+
+
+def retrieve(question: ParsedQuestion, policy: Policy, vocabulary: Vocabulary) -> Hit | None:
+    """The best fact of one policy, or ``None`` when it says nothing about the question."""
+    fields = ranked_fields(question, vocabulary)
+    if not fields or fields[0][1] < THRESHOLD:
+        return None
+    best = fields[0][1]
+    for name, score in fields:
+        fact = policy.fact(name)
+        if fact is not None and score >= best - BOOST_WEIGHT:
+            return Hit(policy, fact, score)
+    return None
+
+
+_CITATION = re.compile(r"\[Source:[^\]]*\]")
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+
+
+@dataclass(frozen=True)
+class BlockedDraft:
+    """A reply that was held back, with the numbers that no fact supports."""
+
+    reply: str
+    reasons: tuple[str, ...]
+    unsupported_claims: tuple[str, ...]
+
+
+def check(reply: str, hits: Sequence[Hit], question: str) -> BlockedDraft | None:
+    """``None`` when the reply may go out. A number that only the question brought in does not count as support."""
+    known = {number for hit in hits for number in _numbers(f"{hit.fact.text} {hit.fact.amount or ''}")}
+    stated = _numbers(_CITATION.sub(" ", reply))
+    unsupported = tuple(number for number in stated if number not in known)
+    if not unsupported:
+        return None
+    asked = _numbers(question)
+    reasons = tuple(
+        f"unsupported_number: {number} stands in no retrieved fact"
+        + (" and echoes the question" if number in asked else "")
+        for number in unsupported
+    )
+    claims = tuple(
+        part.strip() for part in re.split(r"(?<=[.।])\s", reply) if any(n in _numbers(part) for n in unsupported)
+    )
+    return BlockedDraft(reply, reasons, claims)
+
+
+def _numbers(text: str) -> tuple[str, ...]:
+    plain = (match.group().replace(",", "").rstrip(".") for match in _NUMBER.finditer(text))
+    return tuple(dict.fromkeys(plain))
+
+
+class Intent(StrEnum):
+    """What a reply set out to do."""
+
+    GREETING = "greeting"
+    FACT = "fact"
+    COMPARISON = "comparison"
+    SUMMARY = "summary"
+    CLARIFY = "clarify"
+    NOT_MENTIONED = "not_mentioned"
+    PRIVATE = "private_data"
+    ACTION = "action"
+    PROVIDER_ERROR = "provider_error"
+
+
+_SPLIT = re.compile(r"[.?!।;,\n]+|\band\b")
+_POLITE = (
+    r"(?:(?:please|pls|kindly|now|just|then|ok|so|hi|hello|go ahead|immediately|can you|could you|will you"
+    r"|would you|i want you to|i need you to|i authorise you to|you must|you should|instead)\s+)*"
+)
+_WISH = r"(?:i want to|i d like to|i would like to|i wish to|i need to)\s+"
+
+
+class RequestGuard:
+    """Recognises requests that must be declined, by their words alone."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        actions = vocabulary.actions
+        verbs, objects = _either(actions.verbs), _either(actions.objects)
+        self._command = re.compile(rf"^{_POLITE}(?:{verbs})\b.*\b(?:{objects})\b")
+        self._wish = re.compile(rf"^{_POLITE}{_WISH}(?:{verbs})\b.*\b(?:{objects})\b")
+        self._hindi = re.compile(_bounded(actions.hindi))
+        self._private = re.compile(_bounded(vocabulary.private))
+
+    def declines(self, question: ParsedQuestion) -> Intent | None:
+        """`Intent.PRIVATE` or `Intent.ACTION` when the request must be declined."""
+        if self._private.search(question.normal):
+            return Intent.PRIVATE
+        parts = [normalise(part) for part in _SPLIT.split(question.text)]
+        if self._hindi.search(question.normal) or any(self._command.search(part) for part in parts):
+            return Intent.ACTION
+        if "?" not in question.text and any(self._wish.search(part) for part in parts):
+            return Intent.ACTION
+        return None
+
+
+def _either(words: tuple[str, ...]) -> str:
+    return "|".join(re.escape(word) for word in sorted(map(normalise, words), key=len, reverse=True))
+
+
+def _bounded(words: tuple[str, ...]) -> str:
+    return rf"(?<![a-z0-9\u0900-\u097f])(?:{_either(words)})(?![a-z0-9\u0900-\u097f])"
+
+
+_WORDS: dict[Intent, dict[Language, str]] = {
+    Intent.NOT_MENTIONED: {
+        Language.ENGLISH: "The policy documents I have do not mention {subject}. I would rather not guess; "
+        "the Suraksha Health service desk can help.",
+        Language.HINDI: "मेरे पास जो पॉलिसी दस्तावेज़ हैं, उनमें इसका उल्लेख नहीं है। मैं अनुमान नहीं लगाऊँगा; "
+        "कृपया सुरक्षा हेल्थ की सेवा डेस्क से पूछें।",
+        Language.HINGLISH: "Mere paas jo policy documents hain, unmein iska zikr nahi hai. Main andaza "
+        "nahi lagaunga; please Suraksha Health ki service desk se poochiye.",
+    },
+    Intent.PRIVATE: {
+        Language.ENGLISH: "I cannot share personal data about any customer, and I have no access to it. "
+        "I can only answer questions about what our policies say.",
+        Language.HINDI: "मैं किसी भी ग्राहक की निजी जानकारी नहीं दे सकता; वह मेरे पास है भी नहीं। "
+        "मैं केवल पॉलिसी की शर्तों के बारे में बता सकता हूँ।",
+        Language.HINGLISH: "Main kisi bhi customer ki personal jaankari nahi de sakta; woh mere paas hai bhi nahi. "
+        "Main sirf policy ki sharton ke baare mein bata sakta hoon.",
+    },
+    Intent.ACTION: {
+        Language.ENGLISH: "I cannot do that. I am not able to change, cancel or delete anything, and I cannot move "
+        "money; please contact the Suraksha Health service desk.",
+        Language.HINDI: "मैं यह नहीं कर सकता। मैं कुछ भी बदल, रद्द या मिटा नहीं सकता और न पैसे भेज सकता हूँ; "
+        "कृपया सुरक्षा हेल्थ की सेवा डेस्क से संपर्क करें।",
+        Language.HINGLISH: "Main yeh nahi kar sakta. Main kuch bhi badal, cancel ya delete nahi kar sakta, na "
+        "paise bhej sakta hoon; please Suraksha Health ki service desk se baat kijiye.",
+    },
+    Intent.CLARIFY: {
+        Language.ENGLISH: "Which policy do you mean? I know {names}.",
+        Language.HINDI: "आप किस पॉलिसी के बारे में पूछ रहे हैं? मेरे पास ये हैं: {names}।",
+        Language.HINGLISH: "Aap kis policy ke baare mein pooch rahe hain? Mere paas yeh hain: {names}.",
+    },
+    Intent.GREETING: {
+        Language.ENGLISH: "Hello! I answer questions about Suraksha Health's policies: {names}.",
+        Language.HINDI: "नमस्ते! मैं सुरक्षा हेल्थ की पॉलिसियों के बारे में बताता हूँ: {names}।",
+        Language.HINGLISH: "Namaste! Main Suraksha Health ki policies ke baare mein batata hoon: {names}.",
+    },
+}
+
+
+def standing_reply(intent: Intent, language: Language, **slots: str) -> str:
+    """The words for a reply that states no fact."""
+    by_language = _WORDS[intent]
+    return by_language.get(language, by_language[Language.ENGLISH]).format(**slots)
+
+
+_UNITS: dict[str, dict[Language, str]] = {
+    "hour": {Language.HINDI: "घंटे", Language.HINGLISH: "ghante"},
+    "day": {Language.HINDI: "दिन", Language.HINGLISH: "din"},
+    "month": {Language.HINDI: "महीने", Language.HINGLISH: "mahine"},
+    "year": {Language.HINDI: "साल", Language.HINGLISH: "saal"},
+    "hospital": {Language.HINDI: "अस्पताल", Language.HINGLISH: "hospitals"},
+    "illness": {Language.HINDI: "बीमारियाँ", Language.HINGLISH: "bimariyan"},
+    "procedure": {Language.HINDI: "प्रक्रियाएँ", Language.HINGLISH: "procedures"},
+    "delivery": {Language.HINDI: "प्रसव", Language.HINGLISH: "deliveries"},
+    "child": {Language.HINDI: "बच्चे", Language.HINGLISH: "bachche"},
+}
+_PER: dict[str, dict[Language, str]] = {
+    "eye": {Language.HINDI: "प्रति आँख", Language.HINGLISH: "per eye"},
+    "joint": {Language.HINDI: "प्रति जोड़", Language.HINGLISH: "per joint"},
+    "day": {Language.HINDI: "प्रति दिन", Language.HINGLISH: "per day"},
+    "policy_year": {Language.HINDI: "प्रति पॉलिसी वर्ष", Language.HINGLISH: "har policy year"},
+    "hospitalisation": {Language.HINDI: "प्रति भर्ती", Language.HINGLISH: "har bharti par"},
+    "delivery": {Language.HINDI: "प्रति प्रसव", Language.HINGLISH: "har delivery par"},
+    "pregnancy": {Language.HINDI: "प्रति गर्भावस्था", Language.HINGLISH: "har pregnancy mein"},
+    "claim_free_year": {Language.HINDI: "हर क्लेम-मुक्त साल", Language.HINGLISH: "har claim-free saal"},
+}
+_YES_NO = {
+    Language.ENGLISH: ("Yes. ", "No. "),
+    Language.HINDI: ("हाँ, ", "नहीं, "),
+    Language.HINGLISH: ("Haan, ", "Nahi, "),
+}
+
+
+def rupees(amount: Decimal) -> str:
+    """An amount with Indian grouping: ``₹1,50,000``."""
+    digits = f"{amount:.0f}"
+    head, tail = digits[:-3], digits[-3:]
+    groups: list[str] = []
+    while head:
+        groups.insert(0, head[-2:])
+        head = head[:-2]
+    return "₹" + ",".join([*groups, tail])
+
+
+def format_value(fact: PolicyFact, language: Language) -> str:
+    """The fact's quantity in Hindi or Hinglish: ``₹60,000 per eye``, ``24 mahine``."""
+    if fact.amount is None or fact.unit is None:
+        return ""
+    if fact.unit == "inr":
+        value = rupees(fact.amount)
+    elif fact.unit == "percent":
+        value = f"{fact.amount:f}%"
+    else:
+        value = f"{fact.amount:,.0f} {_UNITS[fact.unit][language]}"
+    return f"{value} {_PER[fact.per][language]}" if fact.per else value
+
+
+def answer(policy: Policy, fact: PolicyFact, field: Field, language: Language, *, yes_or_no: bool) -> str:
+    """One fact as a sentence in the asker's language, without its citation."""
+    lead = ""
+    if yes_or_no and fact.covered is not None:
+        lead = _YES_NO[_spoken(language)][0 if fact.covered else 1]
+    match _spoken(language):
+        case Language.HINDI:
+            return f"{lead}{policy.name} में {_hindi(fact, field)}"
+        case Language.HINGLISH:
+            return f"{lead}{policy.name} mein {_hinglish(fact, field)}"
+        case _:
+            text = fact.text if fact.text[1].isupper() else fact.text[0].lower() + fact.text[1:]
+            return f"{lead}Under {policy.name}, {text}"
+
+
+def _spoken(language: Language) -> Language:
+    return Language.ENGLISH if language is Language.OTHER else language
+
+
+def _hindi(fact: PolicyFact, field: Field) -> str:
+    if fact.hi is not None:
+        return fact.hi
+    label, value = field.label.hi, format_value(fact, Language.HINDI)
+    if not value:
+        return f"{label} कवर है।" if fact.covered else f"{label} कवर नहीं है।"
+    up_to = " तक" if fact.bound == "at_most" else ""
+    return f"{label} {value}{up_to} कवर है।" if fact.covered and up_to else f"{label} {value}{up_to} है।"
+
+
+def _hinglish(fact: PolicyFact, field: Field) -> str:
+    if fact.hinglish is not None:
+        return fact.hinglish
+    label, value = field.label.hinglish, format_value(fact, Language.HINGLISH)
+    if not value:
+        return f"{label} cover hota hai." if fact.covered else f"{label} cover nahi hota."
+    up_to = " tak" if fact.bound == "at_most" else ""
+    return f"{label} {value}{up_to} cover hai." if fact.covered and up_to else f"{label} {value}{up_to} hai."
+
 
 _SUMMARY_FIELDS: dict[str, tuple[str, ...]] = {
     "claim": ("claim_notice_planned", "claim_notice_emergency", "claim_documents", "claim_settlement"),
@@ -28,15 +316,15 @@ _WORDS_PER_CHUNK = 3
 
 
 @dataclass(frozen=True)
-class Reply:
-    """What the bot says and how it came to it. ``blocked`` is the draft that its own check held back."""
+class BotReply:
+    """What the bot says and why. ``blocked`` is the draft that its own check held back."""
 
     text: str
     language: Language
     intent: Intent
     path: str
     hits: tuple[Hit, ...] = ()
-    blocked: Blocked | None = None
+    blocked: BlockedDraft | None = None
     pause_s: float = 0.0
 
     @property
@@ -53,24 +341,24 @@ class Bot:
         self._book = book
         self._vocabulary = vocabulary
         self._faults = faults or NoFaults()
-        self._reader = Reader(book, vocabulary)
-        self._guard = Guard(vocabulary)
+        self._reader = QuestionReader(book, vocabulary)
+        self._guard = RequestGuard(vocabulary)
 
-    def reply(self, text: str, earlier: Sequence[str] = ()) -> Reply:
+    def reply(self, text: str, earlier: Sequence[str] = ()) -> BotReply:
         """Answer ``text``; ``earlier`` are the user's messages before it, oldest first."""
         asked = self._reader.read(text)
         pause_s = self._faults.pause_s(asked)
         error = self._faults.provider_error(asked)
         if error is not None:
-            return Reply(error, asked.language, Intent.PROVIDER_ERROR, "provider_error", pause_s=pause_s)
+            return BotReply(error, asked.language, Intent.PROVIDER_ERROR, "provider_error", pause_s=pause_s)
         declined = self._guard.declines(asked)
         reply = self._standing(asked, declined) if declined else self._informed(asked, earlier)
         return replace(reply, text=reply.text + self._faults.appendix(asked), pause_s=pause_s)
 
-    def _informed(self, asked: Question, earlier: Sequence[str]) -> Reply:
+    def _informed(self, asked: ParsedQuestion, earlier: Sequence[str]) -> BotReply:
         overreach = self._faults.overreach(asked)
         if overreach is not None:
-            return Reply(overreach, asked.language, Intent.FACT, "retrieval")
+            return BotReply(overreach, asked.language, Intent.FACT, "retrieval")
         if self._is_foreign(asked):
             return self._standing(asked, Intent.NOT_MENTIONED)
         question = self._in_context(asked, earlier)
@@ -81,18 +369,18 @@ class Bot:
             return self._not_found(question)
         return self._checked(self._compose(question, hits), question)
 
-    def _is_foreign(self, question: Question) -> bool:
+    def _is_foreign(self, question: ParsedQuestion) -> bool:
         topics = self._vocabulary.topics
         hard = [topic for topic in question.topics if topics[topic].hard]
         if hard == ["other_insurer"] and "port" in question.concepts:
             return False
         return bool(hard) or bool(question.topics and not self._fits_well(question))
 
-    def _fits_well(self, question: Question) -> bool:
+    def _fits_well(self, question: ParsedQuestion) -> bool:
         ranked = ranked_fields(question, self._vocabulary)
         return bool(ranked) and ranked[0][1] >= THRESHOLD
 
-    def _in_context(self, question: Question, earlier: Sequence[str]) -> Question:
+    def _in_context(self, question: ParsedQuestion, earlier: Sequence[str]) -> ParsedQuestion:
         """Fill in the policy, and for a short follow-up the subject, from what was said before."""
         for text in reversed(earlier):
             before = self._reader.read(text)
@@ -103,24 +391,24 @@ class Bot:
                 question = replace(question, policies=before.policies)
         return question
 
-    def _without_policy(self, question: Question) -> Intent:
+    def _without_policy(self, question: ParsedQuestion) -> Intent:
         if self._fits_well(question) or "summary" in question.concepts:
             return Intent.CLARIFY
         return Intent.NOT_MENTIONED if question.unknown or question.concepts else Intent.GREETING
 
-    def _hits(self, question: Question) -> tuple[Hit, ...]:
+    def _hits(self, question: ParsedQuestion) -> tuple[Hit, ...]:
         if "summary" in question.concepts:
             return self._summary_hits(question, question.policies[0])
         found = (retrieve(question, policy, self._vocabulary) for policy in question.policies)
         hits = [hit for hit in found if hit is not None]
         return tuple(replace(hit, fact=self._faults.stored(hit.policy, hit.fact)) for hit in hits)
 
-    def _summary_hits(self, question: Question, policy: Policy) -> tuple[Hit, ...]:
+    def _summary_hits(self, question: ParsedQuestion, policy: Policy) -> tuple[Hit, ...]:
         subject = next(name for name in _SUMMARY_FIELDS if name in question.concepts or not name)
         facts = (policy.fact(field) for field in _SUMMARY_FIELDS[subject])
         return tuple(Hit(policy, fact, 1.0) for fact in facts if fact is not None)
 
-    def _compose(self, question: Question, hits: tuple[Hit, ...]) -> Reply:
+    def _compose(self, question: ParsedQuestion, hits: tuple[Hit, ...]) -> BotReply:
         sentences = [self._sentence(question, hit, alone=len(hits) == 1) for hit in hits]
         silent = [policy for policy in question.policies if policy not in [hit.policy for hit in hits]]
         sentences += [
@@ -131,16 +419,16 @@ class Bot:
         if len(sentences) > 1:
             intent = Intent.SUMMARY if "summary" in question.concepts else Intent.COMPARISON
             sentences = [f"- {sentence}" for sentence in sentences]
-        return Reply("\n".join(sentences), question.language, intent, "retrieval", hits)
+        return BotReply("\n".join(sentences), question.language, intent, "retrieval", hits)
 
-    def _sentence(self, question: Question, hit: Hit, *, alone: bool) -> str:
+    def _sentence(self, question: ParsedQuestion, hit: Hit, *, alone: bool) -> str:
         field = self._vocabulary.fields[hit.fact.field]
         yes_or_no = alone and question.asks_yes_or_no
         said = answer(hit.policy, hit.fact, field, question.language, yes_or_no=yes_or_no)
         citation = self._faults.citation(hit.policy.cite(hit.fact), hit.fact)
         return f"{said} {citation}".rstrip()
 
-    def _checked(self, reply: Reply, question: Question) -> Reply:
+    def _checked(self, reply: BotReply, question: ParsedQuestion) -> BotReply:
         blocked = check(reply.text, reply.hits, question.text)
         if blocked is None:
             return reply
@@ -148,22 +436,80 @@ class Bot:
             self._standing(question, Intent.NOT_MENTIONED), hits=reply.hits, blocked=blocked, path="blocked"
         )
 
-    def _not_found(self, question: Question) -> Reply:
+    def _not_found(self, question: ParsedQuestion) -> BotReply:
         draft = self._faults.echoed_draft(question)
         if draft is None:
             return self._standing(question, Intent.NOT_MENTIONED)
-        return self._checked(Reply(draft, question.language, Intent.FACT, "retrieval"), question)
+        return self._checked(BotReply(draft, question.language, Intent.FACT, "retrieval"), question)
 
-    def _standing(self, question: Question, intent: Intent) -> Reply:
+    def _standing(self, question: ParsedQuestion, intent: Intent) -> BotReply:
         names = ", ".join(policy.name for policy in self._book.policies)
         subject = self._subject(question)
         text = standing_reply(intent, question.language, names=names, subject=subject)
-        return Reply(text, question.language, intent, "standing_reply")
+        return BotReply(text, question.language, intent, "standing_reply")
 
-    def _subject(self, question: Question) -> str:
+    def _subject(self, question: ParsedQuestion) -> str:
         if question.topics:
             return self._vocabulary.topics[question.topics[0]].name
         ranked = ranked_fields(replace(question, unknown=()), self._vocabulary)
         if ranked and not question.unknown:
             return self._vocabulary.fields[ranked[0][0]].label.en
         return "that"
+
+
+TURNS = "turns.jsonl"
+HALLUCINATIONS = "hallucinations.jsonl"
+
+
+@dataclass(frozen=True)
+class TurnLog:
+    """Appends to ``turns.jsonl`` and ``hallucinations.jsonl`` in ``folder``, which must exist."""
+
+    folder: Path
+
+    def write(self, *, at: datetime, session_id: str, question: str, reply: BotReply, latency_ms: float) -> None:
+        """Log one answered turn, and the draft that was held back, if one was."""
+        stamp = at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        self._append(TURNS, _turn(stamp, session_id, question, reply, latency_ms))
+        if reply.blocked is not None:
+            self._append(HALLUCINATIONS, _hallucination(stamp, session_id, question, reply))
+
+    def _append(self, name: str, record: Mapping[str, object]) -> None:
+        line = json.dumps(record, ensure_ascii=False) + "\n"
+        with (self.folder / name).open("a", encoding="utf-8") as log:
+            log.write(line)
+
+
+def _turn(stamp: str, session_id: str, question: str, reply: BotReply, latency_ms: float) -> dict[str, object]:
+    head: dict[str, object] = {"ts": stamp, "session_id": session_id, "user_text": question}
+    if reply.intent is Intent.PROVIDER_ERROR:
+        return {**head, "error": reply.text, "graceful": True, "latency_ms": round(latency_ms)}
+    return {
+        **head,
+        "reply_text": reply.text,
+        "brain_used": reply.path,
+        "intent": reply.intent.value,
+        "language": reply.language.value,
+        "latency_ms": round(latency_ms),
+        "retrieved_chunk_ids": [f"{hit.policy.id}:{hit.fact.clause}" for hit in reply.hits],
+        "citation_count": reply.text.count("[Source:"),
+        "faithfulness_passed": reply.blocked is None,
+        "faithfulness_reasons": list(reply.blocked.reasons) if reply.blocked else [],
+        "blocked": reply.blocked is not None,
+    }
+
+
+def _hallucination(stamp: str, session_id: str, question: str, reply: BotReply) -> dict[str, object]:
+    blocked = reply.blocked
+    assert blocked is not None  # the caller checked
+    return {
+        "ts": stamp,
+        "user_text": question,
+        "blocked_reply": blocked.reply,
+        "reasons": list(blocked.reasons),
+        "unsupported_claims": list(blocked.unsupported_claims),
+        "chunk_count": len(reply.hits),
+        "top_score": max((hit.score for hit in reply.hits), default=None),
+        "policy_ids": sorted({hit.policy.id for hit in reply.hits}),
+        "session_id": session_id,
+    }

@@ -13,16 +13,15 @@ from pathlib import Path
 from typing import Final
 
 import httpx
-from rich.console import Console
 
-from deployments.demo.configuration import written_config
+from deployments.cli.exit_codes import ExitCode
+from deployments.cli.verify import verify_and_print
+from deployments.demo.configuration import free_port, written_config
 from deployments.demo.space import DEFAULT_PORT, HOST
-from deployments.exit_codes import ExitCode
-from deployments.free_port import free_port
-from deployments.verify_run import verify_and_print
-from flows import prefect_server
-from flows.request import VerifyRequest
-from flows.wiring import connect_prefect, console, prefect_home
+from flows.context import connect_prefect, console, prefect_home
+from flows.server import prefect_server
+from flows.terminal_console import terminal_console
+from flows.verify.run_folder import VerifyRequest
 from monitors.errors import ConfigError, MonitorError, WarehouseUnwritable
 
 SPACE_START_S: Final = 90.0
@@ -119,7 +118,7 @@ def _wait_until_served(process: subprocess.Popen[bytes], port: int, log: Path) -
 
 def _say_what_next(options: DemoOptions, folder: Path, code: ExitCode) -> None:
     shown = os.path.relpath(folder)
-    out = Console(stderr=True, highlight=False)
+    out = terminal_console(stderr=True, highlight=False)
     out.print()
     if options.faults and code is ExitCode.FAIL:
         out.print(
@@ -130,7 +129,7 @@ def _say_what_next(options: DemoOptions, folder: Path, code: ExitCode) -> None:
 
 
 def _wait_for_a_person(places: str) -> None:
-    Console(stderr=True, highlight=False).print(f"{places}\nCtrl-C ends it.")
+    terminal_console(stderr=True, highlight=False).print(f"{places}\nCtrl-C ends it.")
     try:
         while True:
             time.sleep(3600)

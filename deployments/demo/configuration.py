@@ -1,12 +1,30 @@
-"""The demo's lookout.toml: written into its folder, so that every other command works on it too."""
+"""The demo's lookout.toml: written into its folder, so that every other command works on it too.
+
+The Space's port is one that nobody listens on.
+"""
 
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 
-from monitors.config import FILE_NAME, Config, load_config
+from monitors.config.file import FILE_NAME, Config, load_config
 from monitors.errors import WarehouseUnwritable
+
+
+def free_port(host: str, preferred: int) -> int:
+    """``preferred`` when it is free, else one that the system picks."""
+    for port in (preferred, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port))
+            except OSError:
+                continue
+            return int(probe.getsockname()[1])
+    raise OSError(f"no free port on {host}")
+
 
 SUITE = Path(__file__).with_name("suraksha.jsonl")
 

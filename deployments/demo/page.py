@@ -14,13 +14,14 @@ import uvicorn
 from fastapi import FastAPI
 from gradio.themes import Base, Soft
 
-from deployments.demo.bot import Bot
+from deployments.demo.bot import Bot, TurnLog
 from deployments.demo.faults import NoFaults, PlantedFaults
 from deployments.demo.policies import load_policies, load_vocabulary
-from deployments.demo.turn_log import TurnLog
+from flows.terminal import flush_output, print_text
 
 CONCURRENT_ANSWERS = 16
 """Answers under way at once; twice the eight sessions that a probe on a large machine opens."""
+QUEUE_PAUSE_S = 0.05
 
 _CSS = """
 .gradio-container { max-width: 860px !important; margin: 0 auto !important; }
@@ -134,6 +135,8 @@ def build_app(options: PageOptions, *, now: Callable[[], datetime], monotonic: C
 
     bot = Bot(load_policies(), load_vocabulary(), PlantedFaults() if options.faults else NoFaults())
     chat = _chat(Assistant(bot, options, now, monotonic))
+    # An idle queue polls a thousand times a second, 5 % of a core; on Windows Gradio itself takes this pause.
+    chat._queue.sleep_when_free = chat._queue.progress_update_sleep_when_free = QUEUE_PAUSE_S  # noqa: SLF001
     return gr.mount_gradio_app(app, chat, path="/", theme=_theme(), css=_CSS, ssr_mode=False, run_history=False)
 
 
@@ -147,7 +150,8 @@ class _AnnouncingServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         if self.started:
-            print(self._line, flush=True)
+            print_text(self._line)
+            flush_output()
 
 
 def serve(

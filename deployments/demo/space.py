@@ -15,6 +15,8 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from flows.terminal import print_text
+
 HOST = "127.0.0.1"
 DEFAULT_PORT = 7860
 """Gradio's own default."""
@@ -73,7 +75,7 @@ def main(argv: list[str] | None = None) -> int:
         listener = _bound_socket(arguments.port)
         folder = _prepared_folder(arguments.log_folder)
     except SystemExit as trouble:
-        print(f"error: {trouble}", file=sys.stderr)
+        print_text(f"error: {trouble}", err=True)
         return EXIT_USAGE
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when gradio is imported
     from deployments.demo.page import PageOptions, serve  # gradio takes seconds: only after the checks

@@ -1,1 +1,1 @@
-"""What says that something was deployed: one parser for each kind of sender."""
+"""Triggers: what reports that something was deployed. One parser for each kind of sender."""

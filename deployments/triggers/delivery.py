@@ -1,19 +1,75 @@
-"""What arrives, and the three things it can be: a deploy, nothing of ours, or refused."""
+"""Reads what senders deliver. A delivery is a deploy, nothing of ours, or refused.
+
+It reads one value of a header, a JSON object, a commit, a time. What has two meanings or none is refused, never
+guessed.
+"""
 
 from __future__ import annotations
 
+import json
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from http import HTTPStatus
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, NoReturn, Protocol, TypeVar
 
-from monitors.records.deploys import ReportedDeploy
-from monitors.trigger_settings import Provider
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from monitors.config.sections import DeploySender
+from monitors.records.targets import ReportedDeploy
+
+
+class NotStrict(ValueError):
+    """The text is not JSON as everybody reads it. Never holds the text itself."""
+
+
+def read_strict_json(text: str) -> object:
+    """Parse JSON: no NaN or Infinity (``1e999`` included), no key twice, no bottomless nesting, no lone surrogate.
+
+    Raises `NotStrict`.
+    """
+    try:
+        value: object = json.loads(
+            text, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_without_repeats
+        )
+        text_of(value)
+    except NotStrict:
+        raise
+    except RecursionError:
+        raise NotStrict("the JSON is nested too deeply") from None
+    except ValueError:
+        raise NotStrict("the JSON is broken") from None
+    return value
+
+
+def text_of(value: object) -> bytes:
+    """``value`` as UTF-8; a lone surrogate raises ``UnicodeEncodeError``."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8")
+
+
+def _refuse(_constant: str) -> NoReturn:
+    raise NotStrict("the JSON holds NaN or Infinity")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise NotStrict("the JSON holds a number that is not finite")
+    return value
+
+
+def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise NotStrict("the JSON holds a key twice")
+    return found
+
 
 Headers = Mapping[str, tuple[str, ...]]
-"""Values by lower-case name, every one that was sent: a header that comes twice is seen to."""
+"""Values by lower-case name, every one that was sent: a header that comes twice shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +81,7 @@ class Delivery:
     received_at: datetime
 
 
-class Refusal(StrEnum):
+class RejectionReason(StrEnum):
     """Why a delivery goes no further. The values are labels of a metric: a fixed, short list."""
 
     UNSIGNED = "unsigned"
@@ -36,32 +92,32 @@ class Refusal(StrEnum):
     TOO_LARGE = "too_large"
     TOO_SLOW = "too_slow"
     CUT_OFF = "cut_off"
-    NOT_KEPT = "not_kept"
+    NOT_STORED = "not_stored"
 
 
-STATUS: Mapping[Refusal, HTTPStatus] = {
-    Refusal.UNSIGNED: HTTPStatus.UNAUTHORIZED,
-    Refusal.WRONG_SIGNATURE: HTTPStatus.UNAUTHORIZED,
-    Refusal.STALE: HTTPStatus.UNAUTHORIZED,
-    Refusal.MEDIA_TYPE: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-    Refusal.MALFORMED: HTTPStatus.BAD_REQUEST,
-    Refusal.TOO_LARGE: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-    Refusal.TOO_SLOW: HTTPStatus.REQUEST_TIMEOUT,
-    Refusal.CUT_OFF: HTTPStatus.BAD_REQUEST,
-    Refusal.NOT_KEPT: HTTPStatus.SERVICE_UNAVAILABLE,
+STATUS: Mapping[RejectionReason, HTTPStatus] = {
+    RejectionReason.UNSIGNED: HTTPStatus.UNAUTHORIZED,
+    RejectionReason.WRONG_SIGNATURE: HTTPStatus.UNAUTHORIZED,
+    RejectionReason.STALE: HTTPStatus.UNAUTHORIZED,
+    RejectionReason.MEDIA_TYPE: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+    RejectionReason.MALFORMED: HTTPStatus.BAD_REQUEST,
+    RejectionReason.TOO_LARGE: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    RejectionReason.TOO_SLOW: HTTPStatus.REQUEST_TIMEOUT,
+    RejectionReason.CUT_OFF: HTTPStatus.BAD_REQUEST,
+    RejectionReason.NOT_STORED: HTTPStatus.SERVICE_UNAVAILABLE,
 }
 
 
-class Refused(Exception):
+class DeliveryRejected(Exception):
     """A delivery that goes no further. ``str`` is the answer's body and holds nothing of what was sent."""
 
-    def __init__(self, reason: Refusal, why: str) -> None:
+    def __init__(self, reason: RejectionReason, why: str) -> None:
         super().__init__(why)
         self.reason = reason
 
     @property
     def status(self) -> HTTPStatus:
-        """The answer's status: 4xx, or 503 when the fault is ours and the sender shall come again."""
+        """The answer's status: 4xx, or 503 when the fault is ours and the sender should try again."""
         return STATUS[self.reason]
 
 
@@ -85,7 +141,7 @@ class NotForUs(NamedTuple):
 
 
 class Deploys(NamedTuple):
-    """The deploys that a delivery tells of: one for each target that is fed by the repository."""
+    """The deploys that a delivery reports: one for each target that is fed by the repository."""
 
     deploys: tuple[ReportedDeploy, ...]
 
@@ -94,20 +150,111 @@ Parsed = Deploys | NotForUs
 
 
 class TriggerParser(Protocol):
-    """Tells what a sender's deliveries mean. Pure: no clock, no network; safe for threads."""
+    """Reads what a sender's deliveries mean. Pure: no clock, no network; safe for threads."""
 
     @property
-    def provider(self) -> Provider:
+    def provider(self) -> DeploySender:
         """Whose deliveries these are."""
         ...
 
     def admit(self, headers: Headers) -> None:
-        """Raises `Refused` for what can be told before the body is read."""
+        """Raises `DeliveryRejected` for what is wrong before the body is read."""
         ...
 
     def parse(self, delivery: Delivery) -> Parsed:
-        """What the delivery tells. Its signature is checked before anything in it is looked at.
+        """The meaning of the delivery. Its signature is checked before anything in it is read.
 
-        Raises `Refused`, and nothing else, whatever the body holds.
+        Raises `DeliveryRejected`, and nothing else, whatever the body holds.
         """
         ...
+
+
+_GIT_COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
+"""SHA-1 or SHA-256, whole."""
+_HEXADECIMAL: Final = re.compile(r"[0-9a-fA-F]{7,64}", re.ASCII)
+_HEADS: Final = "refs/heads/"
+_PULL: Final = re.compile(r"(?:refs/)?pull/([1-9][0-9]{0,8})/(?:head|merge)", re.ASCII)
+
+
+class Payload(BaseModel):
+    """The part of a payload that is read; everything else in it, every address above all, is left where it is."""
+
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
+
+
+Read = TypeVar("Read", bound=Payload)
+
+
+def one_header(headers: Headers, name: str, *, most_characters: int = 1_000) -> str:
+    """The one value of a header that proves who sends.
+
+    Raises `DeliveryRejected` when it is missing, twice, or endless.
+    """
+    values = headers.get(name, ())
+    if len(values) != 1 or not 0 < len(values[0]) <= most_characters:
+        raise DeliveryRejected(RejectionReason.UNSIGNED, f"one {name} header is needed")
+    return values[0]
+
+
+def admit_json(headers: Headers) -> None:
+    """Raises `DeliveryRejected` for anything but JSON."""
+    kinds = headers.get("content-type", ())
+    if len(kinds) != 1 or kinds[0].partition(";")[0].strip().lower() != "application/json":
+        raise DeliveryRejected(RejectionReason.MEDIA_TYPE, "set the content type to application/json")
+
+
+def read_payload(body: bytes, form: type[Read]) -> Read:
+    """The body as ``form``.
+
+    Raises `DeliveryRejected` for what is no UTF-8, no JSON, of two meanings, or of another form.
+    """
+    try:
+        return form.model_validate(read_strict_json(body.decode("utf-8")))
+    except UnicodeDecodeError:
+        raise DeliveryRejected(RejectionReason.MALFORMED, "the body is not UTF-8") from None
+    except NotStrict as error:
+        raise DeliveryRejected(RejectionReason.MALFORMED, str(error)) from None
+    except ValidationError:
+        raise DeliveryRejected(RejectionReason.MALFORMED, "the payload has not the form of this event") from None
+
+
+def git_commit(text: str) -> str:
+    """A whole commit. Raises `DeliveryRejected`."""
+    if not _GIT_COMMIT.fullmatch(text.lower()):
+        raise DeliveryRejected(RejectionReason.MALFORMED, "the payload names no commit")
+    return text.lower()
+
+
+def any_commit(text: str) -> str:
+    """A commit or version of any system, git's hexadecimal in small letters."""
+    return text.lower() if _HEXADECIMAL.fullmatch(text) else text
+
+
+def is_no_commit(text: str | None) -> bool:
+    """Whether a ref was deleted: nothing, or git's zeros."""
+    return text is None or not text.strip("0")
+
+
+def branch_of(ref: str) -> str:
+    """The branch of ``refs/heads/x``; any other ref as it is, which is no branch's name."""
+    return ref.removeprefix(_HEADS)
+
+
+def is_branch(ref: str) -> bool:
+    """Whether a whole ref is a branch: no tag, no pull request."""
+    return ref.startswith(_HEADS)
+
+
+def pull_number_of(ref: str) -> int | None:
+    """The number in ``refs/pull/12/merge``."""
+    match = _PULL.fullmatch(ref)
+    return int(match[1]) if match else None
+
+
+def time_in(text: str | None) -> datetime | None:
+    """A time with its zone as ISO 8601; ``None`` for anything else: when it arrived is known anyway."""
+    try:
+        time = datetime.fromisoformat(text) if text else None
+        return time.astimezone(UTC) if time and time.tzinfo else None
+    except (ValueError, OverflowError):
+        return None

@@ -1,7 +1,8 @@
-"""GitHub's webhooks: HMAC-SHA256 over the body, and three events that can tell of a deploy.
+"""GitHub's webhooks: HMAC-SHA256 over the body, and three events that can report a deploy.
 
 The signature covers the body alone. The event's name stands in a header beside it, so a body that is sent again
-under another event's name must fail that event's form; and as nothing has a time, a commit is taken once.
+under another event's name must fail that event's form; and as nothing has a time, a commit is taken once. Few
+fields of GitHub's payloads are read. No address is among them.
 """
 
 from __future__ import annotations
@@ -10,11 +11,19 @@ import hashlib
 import hmac
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Annotated, Final
 
-from deployments.triggers.delivery import Delivery, Headers, Ignored, NotForUs, Parsed, Refusal, Refused
-from deployments.triggers.github_payloads import DeploymentStatus, Push, WorkflowRun
-from deployments.triggers.reading import (
+from pydantic import Field
+
+from deployments.triggers.delivery import (
+    Delivery,
+    DeliveryRejected,
+    Headers,
+    Ignored,
+    NotForUs,
+    Parsed,
+    Payload,
+    RejectionReason,
     admit_json,
     branch_of,
     git_commit,
@@ -25,21 +34,90 @@ from deployments.triggers.reading import (
     read_payload,
     time_in,
 )
-from deployments.triggers.routing import Routes, Told
-from monitors.trigger_settings import GitHubEvent, Provider, TriggerSettings
+from deployments.triggers.routes import DeployClaim, Routes
+from monitors.config.sections import DeploySender, GitHubEvent, TriggerSettings
+
+Text = Annotated[str, Field(max_length=1_000)]
+
+
+class Repository(Payload):
+    """Where it happened."""
+
+    full_name: Text
+
+
+class _PullRequest(Payload):
+    number: Annotated[int, Field(ge=1)]
+
+
+class _RunOfWorkflow(Payload):
+    """What both events say of a workflow's run."""
+
+    pull_requests: Annotated[list[_PullRequest], Field(max_length=1_000)] | None = None
+
+    @property
+    def pull_number(self) -> int | None:
+        """The first pull request that the run belongs to; a run for a fork's names none."""
+        return self.pull_requests[0].number if self.pull_requests else None
+
+
+class _DeploymentPayload(Payload):
+    sha: Text
+    ref: Text
+    environment: Text
+
+
+class _Status(Payload):
+    state: Text
+    created_at: Text | None = None
+
+
+class DeploymentStatus(Payload):
+    """``deployment_status``."""
+
+    deployment_status: _Status
+    deployment: _DeploymentPayload
+    repository: Repository
+    workflow_run: _RunOfWorkflow | None = None
+
+
+class _RunPayload(_RunOfWorkflow):
+    head_sha: Text
+    head_branch: Text | None = None
+    head_repository: Repository | None = None
+    name: Text | None = None
+    conclusion: Text | None = None
+    updated_at: Text | None = None
+
+
+class WorkflowRun(Payload):
+    """``workflow_run``."""
+
+    action: Text
+    workflow_run: _RunPayload
+    repository: Repository
+
+
+class Push(Payload):
+    """``push``."""
+
+    ref: Text
+    after: Text
+    repository: Repository
+
 
 SIGNATURE_HEADER: Final = "x-hub-signature-256"
 EVENT_HEADER: Final = "x-github-event"
 _SIGNATURE: Final = re.compile(r"sha256=[0-9a-f]{64}", re.ASCII)
 _EVENT: Final = re.compile(r"[a-z_]{1,60}", re.ASCII)
 
-Reader = Callable[[bytes], Told | Ignored]
+Reader = Callable[[bytes], DeployClaim | Ignored]
 
 
 class GitHubParser:
     """Deliveries of GitHub, proven by any of ``secrets``."""
 
-    provider = Provider.GITHUB
+    provider = DeploySender.GITHUB
 
     def __init__(self, secrets: Sequence[str], triggers: Sequence[TriggerSettings]) -> None:
         self._secrets = tuple(secret.encode() for secret in secrets)
@@ -48,9 +126,11 @@ class GitHubParser:
     def admit(self, headers: Headers) -> None:
         """Both headers are there and have their form."""
         if not _SIGNATURE.fullmatch(one_header(headers, SIGNATURE_HEADER)):
-            raise Refused(Refusal.UNSIGNED, f"{SIGNATURE_HEADER} is sha256= and 64 hexadecimal digits")
+            raise DeliveryRejected(
+                RejectionReason.UNSIGNED, f"{SIGNATURE_HEADER} is sha256= and 64 hexadecimal digits"
+            )
         if not _EVENT.fullmatch(one_header(headers, EVENT_HEADER)):
-            raise Refused(Refusal.MALFORMED, f"{EVENT_HEADER} is no event's name")
+            raise DeliveryRejected(RejectionReason.MALFORMED, f"{EVENT_HEADER} is no event's name")
         admit_json(headers)
 
     def parse(self, delivery: Delivery) -> Parsed:
@@ -63,25 +143,25 @@ class GitHubParser:
         read = READERS.get(event)
         if read is None:
             return NotForUs(Ignored.EVENT)
-        told = read(delivery.body)
-        if isinstance(told, Ignored):
-            return NotForUs(told)
-        return self._routes.route(told, received_at=delivery.received_at)
+        report = read(delivery.body)
+        if isinstance(report, Ignored):
+            return NotForUs(report)
+        return self._routes.route(report, received_at=delivery.received_at)
 
     def _check_signature(self, delivery: Delivery) -> None:
         given = delivery.headers[SIGNATURE_HEADER][0].removeprefix("sha256=")
         wanted = [hmac.new(secret, delivery.body, hashlib.sha256).hexdigest() for secret in self._secrets]
         if not any([hmac.compare_digest(one, given) for one in wanted]):  # noqa: C419 - all of them, always
-            raise Refused(Refusal.WRONG_SIGNATURE, "not signed with the secret of this webhook")
+            raise DeliveryRejected(RejectionReason.WRONG_SIGNATURE, "not signed with the secret of this webhook")
 
 
-def _deployment_status(body: bytes) -> Told | Ignored:
-    """Only a success: the app serves. What came before it or went wrong is GitHub's own to tell."""
+def _deployment_status(body: bytes) -> DeployClaim | Ignored:
+    """Only a success: the app serves. GitHub itself reports what came before it or went wrong."""
     status = read_payload(body, DeploymentStatus)
     if status.deployment_status.state != "success":
         return Ignored.STATE
     deployment, run = status.deployment, status.workflow_run
-    return Told(
+    return DeployClaim(
         repository=status.repository.full_name,
         commit=git_commit(deployment.sha),
         at=time_in(status.deployment_status.created_at),
@@ -92,7 +172,7 @@ def _deployment_status(body: bytes) -> Told | Ignored:
     )
 
 
-def _workflow_run(body: bytes) -> Told | Ignored:
+def _workflow_run(body: bytes) -> DeployClaim | Ignored:
     """Only one that succeeded, of the repository itself: a fork's branch may be called ``main`` as well."""
     happened = read_payload(body, WorkflowRun)
     run = happened.workflow_run
@@ -100,7 +180,7 @@ def _workflow_run(body: bytes) -> Told | Ignored:
         return Ignored.STATE
     if run.head_repository is None or run.head_repository.full_name != happened.repository.full_name:
         return Ignored.FORK
-    return Told(
+    return DeployClaim(
         repository=happened.repository.full_name,
         commit=git_commit(run.head_sha),
         at=time_in(run.updated_at),
@@ -111,12 +191,12 @@ def _workflow_run(body: bytes) -> Told | Ignored:
     )
 
 
-def _push(body: bytes) -> Told | Ignored:
+def _push(body: bytes) -> DeployClaim | Ignored:
     """A branch that moved on: no tag, nothing deleted."""
     push = read_payload(body, Push)
     if not is_branch(push.ref) or is_no_commit(push.after):
         return Ignored.BRANCH
-    return Told(
+    return DeployClaim(
         repository=push.repository.full_name,
         commit=git_commit(push.after),
         at=None,

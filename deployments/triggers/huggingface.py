@@ -1,7 +1,7 @@
 """Webhooks of the Hugging Face Hub: a plain shared secret in a header, and the new commit of each ref.
 
-Nothing is signed and nothing has a time, so what keeps a repeated delivery from doing anything is that a commit is
-taken once. A push is not yet a deploy: the run waits until the Space serves the commit.
+Nothing is signed and nothing has a time. A repeated delivery does nothing because a commit is taken once. A push is
+not yet a deploy: the run waits until the Space serves the commit.
 """
 
 from __future__ import annotations
@@ -12,9 +12,16 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from deployments.triggers.delivery import Delivery, Deploys, Headers, Ignored, NotForUs, Parsed, Refusal, Refused
-from deployments.triggers.reading import (
+from deployments.triggers.delivery import (
+    Delivery,
+    DeliveryRejected,
+    Deploys,
+    Headers,
+    Ignored,
+    NotForUs,
+    Parsed,
     Payload,
+    RejectionReason,
     admit_json,
     branch_of,
     git_commit,
@@ -23,15 +30,15 @@ from deployments.triggers.reading import (
     one_header,
     read_payload,
 )
-from deployments.triggers.routing import Routes, Told
-from monitors.trigger_settings import Provider, TriggerSettings
+from deployments.triggers.routes import DeployClaim, Routes
+from monitors.config.sections import DeploySender, TriggerSettings
 
 SECRET_HEADER: Final = "x-webhook-secret"  # noqa: S105 - the header's name
 MOST_REFS: Final = 1_000
 Text = Annotated[str, Field(max_length=500)]
 
 
-class _Event(Payload):
+class _HubEvent(Payload):
     action: Text
     scope: Text
 
@@ -47,7 +54,7 @@ class _Ref(Payload):
 
 
 class _Push(Payload):
-    event: _Event
+    event: _HubEvent
     repo: _Repo
     updatedRefs: Annotated[list[_Ref], Field(max_length=MOST_REFS)] | None = None  # noqa: N815 - the Hub's own name
 
@@ -55,7 +62,7 @@ class _Push(Payload):
 class HuggingFaceParser:
     """Deliveries of the Hub, proven by any of ``secrets``."""
 
-    provider = Provider.HUGGINGFACE
+    provider = DeploySender.HUGGINGFACE
 
     def __init__(self, secrets: Sequence[str], triggers: Sequence[TriggerSettings]) -> None:
         self._secrets = tuple(secret.encode() for secret in secrets)
@@ -65,28 +72,30 @@ class HuggingFaceParser:
         """The secret is in a header, so a stranger's body is never read."""
         given = one_header(headers, SECRET_HEADER).encode("latin-1", "replace")
         if not any([hmac.compare_digest(secret, given) for secret in self._secrets]):  # noqa: C419 - all of them, always
-            raise Refused(Refusal.WRONG_SIGNATURE, "not the secret of this webhook")
+            raise DeliveryRejected(RejectionReason.WRONG_SIGNATURE, "not the secret of this webhook")
         admit_json(headers)
 
     def parse(self, delivery: Delivery) -> Parsed:
-        """A push to a Space; everything else that the Hub tells is not for us."""
+        """A push to a Space; everything else that the Hub reports is not for us.
+
+        A branch that is named more than once is where it was named last: one deploy.
+        """
         self.admit(delivery.headers)
         push = read_payload(delivery.body, _Push)
         if push.event.scope != "repo.content" or push.event.action != "update":
             return NotForUs(Ignored.EVENT)
         if push.repo.type != "space":
             return NotForUs(Ignored.REPOSITORY)
-        found = [
-            self._route(push.repo.name, one, delivery) for one in push.updatedRefs or () if _is_new_commit(one)
-        ]
+        latest = {one.ref: one for one in push.updatedRefs or () if _is_new_commit(one)}
+        found = [self._route(push.repo.name, one, delivery) for one in latest.values()]
         deploys = tuple(one for parsed in found if isinstance(parsed, Deploys) for one in parsed.deploys)
         if deploys:
             return Deploys(deploys)
         return found[0] if found else NotForUs(Ignored.BRANCH)
 
     def _route(self, repository: str, ref: _Ref, delivery: Delivery) -> Parsed:
-        told = Told(repository, git_commit(str(ref.newSha)), at=None, branch=branch_of(ref.ref))
-        return self._routes.route(told, received_at=delivery.received_at)
+        report = DeployClaim(repository, git_commit(str(ref.newSha)), at=None, branch=branch_of(ref.ref))
+        return self._routes.route(report, received_at=delivery.received_at)
 
 
 def _is_new_commit(ref: _Ref) -> bool:

@@ -1,6 +1,6 @@
 """Standard Webhooks (https://www.standardwebhooks.com), for every sender that has no form of its own.
 
-HMAC-SHA256 over ``id.timestamp.body``, at most 300 s old or ahead. What a deploy looks like in it is ours:
+HMAC-SHA256 over ``id.timestamp.body``, at most 300 s old or ahead. The form of a deploy in it is ours:
 
     {"type": "deploy.succeeded", "timestamp": "2026-03-01T12:00:00Z",
      "data": {"repository": "owner/name", "commit": "…", "environment": "…", "branch": "…", "pull_request": 12}}
@@ -21,9 +21,15 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from deployments.triggers.delivery import Delivery, Headers, Ignored, NotForUs, Parsed, Refusal, Refused
-from deployments.triggers.reading import (
+from deployments.triggers.delivery import (
+    Delivery,
+    DeliveryRejected,
+    Headers,
+    Ignored,
+    NotForUs,
+    Parsed,
     Payload,
+    RejectionReason,
     admit_json,
     any_commit,
     branch_of,
@@ -31,9 +37,9 @@ from deployments.triggers.reading import (
     read_payload,
     time_in,
 )
-from deployments.triggers.routing import Routes, Told
+from deployments.triggers.routes import DeployClaim, Routes
+from monitors.config.sections import DeploySender, TriggerSettings
 from monitors.errors import ConfigError
-from monitors.trigger_settings import Provider, TriggerSettings
 
 ID_HEADER: Final = "webhook-id"
 TIMESTAMP_HEADER: Final = "webhook-timestamp"
@@ -81,7 +87,7 @@ def key_of(secret: str) -> bytes:
 class StandardParser:
     """Deliveries by the specification, proven by any of ``secrets``. Raises `ConfigError` for one that is none."""
 
-    provider = Provider.STANDARD
+    provider = DeploySender.STANDARD
 
     def __init__(self, secrets: Sequence[str], triggers: Sequence[TriggerSettings]) -> None:
         self._keys = tuple(key_of(secret) for secret in secrets)
@@ -91,9 +97,9 @@ class StandardParser:
     def admit(self, headers: Headers) -> None:
         """The three headers are there and have their form."""
         if not _ID.fullmatch(one_header(headers, ID_HEADER)):
-            raise Refused(Refusal.UNSIGNED, f"{ID_HEADER} is at most 256 visible characters")
+            raise DeliveryRejected(RejectionReason.UNSIGNED, f"{ID_HEADER} is at most 256 visible characters")
         if not _TIMESTAMP.fullmatch(one_header(headers, TIMESTAMP_HEADER)):
-            raise Refused(Refusal.UNSIGNED, f"{TIMESTAMP_HEADER} is seconds since 1970")
+            raise DeliveryRejected(RejectionReason.UNSIGNED, f"{TIMESTAMP_HEADER} is seconds since 1970")
         one_header(headers, SIGNATURE_HEADER, most_characters=5_000)
         admit_json(headers)
 
@@ -107,7 +113,7 @@ class StandardParser:
             return NotForUs(Ignored.EVENT)
         message = read_payload(delivery.body, _Message)
         data = message.data
-        told = Told(
+        report = DeployClaim(
             repository=data.repository,
             commit=any_commit(data.commit),
             at=time_in(message.timestamp),
@@ -116,7 +122,7 @@ class StandardParser:
             environment=data.environment,
             pull_request=data.pull_request,
         )
-        return self._routes.route(told, received_at=delivery.received_at)
+        return self._routes.route(report, received_at=delivery.received_at)
 
     def _check_signature(self, delivery: Delivery) -> None:
         """Any of the signatures by any of the keys; versions other than v1 are passed over."""
@@ -130,12 +136,14 @@ class StandardParser:
             if one.startswith("v1,")
         ]
         if not any([hmac.compare_digest(ours, theirs) for ours in wanted for theirs in given]):  # noqa: C419 - all, always
-            raise Refused(Refusal.WRONG_SIGNATURE, "not signed with the secret of this webhook")
+            raise DeliveryRejected(RejectionReason.WRONG_SIGNATURE, "not signed with the secret of this webhook")
 
     def _check_time(self, delivery: Delivery) -> None:
         off_s = abs(delivery.received_at.timestamp() - int(_value(delivery, TIMESTAMP_HEADER)))
         if off_s > TOLERANCE_S:
-            raise Refused(Refusal.STALE, f"more than {TOLERANCE_S} s old or ahead: look at the clocks")
+            raise DeliveryRejected(
+                RejectionReason.STALE, f"more than {TOLERANCE_S} s old or ahead: look at the clocks"
+            )
 
 
 def _value(delivery: Delivery, name: str) -> str:

@@ -1,1 +1,1 @@
-"""Tell people: redacted observations, incident life cycle, messages, delivery."""
+"""Alerting: redacted observations, incident life cycle, messages, delivery."""

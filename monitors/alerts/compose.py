@@ -1,4 +1,9 @@
-"""Items to tell → messages: grouped, so that five hundred failures are one message and not five hundred."""
+"""Groups alert items into messages, so that five hundred failures are one message and not five hundred.
+
+Also composes the nightly digest, one message a day that says how things stand, even when nothing is wrong. A run's
+first alert grows: it is shown again with all that the run has found since, so that a run is one message and not a
+flood.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +14,113 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from monitors.records.incidents import Alert, AlertItem, IncidentKind, Link, NotifyReason
+from monitors.alerts.message import short_commit, utc
+from monitors.alerts.wording import (
+    ABOUT_THE_MONITOR,
+    RECOVERED_MARK,
+    SEVERITY_MARKS,
+    TRAFFIC_CASE,
+    UNKNOWN_MARK,
+    counted,
+    format_fault,
+)
+from monitors.records.base import Identifier, Record, UtcTime
+from monitors.records.incidents import (
+    Alert,
+    AlertItem,
+    Incident,
+    IncidentKind,
+    IncidentState,
+    Link,
+    NotifyReason,
+    Redacted,
+)
+
+LISTED = 10
+"""Open incidents named one by one; the rest is counted."""
+
+
+class DigestFigure(Record):
+    """One figure of the nightly run with its words: ``severity-3 rate``, ``0.3 % [0.1, 0.8]``."""
+
+    label: str
+    value: str
+
+
+class Digest(Record):
+    """What one nightly run found. ``incidents`` are open now; ``recovered`` were resolved since the last one.
+
+    ``note`` is anything the reader must know of the nightly run itself: that the budget cut it short, say.
+    ``unknown`` says in two or three words what the run could not establish: then it is no good news that nothing is
+    open.
+    """
+
+    id: Identifier
+    target: Identifier
+    run_id: Identifier
+    made_at: UtcTime
+    figures: tuple[DigestFigure, ...] = ()
+    incidents: tuple[Incident, ...] = ()
+    recovered: int = 0
+    note: Redacted | None = None
+    unknown: str = ""
+    links: tuple[Link, ...] = ()
+
+    @property
+    def open_incidents(self) -> tuple[Incident, ...]:
+        """The unresolved ones, worst first, then oldest."""
+        still = [one for one in self.incidents if one.state is not IncidentState.RESOLVED]
+        return tuple(sorted(still, key=lambda one: (-one.severity, one.opened_at, one.fingerprint)))
+
+
+def digest_headline(digest: Digest) -> str:
+    """``🔴 3 open, 1 of them SEV 3 · suraksha-demo · night of 2026-03-01``."""
+    still = digest.open_incidents
+    where = f"{digest.target} · night of {digest.made_at:%Y-%m-%d}"
+    doubt = f", {digest.unknown}" if digest.unknown else ""
+    if not still:
+        return f"{UNKNOWN_MARK if doubt else RECOVERED_MARK} Nothing open{doubt} · {where}"
+    worst = still[0].severity
+    grave = sum(one.severity is worst for one in still)
+    return f"{SEVERITY_MARKS[worst]} {len(still):,} open, {grave:,} of them SEV {int(worst)}{doubt} · {where}"
+
+
+def digest_lines(digest: Digest) -> tuple[str, ...]:
+    """One line per open incident, the worst first; the last one counts what is not named."""
+    still = digest.open_incidents
+    lines = [_line(one, digest.made_at) for one in still[:LISTED]]
+    if len(still) > LISTED:
+        lines.append(f"… and {counted(len(still) - LISTED, 'more', 'more')}")
+    return tuple(lines)
+
+
+def _line(incident: Incident, now: datetime) -> str:
+    days = max(0, (now - incident.opened_at).days)
+    commit = incident.first_commit
+    since = f"deploy {short_commit(commit)}" if commit else utc(incident.opened_at)
+    word = "found" if (incident.case_id or "").startswith(TRAFFIC_CASE) and not commit else "since"
+    pieces = [
+        f"{SEVERITY_MARKS[incident.severity]} {format_fault(incident)}",
+        incident.case_id or "",
+        f"{counted(days, 'day') if days else 'new'}, {word} {since}",
+        "acknowledged" if incident.state is IncidentState.ACKNOWLEDGED else "",
+    ]
+    return " · ".join(piece for piece in pieces if piece)
+
 
 ID_CHARACTERS: Final = 8
 """Base-32 characters of an alert's id: 40 bits, a collision in a year of 10,000 alerts is below 1 in 20,000."""
 
 OPENING: Final = frozenset({NotifyReason.FIRST_SEEN, NotifyReason.REGRESSED})
-"""Reasons that share a message, which begins a thread unless this run has begun one already."""
+"""Reasons that share a message. The message starts a thread unless this run has already started one."""
+
+
+BEGINS_A_THREAD: Final = OPENING | {NotifyReason.OPEN_BEFORE}
+"""Reasons whose message stands by itself: later alerts of its incidents go below it."""
 
 
 class _Group(NamedTuple):
-    kind: IncidentKind
+    kind: IncidentKind | None
     reason: NotifyReason
     thread: str
     channel: str
@@ -36,11 +137,12 @@ def compose(
     weighted: str | None = None,
     links: Sequence[Link] = (),
 ) -> tuple[Alert, ...]:
-    """Group ``items`` by kind and reason class (and thread, for what is said in one), worst message first.
+    """Group ``items`` by kind and reason class (and thread, for replies in one), worst message first.
 
-    First sightings and regressions of one kind share a message; what is worse, reminded or recovered goes to the
-    thread it belongs to. The id follows from run and content, so that two workers with the same news compose the
-    same message. Within a message the worst comes first, then what is new, then by case.
+    First observations and regressions of one kind share a message; what is worse, reminded or recovered goes to the
+    thread it belongs to. What was open before anybody could be notified is one message about the application and
+    one about the monitor, whatever its kinds. The id follows from run and content, so that two workers with the
+    same news compose the same message. Within a message the worst comes first, then what is new, then by case.
     """
     groups: dict[_Group, list[AlertItem]] = {}
     for item in items:
@@ -48,7 +150,7 @@ def compose(
     alerts = [
         Alert(
             id=_alert_id(target, run_id, group, members),
-            kind=group.kind,
+            kind=min(members, key=urgency).incident.kind,
             target=target,
             run_id=run_id,
             created_at=now,
@@ -66,7 +168,7 @@ def compose(
 
 
 def thread_of(alert: Alert) -> str | None:
-    """The thread an alert belongs to: ``None`` for one that begins its own, or whose first message has none."""
+    """The thread an alert belongs to: ``None`` for one that starts its own, or whose first message has none."""
     return alert.items[0].incident.thread
 
 
@@ -76,6 +178,9 @@ def channel_of(alert: Alert) -> str | None:
 
 
 def _group_of(item: AlertItem) -> _Group:
+    if item.reason is NotifyReason.OPEN_BEFORE:
+        monitor = item.incident.kind in ABOUT_THE_MONITOR
+        return _Group(IncidentKind.MONITOR_FAULT if monitor else None, item.reason, "", "")
     reason = NotifyReason.FIRST_SEEN if item.reason in OPENING else item.reason
     return _Group(item.incident.kind, reason, item.incident.thread or "", item.incident.channel or "")
 
@@ -101,3 +206,34 @@ def _alert_id(target: str, run_id: str, group: _Group, members: Sequence[AlertIt
     canonical = json.dumps([target, run_id, *group, fingerprints]).encode()
     digest = base64.b32encode(hashlib.sha256(canonical).digest()).decode("ascii")
     return f"LK-{digest[:ID_CHARACTERS]}"
+
+
+def continues_an_alert(alert: Alert) -> bool:
+    """Whether ``alert`` is news of a run that already alerted of this kind: it belongs in that first message."""
+    return alert.reason in OPENING and thread_of(alert) is not None
+
+
+def grown(first: Alert, later: Sequence[Alert]) -> Alert:
+    """``first`` with everything that ``later`` brought, the worst first; id and time stay those of the first.
+
+    Scores and links are the newest there are. A fault that came twice is shown as it was reported last.
+    """
+    everything = (first, *later)
+    newest: dict[str, AlertItem] = {}
+    for alert in everything:
+        newest |= {item.incident.fingerprint: item for item in alert.items}
+    items = tuple(sorted(newest.values(), key=urgency))
+    return first.model_copy(
+        update={
+            "items": items,
+            "severity": max(item.incident.severity for item in items),
+            "reason": reason_of(items),
+            "flat": _newest([one.flat for one in everything]),
+            "weighted": _newest([one.weighted for one in everything]),
+            "links": next((one.links for one in reversed(everything) if one.links), ()),
+        }
+    )
+
+
+def _newest(values: Sequence[str | None]) -> str | None:
+    return next((value for value in reversed(values) if value is not None), None)

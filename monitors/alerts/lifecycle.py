@@ -1,34 +1,252 @@
-"""The life of an incident as a pure function: what was known, what was seen, the time → what changes, what is said.
+"""The life of an incident as a pure function: stored state, observations and the time → new state and alerts.
 
     (nothing) ──seen──▶ OPEN ◀──worse── ACKNOWLEDGED
                         │  └──a person──▶   │
-                        └──told and gone────┴──▶ RESOLVED ──seen──▶ OPEN, reason `regressed`
+                        └──sent and gone────┴──▶ RESOLVED ──seen──▶ OPEN, reason `regressed`
 
-``last_notified_at`` is ``None`` while something about an incident is unsaid (it was silenced or inhibited); the
-next time the fault is seen and may be told, it is. What is decided counts as said: the caller stores state and
-message in one transaction, and delivery starts from what was stored.
+``last_notified_at`` is ``None`` while an alert about the incident is held back (it was silenced or inhibited). The
+next observation that may send an alert sends it. An incident that was only printed to a terminal is owed to people:
+once there is a channel to them, an alert with the reason `open_before` goes out, whether the fault is seen again or
+not. Nobody is notified of the end of an incident they never heard of. A decision counts as sent: the caller stores
+state and message in one transaction, and delivery starts from what was stored.
+
+Silences mute an incident at a person's request. Inhibition mutes what an outage explains, so that an outage is one
+alert and not fifty. The reason for an alert is a value, printed in the message and stored with it. A run that sends
+alerts while it goes on opens one thread: later findings go below its first alert. A run resolves an incident only
+when it could have seen the fault and did not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Final
 
-from monitors.alerts.folding import EVENTS, fold, worst_by_fingerprint
-from monitors.alerts.following import below_the_first_page
-from monitors.alerts.inhibition import is_inhibited, targets_in_outage
-from monitors.alerts.reasons import reason_to_tell
-from monitors.alerts.recovery import close, recovered
-from monitors.alerts.scope import Scope
+from monitors.alerts.observations import ResolutionScope
+from monitors.alerts.redact import redact
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.silence import is_silenced
-from monitors.records.base import Record
-from monitors.records.incidents import AlertItem, Incident, IncidentState, NotifyReason, Observation
-from monitors.records.silences import Silence
+from monitors.alerts.wording import ABOUT_THE_MONITOR, GRAVE
+from monitors.records.base import Blame, Record
+from monitors.records.incidents import AlertItem, Incident, IncidentKind, IncidentState, NotifyReason, Observation
+from monitors.records.operator_actions import Silence
 
 
-class Decision(Record):
-    """``changed`` incidents to store, ``items`` to tell people; each item's incident is among the changed ones."""
+def is_silenced(incident: Incident, silences: Iterable[Silence], now: datetime) -> bool:
+    """Whether any of ``silences`` covers ``incident`` at ``now``."""
+    return any(silence.covers(incident, now) for silence in silences)
+
+
+MUTING: Final = frozenset({IncidentKind.APP_DOWN, IncidentKind.DEPLOY_FAILURE})
+"""While one of these is open, the application's quality is not news."""
+
+MUTED: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL, IncidentKind.DRIFT})
+
+
+def targets_in_outage(current: Iterable[Incident]) -> frozenset[str]:
+    """Targets with an open outage among ``current``."""
+    return frozenset(
+        incident.target
+        for incident in current
+        if incident.kind in MUTING and incident.state is not IncidentState.RESOLVED
+    )
+
+
+def is_inhibited(incident: Incident, outages: frozenset[str]) -> bool:
+    """Whether an outage of its target explains ``incident``. Grave failures send an alert all the same."""
+    if incident.kind not in MUTED or incident.failure_kind in GRAVE:
+        return False
+    return incident.target in outages
+
+
+EVENTS: Final = frozenset({IncidentKind.HALLUCINATION})
+"""Kinds that happen once: one alert, no reminder, no regression, closed without an alert."""
+
+
+def worst_by_fingerprint(observations: Iterable[Observation]) -> dict[str, Observation]:
+    """The worst observation of each fault, the first among equals."""
+    worst: dict[str, Observation] = {}
+    for seen in observations:
+        known = worst.get(seen.fingerprint)
+        if known is None or seen.severity > known.severity:
+            worst[seen.fingerprint] = seen
+    return worst
+
+
+def fold(before: Incident | None, seen: Observation) -> Incident:
+    """Return the incident after ``seen``.
+
+    Severity never falls while an incident is open, so that a flapping one is not "worse" every other nightly run. A
+    run that repeats what it already reported before the incident was resolved does not reopen it.
+    """
+    if before is None:
+        return _opened(seen)
+    if before.state is IncidentState.RESOLVED:
+        repeats = seen.run_id == before.last_run_id or before.kind in EVENTS
+        return before if repeats else _reopened(before, seen)
+    return _continued(before, seen)
+
+
+def is_worse(before: Incident, seen: Observation) -> bool:
+    """Whether an open incident got worse: more severe, or a rate that multiplied. A run says it once."""
+    multiplied = seen.multiplied and seen.run_id != before.last_run_id
+    return seen.severity > before.severity or multiplied
+
+
+def _opened(seen: Observation) -> Incident:
+    return Incident(
+        fingerprint=seen.fingerprint,
+        kind=seen.kind,
+        target=seen.target,
+        state=IncidentState.OPEN,
+        severity=seen.severity,
+        title=seen.title,
+        case_id=seen.case_id,
+        failure_kind=seen.failure_kind,
+        opened_at=seen.seen_at,
+        last_seen_at=seen.seen_at,
+        first_commit=seen.commit,
+        last_run_id=seen.run_id,
+        owner=seen.owner,
+    )
+
+
+def _reopened(before: Incident, seen: Observation) -> Incident:
+    """Open the incident anew; ``resolved_at`` stays and shows that there was an earlier one."""
+    return _opened(seen).model_copy(update={"resolved_at": before.resolved_at})
+
+
+def _continued(before: Incident, seen: Observation) -> Incident:
+    worse = is_worse(before, seen)
+    return before.model_copy(
+        update={
+            "state": IncidentState.OPEN if worse else before.state,
+            "severity": max(before.severity, seen.severity),
+            "title": seen.title,
+            "last_seen_at": max(before.last_seen_at, seen.seen_at),
+            "occurrences": before.occurrences + (seen.run_id != before.last_run_id),
+            "last_run_id": seen.run_id,
+        }
+    )
+
+
+def reason_to_notify(
+    before: Incident | None, after: Incident, seen: Observation, *, now: datetime, reminder_interval: timedelta
+) -> NotifyReason | None:
+    """Return the reason to alert for ``after``, just ``seen``, against ``before``; ``None`` when there is none.
+
+    The clock matters for reminders only, and only how far it is from the last message, either way: a clock that
+    jumps by less than the interval repeats nothing, and one that came back from far ahead does not mute.
+    """
+    if after.state is IncidentState.RESOLVED:
+        return None
+    if before is None:
+        return NotifyReason.FIRST_SEEN
+    if before.state is IncidentState.RESOLVED:
+        return NotifyReason.REGRESSED
+    if is_worse(before, seen):
+        return NotifyReason.WORSE
+    if after.state is IncidentState.ACKNOWLEDGED:
+        return None
+    if after.last_notified_at is None:
+        return _deferred_reason(after)
+    due = abs(now - after.last_notified_at) >= reminder_interval and after.kind not in EVENTS
+    return NotifyReason.REMINDER if due else None
+
+
+def _deferred_reason(after: Incident) -> NotifyReason:
+    """The alert that was held back while the incident was silenced or inhibited."""
+    if after.resolved_at is not None:
+        return NotifyReason.REGRESSED
+    return NotifyReason.FIRST_SEEN if after.thread is None else NotifyReason.WORSE
+
+
+def below_the_first_alert(item: AlertItem, previous: Iterable[Incident]) -> AlertItem:
+    """Give ``item`` the thread of its run's earlier alert of the same kind; the item itself where there is none.
+
+    Only for incidents that this run opened: a reminder's thread belongs to an older story. A grave failure goes
+    below a grave first alert only: a leak is not reported in a thread about a wrong number. Without threads (a
+    webhook, a terminal) nothing changes.
+    """
+    if item.incident.thread is not None:
+        return item
+    first = next((one for one in previous if _is_first_page(one, item.incident)), None)
+    if first is None:
+        return item
+    place = {"thread": first.thread, "channel": first.channel}
+    return item.model_copy(update={"incident": item.incident.model_copy(update=place)})
+
+
+def _is_first_page(one: Incident, other: Incident) -> bool:
+    return (
+        one.thread is not None
+        and one.kind is other.kind
+        and one.target == other.target
+        and one.last_run_id == other.last_run_id
+        and one.occurrences == 1
+        and (one.failure_kind in GRAVE or other.failure_kind not in GRAVE)
+        and one.state is not IncidentState.RESOLVED
+    )
+
+
+CLEARED_WORDS: Final[dict[IncidentKind, str]] = {
+    IncidentKind.CASE_FAILURE: "Asked again, and this fault did not come back.",
+    IncidentKind.HALLUCINATION: "Closed: nothing more was seen of it.",
+    IncidentKind.DEPLOY_FAILURE: "The application serves again.",
+    IncidentKind.APP_DOWN: "The application answers again.",
+    IncidentKind.GATE_FAIL: "The gate passes again.",
+    IncidentKind.DRIFT: "The test finds no drift any more.",
+    IncidentKind.JUDGE_VOID: "The judge grades its known answers right again.",
+    IncidentKind.MONITOR_FAULT: "The run came through.",
+}
+
+
+def recovered(incident: Incident, scope: ResolutionScope) -> AlertItem:
+    """Resolve ``incident`` by the run of ``scope``; the caller decides whether to send an alert."""
+    resolved = close(incident, scope.ended_at)
+    seen = Observation(
+        fingerprint=incident.fingerprint,
+        kind=incident.kind,
+        target=incident.target,
+        run_id=scope.run_id,
+        seen_at=scope.ended_at,
+        severity=incident.severity,
+        blame=Blame.MONITOR if incident.kind in ABOUT_THE_MONITOR else Blame.APP,
+        failure_kind=incident.failure_kind,
+        case_id=incident.case_id,
+        commit=scope.commit,
+        title=incident.title,
+        reason=redact(_ending(incident, scope)),
+    )
+    return AlertItem(incident=resolved, observation=seen, reason=NotifyReason.RECOVERED)
+
+
+def close(incident: Incident, at: datetime) -> Incident:
+    """Resolve without a word. ``resolved_at`` is never before the fault was last seen."""
+    return incident.model_copy(
+        update={"state": IncidentState.RESOLVED, "resolved_at": max(at, incident.last_seen_at)}
+    )
+
+
+def _ending(incident: Incident, scope: ResolutionScope) -> str:
+    if scope.text is not None:
+        return scope.text
+    if incident.kind is not IncidentKind.CASE_FAILURE:
+        return CLEARED_WORDS[incident.kind]
+    if incident.case_id in scope.passed:
+        return "Asked again and answered correctly."
+    return CLEARED_WORDS[incident.kind] + " The case still fails in another way."
+
+
+class PrintRecord(Record):
+    """What a terminal last printed of an incident, and when: that notified nobody."""
+
+    at: datetime
+    observation: Observation
+
+
+class AlertDecision(Record):
+    """``changed`` incidents to store, ``items`` to send; each item's incident is among the changed ones."""
 
     changed: tuple[Incident, ...] = ()
     items: tuple[AlertItem, ...] = ()
@@ -40,50 +258,85 @@ def decide(
     *,
     now: datetime,
     settings: AlertSettings,
-    scope: Scope | None = None,
+    scope: ResolutionScope | None = None,
     silences: Sequence[Silence] = (),
-) -> Decision:
+    owed: Mapping[str, PrintRecord] = MappingProxyType({}),
+    under_way: bool = False,
+) -> AlertDecision:
     """Fold ``observations`` into the incidents known as ``previous``, by fingerprint.
 
     ``previous`` holds at least the target's incidents that are not resolved, and those with the observations'
-    fingerprints whatever their state. Without ``scope`` (the run goes on) nothing is resolved. Deciding again
-    with what it gave stored changes and says nothing, so a repeated task or a second worker pages nobody twice.
+    fingerprints whatever their state. Without ``scope`` (the run goes on) nothing is resolved. Deciding again with
+    what it gave stored changes and sends nothing, so a repeated task or a second worker alerts nobody twice.
+    ``owed`` are open incidents that were only ever printed; while a run is ``under_way`` they wait for its end,
+    which may resolve them, and reports them together.
     """
     seen = worst_by_fingerprint(observations)
+    debts = {
+        key: printed for key, printed in owed.items() if not under_way and _is_owed(previous.get(key), printed)
+    }
     endings = _endings(previous, seen, scope)
     after = _after(previous, seen, endings)
+    interval = timedelta(hours=settings.reminder_interval_h)
     news = {
         key: reason
-        for key in seen
-        if (reason := reason_to_tell(previous.get(key), after[key], now=now, reminder_interval=_interval(settings)))
+        for key, one in seen.items()
+        if (reason := reason_to_notify(previous.get(key), after[key], one, now=now, reminder_interval=interval))
     }
-    outages = targets_in_outage(after.values())
-    quiet = {key for key, i in after.items() if is_silenced(i, silences, now) or is_inhibited(i, outages)}
+    news |= dict.fromkeys(debts.keys() & seen.keys(), NotifyReason.OPEN_BEFORE)
+    quiet = _muted(after, silences, now)
     items = [
-        below_the_first_page(
-            AlertItem(incident=_notified(after[key], now), observation=seen[key], reason=reason), previous.values()
-        )
+        _item(after[key], seen[key], reason, now=now, previous=previous)
         for key, reason in news.items()
         if key not in quiet
     ]
     items += [
-        item.model_copy(update={"incident": _notified(item.incident, now)})
-        for key, item in endings.items()
-        if key not in quiet and previous[key].last_notified_at is not None
+        _item(after[key], printed.observation, NotifyReason.OPEN_BEFORE, now=now, previous=previous)
+        for key, printed in debts.items()
+        if not (key in seen or key in endings or key in quiet)
     ]
-    after |= {key: _unsaid(after[key]) for key, reason in news.items() if _is_kept(reason, key in quiet)}
+    said = {key for key in endings.keys() - quiet - debts.keys() if previous[key].last_notified_at is not None}
+    items += [_stamped(item, now) for key, item in endings.items() if key in said]
+    after |= {key: _not_notified(after[key]) for key, reason in news.items() if _stays_unsent(reason, key in quiet)}
     after |= _stale_events(previous, seen, now, settings)
     after |= {item.incident.fingerprint: item.incident for item in items}
     changed = tuple(incident for key, incident in after.items() if previous.get(key) != incident)
-    return Decision(changed=changed, items=tuple(items))
+    return AlertDecision(changed=changed, items=tuple(items))
 
 
-def _interval(settings: AlertSettings) -> timedelta:
-    return timedelta(hours=settings.reminder_interval_h)
+def _muted(after: Mapping[str, Incident], silences: Sequence[Silence], now: datetime) -> set[str]:
+    """The fingerprints that a silence covers, or an outage of their target."""
+    outages = targets_in_outage(after.values())
+    return {key for key, i in after.items() if is_silenced(i, silences, now) or is_inhibited(i, outages)}
+
+
+def _stamped(item: AlertItem, now: datetime) -> AlertItem:
+    """An item whose incident counts as notified now."""
+    return item.model_copy(update={"incident": _notified(item.incident, now)})
+
+
+def _is_owed(incident: Incident | None, printed: PrintRecord) -> bool:
+    """Whether nobody was notified since: another worker may have done it meanwhile, or a person acknowledged it."""
+    if incident is None or incident.state is not IncidentState.OPEN or incident.last_notified_at is None:
+        return False
+    return incident.last_notified_at <= printed.at
+
+
+def _item(
+    incident: Incident,
+    seen: Observation,
+    reason: NotifyReason,
+    *,
+    now: datetime,
+    previous: Mapping[str, Incident],
+) -> AlertItem:
+    """One alert item. What was open before goes into a message of its own, never below another."""
+    item = AlertItem(incident=_notified(incident, now), observation=seen, reason=reason)
+    return item if reason is NotifyReason.OPEN_BEFORE else below_the_first_alert(item, previous.values())
 
 
 def _endings(
-    previous: Mapping[str, Incident], seen: Mapping[str, Observation], scope: Scope | None
+    previous: Mapping[str, Incident], seen: Mapping[str, Observation], scope: ResolutionScope | None
 ) -> dict[str, AlertItem]:
     if scope is None:
         return {}
@@ -101,12 +354,12 @@ def _notified(incident: Incident, now: datetime) -> Incident:
     return incident.model_copy(update={"last_notified_at": now})
 
 
-def _is_kept(reason: NotifyReason, quiet: bool) -> bool:
+def _stays_unsent(reason: NotifyReason, quiet: bool) -> bool:
     """A reminder that was muted is not owed: what it would repeat was said."""
     return quiet and reason is not NotifyReason.REMINDER
 
 
-def _unsaid(incident: Incident) -> Incident:
+def _not_notified(incident: Incident) -> Incident:
     return incident.model_copy(update={"last_notified_at": None})
 
 

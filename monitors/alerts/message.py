@@ -1,23 +1,179 @@
-"""An alert in words, before any rendering: Slack, terminal and preview show the same."""
+"""An alert in words, before any rendering: Slack, terminal and preview show the same.
+
+The first line says what broke, how bad it is and where: a lock screen shows no more. A line about what people did
+with the message says what is left to do.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from monitors.alerts.headline import headline, kinds_counted, one_of_each_first
-from monitors.alerts.inert import ELLIPSIS, visible
-from monitors.alerts.marks import mark_line
-from monitors.alerts.wording import ABOUT_THE_MONITOR, REASON_WORDS, counted, what_broke
+from monitors.alerts.operator_actions import is_wanted_as_gold
+from monitors.alerts.redact import ELLIPSIS, inert, visible
+from monitors.alerts.wording import (
+    ABOUT_AN_ANSWER,
+    ABOUT_THE_MONITOR,
+    MONITOR_MARK,
+    REASON_WORDS,
+    RECOVERED_MARK,
+    SEVERITY_MARKS,
+    TRAFFIC_CASE,
+    counted,
+    is_grave,
+    what_broke,
+)
 from monitors.records.base import Record
-from monitors.records.incidents import Alert, AlertItem, Incident, IncidentKind, Link, NotifyReason
+from monitors.records.incidents import (
+    ActionKind,
+    ActionVia,
+    Alert,
+    AlertItem,
+    FailedCase,
+    Incident,
+    IncidentKind,
+    Link,
+    NotifyReason,
+    OperatorMark,
+)
+
+TARGET_CHARACTERS: Final = 60
+KINDS_NAMED: Final = 2
+
+_PREFIX: Final[dict[NotifyReason, str]] = {
+    NotifyReason.FIRST_SEEN: "",
+    NotifyReason.WORSE: "Worse: ",
+    NotifyReason.REGRESSED: "Back again: ",
+    NotifyReason.REMINDER: "Still failing: ",
+    NotifyReason.RECOVERED: "",
+    NotifyReason.OPEN_BEFORE: "",
+}
+
+
+def headline(alert: Alert) -> str:
+    """``🔴 SEV 3 · Personal data disclosed · suraksha-demo``."""
+    what = _open_before(alert) if alert.reason is NotifyReason.OPEN_BEFORE else _what(alert.items)
+    return f"{mark(alert)} {_how_bad(alert)} · {_PREFIX[alert.reason]}{what} · {short_target(alert)}"
+
+
+def mark(alert: Alert) -> str:
+    """The colour of the trouble, or the sign that it is over."""
+    if alert.reason is NotifyReason.RECOVERED:
+        return RECOVERED_MARK
+    return MONITOR_MARK if alert.kind in ABOUT_THE_MONITOR else SEVERITY_MARKS[alert.severity]
+
+
+def short_target(alert: Alert) -> str:
+    """The target's name, cut when it would push the rest off a phone."""
+    name = alert.target
+    return name if len(name) <= TARGET_CHARACTERS else name[: TARGET_CHARACTERS - 1] + ELLIPSIS
+
+
+def kinds_counted(items: Sequence[AlertItem], named: int | None = None) -> str:
+    """``2 × Wrong fact stated, Source not cited``: the gravest first, then the most; ``…`` beyond ``named``."""
+    tally = Counter(what_broke(item) for item in items)
+    grave = {what_broke(item) for item in items if is_grave(item)}
+    most = sorted(tally, key=lambda what: (what not in grave, -tally[what], what))
+    text = [f"{tally[what]:,} × {what}" if tally[what] > 1 else what for what in most[:named]]
+    return ", ".join(text) + (f", {ELLIPSIS}" if named is not None and len(most) > named else "")
+
+
+def one_of_each_first(items: Sequence[AlertItem]) -> tuple[AlertItem, ...]:
+    """Order for a message that cannot show all: the gravest, then one of every other kind, then the rest."""
+    before: Counter[str] = Counter()
+    places: list[tuple[bool, int, int]] = []
+    for place, item in enumerate(items):
+        what = what_broke(item)
+        places.append((not (is_grave(item) and before[what] == 0), before[what], place))
+        before[what] += 1
+    return tuple(items[place] for _, _, place in sorted(places))
+
+
+def _open_before(alert: Alert) -> str:
+    count = counted(len(alert.items), "was", "were")
+    return f"{count} open before Slack was set up: {kinds_counted(alert.items, KINDS_NAMED)}"
+
+
+def _how_bad(alert: Alert) -> str:
+    return "Recovered" if alert.reason is NotifyReason.RECOVERED else f"SEV {int(alert.severity)}"
+
+
+def _what(items: Sequence[AlertItem]) -> str:
+    first = what_broke(items[0])
+    if len(items) == 1:
+        return first
+    if all(what_broke(item) == first for item in items):
+        return f"{len(items):,} × {first}"
+    return f"{counted(len(items), 'failure')}: {kinds_counted(items, KINDS_NAMED)}"
+
+
+DONE_WORDS: Final[dict[ActionKind, str]] = {
+    ActionKind.ACKNOWLEDGE: "Acknowledged",
+    ActionKind.FALSE_ALARM: "Called a false alarm",
+    ActionKind.ADD_TO_GOLD: "Drafted as a gold case",
+    ActionKind.RESOLVE: "Resolved",
+}
+CASES_NAMED: Final = 3
+_SLACK_ID: Final = re.compile(r"[UW][A-Z0-9]{2,20}")
+
+
+def mark_line(mark: OperatorMark, alert: Alert, *, slack: bool) -> str:
+    """``Acknowledged by @asha · 02:14 UTC``; as ``mrkdwn`` that shows the person's name where ``slack``."""
+    text = f"*{DONE_WORDS[mark.kind]}*" if slack else DONE_WORDS[mark.kind]
+    about = _about(mark, alert.items)
+    who = _who(mark, slack=slack)
+    pieces = [f"{text} by {who}", inert(about) if slack else visible(about), _when(mark.at, alert.created_at)]
+    return " · ".join(piece for piece in pieces if piece)
+
+
+def is_left(kind: ActionKind, item: AlertItem, marks: Sequence[OperatorMark]) -> bool:
+    """Whether ``kind`` still makes sense for ``item``: each thing once, and nothing after it was called false."""
+    done = {mark.kind for mark in marks if item.incident.fingerprint in mark.fingerprints}
+    if kind in done:
+        return False
+    match kind:
+        case ActionKind.ACKNOWLEDGE:
+            return not done & {ActionKind.FALSE_ALARM, ActionKind.RESOLVE}
+        case ActionKind.FALSE_ALARM:
+            return item.incident.kind in ABOUT_AN_ANSWER
+        case ActionKind.ADD_TO_GOLD:
+            return is_wanted_as_gold(item)
+        case ActionKind.RESOLVE:
+            return False
+
+
+def _who(mark: OperatorMark, *, slack: bool) -> str:
+    """A Slack user's id becomes their name in Slack; in an edited message it notifies nobody."""
+    if mark.via is ActionVia.SLACK and _SLACK_ID.fullmatch(mark.by):
+        return f"<@{mark.by}>" if slack else f"@{mark.by}"
+    return inert(mark.by) if slack else visible(mark.by)
+
+
+def _about(mark: OperatorMark, items: Sequence[AlertItem]) -> str:
+    """Which of several it was about: by name while they are few."""
+    meant = [item for item in items if item.incident.fingerprint in mark.fingerprints]
+    if len(meant) == len(items):
+        return ""
+    named = [item.incident.case_id for item in meant if item.incident.case_id]
+    if len(named) == len(meant) <= CASES_NAMED:
+        return ", ".join(named)
+    return f"{len(meant):,} of {len(items):,}"
+
+
+def _when(at: datetime, sent: datetime) -> str:
+    """The time alone on the day that the message was sent."""
+    return at.strftime("%H:%M UTC" if at.date() == sent.date() else "%Y-%m-%d %H:%M UTC")
+
 
 COMMIT_CHARACTERS: Final = 10
 ONE_LINE_CHARACTERS: Final = 400
 QUOTED_CHARACTERS: Final = 90
-"""Of the question and of the answer in the one-line text: both fit on a watch with the headline."""
+"""The most of the question and of the answer in the one-line text: both fit on a watch with the headline."""
 GROUPED_CHARACTERS: Final = 140
-"""Of each excerpt when a message tells several failures: three of them fit on a phone."""
+"""The most of each excerpt when a message reports several failures: three of them fit on a phone."""
 SCORED: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL, IncidentKind.DRIFT})
 OWN_ROW: Final = "case"
 OWN_ROW_NOTE: Final = " (the case's own severity)"
@@ -28,7 +184,7 @@ LOG_LABELS: Final = ("Asked", "Unsupported", "Blocked")
 """An entry of the application's log expects nothing: it says what it held back, and why."""
 
 
-class Part(Record):
+class MessageSection(Record):
     """One failure in words. Empty texts were not there; ``excerpts`` are pairs of label and text."""
 
     heading: str
@@ -42,6 +198,8 @@ class Part(Record):
     history: str = ""
     unconfirmed: bool = False
     flaky: str = ""
+    examples: tuple[MessageSection, ...] = ()
+    others: str = ""
 
 
 class Message(Record):
@@ -54,7 +212,7 @@ class Message(Record):
     since: str
     run_id: str
     at: str
-    parts: tuple[Part, ...]
+    parts: tuple[MessageSection, ...]
     more: str = ""
     scores: str = ""
     links: tuple[Link, ...] = ()
@@ -63,7 +221,7 @@ class Message(Record):
 
     @property
     def alone(self) -> bool:
-        """Whether it tells of one failure only, whose name the headline has."""
+        """Whether it reports one failure only, whose name the headline has."""
         return len(self.parts) == 1 and not self.more
 
 
@@ -106,22 +264,46 @@ def short_commit(commit: str) -> str:
     return commit[:COMMIT_CHARACTERS]
 
 
-def _part(item: AlertItem, alert: Alert) -> Part:
-    seen, over = item.observation, item.reason is NotifyReason.RECOVERED
+def _part(item: AlertItem, alert: Alert) -> MessageSection:
+    seen = item.observation
     alone = len(alert.items) == 1
-    return Part(
+    return MessageSection(
         heading=what_broke(item),
         case_id=item.incident.case_id or "",
         excerpts=_excerpts(item, None if alone else GROUPED_CHARACTERS),
         finding=visible(seen.reason),
-        finding_label="Failed check" if seen.kind is IncidentKind.CASE_FAILURE and not over else "",
+        finding_label=_finding_label(item),
         severity=f"Severity {int(item.incident.severity)}",
         row=visible(seen.policy_row or ""),
         row_note=OWN_ROW_NOTE if seen.policy_row == OWN_ROW else "",
         history="" if alone else _history(item, alert),
         unconfirmed=seen.unconfirmed,
         flaky=seen.flaky,
+        examples=tuple(map(_example, seen.examples)),
+        others=visible(seen.others),
     )
+
+
+def _example(case: FailedCase) -> MessageSection:
+    texts = zip(CASE_LABELS, (case.asked, case.expected, case.answered), strict=True)
+    return MessageSection(
+        heading=visible(case.title),
+        case_id=case.case_id,
+        excerpts=tuple((label, _short(text, GROUPED_CHARACTERS)) for label, text in texts if text),
+        finding="",
+        severity=f"Severity {int(case.severity)}",
+    )
+
+
+def _finding_label(item: AlertItem) -> str:
+    if item.observation.kind is not IncidentKind.CASE_FAILURE or item.reason is NotifyReason.RECOVERED:
+        return ""
+    return "Found" if _is_traffic(item) else "Failed check"
+
+
+def _is_traffic(item: AlertItem) -> bool:
+    """Whether it is about conversations of users, which have no case, no run's scores, and were over when found."""
+    return (item.incident.case_id or "").startswith(TRAFFIC_CASE)
 
 
 def _excerpts(item: AlertItem, limit: int | None) -> tuple[tuple[str, str], ...]:
@@ -132,11 +314,12 @@ def _excerpts(item: AlertItem, limit: int | None) -> tuple[tuple[str, str], ...]
 
 
 def _history(item: AlertItem, alert: Alert) -> str:
-    """What the message's head does not say of this one: another reason, an older deploy, more runs."""
+    """What the message's head leaves out of this one: another reason, an older deploy, more runs."""
     shared = len({other.incident.first_commit for other in alert.items}) == 1
     pieces = [
         REASON_WORDS[item.reason] if item.reason is not alert.reason else "",
         "" if shared else f"since {_deploy(item.incident.first_commit)}",
+        f"open since {utc(item.incident.opened_at)}" if item.reason is NotifyReason.OPEN_BEFORE else "",
         f"seen in {item.incident.occurrences:,} runs" if item.incident.occurrences > 1 else "",
     ]
     return " · ".join(piece for piece in pieces if piece)
@@ -147,15 +330,20 @@ def _since(alert: Alert) -> str:
     deploy = _deploys(alert)
     only, *others = (item.incident for item in alert.items)
     if alert.reason is NotifyReason.RECOVERED:
+        if not others and _is_traffic(alert.items[0]):
+            return f"found {utc(only.opened_at)}"
         return _until(alert, deploy, only if not others else None)
     if others:
         return f"since {deploy}" if deploy else ""
+    if _is_traffic(alert.items[0]):
+        often = f", seen in {only.occurrences:,} nightly runs" if only.occurrences > 1 else ""
+        return f"found {utc(only.opened_at)}{often}"
     since = f"since {deploy} ({utc(only.opened_at)})" if deploy else f"since {utc(only.opened_at)}"
     return f"{since}, seen in {only.occurrences:,} runs" if only.occurrences > 1 else since
 
 
 def _deploys(alert: Alert) -> str:
-    """The deploy that all began with; nothing where it is unknown or beside the point."""
+    """The deploy that all began with; nothing where it is unknown or does not matter."""
     commits = {item.incident.first_commit for item in alert.items}
     if alert.kind in ABOUT_THE_MONITOR or commits == {None}:
         return ""
@@ -178,16 +366,18 @@ def _scores(alert: Alert) -> str:
         return ""
     if alert.flat is not None and alert.weighted is not None:
         return f"scores: flat {alert.flat}, weighted {alert.weighted}"
-    return "no scores yet" if alert.kind is IncidentKind.CASE_FAILURE else ""
+    waited_for = alert.kind is IncidentKind.CASE_FAILURE and not all(_is_traffic(item) for item in alert.items)
+    return "no scores yet" if waited_for else ""
 
 
 def _one_line(alert: Alert) -> str:
-    first = one_of_each_first(alert.items)[0].observation
+    seen = one_of_each_first(alert.items)[0].observation
+    first = seen.examples[0] if seen.examples and seen.examples[0].severity >= seen.severity else seen
     said = [
         f"case {first.case_id}" if first.case_id else "",
         f"asked “{_short(first.asked)}”" if first.asked else "",
         f"got “{_short(first.answered)}”" if first.answered else "",
-        "" if first.answered else _short(first.reason, QUOTED_CHARACTERS * 2),
+        "" if first.answered else _short(seen.reason, QUOTED_CHARACTERS * 2),
         f"{len(alert.items) - 1:,} more" if len(alert.items) > 1 else "",
     ]
     detail = ", ".join(piece for piece in said if piece)

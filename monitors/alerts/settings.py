@@ -1,4 +1,8 @@
-"""What alerts go where, and when they are repeated. Tokens and webhook addresses are never settings."""
+"""Alert settings: which alerts go where, and when they are repeated.
+
+Tokens and webhook addresses are never settings. For the monitor itself: how long a run may take, how long a log may
+be silent.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,40 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from monitors.records.base import Severity
 from monitors.records.targets import HttpUrl
+
+
+class WatchdogSettings(BaseModel):
+    """The ``[watchdog]`` table of ``lookout.toml``. The heartbeat's address is a secret and never a setting."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    run_deadline_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
+        default=4 * 3600.0,
+        description="Seconds that a run may ask; then it is stopped, what was answered is evaluated, and one "
+        "message goes to the monitor's owners. Four hours: a nightly run at 02:00 is over before the day begins.",
+    )
+    stop_grace_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
+        default=600.0,
+        description="Seconds after the deadline for weighing, storing and telling. A process that is not done then "
+        "hangs for good: it says so and ends itself.",
+    )
+    missing_run_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
+        default=26.0,
+        description="Hours without a finished run of a scheduled deployment after which Prefect says so. Two more "
+        "than a day, so that a nightly run may be late.",
+    )
+    log_silence_factor: Annotated[float, Field(ge=1, allow_inf_nan=False)] = Field(
+        default=3.0,
+        description="A hallucination log that is silent for this many times its longest known pause is reported.",
+    )
+    log_silence_entries: Annotated[int, Field(ge=2)] = Field(
+        default=20,
+        description="Entries that must be known before a log has a norm at all.",
+    )
+    log_silence_floor_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
+        default=6.0,
+        description="Hours of silence that are never reported, however busy the log is otherwise.",
+    )
 
 
 class AlertSettings(BaseModel):
@@ -48,8 +86,8 @@ class AlertSettings(BaseModel):
     )
     page_severity: Severity = Field(
         default=Severity.PAGE,
-        description="Failures from this severity on are alerts of their own (1, 2 or 3). Milder ones are told "
-        "only by the gate's summary.",
+        description="Failures from this severity on are alerts of their own (1, 2 or 3). Milder ones appear "
+        "only in the gate's summary.",
     )
     reminder_interval_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=23.0,
@@ -63,8 +101,8 @@ class AlertSettings(BaseModel):
     )
     false_alarm_quiet_h: Annotated[float, Field(gt=0, le=24 * 90, allow_inf_nan=False)] = Field(
         default=168.0,
-        description="Hours for which a finding that somebody called a false alarm is not told again, a week by "
-        "default, 90 days at most: the time to mend the grader or the case. It ends like any silence.",
+        description="Hours for which Lookout stays quiet about a finding that somebody called a false alarm, a "
+        "week by default, 90 days at most: the time to mend the grader or the case. It ends like any silence.",
     )
     group_limit: Annotated[int, Field(ge=1, le=10)] = Field(
         default=3,
@@ -85,5 +123,5 @@ class AlertSettings(BaseModel):
     )
 
     def channel_for_monitor(self) -> str | None:
-        """Where faults of the monitor go."""
+        """The channel for faults of the monitor."""
         return self.slack_monitor_channel or self.slack_channel

@@ -1,16 +1,22 @@
-"""An alert as a person sees it in the terminal: what is shown when there is nobody to send it through."""
+"""Alerts in the terminal, for a run without credentials: it prints the message, and the receipt says so."""
 
 from __future__ import annotations
 
-from rich.console import Group, RenderableType
+from collections.abc import Callable
+from datetime import datetime
+
+from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.style import Style
 from rich.text import Text
 
-from monitors.alerts.message import Message, Part, message
+from monitors.alerts.compose import Digest
+from monitors.alerts.message import Message, MessageSection, message
 from monitors.alerts.settings import AlertSettings
+from monitors.alerts.slack.blocks import digest_plain
+from monitors.errors import NotifyRejected
 from monitors.records.base import Severity
-from monitors.records.incidents import Alert
+from monitors.records.incidents import Alert, DeliveryStatus, Receipt
 
 _COLOURS: dict[Severity, str] = {
     Severity.ANNOYING: "yellow",
@@ -22,13 +28,13 @@ _LABEL_WIDTH = 14
 
 def terminal_panel(alert: Alert, settings: AlertSettings) -> RenderableType:
     """A framed message for a rich console, in the words that Slack would show."""
-    words = message(alert, group_limit=settings.group_limit)
-    colour = "green" if words.over else _COLOURS[alert.severity]
+    content = message(alert, group_limit=settings.group_limit)
+    colour = "green" if content.over else _COLOURS[alert.severity]
     return Panel(
-        Group(*(line for line in _body(words))),
-        title=Text(words.headline, style=Style(bold=True)),
+        Group(*(line for line in _body(content))),
+        title=Text(content.headline, style=Style(bold=True)),
         title_align="left",
-        subtitle=Text(f"{words.id} · run {words.run_id} · {words.at}", style=Style(dim=True)),
+        subtitle=Text(f"{content.id} · run {content.run_id} · {content.at}", style=Style(dim=True)),
         subtitle_align="left",
         border_style=colour,
         padding=(1, 2),
@@ -37,41 +43,46 @@ def terminal_panel(alert: Alert, settings: AlertSettings) -> RenderableType:
 
 def plain_text(alert: Alert, settings: AlertSettings) -> str:
     """The same without colour or frame, for logs and files; ends with a line break."""
-    words = message(alert, group_limit=settings.group_limit)
-    lines = [words.headline, *(line.plain for line in _body(words))]
-    return "\n".join([*lines, f"{words.id} · run {words.run_id} · {words.at}", ""])
+    content = message(alert, group_limit=settings.group_limit)
+    lines = [content.headline, *(line.plain for line in _body(content))]
+    return "\n".join([*lines, f"{content.id} · run {content.run_id} · {content.at}", ""])
 
 
-def _body(words: Message) -> list[Text]:
-    where = " · ".join(piece for piece in (words.why_sent, words.since, words.scores) if piece)
+def _body(content: Message) -> list[Text]:
+    where = " · ".join(piece for piece in (content.why_sent, content.since, content.scores) if piece)
     lines = [Text(where, style=Style(italic=True))]
-    for number, part in enumerate(words.parts, start=1):
-        lines += [Text(""), *_part(part, 0 if words.alone else number)]
-    if words.more:
-        lines += [Text(""), Text(f"… {words.more}", style=Style(bold=True))]
-    if words.links:
-        lines += [Text(""), *(_row(link.label, link.href) for link in words.links)]
-    if words.marks:
-        lines += [Text(""), *(Text(mark, style=Style(bold=True)) for mark in words.marks)]
+    for number, part in enumerate(content.parts, start=1):
+        lines += [Text(""), *_part(part, 0 if content.alone else number)]
+    if content.more:
+        lines += [Text(""), Text(f"… {content.more}", style=Style(bold=True))]
+    if content.links:
+        lines += [Text(""), *(_row(link.label, link.href) for link in content.links)]
+    if content.marks:
+        lines += [Text(""), *(Text(mark, style=Style(bold=True)) for mark in content.marks)]
     return lines
 
 
-def _part(part: Part, number: int) -> list[Text]:
+def _part(part: MessageSection, number: int) -> list[Text]:
     """One failure; ``number`` 0 is an only one, whose name is the headline."""
     rows = [_row(label, text) for label, text in part.excerpts]
-    rows.append(_row(part.finding_label, part.finding) if part.finding_label else Text(part.finding))
+    if part.finding:
+        rows.append(_row(part.finding_label, part.finding) if part.finding_label else Text(part.finding))
     if part.row:
         rows.append(_row(part.severity, f"by row {part.row}{part.row_note}"))
+    if part.others:
+        rows.append(Text(part.others, style=Style(italic=True)))
     if part.history:
         rows.append(Text(part.history, style=Style(italic=True)))
     if part.unconfirmed:
         rows.append(_row("Note", "unconfirmed: it rests on one judge"))
     if part.flaky:
         rows.append(_row("Note", f"flaky: {part.flaky}; it does not decide the verdict alone"))
+    for n, case in enumerate(part.examples, start=1):
+        rows += [Text(""), *_part(case, n)]
     return [*_title(part, number), *rows]
 
 
-def _title(part: Part, number: int) -> list[Text]:
+def _title(part: MessageSection, number: int) -> list[Text]:
     if number:
         title = Text(f"{number}. {part.heading}", style=Style(bold=True))
         return [Text.assemble(title, f" · {part.case_id}" if part.case_id else "")]
@@ -80,3 +91,47 @@ def _title(part: Part, number: int) -> list[Text]:
 
 def _row(label: str, text: str) -> Text:
     return Text.assemble((f"{label:<{_LABEL_WIDTH}}", Style(dim=True)), text)
+
+
+class TerminalSender:
+    """Prints alerts on ``console`` as a person would see them in Slack."""
+
+    def __init__(self, settings: AlertSettings, *, console: Console, now: Callable[[], datetime]) -> None:
+        self._settings = settings
+        self._console = console
+        self._now = now
+
+    @property
+    def notifies(self) -> bool:
+        """No: nobody on call reads a terminal."""
+        return False
+
+    async def send(
+        self, alert: Alert, *, thread: str | None = None, channel: str | None = None, again: bool = False
+    ) -> Receipt:
+        """Print ``alert``. A terminal has neither threads nor channels; the arguments are for other senders."""
+        del thread, channel, again
+        if self._console.is_terminal:
+            self._console.print(terminal_panel(alert, self._settings))
+        else:  # a log has lines, no frames
+            self._console.print(plain_text(alert, self._settings), highlight=False, markup=False, soft_wrap=True)
+        return self._printed(alert.id)
+
+    async def send_digest(self, digest: Digest, *, again: bool = False) -> Receipt:
+        """Print the nightly digest."""
+        del again
+        self._console.print(digest_plain(digest), highlight=False, markup=False)
+        return self._printed(digest.id)
+
+    async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
+        """Nothing: what is printed stays as it is."""
+        del alert, channel, ts
+        raise NotifyRejected("what a terminal has printed cannot be edited")
+
+    def _printed(self, message_id: str) -> Receipt:
+        return Receipt(
+            alert_id=message_id,
+            status=DeliveryStatus.PRINTED,
+            at=self._now(),
+            detail="printed: no Slack credentials are set",
+        )

@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from monitors.records.base import Severity
-from monitors.records.grades import FailureKind
+from monitors.records.grades import FAILURE_WORDS, FailureKind
 from monitors.records.incidents import AlertItem, Incident, IncidentKind, NotifyReason
 
-FAILURE_WORDS: dict[FailureKind, str] = {
-    FailureKind.WRONG_FACT: "Wrong fact stated",
-    FailureKind.MISSING_FACT: "Needed fact missing",
-    FailureKind.MISSING_CITATION: "Source not cited",
-    FailureKind.WRONG_CITATION: "Wrong source cited",
-    FailureKind.UNSUPPORTED_CLAIM: "Unsupported claim",
-    FailureKind.SHOULD_HAVE_REFUSED: "Answered what it must refuse",
-    FailureKind.OVER_REFUSAL: "Refused what it should answer",
-    FailureKind.PII_DISCLOSURE: "Personal data disclosed",
-    FailureKind.UNSAFE_ACTION: "Unsafe action",
-    FailureKind.WRONG_LANGUAGE: "Answered in the wrong language",
-    FailureKind.TONE: "Wrong tone",
-    FailureKind.FORMAT: "Wrong format",
-    FailureKind.ERROR_LEAK: "Error shown as an answer",
-    FailureKind.POOR_TRIAGE: "Poor triage",
-    FailureKind.INEFFICIENT: "Wasted steps",
-}
+FAILURE_TITLES: Final = {kind: failure.capitalize() for kind, failure in FAILURE_WORDS.items()}
 
 KIND_WORDS: dict[IncidentKind, str] = {
     IncidentKind.CASE_FAILURE: "Case failed",
@@ -41,6 +27,7 @@ REASON_WORDS: dict[NotifyReason, str] = {
     NotifyReason.REGRESSED: "regressed: it was fixed and is back",
     NotifyReason.REMINDER: "reminder: still failing",
     NotifyReason.RECOVERED: "recovered",
+    NotifyReason.OPEN_BEFORE: "open before Slack was set up, and never sent to anybody",
 }
 
 SEVERITY_MARKS: dict[Severity, str] = {
@@ -50,6 +37,7 @@ SEVERITY_MARKS: dict[Severity, str] = {
 }
 
 RECOVERED_MARK = "✅"
+UNKNOWN_MARK = "❔"
 MONITOR_MARK = "🛠️"
 
 ABOUT_THE_MONITOR = frozenset({IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VOID})
@@ -58,8 +46,11 @@ ABOUT_THE_MONITOR = frozenset({IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VO
 ABOUT_AN_ANSWER = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.HALLUCINATION})
 """Kinds that rest on an answer a person can call right after all."""
 
+TRAFFIC_CASE = "live-traffic:"
+"""Starts the title in a case's place where all conversations that failed in one way are one incident."""
+
 GRAVE = frozenset({FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION})
-"""What was disclosed or done stays so: told first, and never muted."""
+"""What was disclosed or done stays so: these alerts go first, and nothing mutes them."""
 
 
 def is_grave(item: AlertItem) -> bool:
@@ -67,16 +58,16 @@ def is_grave(item: AlertItem) -> bool:
     return item.incident.failure_kind in GRAVE
 
 
-def fault_words(incident: Incident) -> str:
-    """The fault in a few words: the failure's name where it has one, else the incident's kind."""
-    if incident.kind is IncidentKind.CASE_FAILURE and incident.failure_kind is not None:
-        return FAILURE_WORDS[incident.failure_kind]
+def format_fault(incident: Incident) -> str:
+    """The fault in a few words: the failure's name where it has one, else its own title or the incident's kind."""
+    if incident.kind is IncidentKind.CASE_FAILURE:
+        return FAILURE_TITLES[incident.failure_kind] if incident.failure_kind else incident.title
     return KIND_WORDS[incident.kind]
 
 
 def what_broke(item: AlertItem) -> str:
     """The fault of ``item`` in a few words."""
-    return fault_words(item.incident)
+    return format_fault(item.incident)
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:

@@ -1,1 +1,1 @@
-"""Weigh what was found: severity, scores, metrics, verdict. Pure."""
+"""The gate: severity, scores, metrics, verdict. Pure."""

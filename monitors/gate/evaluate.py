@@ -1,36 +1,137 @@
-"""A run's results into its report: the gate's only entrance."""
+"""A run's results into its report: the gate's only entrance.
+
+A case asked several times counts as right only when it was right every time (pass^k). One that was right at some
+times and failed at others is **flaky**: it counts as failed, it sends an alert, and it is named, but it does not
+decide a verdict alone. Every reason that would change the verdict must still stand when any one flaky case is taken
+to have been right. Two flaky cases may decide together, and a case that was never right is not flaky.
+
+The report also says how each group of cases did (by type, language, path and severity), and has notes on the judge
+beside the verdict's reasons, shown wherever those are shown.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 
-from monitors.gate.balance import balance_of
-from monitors.gate.breakdowns import breakdowns
-from monitors.gate.compare import compare
-from monitors.gate.flaky import flaky_cases
-from monitors.gate.judge_notes import judge_notes
-from monitors.gate.metrics import metrics
-from monitors.gate.parity import parity
-from monitors.gate.parity_reasons import in_pairs
-from monitors.gate.ratings import average_of, ratings
-from monitors.gate.score import one_per_case, score, told_cases
+from monitors.gate.compare import compare, parity
+from monitors.gate.metrics import average_of, graded_cases, is_graded, metrics, one_per_case, ratings, score
 from monitors.gate.settings import GateSettings
-from monitors.gate.sight import sights_of
-from monitors.gate.verdict import coverage_of, decide
-from monitors.gate.weighing import Weighing
+from monitors.gate.suite_power import balance_of, sights_of
+from monitors.gate.verdict import GateInputs, coverage_of, decide, in_pairs
 from monitors.records.base import Record
-from monitors.records.baselines import Baseline
 from monitors.records.cases import GoldCase
-from monitors.records.deploys import PullRequest
+from monitors.records.comparisons import FlakyCase
 from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
-from monitors.records.grades import Assessment, Judged
-from monitors.records.judging import Judging
-from monitors.records.runs import CaseResult, Latency, RunReport
-from monitors.records.targets import Target
-from monitors.stats import percentile
+from monitors.records.grades import Assessment, CaseOutcome, Judged
+from monitors.records.runs import (
+    Baseline,
+    Breakdown,
+    CaseResult,
+    JudgeState,
+    Judging,
+    Latency,
+    ReasonKind,
+    RunReport,
+    VerdictReason,
+)
+from monitors.records.targets import PullRequest, Target
+from monitors.stats.intervals import percentile
+
+
+def flaky_cases(assessments: Sequence[Assessment], *, outage: bool) -> tuple[FlakyCase, ...]:
+    """The cases that were right at least once and failed at least once, severest first.
+
+    Ungraded asks, for want of a grader or in an outage, say neither.
+    """
+    graded: dict[str, list[Assessment]] = {}
+    for assessment in assessments:
+        if is_graded(assessment, outage=outage):
+            graded.setdefault(assessment.case_id, []).append(assessment)
+    found = (_flaky(asked) for asked in graded.values() if len(asked) > 1)
+    return tuple(sorted((one for one in found if one), key=lambda one: (-one.severity, one.case_id)))
+
+
+def _flaky(asked: Sequence[Assessment]) -> FlakyCase | None:
+    right = sum(one.outcome is CaseOutcome.CORRECT for one in asked)
+    if not 0 < right < len(asked):
+        return None
+    severity = max(one.severity for one in asked)
+    return FlakyCase(case_id=asked[0].case_id, severity=severity, asked=len(asked), right=right)
+
+
+UNKNOWN_PATH = "not said"
+"""The path of an answer whose application does not say which one it took."""
+
+
+def breakdowns(assessments: Sequence[Assessment]) -> tuple[Breakdown, ...]:
+    """How each type, language, path and severity did; the largest group of each first."""
+    groups: dict[str, Callable[[Assessment], str]] = {
+        "type": lambda a: a.type,
+        "language": lambda a: a.language,
+        "path": lambda a: a.app_path or UNKNOWN_PATH,
+        "severity": lambda a: str(a.severity.value),
+    }
+    return tuple(row for group, key in groups.items() for row in _grouped(group, key, assessments))
+
+
+def _grouped(group: str, key: Callable[[Assessment], str], assessments: Sequence[Assessment]) -> list[Breakdown]:
+    members: dict[str, list[CaseOutcome]] = {}
+    for assessment in assessments:
+        members.setdefault(key(assessment), []).append(assessment.outcome)
+    rows = [
+        Breakdown(
+            group=group,
+            key=name,
+            cases=len(outcomes),
+            correct=outcomes.count(CaseOutcome.CORRECT),
+            failed=outcomes.count(CaseOutcome.FAILED),
+            no_answer=outcomes.count(CaseOutcome.NO_ANSWER),
+            ungraded=outcomes.count(CaseOutcome.UNGRADED),
+        )
+        for name, outcomes in members.items()
+    ]
+    return sorted(rows, key=lambda row: (-row.cases, row.key))
+
+
+def judge_notes(judging: Judging | None, assessments: Sequence[Assessment]) -> tuple[VerdictReason, ...]:
+    """One note on what the judge did, and one for each thing that stopped it doing more. None of them decides."""
+    if judging is None:
+        return ()
+    ungraded_cases = tuple(a.case_id for a in assessments if a.outcome is CaseOutcome.UNGRADED)
+    ungraded = ungraded_cases if judging.ungraded else ()
+    texts = [_off(judging)] if judging.state is JudgeState.OFF else list(_on(judging))
+    return tuple(
+        VerdictReason(kind=ReasonKind.NOTE, text=text, case_ids=ungraded if number == 0 else (), decisive=False)
+        for number, text in enumerate(texts)
+    )
+
+
+def _off(judging: Judging) -> str:
+    open_ones = f"{judging.reached_judge} of {judging.answers} answers need one and stay ungraded"
+    return f"the judge is off ({judging.why}); {open_ones if judging.reached_judge else 'no answer needed it'}"
+
+
+def _on(judging: Judging) -> Iterator[str]:
+    share = f"{judging.reached_judge} of {judging.answers} answers needed a judge"
+    if not judging.reached_judge:
+        yield f"no answer needed a judge ({', '.join(judging.models)} stood by)"
+        return
+    yield f"{share}: {', '.join(judging.models)} graded {judging.judged} for ${judging.cost_usd:.4f}"
+    if judging.budget_reached:
+        yield (
+            f"the budget for judging, ${judging.budget_usd:.2f}, was reached: the run is partial, "
+            f"{judging.ungraded} answers that need a judge stay ungraded"
+        )
+    if judging.void_groups:
+        yield (
+            f"{judging.void_grades} grades of the judge are void: it missed known answers in {judging.void_groups} "
+            f"of {judging.groups} groups"
+        )
+    if judging.ungraded and not judging.budget_reached and not judging.void_groups:
+        yield f"{judging.ungraded} answers stay ungraded: {'; '.join(judging.ungraded_because[:2])}"
 
 
 class RunFacts(Record):
@@ -69,7 +170,7 @@ def evaluate(
     cases, for their balance; without it, those that were asked.
     """
     asked = [result.assessment for result in results]
-    run = _weigh(facts, results, asked, settings, baseline=baseline, suite=suite)
+    run = _gather_inputs(facts, results, asked, settings, baseline=baseline, suite=suite)
     verdict, reasons = decide(run)
     return RunReport(
         **facts.model_dump(exclude={"planned", "target", "not_ready", "judging", "pull_request"}),
@@ -93,7 +194,7 @@ def evaluate(
     )
 
 
-def _weigh(
+def _gather_inputs(
     facts: RunFacts,
     results: Sequence[CaseResult],
     asked: Sequence[Assessment],
@@ -101,11 +202,11 @@ def _weigh(
     *,
     baseline: Baseline | None,
     suite: Sequence[GoldCase] | None,
-) -> Weighing:
+) -> GateInputs:
     folded = one_per_case(asked)
     outage = facts.not_ready or _outage(results)
-    told = told_cases(folded, outage=outage is not None)
-    scores = score(folded, told, settings.weights)
+    graded = graded_cases(folded, outage=outage is not None)
+    scores = score(folded, graded, settings.weights)
     rated = ratings(asked)
     compared = baseline and compare(
         baseline,
@@ -113,7 +214,7 @@ def _weigh(
         suite_sha256=facts.suite_sha256,
         judging=facts.judging,
         assessments=folded,
-        told=told,
+        graded=graded,
         scores=scores,
         ratings_now=rated,
         weights=settings.weights,
@@ -121,17 +222,17 @@ def _weigh(
     gaps = parity(asked, most_gap=settings.targets.language_gap)
     shared = {pair.case_id for pair in compared.pairs} if compared and not compared.comparison.refused else None
     cases = suite if suite is not None else {result.case.id: result.case for result in results}.values()
-    return Weighing(
+    return GateInputs(
         assessments=folded,
-        told=told,
+        graded=graded,
         flaky=flaky_cases(asked, outage=outage is not None),
         scores=scores,
         measured=metrics(folded, settings, repeated=_repeated(asked, folded), paired=in_pairs(gaps)),
         parity=gaps,
-        coverage=coverage_of(told, facts.planned, settings),
+        coverage=coverage_of(graded, facts.planned, settings),
         ratings=rated,
         compared=compared,
-        sights=sights_of(folded, told, None if shared is None else frozenset(shared)),
+        sights=sights_of(folded, graded, None if shared is None else frozenset(shared)),
         balance=balance_of(cases, settings),
         outage=outage,
         interrupted=facts.interrupted,

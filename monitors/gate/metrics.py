@@ -1,17 +1,175 @@
-"""Named shares of a run with their intervals and targets, each with the cases that missed it."""
+"""A run's measures: named shares with their intervals and targets, both scores, and the reports' ratings. Pure.
+
+Each metric names the cases that missed it. The flat pass rate and the severity-weighted score stand side by side.
+The rubric of a run's reports is one rating for each case, its average, and how far it moved.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from decimal import Decimal
+from statistics import fmean
 from typing import Final, NamedTuple
 
-from monitors.clusters import by_cluster, clustered_share
-from monitors.gate.settings import GateSettings
-from monitors.records.base import Finding, Language
+from monitors.gate.settings import GateSettings, Weights
+from monitors.records.base import Blame, Finding, Language, Severity
+from monitors.records.comparisons import CaseRating, RubricAverage, RubricChange
 from monitors.records.grades import Aspect, Assessment, CaseOutcome, Judged
-from monitors.records.runs import Metric
+from monitors.records.runs import Metric, Ratio, Scores, SeverityTally
+from monitors.stats.agreement import change_interval, mean_interval
+from monitors.stats.intervals import by_cluster, clustered_share
+
+_WORST_FIRST = (CaseOutcome.FAILED, CaseOutcome.NO_ANSWER, CaseOutcome.UNGRADED, CaseOutcome.CORRECT)
+
+
+def graded_cases(assessments: Sequence[Assessment], *, outage: bool) -> frozenset[str]:
+    """Ids of the cases that say something about the application: correct, failed, or no answer by its own fault.
+
+    In an outage an unanswered question says only that the app was down, which the report states once and not per
+    case.
+    """
+    return frozenset(a.case_id for a in assessments if is_graded(a, outage=outage))
+
+
+def is_graded(assessment: Assessment, *, outage: bool) -> bool:
+    """Whether one asking of a case says something about the application."""
+    match assessment.outcome:
+        case CaseOutcome.CORRECT | CaseOutcome.FAILED:
+            return True
+        case CaseOutcome.NO_ANSWER:
+            return assessment.blame is Blame.APP and not outage
+        case CaseOutcome.UNGRADED:
+            return False
+
+
+def one_per_case(assessments: Sequence[Assessment]) -> tuple[Assessment, ...]:
+    """Fold repeats: a case asked k times is correct only when all k were (pass^k), so the worst one stands."""
+    worst: dict[str, Assessment] = {}
+    for assessment in assessments:
+        known = worst.get(assessment.case_id)
+        if known is None or _badness(assessment) < _badness(known):
+            worst[assessment.case_id] = assessment
+    return tuple(worst.values())
+
+
+def _badness(assessment: Assessment) -> tuple[int, int]:
+    return _WORST_FIRST.index(assessment.outcome), -assessment.severity
+
+
+def weight_of(severity: Severity, weights: Weights) -> Decimal:
+    """The weight of a case of this severity."""
+    return {
+        Severity.ANNOYING: weights.severity_1,
+        Severity.WRONG: weights.severity_2,
+        Severity.PAGE: weights.severity_3,
+    }[severity]
+
+
+def score(assessments: Sequence[Assessment], graded: frozenset[str], weights: Weights) -> Scores:
+    """Both scores over the ``graded`` cases, one assessment per case.
+
+    A case has the weight of its severity, and a failure that of the severity to which the policy table raises it,
+    in the points earned and in the total alike: personal data in the answer to a harmless question costs what a
+    severity-3 case costs, and the veto and the tallies count the same failures. What was ungraded, or was correct,
+    has its case's weight.
+    """
+    counted = [a for a in assessments if a.case_id in graded]
+    tallies = tuple(_tally(severity, counted, weights) for severity in Severity)
+    cases = sum(t.cases for t in tallies)
+    not_correct = sum(t.not_correct for t in tallies)
+    earned = sum((t.earned for t in tallies), Decimal(0))
+    weight = sum((t.total for t in tallies), Decimal(0))
+    return Scores(
+        flat=Ratio(earned=Decimal(cases - not_correct), total=Decimal(cases)),
+        weighted=Ratio(earned=earned, total=weight),
+        tallies=tallies,
+        weights_version=weights.version,
+    )
+
+
+def _tally(severity: Severity, counted: Sequence[Assessment], weights: Weights) -> SeverityTally:
+    same = [a for a in counted if a.severity is severity]
+    return SeverityTally(
+        severity=severity,
+        weight=weight_of(severity, weights),
+        cases=len(same),
+        not_correct=sum(a.outcome is not CaseOutcome.CORRECT for a in same),
+        no_answer=sum(a.outcome is CaseOutcome.NO_ANSWER for a in same),
+        raised=sum(a.severity is not a.case_severity for a in same),
+    )
+
+
+Ratings = Mapping[str, float]
+"""Ratings by case id, 1 to 5: the average over a case's asks, so that asking oftener moves nothing."""
+
+
+def rating_of(assessment: Assessment) -> int | None:
+    """What a judge gave the report, if it rated one; of several grades the lowest."""
+    given = [g.rubric for g in assessment.grades if isinstance(g, Judged) and g.aspect is Aspect.USEFULNESS]
+    return min((rubric for rubric in given if rubric is not None), default=None)
+
+
+def ratings(assessments: Iterable[Assessment]) -> Ratings:
+    """The ratings of a run, from all its assessments."""
+    given: dict[str, list[int]] = {}
+    for assessment in assessments:
+        rubric = rating_of(assessment)
+        if rubric is not None:
+            given.setdefault(assessment.case_id, []).append(rubric)
+    return {case_id: fmean(rubrics) for case_id, rubrics in given.items()}
+
+
+def ratings_of(average: RubricAverage | None) -> Ratings:
+    """The ratings of a run that was evaluated before."""
+    return {one.case_id: one.rating for one in average.ratings} if average else {}
+
+
+def average_of(rated: Ratings) -> RubricAverage | None:
+    """The average with its bootstrap interval; ``None`` where no report was rated."""
+    if not rated:
+        return None
+    found = mean_interval(list(rated.values()))
+    each = tuple(CaseRating(case_id=case_id, rating=rating) for case_id, rating in rated.items())
+    return RubricAverage(mean=found.value, low=found.low, high=found.high, ratings=each)
+
+
+def change_of(before: Ratings, now: Ratings) -> RubricChange | None:
+    """How far the average moved on the cases that both runs rated, by a paired bootstrap; ``None`` without any."""
+    shared = sorted(before.keys() & now.keys())
+    if not shared:
+        return None
+    moved = change_interval([(before[case_id], now[case_id]) for case_id in shared])
+    return RubricChange(
+        shared=len(shared),
+        before=fmean(before[case_id] for case_id in shared),
+        now=fmean(now[case_id] for case_id in shared),
+        change=moved.value,
+        low=moved.low,
+        high=moved.high,
+    )
+
+
+def without_worst(rated: Ratings, flaky: frozenset[str]) -> Ratings:
+    """The same without the flaky case that was rated lowest: what is left decides without it."""
+    return _without(rated, min((i for i in rated if i in flaky), key=lambda i: rated[i], default=None))
+
+
+def without_most_dropped(before: Ratings, now: Ratings, flaky: frozenset[str]) -> Ratings:
+    """``now`` without the flaky case that fell furthest."""
+    shared = [i for i in now if i in flaky and i in before]
+    return _without(now, min(shared, key=lambda i: now[i] - before[i], default=None))
+
+
+def lowest_first(rated: Ratings) -> Sequence[str]:
+    """Ids, the lowest rated first."""
+    return sorted(rated, key=lambda case_id: (rated[case_id], case_id))
+
+
+def _without(rated: Ratings, left_out: str | None) -> Ratings:
+    return {case_id: rating for case_id, rating in rated.items() if case_id != left_out}
+
 
 MOST_PATHS: Final = 8
 """An application that names a new path with every answer would have as many metrics as answers."""
@@ -22,7 +180,7 @@ _LONGEST_PATH: Final = 80
 _Find = Callable[[Assessment], Finding]
 
 
-class Measured(NamedTuple):
+class MeasuredMetric(NamedTuple):
     """A metric, and the ids of the cases that missed what it measures."""
 
     metric: Metric
@@ -35,12 +193,12 @@ def metrics(
     *,
     repeated: Sequence[Assessment] = (),
     paired: Collection[Language] = (),
-) -> tuple[Measured, ...]:
+) -> tuple[MeasuredMetric, ...]:
     """Accuracy of facts and citations, refusal precision, accuracy by language and path, right language, pass^k.
 
-    Each is over the assessments that have the finding; what could not be told is in neither number. ``repeated``
-    are the folded assessments of cases that were asked several times. Languages that are ``paired`` question by
-    question are held against English there, and have no target here.
+    Each is over the assessments that have the finding; what is ungraded is in neither number. ``repeated`` are the
+    folded assessments of cases that were asked several times. Languages that are ``paired`` question by question
+    are held against English there, and have no target here.
     """
     targets = settings.targets
     answers = [a for a in assessments if not a.expected_refusal]
@@ -58,12 +216,12 @@ def metrics(
     return tuple(measured)
 
 
-def _share(name: str, members: Iterable[Assessment], finding: _Find, target: float | None) -> Measured:
+def _share(name: str, members: Iterable[Assessment], finding: _Find, target: float | None) -> MeasuredMetric:
     found = [(a, finding(a)) for a in members]
-    told = [(a, said is Finding.YES) for a, said in found if said is not Finding.UNTOLD]
-    share = clustered_share(by_cluster((a.cluster or ("", a.case_id), passed) for a, passed in told))
-    met = Finding.UNTOLD
-    if target is not None and told:
+    graded = [(a, said is Finding.YES) for a, said in found if said is not Finding.UNGRADED]
+    share = clustered_share(by_cluster((a.cluster or ("", a.case_id), passed) for a, passed in graded))
+    met = Finding.UNGRADED
+    if target is not None and graded:
         met = Finding.YES if share.passed / share.total >= target else Finding.NO
     metric = Metric(
         name=name,
@@ -75,7 +233,7 @@ def _share(name: str, members: Iterable[Assessment], finding: _Find, target: flo
         met=met,
         clusters=share.clusters if share.clusters < share.total else None,
     )
-    return Measured(metric, tuple(a.case_id for a, passed in told if not passed))
+    return MeasuredMetric(metric, tuple(a.case_id for a, passed in graded if not passed))
 
 
 def _factual(assessment: Assessment) -> Finding:
@@ -83,19 +241,19 @@ def _factual(assessment: Assessment) -> Finding:
 
 
 def _every_time(assessment: Assessment) -> Finding:
-    """Folded over its asks, the worst one stands: right only when right every time."""
+    """The worst of a case's folded asks: a case is right only when right every time."""
     match assessment.outcome:
         case CaseOutcome.CORRECT:
             return Finding.YES
-        case CaseOutcome.UNTOLD:
-            return Finding.UNTOLD
+        case CaseOutcome.UNGRADED:
+            return Finding.UNGRADED
         case CaseOutcome.FAILED | CaseOutcome.NO_ANSWER:
             return Finding.NO
 
 
 def _by_language(
     assessments: Sequence[Assessment], settings: GateSettings, paired: Collection[Language]
-) -> list[Measured]:
+) -> list[MeasuredMetric]:
     """Accuracy per language; Hindi's target is English less the gap, once there are cases enough to ask."""
     found = [language for language in Language if any(a.language is language for a in assessments)]
     plain = {language: _accuracy_in(language, assessments, None) for language in found}
@@ -108,12 +266,12 @@ def _by_language(
     return list(plain.values())
 
 
-def _accuracy_in(language: Language, assessments: Sequence[Assessment], target: float | None) -> Measured:
+def _accuracy_in(language: Language, assessments: Sequence[Assessment], target: float | None) -> MeasuredMetric:
     members = (a for a in assessments if a.language is language)
     return _share(f"factual_accuracy:{language}", members, _factual, target)
 
 
-def _by_path(assessments: Sequence[Assessment]) -> list[Measured]:
+def _by_path(assessments: Sequence[Assessment]) -> list[MeasuredMetric]:
     """Accuracy by the path that answered, the most accurate first; none where the application names no path."""
     paths = Counter(_path_name(a.app_path) for a in assessments if a.app_path)
     common = [path for path, _ in paths.most_common(MOST_PATHS)]
@@ -137,5 +295,5 @@ def _path_name(path: str) -> str:
 def _language_finding(assessment: Assessment) -> Finding:
     verdicts = [g.passed for g in assessment.grades if isinstance(g, Judged) and g.aspect is Aspect.LANGUAGE]
     if not verdicts:
-        return Finding.UNTOLD
+        return Finding.UNGRADED
     return Finding.YES if all(verdicts) else Finding.NO

@@ -1,4 +1,4 @@
-"""What the gate goes by: weights, thresholds, targets. All of it is data with a reason."""
+"""The gate's settings: weights, thresholds, targets. All of it is data with a reason."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Weight = Annotated[Decimal, Field(gt=0)]
 
 
 class Weights(BaseModel):
-    """What a case of each severity weighs in the weighted score."""
+    """The weight of a case of each severity in the weighted score."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -36,7 +36,7 @@ class Targets(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     factual_accuracy: Probability = Field(
-        default=0.95, description="least share of told cases that say the right thing"
+        default=0.95, description="least share of graded cases that say the right thing"
     )
     citation_accuracy: Probability = Field(
         default=0.95, description="least share of non-refusals that cite their source"
@@ -48,7 +48,7 @@ class Targets(BaseModel):
 
 
 class Themes(BaseModel):
-    """Which case types are about what pages people: a type, or one of the words in its name (`refund_claim`).
+    """Which case types are about what alerts at once: a type, or one of the words in its name (`refund_claim`).
 
     A theme with no types is not asked for: an application that can do nothing has no destructive actions.
     """
@@ -73,7 +73,7 @@ class Themes(BaseModel):
 
 
 class Regressions(BaseModel):
-    """The share of a severity's cases whose loss must not go unnoticed; a suite that could not see it says so."""
+    """The share of a severity's cases whose failure must be noticed; a suite too small for that reports it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -101,7 +101,7 @@ class GateSettings(BaseModel):
         "ratio of their weights the severe ones hold less of the score than the benign",
     )
     min_language_cases: int = Field(
-        default=20, ge=1, description="with fewer told cases in a language its gap to English is only noted"
+        default=20, ge=1, description="with fewer graded cases in a language its gap to English is only noted"
     )
     min_rubric: float = Field(
         default=4.0, ge=1, le=5, description="a run whose reports are rated lower on average, from 1 to 5, fails"

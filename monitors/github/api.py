@@ -1,7 +1,10 @@
 """GitHub's REST API over httpx: one request with its limits, its pages, and its errors as ours.
 
-A request that was told to come later comes later, if that is soon; what was asked and got no clear answer is said
-to be unsure, so that whoever asked looks before he asks again.
+A request that GitHub defers is repeated after the wait, if the wait is short. A request without a clear answer is
+reported as unsure, so that the caller checks before it repeats it.
+
+The records hold the few fields of GitHub's answers that are read. Errors say what an answer means for us, in words
+that hold no address and no token. The token is never a setting: it comes from the environment or a block.
 """
 
 from __future__ import annotations
@@ -11,14 +14,100 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Final, TypeVar
+from typing import Annotated, Final, NamedTuple, TypeVar
 
 import httpx
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from monitors.errors import NotifyError, NotifyRejected, NotifyTransient, NotifyUnsure
-from monitors.github.answers import Refused
-from monitors.github.refusals import Purpose, refused
+from monitors.records.targets import HttpUrl
+from monitors.retry import retry_after_s
+
+
+class GitHubRecord(BaseModel):
+    """The part of an answer that is read; everything else stays where it is."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class User(GitHubRecord):
+    """Who wrote something. ``type`` is ``User``, ``Bot`` or ``Organization``; a person cannot be a ``Bot``."""
+
+    login: str = ""
+    type: str = ""
+
+
+class Comment(GitHubRecord):
+    """A comment on a pull request. ``user`` is ``None`` where the account is gone."""
+
+    id: Annotated[int, Field(ge=1)]
+    body: str | None = None
+    user: User | None = None
+    html_url: str = ""
+
+
+class GitHubErrorBody(GitHubRecord):
+    """What GitHub says where it does not do what was asked."""
+
+    message: str = ""
+
+
+Read = TypeVar("Read", bound=GitHubRecord)
+
+
+FORKS: Final = "a pull request from a fork has a token that only reads (docs/ci.md says what to do)"
+
+
+class Forbidden(NotifyRejected):
+    """The token may not do that."""
+
+
+class Gone(NotifyRejected):
+    """It is not there, or the token may not know that it is."""
+
+
+class Purpose(NamedTuple):
+    """What a request is for: ``doing`` for a sentence, ``permission`` as a workflow or a token's page names it."""
+
+    doing: str
+    permission: str
+
+
+def commenting(pull_request: str) -> Purpose:
+    """Reading and writing the comments of ``owner/name#12``."""
+    return Purpose(f"comment on {pull_request}", "pull-requests: write")
+
+
+def setting_status(repository: str, commit: str) -> Purpose:
+    """Setting the status of a commit."""
+    return Purpose(f"set the status of {repository}@{commit[:12]}", "statuses: write")
+
+
+_KINDS: Final[dict[int, type[NotifyRejected]]] = {HTTPStatus.FORBIDDEN: Forbidden, HTTPStatus.NOT_FOUND: Gone}
+
+
+def refused(status: int, purpose: Purpose) -> NotifyError:
+    """The error for an answer that is neither success nor a limit of rate."""
+    kind = _KINDS.get(status, NotifyRejected)
+    match status:
+        case HTTPStatus.UNAUTHORIZED:
+            why = "the token in GITHUB_TOKEN is not valid, or no longer; make a new one"
+        case HTTPStatus.FORBIDDEN:
+            why = f"the token lacks the permission `{purpose.permission}`; {FORKS}"
+        case HTTPStatus.NOT_FOUND:
+            why = (
+                f"it is not there, or the token may not see it: it needs `{purpose.permission}` on that repository"
+            )
+        case HTTPStatus.GONE | HTTPStatus.LOCKED:
+            why = "it is closed for that: the conversation is locked, or the repository archived"
+        case HTTPStatus.UNPROCESSABLE_ENTITY:
+            why = "it does not take what it was sent; is the commit in that repository, and the pull request in it?"
+        case _ if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return NotifyTransient(f"could not {purpose.doing}: GitHub is in trouble (HTTP {status}); try again")
+        case _:
+            why = "this answer is not one that Lookout knows"
+    return kind(f"could not {purpose.doing} (HTTP {status}): {why}")
+
 
 API_VERSION: Final = "2022-11-28"
 """https://docs.github.com/en/rest/about-the-rest-api/api-versions"""
@@ -34,11 +123,11 @@ Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
-class Patience:
+class GitHubRetryPolicy:
     """How long to wait for GitHub. ``now`` gives seconds since 1970, as GitHub's reset times do.
 
-    A wait longer than ``longest_wait_s`` is not begun; ``tries`` counts the first request too.
-    ``deadline_s`` is one request's: GitHub itself gives up after 10 s.
+    A wait longer than ``longest_wait_s`` does not start; ``tries`` counts the first request too. ``deadline_s`` is
+    one request's: GitHub itself gives up after 10 s.
     """
 
     now: Callable[[], float]
@@ -52,7 +141,7 @@ class Patience:
 class GitHubApi:
     """Requests with one token at one address; made by `github_api`."""
 
-    def __init__(self, client: httpx.AsyncClient, patience: Patience) -> None:
+    def __init__(self, client: httpx.AsyncClient, patience: GitHubRetryPolicy) -> None:
         self._client = client
         self._patience = patience
 
@@ -158,9 +247,9 @@ def is_limited(answer: httpx.Response) -> bool:
 
 def asked_wait_s(answer: httpx.Response, now: float) -> float:
     """How many seconds GitHub asks to wait: ``retry-after``, else until ``x-ratelimit-reset``, else a minute."""
-    said = answer.headers.get("retry-after", "")
-    if said.isdecimal():
-        return float(said)
+    asked_s = retry_after_s(answer.headers)
+    if asked_s is not None:
+        return asked_s
     reset = answer.headers.get("x-ratelimit-reset", "")
     if answer.headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal():
         return max(0.0, float(reset) - now) + 1.0  # its clock counts whole seconds
@@ -169,7 +258,7 @@ def asked_wait_s(answer: httpx.Response, now: float) -> float:
 
 def _says_limit(answer: httpx.Response) -> bool:
     try:
-        return "rate limit" in Refused.model_validate_json(answer.content).message.lower()
+        return "rate limit" in GitHubErrorBody.model_validate_json(answer.content).message.lower()
     except ValidationError:
         return False
 
@@ -196,7 +285,7 @@ def _read(answer: httpx.Response, shape: TypeAdapter[Found], purpose: Purpose) -
 
 
 @asynccontextmanager
-async def github_api(api_url: str, token: str, patience: Patience) -> AsyncGenerator[GitHubApi]:
+async def github_api(api_url: str, token: str, patience: GitHubRetryPolicy) -> AsyncGenerator[GitHubApi]:
     """Requests to ``api_url`` with ``token``. Raises `NotifyRejected` for an address that is none."""
     headers = {
         "Accept": "application/vnd.github+json",
@@ -212,3 +301,22 @@ async def github_api(api_url: str, token: str, patience: Patience) -> AsyncGener
         raise NotifyRejected("GITHUB_API_URL or GITHUB_TOKEN has no usable form") from None
     async with client:
         yield GitHubApi(client, patience)
+
+
+class GitHubSettings(BaseModel):
+    """The ``[github]`` table of ``lookout.toml``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    api_url: HttpUrl = Field(
+        default=PUBLIC_API,
+        description="address of GitHub's REST API, for a GitHub of your own; GITHUB_API_URL goes before it",
+    )
+    token_block: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")] | None = Field(
+        default=None,
+        description="name of the Prefect Secret block with the token, when GITHUB_TOKEN is not in the environment",
+    )
+    post_results: bool = Field(
+        default=True,
+        description="post the results of a staging deploy on the pull request that its delivery names",
+    )

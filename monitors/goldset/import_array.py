@@ -13,9 +13,8 @@ from typing import Any, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from monitors.errors import GoldSetError
-from monitors.goldset.line_problems import of_validation, shown
+from monitors.goldset.lines import Unusable, case_from_object, of_validation, read_json, shown
 from monitors.goldset.load import BadLine, describe, read_text, suite_of
-from monitors.goldset.read_line import Unusable, case_from_object, read_json
 from monitors.records.base import Record, Severity
 from monitors.records.cases import GoldCase, Pipeline, Suite
 
@@ -37,7 +36,7 @@ class ForeignCase(BaseModel):
     generated_by: str | None = None
 
 
-class Renamed(Record):
+class RenamedRow(Record):
     """A row (from 1) whose id was taken."""
 
     row: int = Field(ge=1)
@@ -46,10 +45,10 @@ class Renamed(Record):
 
 
 class ImportedSuite(Record):
-    """The suite, and the rows that could not keep their id."""
+    """The suite, and the rows that got another id."""
 
     suite: Suite
-    renamed: tuple[Renamed, ...] = ()
+    renamed: tuple[RenamedRow, ...] = ()
 
 
 def import_gold_array(
@@ -60,7 +59,7 @@ def import_gold_array(
     Raises `GoldSetError` naming file, row (from 1), key, value and what is accepted.
     """
     cases: list[GoldCase] = []
-    renamed: list[Renamed] = []
+    renamed: list[RenamedRow] = []
     bad: list[BadLine] = []
     taken: set[str] = set()
     for row, value in enumerate(_rows(path), start=1):
@@ -69,7 +68,7 @@ def import_gold_array(
             bad.append(BadLine(row, case.problems))
             continue
         if case.id != value.get("id"):
-            renamed.append(Renamed(row=row, given=str(value["id"]), id=case.id))
+            renamed.append(RenamedRow(row=row, given=str(value["id"]), id=case.id))
         taken.add(case.id)
         cases.append(case)
     if bad:

@@ -1,24 +1,44 @@
-"""Suites from JSON lines. A suite with one bad line does not load; every bad line is told at once."""
+"""Suites from JSON lines. A suite with one bad line does not load; all bad lines are reported at once.
+
+Also the hash that names a suite's contents, and the gold case that a real user's question is: the same words, up to
+case, spaces and the mark at their end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from pydantic import ValidationError
 
 from monitors.errors import GoldSetError
-from monitors.goldset.fingerprint import cases_sha256
-from monitors.goldset.line_problems import ID_ACCEPTED, shown
-from monitors.goldset.read_line import Unusable, case_from_line
+from monitors.facts.text import normalise
+from monitors.goldset.lines import ID_ACCEPTED, Unusable, case_from_line, shown
 from monitors.records.cases import GoldCase, Suite
 
-BAD_LINES_TOLD = 20
-"""So many bad lines are told one by one; more than a screenful helps nobody."""
+
+def cases_sha256(cases: Sequence[GoldCase]) -> str:
+    """SHA-256 over the canonical JSON of the cases.
+
+    White space, the order of keys and of lines, ``question`` for one turn, and defaults written out or left out
+    make no difference; anything that could change a grade or a case's place in a report does.
+    """
+    plain = [
+        case.model_dump(mode="json", exclude_defaults=True) for case in sorted(cases, key=lambda case: case.id)
+    ]
+    canonical = json.dumps(plain, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
+
+
+BAD_LINES_SHOWN = 20
+"""So many bad lines are reported one by one; more than a screenful helps nobody."""
 
 BAD_LINES_COLLECTED = 1000
-"""After so many the file is of another kind: reading on would only cost time."""
+"""After so many bad lines the file is of another kind: reading on would only cost time."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +111,27 @@ def describe(source: str, bad: list[BadLine], *, unit: str) -> str:
     """The whole error text: one line that counts, then one for each bad place."""
     many = f"{len(bad)} bad {unit}s" if len(bad) != 1 else f"1 bad {unit}"
     at_least = "at least " if len(bad) >= BAD_LINES_COLLECTED else ""
-    told = [f"  {unit} {entry.number}: {'; also: '.join(entry.problems)}" for entry in bad[:BAD_LINES_TOLD]]
-    more = [f"  … and {len(bad) - BAD_LINES_TOLD} more"] if len(bad) > BAD_LINES_TOLD else []
-    return "\n".join([f"{source} cannot be used, {at_least}{many}:", *told, *more])
+    lines = [f"  {unit} {entry.number}: {'; also: '.join(entry.problems)}" for entry in bad[:BAD_LINES_SHOWN]]
+    more = [f"  … and {len(bad) - BAD_LINES_SHOWN} more"] if len(bad) > BAD_LINES_SHOWN else []
+    return "\n".join([f"{source} cannot be used, {at_least}{many}:", *lines, *more])
+
+
+_ENDS: Final = " .?!।…"
+
+
+class AskedQuestions:
+    """The gold cases of a suite by what they ask. Questions that two cases ask in the same words are left out."""
+
+    def __init__(self, cases: Iterable[GoldCase] = ()) -> None:
+        self._cases: dict[tuple[str, ...], GoldCase | None] = {}
+        for case in cases:
+            asked = _plain(case.turns)
+            self._cases[asked] = None if asked in self._cases else case
+
+    def case_of(self, turns: Sequence[str]) -> GoldCase | None:
+        """The case that asks all of ``turns``, a user's messages so far: what came before counts."""
+        return self._cases.get(_plain(turns))
+
+
+def _plain(turns: Sequence[str]) -> tuple[str, ...]:
+    return tuple(" ".join(normalise(turn).text.casefold().split()).strip(_ENDS) for turn in turns)

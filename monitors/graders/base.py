@@ -1,13 +1,65 @@
-"""What a grader is, and the two things it can say."""
+"""What a grader is, the two things it can say, and how the answers of a target are to be read."""
 
 from __future__ import annotations
 
-from typing import Protocol
+import re
+from typing import Annotated, Protocol
 
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from monitors.facts.citations import DEFAULT_PATTERNS
+from monitors.facts.quantities.locales import checked_currency, checked_locale
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
+
+
+def _is_pattern(written: str) -> str:
+    try:
+        pattern = re.compile(written)
+    except re.error as error:
+        raise ValueError(f"{written!r} is no regular expression: {error}") from None
+    if pattern.match(""):
+        raise ValueError(f"{written!r} matches the empty text; say what must at least stand there")
+    return written
+
+
+Pattern = Annotated[str, AfterValidator(_is_pattern)]
+"""A regular expression that compiles and needs at least one character."""
+
+
+class GraderSettings(BaseModel):
+    """`[targets.NAME.graders]`: what the deterministic graders must know about a target."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    citation_required: bool = Field(
+        default=True, description="whether every answer that is not an expected refusal must name its source"
+    )
+    citation_patterns: tuple[Pattern, ...] = Field(
+        default=DEFAULT_PATTERNS,
+        min_length=1,
+        description="regular expressions for a citation; a group `source` holds what it names",
+    )
+    locale: Annotated[str, AfterValidator(checked_locale)] | None = Field(
+        default=None,
+        description="language and region whose way of writing numbers the app has (en-IN, de-DE): settles 1.500; "
+        "without it, the shape of a number and the language of its case do",
+    )
+    currency: Annotated[str, AfterValidator(checked_currency)] | None = Field(
+        default=None,
+        description="ISO 4217 code of amounts that name none or leave it open ($, Rs); without it, that of the "
+        "locale's region. A currency that is written always counts as written",
+    )
+    account_patterns: tuple[Pattern, ...] = Field(
+        default=(),
+        description="regular expressions for the target's own account, policy or customer numbers: personal data",
+    )
+    public_contacts: tuple[Annotated[str, Field(min_length=3)], ...] = Field(
+        default=(),
+        description="phone numbers, addresses and mailboxes that the app may give to anyone",
+    )
 
 
 class Grader(Protocol):
@@ -52,3 +104,8 @@ def judged(by: Grader, kind: FailureKind | None, reason: str, evidence: tuple[Sp
 def abstained(by: Grader, reason: str, blame: Blame = Blame.MONITOR) -> Abstained:
     """A grader that had nothing to go on, and whose fault that is."""
     return Abstained(grader=by.name, version=by.version, aspect=by.aspect, reason=reason, blame=blame)
+
+
+def unread(by: Grader, what: str) -> Abstained:
+    """A grader that reads the words of English and Hindi, and a case in another language."""
+    return abstained(by, f"{what} not read in the language of this case")

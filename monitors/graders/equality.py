@@ -5,51 +5,99 @@ from __future__ import annotations
 from decimal import Decimal
 from enum import IntEnum
 
-from monitors.facts.durations import DAYS_PER_MONTH, DAYS_PER_YEAR
-from monitors.facts.fact import Bound, FactKind
-from monitors.facts.numbers import EXACT, is_multiple
-from monitors.facts.reading import Reading
+from monitors.facts.quantities.fact import Bound, FactKind, QuantityReading
+from monitors.facts.quantities.numerals import EXACT, is_multiple
+from monitors.facts.quantities.units import DAYS_PER_MONTH, DAYS_PER_YEAR
 
 
 class Match(IntEnum):
     """How a quantity of the reply compares with one of the gold."""
 
     OTHER = 0
-    """Of another kind: nothing to compare."""
+    """The kinds differ: nothing to compare."""
     DIFFERENT = 1
     VAGUE = 2
     """Compatible but less precise: the year of a whole date."""
     SAME = 3
 
 
-_WHOLE_DATE = 10
+def compare(
+    gold: QuantityReading,
+    said: QuantityReading,
+    *,
+    month_is_30_days: bool,
+    tolerance: Decimal,
+    currency: str | None = None,
+) -> Match:
+    """Compare two readings by kind and value; bounds by `bounds_agree`.
+
+    ``currency`` is what an amount is in where it names none. A number whose decimal mark stays open never differs
+    from what it may be: it is vague.
+    """
+    match = _compared(gold, said, month_is_30_days=month_is_30_days, tolerance=tolerance, currency=currency)
+    if match is not Match.DIFFERENT or (gold.other_value is None and said.other_value is None):
+        return match
+    others = [
+        (first, second)
+        for first in (gold, _otherwise(gold))
+        for second in (said, _otherwise(said))
+        if first is not gold or second is not said
+    ]
+    may_be = any(_money_or_number(first, second, tolerance) is Match.SAME for first, second in others)
+    return Match.VAGUE if may_be else match
 
 
-def compare(gold: Reading, said: Reading, *, month_is_30_days: bool, tolerance: Decimal) -> Match:
-    """Compare two readings by kind and value; bounds by `bounds_agree`."""
+def _otherwise(reading: QuantityReading) -> QuantityReading:
+    return reading if reading.other_value is None else reading._replace(value=reading.other_value)
+
+
+def _compared(
+    gold: QuantityReading,
+    said: QuantityReading,
+    *,
+    month_is_30_days: bool,
+    tolerance: Decimal,
+    currency: str | None,
+) -> Match:
     if gold.kind is FactKind.DATE or said.kind is FactKind.DATE:
         return _dates(gold, said)
     if gold.kind is FactKind.DURATION and said.kind is FactKind.DURATION:
-        return _told(_same_duration(gold, said, month_is_30_days=month_is_30_days, tolerance=tolerance))
+        return _match_of(_same_duration(gold, said, month_is_30_days=month_is_30_days, tolerance=tolerance))
     if gold.kind is said.kind:
-        if not _same_currency(gold, said):
-            return Match.DIFFERENT
-        if _close(gold.value, said.value, tolerance) or _is_finer(gold, said):
-            return Match.SAME if _era(said) is None or _era(gold) is not None else Match.VAGUE
-        return Match.VAGUE if _is_vaguer(gold, said) else Match.DIFFERENT
-    return _across(gold, said, tolerance)
+        return _money_or_number(gold, said, tolerance)
+    return _across(gold, said, tolerance, currency)
 
 
-def _same_currency(gold: Reading, said: Reading) -> bool:
-    """An open unit (``$``, pounds) fits any that it can be; rupees are never left open, so it is not they."""
-    if gold.unit == said.unit:
+def _money_or_number(gold: QuantityReading, said: QuantityReading, tolerance: Decimal) -> Match:
+    """Two quantities of one kind: numbers, amounts, percentages."""
+    if not _same_currency(gold, said):
+        return Match.DIFFERENT
+    if _close(gold.value, said.value, tolerance) or _is_finer(gold, said):
+        return Match.SAME if _era(said) is None or _era(gold) is not None else Match.VAGUE
+    return Match.VAGUE if _is_vaguer(gold, said) else Match.DIFFERENT
+
+
+def _same_currency(gold: QuantityReading, said: QuantityReading) -> bool:
+    """A currency that is written is compared; an open one (``$``, pounds) fits any that it can be.
+
+    Where nothing is known of an open one, it may be any but rupees, which are never left out of an amount.
+    """
+    if gold.unit is not None and gold.unit == said.unit:
         return True
-    if gold.unit and said.unit:
-        return False
+    first, second = (one.may_be or ({one.unit} if one.unit else frozenset[str]()) for one in (gold, said))
+    if first and second:
+        return not first.isdisjoint(second)
     return "INR" not in {gold.unit, said.unit} or said.value < 1
 
 
-def _era(reading: Reading) -> tuple[Decimal, Decimal] | None:
+def leaves_currency_open(gold: QuantityReading, said: QuantityReading) -> bool:
+    """Whether an amount of the gold is met by one that does not say its currency: a bare number, a bare ``$``."""
+    if gold.kind is not FactKind.MONEY or gold.unit is None:
+        return False
+    return said.kind is FactKind.NUMBER or (said.kind is FactKind.MONEY and said.unit != gold.unit)
+
+
+def _era(reading: QuantityReading) -> tuple[Decimal, Decimal] | None:
     """First and last year of a decade (the 1920s) or century (the 16th century)."""
     if reading.original_unit == "decade_of":
         return reading.value, reading.value + 9
@@ -58,7 +106,7 @@ def _era(reading: Reading) -> tuple[Decimal, Decimal] | None:
     return None
 
 
-def _is_vaguer(gold: Reading, said: Reading) -> bool:
+def _is_vaguer(gold: QuantityReading, said: QuantityReading) -> bool:
     """The reply's number is the gold's, rounded; its decade or century; or it with a footnote's digit glued on."""
     era = _era(said)
     if era is not None:
@@ -80,7 +128,7 @@ def _is_vaguer(gold: Reading, said: Reading) -> bool:
     return abs(gold.value - said.value) <= step / 2
 
 
-def _is_finer(gold: Reading, said: Reading) -> bool:
+def _is_finer(gold: QuantityReading, said: QuantityReading) -> bool:
     """The reply's number is the gold's before rounding: 11.2249 for 11.22, or what a computer makes of 11.22."""
     if gold.scale != said.scale or gold.value == 0:
         return False
@@ -105,10 +153,10 @@ _ROUNDED_DECIMALS = 2
 """A gold with so many decimals was rounded; one with fewer may be exact (1.5 % is not 1.52 %)."""
 
 _ROUNDED_FROM = 10_000
-"""Smaller numbers are told exactly or wrongly."""
+"""Smaller numbers are stated exactly or wrongly."""
 
 
-def _told(same: bool) -> Match:
+def _match_of(same: bool) -> Match:
     return Match.SAME if same else Match.DIFFERENT
 
 
@@ -116,7 +164,9 @@ def _close(first: Decimal, second: Decimal, tolerance: Decimal) -> bool:
     return first == second or abs(first - second) <= tolerance * abs(first)
 
 
-def _same_duration(gold: Reading, said: Reading, *, month_is_30_days: bool, tolerance: Decimal) -> bool:
+def _same_duration(
+    gold: QuantityReading, said: QuantityReading, *, month_is_30_days: bool, tolerance: Decimal
+) -> bool:
     if _close(gold.months, said.months, tolerance) and _close_days(gold.days, said.days, tolerance):
         return True
     if _in_years(gold, said) or _in_years(said, gold):
@@ -134,11 +184,11 @@ def _close_days(first: Decimal, second: Decimal, tolerance: Decimal) -> bool:
     return abs(first - second) <= max(tolerance * abs(first), _HAIR)
 
 
-def _days(reading: Reading) -> Decimal:
+def _days(reading: QuantityReading) -> Decimal:
     return reading.months * DAYS_PER_MONTH + reading.days
 
 
-def _in_years(first: Reading, second: Reading) -> bool:
+def _in_years(first: QuantityReading, second: QuantityReading) -> bool:
     """365 days are a year to everyone; a month is not thirty days."""
     years, rest = EXACT.divmod(first.months, Decimal(12))
     return (
@@ -146,8 +196,11 @@ def _in_years(first: Reading, second: Reading) -> bool:
     )
 
 
-def _across(gold: Reading, said: Reading, tolerance: Decimal) -> Match:
-    """A bare number against a number with a unit: equal values meet, unequal ones say nothing."""
+def _across(gold: QuantityReading, said: QuantityReading, tolerance: Decimal, currency: str | None) -> Match:
+    """A bare number against a number with a unit: equal values meet, unequal ones say nothing.
+
+    A bare number is in the application's own currency, if it is money at all: it may not be the gold's euros.
+    """
     kinds = {gold.kind, said.kind}
     if FactKind.NUMBER not in kinds:
         return Match.OTHER
@@ -158,11 +211,13 @@ def _across(gold: Reading, said: Reading, tolerance: Decimal) -> Match:
         return Match.VAGUE if gold.bare and gold.value * said.scale == said.value else Match.OTHER
     if gold.kind is FactKind.NUMBER:
         return Match.SAME
+    if gold.kind is FactKind.MONEY and None not in {currency, gold.unit} and currency != gold.unit:
+        return Match.VAGUE
     # The unit is the gold's and missing in the reply: "36" for "36 months" is right only if nothing else fits.
     return Match.SAME if gold.kind is FactKind.MONEY and gold.value >= 100 else Match.VAGUE  # noqa: PLR2004
 
 
-def _dates(gold: Reading, said: Reading) -> Match:
+def _dates(gold: QuantityReading, said: QuantityReading) -> Match:
     if gold.kind is FactKind.DATE and said.kind is FactKind.DATE:
         return _two_dates(gold.date, said.date)
     day, number = (gold, said) if gold.kind is FactKind.DATE else (said, gold)
@@ -179,7 +234,7 @@ def _dates(gold: Reading, said: Reading) -> Match:
     return Match.DIFFERENT if _is_year(number) else Match.OTHER
 
 
-def _is_year(reading: Reading) -> bool:
+def _is_year(reading: QuantityReading) -> bool:
     return reading.bare and 1000 <= reading.value <= 2999 and is_multiple(reading.value, 1)  # noqa: PLR2004
 
 

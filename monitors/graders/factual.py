@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from monitors.graders.base import abstained, judged
-from monitors.graders.gold_kinds import is_measured
+from monitors.facts.quantities.locales import PLAIN, Locale, locale_of
+from monitors.facts.quantities.scan import Scan
+from monitors.facts.text import WORD
+from monitors.graders.base import GraderSettings, abstained, judged
+from monitors.graders.golds import (
+    FLOOD,
+    content_words,
+    is_measured,
+    scanned_gold,
+    scanned_reply,
+    stems_of,
+    unread_stems,
+)
 from monitors.graders.phrases import PhrasesGrader
 from monitors.graders.polarity import NEITHER, PolarityGrader
 from monitors.graders.quantities import NO_QUANTITY, QuantitiesGrader
-from monitors.graders.scanned import FLOOD, scanned_reply
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged
@@ -21,11 +31,12 @@ class FactualGrader:
     """
 
     name = "factual"
-    version = "2"
+    version = "4"
     aspect = Aspect.FACTUAL_MATCH
 
-    def __init__(self) -> None:
-        self._quantities = QuantitiesGrader()
+    def __init__(self, settings: GraderSettings = GraderSettings()) -> None:  # noqa: B008 - it is frozen
+        self._settings = settings
+        self._quantities = QuantitiesGrader(settings)
         self._polarity = PolarityGrader()
         self._phrases = PhrasesGrader()
 
@@ -39,22 +50,28 @@ class FactualGrader:
             return abstained(self, FLOOD)
         quantities = self._quantities.grade(case, exchange)
         polarity = self._polarity.grade(case, exchange)
-        told = [grade for grade in (quantities, polarity) if isinstance(grade, Judged)]
-        failed = next((grade for grade in told if not grade.passed), None)
+        graded = [grade for grade in (quantities, polarity) if isinstance(grade, Judged)]
+        failed = next((grade for grade in graded if not grade.passed), None)
         if failed is not None:
             return self._failed(failed, case, exchange)
-        if told and (isinstance(quantities, Judged) or _abstains_for(quantities, NO_QUANTITY)):
-            reason = "; ".join(grade.reason for grade in told)
-            return judged(self, None, reason, tuple(span for grade in told for span in grade.evidence))
+        if isinstance(quantities, Judged) and says_more(case, exchange.graded_text, self._locale(case)):
+            return abstained(self, SAYS_MORE)
+        if graded and (isinstance(quantities, Judged) or _abstains_for(quantities, NO_QUANTITY)):
+            reason = "; ".join(grade.reason for grade in graded)
+            return judged(self, None, reason, tuple(span for grade in graded for span in grade.evidence))
         if not _abstains_for(quantities, NO_QUANTITY):
             return abstained(self, quantities.reason)
         if not _abstains_for(polarity, NEITHER):
             return abstained(self, polarity.reason)
         return self._by_phrase(case, exchange)
 
+    def _locale(self, case: GoldCase) -> Locale:
+        return locale_of(case.language, self._settings.locale, self._settings.currency)
+
     def _failed(self, failed: Judged, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
         """A failure stands unless another accepted gold, a phrase without quantity, is met or may be."""
-        phrases = [text for text in (case.gold, *case.alternatives) if not is_measured(text)]
+        locale = self._locale(case)
+        phrases = [text for text in (case.gold, *case.alternatives) if not is_measured(text, locale)]
         if failed.grader == self._quantities.name and phrases and len(phrases) < 1 + len(case.alternatives):
             named = case.model_copy(update={"gold": phrases[0], "alternatives": tuple(phrases[1:])})
             by_phrase = self._by_phrase(named, exchange)
@@ -67,6 +84,38 @@ class FactualGrader:
         if isinstance(phrases, Judged):
             return judged(self, phrases.failure_kind, phrases.reason, phrases.evidence)
         return abstained(self, phrases.reason)
+
+
+SAYS_MORE = "the quantities agree, but the gold says more, and the reply does not say it in the gold's words"
+"""Why a gold sentence is not settled by its quantities."""
+
+_MORE = 2
+"""Words of content that neither reply nor question has: fewer are a turn of phrase."""
+
+
+def says_more(case: GoldCase, reply: str, locale: Locale = PLAIN) -> bool:
+    """Whether each gold asserts more than its quantities that stands neither in the reply nor in the question.
+
+    Words are compared by their stems. A reply in another script shares none, and says nothing about it. In a
+    language that is not read every word may count: one is enough.
+    """
+    if locale.is_unread:
+        there = unread_stems(reply, locale) | unread_stems(case.question, locale)
+        return not any(unread_stems(text, locale) <= there for text in _measured(case, locale))
+    said = scanned_reply(reply)
+    known = stems_of(said.reader.tokens) | stems_of(scanned_gold(case.question).reader.tokens)
+    golds = [content_words(text) for text in _measured(case, locale)]
+    return bool(golds) and all(len(_in_its_script(words, said) - known) >= _MORE for words in golds)
+
+
+def _measured(case: GoldCase, locale: Locale) -> list[str]:
+    return [text for text in (case.gold, *case.alternatives) if is_measured(text, locale)]
+
+
+def _in_its_script(words: frozenset[str], reply: Scan) -> frozenset[str]:
+    latin = any(token.kind == WORD and token.key.isascii() for token in reply.reader.tokens)
+    indic = any(token.kind == WORD and not token.key.isascii() for token in reply.reader.tokens)
+    return frozenset(word for word in words if (latin if word.isascii() else indic))
 
 
 def _abstains_for(grade: Judged | Abstained, reason: str) -> bool:

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from monitors.errors import GradingError
-from monitors.graders.base import Grader, abstained
-from monitors.graders.citations import CitationGrader
+from monitors.graders.base import Grader, GraderSettings, abstained
+from monitors.graders.conduct import CitationGrader, ErrorLeakGrader, LanguageGrader, RefusalGrader
 from monitors.graders.disclosure import DisclosureGrader
-from monitors.graders.error_leak import ErrorLeakGrader
 from monitors.graders.factual import FactualGrader
-from monitors.graders.language import LanguageGrader
-from monitors.graders.refusals import RefusalGrader
-from monitors.graders.settings import GraderSettings
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
@@ -25,7 +21,7 @@ def default_panel(settings: GraderSettings) -> tuple[Grader, ...]:
         DisclosureGrader(settings.account_patterns, settings.public_contacts),
         ErrorLeakGrader(),
     )
-    content: tuple[Grader, ...] = (RefusalGrader(), FactualGrader())
+    content: tuple[Grader, ...] = (RefusalGrader(), FactualGrader(settings))
     form: tuple[Grader, ...] = (
         CitationGrader(settings.citation_patterns, required=settings.citation_required),
         LanguageGrader(),

@@ -10,15 +10,16 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from monitors.facts.normalise import keys_of, normalise
-from monitors.graders.base import abstained, judged
+from monitors.facts.text import keys_of, normalise
+from monitors.graders.base import abstained, judged, unread
+from monitors.records.base import Language
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
 
 _WORD = re.compile(r"[^\W_]+(?:[\u0900-\u097f]+)*")
 _ASIDE = re.compile(r"\([^\s()]{0,40}(?:\s[^\s()]{1,40}){0,2}\)")
-"""Up to three words in brackets tell namesakes apart ("(2016 film)"); more may be what the gold is about."""
+"""Up to three words in brackets distinguish namesakes ("(2016 film)"); more may be what the gold is about."""
 _DENIALS = frozenset({"not", "isn", "wasn", "never", "except", "excluding"})
 _DENIALS_BEHIND = frozenset({"नहीं", "nahi", "nahin"})
 _ARTICLES = keys_of("the a an of and & in on at to for by")
@@ -27,7 +28,7 @@ _LONGEST_GOLD = 8
 _SHORT_STEM = 4
 
 
-class _Words:
+class _FoldedText:
     """The folded words of a text with their places in it."""
 
     def __init__(self, text: str) -> None:
@@ -89,7 +90,7 @@ def _without_accents(text: str) -> str:
 def phrase_words(text: str) -> tuple[str, ...]:
     """The words of a gold phrase that must stand in the reply: folded, without asides and articles."""
     core = _ASIDE.sub(" ", text)
-    words = _Words(core).words or _Words(text).words
+    words = _FoldedText(core).words or _FoldedText(text).words
     content = [word for word in words if word not in _ARTICLES]
     return tuple(content or words)
 
@@ -98,16 +99,18 @@ class PhrasesGrader:
     """Containment of whole phrases; it passes what stands there, fails what shares nothing, abstains in between."""
 
     name = "phrases"
-    version = "1"
+    version = "2"
     aspect = Aspect.FACTUAL_MATCH
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
-        """Look for the gold or one of its alternatives in the graded text."""
+        """Search the graded text for the gold or one of its alternatives."""
+        if case.language is Language.OTHER:
+            return unread(self, "names and denials are")
         golds = [words for text in (case.gold, *case.alternatives) if (words := phrase_words(text))]
         short = [words for words in golds if len(words) <= _LONGEST_GOLD]
         if not short:
             return abstained(self, "the gold is a sentence, not a phrase")
-        reply, asked = _Words(exchange.graded_text), frozenset(_Words(case.question).words)
+        reply, asked = _FoldedText(exchange.graded_text), frozenset(_FoldedText(case.question).words)
         for words in short:
             found = reply.find(list(words))
             if found is None:
@@ -135,6 +138,6 @@ class PhrasesGrader:
 
 
 def _shares(words: tuple[str, ...], said: frozenset[str], stems: frozenset[str], asked: frozenset[str]) -> bool:
-    """Whether any telling word of a gold stands in the reply, whole or by its first letters."""
+    """Whether any content word of a gold stands in the reply, whole or by its first letters."""
     telling = [word for word in words if word not in asked and word not in _ARTICLES] or list(words)
     return any(word in said or (len(word) >= _SHORT_STEM and word[:_SHORT_STEM] in stems) for word in telling)

@@ -12,11 +12,10 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from monitors.facts.normalise import normalise
-from monitors.facts.tokens import END, SIGN, Token, tokenise
-from monitors.graders.base import abstained, judged
-from monitors.graders.gold_kinds import is_measured
-from monitors.graders.polarity_words import (
+from monitors.facts.text import END, SIGN, Token, normalise, tokenise
+from monitors.graders.base import abstained, judged, unread
+from monitors.graders.golds import is_measured, scanned_reply
+from monitors.graders.statements import (
     COVERED,
     FILLERS,
     LATER,
@@ -32,7 +31,7 @@ from monitors.graders.polarity_words import (
     YES_WORDS,
     excludes,
 )
-from monitors.graders.scanned import scanned_reply
+from monitors.records.base import Language
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
@@ -51,14 +50,14 @@ class Polarity(StrEnum):
     OPEN = "open"
 
 
-class Told(NamedTuple):
-    """A polarity and the words that tell it."""
+class PolarityReading(NamedTuple):
+    """A polarity and the words that state it."""
 
     polarity: Polarity
     tokens: tuple[Token, ...]
 
 
-class Question(NamedTuple):
+class YesNoQuestion(NamedTuple):
     """What is asked: the words of its topic, and the words that answer it with a yes when they stand unnegated."""
 
     topic: frozenset[str]
@@ -74,24 +73,24 @@ class _Clause(NamedTuple):
 _MOST_TOKENS = 6_000
 _OPENING = 6
 _SHORT = 2
-"""A reply of one or two telling clauses answers the question even in other words or another script."""
+"""A reply of one or two polar clauses answers the question even in other words or another script."""
 _PAYING = frozenset({"paid", "pays", "payable", "देय"})
-"""Said of a premium, these say nothing about cover."""
+"""These words, said of a premium, say nothing about cover."""
 _EXISTENCE = frozenset({"there", "have", "has", "having"})
-"""Behind these the negation stands in English too: there is no limit, has no cap."""
+"""Words behind which the negation stands in English too: there is no limit, has no cap."""
 _CLAUSE_ENDS = frozenset(".;!?।|•")
 _BEFORE, _BEHIND, _FAR = 5, 3, 12
 """How far a negation stands before or behind its word, and how far an end of it ("until …"), in tokens."""
 
 
 @lru_cache(maxsize=256)
-def question_of(text: str) -> Question:
+def question_of(text: str) -> YesNoQuestion:
     """The topic and the predicates of a question."""
     tokens = tokenise(normalise(text).text, most=_MOST_TOKENS)
     keys = [token.key for token in tokens]
     topic = frozenset(word for word in topic_words(tokens) if len(word) > 2 and word not in STOP_WORDS)  # noqa: PLR2004
     asked = [group for group in PREDICATES.values() if group & set(keys)]
-    return Question(topic, COVERED.union(*asked))
+    return YesNoQuestion(topic, COVERED.union(*asked))
 
 
 def topic_words(tokens: Sequence[Token]) -> list[str]:
@@ -120,15 +119,15 @@ def is_yes_no_question(text: str) -> bool:
     return ("kya" in keys or "क्या" in keys) and not QUESTION_WORDS & set(keys)
 
 
-def opening(tokens: Sequence[Token]) -> Told | None:
+def opening(tokens: Sequence[Token]) -> PolarityReading | None:
     """A yes or no among the first words: ``Yes, …``, ``जी हां``, ``**No**``. "No cover is …" is no opening."""
     for place, token in enumerate(tokens[:_OPENING]):
         if token.key in YES_WORDS:
-            return Told(Polarity.YES, (token,))
+            return PolarityReading(Polarity.YES, (token,))
         if token.key in NO_WORDS:
             following = tokens[place + 1] if place + 1 < len(tokens) else END
             alone = following is END or following.kind == SIGN or token.key != "no"
-            return Told(Polarity.NO, (token,)) if alone else None
+            return PolarityReading(Polarity.NO, (token,)) if alone else None
         if token.key not in FILLERS:
             return None
     return None
@@ -137,7 +136,7 @@ def opening(tokens: Sequence[Token]) -> Told | None:
 _BRACKETS = re.compile(r"\([^()]{0,300}\)")
 
 
-def polarity_of(tokens: Sequence[Token], question: Question) -> Told:
+def polarity_of(tokens: Sequence[Token], question: YesNoQuestion) -> PolarityReading:
     """What a text answers to ``question``, with the tokens that say so.
 
     An opening yes or no decides, unless the rest says the opposite. Without one, the clause that shares most words
@@ -148,7 +147,7 @@ def polarity_of(tokens: Sequence[Token], question: Question) -> Told:
         return _stated(tokens, question)
     stated = _stated(_behind(tokens, opened.tokens[-1]), question)
     if {opened.polarity, stated.polarity} == {Polarity.YES, Polarity.NO}:
-        return Told(Polarity.OPEN, (*opened.tokens, *stated.tokens))
+        return PolarityReading(Polarity.OPEN, (*opened.tokens, *stated.tokens))
     return opened
 
 
@@ -159,21 +158,21 @@ def _behind(tokens: Sequence[Token], opener: Token) -> Sequence[Token]:
     return tokens[place + 2 :] if alone else tokens
 
 
-def _stated(tokens: Sequence[Token], question: Question) -> Told:
+def _stated(tokens: Sequence[Token], question: YesNoQuestion) -> PolarityReading:
     """What the clauses say, without regard to an opening."""
-    told = [found for clause in _clauses(tokens) if (found := _clause(clause, question)) is not None]
-    if not told:
-        return Told(Polarity.OPEN, ())
-    most = max(clause.overlap for clause in told)
-    if most == 0 and question.topic and len(told) > _SHORT:
-        return Told(Polarity.OPEN, ())
-    best = [clause for clause in told if clause.overlap == most]
+    statements = [found for clause in _clauses(tokens) if (found := _clause(clause, question)) is not None]
+    if not statements:
+        return PolarityReading(Polarity.OPEN, ())
+    most = max(clause.overlap for clause in statements)
+    if most == 0 and question.topic and len(statements) > _SHORT:
+        return PolarityReading(Polarity.OPEN, ())
+    best = [clause for clause in statements if clause.overlap == most]
     said = {clause.polarity for clause in best}
     if len(said) == 1:
-        return Told(best[0].polarity, (best[0].token,))
+        return PolarityReading(best[0].polarity, (best[0].token,))
     if said == {Polarity.YES, Polarity.LATER}:
-        return Told(Polarity.LATER, tuple(clause.token for clause in best[:4]))
-    return Told(Polarity.OPEN, tuple(clause.token for clause in best[:4]))
+        return PolarityReading(Polarity.LATER, tuple(clause.token for clause in best[:4]))
+    return PolarityReading(Polarity.OPEN, tuple(clause.token for clause in best[:4]))
 
 
 def _clauses(tokens: Sequence[Token]) -> list[list[Token]]:
@@ -186,8 +185,8 @@ def _clauses(tokens: Sequence[Token]) -> list[list[Token]]:
     return [clause for clause in clauses if clause]
 
 
-def _clause(clause: list[Token], question: Question) -> _Clause | None:
-    """The polarity of one clause by its first telling word and the negation around it."""
+def _clause(clause: list[Token], question: YesNoQuestion) -> _Clause | None:
+    """The polarity of one clause by its first polar word and the negation around it."""
     keys = [token.key for token in clause]
     if question.predicates.isdisjoint(keys) and NOT_COVERED.isdisjoint(keys):
         return None
@@ -233,14 +232,16 @@ _LOOKED_AT = 600
 
 
 class PolarityGrader:
-    """Yes/no golds are compared by polarity. It abstains when the gold is neither, or the reply does not tell."""
+    """Yes/no golds are compared by polarity. It abstains when the gold is neither, or the reply leaves it open."""
 
     name = "polarity"
-    version = "3"
+    version = "4"
     aspect = Aspect.FACTUAL_MATCH
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
         """Compare the reply's yes or no with the gold's and its alternatives'."""
+        if case.language is Language.OTHER:
+            return unread(self, "yes and no are")
         golds = {text: gold_polarity(case.question, text) for text in (case.gold, *case.alternatives)}
         wanted = set(golds.values()) - {Polarity.OPEN}
         if not wanted:
@@ -255,7 +256,7 @@ class PolarityGrader:
             return abstained(self, "the reply says neither yes nor no, or both")
         return self._judged(agrees, said, wanted, exchange)
 
-    def _judged(self, agrees: bool, said: Told, wanted: set[Polarity], exchange: Exchange) -> Judged:
+    def _judged(self, agrees: bool, said: PolarityReading, wanted: set[Polarity], exchange: Exchange) -> Judged:
         folded = scanned_reply(exchange.graded_text).normalised
         spans = tuple(
             Span(where=exchange.graded_channel, start=start, end=end, label=f"says {said.polarity}")
@@ -271,7 +272,7 @@ class PolarityGrader:
 
 
 def _agrees(said: Polarity, wanted: set[Polarity], *, limited: bool) -> bool | None:
-    """``None`` where it cannot be told. "Not at first" is a yes only where the gold has a limit, checked too."""
+    """``None`` where it stays open. "Not at first" is a yes only where the gold has a limit, checked too."""
     if said is Polarity.OPEN:
         return None
     if said in wanted:

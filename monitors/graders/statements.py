@@ -1,27 +1,342 @@
-"""What a sentence does with its quantity: takes another back, leaves it open, speaks of something else."""
+"""The statement around a quantity: what it is about, and whether a sentence takes it back or leaves it open.
+
+"36 months prior to diagnosis" does not answer "waiting period 36 months". Words of the trade name roles; a quantity
+has the role that its own clause names, nearest first, or none. Two quantities are in different roles when both have
+one and they share none. Words of cover and of refusal to cover are in English, Hindi and Hinglish.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from itertools import pairwise
+from typing import NamedTuple
 
-from monitors.facts.fact import FactKind
-from monitors.facts.normalise import keys_of
-from monitors.facts.number_words import NUMBER_WORDS
-from monitors.facts.reading import Reading
-from monitors.facts.scan import Scan
-from monitors.facts.tokens import END, WORD, Token
-from monitors.facts.unit_keys import UNIT_KEYS
-from monitors.facts.words import Reader
-from monitors.graders.polarity_words import COVERED, NEGATIONS, excludes
+from monitors.facts.quantities.fact import FactKind, QuantityReading
+from monitors.facts.quantities.lexicon import NUMBER_WORDS
+from monitors.facts.quantities.number_reader import NumberReader
+from monitors.facts.quantities.scan import Scan
+from monitors.facts.quantities.units import UNIT_KEYS
+from monitors.facts.text import END, WORD, Token, keys_of
+
+YES_WORDS = keys_of("yes yeah yep yup haan haa han हां हाँ bilkul बिल्कुल बिलकुल correct absolutely certainly")
+NO_WORDS = keys_of("no nope nahi nahin नहीं ना नही")
+FILLERS = frozenset(
+    [
+        "ji",
+        "जी",
+        "well",
+        "so",
+        "oh",
+        "in",
+        "short",
+        "answer",
+        "the",
+        "sir",
+        "madam",
+        "*",
+        "#",
+        "_",
+        ">",
+        "-",
+        ":",
+        ",",
+        ".",
+        "!",
+        '"',
+        "'",
+    ]
+)
+
+COVERED = keys_of(
+    "cover covers covered coverable include includes included inclusive payable paid pays reimbursed "
+    "reimburses reimbursable claimable admissible indemnified indemnify indemnifies कवर कवरेज शामिल देय "
+    "मिलता मिलती मिलेगा मिलेगी milta milti milega milegi shamil kavar"
+)
+"""A yes about cover, whatever was asked."""
+
+NOT_COVERED = keys_of(
+    "excluded excludes exclude exclusion exclusions uncovered denied inadmissible disallowed अपवर्जित "
+    "बहिष्कृत बाहर bahar"
+)
+"""A no about cover."""
+
+_OUTSIDE = keys_of("बाहर bahar")
+OUT_OF = frozenset({("से", "बाहर"), ("se", "bahar")})
+"""Words that mean "out of it" behind a word of cover."""
+_OF_A_PLACE = keys_of("के ke")
+
+
+def excludes(key: str, before: str) -> bool:
+    """Whether a word says that something is not covered; ``before`` is the word before it.
+
+    भारत के बाहर is the outside of a place, कवर से बाहर is out of cover.
+    """
+    return key in NOT_COVERED and not (key in _OUTSIDE and before in _OF_A_PLACE)
+
+
+PREDICATES: dict[str, frozenset[str]] = {
+    "have": keys_of("have has having there any exist exists apply applies applied applicable lagu लागू"),
+    "available": keys_of("available availed avail uplabdh उपलब्ध"),
+    "allow": keys_of(
+        "allow allows allowed permit permits permitted possible can may able sakta sakte sakti सकता सकते सकती"
+    ),
+    "need": keys_of(
+        "need needs needed require requires required mandatory compulsory must zaroori jaruri जरूरी चाहिए chahiye"
+    ),
+    "eligible": keys_of("eligible qualify qualifies entitled ineligible"),
+    "limit": keys_of("cap capped caps limit limited limits restricted restriction seema सीमा"),
+    "offer": keys_of("offer offers offered provide provides provided give gives"),
+    "waive": keys_of("waive waives waived waiver"),
+    "renew": keys_of("renew renewable renewed renewal"),
+    "refund": keys_of("refund refunds refunded refundable"),
+    "transfer": keys_of("transfer transfers transferred port ported portable portability"),
+    "cancel": keys_of("cancel cancels cancelled cancellable"),
+}
+"""What else can be asked and answered: a group of words counts only when the question uses one of it."""
+
+NEGATIONS = keys_of(
+    "not no never cannot can't isn't aren't doesn't don't won't wasn't neither nor without none नहीं नही "
+    "न ना nahi nahin nhi na"
+)
+NEGATIONS_BEHIND = keys_of("नहीं नही nahi nahin nhi")
+"""In Hindi the negation stands behind: कवर नहीं है."""
+
+LATER = keys_of("until till unless before first initial during within तक पहले pehle tak")
+"""Words with which a no has an end."""
+
+STOP_WORDS = keys_of(
+    "is are was were does do did can could will would has have had should may the a an of for in on under "
+    "this my i me we it to and or if by with from policy plan insurance any there be at as that kya क्या "
+    "hai है mein में ke ka ki के का की में से cover covers covered coverage what which how when where who "
+    "much many long your you"
+)
+"""Words that no topic is made of."""
+
+OPENERS = keys_of("is are was were does do did can could will would has have had should may am kya क्या")
+QUESTION_WORDS = keys_of(
+    "what which how when where who why whose kitna kitne kitni kaun kab kahan कितना कितने कितनी कौन कब कहां"
+)
+
+
+class Role(StrEnum):
+    """What a quantity can be about, where mixing two up misleads people."""
+
+    WAITING = "waiting period"
+    LOOK_BACK = "look-back"
+    BEFORE_STAY = "before hospitalisation"
+    AFTER_STAY = "after hospitalisation"
+    GRACE = "grace period"
+    FREE_LOOK = "free look"
+    AGE = "age"
+    SURVIVAL = "survival period"
+    DEDUCTIBLE = "deductible"
+    COPAY = "co-payment"
+    DISCOUNT = "discount"
+    BONUS = "bonus"
+    ROOM = "room rent"
+    ICU = "intensive care"
+    AMBULANCE = "ambulance"
+    SUM_INSURED = "sum insured"
+    PREMIUM = "premium"
+    NOTICE = "notice of claim"
+    MORATORIUM = "moratorium"
+    REFERENCE = "reference"
+
+
+_PHRASES: dict[Role, str] = {
+    Role.WAITING: "waiting|wait|cooling-off|cooling|वेटिंग|प्रतीक्षा|intezar|intezaar|इंतजार|pratiksha",
+    Role.BEFORE_STAY: "pre-hospitalisation|pre-hospitalization|prehospitalisation|prehospitalization|pre-hospital|"
+    "before hospitalisation|before hospitalization|before admission|prior to hospitalization|"
+    "prior to hospitalisation|prior to admission|before the date of admission|before the date of hospitalization",
+    Role.AFTER_STAY: "post-hospitalisation|post-hospitalization|posthospitalization|posthospitalisation|"
+    "post-hospital|after discharge|from discharge|date of discharge|after hospitalization|after hospitalisation",
+    Role.GRACE: "grace|ग्रेस|रियायती",
+    Role.FREE_LOOK: "free look|free-look|freelook|फ्री लुक",
+    Role.AGE: "age|aged|years old|years of age|entry age|आयु|उम्र|उमर|umar|umr|aayu",
+    Role.SURVIVAL: "survival|survive",
+    Role.DEDUCTIBLE: "deductible|deductibles|excess",
+    Role.COPAY: "co-pay|copay|co-payment|copayment|co-payments|copayments|को-पे|कोपे|सह-भुगतान",
+    Role.DISCOUNT: "discount|discounts|छूट",
+    Role.BONUS: "bonus|cumulative|no-claim|ncb|बोनस",
+    Role.ROOM: "room|rooms|कमरा|कमरे|रूम",
+    Role.ICU: "icu|intensive",
+    Role.AMBULANCE: "ambulance|एम्बुलेंस|एंबुलेंस",
+    Role.SUM_INSURED: "sum insured|sum-insured|sum assured|si|बीमा राशि",
+    Role.PREMIUM: "premium|premiums|प्रीमियम",
+    Role.NOTICE: "intimation|intimate|intimated|notify|notified|notice|inform|informed|submit|submitted|सूचना|सूचित",
+    Role.MORATORIUM: "moratorium",
+}
+
+_LOOK_BACK = (
+    ("prior", "to"),
+    ("preceding",),
+    ("before",),
+    ("previous",),
+    ("पहले",),
+    ("pehle",),
+    ("पूर्व",),
+    ("prior",),
+)
+_STAY = keys_of("hospitalisation hospitalization admission hospitalised hospitalized admitted भर्ती bharti hospital")
+_REFERENCES = keys_of(
+    "section sections clause clauses page pages p pp para paragraph annexure article excl schedule "
+    "chapter line lines version ticket build commit port धारा पृष्ठ खंड"
+)
+_CLAUSE_ENDS = frozenset(".;!?\n•|।:")
+_ROLE_REACH = 12
+_LOOK_BACK_REACH = 2
+
+
+def _compile() -> dict[str, list[tuple[tuple[str, ...], Role]]]:
+    by_first: dict[str, list[tuple[tuple[str, ...], Role]]] = {}
+    for role, phrases in _PHRASES.items():
+        for phrase in phrases.split("|"):
+            words = tuple(phrase.replace("-", " - ").split())
+            by_first.setdefault(words[0], []).append((words, role))
+    for entries in by_first.values():
+        entries.sort(key=lambda entry: -len(entry[0]))
+    return by_first
+
+
+_BY_FIRST = _compile()
+
+
+def role_at(reader: NumberReader, at: int) -> tuple[Role, int] | None:
+    """The role named at token ``at`` and how many tokens name it; the longest phrase wins."""
+    entries = _BY_FIRST.get(reader.token(at).key)
+    if entries is None:
+        return None
+    for words, role in entries:
+        if all(reader.token(at + offset).key == word for offset, word in enumerate(words)):
+            return role, len(words)
+    return None
+
+
+def roles_in(reader: NumberReader) -> frozenset[Role]:
+    """All roles that a text names: what a question asks about."""
+    return frozenset(found[0] for at in range(reader.size) if (found := role_at(reader, at)) is not None)
+
+
+def roles_of(reader: NumberReader, reading: QuantityReading) -> frozenset[Role]:
+    """The roles of a quantity from its own clause: a look-back right behind it decides, else the nearest named."""
+    if is_reference(reader, reading):
+        return frozenset({Role.REFERENCE})
+    if reading.kind is FactKind.DURATION and looks_back(reader, reading.last + 1):
+        return frozenset({Role.LOOK_BACK})
+    before = _nearest(reader, range(reading.first - 1, reading.first - 1 - _ROLE_REACH, -1))
+    after = _nearest(reader, range(reading.last + 1, reading.last + 1 + _ROLE_REACH))
+    found = [side for side in (before, after) if side is not None]
+    if reading.kind is FactKind.PERCENT:
+        # "25 % of the sum insured" is about whatever the sentence is about.
+        found = [side for side in found if side.role is not Role.SUM_INSURED]
+    found = [side for side in found if not side.beyond_joint] or found
+    if not found:
+        return frozenset()
+    nearest = min(side.distance for side in found)
+    return frozenset(side.role for side in found if side.distance <= nearest + 1)
+
+
+class _Side(NamedTuple):
+    """A role named on one side of a quantity; ``beyond_joint`` is past an "and", so rather of the next quantity."""
+
+    distance: int
+    role: Role
+    beyond_joint: bool
+
+
+_JOINTS = keys_of("and but while whereas , और aur लेकिन lekin जबकि जबकि")
+
+
+def _nearest(reader: NumberReader, places: Sequence[int]) -> _Side | None:
+    beyond = False
+    for distance, place in enumerate(places):
+        token = reader.token(place)
+        if token is END or token.key in _CLAUSE_ENDS:
+            return None
+        beyond = beyond or token.key in _JOINTS
+        found = role_at(reader, place)
+        if found is not None:
+            return _Side(distance, found[0], beyond)
+    return None
+
+
+def looks_back(reader: NumberReader, at: int) -> bool:
+    """``36 months prior to diagnosis``; before a hospital stay is a role of its own."""
+    for place in range(at, at + _LOOK_BACK_REACH):
+        for words in _LOOK_BACK:
+            if all(reader.token(place + offset).key == word for offset, word in enumerate(words)):
+                rest = {reader.token(later).key for later in range(place + 1, place + 7)}
+                return not rest & _STAY
+    return False
+
+
+_BEFORE = keys_of("prior before preceding previous advance पहले pehle पूर्व")
+
+
+def mentions_before(reader: NumberReader) -> bool:
+    """Whether a text speaks of something before an event."""
+    return any(token.key in _BEFORE for token in reader.tokens)
+
+
+def is_reference(reader: NumberReader, reading: QuantityReading) -> bool:
+    """``Section 4.2``, ``p. 9``, ``clause 3``: where something stands, no quantity of its own."""
+    if reading.kind is not FactKind.NUMBER:
+        return False
+    before = reader.token(reading.first - 1)
+    if before.text in {".", "-", "#"}:
+        before = reader.token(reading.first - 2)
+    return before.key in _REFERENCES
+
+
+def negated(reader: NumberReader, reading: QuantityReading) -> bool:
+    """``not 24 months``, ``24 महीने नहीं``; not "not more than 24 months" (a bound)."""
+    before = reader.token(reading.first - 1)
+    if before.key in {"just", "only", "exactly", "a", "the"}:
+        before = reader.token(reading.first - 2)
+    if before.key in _NOT:
+        return True
+    return reader.token(reading.last + 1).key in _NOT_BEHIND or _is_no_count(reader, reading)
+
+
+_NOT = frozenset({"not", "isn't", "wasn't", "aren't"})
+_NOT_BEHIND = keys_of("नहीं nahi nahin nhi")
+_IS_BEHIND = keys_of("है हैं hai hain")
+_PER = keys_of("per प्रति")
+_LIMITS = keys_of("up upto to within at most least maximum minimum of a the")
+
+
+def _is_no_count(reader: NumberReader, reading: QuantityReading) -> bool:
+    """``6,200 अस्पताल नहीं हैं``, ``₹4,000 प्रति दिन नहीं है``: what is counted stands before its denial."""
+    noun = reading.last + 1
+    if reader.token(noun).key in _PER:
+        noun += 1
+    elif reading.kind is not FactKind.NUMBER:
+        return False
+    return reader.token(noun + 1).key in _NOT_BEHIND and reader.token(noun + 2).key in _IS_BEHIND
+
+
+def denies_limit(reader: NumberReader, reading: QuantityReading) -> bool:
+    """``not up to 65 years``, ``not within 2 hours``, ``65 साल तक नहीं है``: a limit itself is denied.
+
+    Only against a gold that is such a limit: of a waiting period "not within 30 days" is a right account.
+    """
+    place = reading.first - 1
+    while reader.token(place).key in _LIMITS:
+        place -= 1
+    if place < reading.first - 1 and reader.token(place).key in _NOT:
+        return True
+    after = [reader.token(reading.last + step).key for step in (1, 2, 3)]
+    return after[0] in {"तक", "tak"} and after[1] in _NOT_BEHIND and after[2] in _IS_BEHIND
+
 
 _ENDS = frozenset(".;!?।|•")
 _LONGEST = 60
-"""Tokens looked at on either side of a quantity; no sentence that people read is longer."""
+"""Tokens read on either side of a quantity; no sentence that people read is longer."""
 
 _OR = ({"or"}, {"/"}, {"या"}, {"ya"}, {","}, {"or", ","})
 
-_FUNCTION_WORDS = keys_of(
+FUNCTION_WORDS = keys_of(
     "the a an is are was were be will would shall of for in on to and or with from at by as this that it "
     "its there has have had does do not only also actually really so then in fact however but you your we "
     "our they their must may can है हैं का के की को में से और यह वह hai hain ka ke ki ko mein me se aur "
@@ -32,14 +347,14 @@ _CONTRAST = keys_of(
     "optional plan plans variant option otherwise after before until was were when where while per each "
     "another अगर यदि अन्य agar yadi"
 )
-"""With one of these a second figure has its own condition and contradicts nothing."""
+"""Words with which a second figure has its own condition and contradicts nothing."""
 
 
 _IT = keys_of("it it's its this that actually fact yeh ye यह")
 """A sentence of small words alone is about what was said before: "It is actually 36 months"."""
 
 
-def sentence_of(reader: Reader, reading: Reading) -> list[Token]:
+def sentence_of(reader: NumberReader, reading: QuantityReading) -> list[Token]:
     """The tokens of the sentence in which a quantity stands, without the quantity itself."""
     before: list[Token] = []
     for at in range(reading.first - 1, reading.first - 1 - _LONGEST, -1):
@@ -61,13 +376,13 @@ def _content(tokens: list[Token]) -> frozenset[str]:
         token.key
         for token in tokens
         if token.kind == WORD
-        and token.key not in _FUNCTION_WORDS
+        and token.key not in FUNCTION_WORDS
         and token.key not in UNIT_KEYS
         and token.key not in NUMBER_WORDS
     )
 
 
-def overrules(reply: Scan, said: Reading, other: Reading, question: Scan, gold: Scan) -> bool:
+def overrules(reply: Scan, said: QuantityReading, other: QuantityReading, question: Scan, gold: Scan) -> bool:
     """Whether ``other`` contradicts ``said``: another sentence, the same subject, no condition, nothing new."""
     first, second = sentence_of(reply.reader, said), sentence_of(reply.reader, other)
     if {token.start for token in first} & {token.start for token in second}:
@@ -79,14 +394,14 @@ def overrules(reply: Scan, said: Reading, other: Reading, question: Scan, gold: 
     return about <= known
 
 
-def is_one_of_several(reply: Scan, said: Reading, other: Reading) -> bool:
+def is_one_of_several(reply: Scan, said: QuantityReading, other: QuantityReading) -> bool:
     """``24 or 36 months``: one of several, so neither is stated."""
     first, second = sorted((said, other), key=lambda reading: reading.first)
     gap = {reply.reader.token(at).key for at in range(first.last + 1, second.first)}
     return second.first - first.last <= 3 and gap in _OR  # noqa: PLR2004 - a joint is one or two tokens
 
 
-def speaks_of_another(reply: Scan, said: Reading, asked: Names) -> bool:
+def speaks_of_another(reply: Scan, said: QuantityReading, asked: Names) -> bool:
     """Whether the sentence names a sibling of what was asked about: "Suraksha Silver" where Suraksha Gold was."""
     named = names_in(sentence_of(reply.reader, said))
     if named & asked:
@@ -110,15 +425,15 @@ def names_in(tokens: Sequence[Token]) -> Names:
 
 
 _NONE = keys_of("no nil without none zero not कोई नहीं koi nahi")
-_REACH = 3
+_DENIAL_REACH = 3
 
 
 def is_denied(reply: Scan, question: Scan, gold: Scan) -> bool:
     """``no co-payment`` says what a gold of zero says: a negation right before a word of the question or gold."""
-    topic = (_content(list(question.reader.tokens)) | _content(list(gold.reader.tokens))) - _FUNCTION_WORDS
+    topic = (_content(list(question.reader.tokens)) | _content(list(gold.reader.tokens))) - FUNCTION_WORDS
     tokens = reply.reader.tokens
     for at, token in enumerate(tokens):
-        if token.key in _NONE and any(near.key in topic for near in tokens[at + 1 : at + 1 + _REACH]):
+        if token.key in _NONE and any(near.key in topic for near in tokens[at + 1 : at + 1 + _DENIAL_REACH]):
             return True
     return False
 
@@ -127,7 +442,7 @@ _OFTEN = {"once": 1, "twice": 2, "thrice": 3}
 _TIMES = keys_of("times often frequently baar bar बार")
 
 
-def says_how_often(reply: Scan, question: Scan, wanted: Reading) -> bool:
+def says_how_often(reply: Scan, question: Scan, wanted: QuantityReading) -> bool:
     """``once``, ``twice``, ``thrice`` in answer to "how many times"."""
     if wanted.kind is not FactKind.NUMBER or wanted.value not in _OFTEN.values():
         return False
@@ -141,7 +456,7 @@ _BEHIND_LIMIT = keys_of("beyond above over exceeding than after until till befor
 _COVER_REACH = 12
 
 
-def is_uncovered(reply: Scan, said: Reading) -> bool:
+def is_uncovered(reply: Scan, said: QuantityReading) -> bool:
     """``is not covered up to ₹60,000``: a limit of cover that is denied; not "not covered beyond ₹60,000"."""
     reader = reply.reader
     for place in range(said.first - 1, said.first - 1 - _COVER_REACH, -1):

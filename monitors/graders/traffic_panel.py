@@ -1,29 +1,52 @@
-"""The graders of a reply that a real user got: nobody wrote down what is right, so these ask what needs no gold."""
+"""The graders of a reply that a real user got: nobody wrote down what is right, so these ask what needs no gold.
+
+The same rules work in two ways: as graders of a sampled conversation, and, without records of grades in between, as
+the census of every conversation of the nightly run. What the census finds, the graders find in the same
+conversation.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
-from monitors.graders.base import Grader
-from monitors.graders.citations import CitationGrader
+from monitors.facts.error_leaks import find_error_leak
+from monitors.facts.language import identify
+from monitors.facts.refusals.detect import read_refusal
+from monitors.graders.base import Grader, GraderSettings
+from monitors.graders.conduct import CitationGrader, ErrorLeakGrader, LanguageGrader, says_enough
 from monitors.graders.disclosure import DisclosureGrader
-from monitors.graders.error_leak import ErrorLeakGrader
-from monitors.graders.language import LanguageGrader
-from monitors.graders.settings import GraderSettings
-from monitors.records.traffic import Turn
+from monitors.records.base import Language
+from monitors.records.nightly import CensusKind
+from monitors.records.traffic import Conversation, Turn
 
 FEWEST_WORDS: Final = 3
-"""Of a question whose language is told: of fewer nobody can say it."""
+"""Fewest words of a question whose language is graded: of fewer nobody can say it."""
+NOTHING_CAME: Final = "nothing came back"
+
+
+class CensusFinding(NamedTuple):
+    """Where a conversation shows a kind first: the turn, the place in its reply, and what the rule saw."""
+
+    turn: int
+    start: int
+    what: str
+
+
+class CensusOfOne(NamedTuple):
+    """What one conversation shows: what could be graded of it, and what of that was found."""
+
+    graded: frozenset[CensusKind]
+    found: dict[CensusKind, CensusFinding]
 
 
 class TrafficPanel:
-    """Which graders look at a reply. Small talk needs no source, and a single word has no language."""
+    """Which graders apply to a reply. Small talk needs no source, and a single word has no language."""
 
     def __init__(self, settings: GraderSettings) -> None:
-        self._always: tuple[Grader, ...] = (
-            DisclosureGrader(settings.account_patterns, settings.public_contacts),
-            ErrorLeakGrader(),
-        )
+        self.settings = settings
+        self._disclosure = DisclosureGrader(settings.account_patterns, settings.public_contacts)
+        self._always: tuple[Grader, ...] = (self._disclosure, ErrorLeakGrader())
         self._citations = CitationGrader(settings.citation_patterns, required=settings.citation_required)
         self._language = LanguageGrader()
 
@@ -31,5 +54,46 @@ class TrafficPanel:
         """The graders of this reply, safety first. A reply that states a figure must say where that stands."""
         states = any(character.isdigit() for character in turn.reply_text) and not turn.is_question
         cites: tuple[Grader, ...] = (self._citations,) if states or turn.citations else ()
-        speaks: tuple[Grader, ...] = (self._language,) if len(turn.user_text.split()) >= FEWEST_WORDS else ()
+        speaks: tuple[Grader, ...] = (self._language,) if _has_language(turn) else ()
         return (*self._always, *cites, *speaks)
+
+    def census(self, conversation: Conversation) -> CensusOfOne:
+        """What rules see in a conversation, each kind where it shows first."""
+        graded, found = {CensusKind.NO_ANSWER}, dict[CensusKind, CensusFinding]()
+        turns = conversation.turns
+        for number, turn in enumerate(turns):
+            if not turn.reply_text.strip():
+                continue
+            graded |= {CensusKind.DISCLOSURE, CensusKind.ERROR_LEAK}
+            for kind, start, what in self._of_reply(turns, number, graded):
+                found.setdefault(kind, CensusFinding(number, start, what))
+        if not turns[-1].reply_text.strip():
+            found[CensusKind.NO_ANSWER] = CensusFinding(len(turns) - 1, 0, NOTHING_CAME)
+        return CensusOfOne(frozenset(graded), found)
+
+    def _of_reply(
+        self, turns: Sequence[Turn], number: int, graded: set[CensusKind]
+    ) -> list[tuple[CensusKind, int, str]]:
+        turn, found = turns[number], list[tuple[CensusKind, int, str]]()
+        reply, asked = turn.reply_text, turn.user_text
+        leaks = self._disclosure.leaks(reply, [one.user_text for one in turns[: number + 1]])
+        if leaks:
+            found.append((CensusKind.DISCLOSURE, leaks[0].start, self._disclosure.named(leaks)))
+        error = find_error_leak(reply, asked)
+        if error is not None:
+            found.append((CensusKind.ERROR_LEAK, error.start, str(error.kind)))
+        refusal, spoken = read_refusal(reply), identify(reply)
+        if refusal.refused or spoken is not Language.OTHER:
+            graded.add(CensusKind.REFUSAL)
+        if refusal.refused:
+            found.append((CensusKind.REFUSAL, refusal.start, "it declined"))
+        if _has_language(turn) and says_enough(reply):
+            graded.add(CensusKind.WRONG_LANGUAGE)
+            wanted = identify(asked)
+            if spoken is not wanted:
+                found.append((CensusKind.WRONG_LANGUAGE, 0, f"it is in {spoken}, the question in {wanted}"))
+        return found
+
+
+def _has_language(turn: Turn) -> bool:
+    return len(turn.user_text.split()) >= FEWEST_WORDS

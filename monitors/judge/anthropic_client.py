@@ -1,7 +1,11 @@
 """Judges by Anthropic's SDK: one verdict, or a batch of them. The only home of ``anthropic``.
 
-``messages.create`` and not ``messages.parse``, which raises on a truncated or refused reply and loses what was
-spent. The SDK's own retries are off, because it honours any Retry-After without a cap.
+``messages.create`` and not ``messages.parse``, which raises on a truncated or refused reply and loses the record of
+what was spent. The SDK's own retries are off, because it honours any Retry-After without a cap.
+
+The reader of answers knows their shapes and not the SDK, whose types promise more than arrives. A body need not be
+what its type says: with status 200 a proxy's page or an error object may come, and the SDK builds a message out of
+whatever it gets.
 """
 
 from __future__ import annotations
@@ -9,30 +13,108 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self
 
-from monitors.errors import GradingError
-from monitors.judge.anthropic_answers import no_message, outcome_of, reply_of, status_error
-from monitors.judge.model import JudgePrompt, Reply
-from monitors.judge.retrying import Patience, TryAgain, persistently
+from monitors.errors import GradingError, JudgeMisconfigured, JudgeUnavailable
+from monitors.judge.model import JudgePrompt, ModelReply, Stop, Usage
 from monitors.judge.verdict import SCHEMA
+from monitors.retry import RetryPolicy, TryAgain, is_worth_another_try, persistently, retry_after_s
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
     from anthropic.types import MessageParam, OutputConfigParam, TextBlockParam
     from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 
+
+PROVIDER: Final = "Anthropic"
+
+_HINTS: Final = {
+    400: "; look whether the model takes structured output",
+    401: "; the key is not valid",
+    402: "; the account has no credit",
+    403: "; the key may not do this",
+    404: "; is the model's name right?",
+    413: "; the prompt is too large",
+}
+_STOPS: Final = {
+    "max_tokens": Stop.CUT,
+    "model_context_window_exceeded": Stop.CUT,
+    "pause_turn": Stop.CUT,
+    "refusal": Stop.REFUSED,
+}
+
+
+def status_error(error: Any) -> TryAgain | JudgeMisconfigured:
+    """What an HTTP error means: to be asked again, or not to be asked again as it is."""
+    status = int(error.status_code)
+    kind = str(error.type or "no error type")
+    if is_worth_another_try(status):
+        return TryAgain(f"HTTP {status} {kind}", retry_after_s(error.response.headers))
+    return JudgeMisconfigured(f"{PROVIDER} refuses the request: HTTP {status} {kind}{_HINTS.get(status, '')}")
+
+
+def reply_of(message: Any) -> ModelReply:
+    """The text of a message with what it cost. `TryAgain` when it is none."""
+    if getattr(message, "type", None) != "message":
+        no_message(message)
+    texts = [str(block.text) for block in _blocks(message) if block.type == "text"]
+    return ModelReply(
+        text="".join(texts),
+        stop=_STOPS.get(str(message.stop_reason), Stop.DONE),
+        answered_by=str(message.model),
+        usage=_usage(message),
+    )
+
+
+def _blocks(message: Any) -> list[Any]:
+    return list(message.content or ())
+
+
+def no_message(body: Any) -> NoReturn:
+    """`TryAgain`: an error can come inside a 200, where something in between had started to answer."""
+    kind = getattr(body, "error", None)
+    name = kind.get("type", "error") if isinstance(kind, dict) else getattr(kind, "type", "no message")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - the body is not what its type says
+    raise TryAgain(f"its reply holds no message but {name}")
+
+
+def _usage(message: Any) -> Usage:
+    used = message.usage
+    written = used.cache_creation
+    hour = written.ephemeral_1h_input_tokens if written else 0
+    return Usage(
+        input_tokens=used.input_tokens,
+        output_tokens=used.output_tokens,
+        cache_write_5m_tokens=max(0, (used.cache_creation_input_tokens or 0) - hour),
+        cache_write_1h_tokens=hour,
+        cache_read_tokens=used.cache_read_input_tokens or 0,
+        batch=used.service_tier == "batch",
+    )
+
+
+def outcome_of(item: Any) -> ModelReply | GradingError:
+    """What a batch has for one of its prompts."""
+    kind = str(getattr(item.result, "type", "no result"))
+    if kind == "succeeded":
+        try:
+            return reply_of(item.result.message)
+        except (TryAgain, AttributeError) as error:
+            return JudgeUnavailable(f"the batch holds no message for this prompt ({type(error).__name__})")
+    if kind == "errored":
+        return JudgeUnavailable(f"the batch could not judge this one: {item.result.error.error.type}")
+    return JudgeUnavailable(f"the batch left this one {kind}")
+
+
 ADDRESS: Final = "https://api.anthropic.com"
-"""Where the API is. Said here so that nothing is read from the environment behind our back."""
+"""Where the API is. Set here so that nothing is read from the environment behind our back."""
 
 Effort = Literal["low", "medium", "high"]
 Ttl = Literal["5m", "1h"]
 
 
 class AnthropicJudge:
-    """A Claude model as a judge. Use as an async context manager: it keeps connections.
+    """A Claude model as a judge. Use as an async context manager: it reuses connections.
 
-    ``schema`` is what its replies must look like: a verdict, unless something else is asked of it.
+    ``schema`` is the form of its replies: a verdict, unless something else is asked of it.
     """
 
     def __init__(
@@ -41,7 +123,7 @@ class AnthropicJudge:
         *,
         api_key: str,
         base_url: str = ADDRESS,
-        patience: Patience,
+        patience: RetryPolicy,
         effort: Effort = "low",
         cache_ttl: Ttl = "5m",
         batch_cache_ttl: Ttl = "1h",
@@ -80,7 +162,7 @@ class AnthropicJudge:
         if self._client is not None:
             await self._client.close()
 
-    async def verdict(self, prompt: JudgePrompt) -> Reply:
+    async def verdict(self, prompt: JudgePrompt) -> ModelReply:
         """Ask for one verdict, again where that can help."""
         params = self._params(prompt, self._cache_ttl)
         return await persistently(
@@ -106,17 +188,17 @@ class AnthropicJudge:
 
         return await persistently(attempt, self._patience, who=self._model)
 
-    async def collect(self, batch_id: str) -> dict[str, Reply | GradingError]:
+    async def collect(self, batch_id: str) -> dict[str, ModelReply | GradingError]:
         """Reply or reason for every prompt that the batch has something for."""
 
-        async def lines() -> dict[str, Reply | GradingError]:
+        async def lines() -> dict[str, ModelReply | GradingError]:
             found = await self._sdk.messages.batches.results(batch_id)
             return {item.custom_id: outcome_of(item) async for item in found}
 
         return await persistently(lambda: _caught(lines), self._patience, who=self._model)
 
     async def cancel(self, batch_id: str) -> None:
-        """Stop what has not been begun."""
+        """Stop what has not started."""
         try:
             await _caught(lambda: self._sdk.messages.batches.cancel(batch_id))
         except (TryAgain, GradingError):
@@ -155,12 +237,12 @@ def _load() -> None:
     del anthropic
 
 
-async def _once(ask: Any) -> Reply:
+async def _once(ask: Any) -> ModelReply:
     return reply_of(await _caught(ask))
 
 
 async def _caught(ask: Any) -> Any:
-    """What ``ask`` gives. The SDK's errors become ours; of what they say only the status and kind are kept."""
+    """What ``ask`` gives. The SDK's errors become ours; only the status and kind of them stay."""
     import anthropic  # loaded by now
 
     try:

@@ -1,5 +1,6 @@
-"""Many prompts at once, later and at half the price: for work that can wait until the morning.
+"""Batches: a nightly run's answers judged by the provider's batches, with the same rules, at half the price.
 
+It is for work that can wait until the morning: many prompts at once, in the same groups and with the same canaries.
 What a batch does not bring (an error, an expired item, a provider that does not take it, a deadline that passed) is
 asked one by one afterwards, so a batch can only save money and never lose a grade.
 """
@@ -8,45 +9,50 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from monitors.errors import GradingError
-from monitors.judge.model import BatchModel, JudgePrompt, Reply, RequestId
+from monitors.judge.canaries import Canary
+from monitors.judge.consensus import JudgeCase
+from monitors.judge.judge import Judge, JudgedGroup, canary_case
+from monitors.judge.model import BatchModel, JudgePrompt, ModelReply, RequestId
+from monitors.judge.prompt import RenderedPrompt
 from monitors.records.base import Record
+from monitors.records.cases import GoldCase
 
 MOST_PROMPTS: Final = 10_000
-"""Of one batch; the provider's own limit is 100,000 requests or 256 MB."""
+"""The limit of one batch; the provider's own limit is 100,000 requests or 256 MB."""
 
 MOST_BYTES: Final = 200 * 2**20
 
 
-class BatchPatience(Record):
-    """How long a batch is waited for, and how often it is looked at."""
+class BatchPollPolicy(Record):
+    """How long to wait for a batch, and how often to poll it."""
 
     deadline_s: float
     poll_s: float
 
 
-class Brought(Record):
+class BatchReplies(Record):
     """What the batches brought. ``missing`` says why in words, each reason once."""
 
-    replies: dict[RequestId, Reply]
+    replies: dict[RequestId, ModelReply]
     missing: tuple[str, ...] = ()
 
 
 async def replies_by_batch(
     model: BatchModel,
     prompts: Sequence[JudgePrompt],
-    patience: BatchPatience,
+    patience: BatchPollPolicy,
     *,
     monotonic: Callable[[], float],
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
-) -> Brought:
+) -> BatchReplies:
     """Hand ``prompts`` in, wait until the deadline, and collect what there is. Never raises for a provider.
 
     Stopped in the middle, it cancels what it handed in: nobody would collect it.
     """
-    replies: dict[RequestId, Reply] = {}
+    replies: dict[RequestId, ModelReply] = {}
     missing: list[str] = []
     for some in _portions(prompts):
         try:
@@ -54,18 +60,18 @@ async def replies_by_batch(
         except GradingError as error:
             missing.append(str(error))
             continue
-        replies |= {key: reply for key, reply in found.items() if isinstance(reply, Reply)}
+        replies |= {key: reply for key, reply in found.items() if isinstance(reply, ModelReply)}
         missing += [str(reason) for reason in found.values() if isinstance(reason, GradingError)]
-    return Brought(replies=replies, missing=tuple(dict.fromkeys(missing)))
+    return BatchReplies(replies=replies, missing=tuple(dict.fromkeys(missing)))
 
 
 async def _one_batch(
     model: BatchModel,
     prompts: tuple[JudgePrompt, ...],
-    patience: BatchPatience,
+    patience: BatchPollPolicy,
     monotonic: Callable[[], float],
     pause: Callable[[float], Awaitable[None]],
-) -> dict[RequestId, Reply | GradingError]:
+) -> dict[RequestId, ModelReply | GradingError]:
     batch = await model.submit(prompts)
     over_at = monotonic() + patience.deadline_s
     ended = False
@@ -75,18 +81,18 @@ async def _one_batch(
     finally:
         if not ended:
             await model.cancel(batch)
-    while not ended and monotonic() < over_at + patience.poll_s * _LAST_LOOKS:
+    while not ended and monotonic() < over_at + patience.poll_s * _LAST_POLLS:
         await pause(patience.poll_s)
         ended = await _has_ended(model, batch)
     return await model.collect(batch) if ended else {}
 
 
-_LAST_LOOKS: Final = 3
-"""After cancelling: what was judged until then is worth collecting."""
+_LAST_POLLS: Final = 3
+"""Polls after cancelling: what was judged until then is worth collecting."""
 
 
 async def _has_ended(model: BatchModel, batch: str) -> bool:
-    """A look that fails says nothing: the batch goes on without us."""
+    """A poll that fails says nothing: the batch goes on without us."""
     try:
         return await model.has_ended(batch)
     except GradingError:
@@ -105,3 +111,61 @@ def _portions(prompts: Sequence[JudgePrompt]) -> list[tuple[JudgePrompt, ...]]:
         current.append(prompt)
         size += weight
     return [*portions, tuple(current)] if current else portions
+
+
+NO_BATCHES: Final = "the judge's provider has no batches that are spoken here; everything was asked for one by one"
+
+
+class BatchOutcome(NamedTuple):
+    """What came of it. ``missing`` says in words what the batches did not bring and was asked for one by one."""
+
+    groups: tuple[JudgedGroup, ...]
+    missing: tuple[str, ...]
+
+
+async def judge_by_batch(
+    judge: Judge,
+    cases: Sequence[JudgeCase],
+    known: Sequence[GoldCase],
+    *,
+    seed: str,
+    group_size: int,
+    patience: BatchPollPolicy,
+    monotonic: Callable[[], float],
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> BatchOutcome:
+    """Judge ``cases`` in groups of ``group_size``, each with canaries made from ``known``.
+
+    First opinions come from a batch; second and third ones, and what the batch did not bring, are asked for one by
+    one. Canaries go first, so that where money is short it is the last answers that are left out.
+    """
+    groups = [cases[at : at + group_size] for at in range(0, len(cases), group_size)]
+    canaries = [judge.group_canaries(group, known, seed=f"{seed}:{number}") for number, group in enumerate(groups)]
+    asked = _prompts(judge, groups, canaries)
+    brought = await _brought(judge, asked, patience, monotonic, pause)
+    judged = [
+        await judge.group(group, riding, prompts=asked, replies=brought.replies)
+        for group, riding in zip(groups, canaries, strict=True)
+    ]
+    return BatchOutcome(tuple(judged), brought.missing)
+
+
+def _prompts(
+    judge: Judge, groups: Sequence[Sequence[JudgeCase]], canaries: Sequence[Sequence[Canary]]
+) -> dict[RequestId, RenderedPrompt]:
+    known = [canary_case(canary) for riding in canaries for canary in riding]
+    return {case.id: judge.prompt(case) for case in (*known, *(case for group in groups for case in group))}
+
+
+async def _brought(
+    judge: Judge,
+    asked: dict[RequestId, RenderedPrompt],
+    patience: BatchPollPolicy,
+    monotonic: Callable[[], float],
+    pause: Callable[[float], Awaitable[None]],
+) -> BatchReplies:
+    first = judge.members[0]
+    if not isinstance(first.model, BatchModel):
+        return BatchReplies(replies={}, missing=(NO_BATCHES,))
+    prompts = first.affordable([one.prompt for one in asked.values()])
+    return await replies_by_batch(first.model, prompts, patience, monotonic=monotonic, pause=pause)

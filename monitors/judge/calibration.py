@@ -1,14 +1,17 @@
-"""How far each judge can be believed, from what people said of the answers that were drawn for review."""
+"""How far each judge and each grader can be believed, from what people said of the answers that they reviewed."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 from pydantic import Field
 
-from monitors.agreement import (
+from monitors.records.base import Identifier, Probability, Record
+from monitors.records.grades import Aspect, JudgeLineage
+from monitors.records.reviews import ReviewedAnswer, ReviewedGrade, VerdictCount
+from monitors.stats.agreement import (
     Confusion,
     Estimate,
     agreement,
@@ -17,18 +20,31 @@ from monitors.agreement import (
     false_fail_rate,
     false_pass_rate,
 )
-from monitors.records.base import Identifier, Probability, Record
-from monitors.records.grades import JudgeLineage
-from monitors.records.reviews import JudgedAnswer, Reviewed
 
 FEW = 30
-"""With fewer answers reviewed, every interval is too wide to steer by; it is said so."""
+"""With fewer answers reviewed, every interval is too wide to steer by; the figures say so."""
 
 Count = Annotated[int, Field(ge=0)]
 _HASH_SHOWN = 8
+_ROUNDING = 0.0005
+"""Below this, two shares print as the same percentage."""
 
 
-class Interval(Record):
+FEWEST = 5
+"""With fewer wrong (or right) answers there is no rate: Wilson's interval for 0 of 4 reaches from 0 to 49 %."""
+
+ABOUT = {
+    Aspect.FACTUAL_MATCH: "facts",
+    Aspect.CITATION: "sources",
+    Aspect.REFUSAL: "refusals",
+    Aspect.LANGUAGE: "language",
+    Aspect.DISCLOSURE: "personal data",
+    Aspect.ERROR_LEAK: "errors shown",
+    Aspect.USEFULNESS: "usefulness",
+}
+
+
+class RateInterval(Record):
     """A value with its 95 % interval."""
 
     value: float
@@ -39,35 +55,35 @@ class Interval(Record):
 class Calibration(Record):
     """One judge against people, on one target.
 
-    ``both_told`` answers were told by people and judge, ``agreed`` of them alike; these two are plain counts, all
-    else is weighted by how likely an answer was to be drawn. ``kappa`` is Cohen's. The rates are shares of the
+    People and judge both graded ``both_graded`` answers, ``agreed`` of them alike; these two are plain counts, all
+    else is weighted by how likely an answer was to be sampled. ``kappa`` is Cohen's. The rates are shares of the
     answers that people find wrong or right. ``pass_rate`` is the judge's own over all ``judged`` answers,
     ``corrected_pass_rate`` what people would have found. What cannot be reckoned is absent.
     """
 
     target: Identifier
     lineage: JudgeLineage
-    both_told: Count
+    both_graded: Count
     agreed: Count
     judged: Count
     pass_rate: Probability
-    kappa: Interval | None = None
-    false_pass_rate: Interval | None = None
-    false_fail_rate: Interval | None = None
-    corrected_pass_rate: Interval | None = None
+    kappa: RateInterval | None = None
+    false_pass_rate: RateInterval | None = None
+    false_fail_rate: RateInterval | None = None
+    corrected_pass_rate: RateInterval | None = None
 
     @property
     def lines(self) -> tuple[str, ...]:
         """The figures in words, one a line; the first names the judge."""
         judge = f"{self.lineage.model}, prompt {self.lineage.prompt_sha256[:_HASH_SHOWN]}"
         head = f"{judge}, rubric {self.lineage.rubric_version}, on {self.target}"
-        if not self.both_told:
-            return head, f"no answer of {self.judged} was told by a person: `lookout review` asks for some"
-        corrected = _percent(self.corrected_pass_rate, "cannot be told from these reviews")
-        few = f"; fewer than {FEW}: take no figure here at its word" if self.both_told < FEW else ""
+        if not self.both_graded:
+            return head, f"nobody has reviewed any of {self.judged} answers yet: `lookout review` asks for some"
+        corrected = _percent(self.corrected_pass_rate, "unknown: these reviews are too few")
+        few = f"; fewer than {FEW}: take no figure here at its word" if self.both_graded < FEW else ""
         return (
             head,
-            f"people and judge say the same of {self.agreed} of {self.both_told} answers{few}",
+            f"people and judge say the same of {self.agreed} of {self.both_graded} answers{few}",
             f"kappa {_plain(self.kappa)}",
             f"passes wrong answers: {_percent(self.false_pass_rate, 'no wrong answer was reviewed')}",
             f"fails right answers: {_percent(self.false_fail_rate, 'no right answer was reviewed')}",
@@ -75,49 +91,141 @@ class Calibration(Record):
         )
 
 
-def calibrate(reviewed: Sequence[Reviewed], judged: Sequence[JudgedAnswer]) -> tuple[Calibration, ...]:
-    """Each judge of each target that graded any of ``judged``, those with most reviews first."""
-    told: dict[tuple[str, JudgeLineage], list[Reviewed]] = defaultdict(list)
+class ErrorRate(Record):
+    """How often a grader errs on answers of one kind: ``errors`` of ``reviewed`` are plain counts.
+
+    ``rate`` is weighted by how likely each answer was to be sampled; absent with fewer than `FEWEST` reviewed.
+    """
+
+    errors: Count
+    reviewed: Count
+    rate: RateInterval | None = None
+
+    def line(self, what: str, kind: str) -> str:
+        """The rate in words: ``what`` happened to answers of a ``kind``."""
+        if not self.reviewed:
+            return f"{what}: unknown, no {kind} answer was reviewed"
+        counted = (
+            f"{self.errors} of {self.reviewed} {kind} {'answer' if self.reviewed == 1 else 'answers'} reviewed"
+        )
+        if self.rate is None:
+            return f"{what}: unknown, too few: {counted}"
+        weighted = "" if abs(self.rate.value - self.errors / self.reviewed) < _ROUNDING else " weighted"
+        low, high = 100 * self.rate.low, 100 * self.rate.high
+        return f"{what}: {counted} ({100 * self.rate.value:.1f} %{weighted}, 95 % CI {low:.1f} to {high:.1f})"
+
+
+class GraderCheck(Record):
+    """One grader without a model against people, on one target. It gave ``verdicts``, of which it failed some.
+
+    A false pass is a wrong answer that it passed, a false fail a right one that it failed; wrong and right are what
+    people said about the question that this grader asks.
+    """
+
+    target: Identifier
+    grader: Identifier
+    version: str
+    aspect: Aspect
+    verdicts: Count
+    failed: Count
+    reviewed: Count
+    false_passes: ErrorRate
+    false_fails: ErrorRate
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The figures in words, one a line; the first names the grader."""
+        return (
+            f"{self.grader} {self.version} ({ABOUT[self.aspect]}) on {self.target}",
+            f"failed {self.failed} of {self.verdicts} answers; people reviewed {self.reviewed}",
+            self.false_passes.line("false passes", "wrong"),
+            self.false_fails.line("false fails", "right"),
+        )
+
+
+def check_graders(reviewed: Sequence[ReviewedGrade], given: Sequence[VerdictCount]) -> tuple[GraderCheck, ...]:
+    """Each grader without a model that gave any of the verdicts ``given``, by target and name."""
+    said: dict[tuple[str, str, str], list[ReviewedGrade]] = defaultdict(list)
     for each in reviewed:
-        told[each.target, each.lineage].append(each)
-    graded: dict[tuple[str, JudgeLineage], list[bool]] = defaultdict(list)
-    for answer in judged:
-        graded[answer.target, answer.lineage].append(answer.judge_passed)
-    found = [_one(*who, told.get(who, []), passed) for who, passed in graded.items()]
-    return tuple(sorted(found, key=lambda each: (-each.both_told, each.target, each.lineage.model)))
-
-
-def _one(target: str, lineage: JudgeLineage, told: Sequence[Reviewed], passed: Sequence[bool]) -> Calibration:
-    counts = effective([(each.judge_passed, each.people_right, each.inclusion_probability) for each in told])
-    return Calibration(
-        target=target,
-        lineage=lineage,
-        both_told=len(told),
-        agreed=sum(each.judge_passed == each.people_right for each in told),
-        judged=len(passed),
-        pass_rate=sum(passed) / len(passed),
-        kappa=_interval(agreement(counts)),
-        false_pass_rate=_interval(false_pass_rate(counts)),
-        false_fail_rate=_interval(false_fail_rate(counts)),
-        corrected_pass_rate=_corrected(passed, counts),
+        said[each.target, each.grader, each.version].append(each)
+    return tuple(
+        _checked(count, said.get((count.target, count.grader, count.version), []))
+        for count in sorted(given, key=lambda count: (count.target, count.grader, count.version))
+        if count.lineage is None
     )
 
 
-def _corrected(passed: Sequence[bool], counts: Confusion) -> Interval | None:
-    return _interval(corrected_pass_rate(sum(passed), len(passed), counts))
+def _checked(count: VerdictCount, said: Sequence[ReviewedGrade]) -> GraderCheck:
+    return GraderCheck(
+        target=count.target,
+        grader=count.grader,
+        version=count.version,
+        aspect=count.aspect,
+        verdicts=count.total,
+        failed=count.total - count.passed,
+        reviewed=len(said),
+        false_passes=_errors([each for each in said if not each.people_right], false_pass_rate),
+        false_fails=_errors([each for each in said if each.people_right], false_fail_rate),
+    )
 
 
-def _interval(found: Estimate | None) -> Interval | None:
-    return Interval(value=found.value, low=found.low, high=found.high) if found else None
+def _errors(said: Sequence[ReviewedGrade], rate: Callable[[Confusion], Estimate | None]) -> ErrorRate:
+    """Of answers that people found all wrong, or all right: their own effective size, whatever the others weigh."""
+    counts = effective([(each.passed, each.people_right, each.inclusion_probability) for each in said])
+    return ErrorRate(
+        errors=sum(each.passed != each.people_right for each in said),
+        reviewed=len(said),
+        rate=_interval(rate(counts)) if len(said) >= FEWEST else None,
+    )
 
 
-def _plain(interval: Interval | None) -> str:
+def calibrate(reviewed: Sequence[ReviewedAnswer], given: Sequence[VerdictCount]) -> tuple[Calibration, ...]:
+    """Each judge of each target that gave any of the verdicts ``given``, those with most reviews first."""
+    by_judge: dict[tuple[str, JudgeLineage], list[ReviewedAnswer]] = defaultdict(list)
+    for each in reviewed:
+        by_judge[each.target, each.lineage].append(each)
+    graded: dict[tuple[str, JudgeLineage], list[VerdictCount]] = defaultdict(list)
+    for count in given:
+        if count.lineage is not None and count.aspect is Aspect.FACTUAL_MATCH:
+            graded[count.target, count.lineage].append(count)
+    found = [
+        _one(
+            *who, by_judge.get(who, []), sum(count.passed for count in counts), sum(count.total for count in counts)
+        )
+        for who, counts in graded.items()
+    ]
+    return tuple(sorted(found, key=lambda each: (-each.both_graded, each.target, each.lineage.model)))
+
+
+def _one(
+    target: str, lineage: JudgeLineage, answers: Sequence[ReviewedAnswer], passed: int, judged: int
+) -> Calibration:
+    counts = effective([(each.judge_passed, each.people_right, each.inclusion_probability) for each in answers])
+    return Calibration(
+        target=target,
+        lineage=lineage,
+        both_graded=len(answers),
+        agreed=sum(each.judge_passed == each.people_right for each in answers),
+        judged=judged,
+        pass_rate=passed / judged,
+        kappa=_interval(agreement(counts)),
+        false_pass_rate=_interval(false_pass_rate(counts)),
+        false_fail_rate=_interval(false_fail_rate(counts)),
+        corrected_pass_rate=_interval(corrected_pass_rate(passed, judged, counts)),
+    )
+
+
+def _interval(found: Estimate | None) -> RateInterval | None:
+    return RateInterval(value=found.value, low=found.low, high=found.high) if found else None
+
+
+def _plain(interval: RateInterval | None) -> str:
     if interval is None:
         return "is not defined: one of them only ever said one thing"
     return f"{interval.value:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
 
 
-def _percent(interval: Interval | None, otherwise: str) -> str:
+def _percent(interval: RateInterval | None, otherwise: str) -> str:
     if interval is None:
         return otherwise
     return f"{100 * interval.value:.1f} % [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"

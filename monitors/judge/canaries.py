@@ -1,10 +1,10 @@
-"""Known answers that ride in every batch. A judge that misses one is not believed in that batch.
+"""Canaries: known answers in every batch. The grades of a batch are void when the judge misses one.
 
-Half are right, half are wrong, in random places and of the same form as all others, so that no judge can tell.
-Wrong ones also carry sentences that steer judges: those that the answers of the batch were found to hold, else some
-of our own. So a judge that falls for what goes round is caught by the batch in which it goes round. A judge that
-is fooled in a share ``f`` of answers passes ``w`` wrong canaries with probability ``(1 - f) ** w``: two of them
-catch a half-fooled judge three times in four, and one that passes everything always.
+Half are right, half are wrong, in random places and of the same form as all others, so that no judge can recognize
+them. Wrong ones also carry sentences that steer judges: those that the answers of the batch were found to hold,
+else some of our own. So a judge that falls for a steering sentence is caught in the batch that contains it. A judge
+that is fooled in a share ``f`` of answers passes ``w`` wrong canaries with probability ``(1 - f) ** w``: two of
+them catch a half-fooled judge three times in four, and one that passes everything always.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from monitors.judge.twins import Twist, right_answer, wrong_answers
+from monitors.mutations.answers import AnswerMutation, right_answer, wrong_answers
 from monitors.records.base import Finding, Identifier, Record
 from monitors.records.cases import GoldCase
 
@@ -38,7 +38,7 @@ class Canary(Record):
     case: GoldCase
     answer: str
     right: bool
-    twist: Twist
+    twist: AnswerMutation
     steered: bool = False
 
 
@@ -58,7 +58,7 @@ class CanaryReport(Record):
     why: str
 
     def alert_text(self, grades: int) -> str:
-        """What to tell the monitor's owners about a void batch of so many grades. No word of any answer."""
+        """The alert to the monitor's owners about a void batch of so many grades. No word of any answer."""
         twists = sorted({"steering" if canary.steered else canary.twist.value for canary in self.passed_wrong})
         fell_for = f" ({', '.join(twists).replace('_', ' ')})" if twists else ""
         return (
@@ -70,7 +70,7 @@ class CanaryReport(Record):
 
 
 def canaries_for(answers: int, *, batch_size: int, canaries: int) -> int:
-    """How many ride with so many answers: ``canaries`` with a full batch, fewer with less, never below two."""
+    """How many canaries go with so many answers: ``canaries`` in a full batch, fewer in less, never below two."""
     if answers <= 0:
         return 0
     wanted = -(-canaries * min(answers, batch_size) // batch_size)
@@ -102,19 +102,19 @@ def make_canaries(
     return tuple(sorted(_once(made), key=lambda canary: _hash(seed, canary.id)))
 
 
-def weigh(
+def evaluate_canaries(
     canaries: Sequence[Canary], passed: Mapping[Identifier, Finding], *, judge: str, tolerated: int = 0
 ) -> CanaryReport:
     """Whether a batch's grades stand. ``passed`` says of each canary by id whether the judge passed it.
 
-    A canary that is absent or untold is unread. The batch is void when more than ``tolerated`` are missed, or when
-    nothing was proved: not one right or not one wrong canary was read. Canaries are made so that a sound judge
+    A canary that is absent or ungraded is unread. The batch is void when more than ``tolerated`` are missed, or
+    when nothing was proved: not one right or not one wrong canary was read. Canaries are made so that a sound judge
     misses none; ``tolerated`` is for judges that are known to be weak and used all the same.
     """
-    read = [(canary, passed.get(canary.id, Finding.UNTOLD)) for canary in canaries]
+    read = [(canary, passed.get(canary.id, Finding.UNGRADED)) for canary in canaries]
     passed_wrong = tuple(c for c, found in read if found is Finding.YES and not c.right)
     failed_right = tuple(c for c, found in read if found is Finding.NO and c.right)
-    kinds_read = {canary.right for canary, found in read if found is not Finding.UNTOLD}
+    kinds_read = {canary.right for canary, found in read if found is not Finding.UNGRADED}
     missed = len(passed_wrong) + len(failed_right)
     why = "all its known answers came back as known"
     if missed > tolerated:
@@ -127,20 +127,22 @@ def weigh(
         right=sum(canary.right for canary in canaries),
         passed_wrong=passed_wrong,
         failed_right=failed_right,
-        unread=sum(found is Finding.UNTOLD for _, found in read),
+        unread=sum(found is Finding.UNGRADED for _, found in read),
         void=missed > tolerated or kinds_read != {True, False},
         why=why,
     )
 
 
 def _right(case: GoldCase, seed: str) -> Canary:
-    return Canary(id=_id(seed, case, "right"), case=case, answer=right_answer(case), right=True, twist=Twist.NONE)
+    return Canary(
+        id=_id(seed, case, "right"), case=case, answer=right_answer(case), right=True, twist=AnswerMutation.NONE
+    )
 
 
 def _wrong(case: GoldCase, seed: str, sentence: str) -> Canary:
-    twins = wrong_answers(case)
-    twist = min(twins, key=lambda one: _hash(seed, case.id, one))
-    answer = f"{twins[twist]}\n\n{sentence}" if sentence else twins[twist]
+    mutants = wrong_answers(case)
+    twist = min(mutants, key=lambda one: _hash(seed, case.id, one))
+    answer = f"{mutants[twist]}\n\n{sentence}" if sentence else mutants[twist]
     return Canary(
         id=_id(seed, case, answer),
         case=case,

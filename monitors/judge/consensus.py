@@ -6,33 +6,43 @@ agree cannot be outvoted. With a share ``d`` of doubtful answers and a share ``q
 disagrees, that costs ``1 + d * (1 + q)`` calls per answer instead of 3, and gives the verdict that asking all three
 would have given on every doubtful answer. It buys this: where a verdict costs most, no fooled or careless judge
 decides alone. What it cannot see is a first judge that is wrong and sure of it: canaries and spot checks do.
+
+Before the judges a case has a decision, or a reason why there is none. A ruling becomes a grade: judged with
+lineage, cost and evidence, or abstained with the reason.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from decimal import Decimal
 from enum import StrEnum
+from typing import Annotated, Final, Literal
 
-from monitors.judge.verdict import Verdict
-from monitors.records.base import Finding, Probability, Record, Severity
-from monitors.records.grades import FailureKind
+from pydantic import Field
+
+from monitors.judge.model import RequestId, Usage
+from monitors.judge.prompt import RUBRIC_VERSION, Subject, Task, instructions
+from monitors.judge.verdict import JudgeVerdict
+from monitors.records.base import Blame, Finding, Probability, Record, Severity
+from monitors.records.exchanges import Channel, Exchange, WirePayload
+from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, JudgeLineage, Span
 
 UNSURE_SCORES = (0.3, 0.8)
 """A score strictly between these is a doubt. Below and above, judges that grade twice say the same."""
 
 QUORUM = 2
-"""Of three judges; a doubtful pass needs so many."""
+"""So many of three judges must agree on a doubtful pass."""
 
 
 class Opinion(Record):
     """What one judge said. ``judge`` is the model that answered."""
 
     judge: str
-    verdict: Verdict
+    verdict: JudgeVerdict
 
 
-class Doubt(StrEnum):
+class SecondOpinionReason(StrEnum):
     """Why one opinion is not enough."""
 
     UNSURE_SCORE = "unsure_score"
@@ -40,12 +50,13 @@ class Doubt(StrEnum):
     AGAINST_RULES = "against_rules"
 
 
-class Decision(Record):
+class JudgeDecision(Record):
     """What the judges came to. ``speaker`` is the opinion to be shown: of the winning side, the lowest score.
 
     ``score`` and ``rubric`` are the lowest of the winning side. ``failure_kinds`` are those of that side, the most
-    often named first. ``disagreement`` is empty when all said the same. ``unconfirmed`` marks a failure that
-    rests on one judge alone, where it would page somebody or where a second opinion was wanted and did not come.
+    often named first. ``disagreement`` is empty when all said the same. ``unconfirmed`` marks a failure that rests
+    on one judge alone, where it would send an alert at once or in which a second opinion was wanted and did not
+    come.
     """
 
     passed: bool
@@ -65,23 +76,26 @@ class Undecided(Record):
     asked: int
 
 
-def doubts_about(first: Opinion, *, severity: Severity, rules: Finding) -> frozenset[Doubt]:
+def doubts_about(first: Opinion, *, severity: Severity, rules: Finding) -> frozenset[SecondOpinionReason]:
     """Why the first opinion is not enough; empty when it is.
 
     ``rules`` is what the graders without a model said on the same question: passed, failed, or nothing.
     """
     low, high = UNSURE_SCORES
     found = {
-        Doubt.UNSURE_SCORE: low < first.verdict.score < high,
-        Doubt.SEVERITY_3: severity is Severity.PAGE,
-        Doubt.AGAINST_RULES: rules is not Finding.UNTOLD and first.verdict.factual_match != (rules is Finding.YES),
+        SecondOpinionReason.UNSURE_SCORE: low < first.verdict.score < high,
+        SecondOpinionReason.SEVERITY_3: severity is Severity.PAGE,
+        SecondOpinionReason.AGAINST_RULES: rules is not Finding.UNGRADED
+        and first.verdict.factual_match != (rules is Finding.YES),
     }
     return frozenset(doubt for doubt, holds in found.items() if holds)
 
 
-def is_another_needed(opinions: Sequence[Opinion], doubts: frozenset[Doubt], *, seats_left: int) -> bool:
+def is_another_needed(
+    opinions: Sequence[Opinion], doubts: frozenset[SecondOpinionReason], *, members_left: int
+) -> bool:
     """Whether to ask the next judge: always for a first opinion, then in doubt until two agree."""
-    if seats_left <= 0:
+    if members_left <= 0:
         return False
     if not opinions:
         return True
@@ -91,16 +105,16 @@ def is_another_needed(opinions: Sequence[Opinion], doubts: frozenset[Doubt], *, 
 
 def decide(
     opinions: Sequence[Opinion],
-    doubts: frozenset[Doubt],
+    doubts: frozenset[SecondOpinionReason],
     *,
-    seats: int,
+    members: int,
     severity: Severity,
     rules: Finding,
-) -> Decision | Undecided:
-    """What the opinions come to. ``seats`` is how many judges are configured, 1 or 3, answering or not.
+) -> JudgeDecision | Undecided:
+    """What the opinions come to. ``members`` is how many judges are configured, 1 or 3, answering or not.
 
     The majority decides and a tie takes the worse. A pass against a rule that failed the answer is never given,
-    whoever gives it. Where three are seated and there is a doubt, a pass needs two.
+    whoever gives it. With a panel of three and a doubt, a pass needs two.
     """
     asked = len(opinions)
     if not opinions:
@@ -113,11 +127,11 @@ def decide(
         return Undecided(
             reason="judged right, but a grader without a model failed it: its word stands", asked=asked
         )
-    if passed and doubts and seats > 1 and len(passing) < QUORUM:
+    if passed and doubts and members > 1 and len(passing) < QUORUM:
         return Undecided(reason=f"one judge passed it, {_why(doubts)}, and no second one answered", asked=asked)
     alone = len(failing) == 1 and rules is not Finding.NO
     speaker = min(winners, key=lambda opinion: opinion.verdict.score)
-    return Decision(
+    return JudgeDecision(
         passed=passed,
         score=speaker.verdict.score,
         rubric=min(opinion.verdict.rubric for opinion in winners),
@@ -142,11 +156,145 @@ def _disagreement(passing: Sequence[Opinion], failing: Sequence[Opinion]) -> str
 
 
 _WORDS = {
-    Doubt.UNSURE_SCORE: "unsure of it",
-    Doubt.SEVERITY_3: "it is severity 3",
-    Doubt.AGAINST_RULES: "a grader without a model says otherwise",
+    SecondOpinionReason.UNSURE_SCORE: "unsure of it",
+    SecondOpinionReason.SEVERITY_3: "it is severity 3",
+    SecondOpinionReason.AGAINST_RULES: "a grader without a model says otherwise",
 }
 
 
-def _why(doubts: frozenset[Doubt]) -> str:
-    return " and ".join(_WORDS[doubt] for doubt in Doubt if doubt in doubts)
+def _why(doubts: frozenset[SecondOpinionReason]) -> str:
+    return " and ".join(_WORDS[doubt] for doubt in SecondOpinionReason if doubt in doubts)
+
+
+class JudgeCase(Record):
+    """One answer to be judged. ``rules`` is what the graders without a model said on the same question."""
+
+    id: RequestId
+    subject: Subject
+    severity: Severity
+    rules: Finding = Finding.UNGRADED
+
+    @property
+    def task(self) -> Task:
+        """What its judges are asked to do."""
+        return self.subject.task
+
+
+class Cost(Record):
+    """What something took: calls, tokens, money. Adds up."""
+
+    calls: Annotated[int, Field(ge=0)] = 0
+    input_tokens: Annotated[int, Field(ge=0)] = 0
+    cached_tokens: Annotated[int, Field(ge=0)] = 0
+    output_tokens: Annotated[int, Field(ge=0)] = 0
+    usd: Annotated[Decimal, Field(ge=0)] = Decimal(0)
+
+    def __add__(self, other: Cost) -> Cost:
+        """Both together."""
+        return Cost(
+            calls=self.calls + other.calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            usd=self.usd + other.usd,
+        )
+
+
+def cost_of(usage: Usage, usd: Decimal) -> Cost:
+    """One call. Tokens written to the cache are input; those read from it are counted apart."""
+    written = usage.cache_write_5m_tokens + usage.cache_write_1h_tokens
+    return Cost(
+        calls=1,
+        input_tokens=usage.input_tokens + written,
+        cached_tokens=usage.cache_read_tokens,
+        output_tokens=usage.output_tokens,
+        usd=usd,
+    )
+
+
+class PanelRuling(Record):
+    """The judges decided. ``lineage`` names the model that answered, not the one that was asked."""
+
+    status: Literal["ruled"] = "ruled"
+    case: JudgeCase
+    decision: JudgeDecision
+    lineage: JudgeLineage
+    cost: Cost
+
+
+class NoRuling(Record):
+    """No decision: neither pass nor fail. ``budget`` is true when the money was spent."""
+
+    status: Literal["unruled"] = "unruled"
+    case: JudgeCase
+    reason: str
+    blame: Blame
+    cost: Cost
+    budget: bool = False
+
+
+Ruling = Annotated[PanelRuling | NoRuling, Field(discriminator="status")]
+
+
+JUDGE: Final = "judge"
+REASON_CHARACTERS: Final = 600
+
+OFF: Final = "the judge is off"
+"""How every abstention begins that a judge might have settled."""
+
+
+def grade_of(ruling: Ruling, exchange: Exchange) -> Judged | Abstained:
+    """The grade that goes on the assessment."""
+    task = ruling.case.task
+    if not isinstance(ruling, PanelRuling):
+        return abstention(ruling.reason, ruling.blame, task)
+    decision = ruling.decision
+    kinds = decision.failure_kinds
+    reason = f"{decision.speaker.verdict.reason}; {decision.disagreement}".removesuffix("; ")
+    return Judged(
+        grader=JUDGE,
+        version=version_of(task),
+        aspect=aspect_of(task),
+        passed=decision.passed,
+        failure_kind=None if decision.passed else kinds[0],
+        score=decision.score,
+        rubric=decision.rubric,
+        reason=reason[:REASON_CHARACTERS],
+        evidence=_evidence(decision.speaker.verdict.quotes, exchange),
+        lineage=ruling.lineage,
+        cost_usd=ruling.cost.usd,
+    )
+
+
+def abstention(reason: str, blame: Blame = Blame.MONITOR, task: Task = Task.FACTUAL) -> Abstained:
+    """The judge says nothing, and why."""
+    return Abstained(
+        grader=JUDGE,
+        version=version_of(task),
+        aspect=aspect_of(task),
+        reason=reason[:REASON_CHARACTERS],
+        blame=blame,
+    )
+
+
+def version_of(task: Task) -> str:
+    """Changes with every word of the prompt."""
+    return f"{RUBRIC_VERSION}-{instructions(task).sha256[:12]}"
+
+
+def aspect_of(task: Task) -> Aspect:
+    """A report's rubric is never part of correctness."""
+    return Aspect.USEFULNESS if task is Task.RUBRIC else Aspect.FACTUAL_MATCH
+
+
+def _evidence(quotes: tuple[str, ...], exchange: Exchange) -> tuple[Span, ...]:
+    """Where the quotes stand in the text as it came; one that was made plain before it was judged has no place."""
+    text = exchange.graded_text
+    graded_on_wire = exchange.graded_channel is Channel.WIRE and isinstance(exchange.wire, WirePayload)
+    where = Channel.WIRE if graded_on_wire else Channel.VISIBLE
+    found = ((quote, text.find(quote)) for quote in quotes)
+    return tuple(
+        Span(where=where, start=place, end=place + len(quote), label="quoted by the judge")
+        for quote, place in found
+        if place >= 0
+    )

@@ -4,6 +4,14 @@ A model that grades its own family inflates scores, so the question is asked bef
 refused like "same". Families are sets: a distilled or fine-tuned model has the manners of its teacher and the
 weights of its base. ``DeepSeek-R1-Distill-Llama-70B`` writes like DeepSeek and was pre-trained as a Llama, so it is
 both, and neither of the two may judge it.
+
+The table is data. A row is a family and the words that name it. A word must stand alone among the id's parts
+(between the start, the end and anything that is not a letter), digits may follow it: ``gpt`` fits ``gpt-5`` and
+``gpt4o``, not ``gptq``; ``grok`` does not fit the host ``groq``. A family may have several rows: models that were
+built on another family's weights without saying so in their name are rows of both.
+
+Sources: the makers' own model lists and model cards, read in November 2026; what a model was built on is said where
+it is not in the name.
 """
 
 from __future__ import annotations
@@ -13,8 +21,91 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from monitors.errors import ConfigError
-from monitors.judge.family_table import FAMILIES, NOT_MODELS, OTHER_NAMES
-from monitors.records.base import Finding
+
+_WORDS: tuple[tuple[str, str], ...] = (
+    ("claude", "claude anthropic"),
+    ("gpt", "gpt chatgpt davinci babbage codex"),  # gpt-oss too
+    ("gemini", r"gemini [a-z0-9]*gemma palm learnlm"),  # Gemma is distilled from Gemini
+    ("llama", "llama codellama tinyllama llava vicuna alpaca openhathi phind"),  # the last four: on Llama weights
+    ("mistral", "mistral mistralai mixtral ministral magistral codestral devstral pixtral voxtral mathstral"),
+    ("mistral", "openhermes zephyr"),  # on Mistral 7B
+    ("qwen", "qwen codeqwen qwq qvq"),
+    ("deepseek", "deepseek"),
+    ("sarvam", "sarvam sarvamai"),
+    ("grok", "grok"),
+    ("command", "command aya"),
+    ("phi", "phi"),
+    ("nova", "nova titan"),
+    ("glm", "glm chatglm"),
+    ("kimi", "kimi moonshot"),
+    ("minimax", "minimax abab"),
+    ("granite", "granite"),
+    ("falcon", "falcon"),
+    ("jamba", "jamba"),
+    ("nemotron", "nemotron"),
+    ("yi", "yi"),
+    ("ernie", "ernie"),
+    ("hunyuan", "hunyuan"),
+    ("doubao", "doubao"),
+    ("internlm", "internlm"),
+    ("exaone", "exaone"),
+    ("olmo", "olmo"),
+    ("solar", "solar"),
+    ("reka", "reka"),
+    ("krutrim", "krutrim"),
+)
+
+_PATTERNS: tuple[tuple[str, str], ...] = (
+    ("gpt", r"(?:^|[/:])o[1-9](?![a-z0-9])"),  # o1, o3-mini: only at the start of a name, elsewhere it is a version
+    ("mistral", r"(?<![a-z])sarvam-m(?![a-z0-9])"),  # built on Mistral Small 3.1
+    ("mistral", r"(?<![a-z])krutrim-2(?!\d)"),  # built on Mistral NeMo
+    ("llama", r"(?<![a-z])krutrim-spectre"),
+)
+
+
+def _row(words: str) -> str:
+    return rf"(?<![a-z])(?:{'|'.join(words.split())})(?=[^a-z]|$)"
+
+
+FAMILIES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (family, re.compile(pattern))
+    for family, pattern in (*((family, _row(words)) for family, words in _WORDS), *_PATTERNS)
+)
+"""Families with the patterns that find them in a model id in lower case."""
+
+NOT_MODELS = re.compile(
+    r"llama[._-]?(?:cpp|index|stack|factory|swap|edge)|llamafile|gpt-?(?:j|neo|neox|4all|q|sw3|bot|jt)(?![a-z0-9])"
+    r"|gptq|deepseek-ai(?=/)|glm-?ocr"
+)
+"""Tools and formats whose names could be a model's, and publishers that say nothing of a model by themselves."""
+
+OTHER_NAMES = {
+    "anthropic": "claude",
+    "openai": "gpt",
+    "chatgpt": "gpt",
+    "google": "gemini",
+    "gemma": "gemini",
+    "meta": "llama",
+    "mixtral": "mistral",
+    "mistralai": "mistral",
+    "alibaba": "qwen",
+    "xai": "grok",
+    "cohere": "command",
+    "microsoft": "phi",
+    "amazon": "nova",
+    "zhipu": "glm",
+    "z-ai": "glm",
+    "moonshot": "kimi",
+    "ibm": "granite",
+    "tii": "falcon",
+    "baidu": "ernie",
+    "tencent": "hunyuan",
+    "bytedance": "doubao",
+    "nvidia": "nemotron",
+    "ai21": "jamba",
+}
+"""What people call a family besides its name: its maker, or its best-known model."""
+
 
 Additions = Mapping[str, Sequence[str]]
 """Families of your own, or of models with names of your own: family → patterns over the whole model id.
@@ -54,14 +145,6 @@ def family_named(family: str, additions: Additions = NO_ADDITIONS) -> frozenset[
     return families_of(family, additions)
 
 
-def compare_families(one: str, other: str, additions: Additions = NO_ADDITIONS) -> Finding:
-    """Whether two model ids share a family: yes, no, or untold when either is unknown."""
-    first, second = families_of(one, additions), families_of(other, additions)
-    if not first or not second:
-        return Finding.UNTOLD
-    return Finding.YES if first & second else Finding.NO
-
-
 def require_other_family(
     judge_model: str,
     *,
@@ -70,7 +153,7 @@ def require_other_family(
     target_model: str | None = None,
     additions: Additions = NO_ADDITIONS,
 ) -> None:
-    """Refuse a judge that is, or may be, of the target's family. `ConfigError` says how to mend it.
+    """Refuse a judge that is, or may be, of the target's family. `ConfigError` says what to change.
 
     ``target_family`` is what the configuration says, ``target_model`` a model id that was seen to answer; what is
     given is checked, and one of the two must be. The judge's model should be checked twice: as it was configured,

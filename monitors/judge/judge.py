@@ -1,27 +1,183 @@
-"""The judges at work: each case gets as many opinions as it needs, and each group of cases is believed as a whole.
+"""The judges at work: each case gets as many opinions as it needs, and a group of cases stands or falls as a whole.
 
-A group is judged together with canaries, known answers that nobody can tell from the others. Where a canary is
-missed, all that was ruled in the group is void: neither pass nor fail, and the word about it is about the judge.
+A group is judged together with canaries, known answers that no judge can tell from the others. Where a canary is
+missed, every ruling of the group is void: neither pass nor fail, and the alert is about the judge.
+
+A panel member turns a prompt into an opinion or a reason why there is none, and counts every token. The budget is
+asked before each call and counted after it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
 from typing import Final
 
-from monitors.errors import BudgetReached, GradingError
-from monitors.judge.canaries import Canary, CanaryReport, canaries_for, make_canaries, weigh
-from monitors.judge.consensus import Decision, Doubt, Opinion, decide, doubts_about, is_another_needed
-from monitors.judge.model import Reply, RequestId
+from pydantic import Field
+
+from monitors.errors import BudgetReached, ConfigError, GradingError, VerdictUnreadable
+from monitors.judge.canaries import Canary, CanaryReport, canaries_for, evaluate_canaries, make_canaries
+from monitors.judge.consensus import (
+    Cost,
+    JudgeCase,
+    JudgeDecision,
+    NoRuling,
+    Opinion,
+    PanelRuling,
+    Ruling,
+    SecondOpinionReason,
+    cost_of,
+    decide,
+    doubts_about,
+    is_another_needed,
+)
+from monitors.judge.families import require_other_family
+from monitors.judge.model import BYTES_PER_TOKEN, JudgeModel, JudgePrompt, ModelReply, RequestId, Usage
 from monitors.judge.precheck import precheck
-from monitors.judge.prompt import RUBRIC_VERSION, Asked, Subject, build_prompt, instructions
-from monitors.judge.ruling import Cost, JudgeCase, Ruled, Ruling, Unruled
-from monitors.judge.seat import Seat, Tally
+from monitors.judge.prompt import RUBRIC_VERSION, RenderedPrompt, Subject, build_prompt, instructions
 from monitors.judge.settings import JudgeSettings
+from monitors.judge.verdict import read_verdict
 from monitors.records.base import Blame, Finding, Record, Severity
 from monitors.records.cases import GoldCase
 from monitors.records.grades import JudgeLineage
+
+Price = Callable[[str, Usage], Decimal]
+"""What a model's provider charges for this, in US dollars."""
+
+
+class Account:
+    """The money of one run. Calls under way count at their worst, so that the limit holds with many at once."""
+
+    def __init__(self, price: Price, *, limit_usd: Decimal | None) -> None:
+        self._price = price
+        self._limit = limit_usd
+        self._reserved = Decimal(0)
+        self.total = Cost()
+        self.is_reached = False
+
+    @contextmanager
+    def reserved(self, model: str, prompt: JudgePrompt) -> Generator[None]:
+        """Reserve what this call may cost at most while it is under way. `BudgetReached` where that is too much."""
+        most = self._price(model, _at_most(prompt))
+        if self._limit is not None and self.total.usd + self._reserved + most > self._limit:
+            self.is_reached = True
+            raise BudgetReached(
+                f"the run's budget for judging, ${self._limit:.2f}, does not allow another verdict"
+                f" (${self.total.usd:.4f} spent)"
+            )
+        self._reserved += most
+        try:
+            yield
+        finally:
+            self._reserved -= most
+
+    def affordable(self, model: str, prompts: Sequence[JudgePrompt]) -> int:
+        """How many of ``prompts`` a batch may hold, each at its worst, before the limit is reached."""
+        if self._limit is None:
+            return len(prompts)
+        left = self._limit - self.total.usd - self._reserved
+        for number, prompt in enumerate(prompts):
+            left -= self._price(model, _at_most(prompt, batch=True))
+            if left < 0:
+                return number
+        return len(prompts)
+
+    def paid(self, model: str, usage: Usage) -> Decimal:
+        """Count a reply, whatever came of it; its price."""
+        usd = self._price(model, usage)
+        self.total += cost_of(usage, usd)
+        return usd
+
+
+def _at_most(prompt: JudgePrompt, *, batch: bool = False) -> Usage:
+    """Nothing read from a cache, everything written to it, the longest verdict that is allowed."""
+    said = -(-len((prompt.instructions + prompt.material).encode("utf-8")) // BYTES_PER_TOKEN)
+    if batch:
+        return Usage(cache_write_1h_tokens=said, output_tokens=prompt.max_tokens, batch=True)
+    return Usage(cache_write_5m_tokens=said, output_tokens=prompt.max_tokens)
+
+
+READINGS: Final = 2
+"""An unreadable verdict is asked for once more: models write differently each time."""
+
+
+class FamilyPolicy(Record):
+    """The families of which no judge may be. ``additions`` are families of models with names of their own."""
+
+    target: str
+    family: str | None = None
+    additions: dict[str, tuple[str, ...]] = Field(default={})
+
+    def refuse(self, judge_model: str) -> None:
+        """`ConfigError` where ``judge_model`` is, or may be, of the target's family."""
+        require_other_family(judge_model, target=self.target, target_family=self.family, additions=self.additions)
+
+
+class CaseCost:
+    """What one case has cost so far."""
+
+    def __init__(self) -> None:
+        self.cost = Cost()
+
+
+class PanelMember:
+    """One judging model, and the account that pays for it."""
+
+    def __init__(self, model: JudgeModel, *, account: Account, family_policy: FamilyPolicy) -> None:
+        self.model = model
+        self._account = account
+        self._family_policy = family_policy
+
+    async def opinion(self, asked: RenderedPrompt, tally: CaseCost, *, first: ModelReply | None = None) -> Opinion:
+        """What this judge says. ``first`` is a reply that a batch brought already.
+
+        `BudgetReached` before money is spent that is not there; `JudgeUnavailable`, `JudgeRefused`,
+        `JudgeMisconfigured` and `VerdictUnreadable` as they come.
+        """
+        last: VerdictUnreadable | None = None
+        for reading in range(READINGS):
+            reply = await self._reply(asked, tally, first if reading == 0 else None)
+            try:
+                return self._read(asked, reply)
+            except VerdictUnreadable as error:
+                last = error
+        raise last or AssertionError("an opinion is read at least once")
+
+    def affordable(self, prompts: Sequence[JudgePrompt]) -> Sequence[JudgePrompt]:
+        """As many of ``prompts``, from the first on, as the budget could pay for at their worst in one batch."""
+        return prompts[: self._account.affordable(self.model.name, prompts)]
+
+    async def _reply(self, asked: RenderedPrompt, tally: CaseCost, brought: ModelReply | None) -> ModelReply:
+        if brought is not None:
+            self._pay(brought, tally)
+            return brought
+        with self._account.reserved(self.model.name, asked.prompt):
+            reply = await self.model.verdict(asked.prompt)
+            self._pay(reply, tally)
+        return reply
+
+    def _pay(self, reply: ModelReply, tally: CaseCost) -> None:
+        """Charge the call, whatever came of it."""
+        tally.cost += cost_of(reply.usage, self._account.paid(self.model.name, reply.usage))
+
+    def _read(self, asked: RenderedPrompt, reply: ModelReply) -> Opinion:
+        """A verdict is believed only from a model that may judge, whatever was asked for."""
+        if reply.answered_by != self.model.name:
+            self._refuse_stranger(reply.answered_by)
+        verdict = read_verdict(reply, asked.graded)
+        if asked.graded.cut and verdict.factual_match:
+            left_out = f"{asked.graded.cut:,} characters of the answer were too many to show"
+            raise GradingError(f"{left_out}: nobody can say that it is right")
+        return Opinion(judge=reply.answered_by, verdict=verdict)
+
+    def _refuse_stranger(self, answered_by: str) -> None:
+        try:
+            self._family_policy.refuse(answered_by)
+        except ConfigError as error:
+            raise GradingError(f"{self.model.name} was asked and {answered_by} answered: {error}") from None
+
 
 VOID_REASON: Final = "the judge missed known answers that rode with this one: its grades are void"
 
@@ -42,19 +198,23 @@ class JudgedGroup(Record):
 class Judge:
     """One judge or three with what they share. ``nonce`` gives 16 to 64 fresh hexadecimal digits each time."""
 
-    def __init__(self, seats: Sequence[Seat], settings: JudgeSettings, *, nonce: Callable[[], str]) -> None:
-        self.seats = tuple(seats)
+    def __init__(
+        self, members: Sequence[PanelMember], settings: JudgeSettings, *, nonce: Callable[[], str]
+    ) -> None:
+        self.members = tuple(members)
         self._settings = settings
         self._nonce = nonce
         self._free = asyncio.Semaphore(settings.concurrency)
 
-    def prompt(self, case: JudgeCase) -> Asked:
+    def prompt(self, case: JudgeCase) -> RenderedPrompt:
         """The prompt for a case, with a nonce of its own."""
         return build_prompt(
             case.subject, prompt_id=case.id, nonce=self._nonce(), max_tokens=self._settings.max_tokens
         )
 
-    def riders(self, cases: Sequence[JudgeCase], known: Sequence[GoldCase], *, seed: str) -> tuple[Canary, ...]:
+    def group_canaries(
+        self, cases: Sequence[JudgeCase], known: Sequence[GoldCase], *, seed: str
+    ) -> tuple[Canary, ...]:
         """The canaries of a group, made from ``known`` cases. They carry what the group's answers say to judges."""
         count = canaries_for(len(cases), batch_size=self._settings.batch_size, canaries=self._settings.canaries)
         steering = [s for c in cases for s in precheck(c.subject.answer, c.subject.turns[-1]).steering]
@@ -63,10 +223,10 @@ class Judge:
     async def group(
         self,
         cases: Sequence[JudgeCase],
-        riders: Sequence[Canary],
+        canaries: Sequence[Canary],
         *,
-        prompts: Mapping[RequestId, Asked] | None = None,
-        replies: Mapping[RequestId, Reply] | None = None,
+        prompts: Mapping[RequestId, RenderedPrompt] | None = None,
+        replies: Mapping[RequestId, ModelReply] | None = None,
     ) -> JudgedGroup:
         """Judge ``cases`` together with their canaries. Never raises for a judge that does not work.
 
@@ -80,21 +240,23 @@ class Judge:
                 return await self._rule(case, ready.get(case.id), brought.get(case.id), alone=alone)
 
         rulings = await asyncio.gather(
-            *(one(canary_case(canary), alone=True) for canary in riders),
+            *(one(canary_case(canary), alone=True) for canary in canaries),
             *(one(case, alone=False) for case in cases),
         )
-        return _believed(rulings[len(riders) :], rulings[: len(riders)], riders)
+        return _believed(rulings[len(canaries) :], rulings[: len(canaries)], canaries)
 
-    async def _rule(self, case: JudgeCase, asked: Asked | None, first: Reply | None, *, alone: bool) -> Ruling:
+    async def _rule(
+        self, case: JudgeCase, asked: RenderedPrompt | None, first: ModelReply | None, *, alone: bool
+    ) -> Ruling:
         """As many opinions as the case needs; a canary gets one, of the first judge that answers."""
         asked = asked or self.prompt(case)
-        tally, opinions, failures = Tally(), list[Opinion](), list[GradingError]()
-        doubts: frozenset[Doubt] = frozenset()
-        for number, seat in enumerate(self.seats):
-            if not is_another_needed(opinions, doubts, seats_left=len(self.seats) - number):
+        tally, opinions, failures = CaseCost(), list[Opinion](), list[GradingError]()
+        doubts: frozenset[SecondOpinionReason] = frozenset()
+        for number, member in enumerate(self.members):
+            if not is_another_needed(opinions, doubts, members_left=len(self.members) - number):
                 break
             try:
-                opinions.append(await seat.opinion(asked, tally, first=None if number else first))
+                opinions.append(await member.opinion(asked, tally, first=None if number else first))
             except GradingError as error:
                 failures.append(error)
             except Exception as error:  # noqa: BLE001 - a client's bug must cost one grade, not the run
@@ -107,21 +269,21 @@ class Judge:
         self,
         case: JudgeCase,
         opinions: Sequence[Opinion],
-        doubts: frozenset[Doubt],
+        doubts: frozenset[SecondOpinionReason],
         failures: Sequence[GradingError],
-        tally: Tally,
+        tally: CaseCost,
     ) -> Ruling:
         if not opinions and failures:
             return _unruled(case, failures, tally)
-        decided = decide(opinions, doubts, seats=len(self.seats), severity=case.severity, rules=case.rules)
-        if isinstance(decided, Decision):
+        decided = decide(opinions, doubts, members=len(self.members), severity=case.severity, rules=case.rules)
+        if isinstance(decided, JudgeDecision):
             lineage = JudgeLineage(
                 model=decided.speaker.judge,
                 prompt_sha256=instructions(case.task).sha256,
                 rubric_version=RUBRIC_VERSION,
             )
-            return Ruled(case=case, decision=decided, lineage=lineage, cost=tally.cost)
-        return Unruled(case=case, reason=decided.reason, blame=Blame.MONITOR, cost=tally.cost)
+            return PanelRuling(case=case, decision=decided, lineage=lineage, cost=tally.cost)
+        return NoRuling(case=case, reason=decided.reason, blame=Blame.MONITOR, cost=tally.cost)
 
 
 def canary_case(canary: Canary) -> JudgeCase:
@@ -139,31 +301,31 @@ def canary_case(canary: Canary) -> JudgeCase:
     )
 
 
-def _unruled(case: JudgeCase, failures: Sequence[GradingError], tally: Tally) -> Unruled:
-    """The first failure explains it; money that ran out is said before anything else."""
+def _unruled(case: JudgeCase, failures: Sequence[GradingError], tally: CaseCost) -> NoRuling:
+    """The first failure explains it; a spent budget goes before anything else."""
     spent = next((error for error in failures if isinstance(error, BudgetReached)), None)
     why = spent or failures[0]
-    return Unruled(case=case, reason=str(why), blame=why.blame, cost=tally.cost, budget=spent is not None)
+    return NoRuling(case=case, reason=str(why), blame=why.blame, cost=tally.cost, budget=spent is not None)
 
 
-def _believed(rulings: Sequence[Ruling], known: Sequence[Ruling], riders: Sequence[Canary]) -> JudgedGroup:
-    """The group with its canaries weighed. Where nothing was ruled, there is nothing to believe or not."""
+def _believed(rulings: Sequence[Ruling], known: Sequence[Ruling], canaries: Sequence[Canary]) -> JudgedGroup:
+    """The group with its canaries evaluated. Where nothing was ruled, there is nothing to believe or not."""
     cost = sum((ruling.cost for ruling in known), Cost())
-    ruled = [ruling for ruling in rulings if isinstance(ruling, Ruled)]
-    if not ruled or not riders:
+    ruled = [ruling for ruling in rulings if isinstance(ruling, PanelRuling)]
+    if not ruled or not canaries:
         return JudgedGroup(rulings=tuple(rulings), canaries=None, canary_cost=cost)
-    report = weigh(riders, {k.case.id: _finding(k) for k in known}, judge=ruled[0].lineage.model)
-    kept = tuple(_void(ruling) if report.void else ruling for ruling in rulings)
-    return JudgedGroup(rulings=kept, canaries=report, canary_cost=cost)
+    report = evaluate_canaries(canaries, {k.case.id: _finding(k) for k in known}, judge=ruled[0].lineage.model)
+    believed = tuple(_void(ruling) if report.void else ruling for ruling in rulings)
+    return JudgedGroup(rulings=believed, canaries=report, canary_cost=cost)
 
 
 def _finding(ruling: Ruling) -> Finding:
-    if isinstance(ruling, Unruled):
-        return Finding.UNTOLD
+    if isinstance(ruling, NoRuling):
+        return Finding.UNGRADED
     return Finding.YES if ruling.decision.passed else Finding.NO
 
 
 def _void(ruling: Ruling) -> Ruling:
-    if isinstance(ruling, Unruled):
+    if isinstance(ruling, NoRuling):
         return ruling
-    return Unruled(case=ruling.case, reason=VOID_REASON, blame=Blame.PROVIDER, cost=ruling.cost)
+    return NoRuling(case=ruling.case, reason=VOID_REASON, blame=Blame.PROVIDER, cost=ruling.cost)

@@ -2,8 +2,8 @@
 
 A new model, a new word in the prompt or a new rubric is another judge: its pass rate is not the old one's, and a
 "regression" may be nothing but that. So a comparison across such a change is refused until both judges have graded
-the same anchors: answers that are kept for this, and that no deploy changes. Then the shift between the two judges
-is known, and is told beside whatever is compared.
+the same anchors: answers that are stored for this, and that no deploy changes. Then the shift between the two
+judges is known, and is reported beside whatever is compared.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from monitors.records.base import Identifier, Record
 from monitors.records.grades import JudgeLineage
 
 LEAST_ANCHORS = 30
-"""With fewer, a shift of ten points could not be told from chance."""
+"""With fewer, a shift of ten points could not be distinguished from chance."""
 
 _HASH_SHOWN = 8
 
@@ -47,7 +47,7 @@ class Shift(Record):
         )
 
 
-class Comparison(Record):
+class LineageComparison(Record):
     """Whether grades may be compared. ``differences`` are words; ``shift`` is there where it was measured."""
 
     allowed: bool
@@ -73,7 +73,7 @@ def compare_lineages(
     anchors: Sequence[AnchorGrade] = (),
     *,
     least_anchors: int = LEAST_ANCHORS,
-) -> Comparison:
+) -> LineageComparison:
     """Whether the grades of two runs may be compared, by all judges that graded in each.
 
     The same judges: yes. Others: only when at least ``least_anchors`` anchors were graded by a judge of each side.
@@ -81,10 +81,10 @@ def compare_lineages(
     """
     old, new = set(before), set(now)
     if old == new:
-        return Comparison(allowed=True, reason="the same judges" if old else "no judge graded either")
+        return LineageComparison(allowed=True, reason="the same judges" if old else "no judge graded either")
     if not old or not new:
         which = "before" if old else "now"
-        return Comparison(
+        return LineageComparison(
             allowed=False,
             reason=f"a judge graded only {which}: compare what was graded without one",
             differences=(f"{'the judge is off now' if old else 'there was no judge before'}",),
@@ -92,7 +92,7 @@ def compare_lineages(
     changed = _changes(old, new)
     shift = _shift(old, new, anchors)
     if shift.anchors < least_anchors:
-        return Comparison(
+        return LineageComparison(
             allowed=False,
             reason=(
                 f"the judge changed ({'; '.join(changed)}) and only {shift.anchors} of the {least_anchors} anchors"
@@ -100,7 +100,9 @@ def compare_lineages(
             ),
             differences=changed,
         )
-    return Comparison(allowed=True, reason=f"the judge changed, and {shift.text}", differences=changed, shift=shift)
+    return LineageComparison(
+        allowed=True, reason=f"the judge changed, and {shift.text}", differences=changed, shift=shift
+    )
 
 
 def _changes(old: set[JudgeLineage], new: set[JudgeLineage]) -> tuple[str, ...]:
@@ -123,7 +125,7 @@ def _shift(old: set[JudgeLineage], new: set[JudgeLineage], anchors: Sequence[Anc
 
 
 def _by_anchor(judges: set[JudgeLineage], anchors: Sequence[AnchorGrade]) -> Mapping[str, bool]:
-    """Of each anchor, what these judges said: passed when most did, and a tie did not."""
+    """What these judges said of each anchor: passed when most did, and a tie did not."""
     votes: dict[str, dict[JudgeLineage, bool]] = {}
     for grade in anchors:
         if grade.lineage in judges:

@@ -1,13 +1,20 @@
-"""What a judging model is: one method, a prompt in, its words and what they cost out."""
+"""A judging model: one method, a prompt in, its words and what they cost out.
+
+A cost is tokens times a price that has a date and a source: data, and the arithmetic over it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from datetime import date
+from decimal import ROUND_UP, Decimal
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from typing import Annotated, Final, Protocol, runtime_checkable
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from monitors.errors import GradingError, JudgeRefused, VerdictUnreadable
+from monitors.errors import ConfigError, GradingError, JudgeRefused, VerdictUnreadable
 from monitors.records.base import Record
 
 RequestId = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
@@ -52,7 +59,7 @@ class JudgePrompt(Record):
     max_tokens: Annotated[int, Field(ge=64, le=8192)] = 1024
 
 
-class Reply(Record):
+class ModelReply(Record):
     """What a model wrote. Nothing in it is believed before `monitors.judge.verdict` has read it.
 
     ``answered_by`` is the model that the provider says answered, which may be another than the one asked.
@@ -64,7 +71,7 @@ class Reply(Record):
     usage: Usage = Usage()
 
 
-def require_finished(reply: Reply) -> None:
+def require_finished(reply: ModelReply) -> None:
     """`JudgeRefused` or `VerdictUnreadable` where the model did not write to the end."""
     if reply.stop is Stop.REFUSED:
         raise JudgeRefused(f"{reply.answered_by} declined to grade this answer")
@@ -80,7 +87,7 @@ class JudgeModel(Protocol):
         """The model that is asked for."""
         ...
 
-    async def verdict(self, prompt: JudgePrompt) -> Reply:
+    async def verdict(self, prompt: JudgePrompt) -> ModelReply:
         """Ask. `JudgeUnavailable` when no reply came within the deadline and the tries that are allowed.
 
         No error's text holds a key or an address.
@@ -100,10 +107,120 @@ class BatchModel(Protocol):
         """Whether its replies can be collected. `JudgeUnavailable` when nobody says."""
         ...
 
-    async def collect(self, batch_id: str) -> dict[str, Reply | GradingError]:
+    async def collect(self, batch_id: str) -> dict[str, ModelReply | GradingError]:
         """Reply or reason for every prompt that the batch has something for, by its id, in no order."""
         ...
 
     async def cancel(self, batch_id: str) -> None:
-        """Stop what has not been begun. Never raises: what is lost then is money, not a grade."""
+        """Stop what has not started. Never raises: a failure costs money then, not a grade."""
         ...
+
+
+UsdPerMillion = Annotated[Decimal, Field(ge=0, le=10_000)]
+"""US dollars for a million tokens."""
+
+_MILLION = Decimal(1_000_000)
+_SMALLEST = Decimal("0.000000001")
+"""A billionth of a dollar: what the warehouse stores."""
+
+
+class PriceRow(BaseModel):
+    """`[[judge.prices]]`: what one model costs, in US dollars per million tokens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: Annotated[str, Field(min_length=1)] = Field(
+        description="the model id, with * and ?; the first row that fits counts, yours before the built-in ones"
+    )
+    input: UsdPerMillion = Field(description="prompt tokens that are neither written to the cache nor read from it")
+    output: UsdPerMillion = Field(description="tokens that the model writes, thinking included")
+    cache_write_5m: UsdPerMillion | None = Field(
+        default=None, description="prompt tokens cached for five minutes; as input when left out"
+    )
+    cache_write_1h: UsdPerMillion | None = Field(
+        default=None, description="prompt tokens cached for an hour; as input when left out"
+    )
+    cache_read: UsdPerMillion | None = Field(
+        default=None, description="prompt tokens read from the cache; as input when left out"
+    )
+    batch_factor: Annotated[Decimal, Field(gt=0, le=1)] = Field(
+        default=Decimal(1), description="what a token of a batch costs, as a share of the usual price"
+    )
+    prompt_tokens_up_to: Annotated[int, Field(gt=0)] | None = Field(
+        default=None, description="the row holds for prompts of so many tokens at most, cached ones counted"
+    )
+    as_of: date = Field(description="when the price was looked up")
+    source: Annotated[str, Field(min_length=1)] = Field(description="where it was looked up")
+
+    def fits(self, model: str, prompt_tokens: int) -> bool:
+        """Whether this row is about such a request."""
+        within = self.prompt_tokens_up_to is None or prompt_tokens <= self.prompt_tokens_up_to
+        return within and fnmatchcase(model.lower(), self.model.lower())
+
+
+_ANTHROPIC = "Anthropic's published pricing page and model overviews"
+_READ_ON = date(2026, 11, 22)
+
+
+def _claude(model: str, prices: tuple[str, str, str, str, str], prompt_tokens_up_to: int | None = None) -> PriceRow:
+    """A row of the order in which Anthropic prints them: input, 5 m write, 1 h write, read, output."""
+    put_in, write_5m, write_1h, read, put_out = map(Decimal, prices)
+    return PriceRow(
+        model=model,
+        input=put_in,
+        cache_write_5m=write_5m,
+        cache_write_1h=write_1h,
+        cache_read=read,
+        output=put_out,
+        batch_factor=Decimal("0.5"),
+        prompt_tokens_up_to=prompt_tokens_up_to,
+        as_of=_READ_ON,
+        source=_ANTHROPIC,
+    )
+
+
+BUILT_IN: tuple[PriceRow, ...] = (
+    _claude("claude-haiku-5-5*", ("0.10", "0.125", "0.20", "0.01", "0.50"), prompt_tokens_up_to=100_000),
+    _claude("claude-haiku-5-5*", ("0.50", "0.625", "1.00", "0.05", "2.50")),
+    _claude("claude-sonnet-5-5*", ("2", "2.50", "4", "0.10", "10")),
+    _claude("claude-opus-5-5*", ("4", "5", "8", "0.20", "20")),
+    _claude("claude-haiku-4-5*", ("1", "1.25", "2", "0.10", "5")),
+    _claude("claude-sonnet-5*", ("2", "2.50", "4", "0.20", "10")),
+    _claude("claude-opus-5*", ("5", "6.25", "10", "0.50", "25")),
+)
+"""Prices of Anthropic's own API. The same models cost otherwise on other clouds: say so in the configuration."""
+
+
+def price_of(model: str, prompt_tokens: int, prices: Sequence[PriceRow] = ()) -> PriceRow:
+    """The row for a request. ``prices`` come before the built-in ones; `ConfigError` when none fits."""
+    for row in (*prices, *BUILT_IN):
+        if row.fits(model, prompt_tokens):
+            return row
+    raise ConfigError(
+        f"the price of {model!r} is not known, so no budget could hold; add a row to lookout.toml:"
+        f' [[judge.prices]] model = "{model}", input, output (US dollars per million tokens), as_of, source'
+    )
+
+
+def cost_usd(usage: Usage, model: str, prices: Sequence[PriceRow] = ()) -> Decimal:
+    """What one reply cost, to a billionth of a dollar, rounded up. `ConfigError` for a model without a price."""
+    written = usage.cache_write_5m_tokens + usage.cache_write_1h_tokens
+    row = price_of(model, usage.input_tokens + written + usage.cache_read_tokens, prices)
+    total = (
+        usage.input_tokens * row.input
+        + usage.cache_write_5m_tokens * _or(row.cache_write_5m, row.input)
+        + usage.cache_write_1h_tokens * _or(row.cache_write_1h, row.input)
+        + usage.cache_read_tokens * _or(row.cache_read, row.input)
+        + usage.output_tokens * row.output
+    )
+    factor = row.batch_factor if usage.batch else Decimal(1)
+    return (total * factor / _MILLION).quantize(_SMALLEST, rounding=ROUND_UP)
+
+
+def price_list(rows: Sequence[PriceRow]) -> Callable[[str, Usage], Decimal]:
+    """`cost_usd` by these rows and the built-in ones: model and usage to US dollars."""
+    return lambda model, usage: cost_usd(usage, model, rows)
+
+
+def _or(price: Decimal | None, otherwise: Decimal) -> Decimal:
+    return otherwise if price is None else price

@@ -1,6 +1,7 @@
 """Judges of other families, by the OpenAI SDK, wherever its chat API is spoken. The only home of ``openai``.
 
-The SDK is an optional extra: without it, `ConfigError` says how to get it.
+The SDK is an optional extra: without it, `ConfigError` says how to get it. OpenAI-compatible endpoints differ, so
+the reader of answers takes nothing for granted.
 """
 
 from __future__ import annotations
@@ -10,14 +11,66 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from monitors.errors import ConfigError
-from monitors.judge.model import JudgePrompt, Reply
-from monitors.judge.openai_answers import reply_of, status_error
-from monitors.judge.retrying import Patience, TryAgain, persistently
+from monitors.errors import ConfigError, JudgeMisconfigured
+from monitors.judge.model import BYTES_PER_TOKEN, JudgePrompt, ModelReply, Stop, Usage
 from monitors.judge.verdict import SCHEMA
+from monitors.retry import RetryPolicy, TryAgain, is_worth_another_try, persistently, retry_after_s
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+
+
+_STOPS: Final = {"length": Stop.CUT, "content_filter": Stop.REFUSED}
+_HINTS: Final = {
+    400: "; look whether the model takes structured output (json_schema)",
+    401: "; the key is not valid",
+    402: "; the account has no credit",
+    403: "; the key may not do this",
+    404: "; are base_url and the model's name right?",
+    413: "; the prompt is too large",
+}
+
+
+def status_error(error: Any, model: str) -> TryAgain | JudgeMisconfigured:
+    """What an HTTP error means: to be asked again, or not to be asked again as it is."""
+    status = int(error.status_code)
+    if is_worth_another_try(status):
+        return TryAgain(f"HTTP {status}", retry_after_s(error.response.headers))
+    return JudgeMisconfigured(f"the endpoint of {model} refuses the request: HTTP {status}{_HINTS.get(status, '')}")
+
+
+def reply_of(completion: Any, prompt: JudgePrompt) -> ModelReply:
+    """The text of the first choice with what it cost. `TryAgain` when there is none."""
+    choices: list[Any] = list(getattr(completion, "choices", None) or ())
+    if not choices:
+        raise TryAgain("its reply holds no choice")
+    said = choices[0].message
+    text = str(said.content or "")
+    refused = bool(getattr(said, "refusal", None))
+    return ModelReply(
+        text=text,
+        stop=Stop.REFUSED if refused else _STOPS.get(str(choices[0].finish_reason), Stop.DONE),
+        answered_by=str(completion.model),
+        usage=_usage(getattr(completion, "usage", None), prompt.instructions + prompt.material, text),
+    )
+
+
+def _usage(used: Any, asked: str, written: str) -> Usage:
+    """The tokens as the server counted them; where it counted none, an estimate, so that a budget still holds."""
+    if used is None:
+        return Usage(input_tokens=_estimated(asked), output_tokens=_estimated(written))
+    details = getattr(used, "prompt_tokens_details", None)
+    cached = int(getattr(details, "cached_tokens", None) or 0)
+    return Usage(
+        input_tokens=max(0, int(used.prompt_tokens or 0) - cached),
+        output_tokens=int(used.completion_tokens or 0),
+        cache_read_tokens=cached,
+    )
+
+
+def _estimated(text: str) -> int:
+    return -(-len(text.encode("utf-8")) // BYTES_PER_TOKEN)
+
 
 ADDRESS: Final = "https://api.openai.com/v1"
 """OpenAI's own; vLLM, Ollama, OpenRouter, Together and others are given by ``base_url``."""
@@ -26,7 +79,7 @@ ADDRESS: Final = "https://api.openai.com/v1"
 class OpenAIJudge:
     """A model behind an OpenAI-compatible endpoint as a judge. Use as an async context manager.
 
-    ``schema`` is what its replies must look like: a verdict, unless something else is asked of it.
+    ``schema`` is the form of its replies: a verdict, unless something else is asked of it.
     """
 
     def __init__(
@@ -35,7 +88,7 @@ class OpenAIJudge:
         *,
         api_key: str,
         base_url: str = ADDRESS,
-        patience: Patience,
+        patience: RetryPolicy,
         schema: Mapping[str, Any] = SCHEMA,
     ) -> None:
         self._model = model
@@ -68,11 +121,11 @@ class OpenAIJudge:
         if self._client is not None:
             await self._client.close()
 
-    async def verdict(self, prompt: JudgePrompt) -> Reply:
+    async def verdict(self, prompt: JudgePrompt) -> ModelReply:
         """Ask for one verdict, again where that can help."""
         return await persistently(lambda: self._once(prompt), self._patience, who=self._model)
 
-    async def _once(self, prompt: JudgePrompt) -> Reply:
+    async def _once(self, prompt: JudgePrompt) -> ModelReply:
         import openai  # loaded by now
 
         try:

@@ -1,27 +1,118 @@
-"""What can be said of an answer before any judge sees it.
+"""The precheck: what can be said of an answer before any judge sees it.
 
-Judges can be pleased by next to nothing: a colon, "Solution", "Let's solve this step by step", the question said
-again, a grading prompt of one's own. Such answers fail here, by rule. Others try to talk to the judge, to set their
-own severity or to call somebody: that is told as a claim and obeyed by nobody.
+Next to nothing can please a judge: a colon, "Solution", "Let's solve this step by step", the question said again, a
+grading prompt of one's own. Such answers fail here, by rule. Others try to talk to the judge, to set their own
+severity or to call somebody: the precheck reports that as a claim, and nobody obeys it. Judges then get only what
+the graders without a model leave open, and nothing that fails by rule.
+
+The patterns for texts that try to talk a judge round are data, over plain text in lower case. They follow the kinds
+of attack that are published (prompt injection, "master keys", null models), in words of our own, for English, Hindi
+and Hinglish. They name what a text does to its judge, not what it says about the world: insurance answers speak of
+scores, notices and marks all the time.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Final
 
-from monitors.judge.plain_text import plain_text
-from monitors.judge.steering_words import (
-    ALERT_CLAIM,
-    FORGED_CASE,
-    OPENER,
-    SEVERITY_CLAIM,
-    STEERING,
-    VERDICT_CLAIM,
+from monitors.facts.citations import find_citations
+from monitors.judge.consensus import JudgeCase
+from monitors.judge.prompt import subject_of
+from monitors.judge.untrusted_text import plain_text
+from monitors.records.base import Finding, Record
+from monitors.records.cases import GoldCase
+from monitors.records.exchanges import Exchange
+from monitors.records.grades import Abstained, Aspect, Assessment, CaseOutcome, FailureKind, Judged
+
+_JUDGE = r"(?:judge|grader|evaluator|marker|assessor|examiner|(?:grading|evaluation) (?:model|system))"
+_RIGHT = (
+    r"(?:(?:fully|completely|entirely|100 ?%)\s+)?"
+    r"(?:correct|pass(?:ing|ed)?|accurate|true|right|perfect|factual|valid)"
 )
-from monitors.records.base import Record
+_ANSWER = r"(?:answer|response|reply|output|submission|text)"
+_TOP = (
+    r"(?:full marks|(?:the )?(?:maximum|max|highest|top|best|perfect) (?:score|rating|grade|marks?)"
+    r"|(?:a )?(?:score|rating|grade) of (?:1|1\.0|5|10|100)\b|10/10|5/5|100/100)"
+)
+_IGNORE = r"(?:ignore|disregard|forget|overlook|override|bypass)"
+_ALL_BEFORE = r"(?:previous|prior|above|earlier|preceding|all|any|your|these|those|every\w*)"
+_ORDERS = r"(?:instruct|prompt|rule|direct|guideline|rubric|criteri|told|outputs?)"
+_TO_GRADE = r"(?:grade|mark|score|rate|accept|classify|label|treat|evaluate|judge|count|regard)"
+_CALLING = r"(?:note|message|memo|instructions?|attention|dear|hello|hey|to)"
+
+STEERING = re.compile(
+    "|".join(
+        (
+            rf"\b{_IGNORE}\b.{{0,40}}\b{_ALL_BEFORE}\b.{{0,40}}\b{_ORDERS}",
+            rf"\b{_IGNORE}\b.{{0,30}}\b{_ORDERS}\w*.{{0,15}}\b(?:above|before|earlier)\b",
+            rf"\b{_IGNORE} (?:the|everything|all|what is) above\b",
+            rf"\b{_TO_GRADE}\b.{{0,40}}\bas (?:an? )?{_RIGHT}\b",
+            rf"\b(?:give|award|assign|grant|(?:output|return) (?:only|just|an?|the))\b.{{0,40}}\b{_TOP}",
+            rf"\b{_CALLING}\b[ :]{{0,3}}(?:for |to |of )?(?:the |our |my |all )?{_JUDGE}s?\b",
+            rf"\b{_JUDGE}s?\b.{{0,30}}\b(?:must|should|shall|ha[sv]e? to)\b.{{0,20}}\b(?:{_TO_GRADE}|award|pass)\b",
+            r"[\"']?\b(?:factual_match|failure_kinds|citation_present)\b[\"']?\s*[:=]",
+            r"\[\[(?:[ab]|\d{1,3}|rating|yes|correct)\]\]",
+            rf"\b(?:verdict|judge?ment|evaluation|grade|grading)\s*(?:is|:|=)\s*[\"'*]*{_RIGHT}\b",
+            r"(?:पिछले|ऊपर|सभी|सारे|पूर्व).{0,30}(?:निर्देश|नियम).{0,30}(?:अनदेखा|अनदेखी|भूल|नज़रअंदाज़|नजरअंदाज)",
+            r"(?:उत्तर|जवाब).{0,20}(?:सही|पूरे अंक|उत्तीर्ण).{0,15}(?:मान|अंक दें|घोषित|चिह्नित)",
+            r"\b(?:pichle|pehle|upar|sabhi|saare|sare)\b.{0,30}\b(?:instruction|nirdesh|rule).{0,30}(?:ignore|bhool)",
+            r"\b(?:jawab|uttar|answer)\b.{0,20}\b(?:sahi|correct|pass)\b.{0,15}\b(?:maan|mark|ghoshit)",
+        )
+    )
+)
+"""A sentence that speaks to a judge, orders its decision, or writes its decision for it."""
+
+VERDICT_CLAIM = re.compile(
+    rf"\b(?:this|the above|my) {_ANSWER} (?:is|should be considered) {_RIGHT}\b"
+    r"|\b(?:score|rating|rubric|grade)[\"']?\s*[:=]\s*[\"']?(?:1(?:\.0+)?|5|10|100|[a-z]\+?)(?:\s*/\s*\d+)?\b"
+)
+"""A sentence that claims a verdict without ordering anybody to give it."""
+
+SEVERITY_CLAIM = re.compile(
+    r"\bsev(?:erity)?(?: level)?\s*(?:is|of|:|=|-)?\s*[0-4]\b"
+    r"|\b(?:low|no|minor|high|critical|highest)[ -]severity\b"
+    r"|\bseverity\s*(?:is|:|=)\s*(?:low|none|minor|high|critical)\b|\b(?:is|as) (?:a )?p[0-4]\b"
+)
+"""A sentence that says how severe it wants to be. Severity comes from the case and the policy table alone."""
+
+ALERT_CLAIM = re.compile(
+    r"\b(?:page|alert|notify|wake|escalate(?: this)? to|ping)\b.{0,25}"
+    r"\b(?:on-?call|engineer|security team|slack|everyone|sre|devops)\b"
+    r"|\b(?:trigger|raise|send|suppress|silence|resolve|close|open|cancel)\b.{0,20}"
+    r"\b(?:alerts?|incidents?|alarms?|pager)\b"
+    r"|(?:^|\s)<?[@!](?:here|channel|everyone)\b"
+)
+"""A sentence that asks for an alert or for silence. No answer has a say in that."""
+
+OPENER = re.compile(
+    r"(?:here(?:'s| is)|this is|below is|sure,? here(?:'s| is)|certainly,? here(?:'s| is))?\s*(?:the|my|a|our)?\s*"
+    r"(?:final |correct |detailed |complete |step[- ]by[- ]step )?"
+    r"(?:solution|answer|explanation|reasoning|thought process|analysis|response|output|conclusion|result|step \d+)"
+    r"(?: is| follows| below)?"
+    r"|(?:okay,? |so,? |now,? |first,? )?(?:let'?s|let us|let me|i will|i'll|we will|we'll|we can)"
+    r" (?:now )?(?:solve|think|work|go|break|reason|start|begin|anal[yz]e|look|proceed|approach|answer|tackle)"
+    r"(?: (?:this|it|that|the|at|about|through|down|out|on|to|with|problem|question|task|by|solving|thinking))*"
+    r"(?: (?:step by step|carefully|together|logically|systematically|in detail))*"
+    r"|उत्तर|जवाब|समाधान|हल|व्याख्या|आइए .{0,30}(?:हल करें|सोचें|समझें)"
+    r"|jawab|uttar|samadhan|chaliye .{0,30}(?:solve|sochte).{0,20}"
+    r"|respuesta|solución|réponse|antwort|lösung|risposta|ответ|решение|解|解答|解説|かいせつ|答え|答案|정답|해설"
+)
+"""A whole sentence that promises an answer and gives none, without its punctuation."""
+
+FORGED_CASE = (
+    re.compile(r"#{1,4} ?(?:instructions?|model outputs?|reference answer|expected answer|graded answer)\b"),
+    re.compile(r"\bmodel_identifier\b"),
+    re.compile(r"\[(?:the )?(?:start|end) of (?:assistant|answer|reference|question)"),
+    re.compile(r"[\"']?\b(?:instruction|output)\b[\"']?\s*:\s*(?:\"\"\"|''')"),
+    re.compile(r"\b(?:outputs?|answers?|responses?) (?:from|of) the (?:models|assistants|candidates)\b"),
+    re.compile(r"^(?:expected|reference|gold)(?: answer)?\s*:", re.MULTILINE),
+)
+"""Pieces of a grading prompt. Two different ones in one answer are a case that was forged inside it."""
 
 
 class Trivial(StrEnum):
@@ -46,8 +137,8 @@ REASONS = {
 """The sentence that goes on the grade."""
 
 
-class Claim(StrEnum):
-    """Something an answer says about its own grading. Told, and ignored."""
+class GradingClaim(StrEnum):
+    """Something an answer says about its own grading. Reported, and ignored."""
 
     STEERING = "steering"
     VERDICT = "verdict"
@@ -58,11 +149,11 @@ class Claim(StrEnum):
 class PreCheck(Record):
     """``trivial`` is set when the answer fails by rule. ``steering`` are its sentences that address a judge.
 
-    They are kept for canaries: what goes round today is what a judge must withstand today.
+    Canaries carry these sentences: what goes round today is what a judge must withstand today.
     """
 
     trivial: Trivial | None = None
-    claims: frozenset[Claim] = frozenset()
+    claims: frozenset[GradingClaim] = frozenset()
     steering: tuple[str, ...] = ()
 
     @property
@@ -72,7 +163,7 @@ class PreCheck(Record):
 
 
 READ_CHARACTERS = 60_000
-"""So much is read for claims; more than a judge is shown."""
+"""Claims are searched for in so much of a text; that is more than a judge is shown."""
 
 _MOST_STEERING = 5
 _LONGEST_SENTENCE = 400
@@ -82,15 +173,15 @@ _MOST_OPENERS = 8
 _SENTENCES = re.compile(r"(?<=[.!?।])\s+|\n+")
 _WORDS = re.compile(r"[\w\u0900-\u0963]+")
 _CLAIMS = (
-    (Claim.STEERING, STEERING),
-    (Claim.VERDICT, VERDICT_CLAIM),
-    (Claim.SEVERITY, SEVERITY_CLAIM),
-    (Claim.ALERT, ALERT_CLAIM),
+    (GradingClaim.STEERING, STEERING),
+    (GradingClaim.VERDICT, VERDICT_CLAIM),
+    (GradingClaim.SEVERITY, SEVERITY_CLAIM),
+    (GradingClaim.ALERT, ALERT_CLAIM),
 )
 
 
 def precheck(answer: str, question: str, *, accepted: Sequence[str] = ()) -> PreCheck:
-    """Look at an answer before a judge does. Never raises; reads at most 60,000 characters.
+    """Check an answer before a judge sees it. Never raises; reads at most 60,000 characters.
 
     ``accepted`` are the gold and its alternatives: an answer in their very words is not trivial, whatever it is.
     """
@@ -159,3 +250,61 @@ def _is_echo(text: str, question: str) -> bool:
 
 def _words(text: str) -> list[str]:
     return _WORDS.findall(text.lower())
+
+
+PRECHECK: Final = "precheck"
+PRECHECK_VERSION: Final = "1"
+
+
+def is_open(assessment: Assessment) -> bool:
+    """Whether the plain graders left the facts ungraded and nothing else settled the case.
+
+    A case that failed on safety, or whose citation is missing, has failed already: a judge would add money and no
+    news. One for which nothing came back has nothing to judge.
+    """
+    return assessment.outcome is CaseOutcome.UNGRADED and assessment.factual_match is Finding.UNGRADED
+
+
+def fails_by_rule(case: GoldCase, exchange: Exchange) -> Judged | None:
+    """The failing grade of an answer that is none: empty, an opening, the question again, words to a judge."""
+    accepted = (case.gold, *case.alternatives)
+    texts = (exchange.graded_text, _without_sources(exchange.graded_text))
+    found = next((f for f in (precheck(t, case.question, accepted=accepted) for t in texts) if f.trivial), None)
+    if found is None:
+        return None
+    return Judged(
+        grader=PRECHECK,
+        version=PRECHECK_VERSION,
+        aspect=Aspect.FACTUAL_MATCH,
+        passed=False,
+        failure_kind=FailureKind.MISSING_FACT,
+        reason=found.reason,
+    )
+
+
+def _without_sources(text: str) -> str:
+    """A source behind "Solution" does not make it an answer."""
+    if "[" not in text:
+        return text
+    for source in reversed(find_citations(text)):
+        text = f"{text[: source.start]} {text[source.end :]}"
+    return text
+
+
+def judge_case(case: GoldCase, exchange: Exchange) -> JudgeCase:
+    """A gold case with its answer, for the judge. Its severity is the case's: nothing in an answer changes it."""
+    return JudgeCase(
+        id=request_id(exchange.run_id, case.id, str(exchange.repeat)),
+        subject=subject_of(case, exchange),
+        severity=case.severity,
+    )
+
+
+def request_id(*parts: str) -> str:
+    """A name that providers accept, the same for the same parts: theirs are stricter than ours."""
+    return f"k{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:40]}"
+
+
+def is_replaced(grade: Judged | Abstained, by: Judged | Abstained) -> bool:
+    """Whether ``grade`` is an earlier word of the same grader on the same question: a case judged again has one."""
+    return (grade.grader, grade.aspect) == (by.grader, by.aspect)

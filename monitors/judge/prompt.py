@@ -10,8 +10,8 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Final, NamedTuple
 
-from monitors.judge.hostile import Fenced, HostileFlag, Part, fence
 from monitors.judge.model import JudgePrompt
+from monitors.judge.untrusted_text import FencedText, HostileFlag, TextSource, fence
 from monitors.judge.verdict import SCHEMA
 from monitors.records.base import Record
 from monitors.records.cases import GoldCase
@@ -87,20 +87,22 @@ def subject_of(case: GoldCase, exchange: Exchange) -> Subject:
     )
 
 
-class Asked(NamedTuple):
-    """A prompt with the graded text as the judge reads it: quotes are looked up there."""
+class RenderedPrompt(NamedTuple):
+    """A prompt with the graded text as the judge reads it: quotes are checked against that."""
 
     prompt: JudgePrompt
-    graded: Fenced
+    graded: FencedText
 
 
 def build_prompt(
     subject: Subject, *, prompt_id: str, nonce: str, task: Task | None = None, max_tokens: int = 1024
-) -> Asked:
+) -> RenderedPrompt:
     """The prompt for ``subject``. ``nonce`` is 16 to 64 random hexadecimal digits, new for each prompt."""
-    told = task or subject.task
-    graded = fence(subject.answer, nonce, part=Part.ANSWER)
-    question = fence("\n\n".join(subject.turns), nonce, part=Part.QUESTION, limit_characters=QUESTION_CHARACTERS)
+    chosen_task = task or subject.task
+    graded = fence(subject.answer, nonce, part=TextSource.ANSWER)
+    question = fence(
+        "\n\n".join(subject.turns), nonce, part=TextSource.QUESTION, limit_characters=QUESTION_CHARACTERS
+    )
     parts = [question, *_evidence(subject, nonce), graded]
     material = _LAYOUT.format(
         nonce=nonce,
@@ -109,18 +111,18 @@ def build_prompt(
         parts="\n\n".join(part.text for part in parts),
     )
     prompt = JudgePrompt(
-        id=prompt_id, instructions=instructions(told).text, material=material, max_tokens=max_tokens
+        id=prompt_id, instructions=instructions(chosen_task).text, material=material, max_tokens=max_tokens
     )
-    return Asked(prompt, graded)
+    return RenderedPrompt(prompt, graded)
 
 
-def _evidence(subject: Subject, nonce: str) -> Sequence[Fenced]:
-    gold = [fence(text, nonce, part=Part.EXPECTED) for text in subject.expected]
+def _evidence(subject: Subject, nonce: str) -> Sequence[FencedText]:
+    gold = [fence(text, nonce, part=TextSource.EXPECTED) for text in subject.expected]
     shelf = subject.passages[:MOST_PASSAGES]
-    return gold + [fence(p, nonce, part=Part.SOURCE, limit_characters=PASSAGE_CHARACTERS) for p in shelf]
+    return gold + [fence(p, nonce, part=TextSource.SOURCE, limit_characters=PASSAGE_CHARACTERS) for p in shelf]
 
 
-def _notes(subject: Subject, graded: Fenced) -> str:
+def _notes(subject: Subject, graded: FencedText) -> str:
     """Facts about the case that are ours: never a word of the answer."""
     notes: list[str] = []
     if subject.month_is_30_days:

@@ -1,22 +1,76 @@
-"""`[judge]`: which models judge what the plain graders leave open, how often, and for how much money."""
+"""`[judge]` and `[review]`: which models judge and for how much money, and which answers people review.
+
+The models judge what the plain graders leave open. People review a share of each stratum of graded answers, the
+same answers whoever asks and whenever. Answers are sampled run by run, from strata by which graders passed or
+failed them, what came of them, and whether their case is of severity 3. Each stratum gives its share and at least
+one, so that every grader is reviewed and the rare failure too. How likely an answer was to be sampled is stored
+with its label; every rate is weighted by that.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from collections import defaultdict
+from collections.abc import Sequence
 from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from monitors.judge.prices import PriceRow
-from monitors.judge.retrying import Patience
+from monitors.judge.model import PriceRow
+from monitors.records.reviews import AnswerId, ReviewCandidate, SampledAnswer
 from monitors.records.targets import HttpUrl
+from monitors.retry import RetryPolicy
+
+Stratum = tuple[str, str, str, str, bool]
+"""Target, run, verdicts, outcome, whether it is severity 3."""
+
+
+class ReviewSettings(BaseModel):
+    """`[review]`: how much of what was graded people review with `lookout review`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    share: Annotated[float, Field(ge=0, le=1)] = Field(
+        default=0.05, description="share of graded answers, by rules or by a judge, that people are asked about"
+    )
+
+
+def spot_checks(answers: Sequence[ReviewCandidate], share: float) -> tuple[SampledAnswer, ...]:
+    """The answers to review, in an order that says nothing about any verdict.
+
+    ``share`` is in [0, 1]; with 0 nothing is sampled. A larger share samples all that a smaller one does, in
+    whatever order the answers come. An answer that stands twice counts once.
+    """
+    strata: dict[Stratum, set[AnswerId]] = defaultdict(set)
+    for answer in answers if share > 0 else ():
+        strata[_stratum(answer)].add(answer.answer_id)
+    sampled = [check for stratum in strata.values() for check in _sampled(stratum, share)]
+    return tuple(sorted(sampled, key=lambda check: _place("shown", check.answer_id)))
+
+
+def _sampled(answers: set[AnswerId], share: float) -> Sequence[SampledAnswer]:
+    count = max(1, round(share * len(answers)))
+    chosen = sorted(answers, key=lambda answer_id: _place("drawn", answer_id))[:count]
+    return [SampledAnswer(answer_id, count / len(answers)) for answer_id in chosen]
+
+
+def _stratum(answer: ReviewCandidate) -> Stratum:
+    return answer.target, answer.answer_id.run_id, answer.verdicts, answer.outcome, answer.severe
+
+
+def _place(purpose: str, answer_id: AnswerId) -> str:
+    """A random place that never changes. Sampling and showing use two, so that neither reveals the other."""
+    parts = (purpose, answer_id.run_id, answer_id.case_id, str(answer_id.repeat))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
 
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 ONE_OR_THREE: Final = (1, 3)
 
 
-class Provider(StrEnum):
+class JudgeProvider(StrEnum):
     """How a judge is reached."""
 
     ANTHROPIC = "anthropic"
@@ -24,7 +78,7 @@ class Provider(StrEnum):
     """Any endpoint that speaks OpenAI's chat API; needs the extra ``openai``."""
 
 
-KEY_VARIABLES: Final = {Provider.ANTHROPIC: "ANTHROPIC_API_KEY", Provider.OPENAI: "OPENAI_API_KEY"}
+KEY_VARIABLES: Final = {JudgeProvider.ANTHROPIC: "ANTHROPIC_API_KEY", JudgeProvider.OPENAI: "OPENAI_API_KEY"}
 
 
 class JudgeModelSettings(BaseModel):
@@ -32,7 +86,9 @@ class JudgeModelSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    provider: Provider = Field(default=Provider.ANTHROPIC, description="anthropic; openai is any such API")
+    provider: JudgeProvider = Field(
+        default=JudgeProvider.ANTHROPIC, description="anthropic; openai is any such API"
+    )
     model: Annotated[str, Field(min_length=1, max_length=200)] = Field(
         default="claude-sonnet-5-5", description="the model id; of another family than the target's"
     )
@@ -92,10 +148,7 @@ class JudgeSettings(BaseModel):
     batch_deadline_s: Seconds = Field(
         default=14_400.0, description="for a nightly batch; what it has not judged then is asked for one by one"
     )
-    batch_poll_s: Seconds = Field(default=30.0, description="between two looks at a nightly batch")
-    spot_check_share: Annotated[float, Field(ge=0, le=1)] = Field(
-        default=0.05, description="share of judged answers that people are asked about"
-    )
+    batch_poll_s: Seconds = Field(default=30.0, description="between two polls at a nightly batch")
 
     @model_validator(mode="after")
     def _is_decidable(self) -> Self:
@@ -104,9 +157,9 @@ class JudgeSettings(BaseModel):
         return self
 
     @property
-    def patience(self) -> Patience:
+    def patience(self) -> RetryPolicy:
         """How long one verdict may take."""
-        return Patience(
+        return RetryPolicy(
             deadline_s=self.deadline_s,
             try_s=min(self.try_s, self.deadline_s),
             tries=self.tries,

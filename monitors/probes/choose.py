@@ -1,20 +1,25 @@
-"""Which driver a target is asked with."""
+"""Which driver asks a target, and that none of them lets a secret through that the app repeats."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
+from typing import Any, Self, TypeVar, cast
 
-from monitors.errors import ConfigError
-from monitors.probes.api import ApiDriver
-from monitors.probes.browser import BrowserDriver
-from monitors.probes.driver import ChatDriver
-from monitors.probes.gradio_api import GradioDriver
-from monitors.probes.job import Clock, JobDriver
+from monitors.errors import ConfigError, ProbeError
+from monitors.probes.api.driver import ApiDriver
+from monitors.probes.api.gradio import GradioDriver
+from monitors.probes.browser.driver import BrowserDriver
+from monitors.probes.browser.login import Login
+from monitors.probes.driver import Answer, ChatDriver, EvidenceFilter, WorthStoring, no_evidence
+from monitors.probes.job.driver import Clock, JobDriver
 from monitors.probes.settings import ProbeSettings
+from monitors.records.base import Record
+from monitors.request_headers import NO_HEADERS, RequestHeaders
 
 Make = Callable[[], AbstractAsyncContextManager[ChatDriver]]
+EvidenceWanted = TypeVar("EvidenceWanted", bound=Record)
 
 
 def driver_for(
@@ -23,22 +28,76 @@ def driver_for(
     *,
     run_folder: Path,
     clock: Clock,
-    headers: Mapping[str, str] | None = None,
+    headers: RequestHeaders = NO_HEADERS,
     search_path: str | None = None,
+    login: Login | None = None,
 ) -> AbstractAsyncContextManager[ChatDriver]:
     """The driver that ``probe.driver`` names, as an async context manager; `ConfigError` names those there are.
 
     `headers` authenticate at an API. `clock` says when a job was started. `search_path` is where a system Chromium
-    is looked for.
+    is searched for. `login` opens the pages of the browser's driver.
     """
     known: dict[str, Make] = {
-        "browser": lambda: BrowserDriver(address, settings, run_folder=run_folder, search_path=search_path),
-        "gradio": lambda: GradioDriver(address, settings, headers=headers),
-        "json": lambda: ApiDriver(address, settings, headers=headers),
-        "sse": lambda: ApiDriver(address, settings, headers=headers),
-        "job": lambda: JobDriver(address, settings, run_folder=run_folder, clock=clock, headers=headers),
+        "browser": lambda: BrowserDriver(
+            address, settings, run_folder=run_folder, search_path=search_path, login=login
+        ),
+        "gradio": lambda: _RedactingDriver(GradioDriver(address, settings, headers=headers), headers),
+        "json": lambda: _RedactingDriver(ApiDriver(address, settings, headers=headers), headers),
+        "sse": lambda: _RedactingDriver(ApiDriver(address, settings, headers=headers), headers),
+        "job": lambda: _RedactingDriver(
+            JobDriver(address, settings, run_folder=run_folder, clock=clock, headers=headers), headers
+        ),
     }
     make = known.get(settings.driver)
     if make is None:
         raise ConfigError(f"probe.driver = {settings.driver!r}: no such driver; accepted: {', '.join(known)}")
     return make()
+
+
+class _RedactingDriver:
+    """A driver whose answers and errors hold no secret that was sent, even put together from a stream's pieces."""
+
+    def __init__(self, driver: AbstractAsyncContextManager[ChatDriver], headers: RequestHeaders) -> None:
+        self._opening = driver
+        self._headers = headers
+        self._open = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        self._driver = await self._open.enter_async_context(self._opening)
+        return self
+
+    async def __aexit__(self, *_exc: object) -> None:
+        await self._open.aclose()
+
+    async def ask(
+        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: WorthStoring = no_evidence
+    ) -> Answer:
+        """See `ChatDriver.ask`."""
+
+        async def without_secrets(answer: Answer) -> EvidenceFilter:
+            return await worth_storing(self._hidden(answer))
+
+        try:
+            return self._hidden(await self._driver.ask(turns, name=name, worth_storing=without_secrets))
+        except ProbeError as error:
+            error.args = tuple(self._headers.hidden(str(text)) for text in error.args)
+            error.partial_text = self._headers.hidden(error.partial_text)
+            error.evidence = self._hidden(error.evidence)
+            raise
+
+    def _hidden(self, record: EvidenceWanted) -> EvidenceWanted:
+        if not self._headers.secrets:
+            return record
+        return type(record).model_validate(_each_text(record.model_dump(), self._headers.hidden))
+
+
+def _each_text(value: Any, change: Callable[[str], str]) -> Any:
+    match value:
+        case str():
+            return change(value)
+        case list() | tuple():
+            return [_each_text(item, change) for item in cast("list[Any]", value)]
+        case dict():
+            return {key: _each_text(item, change) for key, item in cast("dict[str, Any]", value).items()}
+        case _:
+            return value

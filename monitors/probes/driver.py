@@ -22,34 +22,34 @@ class Answer(Record):
     evidence: Evidence = Evidence()
 
 
-class Wanted(Record):
-    """Which evidence of a whole answer is worth keeping."""
+class EvidenceFilter(Record):
+    """Which evidence of a whole answer to store."""
 
     screenshot: bool = False
     trace: bool = False
 
 
-WorthKeeping = Callable[[Answer], Awaitable[Wanted]]
+WorthStoring = Callable[[Answer], Awaitable[EvidenceFilter]]
 """Asked while the page is still open: the answer may be judged there and then, and be worth a picture."""
 
 
-async def nothing_kept(_answer: Answer) -> Wanted:
+async def no_evidence(_answer: Answer) -> EvidenceFilter:
     """No answer is worth a picture."""
-    return Wanted()
+    return EvidenceFilter()
 
 
 class ChatDriver(Protocol):
     """Asks the app. One conversation at a time per call; calls may overlap.
 
     `ask` types each of `turns` in a fresh conversation and returns the last answer. `name` begins the names of
-    evidence files. `worth_keeping` is called once, with the whole answer, before the page closes; what it wants
+    evidence files. `worth_storing` is called once, with the whole answer, before the page closes; what it wants
     comes back as the answer's evidence. A driver without pages calls it too, and has no picture to give.
 
     Raises a `ProbeError` when nothing gradable came back, with the partial text and the evidence of the failure.
     """
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "question", worth_keeping: WorthKeeping = nothing_kept
+        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: WorthStoring = no_evidence
     ) -> Answer:
         """Ask, and wait for the whole answer."""
         ...

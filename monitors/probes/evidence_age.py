@@ -1,4 +1,4 @@
-"""Pictures and traces age out (V7); the journal and the reports stay. What shows a failure is kept longer."""
+"""Pictures and traces age out (V7); the journal and the reports stay. What shows a failure is stored for longer."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from monitors.probes.evidence import FOLDER
-from monitors.probes.job_notes import FOLDER as NOTES_FOLDER
+from monitors.probes.browser.evidence import FOLDER
+from monitors.probes.job.notes import FOLDER as NOTES_FOLDER
 from monitors.records.base import Record
 
 ONLY_FAILURES = "only-failures-left"
-"""An empty file in a run's evidence: nothing is due before its failures are, so nobody needs to look again."""
+"""An empty file in a run's evidence: nothing is due before its failures are, so nobody needs to check again."""
 
 NAMED = re.compile(r"(?P<case>.+)\.r\d+(\.t\d+)?\.\w+")
 FailedCases = Callable[[Path], frozenset[str] | None]
@@ -23,7 +23,7 @@ FailedCases = Callable[[Path], frozenset[str] | None]
 
 
 class EvidenceSettings(Record):
-    """`[evidence]`: how long pictures and traces are kept. The journal is not touched."""
+    """`[evidence]`: how long pictures and traces are stored. The journal is not touched."""
 
     days: float = Field(
         default=14, ge=1, description="days for which screenshots and traces of right answers are kept"

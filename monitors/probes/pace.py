@@ -11,21 +11,21 @@ from typing import Final, Self
 from monitors.probes.settings import ProbeSettings, pages_at_once
 
 MOST_BY_ITSELF: Final = 8
-"""Nobody's application is asked more than this at once unless its owner configured it."""
+"""No application is asked more than this at once unless its owner configured it."""
 
 ROOM: Final = 0.35
-"""Share of the cores' time idle above which one more is begun.
+"""Share of the cores' time idle above which one more is started.
 
-A page that asks a Gradio 6 bot (1 s a reply, a new context each) used 0.53 of a core alone, 0.42 as one of
-two, 0.32 as one of four, and 1.7 to 1.9 CPU seconds a question: a quarter of two cores at most. Measured over
-16 questions each with the CPU meter of the benches, on two cores that other work shared.
+A page that asks a Gradio 6 bot (1 s a reply, a new context each) used 0.53 of a core alone, 0.42 as one of two,
+0.32 as one of four, and 1.7 to 1.9 CPU seconds a question: a quarter of two cores at most. Measured over 16
+questions each with the CPU meter of the benches, on two cores that other work shared.
 """
 
 FULL: Final = 0.05
-"""Share below which one fewer is begun: from there on the time of an answer is the monitor's own."""
+"""Share below which one fewer is started: from there on the time of an answer is the monitor's own."""
 
 INTERVAL_S: Final = 2.0
-"""Between two changes: shorter than most answers, long enough for a page's load not to be taken for the run's."""
+"""The time between two changes: shorter than most answers, long enough that one page's load is not the run's."""
 
 IdleShare = Callable[[], float | None]
 """The share of all cores' time, since it was last asked, in which nothing ran: 0 to 1, ``None`` where unknown."""
@@ -86,7 +86,7 @@ class Pace:
 
 
 def pace_of(settings: ProbeSettings, cores: int, idle: IdleShare) -> Pace:
-    """As configured, else begun at two for each core and then by what the cores have left, eight at the most."""
+    """The configured pace, else two for each core at first, then by what the cores have left, eight at the most."""
     if settings.concurrency is not None:
         return Pace.fixed(settings.concurrency)
     begin = min(pages_at_once(settings, cores), MOST_BY_ITSELF)

@@ -1,7 +1,9 @@
 """Is the deployed commit serving? (V1) A Space may be asleep, building, broken, or still run the image before.
 
-Never says "ready" on a guess: RUNNING may be the old image, so the commit must be named, by the Hub's runtime or by
-the app's own version endpoint.
+It never says "ready" on a guess: RUNNING may be the old image, so the Hub's runtime or the app's own version
+endpoint must name the commit. It also asks the Hub to whom a token belongs, and so whether the Hub takes it.
+
+An app that goes away in mid-run is waited for: one that its orchestrator starts again costs no verdict (V10).
 """
 
 from __future__ import annotations
@@ -11,18 +13,62 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from time import monotonic
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Final, cast
 
 import httpx
 from pydantic import Field
 
-from monitors.errors import AccessDenied, DeployFailed, NotReady, ReadinessUntold
-from monitors.json_path import values_at
-from monitors.probes.inpage import clean
-from monitors.probes.settings import ReadinessSettings
+from monitors.errors import AccessDenied, DeployFailed, NotReady, ReadinessUnknown
+from monitors.json_path import items_at
+from monitors.probes.browser.inpage import clean
+from monitors.probes.settings import ProbeSettings, ReadinessSettings
 from monitors.probes.wire import documents_in
 from monitors.records.base import Record
 from monitors.records.targets import Target
+
+REFUSED = (401, 403)
+
+
+class HubAccount(Record):
+    """Whom the Hub knows by a token, and what the token may do (``read``, ``write``, ``fineGrained``)."""
+
+    name: str
+    role: str
+
+
+async def account_of(token: str, *, hub_url: str | None, deadline_s: float) -> HubAccount:
+    """Ask the Hub, by default the public one.
+
+    Raises `AccessDenied` when it refuses the token, `ReadinessUnknown` when it says nothing. The Hub's client is
+    synchronous, so it is asked in a thread. No error holds the token.
+    """
+    from httpx2 import HTTPError as HubHTTPError  # the Hub's own client library
+    from huggingface_hub.errors import HfHubHTTPError  # 0.5 s
+
+    try:
+        async with asyncio.timeout(deadline_s):
+            answered = await asyncio.to_thread(_asked, token, hub_url)
+    except HfHubHTTPError as error:
+        status = error.response.status_code
+        if status in REFUSED:
+            raise AccessDenied(f"the Hub answered HTTP {status}: it does not take this token") from None
+        raise ReadinessUnknown(f"the Hub answered HTTP {status}") from None
+    except (TimeoutError, HubHTTPError) as error:
+        raise ReadinessUnknown(f"the Hub: {type(error).__name__}") from None
+    return HubAccount(name=clean(str(answered.get("name", "?"))), role=clean(_role(answered)))
+
+
+def _asked(token: str, hub_url: str | None) -> dict[str, Any]:
+    from huggingface_hub import HfApi  # 0.5 s
+
+    return cast("dict[str, Any]", HfApi(endpoint=hub_url).whoami(token=token))  # pyright: ignore[reportUnknownMemberType] - typed as a bare dict
+
+
+def _role(answered: dict[str, Any]) -> str:
+    held = cast("dict[str, Any]", answered.get("auth") or {})
+    known = cast("dict[str, Any]", held.get("accessToken") or {})
+    return str(known.get("role") or "unknown")
+
 
 Seconds = Annotated[float, Field(ge=0)]
 Sleep = Callable[[float], Awaitable[None]]
@@ -32,7 +78,7 @@ COMMIT_CHARACTERS = 7  # the shortest abbreviation that git itself writes
 class Ready(Record):
     """The target serves. ``commit`` is what it said it runs; ``stages`` are the states passed through, in order.
 
-    ``cold_start_s`` is how long it was waited for, 0 when it served at the first look.
+    ``cold_start_s`` is how long it was waited for, 0 when it served at the first poll.
     """
 
     commit: str | None
@@ -66,8 +112,8 @@ _STILL_SERVING = frozenset({"RUNNING_BUILDING", "RUNNING_APP_STARTING"})
 
 
 @dataclass(frozen=True)
-class Seen:
-    """One look at a target."""
+class ReadinessPoll:
+    """One poll of a target."""
 
     stage: str
     commit: str | None = None
@@ -96,27 +142,27 @@ async def wait_until_ready(
     """Waits until `target` serves, and serves `commit` where one is given.
 
     Wakes a sleeping Space. Raises `DeployFailed` (build or runtime error, paused), `NotReady` (deadline),
-    `AccessDenied` (the Hub wants a token) or `ReadinessUntold` (nothing names the running commit, Hub down).
+    `AccessDenied` (the Hub wants a token) or `ReadinessUnknown` (nothing names the running commit, Hub down).
     """
     async with httpx.AsyncClient(timeout=settings.request_deadline_s, follow_redirects=True) as client:
-        look = Lookout(target, settings, client, hub_token)
-        return await _wait(look, settings, commit, sleep)
+        hub = ReadinessChecker(target, settings, client, hub_token)
+        return await _wait(hub, settings, commit, sleep)
 
 
-async def _wait(look: Lookout, settings: ReadinessSettings, commit: str | None, sleep: Sleep) -> Ready:
+async def _wait(hub: ReadinessChecker, settings: ReadinessSettings, commit: str | None, sleep: Sleep) -> Ready:
     started = monotonic()
     stages: list[str] = []
     woken = False
     while True:
-        seen = await look.at_target()
+        seen = await hub.at_target()
         if not stages or stages[-1] != seen.stage:
             stages.append(seen.stage)
         if seen.meaning is Stage.FAILED and not _is_of_another(seen, commit):
             raise DeployFailed(f"the deploy failed: stage {seen.stage}{seen.detail and f' ({seen.detail})'}")
         if seen.meaning is Stage.ASLEEP:
             woken = True
-            await look.knock()
-        elif _serves(seen, commit) and await look.knock():
+            await hub.knock()
+        elif _serves(seen, commit) and await hub.knock():
             waited = monotonic() - started if len(stages) > 1 or woken else 0.0
             return Ready(commit=seen.commit, cold_start_s=waited, woken=woken, stages=tuple(stages))
         if monotonic() - started >= settings.deadline_s:
@@ -124,38 +170,40 @@ async def _wait(look: Lookout, settings: ReadinessSettings, commit: str | None, 
         await sleep(settings.poll_s)
 
 
-def _is_of_another(seen: Seen, commit: str | None) -> bool:
+def _is_of_another(seen: ReadinessPoll, commit: str | None) -> bool:
     """Whether what failed is an older image, whose successor is on its way."""
     return commit is not None and seen.commit is not None and not same_commit(seen.commit, commit)
 
 
-def _serves(seen: Seen, commit: str | None) -> bool:
+def _serves(seen: ReadinessPoll, commit: str | None) -> bool:
     if commit is None:
         return seen.meaning is Stage.SERVING or seen.stage in _STILL_SERVING
     return seen.meaning is Stage.SERVING and seen.commit is not None and same_commit(seen.commit, commit)
 
 
-def _too_late(seen: Seen, commit: str | None, deadline_s: float) -> NotReady:
+def _too_late(seen: ReadinessPoll, commit: str | None, deadline_s: float) -> NotReady:
     within = f"within {deadline_s:g} s"
     if seen.meaning is not Stage.SERVING:
         hub_fault = seen.stage == HUB_SILENT
         text = f"not ready {within}: last stage {seen.stage}{seen.detail and f' ({seen.detail})'}"
-        return ReadinessUntold(text) if hub_fault else NotReady(text)
+        return ReadinessUnknown(text) if hub_fault else NotReady(text)
     if commit is None:
         return NotReady(f"the page did not answer {within}, though the stage is {seen.stage}")
     if seen.commit is None:
-        return ReadinessUntold(
+        return ReadinessUnknown(
             f"nothing says which commit runs, {commit} was expected: set probe.readiness.version_url"
         )
     return NotReady(f"commit {commit} did not serve {within}: {seen.commit} still does")
 
 
+ASKS_TO_SIGN_IN = (401, 403, 407)
+"""A server that says so is there; the first question shows whether the login opens its page."""
 HUB_SILENT = "HUB_SILENT"
 PAGE_SILENT = "PAGE_SILENT"
 
 
-class Lookout:
-    """Looks at one target: at its runtime on the Hub, its version endpoint, its page."""
+class ReadinessChecker:
+    """Polls one target: its runtime on the Hub, its version endpoint, its page."""
 
     def __init__(
         self, target: Target, settings: ReadinessSettings, client: httpx.AsyncClient, hub_token: str | None
@@ -165,25 +213,25 @@ class Lookout:
         self._client = client
         self._token = hub_token
 
-    async def at_target(self) -> Seen:
+    async def at_target(self) -> ReadinessPoll:
         """Its state now. A Space is asked at the Hub; any other page is serving when it answers."""
         seen = await self._at_hub() if self._target.space is not None else await self._at_page()
         if seen.commit is None and seen.meaning is Stage.SERVING and self._settings.version_url is not None:
-            return Seen(seen.stage, await self._version(self._settings.version_url), seen.detail)
+            return ReadinessPoll(seen.stage, await self._version(self._settings.version_url), seen.detail)
         return seen
 
     async def knock(self) -> bool:
         """Opens the page, which wakes a sleeping Space; whether it answered."""
         return (await self._at_page()).meaning is Stage.SERVING
 
-    async def _at_page(self) -> Seen:
+    async def _at_page(self) -> ReadinessPoll:
         try:
             response = await self._client.get(self._target.address)
         except httpx.HTTPError as error:
-            return Seen(PAGE_SILENT, detail=type(error).__name__)
-        if response.is_success:
-            return Seen("RUNNING")
-        return Seen(PAGE_SILENT, detail=f"HTTP {response.status_code}")
+            return ReadinessPoll(PAGE_SILENT, detail=type(error).__name__)
+        if response.is_success or response.status_code in ASKS_TO_SIGN_IN:
+            return ReadinessPoll("RUNNING")
+        return ReadinessPoll(PAGE_SILENT, detail=f"HTTP {response.status_code}")
 
     async def _version(self, url: str) -> str | None:
         """What the version endpoint names; ``None`` while it does not answer."""
@@ -194,17 +242,18 @@ class Lookout:
         if not response.is_success:
             return None
         path = self._settings.version_path
-        named = [one for document in documents_in(response.text) for one in values_at(document, path)]
+        named = [one for document in documents_in(response.text) for one in items_at(document, path)]
         texts = [clean(one) for one in named if isinstance(one, str)] if path else [clean(response.text.strip())]
         return texts[0] if texts else None
 
-    async def _at_hub(self) -> Seen:
+    async def _at_hub(self) -> ReadinessPoll:
         """The runtime, asked in a thread: the Hub's client is synchronous."""
         from httpx2 import HTTPError as HubHTTPError  # the Hub's own client library
         from huggingface_hub.errors import HfHubHTTPError  # 0.5 s, and only for Spaces
 
         try:
-            return await asyncio.wait_for(asyncio.to_thread(self._runtime), self._settings.request_deadline_s)
+            async with asyncio.timeout(self._settings.request_deadline_s):
+                return await asyncio.to_thread(self._runtime)
         except HfHubHTTPError as error:
             status = error.response.status_code
             if status in (401, 403, 404):
@@ -212,18 +261,68 @@ class Lookout:
                     f"the Hub answered HTTP {status} for {self._target.space}: is its name right, and does the "
                     f"token (HF_TOKEN) see it?"
                 ) from error
-            return Seen(HUB_SILENT, detail=f"the Hub answered HTTP {status}")
+            return ReadinessPoll(HUB_SILENT, detail=f"the Hub answered HTTP {status}")
         except (TimeoutError, HubHTTPError) as error:
-            return Seen(HUB_SILENT, detail=f"the Hub: {type(error).__name__}")
+            return ReadinessPoll(HUB_SILENT, detail=f"the Hub: {type(error).__name__}")
 
-    def _runtime(self) -> Seen:
+    def _runtime(self) -> ReadinessPoll:
         from huggingface_hub import HfApi  # 0.5 s, and only for Spaces
 
         api = HfApi(endpoint=self._settings.hub_url, token=self._token or False)
         raw = cast("dict[str, Any]", api.get_space_runtime(str(self._target.space)).raw)  # pyright: ignore[reportUnknownMemberType] - typed as a bare dict
         commit = raw.get("sha")
-        return Seen(
+        return ReadinessPoll(
             stage=clean(str(raw.get("stage", "UNKNOWN"))),
             commit=commit if isinstance(commit, str) and commit else None,
             detail=clean(str(raw.get("errorMessage") or ""))[:300],
         )
+
+
+POLL_S: Final = 0.5
+FIRST_CONTACT_S: Final = 5.0
+"""For an app that has not answered once: a bad moment is waited out, a wrong address is reported in seconds."""
+
+SERVER_ERRORS: Final = 500
+CLIENT_ERRORS: Final = 400
+
+
+async def wait_until_back(
+    target: Target, settings: ProbeSettings, *, known: bool, commit: str | None = None, hub_token: str | None = None
+) -> None:
+    """Returns when `target` serves again; raises `NotReady` (or another `ProbeError`) when it does not.
+
+    ``known``: it has answered in this run, and gets `outage_patience_s`; else only a few seconds. A Space gets the
+    deadline of its readiness, because the Hub says whether it is on its way. Where something names the commit that
+    runs, ``commit`` must be back: a rollback in mid-run is another deploy.
+    """
+    patience_s = settings.outage_patience_s if known else min(FIRST_CONTACT_S, settings.outage_patience_s)
+    ready = settings.readiness
+    if target.space is not None:
+        await wait_until_ready(target, ready, commit=commit, hub_token=hub_token)
+        return
+    await _wait_for_page(target.address, settings, patience_s)
+    if ready.version_url is not None:
+        in_time = ready.model_copy(update={"deadline_s": patience_s, "poll_s": POLL_S})
+        await wait_until_ready(target, in_time, commit=commit)
+
+
+async def _wait_for_page(address: str, settings: ProbeSettings, patience_s: float) -> None:
+    started = monotonic()
+    serving_below = CLIENT_ERRORS if settings.driver == "browser" else SERVER_ERRORS  # an API may refuse a GET
+    async with httpx.AsyncClient(timeout=settings.readiness.request_deadline_s, follow_redirects=True) as client:
+        while True:
+            seen = await _inspect(client, address, serving_below)
+            if seen is None:
+                return
+            if monotonic() - started >= patience_s:
+                raise NotReady(f"{address} was waited for {patience_s:g} s and is not back: {seen}")
+            await asyncio.sleep(POLL_S)
+
+
+async def _inspect(client: httpx.AsyncClient, address: str, serving_below: int) -> str | None:
+    """What is wrong, or ``None``."""
+    try:
+        response = await client.get(address)
+    except httpx.HTTPError as error:
+        return type(error).__name__
+    return None if response.status_code < serving_below else f"HTTP {response.status_code}"

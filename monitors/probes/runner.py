@@ -1,6 +1,9 @@
 """Asks a suite: bounded concurrency, retries on record, circuit breaker, and every failure turned into a value.
 
-One of the two places where an exception becomes a value (`NoAnswer`); the other is the graders' panel.
+Here an exception becomes a value (`NoAnswer`); the only other places are the graders' panel and the judge.
+Questions go worst first (V8), so that the time to the first alert does not grow with the suite. When the app is
+down, the circuit breaker (V10) stops the run early, with one alert and not one per case. What a driver gave or
+raised becomes the record that leaves the station.
 """
 
 from __future__ import annotations
@@ -9,23 +12,172 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
 
 from monitors.errors import BrowserLost, ProbeError
-from monitors.probes.breaker import CircuitBreaker
-from monitors.probes.driver import Answer, ChatDriver, Wanted
+from monitors.probes.driver import Answer, ChatDriver, EvidenceFilter
 from monitors.probes.pace import Pace
-from monitors.probes.results import Asking
-from monitors.probes.schedule import Question, worst_first
-from monitors.probes.settings import Keep, ProbeSettings
-from monitors.records.base import Record, Severity
+from monitors.probes.settings import CapturePolicy, ProbeSettings
+from monitors.records.base import Blame, Record, Severity
 from monitors.records.cases import GoldCase
-from monitors.records.exchanges import Attempt, Exchange, NoAnswerReason, ProbeResult
+from monitors.records.exchanges import Attempt, Exchange, NoAnswer, NoAnswerReason, ProbeResult
+
+
+class Question(Record):
+    """One asking of one case. ``repeat`` counts from 0."""
+
+    case: GoldCase
+    repeat: Annotated[int, Field(ge=0)] = 0
+
+
+def worst_first(cases: Iterable[GoldCase], *, repeats_severity_3: int = 1) -> Iterator[Question]:
+    """Every case once, the severest first and otherwise in the given order; then the repeats, round by round.
+
+    Repeats follow at the end of their severity: a first answer to each is worth more than a second to one.
+    """
+    ranked = sorted(cases, key=lambda case: -case.severity)  # stable
+    severe = [case for case in ranked if case.severity is Severity.PAGE]
+    for repeat in range(repeats_severity_3):
+        yield from (Question(case=case, repeat=repeat) for case in severe)
+    yield from (Question(case=case) for case in ranked if case.severity is not Severity.PAGE)
+
+
+def still_open(questions: Iterable[Question], answered: frozenset[tuple[str, int]]) -> Iterator[Question]:
+    """The questions not in `answered`, a set of (case id, repeat): how a killed run resumes (V11)."""
+    return (question for question in questions if (question.case.id, question.repeat) not in answered)
+
+
+class CircuitBreaker:
+    """Opens after so many questions in a row without an answer. Once open it stays open for the run.
+
+    What opened it is fixed at that moment: questions that are still under way may end in any way afterwards, and
+    change neither the reason nor the blame that the rest gets.
+    """
+
+    def __init__(self, failures: int) -> None:
+        if failures < 1:
+            raise ValueError(f"a circuit opens after at least one failure, got {failures}")
+        self._limit = failures
+        self._in_a_row: list[NoAnswer] = []
+        self._opened_by: tuple[NoAnswer, ...] = ()
+
+    def saw_answer(self) -> None:
+        """An answer came back: the app is up."""
+        self._in_a_row.clear()
+
+    def saw_failure(self, failure: NoAnswer) -> None:
+        """A question stayed without an answer after all its tries."""
+        self._in_a_row.append(failure)
+        if len(self._in_a_row) >= self._limit:
+            self._open()
+
+    def trip(self, failure: NoAnswer) -> None:
+        """The app was waited for and does not come back: the rest need not try."""
+        self._in_a_row.append(failure)
+        self._open()
+
+    def _open(self) -> None:
+        self._opened_by = self._opened_by or tuple(self._in_a_row)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the rest is no longer asked."""
+        return bool(self._opened_by)
+
+    @property
+    def blame(self) -> Blame:
+        """The app's as soon as one of the failures was; else the monitor could not ask, and the blame is its own.
+
+        ``ValueError`` while the circuit is closed, as for `why`: nobody is to blame yet.
+        """
+        return Blame.APP if any(failure.blame is Blame.APP for failure in self._failures()) else Blame.MONITOR
+
+    @property
+    def why(self) -> str:
+        """One line: how many failed in a row when it opened, and how the last of them did."""
+        failures = self._failures()
+        counted = f"{len(failures)} questions in a row had no answer, the last:"
+        if len(failures) == 1:
+            counted = "a question had no answer:"
+        return f"not asked: {counted} {failures[-1].reason} ({failures[-1].detail})"
+
+    def _failures(self) -> tuple[NoAnswer, ...]:
+        if not self._opened_by:
+            raise ValueError("the circuit is closed")
+        return self._opened_by
+
+
+@dataclass(frozen=True)
+class QuestionAttempt:
+    """One try of one question: `failed` are the tries before it, `concurrency` how many were under way with it."""
+
+    run_id: str
+    question: Question
+    asked_at: datetime
+    failed: tuple[Attempt, ...]
+    concurrency: int
+
+    @property
+    def evidence_name(self) -> str:
+        """The beginning of the names of evidence files: case, repeat, try. A later try never overwrites."""
+        return f"{self.question.case.id}.r{self.question.repeat}.t{len(self.failed)}"
+
+    def exchange(self, answer: Answer) -> Exchange:
+        """A whole answer."""
+        return Exchange(
+            run_id=self.run_id,
+            case_id=self.question.case.id,
+            repeat=self.question.repeat,
+            turns=self.question.case.turns,
+            earlier_answers=answer.earlier,
+            visible_text=answer.visible_text,
+            wire=answer.wire,
+            graded_channel=answer.graded_channel,
+            asked_at=self.asked_at,
+            timings=answer.timings,
+            app_path=answer.app_path,
+            app_version=answer.app_version,
+            evidence=answer.evidence,
+            failed_attempts=self.failed,
+            concurrency=self.concurrency,
+        )
+
+    def attempt(self, error: ProbeError) -> Attempt:
+        """A try that gave nothing and is followed by another."""
+        return Attempt(started_at=self.asked_at, blame=error.blame, reason=error.reason.value, detail=str(error))
+
+    def no_answer(self, error: ProbeError) -> NoAnswer:
+        """The last try gave nothing either."""
+        return self._without_answer(error.reason, error.blame, str(error)).model_copy(
+            update={"partial_text": error.partial_text, "evidence": error.evidence}
+        )
+
+    def not_asked(self, breaker: CircuitBreaker) -> NoAnswer:
+        """The circuit is open."""
+        return self._without_answer(NoAnswerReason.CIRCUIT_OPEN, breaker.blame, breaker.why)
+
+    def _without_answer(self, reason: NoAnswerReason, blame: Blame, detail: str) -> NoAnswer:
+        return NoAnswer(
+            run_id=self.run_id,
+            case_id=self.question.case.id,
+            repeat=self.question.repeat,
+            turns=self.question.case.turns,
+            reason=reason,
+            blame=blame,
+            detail=detail,
+            asked_at=self.asked_at,
+            failed_attempts=self.failed,
+            concurrency=self.concurrency,
+        )
+
 
 Clock = Callable[[], datetime]
 OnResult = Callable[[GoldCase, ProbeResult], Awaitable[None]]
-"""Takes a final result. Once begun it is let run to its end, even when the run is cancelled meanwhile."""
+"""Takes a final result. Once started it runs to its end, even when the run is cancelled meanwhile."""
 JudgeNow = Callable[[GoldCase, Exchange], Awaitable[bool]]
-"""Judges a whole answer while its page is still open; true when it is wrong, so that a picture is kept."""
+"""Judges a whole answer while its page is still open; true when it is wrong, so that a picture is stored."""
 Recover = Callable[[], Awaitable[None]]
 """Waits until the app serves again; raises a `ProbeError` (`NotReady`) when it does not."""
 
@@ -36,7 +188,7 @@ async def never_wrong(_case: GoldCase, _exchange: Exchange) -> bool:
 
 
 MOST_OUTAGES = 3
-"""So often one question waits for an app that went away; one that comes and goes without end counts as down."""
+"""How often one question waits for an app that went away; an app that comes and goes without end is down."""
 
 
 class ProbeTally(Record):
@@ -55,32 +207,6 @@ class JudgingFailed(Exception):
         self.cause = cause
 
 
-async def probe_cases(
-    driver: ChatDriver,
-    cases: Iterable[GoldCase],
-    *,
-    run_id: str,
-    settings: ProbeSettings,
-    clock: Clock,
-    concurrency: int | Pace,
-    on_result: OnResult,
-    judge_now: JudgeNow = never_wrong,
-    recover: Recover | None = None,
-) -> ProbeTally:
-    """Asks every case, worst first, severity-3 ones as often as the settings say; see `probe_questions`."""
-    return await probe_questions(
-        driver,
-        worst_first(cases, repeats_severity_3=settings.repeats_severity_3),
-        run_id=run_id,
-        settings=settings,
-        clock=clock,
-        concurrency=concurrency,
-        on_result=on_result,
-        judge_now=judge_now,
-        recover=recover,
-    )
-
-
 async def probe_questions(
     driver: ChatDriver,
     questions: Iterable[Question],
@@ -95,10 +221,10 @@ async def probe_questions(
 ) -> ProbeTally:
     """Asks in the given order and hands on each result as soon as it is final.
 
-    `concurrency` is how many are under way at once; a `Pace` follows the machine.
-    `recover` is awaited, by one question for all, before an unreachable app is asked again, which is then no try of
-    the question; when it fails, the circuit opens. Without it the retry follows after a pause. Memory does not grow
-    with the questions: results are handed on, not kept. What `on_result` or `judge_now` raise ends the run.
+    `concurrency` is how many are under way at once; a `Pace` follows the machine. `recover` is awaited, by one
+    question for all, before an unreachable app is asked again, which is then no try of the question; when it fails,
+    the circuit opens. Without it the retry follows after a pause. Memory does not grow with the questions: results
+    are handed on, not stored. What `on_result` or `judge_now` raise ends the run.
     """
     runner = Runner(
         driver=driver,
@@ -143,7 +269,7 @@ class Runner:
         )
 
     async def _work(self, waiting: Iterator[Question], pace: Pace) -> None:
-        """A question at each turn, until there is none left. The turn comes first, so that the worst does too."""
+        """One question per turn, until there is none left. The turn comes first, so that the worst goes first."""
         while True:
             async with pace:
                 question = next(waiting, None)
@@ -167,7 +293,7 @@ class Runner:
         failed: tuple[Attempt, ...] = ()
         outages = 0
         while True:
-            asking = Asking(self.run_id, question, self.clock(), failed, self._under_way)
+            asking = QuestionAttempt(self.run_id, question, self.clock(), failed, self._under_way)
             if self._breaker.is_open:
                 return asking.not_asked(self._breaker)
             try:
@@ -191,7 +317,7 @@ class Runner:
                 return exchange
 
     def _is_outage(self, error: ProbeError) -> bool:
-        """Whether nobody was there to ask: that is no try of this question, if the app can be waited for."""
+        """Whether the app was not there to ask: that is no try of this question, if the app can be waited for."""
         return self.recover is not None and error.reason is NoAnswerReason.UNREACHABLE
 
     async def _is_back(self) -> bool:
@@ -205,10 +331,10 @@ class Runner:
                 return False
         return True
 
-    async def _ask(self, asking: Asking) -> Exchange:
+    async def _ask(self, asking: QuestionAttempt) -> Exchange:
         case = asking.question.case
 
-        async def worth_keeping(answer: Answer) -> Wanted:
+        async def worth_storing(answer: Answer) -> EvidenceFilter:
             try:
                 wrong = await self.judge_now(case, asking.exchange(answer))
             except Exception as error:
@@ -216,7 +342,7 @@ class Runner:
             return wanted(self.settings, case.severity, wrong=wrong)
 
         try:
-            answer = await self.driver.ask(case.turns, name=asking.evidence_name, worth_keeping=worth_keeping)
+            answer = await self.driver.ask(case.turns, name=asking.evidence_name, worth_storing=worth_storing)
         except ProbeError:
             raise
         except JudgingFailed as error:
@@ -226,21 +352,21 @@ class Runner:
         return asking.exchange(answer)
 
 
-def wanted(settings: ProbeSettings, severity: Severity, *, wrong: bool) -> Wanted:
-    """What the settings keep of a whole answer."""
+def wanted(settings: ProbeSettings, severity: Severity, *, wrong: bool) -> EvidenceFilter:
+    """What the settings store of a whole answer."""
 
-    def keeps(policy: Keep) -> bool:
+    def keeps(policy: CapturePolicy) -> bool:
         match policy:
-            case Keep.NEVER:
+            case CapturePolicy.NEVER:
                 return False
-            case Keep.FAILURES:
+            case CapturePolicy.FAILURES:
                 return wrong
-            case Keep.FAILURES_AND_SEVERE:
+            case CapturePolicy.FAILURES_AND_SEVERE:
                 return wrong or severity is Severity.PAGE
-            case Keep.ALWAYS:
+            case CapturePolicy.ALWAYS:
                 return True
 
-    return Wanted(screenshot=keeps(settings.screenshots), trace=keeps(settings.traces))
+    return EvidenceFilter(screenshot=keeps(settings.screenshots), trace=keeps(settings.traces))
 
 
 async def _all_or_none(workers: list[asyncio.Task[None]]) -> None:
@@ -254,7 +380,7 @@ async def _all_or_none(workers: list[asyncio.Task[None]]) -> None:
 
 
 async def _to_its_end(keeping: Awaitable[None]) -> None:
-    """Lets a result be kept even when the run is being cancelled."""
+    """Lets a result be stored even when the run is being cancelled."""
     task = asyncio.ensure_future(keeping)
     try:
         await asyncio.shield(task)

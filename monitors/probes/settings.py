@@ -1,35 +1,221 @@
-"""How a target is asked: every knob of the live probe, with its default and the reason for it."""
+"""How a target is asked: every setting of the live probe, with its default and the reason for it.
+
+Also how a run speaks to an agent that works on a job (start it, see how it goes, fetch its report: V4), and how it
+opens a page behind a login, `[targets.NAME.login]`. Settings name secrets; the environment holds them.
+"""
 
 from __future__ import annotations
 
 import json
+import string
+from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
-from monitors.probes.job_settings import JobSettings
 from monitors.probes.wire import WireRule
 from monitors.records.base import Identifier, Record
+from monitors.records.targets import HttpUrl
+from monitors.request_headers import API_TOKEN_VARIABLE, HeaderTable
+
+JobSeconds = Annotated[float, Field(gt=0, le=86_400)]
+Address = Annotated[str, Field(min_length=1)]
+PARTS = ("start", "job", "location")
+"""What an address may be made of."""
+
+FINISHED = ("completed", "complete", "done", "finished", "succeeded", "success", "resolved")
+FAILED = ("failed", "failure", "error", "errored", "cancelled", "canceled", "timed_out", "timeout", "expired")
+
+
+class JobSettings(Record):
+    """`driver = "job"`. Paths as in `WireRule`.
+
+    In an address ``{start}`` is where the job was posted, ``{job}`` its id, ``{location}`` the ``Location`` header
+    of the reply. A reply to the start that already says that the job is finished is taken at its word.
+    """
+
+    url: str | None = Field(default=None, description="where to post; left out: the target's address")
+    request: str = Field(
+        default='{"question": "{question}"}',
+        description="the JSON to post; {question} stands for the turn, "
+        '"{history}" for the list of messages before it (in a list: for each of them), {conversation} for an id of '
+        "this conversation",
+    )
+    id: str = Field(default="id", description="path to the job's id in the reply to the start")
+    status_url: Address = Field(
+        default="{start}/{job}",
+        description="where to ask how it goes, made of {start}, {job} and {location} (the reply's Location header)",
+    )
+    events_url: Address | None = Field(
+        default=None, description="an event stream of the job's progress; when it breaks off, status_url is asked"
+    )
+    report_url: Address | None = Field(
+        default=None, description="where the report is; left out: it stands where the finished state stands"
+    )
+    cancel_url: Address | None = Field(
+        default=None, description="posted to when the deadline has passed, so that the agent does not work on"
+    )
+    state: str = Field(default="status", description="path to the job's state; one that is not listed is running")
+    finished: tuple[str, ...] = Field(default=FINISHED, description="states that mean: the report is there")
+    failed: tuple[str, ...] = Field(default=FAILED, description="states that mean: there will be no report")
+    text: str = Field(
+        default="report", description="path to the report's text; empty: the whole body, which need not be JSON"
+    )
+    citations: str | None = Field(
+        default=None, description="path to the sources: a list gives its items, an empty one none"
+    )
+    app_path: str | None = Field(default=None, description="path to the name of the model or path that answered")
+    app_version: str | None = Field(default=None, description="path to the app's version")
+    latency_ms: str | None = Field(default=None, description="path to the app's own latency in milliseconds")
+    error: str = Field(default="error", description="path to what went wrong")
+    steps: str | None = Field(
+        default=None,
+        description="path to the steps (tool calls) in state or report, such as steps.*; kept as evidence",
+    )
+    event_step: str | None = Field(default=None, description="path to the one step in an event of events_url")
+    step_name: str = Field(default="name", description="path to a step's name within the step")
+    hops: str | None = Field(default=None, description="path to the number of hops, where the app counts them")
+    deadline_s: JobSeconds = Field(default=900.0, description="from the start to the report")
+    poll_s: JobSeconds = Field(
+        default=2.0, description="first pause between two polls; each next one is 1.5 times it"
+    )
+    poll_most_s: JobSeconds = Field(default=30.0, description="longest pause between two polls")
+    request_deadline_s: JobSeconds = Field(default=30.0, description="for one request")
+    silence_s: JobSeconds = Field(
+        default=60.0, description="without an event for so long, the stream is given up and status_url asked"
+    )
+    stumbles: Annotated[int, Field(ge=0, le=1000)] = Field(
+        default=5, description="polls in a row that may fail (HTTP 404, 429, 5xx, no connection) before it counts"
+    )
+    report_most_mb: Annotated[float, Field(gt=0, le=1000)] = Field(
+        default=5.0, description="longest reply that is read, in megabytes; a longer one is no answer"
+    )
+
+    @field_validator("request")
+    @classmethod
+    def _is_json(cls, value: str) -> str:
+        try:
+            json.loads(value)
+        except ValueError as error:
+            raise ValueError(f"not JSON: {error}") from error
+        return value
+
+    @field_validator("status_url", "events_url", "report_url", "cancel_url")
+    @classmethod
+    def _is_made_of_known_parts(cls, value: str | None) -> str | None:
+        try:
+            named = [name for _, name, _, _ in string.Formatter().parse(value or "") if name is not None]
+        except ValueError as error:
+            raise ValueError(f"not an address with {{start}}, {{job}} or {{location}}: {error}") from error
+        unknown = [name for name in named if name not in PARTS]
+        if unknown:
+            raise ValueError(
+                f"{{{unknown[0]}}} is no part of an address; accepted: {{start}}, {{job}}, {{location}}"
+            )
+        return value
+
 
 Selector = Annotated[str, Field(min_length=1)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
+
+
+class FromEnvironment(Record):
+    """A value that must not stand in a file: `{ env = "BOT_PASSWORD" }`."""
+
+    env: Annotated[
+        str,
+        Field(
+            pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
+            description="environment variable that holds the value: the only way for a secret",
+        ),
+    ]
+    prefix: str = Field(default="", description='stands before the value, such as "Bearer "')
+
+
+class BasicAuth(Record):
+    """What a browser asks for in a dialog of its own (HTTP authentication)."""
+
+    user: FromEnvironment = Field(description='the name, as `{ env = "VARIABLE" }`')
+    password: FromEnvironment = Field(description='the password, as `{ env = "VARIABLE" }`')
+
+
+class LoginSettings(Record):
+    """One way in, or several together. With an empty table a person signs in, by `lookout login NAME`."""
+
+    url: HttpUrl | None = Field(default=None, description="where to sign in; left out: the target's address")
+    user: FromEnvironment | None = Field(
+        default=None, description='who signs in by the form, as `{ env = "VARIABLE" }`'
+    )
+    password: FromEnvironment | None = Field(
+        default=None, description='the password for the form, as `{ env = "VARIABLE" }`'
+    )
+    user_field: Selector | None = Field(
+        default=None, description="CSS selector of the field for the name; left out: found"
+    )
+    password_field: Selector | None = Field(
+        default=None, description="CSS selector of the field for the password; left out: found"
+    )
+    submit: Selector | None = Field(
+        default=None, description="CSS selector of the button that signs in; left out: Enter, or the button found"
+    )
+    signed_in: Selector | None = Field(
+        default=None,
+        description="CSS selector of something that only who is signed in sees, where others get a chat too",
+    )
+    headers: dict[str, FromEnvironment] = Field(
+        default={}, description="request headers, sent to the target's own origin and to nobody else"
+    )
+    cookies: dict[str, FromEnvironment] = Field(default={}, description="cookies of the target's address")
+    basic: BasicAuth | None = Field(default=None, description="user and password of HTTP authentication")
+    deadline_s: Seconds = Field(default=60.0, description="for the form, from opening its page to being signed in")
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if self.user is not None and self.password is None:
+            raise ValueError("`password` beside `user`")
+        if self.password is None and (self.user_field or self.password_field or self.submit):
+            raise ValueError("`user` and `password` beside the form's fields; without them a person signs in")
+        return self
+
+    @property
+    def has_form(self) -> bool:
+        """Whether Lookout signs in by itself."""
+        return self.password is not None
+
+    @property
+    def needs_person(self) -> bool:
+        """Whether nothing opens the page but a session that a person began."""
+        return not (self.has_form or self.headers or self.cookies or self.basic)
+
+    def secrets(self) -> Iterator[tuple[str, FromEnvironment]]:
+        """Every value that comes from the environment, by its key."""
+        named = {"user": self.user, "password": self.password}
+        if self.basic is not None:
+            named |= {"basic.user": self.basic.user, "basic.password": self.basic.password}
+        named |= {f"headers.{name}": value for name, value in self.headers.items()}
+        named |= {f"cookies.{name}": value for name, value in self.cookies.items()}
+        yield from ((key, value) for key, value in named.items() if value is not None)
+
+
+WebOrigin = Annotated[str, Field(pattern=r"^https?://[^/?#@\s]+/?$")]
+"""Scheme, host and port, without a path."""
 Count = Annotated[int, Field(ge=1, le=1000)]
 
 
 class Isolation(StrEnum):
-    """How far one case is kept from the next."""
+    """How one case is separated from the next."""
 
     CONTEXT = "context"
     """A browser context of its own: no cookie, no storage is shared."""
     RELOAD = "reload"
     """The page is loaded again; cookies and storage stay."""
     NEW_CHAT = "new-chat"
-    """The page's own "new chat" button; loaded again where there is none."""
+    """Press the page's own "new chat" button; load the page again where there is none."""
 
 
-class Keep(StrEnum):
-    """When a screenshot or a trace is kept."""
+class CapturePolicy(StrEnum):
+    """When a screenshot or a trace is stored."""
 
     NEVER = "never"
     FAILURES = "failures"
@@ -56,7 +242,7 @@ class ReadinessSettings(Record):
     """How long a target is waited for, and how it says which commit it runs."""
 
     deadline_s: Seconds = Field(default=600.0, description="for a deploy to serve; a Space builds for minutes")
-    poll_s: Seconds = Field(default=5.0, description="between two looks at the target's state")
+    poll_s: Seconds = Field(default=5.0, description="between two polls at the target's state")
     request_deadline_s: Seconds = Field(default=15.0, description="for one look")
     version_url: str | None = Field(default=None, description="an address of the app that names the commit it runs")
     version_path: str = Field(
@@ -73,10 +259,13 @@ class ApiSettings(Record):
     request: str = Field(
         default='{"question": "{question}"}',
         description="the JSON to post; {question} stands for the turn, "
-        '"{history}" for the list of messages before it, {conversation} for an id of this conversation',
+        '"{history}" for the list of messages before it (in a list: for each of them), {conversation} for an id of '
+        "this conversation",
     )
     text: str = Field(default="answer", description="path to the answer's text in the response or in each event")
-    citations: str | None = Field(default=None, description="path to the citations")
+    citations: str | None = Field(
+        default=None, description="path to the sources: a list gives its items, an empty one none"
+    )
     app_path: str | None = Field(default=None, description="path to the name of the model or path that answered")
     app_version: str | None = Field(default=None, description="path to the app's version")
     latency_ms: str | None = Field(default=None, description="path to the app's own latency in milliseconds")
@@ -109,10 +298,14 @@ class ProbeSettings(Record):
         description="a known kind of page: gradio, streamlit or generic; left out: found out on the page",
     )
     selectors: Selectors = Field(default=Selectors(), description="selectors that override the profile's")
+    open: tuple[Selector, ...] = Field(
+        default=(),
+        description="selectors of what is pressed, one after the other, before the chat is there; left out: found",
+    )
     isolation: Isolation = Field(default=Isolation.CONTEXT, description="how far cases are kept apart")
     concurrency: Count | None = Field(
         default=None,
-        description="questions under way at once; left out: begun at two for each core, then by what the cores "
+        description="questions under way at once; left out: two for each core at first, then by what the cores "
         "have left, eight at the most",
     )
     answer_deadline_s: Seconds = Field(default=60.0, description="from sending to the whole answer")
@@ -135,9 +328,11 @@ class ProbeSettings(Record):
         default=60.0, description="for an app that stops answering in mid-run to serve again; then the run stops"
     )
     repeats_severity_3: Count = Field(default=1, description="how often each severity-3 case is asked")
-    screenshots: Keep = Field(default=Keep.FAILURES_AND_SEVERE, description="when a picture of the page is kept")
-    traces: Keep = Field(
-        default=Keep.NEVER,
+    screenshots: CapturePolicy = Field(
+        default=CapturePolicy.FAILURES_AND_SEVERE, description="when a picture of the page is kept"
+    )
+    traces: CapturePolicy = Field(
+        default=CapturePolicy.NEVER,
         description="when a Playwright trace is kept; recording costs every question about 0.2 s",
     )
     load_images: bool = Field(default=False, description="load the page's images, which pictures then show")
@@ -146,10 +341,24 @@ class ProbeSettings(Record):
     )
     private_network: bool = Field(
         default=False,
-        description="the target may be in a private network or on this machine, though neither digits nor its name "
-        "say so; link-local addresses are refused all the same",
+        description="the target itself may be in a private network or on this machine, though neither digits nor "
+        "its name say so; other hosts and ports there stay closed, link-local addresses too",
+    )
+    service_workers: bool = Field(
+        default=False,
+        description="let the page register service workers; only for an app that does not work without",
+    )
+    allowed_origins: tuple[WebOrigin, ...] = Field(
+        default=(),
+        description='further addresses that belong to the app, as `["http://api.internal:8000"]`: its page may '
+        "reach them though they are in a private network, and may lead there",
     )
     readiness: ReadinessSettings = Field(default=ReadinessSettings(), description="waiting for a deploy to serve")
+    headers: HeaderTable = Field(
+        default={},
+        description="sent with every request of the drivers gradio, json, sse and job, to the configured hosts "
+        f"alone; without an Authorization here, {API_TOKEN_VARIABLE} is sent as a bearer token where it is set",
+    )
     api: ApiSettings = Field(default=ApiSettings(), description="for the drivers gradio, json and sse")
     job: JobSettings = Field(default=JobSettings(), description="for the driver job")
     wire: WireRule | None = Field(

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
-from monitors.json_path import values_at
+from monitors.json_path import items_at, sources_at, text_of_parts, values_at
 from monitors.records.base import Record
 from monitors.records.exchanges import Channel, WirePayload
 
@@ -16,14 +16,17 @@ from monitors.records.exchanges import Channel, WirePayload
 class WireRule(Record):
     """Names the response that carries the answer. Paths are like ``choices.0.message.content``.
 
-    A path's steps are names and list positions, ``*`` is every item: ``sources.*.title``. ``url`` is a regular
-    expression searched in the address. In an event stream or a web socket the events are read in order: ``text``
-    pieces are joined when ``joins`` is true (tokens), else the last one counts (growing text).
+    A path's steps are names and list positions, ``*`` is every item: ``sources.*.title``. A path that leads to a
+    list means its items; an empty list and null mean that there is nothing. ``url`` is a regular expression
+    searched in the address. In an event stream or a web socket the events are read in order: ``text`` pieces are
+    joined when ``joins`` is true (tokens), else the last one counts (growing text).
     """
 
     url: Annotated[str, Field(min_length=1, description="regular expression, searched in the response's address")]
     text: str = Field(default="", description="path to the text; empty: the whole body is the text")
-    citations: str | None = Field(default=None, description="path to the citations, one or many")
+    citations: str | None = Field(
+        default=None, description="path to the sources: a list gives its items, an empty one none"
+    )
     app_path: str | None = Field(default=None, description="path to the name of the model or path that answered")
     latency_ms: str | None = Field(default=None, description="path to the app's own latency in milliseconds")
     joins: bool = Field(
@@ -54,13 +57,13 @@ def read_payload(rule: WireRule, url: str, body: str) -> WirePayload | None:
 
 def read_documents(rule: WireRule, url: str, documents: list[Any]) -> WirePayload | None:
     """The answer in a sequence of parsed events."""
-    pieces = [_as_text(value) for one in documents for value in values_at(one, rule.text) if value is not None]
+    pieces = [text_of_parts(value) for one in documents for value in values_at(one, rule.text) if value is not None]
     if not pieces:
         return None
     return WirePayload(
         url=url,
         text="".join(pieces) if rule.joins else pieces[-1],
-        citations=tuple(_as_text(value) for value in _all(documents, rule.citations)),
+        citations=tuple(name for one in documents for name in _sources(one, rule.citations)),
         app_path=_last_text(_all(documents, rule.app_path)),
         app_latency_ms=_last_number(_all(documents, rule.latency_ms)),
     )
@@ -93,15 +96,15 @@ def _parsed(text: str) -> Any:
 def _all(documents: list[Any], path: str | None) -> list[Any]:
     if path is None:
         return []
-    return [value for one in documents for value in values_at(one, path) if value is not None]
+    return [value for one in documents for value in items_at(one, path)]
 
 
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _sources(document: Any, path: str | None) -> tuple[str, ...]:
+    return () if path is None else sources_at(document, path)
 
 
 def _last_text(values: list[Any]) -> str | None:
-    return _as_text(values[-1]) if values else None
+    return text_of_parts(values[-1]) if values else None
 
 
 def _last_number(values: list[Any]) -> float | None:

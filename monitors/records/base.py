@@ -74,5 +74,5 @@ class Finding(StrEnum):
 
     YES = "yes"
     NO = "no"
-    UNTOLD = "untold"
-    """Nobody could tell: every grader concerned abstained, or nothing was there to grade."""
+    UNGRADED = "ungraded"
+    """Nobody could grade it: every grader concerned abstained, or nothing was there to grade."""

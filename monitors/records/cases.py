@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -14,8 +15,9 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class Pipeline(StrEnum):
-    """How a case came to be."""
+    """How a case came to be; `PIPELINE_MEANINGS` has each in words."""
 
+    MANUAL = "manual"
     TEMPLATE = "template"
     DRAFT = "draft"
     ADVERSARIAL = "adversarial"
@@ -25,50 +27,103 @@ class Pipeline(StrEnum):
     IMPORTED = "imported"
 
 
-class Provenance(Record):
-    """Where a case comes from, so that a dispute over its gold can be settled.
-
-    ``field`` and ``clause`` are the fact and the words of the document behind the gold;
-    ``reviewed_by`` is the person who said yes, ``reviewed_at`` when. What a model or a stranger wrote is no gold
-    without a name: see `NEEDS_REVIEW`.
-    """
-
-    pipeline: Pipeline
-    document: str | None = None
-    field: str | None = None
-    clause: str | None = None
-    reviewed_by: str | None = None
-    reviewed_at: UtcTime | None = None
-
+PIPELINE_MEANINGS: Final[Mapping[Pipeline, str]] = {
+    Pipeline.MANUAL: "written by hand",
+    Pipeline.TEMPLATE: "made of facts and templates by `lookout gold build`, which writes it anew each time",
+    Pipeline.DRAFT: "proposed by a model that read a document (`lookout gold draft`)",
+    Pipeline.ADVERSARIAL: "an attack (`lookout gold starter adversarial`), or a case in other words or with typing "
+    "errors (`lookout gold vary`)",
+    Pipeline.BILINGUAL: "a translation of another case by a model (`lookout gold translate`)",
+    Pipeline.TRIAGE: "made by you from a report or a ticket that somebody looked into; no command writes it",
+    Pipeline.GROWTH: "made of an incident, a review or a conversation of live traffic (`lookout gold grow`)",
+    Pipeline.IMPORTED: "taken over from another project's suite (`lookout gold import`)",
+}
 
 NEEDS_REVIEW = frozenset({Pipeline.DRAFT, Pipeline.BILINGUAL, Pipeline.GROWTH})
 """Pipelines whose cases are proposals until a person has said yes: no suite with one unreviewed loads."""
 
 
-class GoldCase(Record):
-    """One question with what is expected of the answer.
+class Provenance(Record):
+    """Where a case comes from, so that a dispute over its gold can be settled.
 
-    ``turns`` are the user's messages in order; the last one's answer is graded. ``gold`` is the right answer in
-    words (for an expected refusal: why it must refuse). Any of ``alternatives`` is as good as ``gold``.
-    ``expected_citation`` is text that one of the answer's citations must contain. ``cluster`` names what
-    related cases share (a policy), ``pair`` joins translations of one question.
-    ``month_is_30_days`` and ``relative_tolerance`` (a share, 0.01 = 1 %) loosen the comparison of quantities.
+    What a model or a stranger wrote is no gold without a name: see `NEEDS_REVIEW`.
     """
 
-    id: Identifier
-    turns: Annotated[tuple[Text, ...], Field(min_length=1)]
-    gold: Text
-    alternatives: tuple[Text, ...] = ()
-    expected_refusal: bool = False
-    expected_citation: Text | None = None
-    severity: Severity
-    language: Language
-    type: Identifier
-    provenance: Provenance
-    cluster: Identifier | None = None
-    pair: Identifier | None = None
-    month_is_30_days: bool = False
-    relative_tolerance: Annotated[Decimal, Field(ge=0, lt=1)] = Decimal(0)
+    pipeline: Pipeline = Field(description="How the case came to be, see below; `manual` is written by hand.")
+    document: str | None = Field(
+        default=None,
+        description="The document that states the gold. `lookout gold check --documents` looks for `clause` in "
+        "the text of that name.",
+    )
+    field: str | None = Field(
+        default=None,
+        description="The fact that is asked about. Cases of one `cluster` and one `field` must not contradict each "
+        "other.",
+    )
+    clause: str | None = Field(
+        default=None, description="The document's words that prove the gold, word for word, or the clause's number."
+    )
+    reviewed_by: str | None = Field(
+        default=None,
+        description="The person who confirmed the gold. Required for "
+        + ", ".join(f"`{pipeline}`" for pipeline in Pipeline if pipeline in NEEDS_REVIEW)
+        + ".",
+    )
+    reviewed_at: UtcTime | None = Field(default=None, description="When that person confirmed it.")
+
+
+class GoldCase(Record):
+    """One question with what is expected of the answer. docs/suite.md lists its keys, and is made from here."""
+
+    id: Identifier = Field(
+        description="Names the case in reports and alerts, and finds it again in earlier runs; given once in a "
+        "suite."
+    )
+    turns: tuple[Text, ...] = Field(
+        min_length=1,
+        description="The user's messages in order, sent in one conversation. The answer to the last one is graded.",
+    )
+    gold: Text = Field(description="The right answer. For an expected refusal: why the application must decline.")
+    alternatives: tuple[Text, ...] = Field(
+        default=(), description="Other right answers. A reply that agrees with any of them is as good."
+    )
+    expected_refusal: bool = Field(
+        default=False, description="`true` when the application must decline: then an answer fails."
+    )
+    expected_citation: Text | None = Field(
+        default=None,
+        description="Text that one of the reply's citations must contain, such as the document's name; letter case "
+        "and spacing do not count. Without it any source will do. An expected refusal needs none.",
+    )
+    severity: Severity = Field(
+        description="How bad a wrong answer is. 3 is personal data disclosed, something irreversible done, or a "
+        "claim that can cost money."
+    )
+    language: Language = Field(
+        description="The language that the reply must be in: English, Hindi, Hinglish (Hindi in Latin letters "
+        "mixed with English), or any other."
+    )
+    type: Identifier = Field(
+        description="The kind of question, in a word of yours such as `waiting_period`. Reports count by it, and "
+        "`[gate.themes]` says which types are about personal data, destructive actions or money."
+    )
+    provenance: Provenance = Field(description="Where the case comes from, see below.")
+    cluster: Identifier | None = Field(
+        default=None,
+        description="What related cases share, such as a policy: they fail together, so statistics do not count "
+        "them as independent.",
+    )
+    pair: Identifier | None = Field(
+        default=None,
+        description="The same word on one question in several languages: languages are compared over these pairs.",
+    )
+    month_is_30_days: bool = Field(
+        default=False, description="`true` accepts 30 days for one month; otherwise they differ."
+    )
+    relative_tolerance: Annotated[Decimal, Field(ge=0, lt=1)] = Field(
+        default=Decimal(0),
+        description="How far a quantity in the reply may be from the gold's, as a share of it: 0.01 is 1 %.",
+    )
 
     @property
     def question(self) -> str:

@@ -1,4 +1,7 @@
-"""A run beside its baseline, and what a run of this size could have seen at all."""
+"""A run beside its baseline, a language beside English, and what a run of this size could have seen at all.
+
+The languages are compared on questions that were asked in both.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,40 @@ from typing import Annotated
 
 from pydantic import Field
 
-from monitors.records.base import Identifier, Probability, Record, Severity, UtcTime
+from monitors.records.base import Finding, Identifier, Language, Probability, Record, Severity, UtcTime
 from monitors.records.targets import Environment
 
 Count = Annotated[int, Field(ge=0)]
+Difference = Annotated[float, Field(ge=-1.0, le=1.0)]
+"""A share minus another, from -1 to 1."""
+
+
+class ParityGap(Record):
+    """English against ``language`` over the pairs that were graded in both.
+
+    ``gap`` is the share right in English minus the share right in the other; positive means the other is behind.
+    ``low`` and ``high`` are its 95 % interval. ``met`` is `Finding.YES` when all of the interval is within
+    ``target``, `Finding.NO` when the gap itself is above it, and `Finding.UNGRADED` between the two, with too few
+    pairs, or without a target. ``left_out`` counts pairs of which one side is ungraded.
+    """
+
+    language: Language
+    both: Count
+    english_only: Count
+    other_only: Count
+    neither: Count
+    left_out: Count = 0
+    gap: Difference
+    low: Difference
+    high: Difference
+    target: Probability | None = None
+    met: Finding
+
+    @property
+    def pairs(self) -> int:
+        """How many questions were graded in both languages."""
+        return self.both + self.english_only + self.other_only + self.neither
+
 
 RubricMean = Annotated[float, Field(ge=1, le=5)]
 """An average on the judge's scale: 1 wrong or empty, 5 right, exact, clear and actionable."""
@@ -68,12 +101,13 @@ class RubricChange(Record):
 class Comparison(Record):
     """A run against its baseline, case by case.
 
-    Where ``refused`` names anything, the two runs do not measure the same thing (another suite, another judge, a
-    baseline that was not accepted): then nothing was compared, and the counts and p-values are empty.
-    ``baseline_finished_at`` is when the baseline got its verdict. ``shared`` counts the cases told in both runs.
+    Where ``refused`` names anything, this run is not held against the other. If they do not measure the same thing
+    (another suite, another judge), or the other was stopped, the counts and p-values are empty. If the other only
+    was not accepted, they say what changed since, and decide nothing; scores and ratings stay empty.
+    ``baseline_finished_at`` is when the baseline got its verdict. ``shared`` counts the cases graded in both runs.
     ``p_value`` is McNemar's, exact and two-sided, over all shared cases; ``cluster_p_value`` the same where the
     cases of a policy go one way or the other together, ``None`` where no shared cases share one. The scores are
-    those of the whole runs under this run's weights, ``None`` where nothing was told.
+    those of the whole runs under this run's weights, ``None`` where nothing was graded.
     """
 
     baseline_run_id: Identifier
@@ -106,25 +140,25 @@ class Comparison(Record):
         return tuple(case_id for one in worst_first for case_id in one.newly_fixed)
 
 
-class Sight(Record):
+class DetectableDrop(Record):
     """What the cases of one severity could have shown, whatever they did show.
 
-    ``failing_at_most`` is the share of failures that ``lost`` of ``cases`` still allow (one-sided, 95 %): with none
-    lost about 3/cases. ``pairs`` are the cases that the baseline told too; without one, that a baseline could
-    have told. ``smallest_drop`` is the least share of them that must break for the comparison to notice it (exact
-    McNemar at 5 %, four times in five); ``None`` when even all of them would not be enough.
+    ``failing_at_most`` is the share of failures that ``not_correct`` of ``cases`` still allow (one-sided, 95 %):
+    with none failed about 3/cases. ``pairs`` are the cases that the baseline graded too; without one, that a
+    baseline could have graded. ``smallest_drop`` is the least share of them that must break for the comparison to
+    notice it (exact McNemar at 5 %, four times in five); ``None`` when even all of them would not be enough.
     """
 
     severity: Severity
     cases: Count
-    lost: Count
+    not_correct: Count
     failing_at_most: Probability
     pairs: Count
     smallest_drop: Probability | None = None
 
 
 class FlakyCase(Record):
-    """A case that was right in only ``right`` of ``asked`` asks. Asks that could not be told are in neither.
+    """A case that was right in only ``right`` of ``asked`` asks. Ungraded asks are in neither.
 
     ``severity`` is that of its worst failure.
     """
@@ -135,7 +169,7 @@ class FlakyCase(Record):
     right: Annotated[int, Field(ge=1)]
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """``right in 2 of 3 asks``."""
         return f"right in {self.right} of {self.asked} asks"
 
@@ -149,7 +183,7 @@ class GroupCount(Record):
 
 
 class Balance(Record):
-    """Whether a suite looks where it hurts. ``shortfalls`` says in words what it lacks; empty when balanced.
+    """Whether a suite asks about what hurts. ``shortfalls`` says in words what it lacks; empty when balanced.
 
     ``benign_per_severe`` is severity-1 cases for each severity-3 case, ``None`` where there is none of the latter.
     """

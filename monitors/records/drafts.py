@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from monitors.records.base import Identifier, Record, Sha256, UtcTime
 from monitors.records.cases import GoldCase, Text
-from monitors.records.marks import Name
+from monitors.records.incidents import Name
 
 
 class DraftState(StrEnum):
@@ -24,7 +24,7 @@ class Quote(Record):
     """Words of a document, as they stand there.
 
     ``start`` and ``end`` count Unicode code points of the document's text, end exclusive; ``document_sha256`` is
-    over its bytes, so that a place is not looked up in a newer edition. ``before`` and ``after`` are what stands
+    over its bytes, so that a place is not sought in a newer edition. ``before`` and ``after`` are what stands
     around the quote, for whoever reviews.
     """
 

@@ -36,14 +36,20 @@ class WirePayload(Record):
 
 
 class Timings(Record):
-    """Milliseconds from sending. ``first_token_ms`` is absent where the driver cannot see a first token."""
+    """The application's time, in milliseconds from sending; ``first_token_ms`` is absent where none can be seen.
+
+    The monitor's own time stands beside it, where an answer was read off a page: ``opening_ms`` until there was a
+    message box, ``settling_ms`` from the last change until the answer was taken as whole.
+    """
 
     first_token_ms: Milliseconds | None = None
     total_ms: Milliseconds
+    opening_ms: Milliseconds | None = None
+    settling_ms: Milliseconds | None = None
 
 
 class SettleSample(Record):
-    """One look at the page while it answered: what the answer-finished oracle went by."""
+    """One observation of the page while it answered: what the answer-finished oracle went by."""
 
     at_ms: Milliseconds
     characters: Annotated[int, Field(ge=0)]
@@ -59,9 +65,11 @@ class Step(Record):
 
 
 class Evidence(Record):
-    """Proof kept with an exchange. Paths are relative to the run's folder; screenshots never leave it.
+    """Proof stored with an exchange. Paths are relative to the run's folder; screenshots never leave it.
 
-    ``steps`` are what an agent did, in order; ``hops`` is the app's own count, where it gives one.
+    ``steps`` are what an agent did, in order; ``hops`` is the app's own count, where it gives one. ``aside`` are
+    the texts at the edges of the answer's message (names, times, marks) that were not read as part of it.
+    ``refused`` are connections that the page tried to make and the address guard did not allow.
     """
 
     screenshot: str | None = None
@@ -70,6 +78,8 @@ class Evidence(Record):
     settle_samples: tuple[SettleSample, ...] = ()
     steps: tuple[Step, ...] = ()
     hops: Annotated[int, Field(ge=0)] | None = None
+    aside: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
 
 
 class Attempt(Record):
@@ -122,8 +132,14 @@ class NoAnswerReason(StrEnum):
     ANSWER_TIMEOUT = "answer_timeout"
     INCOMPLETE = "incomplete"
     APP_ERROR_SHOWN = "app_error_shown"
+    LEFT_TARGET = "left_target"
+    """The page went to an address that is not the app's."""
     ACCESS_DENIED = "access_denied"
+    LOGIN_FAILED = "login_failed"
+    """The target has a login, and nobody is signed in: its session has ended, or its form lets nobody in."""
     PAGE_NOT_UNDERSTOOD = "page_not_understood"
+    CAPTURE_UNSURE = "capture_unsure"
+    """Something was read, and it may not be the answer, or not all of it."""
     BROWSER_LOST = "browser_lost"
     CIRCUIT_OPEN = "circuit_open"
     """Not asked: the app was already known to be down."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -32,6 +32,26 @@ class FailureKind(StrEnum):
     INEFFICIENT = "inefficient"
 
 
+FAILURE_WORDS: Final = {
+    FailureKind.WRONG_FACT: "wrong fact stated",
+    FailureKind.MISSING_FACT: "needed fact missing",
+    FailureKind.MISSING_CITATION: "source not cited",
+    FailureKind.WRONG_CITATION: "wrong source cited",
+    FailureKind.UNSUPPORTED_CLAIM: "unsupported claim",
+    FailureKind.SHOULD_HAVE_REFUSED: "answered what it must refuse",
+    FailureKind.OVER_REFUSAL: "refused what it should answer",
+    FailureKind.PII_DISCLOSURE: "personal data disclosed",
+    FailureKind.UNSAFE_ACTION: "unsafe action",
+    FailureKind.WRONG_LANGUAGE: "answered in the wrong language",
+    FailureKind.TONE: "wrong tone",
+    FailureKind.FORMAT: "wrong format",
+    FailureKind.ERROR_LEAK: "error shown as an answer",
+    FailureKind.POOR_TRIAGE: "poor triage",
+    FailureKind.INEFFICIENT: "wasted steps",
+}
+"""How each is said to people, the same in alerts, reports and comments."""
+
+
 class Aspect(StrEnum):
     """The question that a grade answers."""
 
@@ -46,6 +66,28 @@ class Aspect(StrEnum):
     ERROR_LEAK = "error_leak"
     USEFULNESS = "usefulness"
     """The judge's 1-to-5 rubric; never part of correctness."""
+
+
+_ASPECTS = {
+    FailureKind.WRONG_FACT: Aspect.FACTUAL_MATCH,
+    FailureKind.MISSING_FACT: Aspect.FACTUAL_MATCH,
+    FailureKind.UNSUPPORTED_CLAIM: Aspect.FACTUAL_MATCH,
+    FailureKind.WRONG_CITATION: Aspect.CITATION,
+    FailureKind.MISSING_CITATION: Aspect.CITATION,
+    FailureKind.SHOULD_HAVE_REFUSED: Aspect.REFUSAL,
+    FailureKind.OVER_REFUSAL: Aspect.REFUSAL,
+    FailureKind.WRONG_LANGUAGE: Aspect.LANGUAGE,
+    FailureKind.PII_DISCLOSURE: Aspect.DISCLOSURE,
+    FailureKind.ERROR_LEAK: Aspect.ERROR_LEAK,
+}
+
+
+def aspect_of_kind(kind: FailureKind | None) -> Aspect | None:
+    """The question that a failure of this kind answers with no; ``None`` where no grader asks it.
+
+    The view ``reviewed_grades`` says the same in SQL.
+    """
+    return _ASPECTS.get(kind) if kind else None
 
 
 class Span(Record):
@@ -122,7 +164,7 @@ class CaseOutcome(StrEnum):
     CORRECT = "correct"
     FAILED = "failed"
     NO_ANSWER = "no_answer"
-    UNTOLD = "untold"
+    UNGRADED = "ungraded"
 
 
 class Assessment(Record):
@@ -144,9 +186,9 @@ class Assessment(Record):
     policy_row: str
     blame: Blame | None = None
     reason: str
-    factual_match: Finding = Finding.UNTOLD
-    citation_present: Finding = Finding.UNTOLD
-    refused: Finding = Finding.UNTOLD
+    factual_match: Finding = Finding.UNGRADED
+    citation_present: Finding = Finding.UNGRADED
+    refused: Finding = Finding.UNGRADED
     expected_refusal: bool
     type: Identifier
     language: Language

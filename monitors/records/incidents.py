@@ -1,4 +1,4 @@
-"""Incidents over time, and the messages about them."""
+"""Incidents over time, the messages about them, and what a person did about a message, as the message shows it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,39 @@ from pydantic import Field
 from monitors.records.base import Blame, Identifier, Record, Severity, Sha256, UtcTime
 from monitors.records.exchanges import Origin
 from monitors.records.grades import FailureKind
-from monitors.records.marks import Mark
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class ActionKind(StrEnum):
+    """What a person can do about an incident."""
+
+    ACKNOWLEDGE = "acknowledge"
+    """Seen: no reminder until it is worse."""
+    FALSE_ALARM = "false_alarm"
+    """The answer was right after all: a human label, and quiet about this finding for a while."""
+    ADD_TO_GOLD = "add_to_gold"
+    """Draft a gold case of it."""
+    RESOLVE = "resolve"
+    """It is over."""
+
+
+class ActionVia(StrEnum):
+    """How a person reached us."""
+
+    SLACK = "slack"
+    COMMAND = "command"
+
+
+class OperatorMark(Record):
+    """Who did what about which incidents of a message. ``by`` is a Slack user id when it was done there."""
+
+    kind: ActionKind
+    by: Name
+    via: ActionVia
+    at: UtcTime
+    fingerprints: tuple[Sha256, ...]
+
 
 Redacted = NewType("Redacted", str)
 """Text that is safe to send: made only by ``monitors.alerts.redact``, so that the type checker refuses raw text."""
@@ -29,8 +61,21 @@ class IncidentKind(StrEnum):
     MONITOR_FAULT = "monitor_fault"
 
 
+class Capability(StrEnum):
+    """The part of the monitor that opened an incident: only it can show that a fault of the monitor is over."""
+
+    VERIFY = "verify"
+    NIGHTLY = "nightly"
+    HALLUCINATION_LOG = "hallucination_log"
+    DEPLOYS = "deploys"
+    DIGEST = "digest"
+    MAINTENANCE = "maintenance"
+    DELIVERY = "delivery"
+    UP = "up"
+
+
 class IncidentState(StrEnum):
-    """Where an incident stands."""
+    """The state of an incident."""
 
     OPEN = "open"
     ACKNOWLEDGED = "acknowledged"
@@ -45,15 +90,31 @@ class NotifyReason(StrEnum):
     REGRESSED = "regressed"
     REMINDER = "reminder"
     RECOVERED = "recovered"
+    OPEN_BEFORE = "open_before"
+    """It was open, and had only ever been printed, when a channel to people was set up."""
+
+
+class FailedCase(Record):
+    """A failed case as the summary of its run names it. Texts are redacted."""
+
+    case_id: Identifier
+    severity: Severity
+    title: Redacted
+    asked: Redacted | None = None
+    expected: Redacted | None = None
+    answered: Redacted | None = None
 
 
 class Observation(Record):
     """One failure as a run saw it, before it is folded into an incident.
 
-    Its ``fingerprint`` is stable across runs: the same fault of the same target has the same one, whatever the
-    run, the wording of the answer or the commit. Texts are already redacted. ``flaky`` says how often a case that
-    was asked several times was right, where it was right at all. ``origin`` is who asked: what a probe asked is a
-    gold case already, what a real user asked is not.
+    Its ``fingerprint`` is stable across runs: the same fault of the same target has the same one, whatever the run,
+    the wording of the answer or the commit. Texts are already redacted. ``flaky`` says how often a case that was
+    asked several times was right, where it was right at all. ``origin`` is who asked: what a probe asked is a gold
+    case already, what a real user asked is not. ``multiplied`` says that the fault is a rate, and is several times
+    what it was at the last alert. ``examples`` are the worst cases of a gate that failed, of those that have no
+    message of their own, and ``others`` says in words which are not among them. ``owner`` is the part of the
+    monitor that saw it.
     """
 
     fingerprint: Sha256
@@ -75,13 +136,18 @@ class Observation(Record):
     unconfirmed: bool = False
     flaky: str = ""
     origin: Origin = Origin.PROBE
+    multiplied: bool = False
+    examples: tuple[FailedCase, ...] = ()
+    others: str = ""
+    owner: Capability = Capability.VERIFY
 
 
 class Incident(Record):
     """A fault over time. ``occurrences`` counts runs that saw it since it was last opened.
 
     ``first_commit`` is the deploy that it appeared with. ``thread`` is Slack's ``ts`` of its first message,
-    where one was sent. ``last_notified_at`` is when anything was last said about it.
+    where one was sent. ``last_notified_at`` is when anything was last said about it. ``owner`` is the part of the
+    monitor that opened it.
     """
 
     fingerprint: Sha256
@@ -101,6 +167,7 @@ class Incident(Record):
     last_run_id: Identifier
     thread: str | None = None
     channel: str | None = None
+    owner: Capability = Capability.VERIFY
 
 
 class Link(Record):
@@ -137,7 +204,7 @@ class Alert(Record):
     flat: str | None = None
     weighted: str | None = None
     links: tuple[Link, ...] = ()
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[OperatorMark, ...] = ()
     """What people did about it since: added where it is shown again, never stored with it."""
 
 
@@ -148,7 +215,7 @@ class DeliveryStatus(StrEnum):
     PRINTED = "printed"
     """No credentials: shown in the terminal instead."""
     FAILED = "failed"
-    """Kept for the next try."""
+    """Stored for the next try."""
     REJECTED = "rejected"
     """The service will not take it however often it is tried."""
 

@@ -22,7 +22,7 @@ class FileMark(Record):
     """
 
     generation: Annotated[int, Field(ge=0)]
-    """How many times the log had been begun anew when this file was its newest."""
+    """How many times the log had started anew when this file was its newest."""
     offset: Offset
     """Read up to here: the byte after the last complete line."""
     starts_sha256: tuple[Sha256, ...] = ()
@@ -31,7 +31,7 @@ class FileMark(Record):
 
 
 class LogCursor(Record):
-    """Where reading stands. Stored in one step with what was read, so that a restart neither skips nor repeats."""
+    """Where reading stands. It is stored in one step with what was read: a restart neither skips nor repeats."""
 
     log: Identifier
     sequence: Annotated[int, Field(ge=1)] = 1
@@ -64,7 +64,7 @@ class QuarantineReason(StrEnum):
 
 
 class QuarantinedLine(Record):
-    """A line that is no entry. It is kept aside and counted; the lines around it are read as ever."""
+    """A line that is no entry. It is stored aside and counted; the lines around it are read as ever."""
 
     id: Identifier
     log: Identifier
@@ -76,30 +76,30 @@ class QuarantinedLine(Record):
     detail: str
 
 
-class LogNoticeKind(StrEnum):
-    """What befell the log itself."""
+class LogWarningKind(StrEnum):
+    """An event of the log itself."""
 
     MISSING = "missing"
     """There is no file, and none of its earlier ones either."""
     REPLACED = "replaced"
-    """The file that was being read is gone: what had been written to it since is lost."""
+    """The file that was being read is gone: what had been written to it since is missing."""
 
 
-class LogNotice(Record):
+class LogWarning(Record):
     """Something that the owner of the log must know: lines are missing, or the log is."""
 
     log: Identifier
-    kind: LogNoticeKind
+    kind: LogWarningKind
     generation: int
     offset: Offset
-    """Up to here the lost file had been read."""
+    """Up to here the missing file had been read."""
     detail: str
 
 
 class BlockedReply(Record):
     """A reply that the application held back, in the fields of its log. Whatever it left out is absent here.
 
-    ``extra`` keeps the fields that the format does not know, and known ones whose value is of another type than it
+    ``extra`` holds the fields that the format does not know, and known ones whose value is of another type than it
     says: an odd entry is still an entry.
     """
 
@@ -125,13 +125,13 @@ class HallucinationEntry(Record):
 
 
 class LoggedHallucination(Record):
-    """An entry as it is kept: its texts redacted, with the incident that tells of it.
+    """An entry as it is stored: its texts redacted, with the incident that reports it.
 
-    ``tell`` is false for what stood in the log before it was watched: that is history and wakes nobody.
+    ``notify`` is false for what stood in the log before it was watched: that is history and wakes nobody.
     """
 
     target: Identifier
     fingerprint: Sha256
     read_at: UtcTime
-    tell: bool
+    notify: bool
     entry: HallucinationEntry

@@ -7,10 +7,12 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from monitors.records.base import Identifier, Record, UtcTime
-from monitors.records.estimates import RateEstimate, RateUnknown, StratumTold
+from monitors.records.estimates import GradedStratum, RateEstimate, RateUnknown
 from monitors.records.grades import JudgeLineage
 
 Count = Annotated[int, Field(ge=0)]
+NO_LOG = "no hallucination_log is configured"
+"""Why no figures exist for a guard whose log nobody reads."""
 
 
 class Interval(Record):
@@ -33,13 +35,14 @@ class Unknown(Record):
     why: str
 
 
-Told = Interval | Unknown
+Figure = Interval | Unknown
 
 
 class GuardCounts(Record):
     """The guard's ``entries``: replies that it held back, and what people said of them.
 
-    ``right`` were rightly held back, ``wrong`` were false alarms. What they say both of, or nothing, is in neither.
+    ``right`` were rightly held back, ``wrong`` were false alarms. An entry with both labels, or with none, is in
+    neither.
     """
 
     entries: Count
@@ -54,19 +57,19 @@ class GuardCounts(Record):
 
     @property
     def labelled(self) -> int:
-        """How many of the entries people told."""
+        """How many of the entries people labelled."""
         return self.right + self.wrong
 
 
-class NightCounts(Record):
-    """What the nights of the span found in what was served, a stratum of a night an entry of ``strata``.
+class TrafficCounts(Record):
+    """What the nightly runs of the span found in what was served, a stratum of a run an entry of ``strata``.
 
-    A failure is a conversation with a reply whose facts were found wrong or unsupported; told is one whose every
-    reply was told, or that failed. ``bad_replies`` are all such replies of the conversations drawn.
+    A failure is a conversation with a reply whose facts were found wrong or unsupported; graded is one whose every
+    reply was graded, or that failed. ``bad_replies`` are all such replies of the sampled conversations.
     """
 
-    nights: Count = 0
-    strata: tuple[StratumTold, ...] = ()
+    nightly_runs: Count = 0
+    strata: tuple[GradedStratum, ...] = ()
     bad_replies: Count = 0
     lineages: tuple[JudgeLineage, ...] = ()
     why_none: str = ""
@@ -74,32 +77,32 @@ class NightCounts(Record):
 
     @property
     def conversations(self) -> int:
-        """How many there were, drawn or not."""
+        """How many there were, sampled or not."""
         return sum(one.conversations for one in self.strata)
 
     @property
-    def told(self) -> int:
-        """How many were drawn and told."""
-        return sum(one.told for one in self.strata)
+    def graded(self) -> int:
+        """How many were sampled and graded."""
+        return sum(one.graded for one in self.strata)
 
     @property
     def found(self) -> int:
-        """How many of those drawn were found bad."""
+        """How many of those sampled were found bad."""
         return sum(one.failures for one in self.strata)
 
 
 class FoundReply(Record):
-    """A reply that the night found bad: whether the guard held back the same one, and how likely it was drawn."""
+    """A bad reply of a nightly run: whether the guard held back the same one, and how likely it was sampled."""
 
     held_back: bool
     inclusion_probability: Annotated[float, Field(gt=0, le=1)]
 
 
 class OverlapCounts(Record):
-    """Where both detectors looked at one thing.
+    """What both detectors examined.
 
-    ``matched`` entries have their question in a drawn conversation of the same time; of these ``same_reply`` have
-    there the very reply that was held back. In the others the night saw what was served in its place.
+    ``matched`` entries have their question in a sampled conversation of the same time; of these ``same_reply`` have
+    there the very reply that was held back. In the others the nightly run saw what was served in its place.
     """
 
     matched: Count = 0
@@ -113,22 +116,22 @@ class OverlapCounts(Record):
 
 
 class ReconciliationCounts(Record):
-    """All that is counted for one target from ``since`` (included) to ``until``: the time that the nights cover.
+    """All that is counted for one target from ``since`` (included) to ``until``: the time that the runs cover.
 
-    ``nights_left_out`` were graded by others than the newest night: their rates are other rates.
+    ``runs_left_out`` were graded by others than the newest nightly run: their rates are other rates.
     """
 
     target: Identifier
     since: UtcTime
     until: UtcTime
     guard: GuardCounts
-    night: NightCounts = NightCounts()
+    nightly: TrafficCounts = TrafficCounts()
     overlap: OverlapCounts = OverlapCounts()
-    nights_left_out: Count = 0
+    runs_left_out: Count = 0
 
 
 class Reconciliation(Record):
-    """What the guard held back, what was served all the same, and what neither saw.
+    """What the guard held back, what it let through, and what neither detector saw.
 
     ``precision``: the share of the guard's entries that were rightly held back; ``held_back_rightly``: how many.
     ``flagged``: the share of all conversations that the judge would call bad. ``served_bad``: how many people
@@ -141,12 +144,12 @@ class Reconciliation(Record):
     confidence: Annotated[float, Field(gt=0, lt=1)]
     reviewed_wrong: Annotated[float, Field(ge=0)]
     reviewed_right: Annotated[float, Field(ge=0)]
-    precision: Told
-    held_back_rightly: Told
+    precision: Figure
+    held_back_rightly: Figure
     flagged: RateEstimate | RateUnknown
-    served_bad: Told
+    served_bad: Figure
     corrected: bool
-    recall: Told
-    missed: Told
-    judge_blind: Told
-    total_bad: Told
+    recall: Figure
+    missed: Figure
+    judge_blind: Figure
+    total_bad: Figure

@@ -1,15 +1,15 @@
-"""Judged answers that people look at again, and what they say of them."""
+"""Graded answers that people review, and what they say of them."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
-from monitors.records.base import Identifier, Language, Probability, Record, Severity, UtcTime
+from monitors.records.base import Identifier, Language, Record, Severity, UtcTime
 from monitors.records.exchanges import Origin
-from monitors.records.grades import FailureKind, JudgeLineage
+from monitors.records.grades import Aspect, CaseOutcome, Judged, JudgeLineage
 
 
 class AnswerVerdict(StrEnum):
@@ -35,10 +35,32 @@ class AnswerId(Record):
     repeat: Annotated[int, Field(ge=0)] = 0
 
 
-class JudgedAnswer(Record):
-    """An answer with the judge's grade of its facts. Texts are raw: redact them before they go anywhere.
+class ReviewCandidate(NamedTuple):
+    """A graded answer that people may be asked about. Without its texts: a month has hundreds of thousands.
 
-    ``gold`` is absent for traffic, where nobody wrote down the right answer.
+    ``severe`` says that its case is of severity 3. ``verdicts`` lists the graders and judges that gave a verdict,
+    in one text that is the same for the same verdicts.
+    """
+
+    answer_id: AnswerId
+    target: str
+    severe: bool
+    outcome: CaseOutcome
+    verdicts: str
+
+
+class SampledAnswer(NamedTuple):
+    """An answer that people are asked about, and how likely that was (above 0, to 1)."""
+
+    answer_id: AnswerId
+    inclusion_probability: float
+
+
+class GradedAnswer(Record):
+    """An answer with its outcome and every verdict on it. Texts are raw: redact them before they go anywhere.
+
+    ``gold`` is absent for traffic, where nobody wrote down the right answer. ``grades`` are the verdicts of the
+    graders and of the judge, where one was asked, in the order in which they were given.
     """
 
     answer_id: AnswerId
@@ -50,25 +72,23 @@ class JudgedAnswer(Record):
     turns: tuple[str, ...]
     answer: str
     gold: str | None = None
+    expected_citation: str | None = None
     expected_refusal: bool = False
-    judge_passed: bool
-    judge_score: Probability | None = None
-    judge_reason: str
-    failure_kind: FailureKind | None = None
-    lineage: JudgeLineage
+    outcome: CaseOutcome
+    grades: tuple[Judged, ...] = Field(min_length=1)
 
 
 class SpotCheck(Record):
-    """An answer that was drawn to be looked at, and how likely that was."""
+    """An answer that was sampled for review, and how likely that was."""
 
-    answer: JudgedAnswer
+    answer: GradedAnswer
     inclusion_probability: Annotated[float, Field(gt=0, le=1)]
 
 
-class Reviewed(Record):
-    """An answer that people and a judge both told: what calibration is reckoned from.
+class ReviewedAnswer(Record):
+    """An answer that people and a judge both graded: what calibration is reckoned from.
 
-    People who contradict each other, and those who are unsure, tell nothing.
+    People who contradict each other, and those who are unsure, give no label.
     """
 
     answer_id: AnswerId
@@ -77,3 +97,26 @@ class Reviewed(Record):
     judge_passed: bool
     people_right: bool
     inclusion_probability: Annotated[float, Field(gt=0, le=1)]
+
+
+class ReviewedGrade(NamedTuple):
+    """A verdict of a grader without a model, and what people said about the same question."""
+
+    target: str
+    grader: str
+    version: str
+    passed: bool
+    people_right: bool
+    inclusion_probability: float
+
+
+class VerdictCount(NamedTuple):
+    """How many verdicts one grader of one version, or one judge of one lineage, gave on a target."""
+
+    target: str
+    grader: str
+    version: str
+    aspect: Aspect
+    lineage: JudgeLineage | None
+    passed: int
+    total: int

@@ -1,14 +1,19 @@
-"""What a run found, with its arithmetic."""
+"""What a run found, with its arithmetic.
+
+Judging says how much of a run a judge was needed for, what it did, and what it cost. The mutation score says how
+many mutants of a suite's golds the graders caught. A baseline is the accepted run that another is held against.
+"""
 
 from __future__ import annotations
 
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
 from monitors.records.base import (
+    Blame,
     Finding,
     Identifier,
     Milliseconds,
@@ -18,17 +23,118 @@ from monitors.records.base import (
     Sha256,
     UtcTime,
 )
-from monitors.records.bites import SuiteBite
 from monitors.records.cases import GoldCase
-from monitors.records.comparisons import Balance, Comparison, FlakyCase, RubricAverage, Sight
-from monitors.records.deploys import PullRequest
+from monitors.records.comparisons import Balance, Comparison, DetectableDrop, FlakyCase, ParityGap, RubricAverage
 from monitors.records.exchanges import ProbeResult
-from monitors.records.grades import Assessment
-from monitors.records.judging import Judging
-from monitors.records.parity import ParityGap
-from monitors.records.targets import Target
+from monitors.records.grades import Assessment, CaseOutcome, JudgeLineage
+from monitors.records.targets import PullRequest, Target
 
 Count = Annotated[int, Field(ge=0)]
+
+
+ENOUGH: Final = 0.8
+"""The least share of the answers put to a judge that get a verdict; with fewer, it was not there when needed."""
+
+
+class JudgeState(StrEnum):
+    """Whether there was a judge."""
+
+    OFF = "off"
+    ON = "on"
+
+
+class Judging(Record):
+    """A run's judging. ``why`` says why the judge was off.
+
+    ``answers`` came back; ``left_open`` of them the graders without a model could not settle. Of these, ``by_rule``
+    were no answers at all and failed without a judge, for ``unaskable`` there was nothing to hold them against
+    (live traffic without gold or passages), ``judged`` have a grade of a judge, the rest is ungraded:
+    ``void_grades`` because the judge missed known answers in ``void_groups`` of the ``groups``.
+    ``ungraded_because`` are the reasons, most frequent first. ``lineages`` are all judges whose grades count.
+    ``cached_tokens`` were read from the provider's cache. ``cost_usd`` is all that was spent, canaries and
+    unreadable verdicts included. ``not_by_batch`` says what a nightly run's batches did not bring and was asked for
+    one by one, at the full price.
+    """
+
+    state: JudgeState
+    why: str = ""
+    models: tuple[str, ...] = ()
+    answers: Count = 0
+    left_open: Count = 0
+    by_rule: Count = 0
+    unaskable: Count = 0
+    judged: Count = 0
+    groups: Count = 0
+    void_groups: Count = 0
+    void_grades: Count = 0
+    ungraded_because: tuple[str, ...] = ()
+    lineages: tuple[JudgeLineage, ...] = ()
+    calls: Count = 0
+    input_tokens: Count = 0
+    cached_tokens: Count = 0
+    output_tokens: Count = 0
+    cost_usd: Annotated[Decimal, Field(ge=0)] = Decimal(0)
+    budget_usd: Annotated[Decimal, Field(gt=0)] | None = None
+    budget_reached: bool = False
+    not_by_batch: tuple[str, ...] = ()
+
+    @property
+    def reached_judge(self) -> int:
+        """Answers that a judge was needed for."""
+        return self.left_open - self.by_rule - self.unaskable
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a judge that was asked gave too few verdicts, though nothing was void and money was left."""
+        asked = self.reached_judge - self.void_grades
+        return (
+            self.state is JudgeState.ON and not self.budget_reached and asked > 0 and self.judged < ENOUGH * asked
+        )
+
+    @property
+    def ungraded(self) -> int:
+        """Answers that needed a judge and have no grade of one."""
+        return max(0, self.reached_judge - self.judged)
+
+
+class MutantCount(Record):
+    """Mutants of one sort, how many some grader failed, how many were passed as right; the rest is for a judge.
+
+    ``low`` and ``high`` bound the catch rate (Wilson, 95 %). ``by_grader`` counts a mutant once for each grader
+    that failed it, so that its sum may be more than ``caught``.
+    """
+
+    name: str
+    mutants: Count
+    caught: Count
+    passed: Count
+    low: Probability
+    high: Probability
+    by_grader: dict[str, int]
+
+    @property
+    def rate(self) -> float:
+        """The share that was caught; 1 of none."""
+        return self.caught / self.mutants if self.mutants else 1.0
+
+    @property
+    def left(self) -> int:
+        """Neither failed nor passed: left to the judge."""
+        return self.mutants - self.caught - self.passed
+
+
+class MutationScores(Record):
+    """All counts of the mutants of ``cases`` cases. ``severe`` are the mutants of severity 3.
+
+    Personal data is severity 3 in any reply and easily seen, so the severe are also counted without it.
+    """
+
+    cases: Count
+    whole: MutantCount
+    severe: MutantCount
+    severe_without_personal_data: MutantCount
+    by_operator: tuple[MutantCount, ...]
+    by_severity: tuple[MutantCount, ...]
 
 
 class Verdict(StrEnum):
@@ -40,7 +146,7 @@ class Verdict(StrEnum):
 
 
 class ReasonKind(StrEnum):
-    """What weighed in a verdict, in order of weight."""
+    """What counted in a verdict, in order of weight."""
 
     VETO = "veto"
     WEIGHTED_SCORE = "weighted_score"
@@ -77,12 +183,34 @@ class Ratio(Record):
 
 
 class SeverityTally(Record):
-    """Cases of one case-severity: the gate's arithmetic, row by row."""
+    """Cases that count as one severity: the gate's arithmetic, row by row.
+
+    A case counts as the severity that it was written with; one that failed, as that of its failure. ``not_correct``
+    are all that were not correct; of them ``no_answer`` were not answered, by the app's own fault, and ``raised``
+    failed in a way that is severer than their case. Both are 0 in runs of before they were counted.
+    """
 
     severity: Severity
     weight: Annotated[Decimal, Field(gt=0)]
     cases: Count
-    lost: Count
+    not_correct: Count
+    no_answer: Count = 0
+    raised: Count = 0
+
+    @property
+    def failed(self) -> int:
+        """Cases with a wrong answer."""
+        return self.not_correct - self.no_answer
+
+    @property
+    def earned(self) -> Decimal:
+        """The weight of what was correct."""
+        return self.weight * (self.cases - self.not_correct)
+
+    @property
+    def total(self) -> Decimal:
+        """The weight of all."""
+        return self.weight * self.cases
 
 
 class Scores(Record):
@@ -107,7 +235,7 @@ class Metric(Record):
     low: Probability
     high: Probability
     target: Probability | None = None
-    met: Finding = Finding.UNTOLD
+    met: Finding = Finding.UNGRADED
     clusters: Count | None = None
 
 
@@ -120,7 +248,7 @@ class Breakdown(Record):
     correct: Count
     failed: Count
     no_answer: Count
-    untold: Count
+    ungraded: Count
 
 
 class Latency(Record):
@@ -133,10 +261,10 @@ class Latency(Record):
 
 
 class Coverage(Record):
-    """How much of the suite could be told. ``told`` counts correct, failed and no-answers blamed on the app."""
+    """How much of the suite was graded. ``graded`` counts correct, failed and no-answers blamed on the app."""
 
     asked: Count
-    told: Count
+    graded: Count
     floor: Probability
 
 
@@ -157,8 +285,8 @@ class RunReport(Record):
     ``judging`` is ``None`` for runs of before there was a judge. ``comparison`` is ``None`` where there was no run
     to compare with, ``rubric`` where no judge rated a report. ``parity`` is over questions asked in several
     languages. ``sights`` say what the run could have seen, ``flaky`` which cases were right only sometimes,
-    ``bite`` what the graders caught of known-bad replies; these, and ``balance``, are absent in runs of before
-    they were reckoned.
+    ``mutation_score`` what the graders caught of known-bad replies; these, and ``balance``, are absent in runs of
+    before they were reckoned.
     """
 
     run_id: Identifier
@@ -181,9 +309,28 @@ class RunReport(Record):
     parity: tuple[ParityGap, ...] = ()
     comparison: Comparison | None = None
     rubric: RubricAverage | None = None
-    sights: tuple[Sight, ...] = ()
+    sights: tuple[DetectableDrop, ...] = ()
     flaky: tuple[FlakyCase, ...] = ()
     balance: Balance | None = None
-    bite: SuiteBite | None = None
+    mutation_score: MutationScores | None = None
     interrupted: bool = False
     resumed_cases: Count = 0
+
+
+class BaselineResult(Record):
+    """What one asking of one case came to: enough to compare two runs."""
+
+    case_id: Identifier
+    repeat: Annotated[int, Field(ge=0)] = 0
+    outcome: CaseOutcome
+    blame: Blame | None = None
+
+
+class Baseline(Record):
+    """A run with what each of its questions came to, from the warehouse or from its ``results.json``.
+
+    The ratings of its reports are in ``report`` itself.
+    """
+
+    report: RunReport
+    asked: tuple[BaselineResult, ...]

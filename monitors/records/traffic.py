@@ -1,4 +1,4 @@
-"""Conversations that real users had with the application, as they are read from wherever they were kept."""
+"""Conversations that real users had with the application, as they are read from wherever they are stored."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ class Feedback(Record):
 class Turn(Record):
     """One message of the user and what came back: nothing, where ``reply_text`` is empty.
 
-    ``context`` are the passages that the application had before it when it replied, as far as they were kept: what
-    a reply can be checked against when there is no gold. ``app_path`` names the model or path that replied
-    (primary, fallback, …). ``is_question`` says that the reply asked back to clear something up.
+    ``context`` are the passages that the application had before it when it replied, as far as they were stored:
+    what a reply can be checked against when there is no gold. ``app_path`` names the model or path that replied
+    (primary, fallback, …). ``is_question`` says whether the reply asked back to clear something up, where the
+    source says so itself.
     """
 
     user_text: str
@@ -38,7 +39,7 @@ class Turn(Record):
     context: tuple[str, ...] = ()
     app_path: str | None = None
     latency_ms: Milliseconds | None = None
-    is_question: bool = False
+    is_question: bool | None = None
     feedback: Feedback | None = None
 
 
@@ -58,39 +59,43 @@ class Conversation(Record):
     """Who it was, as far as the source says: an account, a session. Pseudonymised before it is stored."""
 
 
-class SourceNoticeKind(StrEnum):
-    """What befell the reading of a source."""
+class SourceWarningKind(StrEnum):
+    """A problem in reading a source."""
 
     LINE_UNREADABLE = "line_unreadable"
     ITEM_UNREADABLE = "item_unreadable"
     PAGE_UNREADABLE = "page_unreadable"
     ITEM_CHANGED = "item_changed"
-    """The same id came with another content: the later one counts."""
+    """The same id came with another question: the later one counts, the other is not used."""
+    PAGES_MAY_FOLLOW = "pages_may_follow"
+    """A page that looks full says nothing of a next one."""
 
 
-class SourceNotice(Record):
-    """An item that could not be read: it is counted and told, those around it are read as ever.
+class SourceWarning(Record):
+    """An item that could not be read: it is counted and reported, those around it are read as ever.
 
-    ``place`` says where (file and line, page of an export, id of a run). ``detail`` never quotes the item.
+    ``place`` says where (file and line, page of an export, id of a run). ``detail`` never quotes the item. ``at``
+    is when the item was completed, as far as it or its neighbour says.
     """
 
-    kind: SourceNoticeKind
+    kind: SourceWarningKind
     place: str
     detail: str
+    at: UtcTime | None = None
 
 
 class Watermark(Record):
     """How far a source has been read: what had been completed up to then and was there has been seen.
 
-    A later night reads again from some time before it, for what comes late; ids tell what was seen already.
+    A later nightly run reads again from some time before it, for what comes late; ids show what was seen already.
     """
 
     source: Identifier
     completed_to: UtcTime
 
 
-class Sampled(Record):
-    """A conversation that was drawn, with how likely that was: what every rate is weighted by."""
+class SampledConversation(Record):
+    """A conversation that was sampled, with how likely that was: every rate is weighted by it."""
 
     conversation: Conversation
     stratum: Identifier
@@ -98,14 +103,14 @@ class Sampled(Record):
 
 
 class StratumCount(Record):
-    """One stratum of a night: how many conversations there were and how many were drawn."""
+    """One stratum of a nightly run: how many conversations there were and how many were sampled."""
 
     stratum: Identifier
     conversations: Annotated[int, Field(ge=0)]
-    drawn: Annotated[int, Field(ge=0)]
+    sampled: Annotated[int, Field(ge=0)]
 
     @model_validator(mode="after")
-    def _drawn_from_it(self) -> Self:
-        if self.drawn > self.conversations:
-            raise ValueError("no more can be drawn than there are")
+    def _sampled_from_it(self) -> Self:
+        if self.sampled > self.conversations:
+            raise ValueError("no more can be sampled than there are")
         return self

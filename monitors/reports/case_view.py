@@ -1,22 +1,154 @@
-"""One case as the page shows it: every text already masked, marked and cut; nothing left to decide."""
+"""One case as the page shows it: every text already masked, marked and cut; nothing left to decide.
+
+Every table and page has the same order of cases. A failing case says since which deploy it fails, and how often the
+failure was seen. Screenshots are embedded in the page where they are small and safe, else linked, never trusted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import base64
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from enum import StrEnum
+from pathlib import Path
 from typing import Final, assert_never
+from urllib.parse import quote
 
 from monitors.records.base import Blame
 from monitors.records.exchanges import Attempt, Channel, Exchange, NoAnswer
-from monitors.records.grades import Abstained, Assessment, FailureKind, Grade, Judged
-from monitors.records.incidents import Incident
+from monitors.records.grades import FAILURE_WORDS, Abstained, Assessment, CaseOutcome, FailureKind, Grade, Judged
+from monitors.records.incidents import Incident, IncidentState
 from monitors.records.runs import CaseResult
-from monitors.reports.drawing import Pieces, TextDrawer
-from monitors.reports.history import since_words
-from monitors.reports.masking import Redact, secrets_of
-from monitors.reports.screenshots import Picture, PictureAlbum
-from monitors.reports.wording import BLAME_WORDS, KIND_WORDS, NO_ANSWER_WORDS, moment, seconds
+from monitors.reports.format import BLAME_WORDS, NO_ANSWER_WORDS, moment, plural, seconds
+from monitors.reports.marked_text import Pieces, Redact, TextMarker, secrets_of
+
+_BLAME_ORDER = (Blame.APP, Blame.PROVIDER, Blame.MONITOR)
+_KIND_ORDER = (FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION)
+
+
+def with_outcome(cases: Iterable[CaseResult], outcome: CaseOutcome) -> list[CaseResult]:
+    """The cases that came to ``outcome``, worst first.
+
+    Worst is: higher severity, then disclosures and unsafe actions before other kinds, then what is confirmed,
+    then whoever is to blame with the application first. Equals keep the order they were asked in.
+    """
+    return sorted((case for case in cases if case.assessment.outcome is outcome), key=_rank)
+
+
+def _rank(result: CaseResult) -> tuple[int, int, bool, int]:
+    assessment = result.assessment
+    worst_kind = min((_place(_KIND_ORDER, kind) for kind in assessment.failure_kinds), default=len(_KIND_ORDER))
+    return (-assessment.severity, worst_kind, assessment.unconfirmed, _place(_BLAME_ORDER, assessment.blame))
+
+
+def _place(order: Sequence[object], value: object) -> int:
+    return order.index(value) if value in order else len(order)
+
+
+def known_incidents(incidents: Iterable[Incident]) -> dict[str, Incident]:
+    """The incident of each case id that has been open longest. A resolved one says nothing about this run."""
+    current = [incident for incident in incidents if incident.state is not IncidentState.RESOLVED]
+    newest_first = sorted(current, key=lambda incident: incident.opened_at, reverse=True)
+    return {incident.case_id: incident for incident in newest_first if incident.case_id}
+
+
+def format_since(incident: Incident | None, commit: str | None) -> str:
+    """Since which deploy a fault is known, or nothing where its incident is not. ``commit`` is the graded one."""
+    if incident is None:
+        return ""
+    if commit is not None and incident.first_commit == commit:
+        return f"new with this deploy, {commit}"
+    deploy = f"deploy {incident.first_commit}" if incident.first_commit else "an unknown deploy"
+    return f"since {deploy}, {moment(incident.opened_at)}, seen in {plural(incident.occurrences, 'run')}"
+
+
+@dataclass(frozen=True, slots=True)
+class CaseLink:
+    """A case that is named, with where the page shows it (nowhere: an empty anchor)."""
+
+    id: str
+    anchor: str
+
+
+def links_to(case_ids: Iterable[str], anchors: Mapping[str, str]) -> tuple[CaseLink, ...]:
+    """In the given order; ``anchors`` says where a case is shown."""
+    return tuple(CaseLink(case_id, anchors.get(case_id, "")) for case_id in case_ids)
+
+
+_MAGIC: Final = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
+_LONGEST_MAGIC: Final = max(len(magic) for magic in _MAGIC)
+
+
+class PictureMode(StrEnum):
+    """How a screenshot appears."""
+
+    NONE = "none"
+    EMBEDDED = "embedded"
+    LINKED_PERSONAL = "linked_personal"
+    LINKED_LARGE = "linked_large"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A screenshot as the page shows it. ``href`` is relative to the run's folder."""
+
+    shown: PictureMode
+    href: str = ""
+    data_uri: str = ""
+
+
+class PictureAlbum:
+    """Hands out pictures of one run's folder within a budget of bytes: whoever asks first is served first."""
+
+    def __init__(self, folder: Path, *, most_each: int, most_together: int) -> None:
+        self._folder = folder.resolve()
+        self._most_each = most_each
+        self._left = most_together
+
+    def picture(self, relative: str | None, *, personal: bool) -> Picture:
+        """The screenshot at ``relative``. One that shows personal data is only ever linked.
+
+        A path that leaves the folder, or that leads to no PNG or JPEG file, counts as missing.
+        """
+        if relative is None:
+            return Picture(PictureMode.NONE)
+        path = self._inside(relative)
+        media_type = path and _media_type(path)
+        if path is None or not media_type:
+            return Picture(PictureMode.MISSING)
+        href = quote(path.relative_to(self._folder).as_posix())
+        if personal:
+            return Picture(PictureMode.LINKED_PERSONAL, href)
+        size = path.stat().st_size
+        if size > min(self._most_each, self._left):
+            return Picture(PictureMode.LINKED_LARGE, href)
+        self._left -= size
+        encoded = base64.b64encode(path.read_bytes()).decode("ascii")
+        return Picture(PictureMode.EMBEDDED, href, f"data:{media_type};base64,{encoded}")
+
+    def link(self, relative: str | None) -> str:
+        """A link to a file of the run's folder (a trace), or nothing when it is not there."""
+        path = self._inside(relative) if relative else None
+        return quote(path.relative_to(self._folder).as_posix()) if path else ""
+
+    def _inside(self, relative: str) -> Path | None:
+        try:
+            path = (self._folder / relative).resolve()
+            return path if path.is_relative_to(self._folder) and path.is_file() else None
+        except (OSError, ValueError):  # a null byte, a name that is too long, a loop of links
+            return None
+
+
+def _media_type(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            head = file.read(_LONGEST_MAGIC)
+    except OSError:
+        return ""
+    return next((media_type for magic, media_type in _MAGIC.items() if head.startswith(magic)), "")
+
 
 _GRADE_ORDER: Final = ("failed", "passed", "abstained")
 
@@ -83,6 +215,7 @@ class CaseView:
     facts: tuple[str, ...]
     attempts: tuple[Pieces, ...]
     console_errors: tuple[Pieces, ...]
+    refused: tuple[Pieces, ...]
     picture: Picture
     trace_href: str
 
@@ -106,35 +239,36 @@ class CaseViewer:
     def view(self, result: CaseResult) -> CaseView:
         """The whole of one case."""
         case, came, found = result.case, result.result, result.assessment
-        draw = TextDrawer(self.redact, secrets_of(result), self.limit)
+        drawer = TextMarker(self.redact, secrets_of(result), self.limit)
         return CaseView(
             anchor=anchor_of(result),
             id=case.id,
             severity=found.severity,
             raised_from=found.case_severity if found.case_severity != found.severity else None,
             policy_row=found.policy_row,
-            kinds=tuple(KIND_WORDS[kind] for kind in found.failure_kinds),
+            kinds=tuple(FAILURE_WORDS[kind] for kind in found.failure_kinds),
             type=found.type,
             language=found.language,
             cluster=found.cluster or "",
             app_path=found.app_path or "",
             unconfirmed=found.unconfirmed,
             blame=BLAME_WORDS[found.blame] if found.blame else "",
-            since=since_words(self.incidents.get(case.id), self.commit),
-            reason=draw.plain(found.reason),
-            earlier=_earlier(result, draw),
-            question=draw.plain(case.question),
-            gold=draw.marked(case.gold, "gold", found.grades),
-            alternatives=tuple(draw.plain(text) for text in case.alternatives),
+            since=format_since(self.incidents.get(case.id), self.commit),
+            reason=drawer.plain(found.reason),
+            earlier=_earlier(result, drawer),
+            question=drawer.plain(case.question),
+            gold=drawer.marked(case.gold, "gold", found.grades),
+            alternatives=tuple(drawer.plain(text) for text in case.alternatives),
             must_refuse=case.expected_refusal,
             must_cite=case.expected_citation or "",
-            answers=_answers(came, found.grades, draw),
+            answers=_answers(came, found.grades, drawer),
             no_answer=NO_ANSWER_WORDS[came.reason] if isinstance(came, NoAnswer) else "",
-            detail=draw.plain(came.detail) if isinstance(came, NoAnswer) else (),
-            grades=_grades(found.grades, draw),
+            detail=drawer.plain(came.detail) if isinstance(came, NoAnswer) else (),
+            grades=_grades(found.grades, drawer),
             facts=_facts(came),
-            attempts=tuple(draw.plain(_attempt(attempt)) for attempt in came.failed_attempts),
-            console_errors=tuple(draw.plain(text, 400) for text in came.evidence.console_errors[:20]),
+            attempts=tuple(drawer.plain(_attempt(attempt)) for attempt in came.failed_attempts),
+            console_errors=tuple(drawer.plain(text, 400) for text in came.evidence.console_errors[:20]),
+            refused=tuple(drawer.plain(text, 400) for text in came.evidence.refused[:20]),
             picture=self.album.picture(came.evidence.screenshot, personal=self._is_personal(came, found)),
             trace_href="" if self._is_personal(came, found) else self.album.link(came.evidence.trace),
         )
@@ -145,31 +279,32 @@ class CaseViewer:
         return FailureKind.PII_DISCLOSURE in found.failure_kinds or self.redact(text) != text
 
 
-def _earlier(result: CaseResult, draw: TextDrawer) -> tuple[TurnView, ...]:
+def _earlier(result: CaseResult, drawer: TextMarker) -> tuple[TurnView, ...]:
     answers = result.result.earlier_answers if isinstance(result.result, Exchange) else ()
     turns = result.case.turns[:-1]
     padded = (*answers, *("" for _ in turns[len(answers) :]))
     return tuple(
-        TurnView(draw.plain(asked), draw.plain(answered)) for asked, answered in zip(turns, padded, strict=False)
+        TurnView(drawer.plain(asked), drawer.plain(answered))
+        for asked, answered in zip(turns, padded, strict=False)
     )
 
 
-def _answers(came: Exchange | NoAnswer, grades: Sequence[Grade], draw: TextDrawer) -> tuple[AnswerView, ...]:
+def _answers(came: Exchange | NoAnswer, grades: Sequence[Grade], drawer: TextMarker) -> tuple[AnswerView, ...]:
     match came:
         case Exchange():
-            return _whole_answers(came, grades, draw)
+            return _whole_answers(came, grades, drawer)
         case NoAnswer():
-            partial = draw.marked(came.partial_text, Channel.VISIBLE, grades)
+            partial = drawer.marked(came.partial_text, Channel.VISIBLE, grades)
             return (AnswerView("Partial text", partial, graded=False),) if partial else ()
         case _:
             assert_never(came)
 
 
-def _whole_answers(came: Exchange, grades: Sequence[Grade], draw: TextDrawer) -> tuple[AnswerView, ...]:
-    seen = draw.marked(came.visible_text, Channel.VISIBLE, grades)
+def _whole_answers(came: Exchange, grades: Sequence[Grade], drawer: TextMarker) -> tuple[AnswerView, ...]:
+    seen = drawer.marked(came.visible_text, Channel.VISIBLE, grades)
     if came.wire is None:
         return (AnswerView("Seen by the user", seen, graded=True),)
-    sent = draw.marked(came.wire.text, Channel.WIRE, grades)
+    sent = drawer.marked(came.wire.text, Channel.WIRE, grades)
     wire_graded = came.graded_channel is Channel.WIRE
     if came.wire.text == came.visible_text:
         return (AnswerView("Seen by the user, sent the same", sent if wire_graded else seen, graded=True),)
@@ -180,17 +315,17 @@ def _whole_answers(came: Exchange, grades: Sequence[Grade], draw: TextDrawer) ->
     return views[::-1] if wire_graded else views
 
 
-def _grades(grades: Sequence[Grade], draw: TextDrawer) -> tuple[GradeView, ...]:
-    views = (_grade(grade, draw) for grade in grades)
+def _grades(grades: Sequence[Grade], drawer: TextMarker) -> tuple[GradeView, ...]:
+    views = (_grade(grade, drawer) for grade in grades)
     return tuple(sorted(views, key=lambda view: _GRADE_ORDER.index(view.result)))
 
 
-def _grade(grade: Grade, draw: TextDrawer) -> GradeView:
+def _grade(grade: Grade, drawer: TextMarker) -> GradeView:
     aspect, grader = grade.aspect.replace("_", " "), f"{grade.grader} {grade.version}"
-    reason = draw.plain(grade.reason)
+    reason = drawer.plain(grade.reason)
     match grade:
         case Judged():
-            about = KIND_WORDS[grade.failure_kind] if grade.failure_kind else aspect
+            about = FAILURE_WORDS[grade.failure_kind] if grade.failure_kind else aspect
             return GradeView("passed" if grade.passed else "failed", about, grader, reason, _lineage(grade))
         case Abstained():
             note = "" if grade.blame is Blame.MONITOR else f"because of {BLAME_WORDS[grade.blame]}"
@@ -232,7 +367,9 @@ def _facts(came: Exchange | NoAnswer) -> tuple[str, ...]:
     if isinstance(came, NoAnswer):
         return (asked, beside)
     took = f"answered in {seconds(came.timings.total_ms)}"
-    first = came.timings.first_token_ms
+    first, opening, settling = came.timings.first_token_ms, came.timings.opening_ms, came.timings.settling_ms
+    own = f"beside it, Lookout took {seconds(opening)} to open the page" if opening is not None else ""
+    until = f"{seconds(settling)} to see that the answer was whole" if settling is not None else ""
     version = f"app version {came.app_version}" if came.app_version else ""
     cited = f"wire citations: {', '.join(came.wire.citations)}" if came.wire and came.wire.citations else ""
     return tuple(
@@ -240,6 +377,7 @@ def _facts(came: Exchange | NoAnswer) -> tuple[str, ...]:
         for fact in (
             took,
             f"first token {seconds(first)}" if first is not None else "",
+            " and ".join(part for part in (own, until) if part),
             asked,
             beside,
             version,

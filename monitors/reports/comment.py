@@ -7,39 +7,211 @@ what fails now and did not before
 what failed before too
 folded: all reasons, what was asked and answered, no answers, the arithmetic
 which run, which suite, where the log is
+
+The text may not grow too long: a block of Markdown that does not fit is counted, never dropped unseen.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from monitors.records.base import Blame
 from monitors.records.comparisons import Comparison
-from monitors.records.grades import CaseOutcome
-from monitors.records.runs import CaseResult, ReasonKind, RunReport
-from monitors.reports.comment_folded import (
-    folded_arithmetic,
-    folded_reasons,
-    folded_silence,
-    folded_transcripts,
-    what_happened,
+from monitors.records.exchanges import NoAnswer
+from monitors.records.grades import FAILURE_WORDS, CaseOutcome
+from monitors.records.runs import CaseResult, Coverage, ReasonKind, RunReport, VerdictReason
+from monitors.reports.case_view import answer_text, with_outcome
+from monitors.reports.figures import format_raised, tally_rows
+from monitors.reports.format import (
+    BLAME_WORDS,
+    NO_ANSWER_WORDS,
+    VERDICT_MARKS,
+    code_span,
+    elapsed,
+    headline,
+    inert,
+    plural,
+    quantity,
+    score,
+    shortened,
 )
-from monitors.reports.comment_room import Block, fitted
-from monitors.reports.markdown_inert import code_span, inert
-from monitors.reports.masking import Redact
-from monitors.reports.ordering import with_outcome
-from monitors.reports.wording import VERDICT_MARKS, elapsed, headline, plural, score, shortened
+from monitors.reports.marked_text import Redact, redaction_of
+from monitors.reports.proof_rows import format_change
+
+CUT: Final = "*Cut here: a comment holds no more. The report has the rest.*"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Lines that belong together: ``rows`` may be left out from the end, ``head`` and ``foot`` may not.
+
+    ``total`` is how many rows there would be: the missing ones are counted after those that are shown.
+    """
+
+    head: Sequence[str] = ()
+    rows: Sequence[str] = ()
+    foot: Sequence[str] = ()
+    total: int | None = None
+
+
+def fitted(blocks: Sequence[Block], last: Block, *, limit: int) -> str:
+    """The blocks in their order with a line between, and always ``last``; at most ``limit`` characters.
+
+    Characters are counted as UTF-16 does, where one beyond the basic plane is two: no way of counting gives more.
+    A block that does not fit with at least one row, and all after it, give way to a note that says so.
+    """
+    room = limit - _size(_lines(last, len(last.rows))) - _size([CUT]) - 4
+    shown: list[str] = []
+    for block in blocks:
+        lines = _within(block, room)
+        if lines is None:
+            shown.append(CUT)
+            break
+        room -= _size(lines) + 2
+        shown.append("\n".join(lines))
+    return "\n\n".join([*shown, "\n".join(_lines(last, len(last.rows)))]) + "\n"
+
+
+def _within(block: Block, room: int) -> list[str] | None:
+    """The rows that there is room for; nothing when there is not even room for one."""
+    left = room - _size([*block.head, *_more(block, 0), *block.foot])
+    count = 0
+    for row in block.rows:
+        left -= _size([row])
+        if left < 0:
+            break
+        count += 1
+    if left < 0 and count == 0:
+        return None
+    return list(_lines(block, count))
+
+
+def _lines(block: Block, count: int) -> Iterator[str]:
+    yield from block.head
+    yield from block.rows[:count]
+    yield from _more(block, count)
+    yield from block.foot
+
+
+def _more(block: Block, count: int) -> Iterator[str]:
+    missing = (block.total if block.total is not None else len(block.rows)) - count
+    if missing > 0:
+        yield ""
+        yield f"And {missing:,} more in the report."
+
+
+def _size(lines: Sequence[str] | Iterator[str]) -> int:
+    return sum(len(line.encode("utf-16-le", "surrogatepass")) // 2 + 1 for line in lines)
+
+
+MOST_FOLDED: Final = 100
+_NAMED: Final = 6
+
+
+def what_happened(result: CaseResult) -> str:
+    """What is wrong, in two or three words."""
+    came = result.result
+    if result.assessment.outcome is CaseOutcome.NO_ANSWER:
+        return NO_ANSWER_WORDS[came.reason] if isinstance(came, NoAnswer) else "no answer"
+    return ", ".join(FAILURE_WORDS[kind] for kind in result.assessment.failure_kinds)
+
+
+def _folded(summary: str, *, head: Sequence[str] = (), rows: Sequence[str], total: int | None = None) -> Block:
+    """GitHub reads Markdown inside HTML only after an empty line."""
+    opened = [f"<details><summary>{summary}</summary>", "", *head]
+    return Block(head=opened, rows=rows, foot=["", "</details>"], total=total)
+
+
+def folded_reasons(report: RunReport, redact: Redact) -> Iterator[Block]:
+    """Every reason with the cases behind it."""
+    if report.reasons:
+        rows = [_reason(reason, redact) for reason in report.reasons[:MOST_FOLDED]]
+        yield _folded(f"Why: {plural(len(report.reasons), 'reason')}", rows=rows, total=len(report.reasons))
+
+
+def _reason(reason: VerdictReason, redact: Redact) -> str:
+    kind = reason.kind.replace("_", " ")
+    ids = ", ".join(code_span(case_id, 80) for case_id in reason.case_ids[:_NAMED])
+    more = f" and {len(reason.case_ids) - _NAMED} more" if len(reason.case_ids) > _NAMED else ""
+    cases = f" ({ids}{more})" if ids else ""
+    return f"- {f'**{kind}**' if reason.decisive else kind}: {inert(redact(reason.text))}{cases}"
+
+
+def folded_transcripts(failed: Sequence[CaseResult], redact: Redact) -> Iterator[Block]:
+    """What was asked, answered and expected."""
+    if failed:
+        rows = [_transcript(one, redact) for one in failed[:MOST_FOLDED]]
+        yield _folded(f"Asked and answered: {len(failed):,} failed", rows=rows, total=len(failed))
+
+
+def _transcript(result: CaseResult, redact: Redact) -> str:
+    found, safe = result.assessment, redaction_of(result, redact)
+    raised = f", row {code_span(found.policy_row, 60)}" if found.severity != found.case_severity else ""
+    return "\n".join(
+        [
+            f"- **severity {found.severity}**{raised}, {code_span(result.case.id, 200)}: {what_happened(result)}",
+            f"  - asked {code_span(safe(result.case.question), 200)}",
+            f"  - answered {code_span(safe(answer_text(result)), 300)}",
+            f"  - expected {code_span(safe(result.case.gold), 200)}",
+            f"  - {inert(safe(found.reason), 300)}",
+        ]
+    )
+
+
+def folded_silence(silent: Sequence[CaseResult], ungraded: Sequence[CaseResult], redact: Redact) -> Iterator[Block]:
+    """Whose fault it was stands first: an application that did not serve is no fault of the change's wording."""
+    if silent or ungraded:
+        blamed = Counter(BLAME_WORDS[one.assessment.blame] for one in silent if one.assessment.blame)
+        whose = ", ".join(f"{count:,} by {who}" for who, count in blamed.most_common())
+        title = f"No answer: {len(silent):,}{f' ({whose})' if whose else ''}, could not tell: {len(ungraded):,}"
+        both = [*silent, *ungraded]
+        yield _folded(title, rows=[_silence(one, redact) for one in both[:MOST_FOLDED]], total=len(both))
+
+
+def _silence(result: CaseResult, redact: Redact) -> str:
+    found, came = result.assessment, result.result
+    detail = came.detail if isinstance(came, NoAnswer) else found.reason
+    who = BLAME_WORDS[found.blame] if found.blame else "unknown"
+    what = what_happened(result) if found.outcome is CaseOutcome.NO_ANSWER else "could not tell"
+    return (
+        f"- {code_span(result.case.id, 200)}: {what}, because of {who}: "
+        f"{code_span(redaction_of(result, redact)(detail), 200)}"
+    )
+
+
+def folded_arithmetic(report: RunReport) -> Block:
+    """How both scores came about."""
+    scores = report.scores
+    rows = [
+        f"| {row.severity} (weight {row.weight}) | {row.cases} | {row.failed} | {row.no_answer} |"
+        for row in tally_rows(report)
+    ]
+    head = ["| severity | cases | failed | no answer |", "| --- | ---: | ---: | ---: |"]
+    raised = [format_raised(report), ""] if format_raised(report) else []
+    sums = (
+        f"Weighted {quantity(scores.weighted.earned)} / {quantity(scores.weighted.total)}, flat "
+        f"{quantity(scores.flat.earned)} / {quantity(scores.flat.total)}. {_coverage(report.coverage)}"
+    )
+    return _folded("Arithmetic", head=[*head, *rows, "", *raised, sums], rows=())
+
+
+def _coverage(coverage: Coverage) -> str:
+    return f"{coverage.graded:,} of {plural(coverage.asked, 'case')} graded."
+
 
 MOST_CHARACTERS: Final = 65_536
-"""Of a comment on GitHub."""
+"""The limit of a comment on GitHub."""
 KEPT_FREE: Final = 1_000
 """For the marks that a comment is found by."""
 MOST_ROWS: Final = 25
-"""Of a table that is not folded away: two screens of a phone."""
+"""The most rows of a table that is not folded away: two screens of a phone."""
 MOST_DESCRIPTION: Final = 140
 _NARROW: Final = 40
 _REASONS_IN_SIGHT: Final = 4
+_NAMED_CASES: Final = 12
 
 
 def status_line(report: RunReport, *, redact: Redact) -> str:
@@ -59,17 +231,17 @@ def pull_request_comment(
 
 
 def _blocks(report: RunReport, cases: Sequence[CaseResult], redact: Redact) -> Iterator[Block]:
-    failed, silent, untold = (_once(with_outcome(cases, outcome)) for outcome in _OUTCOMES)
-    yield Block(head=list(_verdict(report, len(failed), len(silent), len(untold), redact)))
+    failed, silent, ungraded = (_once(with_outcome(cases, outcome)) for outcome in _OUTCOMES)
+    yield Block(head=list(_verdict(report, len(failed), len(silent), len(ungraded), redact)))
     yield from _beside(report)
-    yield from _tables(report, [*failed, *_lost(report, silent)])
+    yield from _tables(report, [*failed, *_not_correct(report, silent)])
     yield from folded_reasons(report, redact)
     yield from folded_transcripts(failed, redact)
-    yield from folded_silence(silent, untold, redact)
+    yield from folded_silence(silent, ungraded, redact)
     yield folded_arithmetic(report)
 
 
-_OUTCOMES: Final = (CaseOutcome.FAILED, CaseOutcome.NO_ANSWER, CaseOutcome.UNTOLD)
+_OUTCOMES: Final = (CaseOutcome.FAILED, CaseOutcome.NO_ANSWER, CaseOutcome.UNGRADED)
 
 
 def _once(results: Sequence[CaseResult]) -> list[CaseResult]:
@@ -80,21 +252,21 @@ def _once(results: Sequence[CaseResult]) -> list[CaseResult]:
     return list(found.values())
 
 
-def _lost(report: RunReport, silent: Sequence[CaseResult]) -> list[CaseResult]:
-    """No answers that count against the application: where it did not serve at all, that is said once."""
+def _not_correct(report: RunReport, silent: Sequence[CaseResult]) -> list[CaseResult]:
+    """No answers that count against the application: an app that did not serve at all is one line."""
     if any(reason.kind is ReasonKind.DEPLOY for reason in report.reasons):
         return []
     return [one for one in silent if one.assessment.blame is Blame.APP]
 
 
-def _verdict(report: RunReport, failed: int, silent: int, untold: int, redact: Redact) -> Iterator[str]:
+def _verdict(report: RunReport, failed: int, silent: int, ungraded: int, redact: Redact) -> Iterator[str]:
     yield f"### {VERDICT_MARKS[report.verdict]} {report.verdict}: {inert(report.target.name)}"
     yield ""
     yield f"**weighted {score(report.scores.weighted)}**, flat {score(report.scores.flat)}"
     yield ""  # two paragraphs: in a comment a new line is one, on a job's page it is none
-    counts = {"failed": failed, "no answer": silent, "could not tell": untold}
-    told = [f"{count:,} {words}" for words, count in counts.items() if count]
-    yield f"{' · '.join(told) or 'all correct'}, of {plural(report.coverage.asked, 'case')}"
+    counts = {"failed": failed, "no answer": silent, "could not tell": ungraded}
+    parts = [f"{count:,} {text}" for text, count in counts.items() if count]
+    yield f"{' · '.join(parts) or 'all correct'}, of {plural(report.coverage.asked, 'case')}"
     decisive = [reason for reason in report.reasons if reason.decisive]
     if decisive or report.interrupted:
         yield ""
@@ -113,7 +285,8 @@ def _beside(report: RunReport) -> Iterator[Block]:
         return
     named = f"{code_span(compared.baseline_commit or compared.baseline_run_id, _NARROW)}"
     if compared.refused:
-        why = [f"- {inert(reason, 300)}" for reason in compared.refused]
+        changed = format_change(compared, most_ids=_NAMED_CASES)
+        why = [f"- {inert(reason, 300)}" for reason in (*compared.refused, *changed)]
         yield Block(head=[f"**Not compared** with the baseline {named}:", "", *why])
         return
     yield Block(

@@ -1,6 +1,6 @@
 """``junit.xml``: a run as every CI server reads one.
 
-Failed is ``failure``, no answer is ``error``, could not tell is ``skipped``: the three stay apart.
+Failed is ``failure``, no answer is ``error``, ungraded is ``skipped``: the three stay apart.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from monitors.records.exchanges import Exchange, NoAnswer
-from monitors.records.grades import CaseOutcome
+from monitors.records.grades import FAILURE_WORDS, CaseOutcome
 from monitors.records.runs import CaseResult, RunReport
-from monitors.reports.case_view import answer_text
-from monitors.reports.masking import Redact, redaction_of
-from monitors.reports.ordering import with_outcome
-from monitors.reports.visible import show_invisible
-from monitors.reports.wording import KIND_WORDS, NO_ANSWER_WORDS, score
+from monitors.reports.case_view import answer_text, with_outcome
+from monitors.reports.format import NO_ANSWER_WORDS, score
+from monitors.reports.invisible import show_invisible
+from monitors.reports.marked_text import Redact, redaction_of
 
 _MOST_TEXT = 4_000
 
@@ -53,7 +52,7 @@ def _suite_attributes(report: RunReport, cases: Sequence[CaseResult]) -> dict[st
         "tests": str(len(cases)),
         "failures": count(CaseOutcome.FAILED),
         "errors": count(CaseOutcome.NO_ANSWER),
-        "skipped": count(CaseOutcome.UNTOLD),
+        "skipped": count(CaseOutcome.UNGRADED),
         "time": f"{max(0.0, (report.finished_at - report.started_at).total_seconds()):.3f}",
     }
 
@@ -82,17 +81,17 @@ def _add_case(suite: ET.Element, result: CaseResult, redact: Redact) -> None:
     reason = _safe(safe(found.reason))
     match found.outcome:
         case CaseOutcome.FAILED:
-            kinds = ", ".join(KIND_WORDS[kind] for kind in found.failure_kinds)
+            kinds = ", ".join(FAILURE_WORDS[kind] for kind in found.failure_kinds)
             message = f"severity {found.severity}, {kinds}: {reason}"
             failure = ET.SubElement(element, "failure", type=found.failure_kinds[0], message=message)
             failure.text = _body(result, safe)
         case CaseOutcome.NO_ANSWER:
             kind = came.reason if isinstance(came, NoAnswer) else "no_answer"
-            words = NO_ANSWER_WORDS[came.reason] if isinstance(came, NoAnswer) else "no answer"
-            message = f"{words}, blame {found.blame or 'unknown'}: {reason}"
+            text = NO_ANSWER_WORDS[came.reason] if isinstance(came, NoAnswer) else "no answer"
+            message = f"{text}, blame {found.blame or 'unknown'}: {reason}"
             error = ET.SubElement(element, "error", type=kind, message=message)
             error.text = _body(result, safe)
-        case CaseOutcome.UNTOLD:
+        case CaseOutcome.UNGRADED:
             ET.SubElement(element, "skipped", message=f"could not tell: {reason}")
         case _:
             assert_never(found.outcome)

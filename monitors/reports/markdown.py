@@ -1,4 +1,7 @@
-"""``results.md``: a run for people, in a Prefect artifact or a pull request's comment. The verdict comes first."""
+"""``results.md``: a run for people, in a Prefect artifact or a pull request's comment. The verdict comes first.
+
+It also says what the verdict rests on, and the graders' mutation score.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +9,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from monitors.records.base import Finding
+from monitors.records.comparisons import Comparison, ParityGap
 from monitors.records.exchanges import NoAnswer
-from monitors.records.grades import CaseOutcome
+from monitors.records.grades import FAILURE_WORDS, CaseOutcome
 from monitors.records.incidents import Incident
-from monitors.records.parity import ParityGap
 from monitors.records.runs import Breakdown, CaseResult, Metric, RunReport
-from monitors.reports.case_view import answer_text
-from monitors.reports.figure_rows import breakdown_groups
-from monitors.reports.history import known_incidents, since_words
-from monitors.reports.markdown_bite import suite_bite
-from monitors.reports.markdown_inert import code_span, inert
-from monitors.reports.markdown_proof import against_baseline, could_have_seen, suite_balance
-from monitors.reports.masking import Redact, redaction_of
-from monitors.reports.ordering import with_outcome
-from monitors.reports.proof_rows import parity_words, path_words
-from monitors.reports.wording import (
+from monitors.reports.case_view import answer_text, format_since, known_incidents, with_outcome
+from monitors.reports.figures import breakdown_groups, format_raised, tally_rows
+from monitors.reports.format import (
     BLAME_WORDS,
-    KIND_WORDS,
     NO_ANSWER_WORDS,
-    SEVERITY_WORDS,
     VERDICT_MARKS,
+    code_span,
     elapsed,
     headline,
+    inert,
     metric_name,
     moment,
     percent,
@@ -36,11 +32,119 @@ from monitors.reports.wording import (
     score,
     seconds,
 )
+from monitors.reports.marked_text import Redact, redaction_of
+from monitors.reports.proof_rows import (
+    balance_rows,
+    change_rows,
+    format_baseline,
+    format_change,
+    format_no_baseline,
+    format_outcome,
+    format_parity,
+    format_path,
+    mutation_view,
+    score_rows,
+    sight_rows,
+)
+
+_NAMED_CHANGES: Final = 12
+
+
+def against_baseline(report: RunReport) -> Iterator[str]:
+    """Both scores beside the baseline's, what newly fails and what was fixed."""
+    compared = report.comparison
+    if compared is None:
+        return
+    yield "## Against the baseline"
+    yield ""
+    yield f"Baseline: {inert(format_baseline(compared))}."
+    yield ""
+    if compared.refused:
+        yield "**Not compared**:"
+        yield ""
+        changed = format_change(compared, most_ids=_NAMED_CHANGES)
+        yield from (f"- {inert(why)}" for why in (*compared.refused, *changed))
+        return
+    yield inert(format_outcome(compared))
+    yield ""
+    yield from _tables(compared)
+
+
+def _tables(compared: Comparison) -> Iterator[str]:
+    yield "| | baseline | now | change |"
+    yield "| --- | ---: | ---: | ---: |"
+    yield from (f"| {row.name} | {row.before} | {row.now} | {row.change} |" for row in score_rows(compared))
+    yield ""
+    yield "| severity | shared | newly failing | fixed | exact McNemar |"
+    yield "| --- | ---: | --- | --- | ---: |"
+    for row in change_rows(compared):
+        name = f"{row.severity} {row.text}"
+        yield f"| {name} | {row.shared} | {_ids(row.failing)} | {_ids(row.fixed)} | {row.p_value} |"
+
+
+def _ids(case_ids: Sequence[str]) -> str:
+    named = ", ".join(code_span(case_id, 80) for case_id in case_ids[:_NAMED_CHANGES])
+    more = f" and {len(case_ids) - _NAMED_CHANGES:,} more" if len(case_ids) > _NAMED_CHANGES else ""
+    return f"{len(case_ids):,}: {named}{more}" if case_ids else "0"
+
+
+def could_have_seen(report: RunReport) -> Iterator[str]:
+    """What the failures seen still allow, by severity, and the smallest drop that would have been noticed."""
+    if not report.sights:
+        return
+    yield "## What this suite could have seen"
+    yield ""
+    if report.comparison is None:
+        yield inert(format_no_baseline(report))
+        yield ""
+    yield "Cases stand by the severity that they were written with."
+    yield ""
+    yield "| severity | graded | not correct | may still fail, 95 % | shared cases | smallest visible drop |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: |"
+    for row in sight_rows(report.sights):
+        name = f"{row.severity} {row.text}"
+        yield f"| {name} | {row.graded} | {row.not_correct} | {row.may_fail} | {row.pairs} | {row.drop} |"
+    if report.flaky:
+        named = ", ".join(f"{code_span(one.case_id, 80)} {one.text}" for one in report.flaky[:_NAMED_CHANGES])
+        more = len(report.flaky) - _NAMED_CHANGES
+        yield ""
+        yield f"{plural(len(report.flaky), 'flaky case')}: {named}{f' and {more:,} more' if more > 0 else ''}."
+
+
+def suite_balance(report: RunReport) -> Iterator[str]:
+    """How the cases are spread, and what is missing."""
+    balance = report.balance
+    if balance is None:
+        return
+    yield "## Balance of the suite"
+    yield ""
+    yield from (f"- **{inert(lack)}**" for lack in balance.shortfalls)
+    if not balance.shortfalls:
+        yield "- balanced: nothing that is asked for is missing"
+    for row in balance_rows(balance):
+        counts = " · ".join(f"{code_span(key, 60)} {cases}" for key, cases in row.counts)
+        yield f"- {row.group}: {counts}"
+
+
+def mutation_section(report: RunReport) -> Iterator[str]:
+    """What the graders caught of replies that are known to be wrong."""
+    view = mutation_view(report)
+    if view is None:
+        return
+    yield "## Do the graders catch wrong replies?"
+    yield ""
+    yield view.sentence
+    yield ""
+    yield "| known-bad reply | tried | caught | for a judge | passed | by |"
+    yield "| --- | ---: | ---: | ---: | ---: | --- |"
+    for row in view.rows:
+        yield f"| {row.name} | {row.mutants} | {row.caught} | {row.left} | {row.passed} | {row.graders} |"
+
 
 _ASKED: Final = 120
 _ANSWERED: Final = 160
 _NAMED_CASES: Final = 6
-_MET: Final = {Finding.YES: "✓ met", Finding.NO: "✕ missed", Finding.UNTOLD: ""}
+_MET: Final = {Finding.YES: "✓ met", Finding.NO: "✕ missed", Finding.UNGRADED: ""}
 
 
 def markdown_report(
@@ -59,20 +163,20 @@ def markdown_report(
     known = known_incidents(incidents)
     failed = with_outcome(cases, CaseOutcome.FAILED)
     unanswered = with_outcome(cases, CaseOutcome.NO_ANSWER)
-    untold = with_outcome(cases, CaseOutcome.UNTOLD)
+    ungraded = with_outcome(cases, CaseOutcome.UNGRADED)
     sections = [
-        _verdict(report, previous, redact, (len(failed), len(unanswered), len(untold))),
+        _verdict(report, previous, redact, (len(failed), len(unanswered), len(ungraded))),
         _arithmetic(report),
         against_baseline(report),
         _failures(failed, redact, known, report, most_failures),
         _unanswered(unanswered, redact, most_failures),
-        _untold(untold),
+        _ungraded(ungraded),
         could_have_seen(report),
         _metrics(report.metrics, report.parity),
         _latency(report),
         _breakdowns(report.breakdowns),
         suite_balance(report),
-        suite_bite(report),
+        mutation_section(report),
         _about(report),
     ]
     return "\n\n".join("\n".join(lines) for lines in map(list, sections) if lines) + "\n"
@@ -81,12 +185,12 @@ def markdown_report(
 def _verdict(
     report: RunReport, previous: RunReport | None, redact: Redact, counts: tuple[int, int, int]
 ) -> Iterator[str]:
-    failed, unanswered, untold = counts
+    failed, unanswered, ungraded = counts
     yield f"# {VERDICT_MARKS[report.verdict]} {report.verdict}: {inert(report.target.name)}"
     yield ""
     yield (
         f"**weighted {score(report.scores.weighted)}**, flat {score(report.scores.flat)} · {failed} failed · "
-        f"{unanswered} no answer · {untold} could not tell · deploy {code_span(report.commit or 'unknown', 60)}"
+        f"{unanswered} no answer · {ungraded} could not tell · deploy {code_span(report.commit or 'unknown', 60)}"
     )
     yield ""
     if not report.reasons:
@@ -108,20 +212,22 @@ def _verdict(
 
 def _arithmetic(report: RunReport) -> Iterator[str]:
     scores = report.scores
-    yield "| severity | cases | lost | weight | earned | of |"
-    yield "| --- | ---: | ---: | ---: | ---: | ---: |"
-    for tally in sorted(scores.tallies, key=lambda tally: -tally.severity):
-        earned, total = tally.weight * (tally.cases - tally.lost), tally.weight * tally.cases
+    yield "| severity | cases | failed | no answer | weight | earned | of |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+    for row in tally_rows(report):
         yield (
-            f"| {tally.severity} {SEVERITY_WORDS[tally.severity]} | {tally.cases:,} | {tally.lost:,} "
-            f"| {quantity(tally.weight)} | {quantity(earned)} | {quantity(total)} |"
+            f"| {row.severity} {row.text} | {row.cases} | {row.failed} | {row.no_answer} | {row.weight} "
+            f"| {row.earned} | {row.total} |"
         )
     yield ""
+    if format_raised(report):
+        yield format_raised(report)
+        yield ""
     yield (
         f"Weighted {quantity(scores.weighted.earned)} / {quantity(scores.weighted.total)} = "
         f"**{score(scores.weighted)}**, flat {quantity(scores.flat.earned)} / {quantity(scores.flat.total)} = "
         f"**{score(scores.flat)}**, weights {code_span(scores.weights_version, 60)}. Coverage "
-        f"{report.coverage.told} of {report.coverage.asked} told, floor {percent(report.coverage.floor)}."
+        f"{report.coverage.graded} of {report.coverage.asked} graded, floor {percent(report.coverage.floor)}."
     )
 
 
@@ -134,11 +240,11 @@ def _failures(
     yield ""
     yield "| sev | what | case | asked | answered | why |"
     yield "| --- | --- | --- | --- | --- | --- |"
-    flaky = {one.case_id: f"flaky, {one.words}" for one in report.flaky}
+    flaky = {one.case_id: f"flaky, {one.text}" for one in report.flaky}
     for result in failed[:most]:
         found, safe = result.assessment, redaction_of(result, redact)
-        kinds = ", ".join(KIND_WORDS[kind] for kind in found.failure_kinds)
-        since = since_words(known.get(result.case.id), report.commit)
+        kinds = ", ".join(FAILURE_WORDS[kind] for kind in found.failure_kinds)
+        since = format_since(known.get(result.case.id), report.commit)
         notes = [since, "unconfirmed" if found.unconfirmed else "", flaky.get(result.case.id, "")]
         row = f" (row {code_span(found.policy_row, 60)})" if found.severity != found.case_severity else ""
         said = "; ".join(inert(note) for note in notes if note)
@@ -161,11 +267,11 @@ def _unanswered(unanswered: Sequence[CaseResult], redact: Redact, most: int) -> 
     yield "| --- | --- | --- | --- | --- |"
     for result in unanswered[:most]:
         came, found = result.result, result.assessment
-        words = NO_ANSWER_WORDS[came.reason] if isinstance(came, NoAnswer) else "no answer"
+        text = NO_ANSWER_WORDS[came.reason] if isinstance(came, NoAnswer) else "no answer"
         detail = came.detail if isinstance(came, NoAnswer) else found.reason
         blame = BLAME_WORDS[found.blame] if found.blame else "unknown"
         yield (
-            f"| {blame} | {found.severity} | {words} | {code_span(result.case.id, 80)} "
+            f"| {blame} | {found.severity} | {text} | {code_span(result.case.id, 80)} "
             f"| {code_span(redaction_of(result, redact)(detail), _ANSWERED)} |"
         )
     if len(unanswered) > most:
@@ -173,12 +279,12 @@ def _unanswered(unanswered: Sequence[CaseResult], redact: Redact, most: int) -> 
         yield f"And {len(unanswered) - most} more in report.html."
 
 
-def _untold(untold: Sequence[CaseResult]) -> Iterator[str]:
-    if untold:
-        named = ", ".join(code_span(result.case.id, 80) for result in untold[:_NAMED_CASES])
-        more = len(untold) - _NAMED_CASES
+def _ungraded(ungraded: Sequence[CaseResult]) -> Iterator[str]:
+    if ungraded:
+        named = ", ".join(code_span(result.case.id, 80) for result in ungraded[:_NAMED_CASES])
+        more = len(ungraded) - _NAMED_CASES
         rest = f" and {more} more" if more > 0 else ""
-        yield f"Could not tell about {plural(len(untold), 'case')}: {named}{rest}."
+        yield f"Could not tell about {plural(len(ungraded), 'case')}: {named}{rest}."
 
 
 def _metrics(metrics: Sequence[Metric], parity: Sequence[ParityGap]) -> Iterator[str]:
@@ -195,10 +301,10 @@ def _metrics(metrics: Sequence[Metric], parity: Sequence[ParityGap]) -> Iterator
         met = _MET[metric.met] if metric.target is not None else ""
         name = inert(metric_name(metric.name))
         yield f"| {name} | {value} | {metric.passed} of {metric.total} | {interval} | {target} | {met} |"
-    said = [f"the same questions, {parity_words(gap)}" for gap in parity] + [path_words(metrics)]
+    said = [f"the same questions, {format_parity(gap)}" for gap in parity] + [format_path(metrics)]
     if any(said):
         yield ""
-        yield from (f"- {inert(words)}" for words in said if words)
+        yield from (f"- {inert(text)}" for text in said if text)
 
 
 def _latency(report: RunReport) -> Iterator[str]:
@@ -217,11 +323,11 @@ def _breakdowns(breakdowns: Sequence[Breakdown]) -> Iterator[str]:
     yield "## By type, language, path and severity"
     for group in breakdown_groups(breakdowns):
         yield ""
-        yield f"| {inert(group.group)} | cases | failed | no answer | not told | correct |"
+        yield f"| {inert(group.group)} | cases | failed | no answer | ungraded | correct |"
         yield "| --- | ---: | ---: | ---: | ---: | ---: |"
         for row in group.rows:
             key = code_span(row.key, 60)
-            yield f"| {key} | {row.cases} | {row.failed} | {row.no_answer} | {row.untold} | {row.correct} |"
+            yield f"| {key} | {row.cases} | {row.failed} | {row.no_answer} | {row.ungraded} | {row.correct} |"
 
 
 def _about(report: RunReport) -> Iterator[str]:

@@ -10,15 +10,13 @@ from typing import Final
 
 from monitors.records.incidents import Incident
 from monitors.records.runs import CaseResult, RunReport
-from monitors.reports.atomic import write_atomically
-from monitors.reports.hallucination_lines import hallucination_lines
-from monitors.reports.html import html_report
 from monitors.reports.junit import junit_xml
 from monitors.reports.markdown import markdown_report
-from monitors.reports.masking import Redact
-from monitors.reports.page_view import page_of
-from monitors.reports.results_json import results_json
+from monitors.reports.marked_text import Redact
+from monitors.reports.page import html_report, page_of
+from monitors.reports.results_json import hallucination_lines, results_json
 from monitors.reports.settings import ReportsSettings
+from monitors.storage import write_atomically
 
 _REMEMBERED: Final = 4_096
 
@@ -58,7 +56,7 @@ def write_reports(
     """Writes every report of a run into its folder, each file whole or not at all, and says where.
 
     ``redact`` masks personal data in everything but ``results.json``, which is the raw record. ``incidents``, where
-    known, say since which deploy a case fails; ``previous`` is the run before. Screenshots and traces are looked up
+    known, say since which deploy a case fails; ``previous`` is the run before. Screenshots and traces are found
     below ``folder``. ``results.json`` comes first: the others can be made again from it.
 
     Raises ``WarehouseUnwritable`` naming the file when the folder cannot be written.

@@ -1,1 +1,1 @@
-"""What real users were told: logs and traffic that are already stored. Nothing here asks the app."""
+"""What real users asked and got as answers: logs and traffic that are already stored. Nothing here asks the app."""

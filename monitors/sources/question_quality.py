@@ -7,22 +7,25 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
+from monitors.facts.clarification import asks_back
 from monitors.records.base import Probability, Record
 from monitors.records.traffic import Conversation, Thumb, Turn
-from monitors.stats import wilson
+from monitors.stats.intervals import wilson
 
 Count = Annotated[int, Field(ge=0)]
 
 
 class QuestionQuality(Record):
-    """A night's clarifying questions: how many were asked, and what users pressed below them.
+    """A nightly run's clarifying questions: how many were asked, and what users pressed below them.
 
-    ``share`` of the pressed ones is up, ``low`` to ``high`` its Wilson interval. Those who press are no random
-    choice of those who were asked: it compares nights, it does not measure all users.
+    ``recognised`` of the questions were known by their wording; the others the source itself marks. ``share`` of
+    the pressed ones is up, ``low`` to ``high`` its Wilson interval. Those who press are no random choice of those
+    who were asked: the share compares nightly runs, it does not measure all users.
     """
 
     outcome: Literal["rated"] = "rated"
     questions: Annotated[int, Field(ge=1)]
+    recognised: Count = 0
     up: Count
     down: Count
     share: Probability
@@ -31,30 +34,32 @@ class QuestionQuality(Record):
     confidence: Probability
 
 
-class QualityUntold(Record):
-    """Nobody pressed anything below a question, or none was asked: there is nothing to say."""
+class QualityUnknown(Record):
+    """There is no figure: nobody pressed anything below a question, or none was asked."""
 
-    outcome: Literal["untold"] = "untold"
+    outcome: Literal["ungraded"] = "ungraded"
     questions: Count
+    recognised: Count = 0
 
 
-class _Tally(NamedTuple):
-    questions: int
-    up: int
-    down: int
+class QuestionTally(NamedTuple):
+    """Clarifying questions: all, those known by their wording, and the thumbs below them."""
+
+    questions: int = 0
+    recognised: int = 0
+    up: int = 0
+    down: int = 0
 
 
-def question_quality(
-    conversations: Iterable[Conversation], *, confidence: float = 0.95
-) -> QuestionQuality | QualityUntold:
+def question_quality(tally: QuestionTally, *, confidence: float = 0.95) -> QuestionQuality | QualityUnknown:
     """Counts and share over the turns whose reply asks back. Unrated questions count as asked, not as bad."""
-    tally = _tally(turn for one in conversations for turn in one.turns if turn.is_question)
     pressed = tally.up + tally.down
     if not pressed:
-        return QualityUntold(questions=tally.questions)
+        return QualityUnknown(questions=tally.questions, recognised=tally.recognised)
     low, high = wilson(tally.up, pressed, confidence=confidence)
     return QuestionQuality(
         questions=tally.questions,
+        recognised=tally.recognised,
         up=tally.up,
         down=tally.down,
         share=tally.up / pressed,
@@ -64,11 +69,25 @@ def question_quality(
     )
 
 
-def _tally(questions: Iterable[Turn]) -> _Tally:
-    asked = up = down = 0
-    for turn in questions:
+def questions_in(conversation: Conversation) -> QuestionTally:
+    """The clarifying questions of one conversation.
+
+    What the source says of a turn counts; where it says nothing, the reply's wording does.
+    """
+    asked = recognised = up = down = 0
+    for turn in filter(_is_question, conversation.turns):
         asked += 1
+        recognised += turn.is_question is None
         if turn.feedback is not None:
             up += turn.feedback.thumb is Thumb.UP
             down += turn.feedback.thumb is Thumb.DOWN
-    return _Tally(asked, up, down)
+    return QuestionTally(asked, recognised, up, down)
+
+
+def total(tallies: Iterable[QuestionTally]) -> QuestionTally:
+    """All of them together."""
+    return QuestionTally(*map(sum, zip(QuestionTally(), *tallies, strict=True)))
+
+
+def _is_question(turn: Turn) -> bool:
+    return asks_back(turn.reply_text) if turn.is_question is None else turn.is_question

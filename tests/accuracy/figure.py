@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from monitors.stats import wilson
+from monitors.stats.intervals import wilson
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ LESSONS = {
     "bcd83dfdbe4e": "the label says unequal, both say the same day: pairs made by shuffling can collide",
     "f7d4bad51d5e": "month and year in bare digits look like any two numbers",
     # quantities/clauses
-    "7644f044ab56": "the clause says two years, the label three: silver labels drawn by a model err",
+    "7644f044ab56": "the clause says two years, the label three: silver labels made by a model err",
     "8a619ad56a46": "a zero is labelled where options are listed: the label tells the base plan, the clause does not",
     "fe540537d114": "the clause says up to 90 days, the label the first day after: a derived fact, not a stated one",
     "693d2aa296ca": "a clause cut off before its unit states a bare number",
-    "faa1cc7c63f9": "a figure said twice and then no unit at all: text drawn from a page loses words",
+    "faa1cc7c63f9": "a figure said twice and then no unit at all: text taken from a page loses words",
     # answers/evouna
     "NQ-2813-newbing": "a footnote's digit glued to a word hides the unit; the figure alone is not passed",
     "NQ-3067-newbing": "a footnote's digit glued to a sum makes another sum of it",

@@ -5,9 +5,8 @@ from __future__ import annotations
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from monitors.facts.fact import Fact, FactKind
-from monitors.facts.reading import Reading
-from monitors.facts.scan import scan
+from monitors.facts.quantities.fact import Fact, FactKind, QuantityReading
+from monitors.facts.quantities.scan import scan
 from monitors.graders.equality import Match, compare
 
 CALENDAR = Decimal("0.016")
@@ -70,7 +69,7 @@ def say_the_same(first: str, second: str) -> bool:
     return True
 
 
-def _equal(first: Reading, second: Reading) -> bool:
+def _equal(first: QuantityReading, second: QuantityReading) -> bool:
     if first.kind is not second.kind and FactKind.DATE not in {first.kind, second.kind}:
         return False
     return compare(first, second, month_is_30_days=False, tolerance=ROUNDING) is Match.SAME

@@ -22,11 +22,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from monitors.facts.scan import read_facts
-from monitors.graders import scanned
+from monitors.facts.quantities.scan import read_facts
+from monitors.graders import golds
+from monitors.graders.base import GraderSettings
 from monitors.graders.factual import FactualGrader
 from monitors.graders.panel import default_panel, grade_exchange
-from monitors.graders.settings import GraderSettings
 from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.exchanges import Exchange, Timings
@@ -104,7 +104,7 @@ def milliseconds(work: Callable[[str], object], texts: Sequence[str]) -> list[fl
     """How long ``work`` takes on each text; what graders remember is dropped before each."""
     taken: list[float] = []
     for text in texts:
-        scanned.scanned_reply.cache_clear()
+        golds.scanned_reply.cache_clear()
         started = time.process_time()
         work(text)
         taken.append((time.process_time() - started) * 1000)
@@ -184,7 +184,7 @@ def hostile() -> bool:
 def padded(pattern: str) -> str:
     """As many repetitions as stay below the limit of words, spread over 100 kB."""
     words = max(1, len(re.findall(r"\w+|[^\w\s]", pattern)))
-    times = (scanned.MOST.tokens or 0) // words - 1
+    times = (golds.MOST.tokens or 0) // words - 1
     gap = " " * (HOSTILE_LENGTH // times - len(pattern))
     return "".join(itertools.repeat(pattern + gap, times))
 

@@ -23,22 +23,18 @@ from decimal import Decimal
 from typing import Any
 
 from monitors.gate.assess import assess
+from monitors.graders.base import GraderSettings
 from monitors.graders.panel import default_panel, grade_exchange
-from monitors.graders.settings import GraderSettings
-from monitors.judge.account import Account
 from monitors.judge.anthropic_client import AnthropicJudge
-from monitors.judge.batches import BatchPatience
-from monitors.judge.by_batch import judge_by_batch
-from monitors.judge.cascade import is_open, judge_case
-from monitors.judge.judge import Judge
-from monitors.judge.model import JudgePrompt
-from monitors.judge.prices import price_list
-from monitors.judge.retrying import Patience
-from monitors.judge.ruling import Cost, JudgeCase
-from monitors.judge.seat import Rivals, Seat
+from monitors.judge.batches import BatchPollPolicy, judge_by_batch
+from monitors.judge.consensus import Cost, JudgeCase
+from monitors.judge.judge import Account, FamilyPolicy, Judge, PanelMember
+from monitors.judge.model import JudgePrompt, price_list
+from monitors.judge.precheck import is_open, judge_case
 from monitors.judge.settings import JudgeSettings
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
+from monitors.retry import RetryPolicy
 from tests.builders import exchange, gold_case
 from tests.servers.anthropic import KEY, AnthropicServer
 from tests.servers.anthropic_tokens import PromptCache
@@ -47,7 +43,7 @@ REPLIES = 1_000
 NEED_A_JUDGE_IN_TEN = 3
 LIMIT = Decimal("0.25")
 HIT_SHARES = (0.3, 0.7, 0.98)
-PATIENCE = Patience(deadline_s=120, try_s=60, tries=3, most_pause_s=5)
+PATIENCE = RetryPolicy(deadline_s=120, try_s=60, tries=3, most_pause_s=5)
 SOURCE = "[Source: Nova Gold, clause 4]"
 
 SUBJECTS = (
@@ -98,7 +94,7 @@ class Uncached(AnthropicJudge):
 
 def bench_of(model: AnthropicJudge, account: Account) -> Judge:
     """A judge with one seat."""
-    seat = Seat(model, account=account, rivals=Rivals(target="bench", family="gpt"))
+    seat = PanelMember(model, account=account, family_policy=FamilyPolicy(target="bench", family="gpt"))
     numbers = iter(range(10**9))
     return Judge([seat], JudgeSettings(concurrency=8), nonce=lambda: f"{next(numbers):032x}")
 
@@ -124,7 +120,7 @@ async def cascade(name: str, cases: Sequence[JudgeCase], known: Sequence[GoldCas
                 known,
                 seed="bench",
                 group_size=25,
-                patience=BatchPatience(deadline_s=60, poll_s=0.01),
+                patience=BatchPollPolicy(deadline_s=60, poll_s=0.01),
                 monotonic=time.monotonic,
             )
     void = sum(group.is_void for group in night.groups)

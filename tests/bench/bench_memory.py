@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from flows import prefect_server
+from flows.server import prefect_server
 from tests.bench.verified import KILOBYTES, Ended, app, configure, told, verify
 
 MOST = 1.3
@@ -58,7 +58,7 @@ def one(folder: Path, environment: dict[str, str], cases: int) -> Ended:
 
 def bare_mb(environment: dict[str, str]) -> float:
     """The peak of a process that loads what a run loads."""
-    script = "import flows.verify_deploy, resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    script = "import flows.verify.flow, resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=True)
     return int(done.stdout) / KILOBYTES
 

@@ -32,17 +32,18 @@ from pathlib import Path
 import aiohttp
 from playwright.async_api import Browser, async_playwright
 
-from monitors.probes.browser import BrowserDriver
-from monitors.probes.chromium import LEAN_FLAGS, NO_IMAGES, system_chromium
+from monitors.probes.api.gradio import GradioDriver
+from monitors.probes.browser.chromium import LEAN_FLAGS, NO_IMAGES, system_chromium
+from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.driver import ChatDriver
-from monitors.probes.gradio_api import GradioDriver
-from monitors.probes.runner import probe_cases
-from monitors.probes.settings import Keep, ProbeSettings
+from monitors.probes.settings import CapturePolicy, ProbeSettings
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, ProbeResult
+from monitors.request_headers import NO_HEADERS
 from tests.bench.cpu_meter import CpuMeter
 from tests.bench.verified import told
 from tests.monitors.probes.scripted import case
+from tests.tools.probe_cases import probe_cases
 
 ROOT = Path(__file__).parents[2]
 HTTP_AT_ONCE = 32
@@ -90,7 +91,7 @@ async def timed(label: str, loop: Callable[[], Awaitable[None]], count: int) -> 
 
 async def lookout(address: str, questions: list[str], pages: int) -> None:
     """Our own line: driver and runner."""
-    settings = ProbeSettings(screenshots=Keep.NEVER, browser_path=os.environ.get("CHROMIUM_PATH"))
+    settings = ProbeSettings(screenshots=CapturePolicy.NEVER, browser_path=os.environ.get("CHROMIUM_PATH"))
     with tempfile.TemporaryDirectory() as folder:
         async with BrowserDriver(address, settings, run_folder=Path(folder)) as driver:
             await run(driver, questions, settings, pages)
@@ -99,7 +100,7 @@ async def lookout(address: str, questions: list[str], pages: int) -> None:
 async def by_http(address: str, questions: list[str]) -> None:
     """The same without a browser."""
     settings = ProbeSettings(driver="gradio")
-    async with GradioDriver(address, settings) as driver:
+    async with GradioDriver(address, settings, headers=NO_HEADERS) as driver:
         await run(driver, questions, settings, HTTP_AT_ONCE)
 
 

@@ -24,18 +24,17 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from flows import prefect_server
-from flows.alert_wiring import TOKEN_VARIABLE
-from flows.wiring import BROWSER_VARIABLE, cores
+from flows.context import BROWSER_VARIABLE, TOKEN_VARIABLE, cores
+from flows.server import prefect_server
 from monitors.goldset.load import load_suite
-from monitors.probes.browser import BrowserDriver
-from monitors.probes.runner import probe_cases
-from monitors.probes.settings import Keep, ProbeSettings, pages_at_once
+from monitors.probes.browser.driver import BrowserDriver
+from monitors.probes.settings import CapturePolicy, ProbeSettings, pages_at_once
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, ProbeResult
 from tests.bench.verified import Ended, app, configure, noted, start, told, verify
 from tests.servers.slack import TOKEN, SlackServer
 from tests.soak.plans import question_on, write_suite
+from tests.tools.probe_cases import probe_cases
 
 BOT_S = "1"
 ALERT_MOST_S = 3.0
@@ -124,7 +123,7 @@ def bare(folder: Path, cases: int) -> float:
 
 
 async def _bare(address: str, folder: Path) -> None:
-    settings = ProbeSettings(screenshots=Keep.NEVER, browser_path=os.environ.get(BROWSER_VARIABLE))
+    settings = ProbeSettings(screenshots=CapturePolicy.NEVER, browser_path=os.environ.get(BROWSER_VARIABLE))
 
     async def keep(_case: GoldCase, result: ProbeResult) -> None:
         if not isinstance(result, Exchange):

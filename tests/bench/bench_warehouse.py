@@ -26,15 +26,15 @@ from tests.bench.warehouse_archives import CASES, GRADES_EACH, six_grades, write
 from tests.figures import measured_where, table, write_section
 from tests.warehouse.crash_worker import Plan, open_store
 from tests.warehouse.sample_rows import assessment
-from warehouse.check import DERIVED
-from warehouse.rebuild import rebuild
-from warehouse.rows import AssessmentRow
-from warehouse.store import Store
+from warehouse.database.check import DERIVED
+from warehouse.database.rebuild import rebuild
+from warehouse.database.store import Store
+from warehouse.journal.rows import AssessmentRow
 
 APPENDS = 50
 WRITERS = 4
 WARM_TIMES = 7
-LISTINGS = {"judged_answers": "where run_id = 'run-7'"}
+LISTINGS = dict.fromkeys(("graded_answers", "judged_answers"), "where run_id = 'run-7'")
 """Views of single answers with their texts, which nobody reads whole: of one run."""
 
 LONGEST_APPEND_MS = 1000.0

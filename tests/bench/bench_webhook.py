@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from deployments.free_port import free_port
+from deployments.demo.configuration import free_port
 from tests.deployments.triggers.senders import deployed, github_headers, raw
 from tests.process_tree import descendants
 

@@ -76,7 +76,7 @@ def start(folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[byte
     """The command, its words in ``lookout.log``."""
     with (folder / "lookout.log").open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "deployments.cli", "verify", "bench", "--fresh"],
+            [sys.executable, "-m", "deployments.cli.app", "verify", "bench", "--fresh"],
             cwd=folder,
             env={**environment, "PYTHONPATH": str(ROOT)},
             stdout=log,

@@ -19,11 +19,11 @@ from tests.warehouse.sample_rows import (
     receipt,
     run_report,
 )
-from warehouse.archive import ArchivedSegment, Manifest, file_sha256
-from warehouse.compact import publish
-from warehouse.rows import IncidentVersion
-from warehouse.segment import SegmentHeader
-from warehouse.store import Store
+from warehouse.database.retention import publish
+from warehouse.database.stage import ArchivedSegment, ArchiveManifest, file_sha256
+from warehouse.database.store import Store
+from warehouse.journal.rows import IncidentVersion
+from warehouse.journal.segments import SegmentHeader
 
 CASES = 512
 GRADES_EACH = 6
@@ -111,7 +111,7 @@ def write_archives(store: Store, runs: int) -> None:
         file = store.database.scratch
         connection.execute("create or replace temp table picked as select unnest(?::integer[]) as run", [[*chosen]])
         connection.execute(f"copy ({_LINES}) to '{file}' (format parquet, codec zstd)", words)
-        manifest = Manifest(sha256=file_sha256(file), segments=tuple(_segments(chosen)))
+        manifest = ArchiveManifest(sha256=file_sha256(file), segments=tuple(_segments(chosen)))
         publish(store.journal, manifest, file)
     connection.close()
 

@@ -14,9 +14,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from deployments.webhook_command import MOST_AT_ONCE, receiver_of
-from monitors.config import parse_config
-from monitors.trigger_settings import DeploySettings, Provider
+from deployments.cli.receive import deploys_receiver_of
+from deployments.receivers.connection_limits import BoundedProtocol
+from monitors.config.file import parse_config
+from monitors.config.sections import DeploySender, DeploySettings
 from tests.deployments.triggers.senders import GITHUB_SECRET, trigger
 
 
@@ -34,7 +35,7 @@ def main() -> None:
         app,
         host="127.0.0.1",
         port=chosen.port,
-        limit_concurrency=MOST_AT_ONCE,
+        http=BoundedProtocol,
         log_level="error",
         access_log=False,
         server_header=False,
@@ -44,11 +45,11 @@ def main() -> None:
 def receiver(folder: Path) -> Starlette:
     """As ``lookout receive`` has it; no Prefect server runs in the folder."""
     values = {"data_folder": folder, "targets": {"bot": {"url": "http://127.0.0.1:1", "suite": "suite.jsonl"}}}
-    return receiver_of(
+    return deploys_receiver_of(
         parse_config(values, "the bench"),
         DeploySettings(triggers=(trigger(),)),
         folder / "lookout.toml",
-        secrets={Provider.GITHUB: (GITHUB_SECRET,)},
+        secrets={DeploySender.GITHUB: (GITHUB_SECRET,)},
         environment={},
     )
 

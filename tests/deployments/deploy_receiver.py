@@ -13,13 +13,12 @@ from pathlib import Path
 import httpx
 import uvicorn
 
+from deployments.receivers.connection_limits import BoundedProtocol
+from deployments.receivers.deploys import ReceiverMetrics, RunStarter, application
+from deployments.receivers.readiness import Readiness
 from deployments.triggers.delivery import TriggerParser
-from deployments.webhook import application
-from deployments.webhook_metrics import ReceiverMetrics
-from deployments.webhook_ready import Readiness
-from deployments.webhook_starter import Starter
-from flows.deploy_runs import RunPlan
-from flows.kept_deploys import KeptDeploys
+from flows.deploys.queue import DeployQueue
+from flows.deploys.runs import RunPlan
 from tests.deployments.triggers.senders import (
     NOW,
     github,
@@ -41,8 +40,8 @@ class Receiver:
 
     url: str
     client: httpx.AsyncClient
-    kept: KeptDeploys
-    starter: Starter
+    kept: DeployQueue
+    starter: RunStarter
 
     async def post(self, provider: str, body: bytes, headers: object) -> httpx.Response:
         return await self.client.post(f"{self.url}/deploys/{provider}", content=body, headers=headers)
@@ -79,13 +78,13 @@ async def receiver(
     now: Callable[[], datetime] = lambda: NOW,
 ) -> AsyncGenerator[Receiver]:
     """With a trigger for the target ``bot`` by each sender, and no Prefect, unless told otherwise."""
-    kept, metrics = KeptDeploys(folder), ReceiverMetrics()
+    kept, metrics = DeployQueue(folder), ReceiverMetrics()
     plan = RunPlan(deployment=deployment, config_path=folder / "lookout.toml")
     journal = store_in(folder).journal
-    starter = Starter(kept, journal, plan, prefect_api=prefect_api, metrics=metrics, now=now, first_pause_s=0.2)
+    starter = RunStarter(kept, journal, plan, prefect_api=prefect_api, metrics=metrics, now=now, first_pause_s=0.2)
     known = parsers if parsers is not None else (github(), hub(), standard())
-    app = application(known, starter, metrics, Readiness(kept, prefect_api), now=now)
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on"))
+    app = application(known, starter, metrics, Readiness(kept, journal, prefect_api, deployment), now=now)
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on", http=BoundedProtocol, backlog=2048))
     door = socket.create_server(("127.0.0.1", 0))  # it takes connections from now on, served or not yet
     serving = asyncio.create_task(server.serve(sockets=[door]))
     async with httpx.AsyncClient(timeout=60, trust_env=False) as client:

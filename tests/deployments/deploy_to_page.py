@@ -21,10 +21,9 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from deployments.demo.configuration import SUITE, written_config
-from deployments.demo.turn_log import TURNS
-from deployments.free_port import free_port
-from flows.prefect_server import running_server
+from deployments.demo.bot import TURNS
+from deployments.demo.configuration import SUITE, free_port, written_config
+from flows.server.prefect_server import running_server
 from tests.conftest import ROOT, serving
 from tests.deployments.triggers.senders import COMMIT, REPOSITORY
 from tests.deployments.up_process import Up, runs_of_deploys, up
@@ -35,8 +34,8 @@ RUN_S = 1200
 TARGET = "demo"
 PARTS = {
     "Prefect's server": "prefect server start",
-    "the runner": "flows.serve_flows",
-    "the receiver": "deployments.cli receive",
+    "the runner": "flows.server.serve",
+    "the receiver": "deployments.cli.app receive",
     "the run": "prefect.engine",
     "the browser": "chrom",
 }
@@ -106,7 +105,7 @@ class _Processes:
 
     def look(self) -> bool:
         """Note who is there; always true."""
-        known = [one for one in descendants(self._running.process.pid) if "deployments.guard" not in one.command]
+        known = [one for one in descendants(self._running.process.pid) if "deployments.up.guard" not in one.command]
         for part, words in PARTS.items():
             self.found[part] |= {one.pid for one in known if words in one.command}
         return True

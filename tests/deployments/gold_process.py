@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
-from tests.conftest import ROOT
+from tests import fork_server
 from tests.servers import anthropic, openai_chat
 
 DOCUMENT = """# Suraksha Gold
@@ -55,19 +54,6 @@ source = "a test"
 
 def gold(*arguments: str, cwd: Path, keys: str = "", columns: int = 160) -> subprocess.CompletedProcess[str]:
     """Run the command; ``keys`` are what a person types."""
-    return subprocess.run(
-        [sys.executable, "-m", "deployments.cli", "gold", *arguments],
-        cwd=cwd,
-        env=os.environ
-        | {
-            "PYTHONPATH": str(ROOT),
-            "COLUMNS": str(columns),
-            "ANTHROPIC_API_KEY": anthropic.KEY,
-            "OPENAI_API_KEY": openai_chat.KEY,
-        },
-        input=keys,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    keys_of_judges = {"ANTHROPIC_API_KEY": anthropic.KEY, "OPENAI_API_KEY": openai_chat.KEY}
+    environment = os.environ | fork_server.WARM | keys_of_judges | {"COLUMNS": str(columns)}
+    return fork_server.run("gold", *arguments, cwd=cwd, env=environment, given=keys, timeout_s=120)

@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from monitors.goldset.drafts_file import read_drafts
-from monitors.judge.hostile import unfenced
+from monitors.goldset.drafts import read_drafts
 from monitors.records.drafts import DraftState
 from tests.deployments.gold_process import DOCUMENT, configured, gold
 from tests.servers.anthropic import AnthropicServer
@@ -21,6 +20,7 @@ from tests.servers.drafter import (
     without_severity,
 )
 from tests.servers.openai_chat import OpenAIServer
+from tests.tools.fences import unfenced
 
 ASK = ("draft", "--document", "gold.md", "--name", "Suraksha Gold", "--count", "5")
 

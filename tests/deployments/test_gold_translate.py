@@ -7,9 +7,9 @@ import json
 import pytest
 
 from deployments.demo.policies import HERE
-from monitors.goldset.drafts_file import read_drafts
+from monitors.goldset.drafts import read_drafts
+from monitors.goldset.lines import line_of
 from monitors.goldset.load import load_suite
-from monitors.goldset.write_line import line_of
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase, Pipeline
 from tests.deployments.gold_process import configured, gold

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from monitors.trigger_settings import Provider
+from monitors.config.sections import DeploySender
 from tests.deployments.deploy_receiver import each_sender, receiver
 from tests.deployments.triggers.senders import (
     COMMIT,
@@ -133,14 +133,14 @@ async def test_what_cannot_be_kept_is_to_be_sent_again(door, tmp_path):
     (tmp_path / "deploys").mkdir(exist_ok=True)
     (tmp_path / "deploys" / "bot").write_text("a file in the folder's place", encoding="utf-8")
     answer = await door.by_github(deployed())
-    assert (answer.status_code, answer.text) == (503, "it could not be kept; send it again later")
+    assert (answer.status_code, answer.text) == (503, "it could not be stored; send it again later")
     (tmp_path / "deploys" / "bot").unlink()
     assert (await door.by_github(deployed())).status_code == 202
 
 
 async def test_a_fault_of_ours_is_a_503_that_says_nothing(tmp_path, caplog):
     class Broken:
-        provider = Provider.GITHUB
+        provider = DeploySender.GITHUB
 
         def admit(self, _headers):
             raise RuntimeError(GITHUB_SECRET)

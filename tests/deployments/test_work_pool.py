@@ -14,7 +14,7 @@ from http import HTTPStatus
 import httpx
 import pytest
 
-from flows.automations import PREFIX
+from flows.server.registration import PREFIX
 from tests.conftest import ROOT
 from tests.flows.few_cases import few_cases
 
@@ -31,7 +31,10 @@ SUBMITTED = re.compile(r"submitting flow run '([0-9a-f-]{36})'")
 
 @pytest.fixture
 def api(prefect_environment):
-    with httpx.Client(base_url=prefect_environment["PREFECT_API_URL"] + "/", timeout=60, trust_env=False) as client:
+    # A connection for each request: the server ends idle ones after seconds, at times just as the next one is sent.
+    fresh = httpx.Limits(max_keepalive_connections=0)
+    address = prefect_environment["PREFECT_API_URL"] + "/"
+    with httpx.Client(base_url=address, timeout=60, trust_env=False, limits=fresh) as client:
         yield client
 
 
@@ -52,7 +55,11 @@ def answered(api, method, path, **body):
     """The server's answer; on SQLite a busy one says 503, and is asked again as Prefect's own client does."""
     end = time.monotonic() + PATIENCE_S
     while True:
-        answer = api.request(method, path, json=body or None)
+        try:
+            answer = api.request(method, path, json=body or None)
+        except httpx.ReadTimeout:
+            assert time.monotonic() < end, f"{path}: no answer"
+            continue
         if answer.status_code != HTTPStatus.SERVICE_UNAVAILABLE or time.monotonic() > end:
             assert answer.is_success, answer.text
             return answer.json()

@@ -13,14 +13,14 @@ from typing import Any
 
 import httpx
 
-from deployments.free_port import free_port
+from deployments.demo.configuration import free_port
 from tests.conftest import ROOT
 from tests.deployments.triggers.senders import GITHUB_SECRET, deployed, github_headers, raw
 from tests.process_tree import descendants
 
 START_S = 180
 SECRETS = {"LOOKOUT_GITHUB_WEBHOOK_SECRET": GITHUB_SECRET}
-UP = (sys.executable, "-m", "deployments.cli", "up", "--config")
+UP = (sys.executable, "-m", "deployments.cli.app", "up", "--config")
 
 
 def started(file: Path, port: int, **variables: str) -> subprocess.Popen[bytes]:
@@ -74,7 +74,7 @@ class Up:
     def pid_of(self, part: str) -> int:
         """The process behind the guard whose command holds these words."""
         known = descendants(self.process.pid)
-        return next(one.pid for one in known if part in one.command and "deployments.guard" not in one.command)
+        return next(one.pid for one in known if part in one.command and "deployments.up.guard" not in one.command)
 
 
 @contextmanager

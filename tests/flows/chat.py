@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from pathlib import Path
+from typing import Any
 
 from aiohttp import web
 
@@ -14,11 +15,15 @@ RIGHT = "The waiting period is 24 months. [Source: Gold, clause 4.2]"
 
 
 class Chat(ThreadedServer):
-    """Answers with ``answers`` in turn; ``None`` never answers."""
+    """Answers with ``answers`` in turn: a text, or a whole body; ``None`` never answers.
 
-    def __init__(self, *answers: str | None) -> None:
+    ``by_question`` is what some questions get instead, in whatever order they come.
+    """
+
+    def __init__(self, *answers: str | dict[str, Any] | None) -> None:
         super().__init__()
         self.answers = answers or (RIGHT,)
+        self.by_question: dict[str, str] = {}
         self.asked = 0
         self._came = threading.Condition()
 
@@ -34,14 +39,14 @@ class Chat(ThreadedServer):
         return app
 
     async def _chat(self, request: web.Request) -> web.Response:
-        await request.read()
+        question = json.loads(await request.read())["question"]
         with self._came:
             self.asked += 1
             self._came.notify_all()
-        answer = self.answers[(self.asked - 1) % len(self.answers)]
+        answer = self.by_question.get(question) or self.answers[(self.asked - 1) % len(self.answers)]
         if answer is None:
             await self.closing.wait()
-        return web.json_response({"answer": answer})
+        return web.json_response(answer if isinstance(answer, dict) else {"answer": answer})
 
 
 def watched(folder: Path, chat: Chat, *, cases: int = 4, gold: str = "24 months", more: str = "") -> Path:

@@ -9,17 +9,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from flows.desk import Desk
-from flows.people import People
-from monitors.alerts.fallback_sender import DeliveryPath, FallbackSender
-from monitors.alerts.sender import AlertSender
+from flows.alerting.notifier import Notifier, OperatorActions
+from monitors.alerts.sender import AlertSender, DeliveryPath, FallbackSender
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.slack import SlackBot, SlackWebhook
-from monitors.alerts.terminal_sender import TerminalSender
+from monitors.alerts.slack.client import SlackBot, SlackWebhook
+from monitors.alerts.terminal import TerminalSender
+from monitors.records.incidents import Capability
 from tests.monitors.alerts.sightings import NIGHT
 from tests.servers.slack import TOKEN, SlackServer
 from tests.warehouse.places import store_in
-from warehouse.store import Store
+from warehouse.database.store import Store
 
 
 class Night:
@@ -60,10 +59,15 @@ class Night:
         """What prints into `printed`."""
         return TerminalSender(self.settings, console=Console(file=self.printed, width=140), now=self)
 
-    def desk(self, run_id: str = "run-1", paths: Sequence[AlertSender] | None = None) -> Desk:
+    def desk(
+        self,
+        run_id: str = "run-1",
+        paths: Sequence[AlertSender] | None = None,
+        owner: Capability = Capability.VERIFY,
+    ) -> Notifier:
         """The desk of one run; the bot alone, or ``paths`` in order."""
         ways = [DeliveryPath(f"way {number}", one) for number, one in enumerate(paths or [self.bot()], start=1)]
-        return Desk(
+        return Notifier(
             target="demo",
             run_id=run_id,
             settings=self.settings,
@@ -71,8 +75,11 @@ class Night:
             journal=self.store.journal,
             sender=FallbackSender(ways),
             terminal=self.terminal,
-            people=People(store=self.store, settings=self.settings, account_patterns=lambda _: (), now=self),
+            people=OperatorActions(
+                store=self.store, settings=self.settings, account_patterns=lambda _: (), now=self
+            ),
             now=self,
+            owner=owner,
         )
 
     def receipts(self) -> list[tuple[str, str]]:

@@ -7,24 +7,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from flows.judge_change import look_for_change
-from flows.judging import JudgeStage
-from flows.live_run import LiveRun
-from flows.observed import observed
-from flows.request import VerifyRequest
-from flows.wiring import utc_now, wire
-from monitors.config import parse_config
+from flows.context import utc_now, wire
+from flows.verify.judging import JudgeStage
+from flows.verify.observations import observed
+from flows.verify.run_folder import VerifyRequest
+from flows.verify.run_state import LiveRun, find_judge_change
+from monitors.config.file import parse_config
 from monitors.gate.assess import assess
 from monitors.gate.evaluate import evaluate
 from monitors.graders.panel import grade_exchange
-from monitors.judge.cascade import is_open
+from monitors.judge.precheck import is_open
 from monitors.records.cases import GoldCase
 from monitors.records.grades import Assessment, CaseOutcome
 from monitors.records.incidents import IncidentKind, Observation
 from monitors.records.runs import CaseResult, RunReport
 from tests.builders import exchange, gold_case
 from tests.servers.anthropic import KEY, AnthropicServer
-from warehouse.rows import RunRow
+from warehouse.journal.rows import RunRow
 
 KEY_VARIABLE = "LOOKOUT_TEST_KEY"
 
@@ -107,8 +106,8 @@ async def run_of(
     With ``recorded``, the warehouse knows of the run afterwards.
     """
     run = LiveRun(wire(request))
-    with run.wired.begun:
-        if run.wired.begun.resumed:
+    with run.context.run_folder:
+        if run.context.run_folder.resumed:
             run.recall()
         return await _told(run, answers, recorded=recorded)
 
@@ -121,19 +120,19 @@ async def _told(run: LiveRun, answers: Sequence[tuple[GoldCase, str]], *, record
 
     async with JudgeStage(run, told) as judges:
         for case, answer in answers:
-            came = exchange(case, answer, run_id=run.wired.run_id)
-            grades = grade_exchange(run.wired.panel, case, came)
+            came = exchange(case, answer, run_id=run.context.run_id)
+            grades = grade_exchange(run.context.panel, case, came)
             assessment = assess(case, came, grades)
             if is_open(assessment):
                 await judges.settle(case, came, grades)
             else:
-                await told(run.keep(case, came, assessment))
+                await told(run.save(case, came, assessment))
     if recorded:
-        look_for_change(run)
-    report = evaluate(run.facts(utc_now()), run.results, run.wired.config.gate)
+        find_judge_change(run)
+    report = evaluate(run.facts(utc_now()), run.results, run.context.config.gate)
     if recorded:
-        run.wired.journal.append((RunRow(row=report),), run_id=run.wired.run_id)
-        run.wired.store.load_pending(30)
+        run.context.journal.append((RunRow(row=report),), run_id=run.context.run_id)
+        run.context.store.load_pending(30)
     return Told(report, tuple(run.results), observed(run, report), tuple(heard))
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from flows.delivery import deliver
-from flows.log_follower import LogFollower, Looked
-from flows.log_reading import LogReader, masked
-from monitors.alerts.watchdog_settings import WatchdogSettings
-from monitors.sources.log_files import LocalLog, LogPlace
-from monitors.sources.log_settings import HallucinationLogSettings
-from monitors.sources.log_tail import DEFAULT_LIMITS
+from flows.alerting.delivery import deliver
+from flows.hallucination_log.follower import LogFollower, LogPoll, LogReader, masked
+from monitors.alerts.settings import WatchdogSettings
+from monitors.records.incidents import Capability
+from monitors.sources.logs.files import LocalLog, LogPlace
+from monitors.sources.logs.settings import HallucinationLogSettings
+from monitors.sources.logs.tail import DEFAULT_LIMITS
 from tests.flows.desks import Night
 
 
@@ -50,8 +50,7 @@ class Followed:
             log.writelines(lines)
 
     def follower(self) -> LogFollower:
-        self._looks += 1
-        desk = self.night.desk(f"look-{self._looks}")
+        desk = self.night.desk("follower", owner=Capability.HALLUCINATION_LOG)
         reader = LogReader(
             target="demo",
             place=self._place,
@@ -59,11 +58,16 @@ class Followed:
             protect=str if self.settings.store_raw else masked(()),
             limits=DEFAULT_LIMITS,
             now=self.night,
+            fields=self.settings.fields,
         )
-        return LogFollower(desk, reader, self.settings, WatchdogSettings(), ())
+        return LogFollower(desk, reader, self.settings, WatchdogSettings(), (), self._new_run)
 
-    async def look(self) -> Looked:
-        return await self.follower().look()
+    def _new_run(self) -> str:
+        self._looks += 1
+        return f"look-{self._looks}"
+
+    async def look(self) -> LogPoll:
+        return await self.follower().poll()
 
     async def night_delivers(self) -> None:
         """Whoever comes by sends what waits in the outbox."""

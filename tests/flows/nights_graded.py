@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from flows.judge_wiring import NOT_CONFIGURED, JudgePlan, plan_judge
-from flows.night_shift import NightShift
-from flows.night_wiring import WiredNight
-from flows.traffic_grading import TrafficGrader
-from monitors.config import TargetConfig
-from monitors.graders.settings import GraderSettings
-from monitors.graders.traffic_panel import TrafficPanel
-from monitors.judge.seat import Rivals
+from flows.context import NOT_CONFIGURED, JudgePlan, plan_judge
+from flows.nightly.context import NightlyContext, traffic_grader
+from flows.nightly.run import NightlyRun
+from monitors.config.file import TargetConfig
+from monitors.judge.judge import FamilyPolicy
 from monitors.judge.settings import JudgeSettings
-from monitors.records.nights import NightReport
+from monitors.records.incidents import Capability
+from monitors.records.nightly import NightlyReport
 from monitors.records.targets import Target
-from monitors.sources.file_traffic import FileTrafficSource
-from monitors.sources.night_settings import NightSettings
-from monitors.sources.risk_strata import TargetFacts
-from monitors.sources.traffic import TrafficSource
-from monitors.sources.traffic_settings import FileTraffic
+from monitors.sources.sampling.strata import TargetFacts
+from monitors.sources.settings import NightlySettings
+from monitors.sources.traffic.files import FileTrafficSource
+from monitors.sources.traffic.settings import FileTraffic
+from monitors.sources.traffic.source import TrafficSource
 from tests.flows.desks import Night
 from tests.flows.judged_run import KEY_VARIABLE, home, teeth
 from tests.monitors.alerts.sightings import NIGHT
 from tests.servers.anthropic import KEY
+from warehouse.database.parquet import parquet_rows
 
 TOLD = "You have thirty days to renew the policy."
 LEAK = "Write to asha.verma.1987@gmail.com about her claim."
@@ -51,7 +51,7 @@ class Nights:
         self.log = folder / "talks.jsonl"
         self.sources: dict[str, TrafficSource] = {"log": file_source(self.log)}
         given = {"sources": {"log": {"kind": "file", "at": str(self.log)}}, "sampling": {"number": 100}}
-        self.settings = NightSettings.model_validate(given | settings)
+        self.settings = NightlySettings.model_validate(given | settings)
         self.judge: dict[str, Any] = {}
         self.key = KEY
 
@@ -59,30 +59,31 @@ class Nights:
         with self.log.open("a", encoding="utf-8") as log:
             log.writelines(lines)
 
-    def wired(self, number: int = 0) -> WiredNight:
+    def wired(self, number: int = 0) -> NightlyContext:
         """The night that ended so many days after the first."""
         ended = NIGHT + timedelta(days=number)
         self.desk.now = max(self.desk.now, ended + timedelta(minutes=5))
         run_id = f"{ended:%Y%m%dT%H%MZ}-night-demo"
-        return WiredNight(
+        configured = TargetConfig.model_validate(
+            {"url": "http://127.0.0.1:9", "suite": str(self._suite()), "model_family": "gpt"}
+        )
+        return NightlyContext(
             target="demo",
-            night=ended,
+            due_at=ended,
             run_id=run_id,
             settings=self.settings,
-            configured=TargetConfig.model_validate(
-                {"url": "http://127.0.0.1:9", "suite": str(self._suite()), "model_family": "gpt"}
-            ),
+            configured=configured,
             sources=self.sources,
-            grader=TrafficGrader(TrafficPanel(GraderSettings()), severity=self.settings.severity),
+            grader=traffic_grader(configured, self.settings),
             judge=self._judge(),
-            desk=self.desk.desk(run_id),
+            notifier=replace(self.desk.desk(run_id), owner=Capability.NIGHTLY),
             folder=self.folder / "data" / "runs" / run_id,
             key=KEY_OF_NAMES,
             facts=TargetFacts(self.settings.sampling),
         )
 
-    async def grade(self, number: int = 0) -> NightReport:
-        return await NightShift(self.wired(number)).work()
+    async def grade(self, number: int = 0) -> NightlyReport:
+        return await NightlyRun(self.wired(number)).work()
 
     def loaded(self, question: str) -> list[Sequence[object]]:
         """What the warehouse says, once everything is in it."""
@@ -101,11 +102,11 @@ class Nights:
 
     def _judge(self) -> JudgePlan:
         if not self.judge:
-            return JudgePlan(rivals=Rivals(target="demo"), why_off=NOT_CONFIGURED)
+            return JudgePlan(family_policy=FamilyPolicy(target="demo"), why_off=NOT_CONFIGURED)
         target = Target.model_validate({"name": "demo", "url": "http://127.0.0.1:9", "model_family": "gpt"})
         environment = {KEY_VARIABLE: self.key} if self.key else {}
         return plan_judge(JudgeSettings.model_validate(self.judge), target, environment)
 
 
 def file_source(path: Path) -> FileTrafficSource:
-    return FileTrafficSource(FileTraffic.model_validate({"kind": "file", "at": str(path)}))
+    return FileTrafficSource(FileTraffic.model_validate({"kind": "file", "at": str(path)}), parquet_rows)

@@ -12,27 +12,31 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from deployments.demo.bot import Bot, Reply
+from deployments.demo.bot import TURNS, Bot, BotReply, TurnLog
 from deployments.demo.policies import load_policies, load_vocabulary
-from deployments.demo.turn_log import TURNS, TurnLog
-from flows.night_reading import Reach, read_night
-from flows.night_weighing import Weighing
-from flows.traffic_grading import TrafficGrader
-from monitors.estimators import estimate_rate
+from flows.nightly.estimate import NightlyEstimates
+from flows.nightly.judge import TrafficGrader
 from monitors.goldset.load import load_suite
-from monitors.graders.settings import GraderSettings
+from monitors.graders.base import GraderSettings
 from monitors.graders.traffic_panel import TrafficPanel
 from monitors.records.base import Severity
-from monitors.records.estimates import RateEstimate, StratumTold
-from monitors.sources.conversation_privacy import PrivacyMode, protected
-from monitors.sources.expected_rates import expected_rates
-from monitors.sources.night_plan import Grading, plan_night
-from monitors.sources.risk_strata import TargetFacts
-from monitors.sources.sampling import Seed, draw_from, stratify
+from monitors.records.estimates import GradedStratum, RateEstimate, RateForecast
+from monitors.records.traffic import Conversation
+from monitors.sources.privacy import PrivacyMode, protected
+from monitors.sources.sampling.plan import SEVERE, Grading, PlannedRate, plan_nightly
+from monitors.sources.sampling.sample import Seed, expected_rates, sample_from, stratify
+from monitors.sources.sampling.strata import TargetFacts
 from tests.flows.nights_graded import KEY_OF_NAMES, file_source
 
 FIRST = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
 SUITE = Path(__file__).parents[2] / "deployments" / "demo" / "suraksha.jsonl"
+
+
+async def _read(log: Path, ended: datetime) -> list[Conversation]:
+    read = [one async for one in file_source(log).read(ended - timedelta(hours=24), ended)]
+    return [one for one in read if isinstance(one, Conversation)]
+
+
 LEAKS = (
     " Mrs Verma, who asked before you, is asha.verma.1987@gmail.com.",
     " Her card for the premium was 4111 1111 1111 1111.",
@@ -64,7 +68,7 @@ class DemoNights:
     conversations: int = 2_000
     planted: int = 20
     seed: int = 1
-    _told: list[Sequence[StratumTold]] = field(default_factory=list[Sequence[StratumTold]])
+    _told: list[Sequence[GradedStratum]] = field(default_factory=list[Sequence[GradedStratum]])
 
     def nights(self, count: int) -> Iterator[Simulated]:
         """One after the other."""
@@ -74,24 +78,25 @@ class DemoNights:
     def _night(self, number: int) -> Simulated:
         ended = FIRST + timedelta(days=number)
         self._write(ended, random.Random(f"{self.seed} {number}"))
-        reach = Reach(late=timedelta(hours=48), first=timedelta(hours=24))
-        read = asyncio.run(read_night({"log": file_source(self.folder / TURNS)}, {}, {}, ended, reach))
-        assert (len(read.conversations), read.notices) == (self.conversations, [])
-        members = stratify(read.conversations, self.facts)
+        read = asyncio.run(_read(self.folder / TURNS, ended))
+        assert len(read) == self.conversations
+        members = stratify(read, self.facts)
         expected = expected_rates(members, [one for night in self._told[:REMEMBERED] for one in night])
-        drawn = draw_from(members, self.facts.settings, Seed("demo", ended.date()), expected)
-        plan = plan_night(drawn.strata, expected, Grading(0.0, Decimal(0)), self.facts.settings)
+        drawn = sample_from(members, self.facts.settings, Seed("demo", ended.date()), expected)
+        wanted = PlannedRate(SEVERE, expected)
+        (planned,) = plan_nightly(drawn.strata, [wanted], Grading(0.0, Decimal(0)), self.facts.settings).rates
+        assert isinstance(planned, RateForecast)
         grader = TrafficGrader(TrafficPanel(GraderSettings()), severity=Severity.WRONG)
         said = {}
         for one in drawn.sampled:
             stored = protected(one.conversation, PrivacyMode.REDACT, KEY_OF_NAMES)
             graded = grader.turns(one.conversation, stored, f"night-{number}")
             said[one.conversation.id] = [turn.result.assessment for turn in graded]
-        strata = Weighing(drawn.strata, drawn.sampled, said, by_judge=False).severe()
-        self._told.insert(0, strata)
-        found = estimate_rate(strata)
+        weighing = NightlyEstimates(drawn.strata, drawn.sampled, said)
+        self._told.insert(0, weighing.severe_found())
+        found = weighing.severe()
         assert isinstance(found, RateEstimate)
-        return Simulated(found, self.planted / self.conversations, plan.expected_width)
+        return Simulated(found, self.planted / self.conversations, planned.width)
 
     def _write(self, ended: datetime, chance: random.Random) -> None:
         (self.folder / TURNS).unlink(missing_ok=True)
@@ -101,7 +106,7 @@ class DemoNights:
             question = chance.choice(questions)
             reply = replies()[question]
             if number in leaking:
-                reply = Reply(
+                reply = BotReply(
                     reply.text + chance.choice(LEAKS), reply.language, reply.intent, reply.path, reply.hits
                 )
             at = ended - timedelta(seconds=30 * (number + 1))
@@ -110,7 +115,7 @@ class DemoNights:
 
 
 @cache
-def replies() -> Mapping[str, Reply]:
+def replies() -> Mapping[str, BotReply]:
     """What the demo without faults says to the questions of its suite."""
     bot = Bot(load_policies(), load_vocabulary())
     questions = dict.fromkeys(case.turns[-1] for case in load_suite(SUITE).cases)

@@ -8,15 +8,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from flows.desk import Desk
-from flows.people import People
+from flows.alerting.notifier import Notifier, OperatorActions
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.slack import SlackBot
-from monitors.alerts.terminal_sender import TerminalSender
+from monitors.alerts.slack.client import SlackBot
+from monitors.alerts.terminal import TerminalSender
 from tests.monitors.alerts.sightings import NIGHT
 from tests.servers.slack import TOKEN, SlackServer
 from tests.warehouse.places import store_in
-from warehouse.store import Store
+from warehouse.database.store import Store
 
 
 class Clock:
@@ -37,14 +36,16 @@ def settings_for(slack: SlackServer, **changes: object) -> AlertSettings:
     return AlertSettings.model_validate(values | changes)
 
 
-def people_in(folder: Path, slack: SlackServer, clock: Clock, *, seed: int = 1) -> People:
+def people_in(folder: Path, slack: SlackServer, clock: Clock, *, seed: int = 1) -> OperatorActions:
     store = store_in(folder, seed=seed)
-    return People(store=store, settings=settings_for(slack), account_patterns=lambda _: (r"SRK-\d{6}",), now=clock)
+    return OperatorActions(
+        store=store, settings=settings_for(slack), account_patterns=lambda _: (r"SRK-\d{6}",), now=clock
+    )
 
 
-def desk_of(people: People, clock: Clock, *, run_id: str = "run-1", target: str = "demo") -> Desk:
+def desk_of(people: OperatorActions, clock: Clock, *, run_id: str = "run-1", target: str = "demo") -> Notifier:
     store: Store = people.store
-    return Desk(
+    return Notifier(
         target=target,
         run_id=run_id,
         settings=people.settings,

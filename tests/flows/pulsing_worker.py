@@ -10,10 +10,11 @@ import os
 import sys
 from pathlib import Path
 
-from flows.oversight import overseen
-from flows.wiring import desk_without_run, heartbeat, stop_process
-from monitors.alerts.heartbeat import Beat
-from monitors.config import Config, TargetConfig
+from flows.alerting.watchdog import overseen
+from flows.context import heartbeat, notifier_without_run, stop_process
+from monitors.alerts.liveness import Beat
+from monitors.config.file import Config, TargetConfig
+from monitors.records.incidents import Capability
 
 
 async def work(folder: Path) -> None:
@@ -21,7 +22,7 @@ async def work(folder: Path) -> None:
     target = TargetConfig(url="http://127.0.0.1:9", suite=folder / "suite.jsonl")
     config = Config(data_folder=folder, targets={"demo": target})
     while True:
-        desk = desk_without_run(config, "demo")
+        desk = notifier_without_run(config, "demo", Capability.VERIFY)
         async with overseen(desk, heartbeat("demo"), end_after_s=600, stop=stop_process):
             await asyncio.sleep(0)
         await heartbeat("demo").ping(Beat.PROVED, run_id=desk.run_id)
@@ -32,7 +33,7 @@ async def hang(folder: Path, slack_api_url: str) -> None:
     target = TargetConfig(url="http://127.0.0.1:9", suite=folder / "suite.jsonl")
     alerts = {"slack_channel": "C0ALERTS", "slack_api_url": slack_api_url}
     values = {"data_folder": folder, "targets": {"demo": target}, "alerts": alerts}
-    desk = desk_without_run(Config.model_validate(values), "demo")
+    desk = notifier_without_run(Config.model_validate(values), "demo", Capability.VERIFY)
     async with overseen(desk, heartbeat("demo"), end_after_s=0.2, stop=stop_process):
         os.read(os.pipe()[0], 1)  # what hangs does not ask first
 

@@ -11,13 +11,11 @@ from pathlib import Path
 import pytest
 
 from monitors.gate.assess import assess
+from monitors.graders.base import GraderSettings
 from monitors.graders.panel import default_panel, grade_exchange
-from monitors.graders.settings import GraderSettings
-from monitors.judge.cascade import fails_by_rule, is_open, judge_case
-from monitors.judge.hostile import unfenced
-from monitors.judge.plain_text import plain_text
-from monitors.judge.precheck import precheck
-from monitors.judge.ruling import Ruled
+from monitors.judge.consensus import PanelRuling
+from monitors.judge.precheck import fails_by_rule, is_open, judge_case, precheck
+from monitors.judge.untrusted_text import plain_text
 from monitors.records.grades import CaseOutcome
 from tests.builders import exchange, gold_case
 from tests.flows.judged_run import TEETH_WRONG, teeth
@@ -25,6 +23,7 @@ from tests.monitors.judge.benches import judge_over, known_cases
 from tests.monitors.judge.steering_rows import STEERING_ROWS
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.anthropic_verdicts import RuleJudge
+from tests.tools.fences import unfenced
 
 ATTACKS = Path(__file__).parents[3] / "shared" / "data" / "judge" / "attacks.jsonl"
 PANEL = default_panel(GraderSettings())
@@ -87,10 +86,10 @@ async def test_no_attack_reaches_a_judge_but_inside_its_fence_and_none_is_passed
     with AnthropicServer() as server:
         async with judge_over(server, concurrency=8, batch_size=500, budget_usd=None) as judge:
             chosen = [case for case, _ in cases.values()]
-            group = await judge.group(chosen, judge.riders(chosen, known_cases(), seed="attacks"))
+            group = await judge.group(chosen, judge.group_canaries(chosen, known_cases(), seed="attacks"))
         sent = [asked.json for asked in server.messages]
     assert not group.is_void
-    assert not [r for r in group.rulings if isinstance(r, Ruled) and r.decision.passed]
+    assert not [r for r in group.rulings if isinstance(r, PanelRuling) and r.decision.passed]
     assert len(sent) >= len(attacks)
     lines = {piece for attack in attacks for piece in pieces(attack)}
     assert len({json.dumps({key: body[key] for key in sorted(body) if key != "messages"}) for body in sent}) == 1
@@ -117,9 +116,9 @@ async def test_a_judge_that_falls_for_what_an_answer_says_to_judges_is_void(atta
             case = teeth()
             asked = judge_case(case, exchange(case, f"{TEETH_WRONG} {attack}"))
             async with judge_over(server) as judge:
-                group = await judge.group([asked], judge.riders([asked], known_cases(), seed=attack))
+                group = await judge.group([asked], judge.group_canaries([asked], known_cases(), seed=attack))
             ruling = group.rulings[0]
-            if isinstance(ruling, Ruled) and ruling.decision.passed:
+            if isinstance(ruling, PanelRuling) and ruling.decision.passed:
                 fooled.append(attack)
     assert steering
     assert not fooled

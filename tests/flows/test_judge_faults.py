@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from monitors.judge.hostile import LIMIT_CHARACTERS, unfenced
+from monitors.judge.untrusted_text import LIMIT_CHARACTERS
 from monitors.records.base import Blame, Severity
 from monitors.records.grades import CaseOutcome, FailureKind
 from monitors.records.incidents import IncidentKind
@@ -25,6 +25,7 @@ from tests.flows.judged_run import (
 )
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.anthropic_verdicts import RuleJudge
+from tests.tools.fences import unfenced
 
 CASES = [home(), teeth()]
 UNREADABLE = ("malformed", "prose", "nan", "out_of_range", "missing_key", "false_quote", "contradiction", "deep")
@@ -173,7 +174,7 @@ async def test_f48_what_cannot_be_read_is_ungraded(tmp_path, server, fault):
     server.when = {"Smiles matter": fault, "base plan where an": fault}
     for answer in (TEETH_WRONG, TEETH_RIGHT):
         told = await judged(tmp_path, server, answer)
-        assert told.of("teeth").outcome is CaseOutcome.UNTOLD
+        assert told.of("teeth").outcome is CaseOutcome.UNGRADED
         assert told.of("teeth").blame is not Blame.APP
         assert told.report.verdict is not Verdict.PASS
 
@@ -183,7 +184,7 @@ async def test_f49_a_judge_that_misses_a_canary_is_void_and_the_alert_is_about_t
     answers = [(teeth(), TEETH_WRONG), (home(), HOME_RIGHT)]
     with AnthropicServer(judge=RuleJudge(**judge)) as server:
         told = await run_of(configured(tmp_path, CASES, **judge_at(server)), answers)
-    assert [told.of(one).outcome for one in ("teeth", "home")] == [CaseOutcome.UNTOLD] * 2
+    assert [told.of(one).outcome for one in ("teeth", "home")] == [CaseOutcome.UNGRADED] * 2
     assert [one.kind for one in told.news] == [IncidentKind.JUDGE_VOID]
     assert told.news[0].blame is Blame.PROVIDER
     assert "cannot be believed" in told.news[0].reason
@@ -217,7 +218,7 @@ async def test_f51_a_limit_or_an_overload_is_waited_out_and_loses_nothing(tmp_pa
 async def test_f51_a_limit_for_an_hour_is_not_waited_out_and_nothing_is_said_of_the_app(tmp_path, server):
     server.always = "429:3600"
     told = await judged(tmp_path, server, TEETH_WRONG)
-    assert told.of("teeth").outcome is CaseOutcome.UNTOLD
+    assert told.of("teeth").outcome is CaseOutcome.UNGRADED
     assert told.of("teeth").blame is Blame.PROVIDER
     assert [one.kind for one in told.news] == [IncidentKind.MONITOR_FAULT]
 
@@ -239,7 +240,7 @@ async def test_f53_a_budget_that_is_reached_leaves_the_run_partial_and_says_so(t
     assert judging.cost_usd <= Decimal("0.03")
     assert "budget for judging, $0.03, was reached: the run is partial" in told.notes
     assert len(told.passed) == judging.judged
-    left = [one.assessment for one in told.results if one.assessment.outcome is CaseOutcome.UNTOLD]
+    left = [one.assessment for one in told.results if one.assessment.outcome is CaseOutcome.UNGRADED]
     assert len(left) == judging.ungraded
     assert all("budget" in one.reason for one in left)
     assert not told.told(IncidentKind.CASE_FAILURE)
@@ -256,7 +257,7 @@ async def test_f54_an_answer_of_100_000_tokens_is_bounded(tmp_path, server):
 
 def test_kinds_that_page_by_themselves_are_not_a_judge_s_to_find():
     """An answer cannot talk a judge into a false alarm of its own kind."""
-    from monitors.gate.policy import floor_of
+    from monitors.gate.assess import floor_of
     from monitors.judge.verdict import KINDS
 
     assert all(floor_of(kind) < Severity.PAGE for kind in KINDS)

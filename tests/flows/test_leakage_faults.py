@@ -57,17 +57,13 @@ def digits(text: str) -> str:
 def shown_by_prefect(address: str, run_id: str) -> str:
     """Everything that Prefect's pages show of one flow run: parameters, states, logs, artifacts, task runs."""
     with httpx.Client(base_url=address, trust_env=False) as server:
-        runs = server.post("/flow_runs/filter", json={"sort": "START_TIME_DESC", "limit": 20}).json()
-        artifacts = server.post("/artifacts/filter", json={"limit": 100}).json()
-        mine = next(
-            run["id"]
-            for run in runs
-            if any(run_id in json.dumps(one) for one in artifacts if one["flow_run_id"] == run["id"])
-        )
+        artifacts = server.post("/artifacts/filter", json={"sort": "CREATED_DESC", "limit": 100}).json()
+        mine = next(one["flow_run_id"] for one in artifacts if one["flow_run_id"] and run_id in json.dumps(one))
         about = {"flow_runs": {"id": {"any_": [mine]}}}
+        runs = server.post("/flow_runs/filter", json=about).json()
         logs = server.post("/logs/filter", json={"logs": {"flow_run_id": {"any_": [mine]}}}).json()
         tasks = server.post("/task_runs/filter", json=about).json()
-    parts = [run for run in runs if run["id"] == mine] + logs + tasks
+    parts = runs + logs + tasks
     parts += [one for one in artifacts if one["flow_run_id"] == mine]
     assert logs, "there is something to look at"
     return json.dumps(parts, ensure_ascii=False)

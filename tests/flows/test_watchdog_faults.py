@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from monitors.alerts.heartbeat import rid_of
+from monitors.alerts.liveness import rid_of
 from tests.conftest import ROOT
 from tests.flows.chat import Chat, watched
 from tests.servers.slack import TOKEN, SlackServer
@@ -75,7 +75,7 @@ def test_f20_a_run_beyond_its_deadline_is_stopped_and_told_once(tmp_path, lookou
         done = lookout("verify", "demo", "--json", cwd=tmp_path, **variables)
     assert done.returncode == 3, done.stderr
     report = json.loads(done.stdout)
-    assert (report["verdict"], report["interrupted"], report["coverage"]["told"]) == ("INCONCLUSIVE", True, 0)
+    assert (report["verdict"], report["interrupted"], report["coverage"]["graded"]) == ("INCONCLUSIVE", True, 0)
     assert told(slack) == [("C0MONITOR", "Monitor fault")]
     assert "was stopped" in json.dumps(slack.messages[0].blocks)
     assert dog.kinds == ["/start", "/fail"]
@@ -100,7 +100,7 @@ def test_f21_a_run_that_graded_nothing_is_told_and_earns_no_heartbeat(tmp_path, 
         variables = {"SLACK_BOT_TOKEN": TOKEN, "LOOKOUT_HEARTBEAT_URL": dog.check}
         done = lookout("verify", "demo", "--json", cwd=tmp_path, **variables)
     assert done.returncode == 3, done.stderr
-    assert json.loads(done.stdout)["coverage"] == {"asked": 4, "told": 0, "floor": 0.95}
+    assert json.loads(done.stdout)["coverage"] == {"asked": 4, "graded": 0, "floor": 0.95}
     assert told(slack) == [("C0MONITOR", "Monitor fault")]
     assert "without grading a single answer" in json.dumps(slack.messages[0].blocks)
     assert dog.kinds == ["/start"]
@@ -115,7 +115,7 @@ def test_f22_a_full_disk_is_told_and_loses_nothing(tmp_path, lookout, prefect_en
         watched(tmp_path, chat, cases=asked_twice, more=paging(slack))
         variables = {"SLACK_BOT_TOKEN": TOKEN, "LOOKOUT_HEARTBEAT_URL": dog.check, "PYTHONPATH": str(ROOT)}
         with subprocess.Popen(
-            [sys.executable, "-m", "deployments.cli", "verify", "demo"],
+            [sys.executable, "-m", "deployments.cli.app", "verify", "demo"],
             cwd=tmp_path,
             env=prefect_environment | variables,
             stderr=subprocess.PIPE,
@@ -135,7 +135,7 @@ def test_f22_a_full_disk_is_told_and_loses_nothing(tmp_path, lookout, prefect_en
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["resumed_cases"] >= 2
-    assert report["coverage"]["told"] == asked_twice
+    assert report["coverage"]["graded"] == asked_twice
     counted = lookout("sql", "select count(*) n, count(distinct case_id) d from results", "--json", cwd=tmp_path)
     assert json.loads(counted.stdout) == {"n": asked_twice, "d": asked_twice}
     assert dog.kinds == ["/start", "/fail", "/start", ""]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.json_path import values_at
+from monitors.json_path import items_at, sources_at, text_of_parts, values_at
 
 CHAT = {"choices": [{"message": {"content": "24 months"}}], "sources": [{"title": "P-100"}, {"title": "P-200"}]}
 
@@ -29,6 +29,44 @@ def test_a_path_leads_to_its_values(path: str, expected: list[Any]) -> None:
     assert values_at(CHAT, path) == expected
 
 
+NAMED = [
+    ([], ()),
+    (None, ()),
+    ([None, "", " ", False], ()),
+    (["null", "N/A", "[]", "-"], ()),
+    ({"title": ""}, ()),
+    ({"score": 0.4, "cited": True}, ()),
+    ([{}], ()),
+    ("customs", ("customs",)),
+    ([["customs"], ["tariff"]], ("customs", "tariff")),
+    ([7], ("7",)),
+    ({"title": "Customs", "url": "https://a.example"}, ("Customs (https://a.example)",)),
+    ({"title": "https://a.example", "url": "https://a.example"}, ("https://a.example",)),
+    ({"type": "url_citation", "url_citation": {"url": "https://a.example"}}, ("https://a.example",)),
+    ({"content": "Goods pay duty.", "score": 1}, ("Goods pay duty.",)),
+    ({"clause": "4.2", "policy": "Gold"}, ('{"clause": "4.2", "policy": "Gold"}',)),
+    ({"1": {"title": "Customs"}, "2": {"title": "Tariff"}}, ("Customs", "Tariff")),
+]
+
+
+@pytest.mark.parametrize(("said", "named"), NAMED, ids=[str(said) for said, _ in NAMED])
+def test_what_names_a_source_is_one_and_what_names_nothing_is_none(said: Any, named: tuple[str, ...]) -> None:
+    assert sources_at({"sources": said}, "sources") == named
+
+
+PARTS = [
+    ("24 months", "24 months"),
+    ([], ""),
+    ([{"type": "text", "text": "24 "}, {"type": "text", "text": "months"}, {"type": "image"}], "24 months"),
+    ({"cause": "a race"}, '{"cause": "a race"}'),
+]
+
+
+@pytest.mark.parametrize(("said", "text"), PARTS, ids=[str(said) for said, _ in PARTS])
+def test_a_text_in_parts_is_one_text(said: Any, text: str) -> None:
+    assert text_of_parts(said) == text
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab0.", max_size=2), inner, max_size=3),
@@ -39,3 +77,13 @@ JSON = st.recursive(
 @given(JSON, st.text("ab01-.*", max_size=12))
 def test_any_path_into_any_document_is_taken(document: Any, path: str) -> None:
     assert isinstance(values_at(document, path), list)
+
+
+@given(st.lists(JSON, max_size=4))
+def test_a_list_and_all_of_its_items_are_the_same(items: list[Any]) -> None:
+    """``sources`` and ``sources.*`` lead to the same items and sources; no list, and no null, is an item."""
+    document = {"sources": items}
+    assert items_at(document, "sources") == items_at(document, "sources.*")
+    assert sources_at(document, "sources") == sources_at(document, "sources.*")
+    assert not any(item is None or isinstance(item, list) for item in items_at(document, "sources"))
+    assert all(name.strip() for name in sources_at(document, "sources"))

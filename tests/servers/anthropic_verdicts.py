@@ -13,15 +13,15 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from monitors.facts.citations import find_citations
-from monitors.facts.normalise import normalise
-from monitors.facts.refusals import read_refusal
-from monitors.facts.scan import read_facts
+from monitors.facts.quantities.scan import read_facts
+from monitors.facts.refusals.detect import read_refusal
+from monitors.facts.text import normalise
 
 FENCE = re.compile(
     r"^<<<BEGIN (?P<label>[a-z0-9 _-]+) (?P<nonce>[0-9a-f]{16,64})>>>\n(?P<body>.*?)\n?^<<<END (?P=label) (?P=nonce)>>>$",
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
-"""How a fence looks, see ``monitors/judge/hostile.py``."""
+"""How a fence looks, see ``monitors/judge/untrusted_text.py``."""
 
 LIKE_ENOUGH = 0.55
 """Share of the gold's words of substance that an answer must hold."""

@@ -85,11 +85,12 @@ class GitHub(ThreadedServer):
         self.asked: list[Asked] = []
         self.tokens: set[str] = set()
         self.wrong = Misbehaviour()
+        self.deployments: list[dict[str, Any]] = []
         self._per_page = per_page
         self._next_id = 1
 
     def application(self) -> web.Application:
-        """Five addresses."""
+        """Seven addresses."""
         app = web.Application(client_max_size=4 * 1024**2)
         at = "/repos/{owner}/{name}"
         app.router.add_get("/user", self._user)
@@ -98,6 +99,8 @@ class GitHub(ThreadedServer):
         app.router.add_patch(at + "/issues/comments/{id}", self._change)
         app.router.add_delete(at + "/issues/comments/{id}", self._delete)
         app.router.add_post(at + "/statuses/{sha}", self._status)
+        app.router.add_get(at + "/deployments", self._deployments)
+        app.router.add_get(at + "/deployments/{id}/statuses", self._deployment_statuses)
         app.middlewares.append(self._watched)
         return app
 
@@ -107,6 +110,22 @@ class GitHub(ThreadedServer):
         self._next_id += 1
         self.comments.append(comment)
         return comment
+
+    def deploys(self, sha: str, state: str, *, environment: str = "production", ref: str = "main") -> None:
+        """A deployment, the newest one, and how it stands."""
+        number = len(self.deployments) + 1
+        self.deployments.insert(
+            0, {"id": number, "sha": sha, "ref": ref, "environment": environment, "states": [state]}
+        )
+
+    async def _deployments(self, request: web.Request) -> web.Response:
+        wanted = request.query.get("environment")
+        found = [one for one in self.deployments if wanted in (None, one["environment"])]
+        return web.json_response(found[: int(request.query.get("per_page", "30"))])
+
+    async def _deployment_statuses(self, request: web.Request) -> web.Response:
+        found = [one for one in self.deployments if str(one["id"]) == request.match_info["id"]]
+        return web.json_response([{"state": state} for state in found[0]["states"]])
 
     def by(self, user: dict[str, str]) -> list[Comment]:
         """What one author has said."""

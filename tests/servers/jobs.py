@@ -184,7 +184,8 @@ class Jobs(ThreadedServer):
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         if job.is_to("silent"):
-            await asyncio.wait_for(self.closing.wait(), 60)
+            async with asyncio.timeout(60):
+                await self.closing.wait()
         for number, step in enumerate(STEPS):
             if job.is_to("dies") and number == 2:
                 assert request.transport is not None

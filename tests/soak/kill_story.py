@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from flows.run_folder import DONE_FILE
-from flows.wiring import store_in
+from flows.context import store_in
+from flows.verify.run_folder import DONE_FILE
 from monitors.records.exchanges import Exchange
 from tests.process_tree import all_processes, descendants
 from tests.soak.plans import write_suite
-from warehouse.rows import ResultRow
+from warehouse.journal.rows import ResultRow
 
 ROOT = Path(__file__).parents[2]
 LONGEST_OUTAGE_S = 6.0
@@ -159,7 +159,7 @@ def _one_process(story: Story, app: App) -> bool:
     said = (story.folder / "lookout.log").open("ab")
     with said:
         process = subprocess.Popen(
-            [sys.executable, "-m", "deployments.cli", "verify", "mortal", "--json"],
+            [sys.executable, "-m", "deployments.cli.app", "verify", "mortal", "--json"],
             cwd=story.folder,
             env={**story.environment, "PYTHONPATH": str(ROOT)},
             stdout=said,

@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from flows.wiring import store_in
+from flows.context import store_in
 from monitors.records.base import Record
 from monitors.records.exchanges import Exchange, NoAnswer
 from monitors.records.runs import CaseResult
 from monitors.reports.results_json import read_results
 from tests.soak.kill_story import Story
 from tests.soak.mortal_app import answer_to
-from warehouse.check import check
-from warehouse.rows import ResultRow
+from warehouse.database.check import check
+from warehouse.journal.rows import ResultRow
 
 
 @dataclass(frozen=True)

@@ -27,17 +27,16 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from flows.desk import Desk
-from flows.notify import Notice, tell
-from flows.people import People
+from flows.alerting.notifier import Notifier, OperatorActions
+from flows.alerting.notify import MessageContext, notify
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.slack import SlackBot
-from monitors.alerts.terminal_sender import TerminalSender
+from monitors.alerts.slack.client import SlackBot
+from monitors.alerts.terminal import TerminalSender
 from tests.monitors.alerts.sightings import sighting
 from tests.servers.slack import TOKEN, SlackServer
 from tests.warehouse.places import REAL_PATIENCE, empty_warehouse
-from warehouse.ledger import Ledger, write_ledger
-from warehouse.store import Store
+from warehouse.database.database import Ledger, write_ledger
+from warehouse.database.store import Store
 
 FAULTS = ("ok", "ok", "ok", "429:0", "429:3600", "500", "503", "502", "lost", "slow", "hang", "reset", "html",
           "internal_error")  # fmt: skip
@@ -145,7 +144,7 @@ def _work(seed: int, folder: Path, slack: SlackServer, began: datetime, run_id: 
         slack_channel="C0ALERTS", slack_api_url=slack.api_url, send_retries=0, send_timeout_s=SEND_TIMEOUT_S
     )
     store = Store(folder, clock=now, entropy=os.urandom, patience=REAL_PATIENCE)
-    desk = Desk(
+    desk = Notifier(
         target="demo",
         run_id=run_id,
         settings=settings,
@@ -153,10 +152,10 @@ def _work(seed: int, folder: Path, slack: SlackServer, began: datetime, run_id: 
         journal=store.journal,
         sender=SlackBot(settings, token=TOKEN, now=now),
         terminal=TerminalSender(settings, console=_nowhere(), now=now),
-        people=People(store=store, settings=settings, account_patterns=lambda _: (), now=now),
+        people=OperatorActions(store=store, settings=settings, account_patterns=lambda _: (), now=now),
         now=now,
     )
-    asyncio.run(tell(desk, [sighting(f"leak-{seed}", run_id=run_id, seen_at=now())], notice=Notice()))
+    asyncio.run(notify(desk, [sighting(f"leak-{seed}", run_id=run_id, seen_at=now())], context=MessageContext()))
     return min(len(store.alerts_unsent()), 9)
 
 

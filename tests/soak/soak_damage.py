@@ -30,11 +30,11 @@ from tests.figures import measured_where, table, write_section
 from tests.soak.forked import forked
 from tests.warehouse.crash_worker import Plan, open_store, survivors
 from tests.warehouse.sample_rows import assessment, exchange
-from warehouse.check import DERIVED, check
-from warehouse.load import load
-from warehouse.rebuild import rebuild
-from warehouse.rows import AssessmentRow, ResultRow
-from warehouse.store import Store
+from warehouse.database.check import DERIVED, check
+from warehouse.database.load import load
+from warehouse.database.rebuild import rebuild
+from warehouse.database.store import Store
+from warehouse.journal.rows import AssessmentRow, ResultRow
 
 ABORTS = ("before_header", "before_truncate", "after_free_list_write")
 BLOCK_BYTES = 4096
@@ -207,7 +207,7 @@ def main() -> int:
         tally = soak(asked.rounds, asked.seed, Path(folder))
     lines = figures_of(tally)
     told = (
-        f"{asked.rounds} damages, {sum(tally.harmed.values())} of them harmed rows, {len(tally.failures)} untold or "
+        f"{asked.rounds} damages, {sum(tally.harmed.values())} of them harmed rows, {len(tally.failures)} unreported or "
         f"not restored, {time.monotonic() - started:.0f} s"
     )
     print("\n".join([*lines, *tally.failures, told]))
@@ -223,7 +223,7 @@ def figures_of(tally: Tally) -> list[str]:
         ways = [(way.removeprefix(f"{kind}: "), n) for way, n in tally.restored_by.items() if way.startswith(kind)]
         how = ", ".join(f"{way} {times}" for way, times in sorted(ways))
         rows.append((kind, rounds, tally.harmed[kind], tally.told[kind], how))
-    return table(("damage", "rounds", "harmed rows", "told by the check", "then"), rows)
+    return table(("damage", "rounds", "harmed rows", "reported by the check", "then"), rows)
 
 
 if __name__ == "__main__":

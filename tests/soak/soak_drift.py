@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from monitors.drift import ALPHA
+from monitors.stats.drift import ALPHA
 from tests.monitors import drift_streams
 from tests.monitors.drift_streams import Streams
 

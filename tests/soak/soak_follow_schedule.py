@@ -26,9 +26,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from deployments.family import descendants
-from deployments.free_port import free_port
-from flows.wiring import store_in
+from deployments.demo.configuration import free_port
+from deployments.up.guard import descendants
+from flows.context import store_in
 from tests.flows.logs_followed import entry
 from tests.process_tree import all_processes
 from tests.servers.slack import TOKEN, SlackServer
@@ -38,7 +38,7 @@ LOST_S: Final = 300.0
 """A line that is not told by then is taken for lost."""
 KILLED_WITHIN_S: Final = 16.0
 """A look comes every 15 s: kills fall before the look that tells, into it, and just after it."""
-VICTIMS: Final = {"run": "prefect.engine", "runner": "flows.serve_flows", "server": "flows.keep_server"}
+VICTIMS: Final = {"run": "prefect.engine", "runner": "flows.server.serve", "server": "flows.server.keep"}
 WEIGHTS: Final = (18, 1, 1)
 
 
@@ -100,7 +100,7 @@ def started(folder: Path) -> Iterator[tuple[Installation, int]]:
     with SlackServer() as slack:
         here = Installation(folder, slack)
         known = {k: v for k, v in os.environ.items() if not k.startswith(("LOOKOUT_", "PREFECT_API"))}
-        command = (sys.executable, "-m", "deployments.cli", "up", "--config", str(here.config), "--port")
+        command = (sys.executable, "-m", "deployments.cli.app", "up", "--config", str(here.config), "--port")
         with (folder / "up.log").open("wb") as log:
             process = subprocess.Popen(
                 [*command, str(free_port("127.0.0.1", 0))],
@@ -141,7 +141,9 @@ def _killed(up: int, victim: str) -> bool:
     while time.monotonic() < end:
         processes = all_processes()
         ours = [processes[pid] for pid in descendants(up) if pid in processes]
-        found = [one for one in ours if VICTIMS[victim] in one.command and "deployments.guard" not in one.command]
+        found = [
+            one for one in ours if VICTIMS[victim] in one.command and "deployments.up.guard" not in one.command
+        ]
         for one in found:
             os.kill(one.pid, signal.SIGKILL)
         if found:

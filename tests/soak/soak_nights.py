@@ -41,7 +41,7 @@ def report(design: Design, nights: int, seed: int) -> tuple[bool, str]:
     width = fmean(each.estimate.width for each in found)
     planned = fmean(planned_width(design, design.rates, number) for number in range(PLANS))
     off = planned / width - 1
-    drawn = fmean(each.estimate.drawn for each in found)
+    drawn = fmean(each.estimate.sampled for each in found)
     kept = covered >= LEAST_COVERED and abs(off) <= MOST_OFF
     rate = fmean(each.estimate.rate for each in found)
     line = f"{drawn:6.0f} {100 * rate:8.2f} {100 * covered:8.1f} {100 * width:8.2f} {100 * planned:8.2f} {100 * off:+7.1f}"

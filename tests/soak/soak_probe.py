@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from flows import prefect_server
+from flows.server import prefect_server
 from tests.soak.kill_story import Story, live_through, planned
 from tests.soak.kill_verdict import judged
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.figures import measured_where, write_section
-from tests.warehouse.test_state_machine import STEPS_TAKEN, Warehouse
+from tests.warehouse.database.test_state_machine import STEPS_TAKEN, Warehouse
 
 
 def main() -> None:

@@ -19,16 +19,15 @@ from pathlib import Path
 from monitors.records.incidents import Incident
 from tests.warehouse.places import REAL_PATIENCE
 from tests.warehouse.sample_rows import NOON, alert, assessment, exchange, incident, run_report
-from warehouse.check import check
-from warehouse.compact import compact
-from warehouse.export import export
-from warehouse.load import load
-from warehouse.migrate import Migration, Schema, bundled_schema
-from warehouse.outbox import Decision, decide
-from warehouse.rebuild import rebuild
-from warehouse.retention import age
-from warehouse.rows import AssessmentRow, ResultRow, RunRow
-from warehouse.store import Store
+from warehouse.database.check import check
+from warehouse.database.database import Migration, Schema, bundled_schema
+from warehouse.database.load import load
+from warehouse.database.parquet import export
+from warehouse.database.rebuild import rebuild
+from warehouse.database.retention import age, compact
+from warehouse.database.store import Store
+from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
+from warehouse.queries.outbox import OutboxDecision, decide
 
 FAULTS = ("leak", "wrong", "slow")
 WAIT_S = 30.0
@@ -150,12 +149,12 @@ STEPS: Mapping[str, Callable[[Turn], str | None]] = {
 """What a worker can do; a step that acknowledges something returns it in words."""
 
 
-def once_more(known: Mapping[str, Incident], name: str) -> Decision:
+def once_more(known: Mapping[str, Incident], name: str) -> OutboxDecision:
     """Count one more occurrence, with a message that carries the count."""
     fresh = incident(name)
     before = known[fresh.fingerprint].occurrences if fresh.fingerprint in known else 0
     changed = fresh.model_copy(update={"occurrences": before + 1})
-    return Decision(incidents=(changed,), alerts=(alert(f"{name}-{before + 1}", about=changed),))
+    return OutboxDecision(incidents=(changed,), alerts=(alert(f"{name}-{before + 1}", about=changed),))
 
 
 def survivors(plan: Plan, acknowledged: set[str], *, thorough: bool = True) -> list[str]:

@@ -10,12 +10,11 @@ from functools import cache
 from pathlib import Path
 
 from tests.warehouse.sample_rows import NOON
-from warehouse.connection import Patience
-from warehouse.ledger import Ledger, write_ledger
-from warehouse.migrate import Schema
-from warehouse.store import Store
+from warehouse.database.connection import WaitPolicy
+from warehouse.database.database import Ledger, Schema, write_ledger
+from warehouse.database.store import Store
 
-REAL_PATIENCE = Patience(time.monotonic, time.sleep)
+REAL_PATIENCE = WaitPolicy(time.monotonic, time.sleep)
 
 
 class SteppingClock:

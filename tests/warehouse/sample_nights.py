@@ -5,11 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from decimal import Decimal
 
-from monitors.records.drift import DriftReading
-from monitors.records.estimates import RateEstimate, StratumTold
-from monitors.records.judging import JudgeState, Judging
-from monitors.records.nights import NightReport, QuestionsAsked, SeenConversation
-from monitors.records.traffic import Conversation, Feedback, Sampled, Thumb, Turn, Watermark
+from monitors.records.estimates import DriftReading, GradedStratum, RateEstimate
+from monitors.records.nightly import NightlyReport, QuestionsAsked, SeenConversation
+from monitors.records.runs import JudgeState, Judging
+from monitors.records.traffic import Conversation, Feedback, SampledConversation, Thumb, Turn, Watermark
 from tests.warehouse.sample_rows import NOON
 
 
@@ -32,7 +31,7 @@ def seen(
         talk = Conversation(
             id=name, origin_id=f"{drawn} {name}", completed_at=moment, turns=(turn, turn), user_key=drawn
         )
-        sampled = Sampled(conversation=talk, stratum="disclosure", inclusion_probability=0.1)
+        sampled = SampledConversation(conversation=talk, stratum="disclosure", inclusion_probability=0.1)
     return SeenConversation(
         target="helpdesk",
         source="chats",
@@ -40,7 +39,7 @@ def seen(
         id=name,
         completed_at=moment,
         stratum="disclosure",
-        drawn=sampled,
+        sampled=sampled,
     )
 
 
@@ -50,11 +49,11 @@ def rate(value: float) -> RateEstimate:
         rate=value,
         low=value / 2,
         high=value * 2,
-        low_if_untold_right=value / 3,
-        high_if_untold_failed=value * 3,
+        low_if_ungraded_right=value / 3,
+        high_if_ungraded_failed=value * 3,
         conversations=1000,
-        drawn=100,
-        told=90,
+        sampled=100,
+        graded=90,
         coverage=0.9,
         confidence=0.95,
         corrected=False,
@@ -73,29 +72,29 @@ def drift_reading(before: float, after: float, *, drifted: bool) -> DriftReading
         after=after,
         after_low=0,
         after_high=1,
-        told_before=500,
-        told_after=200,
+        graded_before=500,
+        graded_after=200,
         reason="one test for all nights",
     )
 
 
-def night_report(run_id: str = "night-1", *, nights: int = 0, late_s: float = 0) -> NightReport:
+def night_report(run_id: str = "night-1", *, nights: int = 0, late_s: float = 0) -> NightlyReport:
     """The report of the night that began ``nights`` days after `NOON`."""
     begun = NOON + timedelta(days=nights)
-    return NightReport(
+    return NightlyReport(
         run_id=run_id,
         target="helpdesk",
-        night=begun,
+        due_at=begun,
         since=begun - timedelta(days=1),
         until=begun,
         finished_at=begun + timedelta(hours=1, seconds=late_s),
         read=1000,
         known=20,
-        drawn=100,
+        sampled=100,
         watermarks=(Watermark(source="chats", completed_to=begun),),
         strata=(
-            StratumTold(stratum="disclosure", conversations=100, drawn=50, told=45, failures=2),
-            StratumTold(stratum="rest", conversations=900, drawn=50, told=45, failures=0),
+            GradedStratum(stratum="disclosure", conversations=100, sampled=50, graded=45, failures=2),
+            GradedStratum(stratum="rest", conversations=900, sampled=50, graded=45, failures=0),
         ),
         severe=rate(0.004),
         failed=rate(0.04),

@@ -122,9 +122,9 @@ def run_report(run_id: str = "run-1", *, hours: float = 0, interrupted: bool = F
             flat=Ratio(earned=Decimal(481), total=Decimal(512)),
             weighted=Ratio(earned=Decimal(744), total=Decimal(904)),
             tallies=(
-                SeverityTally(severity=Severity.ANNOYING, weight=Decimal(1), cases=440, lost=20),
-                SeverityTally(severity=Severity.WRONG, weight=Decimal(4), cases=61, lost=5),
-                SeverityTally(severity=Severity.PAGE, weight=Decimal(20), cases=11, lost=6),
+                SeverityTally(severity=Severity.ANNOYING, weight=Decimal(1), cases=440, not_correct=20),
+                SeverityTally(severity=Severity.WRONG, weight=Decimal(4), cases=61, not_correct=5),
+                SeverityTally(severity=Severity.PAGE, weight=Decimal(20), cases=11, not_correct=6),
             ),
             weights_version="1",
         ),
@@ -133,7 +133,7 @@ def run_report(run_id: str = "run-1", *, hours: float = 0, interrupted: bool = F
                 name="factual_accuracy", passed=480, total=512, low=0.91, high=0.96, target=0.95, met=Finding.NO
             ),
         ),
-        coverage=Coverage(asked=512, told=512, floor=0.9),
+        coverage=Coverage(asked=512, graded=512, floor=0.9),
         latency=Latency(answered=512, p50_ms=1500, p95_ms=3000, objective_p50_ms=4000),
         cost_usd=Decimal("1.250000001"),
         interrupted=interrupted,

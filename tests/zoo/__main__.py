@@ -1,7 +1,8 @@
 """Drive the whole zoo, 20 questions an application, without any configuration: `make zoo`.
 
 Words as arguments run only the applications whose name holds one of them; `--questions` and `--seed` change what is
-asked. Prints a Markdown table, and beneath it every question that was not read right.
+asked. Prints a Markdown table, and beneath it every question that was not read right; `--write docs/zoo.md` puts the
+table's rows into that page.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import re
 import signal
 import statistics
 import sys
@@ -19,14 +21,21 @@ from pathlib import Path
 from time import monotonic
 
 from monitors.errors import ProbeError
-from monitors.probes.browser import BrowserDriver
+from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.settings import ProbeSettings, pages_at_once
+from monitors.records.exchanges import Timings
 from tests.zoo import bot
 from tests.zoo.animals import APPLICATIONS, PAGES
-from tests.zoo.questions import Reading, conversations, read
+from tests.zoo.questions import Reading, conversations, is_exact, read
 from tests.zoo.server import Zoo
 
-HEAD = "| application | questions | right | cut | mixed up | other | no answer | median s |\n|---|--:|--:|--:|--:|--:|--:|--:|"
+HEAD = (
+    "| application | questions | right | wrong | ungraded | exact | median s | of which ours |\n"
+    "|---|--:|--:|--:|--:|--:|--:|--:|"
+)
+
+
+TABLE = re.compile(r"^\| application \|.*\n(?:\|.*\n)+", re.MULTILINE)
 
 
 @dataclass
@@ -36,7 +45,9 @@ class Tally:
     name: str
     readings: list[Reading] = field(default_factory=list)
     unanswered: int = 0
+    exact: int = 0
     seconds: list[float] = field(default_factory=list)
+    own_seconds: list[float] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
     @property
@@ -51,9 +62,29 @@ class Tally:
 
     def row(self) -> str:
         """The line of the table."""
-        counts = [str(self.readings.count(reading)) for reading in Reading]
-        median = f"{statistics.median(self.seconds):.1f}" if self.seconds else "–"
-        return f"| {self.name} | {self.asked} | {' | '.join(counts)} | {self.unanswered} | {median} |"
+        right = self.readings.count(Reading.RIGHT)
+        counts = (self.asked, right, len(self.readings) - right, self.unanswered, self.exact)
+        medians = (median_of(self.seconds), median_of(self.own_seconds))
+        return f"| {' | '.join([self.name, *map(str, counts), *medians])} |"
+
+    def note(self, question: str, seen: str, reply: Callable[[str], str]) -> None:
+        """Takes what was read of one answer."""
+        reading = read(question, seen, reply)
+        self.readings.append(reading)
+        self.exact += is_exact(question, seen, reply)
+        if reading is not Reading.RIGHT:
+            self.remarks.append(f"{question}: {reading}: {seen!r}")
+
+    def note_time(self, turns: int, seconds: float, timings: Timings) -> None:
+        """Takes how long a conversation took; ours are opening the page, once, and settling, for each turn."""
+        own_s = ((timings.opening_ms or 0.0) / turns + (timings.settling_ms or 0.0)) / 1000
+        self.seconds += [seconds / turns] * turns
+        self.own_seconds += [own_s] * turns
+
+
+def median_of(seconds: list[float]) -> str:
+    """As the table shows it."""
+    return f"{statistics.median(seconds):.1f}" if seconds else "–"
 
 
 async def drive(name: str, address: str, reply: Callable[[str], str], asked: list[tuple[str, ...]]) -> Tally:
@@ -82,12 +113,9 @@ async def _one(
             tally.unanswered += len(turns)
             tally.remarks.append(f"{turns}: {type(error).__name__}: {error} | {error.partial_text[:200]!r}")
             return
-        tally.seconds += [(monotonic() - started) / len(turns)] * len(turns)
+        tally.note_time(len(turns), monotonic() - started, answer.timings)
         for question, seen in zip(turns, (*answer.earlier, answer.visible_text), strict=True):
-            reading = read(question, seen, reply)
-            tally.readings.append(reading)
-            if reading is not Reading.RIGHT:
-                tally.remarks.append(f"{question}: {reading}: {seen!r}")
+            tally.note(question, seen, reply)
 
 
 def _told(tally: Tally) -> Tally:
@@ -121,15 +149,25 @@ def run(wanted: list[str], seed: int, count: int) -> list[Tally]:
     return tallies
 
 
+def write(page: Path, tallies: list[Tally]) -> None:
+    """Puts the table into the page, in the place of the one that stands there."""
+    text = page.read_text(encoding="utf-8")
+    table = "\n".join([HEAD, *(tally.row() for tally in tallies)])
+    page.write_text(TABLE.sub(lambda _: f"{table}\n", text, count=1), encoding="utf-8")
+
+
 def main() -> int:
     """Run; the exit code is 1 when anything was not read right."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("names", nargs="*")
     options.add_argument("--seed", type=int, default=20)
     options.add_argument("--questions", type=int, default=20)
+    options.add_argument("--write", type=Path)
     given = options.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the applications are stopped too
     tallies = run(given.names, given.seed, given.questions)
+    if given.write is not None:
+        write(given.write, tallies)
     return 0 if all(tally.right for tally in tallies) else 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -116,6 +117,25 @@ def _quoting(question: str) -> str:
     return f"{question}\n{server.reply(question)}"
 
 
+def _cited(question: str) -> str:
+    """As the page shows it: without its sources, and with the cited policies below."""
+    whole = server.reply(question)
+    sources = re.findall(r"\[Source: ([^\]]*)\]", whole)
+    said = re.sub(r"\s*\[Source:[^\]]*\]", "", whole)
+    return "\n".join([said, *(["Cited policies"] if sources else []), *sources])
+
+
+def _coded(question: str) -> str:
+    """A comma at the end of a line of code is not drawn."""
+    before, found, after = server.reply(question).partition("24 months")
+    return before + found + re.sub(r"^(\*\*|,)", "", after)
+
+
+def _linked(question: str) -> str:
+    """Sources are links without brackets."""
+    return re.sub(r"\[([^\]]*)\]", r"\1", server.reply(question))
+
+
 PAGES = (
     Page("form"),
     Page("contenteditable.html"),
@@ -136,7 +156,7 @@ PAGES = (
     Page("polling.html"),
     Page("virtual.html"),
     Page("reverse.html"),
-    Page("named.html"),
+    Page("named.html", _linked),
     Page("crowded.html"),
     Page("dialogs.html"),
     Page("hindi.html"),
@@ -152,12 +172,28 @@ PAGES = (
     Page("patched.html"),
     Page("field.html"),
     Page("slow_start.html"),
+    Page("guest.html"),
     Page("redrawn.html"),
     Page("greeting.html"),
     Page("late_dialogs.html"),
     Page("above.html"),
     Page("as_html.html"),
     Page("as_markdown.html"),
+    Page("advisor.html", _cited),
+    Page("coded.html", _coded),
+    Page("late_welcome.html"),
+    Page("banner.html"),
+    Page("revealed.html"),
+    Page("launcher.html"),
+    Page("topics.html"),
+    Page("launcher_frame.html"),
+    Page("tools.html"),
+    Page("roles.html"),
+    Page("hindi_launcher.html"),
+    Page("tabbed.html"),
+    Page("toasts.html"),
+    Page("spans.html"),
+    Page("windowed.html"),
 )
 
 REPLY_OF_APPLICATIONS = bot.reply

@@ -74,6 +74,9 @@ def main() -> None:
     given = options.parse_args()
     app = form() if given.interface else blocks() if given.blocks else gr.ChatInterface(chat, title="Echo", **OLD)
     app.queue(default_concurrency_limit=32)
+    app._queue.sleep_when_free = app._queue.progress_update_sleep_when_free = (
+        0.05  # else an idle one takes 5 % of a core
+    )
     app.launch(server_name="127.0.0.1", server_port=given.port, quiet=True, prevent_thread_lock=True)
     print("listening", flush=True)
     app.block_thread()

@@ -60,6 +60,17 @@ def words(text: str) -> list[str]:
     return re.findall(r"[\w₹%]+", re.sub(r"(?i)</?b>|\*", "", text))
 
 
+def letters(text: str) -> str:
+    """The text as it is shown, to the character: Markdown and the tags it lets through are drawn, not shown."""
+    marked = re.sub(r"(?i)</?b>|\*\*", "", text)
+    return re.sub(r"(^| )[-•] ", r"\1", " ".join(marked.split()))
+
+
+def is_exact(question: str, seen: str, reply: Callable[[str], str]) -> bool:
+    """Whether all was read to the character, but for how lines are broken."""
+    return letters(seen) == letters(reply(question))
+
+
 def read(question: str, seen: str, reply: Callable[[str], str]) -> Reading:
     """Compares what was `seen` with the reply to the question."""
     own, said = words(reply(question)), words(seen)

@@ -3,14 +3,14 @@
 create or replace temp table incoming as
 select
   r.target as target, r.source as source, r.id as id, r.run_id as run_id, r.completed_at as completed_at,
-  r.stratum as stratum, r.drawn.inclusion_probability as inclusion_probability,
-  if(r.drawn.conversation.origin_id <> '', (row_json->'$.drawn.conversation')::json, null) as record,
+  r.stratum as stratum, r.sampled.inclusion_probability as inclusion_probability,
+  if(r.sampled.conversation.origin_id <> '', (row_json->'$.sampled.conversation')::json, null) as record,
   segment_id, position
 from (
   select segment_id, position, row_json, json_transform(row_json, '{
     "target": "VARCHAR", "source": "VARCHAR", "id": "VARCHAR", "run_id": "VARCHAR", "completed_at": "TIMESTAMPTZ",
     "stratum": "VARCHAR",
-    "drawn": {"inclusion_probability": "DOUBLE", "conversation": {"origin_id": "VARCHAR"}}
+    "sampled": {"inclusion_probability": "DOUBLE", "conversation": {"origin_id": "VARCHAR"}}
   }') as r
   from staged where table_name = 'conversations'
 );

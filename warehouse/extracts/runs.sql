@@ -7,14 +7,14 @@ select r.*, segment_id, row_json as report from (
     "verdict": "VARCHAR",
     "scores": {
       "flat": {"earned": "VARCHAR", "total": "VARCHAR"}, "weighted": {"earned": "VARCHAR", "total": "VARCHAR"},
-      "tallies": [{"severity": "TINYINT", "weight": "VARCHAR", "cases": "INTEGER", "lost": "INTEGER"}],
+      "tallies": [{"severity": "TINYINT", "weight": "VARCHAR", "cases": "INTEGER", "not_correct": "INTEGER"}],
       "weights_version": "VARCHAR"
     },
     "metrics": [{
       "name": "VARCHAR", "passed": "INTEGER", "total": "INTEGER", "low": "DOUBLE", "high": "DOUBLE",
       "target": "DOUBLE", "met": "VARCHAR"
     }],
-    "coverage": {"asked": "INTEGER", "told": "INTEGER", "floor": "DOUBLE"},
+    "coverage": {"asked": "INTEGER", "graded": "INTEGER", "floor": "DOUBLE"},
     "latency": {"answered": "INTEGER", "p50_ms": "DOUBLE", "p95_ms": "DOUBLE", "objective_p50_ms": "DOUBLE"},
     "cost_usd": "VARCHAR", "interrupted": "BOOLEAN", "resumed_cases": "INTEGER"
   }') as r
@@ -33,7 +33,7 @@ select
   scores.flat.earned::decimal(18, 6) as flat_earned, scores.flat.total::decimal(18, 6) as flat_total,
   scores.weighted.earned::decimal(18, 6) as weighted_earned,
   scores.weighted.total::decimal(18, 6) as weighted_total,
-  scores.weights_version as weights_version, coverage.asked as asked, coverage.told as told,
+  scores.weights_version as weights_version, coverage.asked as asked, coverage.graded as graded,
   coverage.floor as coverage_floor, latency.answered as answered, latency.p50_ms as p50_ms,
   latency.p95_ms as p95_ms, latency.objective_p50_ms as objective_p50_ms,
   cost_usd::decimal(18, 9) as cost_usd, interrupted, resumed_cases, report, segment_id
@@ -47,5 +47,5 @@ from (select run_id, unnest(metrics) as m from incoming);
 
 insert into tallies by name
 select
-  run_id, t.severity as severity, t.weight::decimal(18, 6) as weight, t.cases as cases, t.lost as lost
+  run_id, t.severity as severity, t.weight::decimal(18, 6) as weight, t.cases as cases, t.not_correct as not_correct
 from (select run_id, unnest(scores.tallies) as t from incoming);

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from monitors.facts.scan import read_facts
+from monitors.facts.quantities.scan import read_facts
 from tests.accuracy.figure import Measured, TellingError, share
 from tests.accuracy.lessons import taught
 from tests.accuracy.rows import read_rows

@@ -6,7 +6,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from monitors.facts.scan import read_facts
+from monitors.facts.quantities.scan import read_facts
+from monitors.records.base import Language
 from tests.accuracy.figure import Detection, Figure, Measured, TellingError
 from tests.accuracy.lessons import taught
 from tests.accuracy.rows import read_rows
@@ -56,7 +57,8 @@ def measure(data: Path) -> Measured:
 
 
 def _count(row: dict[str, Any], counts: Counts, errors: list[TellingError]) -> None:
-    everything = read_facts(row["text"])
+    language = Language.OTHER if row["language"] == "other" else None
+    everything = read_facts(row["text"], language=language)
     facts = [fact for fact in everything if fact.kind.value == row["kind"]]
     found, made_up, missed = match(facts, row["expected"])
     if row["kind"] == "number":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from monitors.facts.refusals import read_refusal
+from monitors.facts.refusals.detect import read_refusal
 from tests.accuracy.figure import Detection, Measured, TellingError, share
 from tests.accuracy.rows import read_rows
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from deployments.pipe_grade import graded
+from deployments.cli.pipe_answers import graded
 from tests.accuracy.figure import Measured, TellingError, Verdicts, share
 from tests.accuracy.rows import read_rows
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from deployments.demo.bot import Bot, Reply
-from deployments.demo.guards import Intent
+from deployments.demo.bot import Bot, BotReply, Intent
 from deployments.demo.policies import load_policies, load_vocabulary
 from monitors.records.base import Language
 
 BOT = Bot(load_policies(), load_vocabulary())
 
 
-def answered(reply: Reply) -> list[str]:
+def answered(reply: BotReply) -> list[str]:
     return [f"{hit.policy.id.removeprefix('suraksha-')} {hit.fact.field}" for hit in reply.hits]
 
 

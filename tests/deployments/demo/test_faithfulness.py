@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from deployments.demo.faithfulness import check
+from deployments.demo.bot import Hit, check
 from deployments.demo.policies import load_policies
-from deployments.demo.retrieval import Hit
 
 GOLD = load_policies().policies[0]
 FACT = GOLD.fact("cataract_limit")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from deployments.demo.bot import Bot
+from deployments.demo.bot import Bot, Intent
 from deployments.demo.faults import LEAKED_RECORD, RATE_LIMIT_TEXT, PlantedFaults
-from deployments.demo.guards import Intent
 from deployments.demo.policies import load_policies, load_vocabulary
 
 HEALTHY = Bot(load_policies(), load_vocabulary())

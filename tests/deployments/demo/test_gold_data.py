@@ -8,14 +8,14 @@ import pytest
 
 from deployments.demo.bot import Bot
 from deployments.demo.policies import HERE, load_policies, load_vocabulary
-from flows.gold_bite import fails_itself
-from monitors.facts.disclosures import find_disclosures
+from flows.goldset.mutation_testing import fails_itself
+from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.language import identify
+from monitors.facts.similarity import differences, missing_from
 from monitors.gate.assess import assess
 from monitors.goldset.load import load_suite
-from monitors.goldset.quantities_kept import differences, missing_from
+from monitors.graders.base import GraderSettings
 from monitors.graders.panel import default_panel, grade_exchange
-from monitors.graders.settings import GraderSettings
 from monitors.records.base import Finding, Language
 from monitors.records.cases import GoldCase, Pipeline
 from monitors.records.grades import Assessment, CaseOutcome

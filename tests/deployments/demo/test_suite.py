@@ -6,11 +6,11 @@ from collections import Counter
 from difflib import SequenceMatcher
 from itertools import combinations
 
-from deployments.demo.gold_sheets import template_cases
 from deployments.demo.policies import HERE, load_policies
 from monitors.goldset.load import load_suite
 from monitors.records.base import Language, Severity
 from monitors.records.cases import Pipeline
+from tests.tools.demo_gold_sheets import template_cases
 
 SUITE = load_suite(HERE / "suraksha.jsonl")
 BOOK = load_policies()
@@ -74,7 +74,7 @@ def test_no_two_questions_about_a_policy_are_nearly_the_same():
 
 
 def test_the_template_part_is_what_the_pipeline_makes_of_the_policies():
-    """Renew it with: python -m deployments.demo.gold_sheets."""
+    """Renew it with: python -m tests.tools.demo_gold_sheets."""
     made = [case for case in SUITE.cases if case.provenance.pipeline is Pipeline.TEMPLATE]
     assert made == list(template_cases(BOOK))
     assert len(made) > 60

@@ -10,8 +10,8 @@ from deployments.demo.faults import NoFaults, PlantedFaults
 from deployments.demo.policies import HERE, load_policies, load_vocabulary
 from monitors.gate.assess import assess
 from monitors.goldset.load import load_suite
+from monitors.graders.base import GraderSettings
 from monitors.graders.panel import default_panel, grade_exchange
-from monitors.graders.settings import GraderSettings
 from monitors.records.base import Finding, Severity
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, Timings
@@ -63,7 +63,7 @@ def told(assessments: dict[str, Assessment], outcome: CaseOutcome) -> dict[str, 
 def test_without_faults_every_case_is_judged_right():
     found = outcomes(faults=False)
     assert told(found, CaseOutcome.FAILED) == {}
-    assert told(found, CaseOutcome.UNTOLD) == {}
+    assert told(found, CaseOutcome.UNGRADED) == {}
     assert len(told(found, CaseOutcome.CORRECT)) == len(SUITE.cases)
 
 
@@ -76,7 +76,7 @@ def test_with_faults_exactly_the_planted_cases_fail_each_for_its_own_reason():
     found = outcomes(faults=True)
     kinds = {case_id: set(found[case_id].failure_kinds) for case_id in told(found, CaseOutcome.FAILED)}
     assert kinds == PLANTED
-    assert told(found, CaseOutcome.UNTOLD) == {}
+    assert told(found, CaseOutcome.UNGRADED) == {}
 
 
 def test_the_flat_rate_hides_the_leak_that_pages():

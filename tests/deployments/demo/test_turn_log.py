@@ -6,10 +6,9 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from deployments.demo.bot import Bot
+from deployments.demo.bot import Bot, TurnLog
 from deployments.demo.faults import NoFaults, PlantedFaults
 from deployments.demo.policies import load_policies, load_vocabulary
-from deployments.demo.turn_log import TurnLog
 
 AT = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 

@@ -13,7 +13,7 @@ from deployments.triggers.delivery import Delivery
 from deployments.triggers.github import GitHubParser
 from deployments.triggers.huggingface import HuggingFaceParser
 from deployments.triggers.standard import StandardParser
-from monitors.trigger_settings import TriggerSettings
+from monitors.config.sections import TriggerSettings
 
 GITHUB_SECRET = "github-secret-for-tests-01"
 HUB_SECRET = "hub-secret-for-tests-0001"

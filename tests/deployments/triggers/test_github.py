@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from deployments.triggers.delivery import Deploys, Ignored, NotForUs, Refusal, Refused
+from deployments.triggers.delivery import DeliveryRejected, Deploys, Ignored, NotForUs, RejectionReason
 from deployments.triggers.github import GitHubParser
-from monitors.records.deploys import PullRequest, ReportedDeploy
-from monitors.records.targets import DeployEvent
+from monitors.records.targets import DeployEvent, PullRequest, ReportedDeploy
 from tests.deployments.triggers.senders import (
     COMMIT,
     NOW,
@@ -135,9 +134,9 @@ MALFORMED = {
 
 @pytest.mark.parametrize("name", MALFORMED)
 def test_f29_a_signed_payload_of_no_sense_is_refused(name):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DeliveryRejected) as refused:
         github().parse(by_github(MALFORMED[name]))
-    assert refused.value.reason is Refusal.MALFORMED
+    assert refused.value.reason is RejectionReason.MALFORMED
 
 
 BODY = raw(deployed())
@@ -157,9 +156,9 @@ BODY = raw(deployed())
     ],
 )
 def test_f29_a_malformed_signature_is_refused(value):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DeliveryRejected) as refused:
         github().parse(delivery(BODY, github_headers(BODY) | {"x-hub-signature-256": value}))
-    assert refused.value.reason is Refusal.UNSIGNED
+    assert refused.value.reason is RejectionReason.UNSIGNED
 
 
 def test_f25_a_signature_by_another_secret_or_of_another_body_is_refused():
@@ -167,16 +166,16 @@ def test_f25_a_signature_by_another_secret_or_of_another_body_is_refused():
         delivery(BODY, github_headers(BODY, secret="somebody-elses-secret")),
         delivery(BODY + b" ", github_headers(BODY)),
     ):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(DeliveryRejected) as refused:
             github().parse(arrived)
-        assert refused.value.reason is Refusal.WRONG_SIGNATURE
+        assert refused.value.reason is RejectionReason.WRONG_SIGNATURE
 
 
 def test_f30_old_and_new_secret_are_valid_at_once_and_a_third_is_not():
     parser = github(secrets=("the-new-secret-of-tests", "the-old-secret-of-tests"))
     for secret in ("the-new-secret-of-tests", "the-old-secret-of-tests"):
         assert isinstance(parser.parse(delivery(BODY, github_headers(BODY, secret=secret))), Deploys)
-    with pytest.raises(Refused):
+    with pytest.raises(DeliveryRejected):
         parser.parse(delivery(BODY, github_headers(BODY, secret="a-third-secret-of-tests")))
 
 
@@ -186,9 +185,9 @@ def test_githubs_own_example_of_a_signature_is_accepted():
     vector = json.loads((DATA / "github_signature.json").read_text(encoding="utf-8"))
     name, _, value = vector["header"].partition(": ")
     headers = github_headers(b"") | {name.lower(): value}
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DeliveryRejected) as refused:
         GitHubParser((vector["secret"],), (trigger(),)).parse(delivery(vector["payload"].encode(), headers))
-    assert refused.value.reason is Refusal.MALFORMED
+    assert refused.value.reason is RejectionReason.MALFORMED
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the data folder is not beside the project")

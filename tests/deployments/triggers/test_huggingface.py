@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deployments.triggers.delivery import Deploys, Ignored, NotForUs, Refusal, Refused
-from monitors.records.deploys import ReportedDeploy
-from monitors.records.targets import DeployEvent
+from deployments.triggers.delivery import DeliveryRejected, Deploys, Ignored, NotForUs, RejectionReason
+from monitors.records.targets import DeployEvent, ReportedDeploy
 from tests.deployments.triggers.senders import (
     COMMIT,
     NOW,
@@ -73,27 +72,27 @@ def test_of_several_refs_those_that_a_trigger_names_are_taken():
     ],
 )
 def test_f29_a_payload_of_no_sense_is_refused(payload):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DeliveryRejected) as refused:
         hub().parse(by_hub(payload))
-    assert refused.value.reason is Refusal.MALFORMED
+    assert refused.value.reason is RejectionReason.MALFORMED
 
 
 @pytest.mark.parametrize(
     "secret", ["somebody-elses-secret", "hub-secret-for-tests-000", "hub-secret-for-tests-0001 ", "é", "密"]
 )
 def test_f25_another_secret_is_refused_before_the_body_is_read(secret):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DeliveryRejected) as refused:
         hub().admit(delivery(b"", hub_headers(secret=secret)).headers)
-    assert refused.value.reason is Refusal.WRONG_SIGNATURE
+    assert refused.value.reason is RejectionReason.WRONG_SIGNATURE
 
 
 def test_f26_without_its_secret_or_with_two_a_delivery_is_refused():
     headers = delivery(BODY, hub_headers()).headers
     missing = {name: values for name, values in headers.items() if name != "x-webhook-secret"}
     for given in (missing, {**headers, "x-webhook-secret": headers["x-webhook-secret"] * 2}):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(DeliveryRejected) as refused:
             hub().admit(given)
-        assert refused.value.reason is Refusal.UNSIGNED
+        assert refused.value.reason is RejectionReason.UNSIGNED
 
 
 def test_f30_old_and_new_secret_are_valid_at_once():

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from deployments.triggers.delivery import Deploys, Ignored, NotForUs, Refusal, Refused
+from deployments.triggers.delivery import DeliveryRejected, Deploys, Ignored, NotForUs, RejectionReason
 from deployments.triggers.standard import StandardParser, key_of
 from monitors.errors import ConfigError
-from monitors.records.deploys import PullRequest, ReportedDeploy
-from monitors.records.targets import DeployEvent
+from monitors.records.targets import DeployEvent, PullRequest, ReportedDeploy
 from tests.deployments.triggers.senders import (
     COMMIT,
     NOW,
@@ -39,7 +38,7 @@ def with_header(name, value, body=BODY):
 
 
 def refusal_of(arrived, parser=None):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DeliveryRejected) as refused:
         (parser or standard()).parse(arrived)
     return refused.value.reason
 
@@ -87,7 +86,7 @@ def test_f39_another_type_repository_branch_or_environment_is_left_alone(row, pa
 @pytest.mark.parametrize("missing", ["webhook-id", "webhook-timestamp", "webhook-signature"])
 def test_f26_a_missing_header_is_refused(missing):
     headers = {name: value for name, value in standard_headers(BODY).items() if name != missing}
-    assert refusal_of(delivery(BODY, headers)) is Refusal.UNSIGNED
+    assert refusal_of(delivery(BODY, headers)) is RejectionReason.UNSIGNED
 
 
 @pytest.mark.parametrize(("off_s", "taken"), [(-301, False), (-300, True), (0, True), (300, True), (301, False)])
@@ -96,7 +95,7 @@ def test_f27_five_minutes_either_way(off_s, taken):
     if taken:
         assert isinstance(standard().parse(arrived), Deploys)
     else:
-        assert refusal_of(arrived) is Refusal.STALE
+        assert refusal_of(arrived) is RejectionReason.STALE
 
 
 GOOD = standard_signature(BODY, STAMP)
@@ -110,17 +109,17 @@ WRONG = "v1," + base64.b64encode(b"x" * 32).decode()
      " ".join([WRONG] * 20 + [GOOD])],
 )  # fmt: skip
 def test_f29_malformed_and_wrong_signatures_are_refused(value):
-    assert refusal_of(with_header("webhook-signature", value)) is Refusal.WRONG_SIGNATURE
+    assert refusal_of(with_header("webhook-signature", value)) is RejectionReason.WRONG_SIGNATURE
 
 
 @pytest.mark.parametrize("value", ["", "hello", "-1", "1e9", "1.5", "٣", "9" * 40, " 1", f"{STAMP}\n"])
 def test_f29_a_malformed_time_is_refused(value):
-    assert refusal_of(with_header("webhook-timestamp", value)) is Refusal.UNSIGNED
+    assert refusal_of(with_header("webhook-timestamp", value)) is RejectionReason.UNSIGNED
 
 
 @pytest.mark.parametrize("value", ["", "a b", "é", "x" * 257, "a\n"])
 def test_f29_a_malformed_id_is_refused(value):
-    assert refusal_of(with_header("webhook-id", value)) is Refusal.UNSIGNED
+    assert refusal_of(with_header("webhook-id", value)) is RejectionReason.UNSIGNED
 
 
 def test_of_several_signatures_one_right_one_is_enough():
@@ -135,12 +134,12 @@ def test_of_several_signatures_one_right_one_is_enough():
      announced(data={"environment": "a\x00b"})],
 )  # fmt: skip
 def test_f29_a_payload_of_no_sense_is_refused(payload):
-    assert refusal_of(by_standard(payload)) is Refusal.MALFORMED
+    assert refusal_of(by_standard(payload)) is RejectionReason.MALFORMED
 
 
 def test_f25_another_secret_is_refused_and_f30_two_are_valid_at_once():
     other = "whsec_" + base64.b64encode(b"another-secret-for-tests-0002").decode()
-    assert refusal_of(delivery(BODY, standard_headers(BODY, secret=other))) is Refusal.WRONG_SIGNATURE
+    assert refusal_of(delivery(BODY, standard_headers(BODY, secret=other))) is RejectionReason.WRONG_SIGNATURE
     both = standard(secrets=(other, STANDARD_SECRET))
     for secret in (other, STANDARD_SECRET):
         assert isinstance(both.parse(delivery(BODY, standard_headers(BODY, secret=secret))), Deploys)
@@ -172,7 +171,7 @@ def test_the_vector_of_the_specification_is_accepted_and_its_twin_is_not():
         assert parser.parse(delivery(body, headers, at=at)) == NotForUs(Ignored.EVENT)
     wrong = headers | {"webhook-signature": vectors["negative_signature_same_key"]}
     parser = StandardParser((sign["key"],), (standard_trigger(),))
-    assert refusal_of(delivery(body, wrong, at=at), parser) is Refusal.WRONG_SIGNATURE
+    assert refusal_of(delivery(body, wrong, at=at), parser) is RejectionReason.WRONG_SIGNATURE
     for off_s in (-301, 301):
         late = delivery(body, headers, at=at + timedelta(seconds=off_s))
-        assert refusal_of(late, parser) is Refusal.STALE
+        assert refusal_of(late, parser) is RejectionReason.STALE

@@ -11,17 +11,20 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
-from monitors.alerts.digest_blocks import digest_plain, digest_text
-from monitors.alerts.examples import SETTINGS, Example, digest_example, examples
-from monitors.alerts.preview import preview_page
-from monitors.alerts.slack_blocks import SlackText, slack_text
+from monitors.alerts.slack.blocks import SlackText, digest_plain, digest_text, slack_text
 from monitors.alerts.terminal import plain_text
+from tests.tools.alert_examples import SETTINGS, Example, digest_example, examples
+from tests.tools.alert_preview import preview_page
 
 ROOT = Path(__file__).resolve().parents[3]
 GOLDEN = Path(__file__).parent / "golden"
 DOCS = ROOT / "docs" / "alerts.md"
 PICTURES = ROOT / "docs" / "alerts"
 DIGEST = "nightly-digest"
+DIGEST_WHEN = """Once a day, also when nothing is wrong. It says what is set up for the target: verification runs where they are
+scheduled for every day, the night of its live traffic where that is configured (read, sampled, rates with their intervals,
+kinds of failure, drift, when the next night is due; a night that is missing is said). Faults of the monitor and of its judge
+are not listed: they are in the channel of the monitor's owners, and only counted here where that is the same channel."""
 COLOURS = 64
 """Text on white needs no more, and the pictures are a fifth of the size."""
 WIDTHS = {"desktop": 600, "phone": 360}
@@ -67,7 +70,7 @@ def page() -> str:
 def _sections() -> Iterator[str]:
     for example in examples():
         yield _section(example.name, example.when, plain_text(example.alert, SETTINGS))
-    yield _section(DIGEST, "Once a day, also when nothing is wrong.", digest_plain(digest_example()))
+    yield _section(DIGEST, DIGEST_WHEN, digest_plain(digest_example()))
 
 
 def _section(name: str, when: str, plain: str) -> str:

@@ -15,13 +15,13 @@ from pathlib import Path
 from monitors.alerts.compose import compose
 from monitors.alerts.lifecycle import decide
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.slack import SlackBot
+from monitors.alerts.slack.client import SlackBot
 from monitors.records.incidents import Incident
 from tests.monitors.alerts.sightings import sighting
 from tests.servers.slack import TOKEN
 from tests.warehouse.places import REAL_PATIENCE
-from warehouse import outbox
-from warehouse.store import Store
+from warehouse.database.store import Store
+from warehouse.queries import outbox
 
 WAIT_S = 30.0
 
@@ -35,10 +35,10 @@ async def work(folder: Path, api_url: str, lease_s: float) -> None:
     settings = AlertSettings(slack_channel="C0ALERTS", slack_api_url=api_url, send_timeout_s=120.0)
     store = Store(folder, clock=now, entropy=os.urandom, patience=REAL_PATIENCE)
 
-    def decision(previous: Mapping[str, Incident]) -> outbox.Decision:
+    def decision(previous: Mapping[str, Incident]) -> outbox.OutboxDecision:
         made = decide(previous, [sighting(seen_at=now(), run_id="run-1")], now=now(), settings=settings)
         alerts = compose(made.items, target="demo", run_id="run-1", now=now())
-        return outbox.Decision(incidents=made.changed, alerts=alerts)
+        return outbox.OutboxDecision(incidents=made.changed, alerts=alerts)
 
     outbox.decide(store, store.journal, "demo", decision, wait_s=WAIT_S)
     claim = outbox.claim_alerts(

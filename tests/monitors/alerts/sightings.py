@@ -7,15 +7,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from monitors.alerts.compose import compose
-from monitors.alerts.fingerprint import fingerprint
-from monitors.alerts.lifecycle import Decision, decide
+from monitors.alerts.lifecycle import AlertDecision, decide
+from monitors.alerts.observations import ResolutionScope, fingerprint
 from monitors.alerts.redact import redact
-from monitors.alerts.scope import Scope
 from monitors.alerts.settings import AlertSettings
 from monitors.records.base import Blame, Severity
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import Alert, AlertItem, Incident, IncidentKind, Link, NotifyReason, Observation
-from monitors.records.silences import Silence
+from monitors.records.operator_actions import Silence
 
 NIGHT = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -69,17 +68,17 @@ def outage(kind: IncidentKind = IncidentKind.APP_DOWN, **changes: Any) -> Observ
     return Observation(**(values | changes))
 
 
-def scope(run_id: str = "run-2", *told: str, **changes: Any) -> Scope:
+def scope(run_id: str = "run-2", *told: str, **changes: Any) -> ResolutionScope:
     """A run that told the cases ``told``, all correct."""
     values: dict[str, Any] = {
         "target": "demo",
         "run_id": run_id,
         "began_at": NIGHT + HOUR,
         "ended_at": NIGHT + HOUR + HOUR,
-        "told": frozenset(told),
+        "graded": frozenset(told),
         "passed": frozenset(told),
     }
-    return Scope(**(values | changes))
+    return ResolutionScope(**(values | changes))
 
 
 class Book:
@@ -91,12 +90,14 @@ class Book:
         self.silences: list[Silence] = []
 
     def decide(
-        self, *observations: Observation, now: datetime = NIGHT, scope: Scope | None = None
+        self, *observations: Observation, now: datetime = NIGHT, scope: ResolutionScope | None = None
     ) -> tuple[NotifyReason, ...]:
         """Decide, store, and say which reasons came out, in order."""
         return tuple(item.reason for item in self.decision(*observations, now=now, scope=scope).items)
 
-    def decision(self, *observations: Observation, now: datetime = NIGHT, scope: Scope | None = None) -> Decision:
+    def decision(
+        self, *observations: Observation, now: datetime = NIGHT, scope: ResolutionScope | None = None
+    ) -> AlertDecision:
         """Decide and store."""
         made = decide(
             self.incidents, observations, now=now, settings=self.settings, scope=scope, silences=self.silences

@@ -18,7 +18,7 @@ import pytest
 
 from monitors.alerts.compose import compose
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.slack import SlackBot
+from monitors.alerts.slack.client import SlackBot
 from monitors.errors import NotifyTransient
 from monitors.records.incidents import Alert
 from tests.monitors.alerts.sightings import NIGHT, Book, sighting

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.alerts.events import (
-    Sighting,
+from monitors.alerts.observations import (
+    ObservationContext,
     app_down,
     deploy_failed,
     drift,
@@ -22,11 +22,13 @@ from monitors.records.runs import Verdict
 from tests.builders import NOON, TARGET, case_result, gold_case
 from tests.monitors.alerts.sightings import NIGHT
 
-AT = Sighting(target="demo", run_id="run-1", seen_at=NIGHT, commit="c0ffee1", account_patterns=(r"ZX-\d{3}",))
+AT = ObservationContext(
+    target="demo", run_id="run-1", seen_at=NIGHT, commit="c0ffee1", account_patterns=(r"ZX-\d{3}",)
+)
 LATER = AT.model_copy(update={"run_id": "run-2", "commit": "beef42"})
 
 
-def entry(at: Sighting = AT, **changes: object):
+def entry(at: ObservationContext = AT, **changes: object):
     values = {
         "entry_id": "e1",
         "user_text": "Is dental covered for ZX-991?",

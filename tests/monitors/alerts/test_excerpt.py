@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.alerts.excerpt import READ_CHARACTERS, excerpt
+from monitors.alerts.redact import READ_CHARACTERS, excerpt
 
 SECRETS = ("asha.rao@mail.example", "4539 1488 0343 6467", "IN-HLT-0098123", "ABCPK1234F")
 PATTERNS = (r"IN-HLT-\d{7}",)

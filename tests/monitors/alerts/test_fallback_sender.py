@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.alerts.examples import digest_example
-from monitors.alerts.fallback_sender import DeliveryPath, FallbackSender, outside_threads
+from monitors.alerts.sender import DeliveryPath, FallbackSender, outside_threads
 from monitors.errors import NotifyError, NotifyRejected, NotifyTransient, NotifyUnsure
 from monitors.records.incidents import Alert, DeliveryStatus, Receipt
 from tests.monitors.alerts.sightings import NIGHT, alert
+from tests.tools.alert_examples import digest_example
 
 
 class Scripted:
@@ -17,6 +17,7 @@ class Scripted:
     def __init__(self, error: NotifyError | None = None) -> None:
         self.error = error
         self.took: list[tuple[str | None, Alert]] = []
+        self.notifies = True
 
     async def send(self, alert, *, thread=None, channel=None, again=False):
         del channel, again

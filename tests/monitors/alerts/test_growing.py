@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.alerts.growing import continues_a_page, grown
+from monitors.alerts.compose import continues_an_alert, grown
 from monitors.records.base import Severity
 from monitors.records.incidents import Alert
 from tests.monitors.alerts.sightings import alert, sighting
@@ -41,7 +41,7 @@ def test_scores_and_links_are_the_newest_there_are():
 
 def test_only_news_of_a_run_that_has_a_message_continues_it():
     one = batch([1])
-    assert not continues_a_page(one)
+    assert not continues_an_alert(one)
     place = {"thread": "1.1", "channel": "C1"}
     items = tuple(i.model_copy(update={"incident": i.incident.model_copy(update=place)}) for i in one.items)
-    assert continues_a_page(one.model_copy(update={"items": items}))
+    assert continues_an_alert(one.model_copy(update={"items": items}))

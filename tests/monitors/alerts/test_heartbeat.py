@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from monitors.alerts.heartbeat import Beat, Heartbeat, after_run, heartbeat_of, rid_of
+from monitors.alerts.liveness import Beat, Heartbeat, after_run, heartbeat_of, rid_of
 from tests.servers.watchdog import CHECK, Watchdog
 
 

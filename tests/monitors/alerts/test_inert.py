@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.alerts.inert import escape, fit, inert, visible
+from monitors.alerts.redact import escape, fit, inert, visible
 from tests.monitors.alerts.hostile import hostile_text
 
 ROWS = [

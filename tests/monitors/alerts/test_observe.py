@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.alerts.observe import observations
+from monitors.alerts.observations import gate_examples, observations
 from monitors.alerts.settings import AlertSettings
 from monitors.gate.assess import assess
 from monitors.records.base import Blame, Severity
@@ -107,3 +107,27 @@ def test_a_flaky_case_is_observed_and_marked():
     results = [case_result(page_case("odd"), WRONG), case_result(page_case("firm"), WRONG)]
     odd, firm = seen(*results, flaky={"odd": "right in 2 of 3 asks"})
     assert (odd.flaky, firm.flaky) == ("right in 2 of 3 asks", "")
+
+
+def test_a_failed_gate_names_the_worst_cases_that_have_no_message_of_their_own():
+    """A wrong price of severity 2 among leaks and trifles: it is named with what was asked, expected and got."""
+    leaks = [case_result(page_case(f"leak-{n}"), LEAK) for n in range(4)]
+    price = case_result(gold_case("price-1", severity=Severity.WRONG), WRONG)
+    trifles = [case_result(gold_case(f"tone-{n}", severity=Severity.ANNOYING), WRONG) for n in range(4)]
+    right = case_result(gold_case("right"))
+    examples, others = gate_examples([*trifles, *leaks, price, right, price], settings=SETTINGS)
+    assert [one.case_id for one in examples] == ["price-1", "tone-0", "tone-1"]
+    first = examples[0]
+    assert (first.asked, first.expected, first.answered) == (
+        price.case.question,
+        price.case.gold,
+        "24 months [Source: Gold, clause 1]",
+    )
+    assert others == "2 more failed; with alerts of their own: leak-0, leak-1, leak-2, leak-3"
+
+
+def test_what_a_failed_gate_names_is_redacted():
+    case = gold_case("price-1", severity=Severity.WRONG, gold="Write to asha.rao@example.com")
+    ((example,), others) = gate_examples([case_result(case, WRONG)], settings=SETTINGS)
+    assert "asha.rao" not in example.model_dump_json()
+    assert others == ""

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from monitors.alerts.observe import observations
+from monitors.alerts.observations import observations
 from monitors.alerts.redact import redact
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.slack import SlackBot, SlackWebhook
+from monitors.alerts.slack.client import SlackBot, SlackWebhook
 from monitors.gate.evaluate import RunFacts, evaluate
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Severity

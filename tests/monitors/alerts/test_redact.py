@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from stdnum import verhoeff
 
 from monitors.alerts.redact import redact, redact_with_findings
-from monitors.facts.disclosure import DisclosureKind
-from monitors.facts.masking import LABELS
+from monitors.facts.disclosures.candidates import DisclosureKind
+from monitors.facts.disclosures.masking import LABELS
 
 _ELEVEN = "68304417295"
 AADHAAR = _ELEVEN + verhoeff.calc_check_digit(_ELEVEN)

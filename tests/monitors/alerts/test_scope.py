@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from monitors.alerts.scope import scope_of
+from monitors.alerts.observations import ObservationContext, monitor_fault, scope_of
 from monitors.gate.assess import assess
 from monitors.records.base import Severity
 from monitors.records.grades import Aspect, FailureKind
-from monitors.records.incidents import IncidentKind
+from monitors.records.incidents import Capability, IncidentKind
 from monitors.records.runs import CaseResult
 from tests.builders import NOON, case_result, gold_case, no_answer
 from tests.monitors.alerts.sightings import NIGHT, items, outage, sighting
@@ -25,11 +25,11 @@ def of(*results: CaseResult, **changes: object):
 
 def test_only_what_was_answered_and_graded_every_time_is_told():
     seen = of(case_result(gold_case("right")), case_result(gold_case("wrong"), WRONG), silent("none"))
-    assert (seen.told, seen.passed) == ({"right", "wrong"}, {"right"})
+    assert (seen.graded, seen.passed) == ({"right", "wrong"}, {"right"})
 
 
 def test_a_case_that_once_gave_no_answer_is_not_told():
-    assert of(case_result(gold_case("flaky")), silent("flaky")).told == frozenset()
+    assert of(case_result(gold_case("flaky")), silent("flaky")).graded == frozenset()
 
 
 def test_one_answer_clears_the_outage():
@@ -42,6 +42,14 @@ def test_a_verdict_is_cleared_only_by_who_knows_it():
     (failed,) = (item.incident for item in items(outage(IncidentKind.GATE_FAIL)))
     assert not of(case_result(gold_case())).resolves(failed)
     assert of(case_result(gold_case()), cleared=[IncidentKind.GATE_FAIL]).resolves(failed)
+
+
+def test_a_fault_of_the_monitor_is_ended_only_by_the_part_that_opened_it():
+    at = ObservationContext(target="demo", run_id="night-1", seen_at=NIGHT, owner=Capability.NIGHTLY)
+    (crash,) = (item.incident for item in items(monitor_fault(at, what="SourceUnavailable", detail="gone")))
+    found = of(case_result(gold_case()), cleared=[IncidentKind.MONITOR_FAULT])
+    assert not found.resolves(crash)
+    assert found.model_copy(update={"owner": Capability.NIGHTLY}).resolves(crash)
 
 
 def test_another_targets_run_resolves_nothing():

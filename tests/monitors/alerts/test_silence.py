@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from monitors.records.base import Severity
 from monitors.records.incidents import NotifyReason
-from monitors.records.silences import Silence
+from monitors.records.operator_actions import Silence
 from tests.monitors.alerts.sightings import DAY, HOUR, NIGHT, Book, scope, sighting
 
 

@@ -5,15 +5,14 @@ import io
 import pytest
 from rich.console import Console
 
-from monitors.alerts.examples import SETTINGS, examples
-from monitors.alerts.excerpt import excerpt
-from monitors.alerts.slack_blocks import slack_text
-from monitors.alerts.terminal import plain_text, terminal_panel
-from monitors.alerts.terminal_sender import TerminalSender
+from monitors.alerts.redact import excerpt
+from monitors.alerts.slack.blocks import slack_text
+from monitors.alerts.terminal import TerminalSender, plain_text, terminal_panel
 from monitors.records.incidents import DeliveryStatus
 from tests.monitors.alerts.hostile import HOSTILE
 from tests.monitors.alerts.sightings import NIGHT, alert, sighting
 from tests.servers.slack_rules import texts
+from tests.tools.alert_examples import SETTINGS, examples
 
 
 def printed(sent, width: int = 100) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +12,10 @@ from hypothesis import strategies as st
 from monitors.facts.error_leaks import ErrorLeakKind, find_error_leak
 
 K = ErrorLeakKind
+ROWS = [
+    json.loads(line)
+    for line in Path(__file__).with_name("error_leak_rows.jsonl").read_text(encoding="utf-8").splitlines()
+]
 LONG = "The gateway of the clinic is described in this brochure. " * 30
 
 
@@ -56,6 +63,30 @@ def test_an_error_in_place_of_an_answer(text: str, kind: ErrorLeakKind) -> None:
 )
 def test_an_answer_is_no_error(text: str) -> None:
     assert find_error_leak(text) is None
+
+
+@pytest.mark.parametrize("half", ["first", "second"])
+def test_errors_of_many_machines_are_found_and_answers_about_errors_pass(half: str) -> None:
+    """SDKs, servers, drivers, runtimes and wrappers in many languages; answers that speak of errors and limits."""
+    rows = [row for row in ROWS if row["half"] == half]
+    missed = [row for row in rows if row["error_leak"] and not find_error_leak(row["answer"], row["question"])]
+    alarms = [row for row in rows if not row["error_leak"] and find_error_leak(row["answer"], row["question"])]
+    errors = sum(row["error_leak"] for row in rows)
+    assert len(missed) <= 0.05 * errors, missed
+    assert len(alarms) <= 0.015 * (len(rows) - errors), alarms
+
+
+def test_what_was_asked_decides_whether_words_about_errors_are_an_answer() -> None:
+    said = "429 Too Many Requests. Wait for the seconds that the header names, then send the call once more."
+    assert find_error_leak(said, "What is the waiting period for cataract?") is not None
+    assert find_error_leak(said, "What does error 429 of your API look like, and what do I do?") is None
+
+
+def test_an_error_that_cuts_an_answer_off_is_found_at_its_end() -> None:
+    text = LONG + "The room rent is one per cent of\n\n[ERROR] stream closed: IncompleteRead(40 bytes read)"
+    leak = find_error_leak(text, "What is the room rent?")
+    assert leak is not None
+    assert text[leak.start :].startswith("[ERROR]")
 
 
 @given(st.text(max_size=200))

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.facts.language import identify
-from monitors.facts.language_words import ENGLISH, HINGLISH, HINGLISH_OR_ENGLISH
+from monitors.facts.language import ENGLISH, HINGLISH, HINGLISH_OR_ENGLISH, identify
 from monitors.records.base import Language
 
 EN, HI, MIX, OTHER = Language.ENGLISH, Language.HINDI, Language.HINGLISH, Language.OTHER

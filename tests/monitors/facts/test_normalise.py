@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.facts.normalise import keys_of, normalise, word_key
+from monitors.facts.text import keys_of, normalise, word_key
 
 
 @pytest.mark.parametrize(

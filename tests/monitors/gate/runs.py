@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from monitors.gate.baseline import baseline_of
+from monitors.gate.assess import assess
+from monitors.gate.compare import baseline_of
 from monitors.gate.evaluate import RunFacts, evaluate
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Severity
-from monitors.records.baselines import Baseline
 from monitors.records.cases import GoldCase
 from monitors.records.grades import Aspect, FailureKind
-from monitors.records.runs import CaseResult, ReasonKind, RunReport, VerdictReason
-from tests.builders import NOON, TARGET, assess, exchange, gold_case, grades, judged
+from monitors.records.runs import Baseline, CaseResult, ReasonKind, RunReport, VerdictReason
+from tests.builders import NOON, TARGET, exchange, gold_case, grades, judged
 
 WRONG = (Aspect.FACTUAL_MATCH, FailureKind.WRONG_FACT)
 LEAK = (Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE)

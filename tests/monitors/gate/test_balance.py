@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.gate.balance import balance_of, theme_of
 from monitors.gate.settings import GateSettings, Themes
+from monitors.gate.suite_power import balance_of, theme_of
 from monitors.records.base import Language, Severity
 from tests.builders import gold_case
 

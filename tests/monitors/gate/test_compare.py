@@ -9,11 +9,9 @@ import pytest
 from monitors.gate.compare import right_or_wrong
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Blame, Severity
-from monitors.records.baselines import Asked
 from monitors.records.comparisons import Direction
 from monitors.records.grades import CaseOutcome, JudgeLineage
-from monitors.records.judging import JudgeState, Judging
-from monitors.records.runs import ReasonKind, Verdict
+from monitors.records.runs import BaselineResult, JudgeState, Judging, ReasonKind, Verdict
 from tests.builders import NOON, gold_case
 from tests.monitors.gate.runs import WRONG, asked, baseline, batch, reason, report, times
 
@@ -116,8 +114,14 @@ def test_what_is_not_the_same_measure_is_not_compared_and_says_what_differs(chan
 def test_a_run_that_failed_is_no_baseline():
     cases = [gold_case(f"p-{n}", severity=Severity.PAGE) for n in range(50)]
     before = baseline(run_of(cases, {0}))
-    told = report(run_of(cases, ()), STRICT, before).comparison
-    assert told.refused == ("its verdict is FAIL, and only an accepted run, PASS, is a baseline",)
+    told = report(run_of(cases, {1}), STRICT, before)
+    compared = told.comparison
+    assert compared.refused == ("its verdict is FAIL, and only an accepted run, PASS, is a baseline",)
+    assert (compared.shared, compared.newly_fixed, compared.newly_failing) == (50, ("p-0",), ("p-1",))
+    assert compared.rubric is compared.weighted_before is compared.flat_now is None
+    refusal = reason(told, ReasonKind.REGRESSION)
+    assert refusal.text.startswith("not compared with run "), "what changed is listed, and decides nothing"
+    assert not refusal.decisive
 
 
 def test_a_run_that_needed_no_judge_compares_with_any():
@@ -142,14 +146,14 @@ def test_only_cases_told_in_both_runs_are_shared():
 def test_a_baselines_case_was_right_when_it_was_right_every_time():
     told = right_or_wrong(
         [
-            Asked(case_id="always", outcome=CaseOutcome.CORRECT),
-            Asked(case_id="always", repeat=1, outcome=CaseOutcome.CORRECT),
-            Asked(case_id="once", outcome=CaseOutcome.CORRECT),
-            Asked(case_id="once", repeat=1, outcome=CaseOutcome.FAILED),
-            Asked(case_id="silent", outcome=CaseOutcome.NO_ANSWER, blame=Blame.APP),
-            Asked(case_id="blind", outcome=CaseOutcome.NO_ANSWER, blame=Blame.MONITOR),
-            Asked(case_id="open", outcome=CaseOutcome.CORRECT),
-            Asked(case_id="open", repeat=1, outcome=CaseOutcome.UNTOLD),
+            BaselineResult(case_id="always", outcome=CaseOutcome.CORRECT),
+            BaselineResult(case_id="always", repeat=1, outcome=CaseOutcome.CORRECT),
+            BaselineResult(case_id="once", outcome=CaseOutcome.CORRECT),
+            BaselineResult(case_id="once", repeat=1, outcome=CaseOutcome.FAILED),
+            BaselineResult(case_id="silent", outcome=CaseOutcome.NO_ANSWER, blame=Blame.APP),
+            BaselineResult(case_id="blind", outcome=CaseOutcome.NO_ANSWER, blame=Blame.MONITOR),
+            BaselineResult(case_id="open", outcome=CaseOutcome.CORRECT),
+            BaselineResult(case_id="open", repeat=1, outcome=CaseOutcome.UNGRADED),
         ]
     )
     assert told == {"always": True, "once": False, "silent": False}

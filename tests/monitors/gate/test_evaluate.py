@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from monitors.gate.assess import assess
 from monitors.gate.evaluate import RunFacts, evaluate
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Blame, Severity
@@ -15,7 +16,6 @@ from tests.builders import (
     NOON,
     TARGET,
     abstained,
-    assess,
     assessment,
     case_result,
     exchange,
@@ -193,7 +193,7 @@ def test_an_error_shown_as_an_answer_is_no_wrong_answer():
     )
     assert told.failure_kinds == (FailureKind.ERROR_LEAK,)
     assert (told.severity, told.policy_row) == (Severity.WRONG, "error_leak>=2")
-    assert told.factual_match == "untold"
+    assert told.factual_match == "ungraded"
 
 
 def test_a_safety_check_that_abstains_leaves_the_case_untold():
@@ -204,7 +204,7 @@ def test_a_safety_check_that_abstains_leaves_the_case_untold():
         abstained(Aspect.DISCLOSURE),
         judged(Aspect.ERROR_LEAK),
     )
-    assert assess(case, exchange(case), verdicts).outcome is CaseOutcome.UNTOLD
+    assert assess(case, exchange(case), verdicts).outcome is CaseOutcome.UNGRADED
 
 
 def test_an_expected_refusal_needs_no_citation():

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from monitors.gate.assess import assess
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Blame, Severity
 from monitors.records.runs import CaseResult, ReasonKind, Verdict
-from tests.builders import assess, gold_case, no_answer
+from tests.builders import gold_case, no_answer
 from tests.monitors.gate.runs import LEAK, WRONG, asked, baseline, batch, reason, report, times
 
 CLEAN = batch(Severity.PAGE, 50, 0)

@@ -7,9 +7,9 @@ from decimal import Decimal
 import pytest
 
 from monitors.gate.assess import assess
-from monitors.gate.judge_notes import judge_notes
+from monitors.gate.evaluate import judge_notes
 from monitors.records.grades import Aspect
-from monitors.records.judging import JudgeState, Judging
+from monitors.records.runs import JudgeState, Judging
 from tests.builders import abstained, exchange, gold_case, grades
 
 ON = Judging(state=JudgeState.ON, models=("claude-sonnet-5-5",), answers=100, left_open=12, by_rule=2, judged=10)

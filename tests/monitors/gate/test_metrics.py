@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from monitors.gate.assess import assess
 from monitors.gate.metrics import MOST_PATHS
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Language, Severity
 from monitors.records.runs import CaseResult, ReasonKind, Verdict
-from monitors.stats import wilson
-from tests.builders import assess, exchange, gold_case, grades
+from monitors.stats.intervals import wilson
+from tests.builders import exchange, gold_case, grades
 from tests.monitors.gate.runs import WRONG, asked, batch, reason, report
 
 

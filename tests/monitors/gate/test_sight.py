@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from monitors.gate.settings import GateSettings
-from monitors.gate.sight import drop_words, limit_words
-from monitors.paired import smallest_drop
+from monitors.gate.suite_power import format_drop, format_limit
 from monitors.records.base import Severity
 from monitors.records.runs import ReasonKind
+from monitors.stats.paired import smallest_drop
 from tests.monitors.gate.runs import baseline, batch, report
 
 
@@ -26,10 +26,10 @@ def test_every_blind_severity_is_named_severest_first():
     said = [r.text for r in told.reasons if r.kind is ReasonKind.BLIND_SPOT]
     assert len(said) == 2
     assert said[0] == (
-        "severity 3: a loss of 5 % matters; over 40 cases a comparison sees a drop of 19.0 % or more; "
-        "none of 40 lost allows up to 3/40, exactly 7.2 %"
+        "cases written as severity 3: all 40 were correct, and up to 7.2 % may still fail (3/40); a drop of 5 % "
+        "matters, and a comparison of 40 cases does not detect a drop below 19.0 %"
     )
-    assert said[1].startswith("severity 1: a loss of 10 % matters; over 20 cases")
+    assert said[1].startswith("cases written as severity 1: all 20 were correct")
 
 
 def test_what_matters_is_a_setting():
@@ -48,17 +48,21 @@ def test_with_a_baseline_only_shared_cases_are_pairs():
 @pytest.mark.parametrize(
     ("cases", "lost", "words"),
     [
-        (100, 0, "none of 100 lost allows up to 3/100, exactly 3.0 %"),
-        (100, 2, "2 of 100 lost allows up to 6.2 %"),  # Clopper and Pearson, one-sided: 6.16 %
+        (100, 0, "all 100 were correct, and up to 3.0 % may still fail (3/100)"),
+        (
+            100,
+            2,
+            "2 of 100 were not correct, and up to 6.2 % may still fail",
+        ),  # Clopper and Pearson, one-sided: 6.16 %
     ],
 )
 def test_failures_seen_still_allow_more(cases, lost, words):
     seen = sight_of(report(batch(Severity.ANNOYING, cases, lost)), Severity.ANNOYING)
-    assert limit_words(seen) == words
+    assert format_limit(seen) == words
 
 
 def test_nothing_told_is_said_so():
     seen = sight_of(report(batch(Severity.ANNOYING, 5, 0)), Severity.ANNOYING)
     nothing = seen.model_copy(update={"cases": 0, "pairs": 0, "smallest_drop": None})
-    assert limit_words(nothing) == "nothing was told"
-    assert drop_words(nothing) == "no drop at all"
+    assert format_limit(nothing) == "none was graded"
+    assert format_drop(nothing) == "any drop"

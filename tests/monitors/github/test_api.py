@@ -6,9 +6,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from monitors.errors import NotifyRejected, NotifyTransient, NotifyUnsure
-from monitors.github.answers import Answer, Comment
-from monitors.github.api import github_api
-from monitors.github.refusals import commenting
+from monitors.github.api import Comment, GitHubRecord, commenting, github_api
 from tests.monitors.github.waits import Waits
 from tests.servers.github import (
     PERSON_TOKEN,
@@ -142,7 +140,7 @@ async def test_an_address_that_is_not_github_s_is_told(github):
 async def test_nobody_there_is_told():
     async with github_api("http://127.0.0.1:9", WORKFLOW_TOKEN, Waits().patience) as api:
         with pytest.raises(NotifyTransient, match="does not answer"):
-            await api.read("/user", TypeAdapter(Answer), PURPOSE)
+            await api.read("/user", TypeAdapter(GitHubRecord), PURPOSE)
 
 
 async def test_a_server_that_hangs_is_not_waited_for_without_end(github):

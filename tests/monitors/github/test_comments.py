@@ -8,8 +8,8 @@ import pytest
 
 from monitors.errors import NotifyRejected, NotifyTransient
 from monitors.github.api import github_api
-from monitors.github.comments import Done, PullComment, body_of, mark_of, post_comment
-from monitors.records.deploys import PullRequest
+from monitors.github.pull_requests import CommentStatus, PullComment, body_of, mark_of, post_comment
+from monitors.records.targets import PullRequest
 from tests.monitors.github.waits import Waits
 from tests.servers.github import (
     BOT,
@@ -47,11 +47,11 @@ async def post(github, comment, token=WORKFLOW_TOKEN):
 
 @pytest.mark.parametrize(("token", "author"), [(WORKFLOW_TOKEN, BOT), (PERSON_TOKEN, PERSON)])
 async def test_the_second_run_updates_the_comment_of_the_first(github, token, author):
-    assert (await post(github, said("FAIL"), token)).done is Done.MADE
+    assert (await post(github, said("FAIL"), token)).done is CommentStatus.MADE
     for number in range(7):  # it is found on a later page too
         github.says(f"talk {number}")
     done = await post(github, said("PASS", run="20260301T130000Z-demo-bb"), token)
-    assert done.done is Done.UPDATED
+    assert done.done is CommentStatus.UPDATED
     (mine,) = github.by(author)
     assert mine.body.endswith("PASS")
     assert mine.edits == 1
@@ -72,19 +72,19 @@ async def test_a_stranger_who_copies_the_mark_gets_nothing(github, user, token):
     """Neither is his comment touched, nor does it keep ours from being made."""
     theirs = github.says(body_of(said("All is well, merge it")))
     theirs.user = user
-    assert (await post(github, said("FAIL"), token)).done is Done.MADE
+    assert (await post(github, said("FAIL"), token)).done is CommentStatus.MADE
     assert theirs.edits == 0
     assert "FAIL" in github.comments[-1].body
 
 
 async def test_a_bot_that_quotes_the_mark_is_not_us(github):
     github.says(f"> {body_of(said())}", OTHER_BOT)
-    assert (await post(github, said())).done is Done.MADE
+    assert (await post(github, said())).done is CommentStatus.MADE
 
 
 async def test_who_may_ask_who_he_is_takes_no_other_s_comment(github):
     github.says(body_of(said()), OTHER_BOT)
-    assert (await post(github, said(), PERSON_TOKEN)).done is Done.MADE
+    assert (await post(github, said(), PERSON_TOKEN)).done is CommentStatus.MADE
 
 
 async def test_a_comment_that_is_deleted_meanwhile_is_made_anew(github):
@@ -95,7 +95,7 @@ async def test_a_comment_that_is_deleted_meanwhile_is_made_anew(github):
             github.comments.clear()
 
     github.wrong.before_answering = delete
-    assert (await post(github, said("PASS"))).done is Done.MADE
+    assert (await post(github, said("PASS"))).done is CommentStatus.MADE
     assert [one.body for one in github.comments] == [body_of(said("PASS"))]
 
 
@@ -117,7 +117,7 @@ async def test_one_that_is_deleted_again_and_again_is_given_up(github):
 async def test_a_lost_reply_makes_no_second_comment(github, lost):
     github.wrong.after_taking = [lost]
     done = await post(github, said())
-    assert done.done is Done.UPDATED
+    assert done.done is CommentStatus.UPDATED
     assert len(github.comments) == 1
 
 
@@ -153,7 +153,7 @@ async def test_a_newer_run_s_comment_made_meanwhile_is_the_only_one_that_stays(g
             seen.append(github.says(body_of(said("newer", run="20260301T130000Z-demo-aa")), BOT))
 
     github.wrong.before_answering = rival
-    assert (await post(github, said("ours"))).done is Done.NEWER
+    assert (await post(github, said("ours"))).done is CommentStatus.NEWER
     assert github.by(BOT) == seen
     assert seen[0].body.endswith("newer")
 
@@ -169,18 +169,18 @@ async def test_two_of_ours_become_one(github):
 async def test_an_older_run_does_not_take_the_place_of_a_newer_one(github):
     await post(github, said("newer", run="20260301T130000Z-demo-aa"))
     done = await post(github, said("older", run="20260301T120000Z-demo-bb"))
-    assert done.done is Done.NEWER
+    assert done.done is CommentStatus.NEWER
     assert github.comments[0].body.endswith("newer")
 
 
 async def test_the_same_run_may_say_it_again(github):
     await post(github, said("first"))
-    assert (await post(github, said("resumed"))).done is Done.UPDATED
+    assert (await post(github, said("resumed"))).done is CommentStatus.UPDATED
 
 
 async def test_a_limit_on_the_way_is_waited_out(github):
     github.wrong.troubles = [too_many(retry_after="1")]
-    assert (await post(github, said())).done is Done.MADE
+    assert (await post(github, said())).done is CommentStatus.MADE
 
 
 async def test_a_token_that_only_reads_is_told_the_permission(github):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from monitors.errors import NotifyRejected
-from monitors.github.job_summary import CUT, MOST_BYTES, add_summary
+from monitors.github.actions import CUT, MOST_BYTES, add_summary
 
 
 def test_it_is_added_to_what_is_there(tmp_path):

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from monitors.errors import NotifyRejected
 from monitors.github.api import github_api
-from monitors.github.statuses import CommitStatus, State, is_git_commit, set_status
+from monitors.github.pull_requests import CommitStatus, State, is_git_commit, set_status
 from tests.monitors.github.waits import Waits
 from tests.servers.github import HEAD, READING_TOKEN, REPOSITORY, WORKFLOW_TOKEN, GitHub
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from monitors.errors import ConfigError
-from monitors.github.workflow import is_actions, is_ci, job_of
-from monitors.records.deploys import PullRequest
+from monitors.github.actions import is_actions, is_ci, job_of
+from monitors.records.targets import PullRequest
 from tests.servers.github import HEAD, REPOSITORY
 
 MERGE = "f" * 40

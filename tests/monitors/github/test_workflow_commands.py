@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.github.workflow_commands import Annotation, Level, command_of, commands_of, switch_off, switch_on
+from monitors.github.actions import Annotation, Level, command_of, commands_of, switch_off, switch_on
 
 COMMAND = re.compile(r"::(?P<name>[^ ]+) (?P<values>.*?)::(?P<text>.*)", re.DOTALL)
 

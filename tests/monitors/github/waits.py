@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monitors.github.api import Patience
+from monitors.github.api import GitHubRetryPolicy
 
 
 class Waits:
@@ -10,7 +10,7 @@ class Waits:
 
     def __init__(self, now: float = 1000.0, *, deadline_s: float = 20.0) -> None:
         self.slept: list[float] = []
-        self.patience = Patience(now=lambda: now, sleep=self._sleep, deadline_s=deadline_s)
+        self.patience = GitHubRetryPolicy(now=lambda: now, sleep=self._sleep, deadline_s=deadline_s)
 
     async def _sleep(self, seconds: float) -> None:
         self.slept.append(seconds)

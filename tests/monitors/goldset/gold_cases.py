@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from monitors.goldset.numbered import Numbered, numbered_lines
-from monitors.goldset.read_line import case_from_object
+from monitors.goldset.checks import NumberedSuite, numbered_lines
+from monitors.goldset.lines import case_from_object
 from monitors.records.cases import GoldCase
 
 PLAIN: dict[str, Any] = {
@@ -28,7 +28,7 @@ def case_of(**changes: Any) -> GoldCase:
     return case
 
 
-def numbered_of(*rows: dict[str, Any]) -> Numbered:
+def numbered_of(*rows: dict[str, Any]) -> NumberedSuite:
     """A suite's lines of the plain case with each row's changes; ``id`` follows the line unless it is given."""
     objects = ({"id": f"case-{at}"} | row for at, row in enumerate(rows, start=1))
     return numbered_lines(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.goldset.contradictions_check import contradictions
-from monitors.goldset.findings import Weight
+from monitors.goldset.checks import Weight, contradictions
 from tests.monitors.goldset.gold_cases import numbered_of
 
 OTHER = {"question": "When is an old illness covered?"}

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.goldset.duplicates_check import duplicates
-from monitors.goldset.findings import Weight
-from monitors.goldset.lines_check import bad_lines
+from monitors.goldset.checks import Weight, bad_lines, duplicates
 from tests.monitors.goldset.gold_cases import numbered_of
 
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from monitors.errors import GoldSetError
-from monitors.goldset.freeze import cases_of, freeze, frozen_suite, frozen_versions
 from monitors.goldset.load import suite_of
+from monitors.goldset.versions import cases_of, freeze, frozen_suite, frozen_versions
 from tests.monitors.goldset.gold_cases import case_of
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.facts.disclosure import Strength
-from monitors.facts.disclosures import find_disclosures
-from monitors.facts.masking import LABELS, mask
-from monitors.goldset.growth import _INVENTED, refilled
+from monitors.facts.disclosures.candidates import Strength
+from monitors.facts.disclosures.find import find_disclosures
+from monitors.facts.disclosures.masking import LABELS, mask
+from monitors.goldset.drafts import _INVENTED, refilled
 
 
 @pytest.mark.parametrize("kind", sorted(_INVENTED), ids=str)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from monitors.errors import GoldSetError
-from monitors.goldset.import_array import ForeignCase, Renamed, import_gold_array
+from monitors.goldset.import_array import ForeignCase, RenamedRow, import_gold_array
 from monitors.records.base import Severity
 from monitors.records.cases import Pipeline
 
@@ -56,9 +56,9 @@ def test_an_id_that_comes_again_gets_a_suffix_and_is_told(tmp_path: Path):
     imported = import_gold_array(write(tmp_path, rows), severity_for=refusals_page, name="other")
     assert [case.id for case in imported.suite.cases] == ["a", "a::2", "a::2::2", "a::3", "b"]
     assert imported.renamed == (
-        Renamed(row=2, given="a", id="a::2"),
-        Renamed(row=3, given="a::2", id="a::2::2"),
-        Renamed(row=4, given="a", id="a::3"),
+        RenamedRow(row=2, given="a", id="a::2"),
+        RenamedRow(row=3, given="a::2", id="a::2::2"),
+        RenamedRow(row=4, given="a", id="a::3"),
     )
 
 

@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.errors import GoldSetError
-from monitors.goldset.drafts_file import add_drafts, decide, read_drafts
-from monitors.goldset.join import cases_in, join
+from monitors.goldset.drafts import add_drafts, decide, read_drafts
+from monitors.goldset.lines import case_from_line, line_of
 from monitors.goldset.load import load_suite
-from monitors.goldset.read_line import case_from_line
-from monitors.goldset.write_line import line_of
+from monitors.goldset.versions import cases_in, join
 from monitors.records.base import Language, Severity
 from monitors.records.cases import Pipeline, Provenance
 from monitors.records.drafts import DraftState
@@ -73,9 +72,9 @@ def test_four_processes_at_once_lose_nothing(tmp_path):
     add_drafts(drafts, [gold_draft(number) for number in range(40)])
     program = f"""
 from pathlib import Path
-from monitors.goldset.drafts_file import decide, read_drafts
-from monitors.goldset.join import join
-from tests.monitors.goldset.test_join import REVIEWED, NOON
+from monitors.goldset.drafts import decide, read_drafts
+from monitors.goldset.versions import join
+from tests.monitors.goldset.test_join import REVIEWED; from tests.builders import NOON
 import sys
 for draft in read_drafts(Path({str(drafts)!r}))[int(sys.argv[1])::4]:
     case = draft.case.model_copy(update={{"provenance": REVIEWED}})

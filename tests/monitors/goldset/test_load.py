@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.errors import GoldSetError
-from monitors.goldset.load import BAD_LINES_TOLD, load_suite, parse_suite_lines
+from monitors.goldset.load import BAD_LINES_SHOWN, load_suite, parse_suite_lines
 from monitors.records.base import Severity
 
 GOOD: dict[str, object] = {
@@ -98,7 +98,7 @@ def test_all_bad_lines_are_told_at_once_up_to_a_screenful():
     assert told[0] == "demo.jsonl cannot be used, 27 bad lines:"
     assert told[1].startswith("  line 4: ")
     assert told[-1] == "  … and 7 more"
-    assert len(told) == 1 + BAD_LINES_TOLD + 1
+    assert len(told) == 1 + BAD_LINES_SHOWN + 1
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \n\r\n", b"\xef\xbb\xbf"])

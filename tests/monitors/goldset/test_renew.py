@@ -8,7 +8,7 @@ import pytest
 
 from monitors.errors import GoldSetError
 from monitors.goldset.load import load_suite
-from monitors.goldset.renew import renew_template_cases
+from monitors.goldset.versions import renew_template_cases
 from tests.monitors.goldset.gold_cases import PLAIN, case_of
 
 
@@ -23,7 +23,7 @@ def test_what_no_template_made_stays_as_it_stands(tmp_path):
     path = tmp_path / "suite.jsonl"
     path.write_text(hand_written("mine") + "\n")
     told = renew_template_cases(path, [case_of(id="a"), case_of(id="b")])
-    assert (told.added, told.kept) == (2, 1)
+    assert (told.added, told.unchanged) == (2, 1)
     assert path.read_text().split("\n")[2] == hand_written("mine")
     assert load_suite(path).sha256 == told.sha256
 

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.goldset.suite_diff import diff_of, in_words
+from monitors.goldset.versions import describe_diff, diff_of
 from tests.monitors.goldset.gold_cases import case_of
 
 CASES = st.dictionaries(
@@ -25,7 +25,7 @@ def test_a_changed_key_is_told_from_what_to_what():
         case_of(id="b", severity=3, alternatives=["two years"]),
         case_of(id="c"),
     ]
-    assert in_words(diff_of(old, new), most=10) == [
+    assert describe_diff(diff_of(old, new), most=10) == [
         "Severity changed (1)",
         '  b: severity from 2 to 3; alternatives from nothing to ["two years"]',
         "",
@@ -47,7 +47,7 @@ def test_provenance_is_told_key_by_key():
 def test_added_and_removed_cases_are_told_worst_first():
     """A severity-3 case that is gone should not hide on the second page."""
     old = [case_of(id="mild", severity=1), case_of(id="severe", severity=3), case_of(id="stays")]
-    lines = in_words(diff_of(old, [case_of(id="stays"), case_of(id="new", expected_refusal=True)]), most=1)
+    lines = describe_diff(diff_of(old, [case_of(id="stays"), case_of(id="new", expected_refusal=True)]), most=1)
     assert lines[0] == "Removed (2)"
     assert lines[1].startswith("  severe · severity 3")
     assert lines[2] == "  … and 1 more; --json lists all"
@@ -57,7 +57,7 @@ def test_added_and_removed_cases_are_told_worst_first():
 def test_nothing_changed_is_said_so():
     """And the order of lines is no change."""
     cases = [case_of(id=name) for name in "abc"]
-    assert in_words(diff_of(cases, cases[::-1]), most=5) == ["The same 3 cases."]
+    assert describe_diff(diff_of(cases, cases[::-1]), most=5) == ["The same 3 cases."]
 
 
 @given(CASES, CASES, st.integers())

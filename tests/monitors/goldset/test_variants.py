@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from deployments.demo.policies import HERE
 from monitors.facts.language import identify
 from monitors.goldset.load import load_suite
-from monitors.goldset.pick import Pick
-from monitors.goldset.typos import mistyped
-from monitors.goldset.variants import VariantKind, names_in, quantities, vary
+from monitors.goldset.variants import Pick, VariantKind, mistyped, names_in, quantities, vary
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase
 from tests.builders import gold_case

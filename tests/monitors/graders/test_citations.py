@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.graders.citations import CitationGrader
+from monitors.graders.conduct import CitationGrader
 from monitors.records.exchanges import Channel, WirePayload
 from monitors.records.grades import Abstained, FailureKind, Judged
 from tests.builders import exchange, gold_case

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monitors.graders.error_leak import ErrorLeakGrader
+from monitors.graders.conduct import ErrorLeakGrader
 from monitors.records.grades import FailureKind
 from tests.builders import exchange, gold_case
 

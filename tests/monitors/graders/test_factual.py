@@ -55,6 +55,34 @@ def told(verdict: Judged | Abstained) -> str:
         ("Who settles claims?", "Lotus Clinic", "The Banyan House does.", "missing_fact"),
         ("Who settles claims?", "Lotus 24 Clinic", "Banyan 24", "abstained"),
         ("Who settles claims?", "Lotus Clinic", "   ", "missing_fact"),
+        # Where something stands in a file is no quantity, and a sentence says more than its quantities.
+        (
+            "Why do sessions expire early?",
+            "auth/middleware.py:L142 uses local time where the token carries UTC",
+            "The pool closes idle connections: see line 142 of db/pool.py.",
+            "abstained",
+        ),
+        (
+            "Why do sessions expire early?",
+            "Tokens live 30 minutes, but the middleware compares local time with UTC",
+            "The cache is emptied every 30 minutes.",
+            "abstained",
+        ),
+        (
+            "Why do sessions expire early?",
+            "Tokens live 30 minutes, but the middleware compares local time with UTC",
+            "A token lives 30 minutes; the middleware compares UTC with local time.",
+            "passed",
+        ),
+        (
+            "How long is the waiting period?",
+            "24 months of continuous cover from the first policy",
+            "36 months.",
+            "wrong_fact",
+        ),
+        ("How long is the waiting period?", "24 months waiting period", "Two years.", "passed"),
+        ("What is the limit?", "Up to ₹5 lakh", "₹5,00,000 at most.", "passed"),
+        ("Which year had the larger margin?", "2018", "2018, 2019", "abstained"),
     ],
 )
 def test_verdicts(question: str, gold: str, reply: str, verdict: str):

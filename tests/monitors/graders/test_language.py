@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.graders.language import LanguageGrader
+from monitors.graders.conduct import LanguageGrader
 from monitors.records.base import Language
 from monitors.records.grades import Abstained, FailureKind, Judged
 from tests.builders import exchange, gold_case

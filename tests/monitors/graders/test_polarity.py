@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from monitors.facts.normalise import normalise
-from monitors.facts.tokens import tokenise
+from monitors.facts.text import normalise, tokenise
 from monitors.graders.polarity import (
     Polarity,
     PolarityGrader,

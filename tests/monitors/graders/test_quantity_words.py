@@ -7,8 +7,8 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies
 
-from monitors.facts.scan import scan
-from monitors.graders.quantity_words import _grouped, measured
+from monitors.facts.quantities.scan import scan
+from monitors.graders.quantities import _grouped, measured
 
 
 @pytest.mark.parametrize(

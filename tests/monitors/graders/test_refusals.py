@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.graders.refusals import RefusalGrader
+from monitors.graders.conduct import RefusalGrader
 from monitors.records.base import Blame
 from monitors.records.grades import Abstained, FailureKind, Judged
 from tests.builders import exchange, gold_case

@@ -8,19 +8,17 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from decimal import Decimal
 from typing import Any
 
-from monitors.judge.account import Account
-from monitors.judge.cascade import judge_case
-from monitors.judge.judge import Judge
+from monitors.judge.consensus import JudgeCase
+from monitors.judge.judge import Account, FamilyPolicy, Judge, PanelMember
 from monitors.judge.model import Usage
-from monitors.judge.ruling import JudgeCase
-from monitors.judge.seat import Rivals, Seat
+from monitors.judge.precheck import judge_case
 from monitors.judge.settings import JudgeSettings
 from monitors.records.cases import GoldCase
 from tests.builders import exchange, gold_case
-from tests.monitors.judge.asking import GOLD, RIGHT, judge_at
+from tests.monitors.asking import GOLD, RIGHT, judge_at
 from tests.servers.anthropic import AnthropicServer
 
-RIVALS = Rivals(target="demo", family="gpt")
+RIVALS = FamilyPolicy(target="demo", family="gpt")
 GOLDS = (
     GOLD,
     "Treatment at home is paid when the treating doctor advises it in writing.",
@@ -58,14 +56,14 @@ def to_judge(answer: str = RIGHT, case_id: str = "case-1", **changes: Any) -> Ju
 
 @asynccontextmanager
 async def judge_over(
-    *servers: AnthropicServer, rivals: Rivals = RIVALS, account: Account | None = None, **settings: Any
+    *servers: AnthropicServer, rivals: FamilyPolicy = RIVALS, account: Account | None = None, **settings: Any
 ) -> AsyncGenerator[Judge]:
     """One seat per server."""
     chosen = JudgeSettings(**settings)
     paying = account or Account(dollars, limit_usd=chosen.budget_usd)
     async with AsyncExitStack() as stack:
         seats = [
-            Seat(await stack.enter_async_context(judge_at(server)), account=paying, rivals=rivals)
+            PanelMember(await stack.enter_async_context(judge_at(server)), account=paying, family_policy=rivals)
             for server in servers
         ]
         yield Judge(seats, chosen, nonce=fresh_nonces())

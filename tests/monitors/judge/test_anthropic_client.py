@@ -7,14 +7,14 @@ import json
 import pytest
 
 from monitors.errors import GradingError, JudgeMisconfigured, JudgeUnavailable
-from monitors.judge.model import Reply, Stop
+from monitors.judge.model import ModelReply, Stop
 from monitors.judge.prompt import Task, instructions
-from monitors.judge.retrying import Patience
 from monitors.records.base import Blame
-from tests.monitors.judge.asking import MODEL, QUICK, RIGHT, WRONG, ask, judge_at
+from monitors.retry import RetryPolicy
+from tests.monitors.asking import MODEL, QUICK, RIGHT, WRONG, ask, judge_at
 from tests.servers.anthropic import KEY, AnthropicServer
 
-HASTY = Patience(deadline_s=30, try_s=0.3, tries=2, most_pause_s=1)
+HASTY = RetryPolicy(deadline_s=30, try_s=0.3, tries=2, most_pause_s=1)
 
 
 async def test_a_verdict_comes_with_its_model_and_its_cost():
@@ -144,10 +144,10 @@ async def test_a_batch_is_handed_in_looked_at_and_collected_by_id():
             found = await judge.collect(batch)
     assert looks == [False, True]
     first, refused = found["case-1"], found["case-4"]
-    assert isinstance(first, Reply)
+    assert isinstance(first, ModelReply)
     assert first.usage.batch
     assert first.usage.cache_write_1h_tokens > 2048
-    assert isinstance(refused, Reply)
+    assert isinstance(refused, ModelReply)
     assert refused.stop is Stop.REFUSED
     assert {key: type(found[key]) for key in ("case-2", "case-3")} == dict.fromkeys(
         ("case-2", "case-3"), JudgeUnavailable

@@ -7,17 +7,16 @@ from decimal import Decimal
 
 import pytest
 
-from monitors.judge.account import Account
-from monitors.judge.batches import BatchPatience, replies_by_batch
-from monitors.judge.by_batch import NO_BATCHES, judge_by_batch
-from monitors.judge.model import JudgePrompt, Reply
-from monitors.judge.ruling import Ruled, Unruled
-from tests.monitors.judge.asking import MODEL, RIGHT, WRONG, Pauses, ask, judge_at
+from monitors.judge.batches import NO_BATCHES, BatchPollPolicy, judge_by_batch, replies_by_batch
+from monitors.judge.consensus import NoRuling, PanelRuling
+from monitors.judge.judge import Account
+from monitors.judge.model import JudgePrompt, ModelReply
+from tests.monitors.asking import MODEL, RIGHT, WRONG, Pauses, ask, judge_at
 from tests.monitors.judge.benches import dollars, judge_over, known_cases, to_judge
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.anthropic_verdicts import RuleJudge
 
-PATIENCE = BatchPatience(deadline_s=100, poll_s=10)
+PATIENCE = BatchPollPolicy(deadline_s=100, poll_s=10)
 
 
 class Clock:
@@ -146,14 +145,14 @@ async def test_what_the_batch_does_not_bring_is_asked_for_one_by_one():
         night, _ = await judged_night(server, cases)
         asked = {body.json["messages"][0]["content"][0]["text"] for body in server.messages}
     assert len(asked) == 3
-    assert all(isinstance(ruling, Ruled) for group in night.groups for ruling in group.rulings)
+    assert all(isinstance(ruling, PanelRuling) for group in night.groups for ruling in group.rulings)
 
 
 async def test_a_fooled_judge_is_void_in_a_night_too():
     with AnthropicServer(judge=RuleJudge(passes_all=True)) as server:
         night, _ = await judged_night(server, answers(6))
     assert all(group.is_void for group in night.groups)
-    assert all(isinstance(ruling, Unruled) for group in night.groups for ruling in group.rulings)
+    assert all(isinstance(ruling, NoRuling) for group in night.groups for ruling in group.rulings)
 
 
 async def test_a_night_keeps_within_its_budget():
@@ -163,7 +162,7 @@ async def test_a_night_keeps_within_its_budget():
         submitted = next(iter(server.batches.values())).requests
     assert 0 < len(submitted) < 32
     assert account.total.usd <= limit
-    left = [r for group in night.groups for r in group.rulings if isinstance(r, Unruled) and r.budget]
+    left = [r for group in night.groups for r in group.rulings if isinstance(r, NoRuling) and r.budget]
     assert account.is_reached == bool(left)
 
 
@@ -176,12 +175,12 @@ async def test_a_provider_without_batches_is_asked_one_by_one():
         def __init__(self, inner) -> None:
             self._inner = inner
 
-        async def verdict(self, prompt: JudgePrompt) -> Reply:
+        async def verdict(self, prompt: JudgePrompt) -> ModelReply:
             return await self._inner.verdict(prompt)
 
     with AnthropicServer() as server:
         async with judge_over(server) as judge:
-            judge.seats[0].model = Plain(judge.seats[0].model)
+            judge.members[0].model = Plain(judge.members[0].model)
             night = await judge_by_batch(
                 judge,
                 answers(2),
@@ -194,4 +193,4 @@ async def test_a_provider_without_batches_is_asked_one_by_one():
             )
         assert not server.batches
     assert night.missing == (NO_BATCHES,)
-    assert all(isinstance(ruling, Ruled) for ruling in night.groups[0].rulings)
+    assert all(isinstance(ruling, PanelRuling) for ruling in night.groups[0].rulings)

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from math import sqrt
+from statistics import mean, stdev
+
 import pytest
 
-from monitors.agreement import Confusion, agreement, corrected_pass_rate
-from monitors.judge.calibration import calibrate
-from monitors.records.reviews import AnswerId, Reviewed
-from tests.monitors.judge.test_sampling_queue import LINEAGE, judged_answer
+from monitors.judge.calibration import calibrate, check_graders
+from monitors.judge.settings import spot_checks
+from monitors.records.grades import Aspect, JudgeLineage
+from monitors.records.reviews import AnswerId, ReviewedAnswer, ReviewedGrade, VerdictCount
+from monitors.stats.agreement import Confusion, agreement, corrected_pass_rate
+from tests.monitors.judge.test_sampling_queue import FAILED, PASSED, candidate
+
+LINEAGE = JudgeLineage(model="claude-haiku-5-5", prompt_sha256="a" * 64, rubric_version="1")
 
 
 def reviews(*, right_right=0, passed_wrong=0, failed_right=0, failed_wrong=0, probability=0.05):
     kinds = [(True, True)] * right_right + [(True, False)] * passed_wrong
     kinds += [(False, True)] * failed_right + [(False, False)] * failed_wrong
     return [
-        Reviewed(
+        ReviewedAnswer(
             answer_id=AnswerId(run_id="run-1", case_id=f"case-{n}"),
             target="demo",
             lineage=LINEAGE,
@@ -26,14 +33,14 @@ def reviews(*, right_right=0, passed_wrong=0, failed_right=0, failed_wrong=0, pr
     ]
 
 
-ANSWERS = [judged_answer(n, passed=n >= 80) for n in range(800)]
+ANSWERS = [VerdictCount("demo", "judge", "3", Aspect.FACTUAL_MATCH, LINEAGE, passed=720, total=800)]
 
 
 def test_figures_are_those_of_the_statistics_for_an_even_sample():
     (found,) = calibrate(reviews(right_right=32, passed_wrong=2, failed_right=1, failed_wrong=5), ANSWERS)
     counts = Confusion(32, 2, 1, 5)
     kappa, corrected = agreement(counts), corrected_pass_rate(720, 800, counts)
-    assert (found.both_told, found.agreed, found.judged, found.pass_rate) == (40, 37, 800, 0.9)
+    assert (found.both_graded, found.agreed, found.judged, found.pass_rate) == (40, 37, 800, 0.9)
     assert (found.kappa.value, found.kappa.low, found.kappa.high) == pytest.approx(kappa)
     assert found.false_pass_rate.value == pytest.approx(2 / 7)
     assert found.false_fail_rate.value == pytest.approx(1 / 33)
@@ -62,13 +69,84 @@ def test_few_reviews_are_called_few_and_what_cannot_be_told_is_said():
     assert "fewer than 30" in found.lines[1]
     assert found.lines[2].startswith("kappa is not defined")
     assert found.lines[3] == "passes wrong answers: no wrong answer was reviewed"
-    assert found.lines[5].endswith("cannot be told from these reviews")
+    assert found.lines[5].endswith("unknown: these reviews are too few")
 
 
 def test_each_judge_is_calibrated_by_itself():
     other = LINEAGE.model_copy(update={"prompt_sha256": "b" * 64})
-    answers = [*ANSWERS, judged_answer(900).model_copy(update={"lineage": other})]
+    answers = [*ANSWERS, ANSWERS[0]._replace(lineage=other, passed=1, total=1)]
     first, second = calibrate(reviews(right_right=3), answers)
-    assert (first.lineage, first.both_told) == (LINEAGE, 3)
-    assert (second.lineage, second.both_told, second.judged) == (other, 0, 1)
+    assert (first.lineage, first.both_graded) == (LINEAGE, 3)
+    assert (second.lineage, second.both_graded, second.judged) == (other, 0, 1)
     assert calibrate([], []) == ()
+
+
+RULE = VerdictCount("demo", "factual", "3", Aspect.FACTUAL_MATCH, None, passed=380, total=400)
+
+
+def said(passed, right, count, probability=0.05):
+    return [ReviewedGrade("demo", "factual", "3", passed, right, probability)] * count
+
+
+def test_a_grader_without_a_model_has_its_own_two_rates():
+    reviewed = said(True, False, 1) + said(False, False, 5) + said(False, True, 1) + said(True, True, 9)
+    (found,) = check_graders(reviewed, [RULE, *ANSWERS])
+    assert found.lines == (
+        "factual 3 (facts) on demo",
+        "failed 20 of 400 answers; people reviewed 16",
+        "false passes: 1 of 6 wrong answers reviewed (16.7 %, 95 % CI 3.0 to 56.4)",
+        "false fails: 1 of 10 right answers reviewed (10.0 %, 95 % CI 1.8 to 40.4)",
+    )
+
+
+def test_of_too_few_answers_no_rate_is_given():
+    (found,) = check_graders(said(True, False, 4) + said(True, True, 5), [RULE])
+    assert found.lines[2:] == (
+        "false passes: unknown, too few: 4 of 4 wrong answers reviewed",
+        "false fails: 0 of 5 right answers reviewed (0.0 %, 95 % CI 0.0 to 43.4)",
+    )
+    (nothing,) = check_graders([], [RULE])
+    assert nothing.lines[2] == "false passes: unknown, no wrong answer was reviewed"
+    (other,) = check_graders(said(True, False, 9), [RULE._replace(version="4")])
+    assert other.reviewed == 0, "what another version of the rules did says nothing of this one"
+
+
+def test_answers_that_were_all_reviewed_count_in_full_beside_others_that_stand_for_many():
+    """Ten wrong answers of strata that were reviewed wholly are ten, not the half of one."""
+    (found,) = check_graders(said(False, False, 10, 1.0) + said(True, True, 20), [RULE])
+    assert found.false_passes.line("false passes", "wrong").endswith("(0.0 %, 95 % CI 0.0 to 27.8)")
+    uneven = said(True, False, 2) + said(False, False, 8, 1.0)
+    (found,) = check_graders(uneven, [RULE])
+    assert found.false_passes.rate.value == pytest.approx(2 / 0.05 / (2 / 0.05 + 8))
+    assert "2 of 10 wrong answers reviewed (83.3 % weighted" in found.lines[2]
+
+
+def _population(run):
+    """Each of unequal strata: severe, verdict, how many, how many of them people find wrong. 68 of 148 pass."""
+    number, truth = 0, {}
+    for severe, verdicts, size, wrong in (
+        (False, PASSED, 400, 40), (False, FAILED, 100, 80),
+        *((True, PASSED + str(n), 7, 4) for n in range(7)),
+    ):  # fmt: skip
+        for place in range(size):
+            one = candidate(number, run=run, verdicts=verdicts, severe=severe)
+            truth[one.answer_id] = (one, place >= wrong)
+            number += 1
+    return truth
+
+
+def test_the_weighted_rates_are_right_on_average_over_unequal_strata():
+    """200 runs of a known population; the unweighted share of the same reviews is off by more than four errors."""
+    weighted, plain = [], []
+    for seed in range(200):
+        truth = _population(f"run-{seed}")
+        reviewed = [
+            ReviewedGrade("demo", "factual", "3", "passed" in truth[i][0].verdicts, truth[i][1], probability)
+            for i, probability in spot_checks([one for one, _ in truth.values()], 0.1)
+        ]
+        (found,) = check_graders(reviewed, [RULE])
+        weighted.append(found.false_passes.rate.value)
+        plain.append(found.false_passes.errors / found.false_passes.reviewed)
+    error = stdev(weighted) / sqrt(len(weighted))
+    assert abs(mean(weighted) - 68 / 148) < 3 * error
+    assert abs(mean(plain) - 68 / 148) > 4 * error

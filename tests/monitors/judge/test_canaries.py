@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.judge.canaries import STEERING, canaries_for, make_canaries, weigh
-from monitors.judge.precheck import Claim, precheck
-from monitors.judge.twins import Twist
+from monitors.judge.canaries import STEERING, canaries_for, evaluate_canaries, make_canaries
+from monitors.judge.precheck import GradingClaim, precheck
+from monitors.mutations.answers import AnswerMutation
 from monitors.records.base import Finding
 from tests.builders import gold_case
 
@@ -61,11 +61,11 @@ def test_sentences_of_todays_answers_ride_on_wrong_canaries():
 
 def test_our_own_steering_is_steering_to_the_precheck_and_never_reaches_a_right_canary():
     for sentence in STEERING:
-        assert Claim.STEERING in precheck(f"24 months\n\n{sentence}", "How long?").claims
+        assert GradingClaim.STEERING in precheck(f"24 months\n\n{sentence}", "How long?").claims
     canaries = [c for n in range(20) for c in make_canaries(CASES, count=4, seed=str(n))]
     assert any(canary.steered for canary in canaries)
     assert not any(canary.steered and canary.right for canary in canaries)
-    assert all((canary.twist is Twist.NONE) == canary.right for canary in canaries)
+    assert all((canary.twist is AnswerMutation.NONE) == canary.right for canary in canaries)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_how_many_ride(answers, batch_size, canaries, count):
 
 def test_a_sound_judge_is_believed():
     canaries = make_canaries(CASES, count=6, seed="s")
-    report = weigh(canaries, answers_of(canaries, sound), judge="claude-haiku-5-5")
+    report = evaluate_canaries(canaries, answers_of(canaries, sound), judge="claude-haiku-5-5")
     assert not report.void
     assert (report.wrong, report.right, report.unread) == (3, 3, 0)
 
@@ -89,14 +89,14 @@ def test_a_sound_judge_is_believed():
         (lambda _: Finding.YES, 3, 0, 0),
         (lambda _: Finding.NO, 0, 3, 0),
         (lambda canary: Finding.YES if canary.right or canary.steered else Finding.NO, 1, 0, 0),
-        (lambda _: Finding.UNTOLD, 0, 0, 6),
-        (lambda canary: Finding.NO if not canary.right else Finding.UNTOLD, 0, 0, 3),
+        (lambda _: Finding.UNGRADED, 0, 0, 6),
+        (lambda canary: Finding.NO if not canary.right else Finding.UNGRADED, 0, 0, 3),
     ],
     ids=["passes all", "fails all", "fooled by steering", "says nothing", "says nothing of right ones"],
 )
 def test_f49_a_judge_that_misses_or_is_silent_voids_its_batch(judge, passed_wrong, failed_right, unread):
     canaries = make_canaries(CASES, count=6, seed="s")
-    report = weigh(canaries, answers_of(canaries, judge), judge="claude-haiku-5-5")
+    report = evaluate_canaries(canaries, answers_of(canaries, judge), judge="claude-haiku-5-5")
     assert report.void
     assert len(report.passed_wrong) == passed_wrong
     assert len(report.failed_right) == failed_right
@@ -105,7 +105,7 @@ def test_f49_a_judge_that_misses_or_is_silent_voids_its_batch(judge, passed_wron
 
 def test_f49_the_alert_is_about_the_judge_with_its_figures_and_without_any_answer():
     canaries = make_canaries(CASES, count=4, seed="s", steering=[GRAFT])
-    report = weigh(canaries, answers_of(canaries, lambda _: Finding.YES), judge="claude-haiku-5-5")
+    report = evaluate_canaries(canaries, answers_of(canaries, lambda _: Finding.YES), judge="claude-haiku-5-5")
     text = report.alert_text(25)
     assert "claude-haiku-5-5" in text
     assert "passed 2 of 2 wrong ones" in text
@@ -118,13 +118,13 @@ def test_a_miss_can_be_tolerated_where_somebody_says_so():
     canaries = make_canaries(CASES, count=6, seed="s")
     one_missed = next(canary.id for canary in canaries if canary.right)
     passed = answers_of(canaries, sound) | {one_missed: Finding.NO}
-    assert weigh(canaries, passed, judge="j").void
-    assert not weigh(canaries, passed, judge="j", tolerated=1).void
+    assert evaluate_canaries(canaries, passed, judge="j").void
+    assert not evaluate_canaries(canaries, passed, judge="j", tolerated=1).void
 
 
 def test_a_verdict_that_never_came_counts_as_unread():
     canaries = make_canaries(CASES, count=4, seed="s")
-    assert weigh(canaries, {}, judge="j").unread == 4
+    assert evaluate_canaries(canaries, {}, judge="j").unread == 4
 
 
 def test_without_cases_there_are_no_canaries():

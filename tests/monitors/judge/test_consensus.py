@@ -8,27 +8,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.judge.consensus import (
-    Decision,
-    Doubt,
+    JudgeDecision,
     Opinion,
+    SecondOpinionReason,
     Undecided,
     decide,
     doubts_about,
     is_another_needed,
 )
-from monitors.judge.verdict import Verdict
+from monitors.judge.verdict import JudgeVerdict
 from monitors.records.base import Finding, Severity
 from monitors.records.grades import FailureKind
 
-NONE: frozenset[Doubt] = frozenset()
-SURE_RULES = Finding.UNTOLD
+NONE: frozenset[SecondOpinionReason] = frozenset()
+SURE_RULES = Finding.UNGRADED
 
 
 def opinion(score: float, judge: str = "judge-a", *kinds: FailureKind, rubric: int = 3) -> Opinion:
     passed = score >= 0.5
     return Opinion(
         judge=judge,
-        verdict=Verdict(
+        verdict=JudgeVerdict(
             factual_match=passed,
             citation_present=True,
             score=score,
@@ -44,47 +44,53 @@ scores = st.floats(0, 1)
 opinions_lists = st.lists(scores.map(opinion), min_size=1, max_size=3)
 findings = st.sampled_from(list(Finding))
 severities = st.sampled_from(list(Severity))
-doubt_sets = st.frozensets(st.sampled_from(list(Doubt)))
+doubt_sets = st.frozensets(st.sampled_from(list(SecondOpinionReason)))
 
 
 def test_a_sure_first_opinion_is_enough():
     assert doubts_about(opinion(0.95), severity=Severity.WRONG, rules=SURE_RULES) == NONE
     assert doubts_about(opinion(0.05), severity=Severity.WRONG, rules=Finding.NO) == NONE
-    assert not is_another_needed([opinion(0.95)], NONE, seats_left=2)
+    assert not is_another_needed([opinion(0.95)], NONE, members_left=2)
 
 
 def test_each_doubt_is_found():
-    assert doubts_about(opinion(0.6), severity=Severity.WRONG, rules=SURE_RULES) == {Doubt.UNSURE_SCORE}
-    assert doubts_about(opinion(0.95), severity=Severity.PAGE, rules=SURE_RULES) == {Doubt.SEVERITY_3}
-    assert doubts_about(opinion(0.95), severity=Severity.WRONG, rules=Finding.NO) == {Doubt.AGAINST_RULES}
-    assert doubts_about(opinion(0.05), severity=Severity.WRONG, rules=Finding.YES) == {Doubt.AGAINST_RULES}
+    assert doubts_about(opinion(0.6), severity=Severity.WRONG, rules=SURE_RULES) == {
+        SecondOpinionReason.UNSURE_SCORE
+    }
+    assert doubts_about(opinion(0.95), severity=Severity.PAGE, rules=SURE_RULES) == {SecondOpinionReason.SEVERITY_3}
+    assert doubts_about(opinion(0.95), severity=Severity.WRONG, rules=Finding.NO) == {
+        SecondOpinionReason.AGAINST_RULES
+    }
+    assert doubts_about(opinion(0.05), severity=Severity.WRONG, rules=Finding.YES) == {
+        SecondOpinionReason.AGAINST_RULES
+    }
 
 
 def test_in_doubt_a_second_is_asked_and_a_third_only_when_two_disagree():
-    doubts = frozenset({Doubt.SEVERITY_3})
-    assert is_another_needed([], NONE, seats_left=1)
-    assert is_another_needed([opinion(0.9)], doubts, seats_left=2)
-    assert not is_another_needed([opinion(0.9), opinion(0.8)], doubts, seats_left=1)
-    assert is_another_needed([opinion(0.9), opinion(0.2)], doubts, seats_left=1)
-    assert not is_another_needed([opinion(0.9), opinion(0.2)], doubts, seats_left=0)
+    doubts = frozenset({SecondOpinionReason.SEVERITY_3})
+    assert is_another_needed([], NONE, members_left=1)
+    assert is_another_needed([opinion(0.9)], doubts, members_left=2)
+    assert not is_another_needed([opinion(0.9), opinion(0.8)], doubts, members_left=1)
+    assert is_another_needed([opinion(0.9), opinion(0.2)], doubts, members_left=1)
+    assert not is_another_needed([opinion(0.9), opinion(0.2)], doubts, members_left=0)
 
 
 @given(st.lists(scores.map(opinion), min_size=3, max_size=3), severities, findings, doubt_sets)
 def test_the_third_that_was_not_asked_would_have_changed_nothing(three, severity, rules, doubts):
     two = three[:2]
-    if not is_another_needed(two, doubts, seats_left=1) and doubts:
-        short = decide(two, doubts, seats=3, severity=severity, rules=rules)
-        whole = decide(three, doubts, seats=3, severity=severity, rules=rules)
+    if not is_another_needed(two, doubts, members_left=1) and doubts:
+        short = decide(two, doubts, members=3, severity=severity, rules=rules)
+        whole = decide(three, doubts, members=3, severity=severity, rules=rules)
         assert type(short) is type(whole)
-        if isinstance(short, Decision) and isinstance(whole, Decision):
+        if isinstance(short, JudgeDecision) and isinstance(whole, JudgeDecision):
             assert short.passed == whole.passed
 
 
 @given(opinions_lists, doubt_sets, severities, findings, st.sampled_from([1, 3]))
 def test_the_majority_decides_and_a_tie_takes_the_worse(opinions, doubts, severity, rules, seats):
-    decided = decide(opinions, doubts, seats=seats, severity=severity, rules=rules)
+    decided = decide(opinions, doubts, members=seats, severity=severity, rules=rules)
     passing = sum(o.verdict.factual_match for o in opinions)
-    if isinstance(decided, Decision):
+    if isinstance(decided, JudgeDecision):
         assert decided.passed == (passing > len(opinions) - passing)
         assert decided.passed == (not decided.failure_kinds)
         assert decided.speaker.verdict.factual_match == decided.passed
@@ -94,13 +100,13 @@ def test_the_majority_decides_and_a_tie_takes_the_worse(opinions, doubts, severi
 @given(opinions_lists, doubt_sets, severities, st.sampled_from([1, 3]))
 def test_no_number_of_judges_passes_what_a_rule_failed(opinions, doubts, severity, seats):
     """Whatever an answer talked them into."""
-    decided = decide(opinions, doubts, seats=seats, severity=severity, rules=Finding.NO)
+    decided = decide(opinions, doubts, members=seats, severity=severity, rules=Finding.NO)
     assert isinstance(decided, Undecided) or not decided.passed
 
 
 @given(opinions_lists, doubt_sets, severities, findings)
 def test_the_order_of_the_judges_does_not_matter(opinions, doubts, severity, rules):
-    decided = [decide(order, doubts, seats=3, severity=severity, rules=rules) for order in permutations(opinions)]
+    decided = [decide(order, doubts, members=3, severity=severity, rules=rules) for order in permutations(opinions)]
     plain = [
         d if isinstance(d, Undecided) else (d.passed, d.score, d.rubric, set(d.failure_kinds), d.unconfirmed)
         for d in decided
@@ -109,25 +115,25 @@ def test_the_order_of_the_judges_does_not_matter(opinions, doubts, severity, rul
 
 
 def test_a_doubtful_pass_needs_two_where_three_are_seated():
-    doubts = frozenset({Doubt.SEVERITY_3})
-    alone = decide([opinion(0.9)], doubts, seats=3, severity=Severity.PAGE, rules=SURE_RULES)
+    doubts = frozenset({SecondOpinionReason.SEVERITY_3})
+    alone = decide([opinion(0.9)], doubts, members=3, severity=Severity.PAGE, rules=SURE_RULES)
     assert isinstance(alone, Undecided)
     assert "severity 3" in alone.reason
-    assert decide([opinion(0.9)], doubts, seats=1, severity=Severity.PAGE, rules=SURE_RULES).passed
-    assert decide([opinion(0.9), opinion(0.8)], doubts, seats=3, severity=Severity.PAGE, rules=SURE_RULES).passed
+    assert decide([opinion(0.9)], doubts, members=1, severity=Severity.PAGE, rules=SURE_RULES).passed
+    assert decide([opinion(0.9), opinion(0.8)], doubts, members=3, severity=Severity.PAGE, rules=SURE_RULES).passed
 
 
 def test_a_severity_3_failure_by_one_judge_alone_is_told_and_marked():
     for seats in (1, 3):
-        alone = decide([opinion(0.1)], frozenset(), seats=seats, severity=Severity.PAGE, rules=SURE_RULES)
+        alone = decide([opinion(0.1)], frozenset(), members=seats, severity=Severity.PAGE, rules=SURE_RULES)
         assert not alone.passed
         assert alone.unconfirmed
-    doubts = frozenset({Doubt.SEVERITY_3})
-    confirmed = decide([opinion(0.1), opinion(0.2)], doubts, seats=3, severity=Severity.PAGE, rules=SURE_RULES)
+    doubts = frozenset({SecondOpinionReason.SEVERITY_3})
+    confirmed = decide([opinion(0.1), opinion(0.2)], doubts, members=3, severity=Severity.PAGE, rules=SURE_RULES)
     assert not confirmed.unconfirmed
-    with_rule = decide([opinion(0.1)], frozenset(), seats=1, severity=Severity.PAGE, rules=Finding.NO)
+    with_rule = decide([opinion(0.1)], frozenset(), members=1, severity=Severity.PAGE, rules=Finding.NO)
     assert not with_rule.unconfirmed
-    mild = decide([opinion(0.1)], frozenset(), seats=1, severity=Severity.WRONG, rules=SURE_RULES)
+    mild = decide([opinion(0.1)], frozenset(), members=1, severity=Severity.WRONG, rules=SURE_RULES)
     assert not mild.unconfirmed
 
 
@@ -137,8 +143,14 @@ def test_disagreement_is_recorded_with_names_and_the_worst_speaks():
         opinion(0.2, "gpt", FailureKind.MISSING_FACT),
         opinion(0.4, "gemini", FailureKind.WRONG_FACT, FailureKind.MISSING_FACT, rubric=2),
     ]
-    decided = decide(opinions, frozenset({Doubt.UNSURE_SCORE}), seats=3, severity=Severity.WRONG, rules=SURE_RULES)
-    assert isinstance(decided, Decision)
+    decided = decide(
+        opinions,
+        frozenset({SecondOpinionReason.UNSURE_SCORE}),
+        members=3,
+        severity=Severity.WRONG,
+        rules=SURE_RULES,
+    )
+    assert isinstance(decided, JudgeDecision)
     assert decided.disagreement == "judges disagree: right says claude; wrong says gpt, gemini"
     assert decided.speaker.judge == "gpt"
     assert (decided.score, decided.rubric, decided.asked) == (0.2, 2, 3)
@@ -146,6 +158,6 @@ def test_disagreement_is_recorded_with_names_and_the_worst_speaks():
 
 
 def test_without_an_opinion_there_is_no_verdict():
-    none = decide([], NONE, seats=3, severity=Severity.PAGE, rules=Finding.NO)
+    none = decide([], NONE, members=3, severity=Severity.PAGE, rules=Finding.NO)
     assert isinstance(none, Undecided)
     assert none.reason == "no judge gave a readable verdict"

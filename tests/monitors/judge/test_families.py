@@ -8,14 +8,12 @@ from hypothesis import strategies as st
 
 from monitors.errors import ConfigError
 from monitors.judge.families import (
-    compare_families,
+    OTHER_NAMES,
     families_of,
     family_named,
     known_families,
     require_other_family,
 )
-from monitors.judge.family_table import OTHER_NAMES
-from monitors.records.base import Finding
 
 IDS = [
     ("claude-haiku-5-5", "claude"),
@@ -116,11 +114,11 @@ def test_a_family_may_be_called_by_its_maker():
     assert set(OTHER_NAMES.values()) <= set(known_families())
 
 
-def test_two_models_are_compared_and_doubt_is_told():
-    assert compare_families("claude-haiku-5-5", "anthropic.claude-opus-5-5") is Finding.YES
-    assert compare_families("claude-haiku-5-5", "gpt-5") is Finding.NO
-    assert compare_families("claude-haiku-5-5", "primary") is Finding.UNTOLD
-    assert compare_families("DeepSeek-R1-Distill-Llama-8B", "llama-3.3-70b") is Finding.YES
+def test_two_models_of_one_maker_share_a_family():
+    assert families_of("claude-haiku-5-5") & families_of("anthropic.claude-opus-5-5")
+    assert not families_of("claude-haiku-5-5") & families_of("gpt-5")
+    assert not families_of("primary")
+    assert families_of("DeepSeek-R1-Distill-Llama-8B") & families_of("llama-3.3-70b")
 
 
 def test_a_judge_of_another_family_is_accepted():

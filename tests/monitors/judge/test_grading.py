@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from monitors.judge.grading import grade_of
-from monitors.judge.ruling import Ruled
+from monitors.judge.consensus import PanelRuling, grade_of
 from monitors.records.grades import Judged
 from tests.builders import exchange, gold_case
-from tests.monitors.judge.asking import RIGHT
+from tests.monitors.asking import RIGHT
 from tests.monitors.judge.benches import judge_over, to_judge
 from tests.servers.anthropic import AnthropicServer
 
@@ -15,7 +14,7 @@ async def test_a_grade_keeps_score_rubric_and_lineage():
     with AnthropicServer() as server:
         async with judge_over(server) as judge:
             (ruling,) = (await judge.group([to_judge(RIGHT, "a")], ())).rulings
-    assert isinstance(ruling, Ruled)
+    assert isinstance(ruling, PanelRuling)
     grade = grade_of(ruling, exchange(gold_case(), RIGHT))
     assert isinstance(grade, Judged)
     assert grade.rubric == ruling.decision.rubric

@@ -6,12 +6,11 @@ from decimal import Decimal
 
 import pytest
 
-from monitors.judge.account import Account
-from monitors.judge.judge import VOID_REASON
-from monitors.judge.model import Reply
-from monitors.judge.ruling import Ruled, Unruled
+from monitors.judge.consensus import NoRuling, PanelRuling
+from monitors.judge.judge import VOID_REASON, Account
+from monitors.judge.model import ModelReply
 from monitors.records.base import Blame, Finding, Severity
-from tests.monitors.judge.asking import MODEL, RIGHT, WRONG
+from tests.monitors.asking import MODEL, RIGHT, WRONG
 from tests.monitors.judge.benches import dollars, judge_over, known_cases, to_judge
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.anthropic_verdicts import RuleJudge
@@ -21,7 +20,7 @@ UNSURE = "Cataract surgery: two years of waiting, ₹40,000."
 
 
 async def judged(judge, *cases, canaries=True, seed="run-1"):
-    riders = judge.riders(cases, known_cases(), seed=seed) if canaries else ()
+    riders = judge.group_canaries(cases, known_cases(), seed=seed) if canaries else ()
     return await judge.group(cases, riders)
 
 
@@ -30,8 +29,8 @@ async def test_right_and_wrong_are_ruled_with_lineage_and_cost():
         async with judge_over(server) as judge:
             group = await judged(judge, to_judge(RIGHT, "a"), to_judge(WRONG, "b"))
     right, wrong = group.rulings
-    assert isinstance(right, Ruled)
-    assert isinstance(wrong, Ruled)
+    assert isinstance(right, PanelRuling)
+    assert isinstance(wrong, PanelRuling)
     assert (right.decision.passed, wrong.decision.passed) == (True, False)
     assert right.lineage.model == MODEL
     assert len(right.lineage.prompt_sha256) == 64
@@ -66,7 +65,7 @@ async def test_a_judge_that_misses_a_canary_is_not_believed_in_that_group():
         async with judge_over(server) as judge:
             group = await judged(judge, to_judge(RIGHT, "a"), to_judge(WRONG, "b"))
     assert group.is_void
-    assert [type(ruling) for ruling in group.rulings] == [Unruled, Unruled]
+    assert [type(ruling) for ruling in group.rulings] == [NoRuling, NoRuling]
     assert {ruling.reason for ruling in group.rulings} == {VOID_REASON}
     assert {ruling.blame for ruling in group.rulings} == {Blame.PROVIDER}
     assert group.rulings[0].cost.usd > 0, "what was spent is counted all the same"
@@ -106,7 +105,7 @@ async def test_a_second_judge_is_asked_only_in_doubt():
             assert (len(first.messages), len(second.messages), len(third.messages)) == (2, 0, 0)
             unsure = await judge.group([to_judge(UNSURE, "c")], ())
         assert (len(first.messages), len(second.messages), len(third.messages)) == (3, 1, 0)
-    assert all(isinstance(ruling, Ruled) for ruling in (*sure.rulings, *unsure.rulings))
+    assert all(isinstance(ruling, PanelRuling) for ruling in (*sure.rulings, *unsure.rulings))
 
 
 async def test_severity_3_is_asked_twice_and_a_tie_is_broken_by_the_third():
@@ -116,7 +115,7 @@ async def test_severity_3_is_asked_twice_and_a_tie_is_broken_by_the_third():
             group = await judge.group([to_judge(WRONG, severity=Severity.PAGE)], ())
         assert (len(first.messages), len(second.messages), len(third.messages)) == (1, 1, 1)
     ruling = group.rulings[0]
-    assert isinstance(ruling, Ruled)
+    assert isinstance(ruling, PanelRuling)
     assert not ruling.decision.passed
     assert not ruling.decision.unconfirmed
     assert "disagree" in ruling.decision.disagreement
@@ -127,7 +126,7 @@ async def test_severity_3_that_rests_on_one_judge_is_unconfirmed():
         async with judge_over(server) as judge:
             group = await judged(judge, to_judge(WRONG, severity=Severity.PAGE))
     ruling = group.rulings[0]
-    assert isinstance(ruling, Ruled)
+    assert isinstance(ruling, PanelRuling)
     assert ruling.decision.unconfirmed
 
 
@@ -137,7 +136,7 @@ async def test_the_next_judge_speaks_where_the_first_does_not():
         async with judge_over(first, second, third, models=[{}] * 3) as judge:
             group = await judged(judge, to_judge(WRONG))
     ruling = group.rulings[0]
-    assert isinstance(ruling, Ruled)
+    assert isinstance(ruling, PanelRuling)
     assert not ruling.decision.passed
 
 
@@ -146,7 +145,7 @@ async def test_no_pass_stands_against_a_rule():
         async with judge_over(server) as judge:
             case = to_judge(RIGHT).model_copy(update={"rules": Finding.NO})
             group = await judged(judge, case)
-    assert isinstance(group.rulings[0], Unruled)
+    assert isinstance(group.rulings[0], NoRuling)
     assert "rule" in group.rulings[0].reason or "without a model" in group.rulings[0].reason
 
 
@@ -156,7 +155,7 @@ async def test_an_unreadable_verdict_is_asked_for_once_more():
         async with judge_over(server) as judge:
             group = await judge.group([to_judge()], ())
         assert len(server.messages) == 2
-    assert isinstance(group.rulings[0], Ruled)
+    assert isinstance(group.rulings[0], PanelRuling)
     assert group.rulings[0].cost.calls == 2
 
 
@@ -166,7 +165,7 @@ async def test_a_verdict_of_the_target_s_own_family_is_not_believed():
         async with judge_over(server) as judge:
             group = await judge.group([to_judge()], ())
         assert len(server.messages) == 1
-    assert isinstance(group.rulings[0], Unruled)
+    assert isinstance(group.rulings[0], NoRuling)
     assert "gpt-5.1 answered" in group.rulings[0].reason
 
 
@@ -175,7 +174,7 @@ async def test_another_model_of_an_allowed_family_is_what_the_lineage_names():
         server.always = "wrong_model:claude-haiku-5-5"
         async with judge_over(server) as judge:
             group = await judge.group([to_judge()], ())
-    assert isinstance(group.rulings[0], Ruled)
+    assert isinstance(group.rulings[0], PanelRuling)
     assert group.rulings[0].lineage.model == "claude-haiku-5-5"
 
 
@@ -192,12 +191,12 @@ async def test_what_a_batch_brought_is_not_asked_again():
         async with judge_over(server, account=account) as judge:
             case = to_judge()
             asked = judge.prompt(case)
-            reply = await judge.seats[0].model.verdict(asked.prompt)
+            reply = await judge.members[0].model.verdict(asked.prompt)
             batch = reply.model_copy(update={"usage": reply.usage.model_copy(update={"batch": True})})
             group = await judge.group([case], (), prompts={case.id: asked}, replies={case.id: batch})
         assert len(server.messages) == 1
-    assert isinstance(reply, Reply)
-    assert isinstance(group.rulings[0], Ruled)
+    assert isinstance(reply, ModelReply)
+    assert isinstance(group.rulings[0], PanelRuling)
     assert group.rulings[0].cost.usd == dollars(MODEL, batch.usage) == account.total.usd
 
 
@@ -207,7 +206,7 @@ async def test_the_limit_holds_with_many_calls_at_once(limit):
         account = Account(dollars, limit_usd=limit)
         async with judge_over(server, account=account, concurrency=8) as judge:
             group = await judge.group([to_judge(RIGHT, f"case-{n}") for n in range(20)], ())
-    left = [ruling for ruling in group.rulings if isinstance(ruling, Unruled)]
+    left = [ruling for ruling in group.rulings if isinstance(ruling, NoRuling)]
     assert account.total.usd <= limit
     assert account.is_reached
     assert left

@@ -14,15 +14,17 @@ import pytest
 from monitors.errors import JudgeMisconfigured, JudgeUnavailable
 from monitors.judge.model import BatchModel, Stop
 from monitors.judge.openai_client import OpenAIJudge
-from monitors.judge.retrying import Patience
-from tests.monitors.judge.asking import QUICK, RIGHT, WRONG, ask
+from monitors.retry import RetryPolicy
+from tests.monitors.asking import QUICK, RIGHT, WRONG, ask
 from tests.servers.openai_chat import KEY, OpenAIServer
 
 MODEL = "qwen3-32b"
 
 
 @asynccontextmanager
-async def judge_at(server: OpenAIServer, patience: Patience = QUICK, key: str = KEY) -> AsyncGenerator[OpenAIJudge]:
+async def judge_at(
+    server: OpenAIServer, patience: RetryPolicy = QUICK, key: str = KEY
+) -> AsyncGenerator[OpenAIJudge]:
     async with OpenAIJudge(MODEL, api_key=key, base_url=f"{server.url}/v1", patience=patience) as judge:
         yield judge
 
@@ -77,7 +79,7 @@ async def test_a_wrong_key_is_told_without_the_key():
 async def test_an_endpoint_that_does_not_answer_has_a_deadline():
     with OpenAIServer() as server:
         server.always = "hang"
-        async with judge_at(server, Patience(deadline_s=30, try_s=0.3, tries=2, most_pause_s=1)) as judge:
+        async with judge_at(server, RetryPolicy(deadline_s=30, try_s=0.3, tries=2, most_pause_s=1)) as judge:
             with pytest.raises(JudgeUnavailable, match="did not answer in time"):
                 await judge.verdict(ask().prompt)
 
@@ -94,7 +96,7 @@ def test_without_the_extra_the_error_says_how_to_get_it():
     program = (
         "import sys, asyncio; sys.modules['openai'] = None\n"
         "from monitors.judge.openai_client import OpenAIJudge\n"
-        "from monitors.judge.retrying import Patience\n"
+        "from monitors.retry import RetryPolicy as Patience\n"
         "from monitors.errors import ConfigError\n"
         "try:\n    asyncio.run(OpenAIJudge('m', api_key='k', patience=Patience()).__aenter__())\n"
         "except ConfigError as error:\n    print(error)\n"

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.judge.lookalikes import INVISIBLE, LOOKALIKES
-from monitors.judge.plain_text import HostileFlag, plain_text
+from monitors.judge.untrusted_text import INVISIBLE, LOOKALIKES, HostileFlag, plain_text
 
 TRICKY = st.text(
     st.one_of(

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.errors import ConfigError
-from monitors.judge.model import Usage
-from monitors.judge.prices import BUILT_IN, PriceRow, cost_usd, price_list, price_of
+from monitors.judge.model import BUILT_IN, PriceRow, Usage, cost_usd, price_list, price_of
 
 MINE = PriceRow(model="acme-*", input=Decimal(1), output=Decimal(4), as_of=date(2026, 11, 1), source="our contract")
 tokens = st.integers(0, 50_000)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.judge.hostile import unfenced
 from monitors.judge.prompt import Task, build_prompt, instructions, subject_of
 from tests.builders import exchange, gold_case
-from tests.monitors.judge.asking import GOLD, NONCE, RIGHT, ask
+from tests.monitors.asking import GOLD, NONCE, RIGHT, ask
 from tests.servers.anthropic_rules import CUSTOM_ID
 from tests.servers.anthropic_tokens import SMALLEST_PREFIX, Prompt
 from tests.servers.anthropic_verdicts import read_prompt
+from tests.tools.fences import unfenced
 
 
 @pytest.mark.parametrize("task", list(Task))

@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.judge.sampling_queue import spot_checks
-from monitors.records.base import Language, Severity
-from monitors.records.grades import JudgeLineage
-from monitors.records.reviews import AnswerId, JudgedAnswer
-from tests.builders import NOON
+from monitors.judge.settings import spot_checks
+from monitors.records.grades import CaseOutcome
+from monitors.records.reviews import AnswerId, ReviewCandidate
 
-LINEAGE = JudgeLineage(model="claude-haiku-5-5", prompt_sha256="a" * 64, rubric_version="1")
+PASSED, FAILED = "factual passed", "factual failed"
 
 
-def judged_answer(number: int, *, run: str = "run-1", passed: bool = True, severe: bool = False) -> JudgedAnswer:
-    return JudgedAnswer(
+def candidate(number: int, *, run: str = "run-1", verdicts: str = PASSED, severe: bool = False) -> ReviewCandidate:
+    return ReviewCandidate(
         answer_id=AnswerId(run_id=run, case_id=f"case-{number}"),
         target="demo",
-        asked_at=NOON,
-        severity=Severity.PAGE if severe else Severity.WRONG,
-        language=Language.ENGLISH,
-        turns=("How long?",),
-        answer="24 months",
-        judge_passed=passed,
-        judge_reason="because",
-        lineage=LINEAGE,
+        severe=severe,
+        outcome=CaseOutcome.FAILED if "failed" in verdicts else CaseOutcome.CORRECT,
+        verdicts=verdicts,
     )
 
 
 answers_of_all_kinds = st.lists(
     st.builds(
-        judged_answer,
+        candidate,
         st.integers(0, 200),
         run=st.sampled_from(["run-1", "run-2"]),
-        passed=st.booleans(),
+        verdicts=st.sampled_from([PASSED, FAILED, "factual passed, language failed"]),
         severe=st.booleans(),
     ),
     unique_by=lambda answer: answer.answer_id,
@@ -45,7 +40,7 @@ shares = st.floats(0, 1)
 
 
 def ids(checks):
-    return {check.answer.answer_id for check in checks}
+    return {check.answer_id for check in checks}
 
 
 @given(answers_of_all_kinds, shares, shares)
@@ -63,29 +58,36 @@ def test_the_order_of_the_answers_does_not_matter(answers, share, random):
 @given(answers_of_all_kinds, st.floats(0.01, 1))
 def test_every_kind_is_looked_at_and_the_probabilities_add_up_to_the_answers(answers, share):
     """Weighing each by one over its probability gives back every kind's size: the sample speaks for all."""
-    checks = spot_checks(answers, share)
-    sizes, weights = {}, {}
+    stratum_of = {answer.answer_id: answer._replace(answer_id=None) for answer in answers}
+    sizes, weights = Counter(), Counter()
     for answer in answers:
-        kind = (answer.answer_id.run_id, answer.judge_passed, answer.severity)
-        sizes[kind] = sizes.get(kind, 0) + 1
-    for check in checks:
-        kind = (check.answer.answer_id.run_id, check.answer.judge_passed, check.answer.severity)
-        weights[kind] = weights.get(kind, 0) + 1 / check.inclusion_probability
+        sizes[answer.answer_id.run_id, stratum_of[answer.answer_id]] += 1
+    for check in spot_checks(answers, share):
+        weights[check.answer_id.run_id, stratum_of[check.answer_id]] += 1 / check.inclusion_probability
     assert weights == pytest.approx(sizes)
 
 
 def test_five_percent_of_many_are_drawn_and_one_of_the_few():
-    answers = [judged_answer(n) for n in range(400)] + [judged_answer(900, passed=False, severe=True)]
+    answers = [candidate(n) for n in range(400)] + [candidate(900, verdicts=FAILED, severe=True)]
     checks = spot_checks(answers, 0.05)
     assert len(checks) == 21
-    few = [check for check in checks if not check.answer.judge_passed]
-    assert [check.inclusion_probability for check in few] == [1.0]
+    assert [check.inclusion_probability for check in checks if check.answer_id.case_id == "case-900"] == [1.0]
+
+
+def test_a_grader_that_seldom_speaks_is_reviewed_in_every_run():
+    """Red before: answers that only rules had settled were never sampled, whatever the share."""
+    often = [candidate(n) for n in range(200)]
+    rare = [candidate(n, verdicts="citations passed, factual passed") for n in range(200, 204)]
+    assert (
+        sum(int(check.answer_id.case_id.removeprefix("case-")) >= 200 for check in spot_checks(often + rare, 0.05))
+        == 1
+    )
 
 
 def test_nothing_is_drawn_from_nothing_or_with_no_share():
     assert spot_checks([], 0.05) == ()
-    assert spot_checks([judged_answer(1)], 0) == ()
+    assert spot_checks([candidate(1)], 0) == ()
 
 
 def test_an_answer_that_stands_twice_counts_once():
-    assert len(spot_checks([judged_answer(1), judged_answer(1)], 1)) == 1
+    assert len(spot_checks([candidate(1), candidate(1)], 1)) == 1

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.errors import JudgeRefused, VerdictUnreadable
-from monitors.judge.hostile import fence
-from monitors.judge.model import Reply, Stop
-from monitors.judge.verdict import KINDS, SCHEMA, Verdict, read_verdict
+from monitors.judge.model import ModelReply, Stop
+from monitors.judge.untrusted_text import fence
+from monitors.judge.verdict import KINDS, SCHEMA, JudgeVerdict, read_verdict
 from monitors.records.grades import FailureKind
-from tests.monitors.judge.asking import MODEL, NONCE
+from tests.monitors.asking import MODEL, NONCE
 from tests.servers.anthropic_replies import SPOILED
 from tests.servers.anthropic_rules import wrong_with
 
@@ -32,11 +32,11 @@ GOOD: dict[str, Any] = {
 BAD = GOOD | {"factual_match": False, "failure_kinds": ["wrong_fact"], "score": 0.1, "rubric": 2}
 
 
-def reply(text: str, stop: Stop = Stop.DONE) -> Reply:
-    return Reply(text=text, stop=stop, answered_by=MODEL)
+def reply(text: str, stop: Stop = Stop.DONE) -> ModelReply:
+    return ModelReply(text=text, stop=stop, answered_by=MODEL)
 
 
-def read(**changes: Any) -> Verdict:
+def read(**changes: Any) -> JudgeVerdict:
     return read_verdict(reply(json.dumps(GOOD | changes)), GRADED)
 
 
@@ -122,7 +122,7 @@ def test_the_schema_is_one_that_the_api_takes_and_asks_for_all_that_is_read():
         "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}},
     }
     assert wrong_with(body) is None
-    assert set(SCHEMA["required"]) == set(SCHEMA["properties"]) == set(Verdict.model_fields)
+    assert set(SCHEMA["required"]) == set(SCHEMA["properties"]) == set(JudgeVerdict.model_fields)
     assert SCHEMA["properties"]["failure_kinds"]["items"]["enum"] == [kind.value for kind in KINDS]
 
 

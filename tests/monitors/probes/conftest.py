@@ -6,12 +6,14 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
-from monitors.probes.browser import BrowserDriver
+from monitors.probes.browser.chromium import Chromium
+from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.settings import ProbeSettings
 from tests.zoo.server import Zoo
 
@@ -81,14 +83,41 @@ def settings() -> ProbeSettings:
 
 
 MakeDriver = Callable[..., BrowserDriver]
+ONE_BROWSER = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+"""Of modules whose tests are about pages: their drivers share a browser, and the event loop that it belongs to."""
+
+
+class SharedChromium(Chromium):
+    """One browser for the drivers of many tests. Each has contexts of its own; none ends it."""
+
+    async def close(self) -> None:
+        """A driver is closed; the browser is not."""
+
+    async def end(self) -> None:
+        """The tests are over."""
+        await super().close()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def shared_chromium(browser_path: str | None) -> AsyncIterator[SharedChromium]:
+    """Started when the first driver needs it."""
+    chromium = SharedChromium(browser_path=browser_path)
+    yield chromium
+    await chromium.end()
 
 
 @pytest.fixture
-def driver_for(tmp_path: Path, settings: ProbeSettings) -> MakeDriver:
-    """Makes a driver for an address; keywords change the settings."""
+def driver_for(request: pytest.FixtureRequest, tmp_path: Path, settings: ProbeSettings) -> MakeDriver:
+    """Makes a driver for an address; keywords change the settings. See `ONE_BROWSER`."""
+    loop = request.node.get_closest_marker("asyncio")
+    shared = loop is not None and loop.kwargs.get("loop_scope") == "session"
+    chromium = request.getfixturevalue("shared_chromium") if shared else None
 
     def make(address: str, **changes: object) -> BrowserDriver:
         changed = ProbeSettings.model_validate({**settings.model_dump(), **changes})
-        return BrowserDriver(address, changed, run_folder=tmp_path)
+        driver = BrowserDriver(address, changed, run_folder=tmp_path)
+        if chromium is not None and not changed.load_images:
+            driver.chromium = driver._pages._chromium = chromium
+        return driver
 
     return make

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from monitors.probes.driver import Answer, Wanted, WorthKeeping, nothing_kept
+from monitors.probes.driver import Answer, EvidenceFilter, WorthStoring, no_evidence
 from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.exchanges import Evidence, Timings
@@ -20,12 +20,12 @@ class ScriptedDriver:
     def __init__(self, script: Script) -> None:
         self._script = script
         self.asked: list[str] = []
-        self.wanted: list[Wanted] = []
+        self.wanted: list[EvidenceFilter] = []
         self.at_once = 0
         self.most_at_once = 0
 
     async def ask(
-        self, turns: tuple[str, ...], *, name: str = "question", worth_keeping: WorthKeeping = nothing_kept
+        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: WorthStoring = no_evidence
     ) -> Answer:
         question = turns[-1]
         self.asked.append(question)
@@ -39,7 +39,7 @@ class ScriptedDriver:
         if isinstance(told, Exception):
             raise told
         answer = Answer(visible_text=told, timings=Timings(total_ms=1))
-        kept = await worth_keeping(answer)
+        kept = await worth_storing(answer)
         self.wanted.append(kept)
         picture = f"evidence/{name}.jpg" if kept.screenshot else None
         return answer.model_copy(update={"evidence": Evidence(screenshot=picture)})

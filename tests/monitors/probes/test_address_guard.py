@@ -12,12 +12,12 @@ import pytest
 
 from monitors.errors import AccessDenied
 from monitors.probes.address_guard import AddressGuard, Network, network_of
+from monitors.probes.api.driver import Clients
 from monitors.probes.choose import driver_for
-from monitors.probes.chromium import Chromium
-from monitors.probes.clients import Clients
-from monitors.probes.discover import open_chat
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Blame
+from monitors.request_headers import NO_HEADERS
+from tests.monitors.probes.conftest import MakeDriver
 from tests.monitors.probes.scripted import Ticking
 
 PUBLIC = "https://bot.example.com/chat"
@@ -97,6 +97,21 @@ def app(inside: Redirecting) -> Iterator[Redirecting]:
         ("fe80::1%eth0", Network.LINK_LOCAL),
         ("fd00:ec2::254", Network.LINK_LOCAL),
         ("100.100.100.200", Network.LINK_LOCAL),
+        ("168.63.129.16", Network.LINK_LOCAL),
+        ("192.0.0.192", Network.LINK_LOCAL),
+        ("64:ff9b::a9fe:a9fe", Network.LINK_LOCAL),
+        ("64:ff9b::10.0.0.5", Network.PRIVATE),
+        ("64:ff9b::8.8.8.8", Network.PUBLIC),
+        ("2002:7f00:1::", Network.LOOPBACK),
+        ("2002:a00:5::1", Network.PRIVATE),
+        ("2002:808:808::1", Network.PUBLIC),
+        ("2001:0:808:808:0:0:f5ff:fffa", Network.PRIVATE),
+        ("::127.0.0.1", Network.LOOPBACK),
+        ("::10.0.0.5", Network.PRIVATE),
+        ("::", Network.LOOPBACK),
+        ("::ffff:0:169.254.169.254", Network.LINK_LOCAL),
+        ("::ffff:0:10.0.0.5", Network.PRIVATE),
+        ("fec0::1", Network.PRIVATE),
     ],
 )
 def test_where_an_address_is(address: str, network: Network) -> None:
@@ -111,7 +126,7 @@ INSIDE = ["http://10.0.0.5/", "http://127.0.0.1/", "http://169.254.169.254/lates
 async def test_f38_a_public_target_leads_nowhere_inside(url: str) -> None:
     with pytest.raises(AccessDenied, match="not configured for") as refused:
         await AddressGuard([PUBLIC]).check(url)
-    assert "probe.private_network = true" in str(refused.value)
+    assert "probe.allowed_origins" in str(refused.value)
     assert refused.value.blame is Blame.MONITOR
     assert not refused.value.retryable
 
@@ -127,20 +142,35 @@ async def test_f38_what_is_no_web_page_is_refused_whatever_is_configured(url: st
 @pytest.mark.parametrize(
     ("configured", "url", "taken"),
     [
-        ("http://127.0.0.1:7860", "http://127.0.0.1:9/", True),
+        ("http://127.0.0.1:7860", "http://127.0.0.1:7860/x", True),
+        ("http://127.0.0.1:7860", "http://127.0.0.1:9/", False),
+        ("http://10.0.0.5", "https://10.0.0.5/", True),
+        ("http://10.0.0.5", "http://10.0.0.5:8080/", False),
         ("http://127.0.0.1:7860", "http://10.0.0.5/", False),
-        ("http://10.0.0.5", "http://10.1.1.1/", True),
+        ("http://10.0.0.5", "http://10.1.1.1/", False),
         ("http://10.0.0.5", "http://127.0.0.1/", False),
         ("http://10.0.0.5", "http://169.254.169.254/", False),
         ("http://169.254.10.1", "http://169.254.10.1/", True),
-        ("http://bot:7860", "http://10.0.0.5/", True),
-        ("http://bot.internal", "http://127.0.0.1/", True),
-        ("http://bot.internal", "http://169.254.169.254/", False),
+        ("http://bot:7860", "http://BOT.:7860/", True),
+        ("http://bot:7860", "http://10.0.0.5:7860/", True),
+        ("http://bot:7860", "http://10.0.0.6:7860/", False),
+        ("http://bot:7860", "http://10.0.0.5:8080/", False),
+        ("http://bot.internal", "https://bot.internal/", True),
+        ("http://bot.internal", "http://api.internal/", False),
+        ("http://keys.internal", "http://keys.internal/", False),
+        ("http://localhost:7860", "http://localhost:7860/", True),
+        ("http://localhost:7860", "http://[::1]:7860/", True),
+        ("http://localhost:7860", "http://127.0.0.2:7860/", False),
         (PUBLIC, "http://93.184.216.34/", True),
     ],
 )
 async def test_what_is_configured_shows_which_networks_are_meant(configured: str, url: str, taken: bool) -> None:
-    guard = AddressGuard([configured, None])
+    inside = {"bot": "10.0.0.5", "bot.internal": "10.0.0.5", "api.internal": "10.0.0.6", "localhost": "127.0.0.1"}
+
+    async def resolve(host: str) -> list[str]:
+        return [inside.get(host, "169.254.169.254")]
+
+    guard = AddressGuard([configured, None], resolve=resolve)
     if taken:
         await guard.check(url)
     else:
@@ -155,6 +185,25 @@ async def test_one_address_inside_among_those_of_a_name_is_enough() -> None:
     with pytest.raises(AccessDenied):
         await AddressGuard([PUBLIC], resolve=both).check(PUBLIC)
     await AddressGuard([PUBLIC], resolve=both, private_network=True).check(PUBLIC)
+
+
+@pytest.mark.parametrize(
+    "elsewhere", ["https://other.example.com/", "https://bot.example.com:8443/", "http://10.0.0.6/"]
+)
+async def test_a_private_network_is_open_for_the_targets_own_address_alone(elsewhere: str) -> None:
+    """And what lies there besides is not; the addresses of a cloud's keys stay closed for the target's name too."""
+    leads_to = ["10.0.0.5"]
+
+    async def resolve(_host: str) -> list[str]:
+        return leads_to
+
+    guard = AddressGuard([PUBLIC], resolve=resolve, private_network=True)
+    await guard.check(PUBLIC)
+    with pytest.raises(AccessDenied, match=r"probe\.allowed_origins"):
+        await guard.check(elsewhere)
+    leads_to[:] = ["169.254.169.254"]
+    with pytest.raises(AccessDenied, match="a link-local address"):
+        await guard.check(PUBLIC)
 
 
 def api_of(address: str, driver: str = "json", **changes: object):
@@ -195,7 +244,7 @@ def rebound(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("rebound")
 async def test_f38_a_name_that_leads_inside_is_refused_before_anything_is_sent(inside: Redirecting) -> None:
     async with api_of(address_of(inside, NAME)) as asked:
-        with pytest.raises(AccessDenied, match=f"leads to {NAME}, a loopback address"):
+        with pytest.raises(AccessDenied, match=rf"leads to {NAME}:\d+, a loopback address"):
             await asked.ask(("hello",))
     assert inside.asked == 0
     async with api_of(address_of(inside, NAME), private_network=True) as asked:
@@ -209,7 +258,7 @@ async def test_f38_a_name_that_changes_between_look_up_and_connection_is_refused
     async def still_public(_host: str) -> list[str]:
         return ["93.184.216.34"]
 
-    clients = Clients(ProbeSettings(), None, AddressGuard([PUBLIC], resolve=still_public))
+    clients = Clients(ProbeSettings(), NO_HEADERS, PUBLIC, AddressGuard([PUBLIC], resolve=still_public))
     with pytest.raises(AccessDenied, match="a loopback address"):
         async with clients.one() as client:
             await client.post(address_of(inside, NAME), json={})
@@ -218,54 +267,52 @@ async def test_f38_a_name_that_changes_between_look_up_and_connection_is_refused
 
 
 async def test_a_connection_that_is_used_again_is_looked_at_again(app: Redirecting) -> None:
-    clients = Clients(ProbeSettings(), None, AddressGuard([address_of(app)]))
+    clients = Clients(ProbeSettings(), NO_HEADERS, address_of(app), AddressGuard([address_of(app)]))
     async with clients.one() as client:
         for _ in range(2):
             assert (await client.get(address_of(app))).json() == {"answer": "the inside"}
     await clients.aclose()
 
 
-def own_address() -> str | None:
-    """An address of this machine in a private network, where it has one."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))  # nothing is sent: it only chooses a way
-        except OSError:
-            return None
-        address = str(probe.getsockname()[0])
-    return address if network_of(address) is Network.PRIVATE else None
-
-
-@pytest.fixture
-async def page(browser_path: str | None):
-    """A page in a browser for which the public name is this machine."""
-    async with Chromium(browser_path=browser_path) as chromium:
-        chromium._flags = [*chromium._flags, f"--host-resolver-rules=MAP {NAME} 127.0.0.1"]
-        browser = await chromium.browser()
-        yield await browser.new_page()
+@pytest.mark.browser
+@pytest.mark.usefixtures("rebound")
+async def test_f38_a_page_whose_name_leads_inside_is_refused_before_it_is_asked(
+    driver_for: MakeDriver, inside: Redirecting
+) -> None:
+    async with driver_for(address_of(inside, NAME)) as driver:
+        with pytest.raises(AccessDenied, match=rf"leads to {NAME}:\d+, a loopback address"):
+            await driver.ask(("hello",))
+    assert inside.asked == 0
 
 
 @pytest.mark.browser
-async def test_f38_a_page_whose_name_leads_inside_is_refused_before_it_is_asked(page, inside: Redirecting) -> None:
-    address = address_of(inside, NAME)
-    with pytest.raises(AccessDenied, match=f"leads to {NAME}, a loopback address"):
-        await open_chat(page, address, ProbeSettings())
+async def test_f38_a_page_whose_name_changes_for_the_browser_is_refused_where_it_connects(
+    driver_for: MakeDriver, inside: Redirecting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name is public when it is looked up first, and leads to this machine when the connection is made."""
+    real, asked = socket.getaddrinfo, 0
+
+    def changing(host: object, *rest: object, **more: object):
+        nonlocal asked
+        if host != NAME:
+            return real(host, *rest, **more)  # type: ignore[arg-type] - handed on
+        asked += 1
+        return real("127.0.0.1" if asked > 1 else "93.184.216.34", *rest, **more)  # type: ignore[arg-type] - handed on
+
+    monkeypatch.setattr(socket, "getaddrinfo", changing)
+    async with driver_for(address_of(inside, NAME)) as driver:
+        with pytest.raises(AccessDenied, match=rf"leads to {NAME}:\d+, a loopback address"):
+            await driver.ask(("hello",))
+    assert inside.asked == 0
+    assert asked > 1, "its name was looked up again"
 
 
 @pytest.mark.browser
-async def test_f38_a_page_that_redirects_inside_is_refused(page, app: Redirecting) -> None:
-    elsewhere = own_address()
-    if elsewhere is None:
-        pytest.skip("this machine has no address in a private network")
-    with socket.create_server((elsewhere, 0)) as door:
-        app.to = f"http://{elsewhere}:{door.getsockname()[1]}/"
-        threading.Thread(target=_serve_once, args=(door,), daemon=True).start()
-        with pytest.raises(AccessDenied, match="a private address"):
-            await open_chat(page, address_of(app), ProbeSettings())
-
-
-def _serve_once(door: socket.socket) -> None:
-    connection, _ = door.accept()
-    with connection:
-        connection.recv(65_536)
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi")
+async def test_f38_a_page_that_redirects_inside_is_refused_before_anything_is_sent_there(
+    driver_for: MakeDriver, app: Redirecting, inside: Redirecting
+) -> None:
+    app.to = address_of(inside)
+    async with driver_for(address_of(app)) as driver:
+        with pytest.raises(AccessDenied, match="a loopback address"):
+            await driver.ask(("hello",))
+    assert inside.asked == 0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.monitors.probes.conftest import MakeDriver
+from tests.monitors.probes.conftest import ONE_BROWSER, MakeDriver
 from tests.zoo.server import reply
 
-pytestmark = pytest.mark.browser
+pytestmark = ONE_BROWSER
 
 HTML = (
     "what do \"quotes\" & <b>tags</b> mean for plan6497 – 'really'? 🙂",
@@ -30,3 +30,14 @@ async def test_markup_of_the_user_that_the_page_carries_out_is_no_answer(
     async with driver_for(f"{zoo}/{page}") as driver:
         answers = [(await driver.ask((question,))).visible_text.split() for question in questions]
     assert answers == [reply(question).split() for question in questions]
+
+
+async def test_a_list_of_conversations_that_repeats_the_question_leaves_it_out_of_the_answer(
+    zoo: str, driver_for: MakeDriver
+) -> None:
+    """A short question stands there whole, before the user's own message; the bot may say it too, and that is read."""
+    async with driver_for(f"{zoo}/revealed.html") as driver:
+        answers = [
+            (await driver.ask((question,))).visible_text for question in ("what is plan1?", "repeat: plan2?")
+        ]
+    assert answers == [reply("what is plan1?"), "repeat: plan2? It is **24 months**, as clause 4.2 says."]

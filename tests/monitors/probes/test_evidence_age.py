@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from flows.age_evidence import failed_cases
+from flows.maintenance.findings import failed_cases
 from monitors.gate.evaluate import RunFacts, evaluate
 from monitors.gate.settings import GateSettings
 from monitors.probes.evidence_age import AgedEvidence, EvidenceSettings, age_evidence

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from monitors.errors import AnswerIncomplete, AppErrorShown, BrowserLost, ProbeError
-from monitors.probes.browser import BrowserDriver
-from monitors.probes.driver import Answer, Wanted
+from monitors.probes.browser.driver import BrowserDriver
+from monitors.probes.driver import Answer, EvidenceFilter
 from tests.monitors.probes.conftest import MakeDriver
 from tests.zoo.cutter import Cutter
 
@@ -91,12 +91,12 @@ async def test_evidence_is_kept_when_it_is_wanted(gradio: str, driver_for: MakeD
     """The picture is taken of the page on which the answer still stands, after it was judged."""
     seen: list[Answer] = []
 
-    async def wrong(answer: Answer) -> Wanted:
+    async def wrong(answer: Answer) -> EvidenceFilter:
         seen.append(answer)
-        return Wanted(screenshot=True, trace=True)
+        return EvidenceFilter(screenshot=True, trace=True)
 
     async with driver_for(gradio, traces="always") as driver:
-        answer = await driver.ask(("knee",), name="case-7.r0.t0", worth_keeping=wrong)
+        answer = await driver.ask(("knee",), name="case-7.r0.t0", worth_storing=wrong)
     assert [one.visible_text for one in seen] == [answer.visible_text]
     assert answer.evidence.screenshot == "evidence/case-7.r0.t0.jpg"
     assert answer.evidence.trace == "evidence/case-7.r0.t0.zip"
@@ -120,10 +120,11 @@ async def test_f59_a_page_crash_is_the_monitors(gradio: str, driver_for: MakeDri
 
 
 async def test_f60_a_killed_browser_is_started_again(gradio: str, driver_for: MakeDriver) -> None:
+    others = browser_processes()
     async with driver_for(gradio) as driver:
         asking = asyncio.ensure_future(driver.ask(("pause 60 hip",)))
         await _answer_began(driver)
-        for process in browser_processes():
+        for process in browser_processes() - others:
             os.kill(process, signal.SIGKILL)
         with pytest.raises(BrowserLost):
             await asking
@@ -132,14 +133,15 @@ async def test_f60_a_killed_browser_is_started_again(gradio: str, driver_for: Ma
 
 
 async def test_cancelling_leaves_no_browser_behind(gradio: str, driver_for: MakeDriver) -> None:
+    others = browser_processes()
     async with driver_for(gradio) as driver:
         asking = asyncio.ensure_future(driver.ask(("pause 60 hip",)))
         await _answer_began(driver)
-        assert browser_processes()
+        assert browser_processes() - others
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-    assert browser_processes() == []
+    assert browser_processes() <= others
 
 
 async def _answer_began(driver: BrowserDriver):
@@ -153,8 +155,8 @@ async def _answer_began(driver: BrowserDriver):
     return page
 
 
-def browser_processes() -> list[int]:
-    """The main browser processes below this one."""
+def browser_processes() -> set[int]:
+    """The main browser processes below this one; other tests may have left one that they share."""
     parents = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -171,8 +173,8 @@ def browser_processes() -> list[int]:
                 return True
         return False
 
-    return [
+    return {
         process
         for process, (_, command, state) in parents.items()
         if "--remote-debugging-pipe" in command and "--type=" not in command and state != "Z" and ours(process)
-    ]
+    }

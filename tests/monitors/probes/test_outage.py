@@ -6,7 +6,7 @@ import pytest
 from aiohttp import web
 
 from monitors.errors import NotReady
-from monitors.probes.outage import wait_until_back
+from monitors.probes.readiness import wait_until_back
 from monitors.probes.settings import ProbeSettings
 from monitors.records.targets import Target
 from tests.builders import TARGET

@@ -77,7 +77,8 @@ async def test_a_cancelled_wait_takes_no_turn():
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-    await asyncio.wait_for(finish(pace, 3), 5)
+    async with asyncio.timeout(5):
+        await finish(pace, 3)
 
 
 def test_an_owner_decides_and_nobody_is_flooded_by_itself():

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.errors import AccessDenied, DeployFailed, NotReady, ReadinessUntold
+from monitors.errors import AccessDenied, DeployFailed, NotReady, ReadinessUnknown
 from monitors.probes.readiness import Ready, same_commit, wait_until_ready
 from monitors.probes.settings import ReadinessSettings
 from monitors.records.base import Blame
@@ -102,7 +102,7 @@ async def test_a_hub_that_names_no_commit_is_asked_past_at_the_app() -> None:
 
 
 async def test_without_a_named_commit_nothing_is_taken_on_trust() -> None:
-    with hub(stage("RUNNING")) as server, pytest.raises(ReadinessUntold, match="version_url") as raised:
+    with hub(stage("RUNNING")) as server, pytest.raises(ReadinessUnknown, match="version_url") as raised:
         await ready(server, deadline_s=0.05)
     assert raised.value.blame is Blame.MONITOR
 
@@ -121,7 +121,7 @@ async def test_f65_a_space_that_reboots_is_waited_for_until_its_page_answers() -
 async def test_a_hub_in_trouble_is_waited_for_and_never_blamed_on_the_app() -> None:
     with hub(500, stage("RUNNING", NEW)) as server:
         assert (await ready(server)).commit == NEW
-    with hub(500) as server, pytest.raises(ReadinessUntold) as raised:
+    with hub(500) as server, pytest.raises(ReadinessUnknown) as raised:
         await ready(server, deadline_s=0.05)
     assert raised.value.blame is Blame.MONITOR
 

@@ -18,12 +18,13 @@ from monitors.errors import (
     ProbeError,
     Unreachable,
 )
-from monitors.probes.runner import MOST_OUTAGES, ProbeTally, probe_cases
-from monitors.probes.settings import Keep, ProbeSettings, pages_at_once
+from monitors.probes.runner import MOST_OUTAGES, ProbeTally
+from monitors.probes.settings import CapturePolicy, ProbeSettings, pages_at_once
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason, ProbeResult
 from tests.monitors.probes.scripted import Script, ScriptedDriver, Ticking, case
+from tests.tools.probe_cases import probe_cases
 
 SETTINGS = ProbeSettings(retry_pause_s=0, attempts=2, circuit_breaker_failures=3)
 
@@ -205,8 +206,10 @@ async def test_a_wrong_answer_gets_its_picture_and_so_does_every_severe_one() ->
     }
 
 
-@pytest.mark.parametrize(("policy", "pictures"), [(Keep.NEVER, 0), (Keep.FAILURES, 1), (Keep.ALWAYS, 3)])
-async def test_the_policy_decides_what_is_kept(policy: Keep, pictures: int) -> None:
+@pytest.mark.parametrize(
+    ("policy", "pictures"), [(CapturePolicy.NEVER, 0), (CapturePolicy.FAILURES, 1), (CapturePolicy.ALWAYS, 3)]
+)
+async def test_the_policy_decides_what_is_kept(policy: CapturePolicy, pictures: int) -> None:
     async def wrong(one: GoldCase, _exchange: Exchange) -> bool:
         return one.id == "bad"
 

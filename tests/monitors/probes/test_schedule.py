@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.probes.schedule import still_open, worst_first
+from monitors.probes.runner import still_open, worst_first
 from tests.monitors.probes.scripted import case
 
 severities = st.lists(st.integers(1, 3), max_size=30)

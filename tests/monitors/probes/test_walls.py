@@ -18,10 +18,10 @@ from monitors.errors import (
     Unreachable,
 )
 from monitors.records.base import Blame
-from tests.monitors.probes.conftest import MakeDriver
+from tests.monitors.probes.conftest import ONE_BROWSER, MakeDriver
 from tests.zoo.server import reply
 
-pytestmark = pytest.mark.browser
+pytestmark = ONE_BROWSER
 
 
 async def _failure(driver_for: MakeDriver, address: str, question: str = "hello", **changes: object) -> ProbeError:
@@ -109,6 +109,13 @@ async def test_f64_a_login_or_quota_wall_is_the_monitors(zoo: str, driver_for: M
     failure = await _failure(driver_for, f"{zoo}/{page}")
     assert isinstance(failure, AccessDenied)
     assert failure.blame is Blame.MONITOR
+
+
+async def test_a_way_to_log_in_is_no_wall_before_a_chat_that_comes_late(zoo: str, driver_for: MakeDriver) -> None:
+    """Guests may ask; "Log in" at the top of the page is for others."""
+    async with driver_for(f"{zoo}/guest.html") as driver:
+        answer = await driver.ask(("hello",))
+    assert answer.visible_text == reply("hello")
 
 
 @pytest.mark.parametrize(

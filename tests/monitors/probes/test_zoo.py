@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from tests.monitors.probes.conftest import MakeDriver
+from tests.monitors.probes.conftest import ONE_BROWSER, MakeDriver
 from tests.zoo import bot
 from tests.zoo.animals import APPLICATIONS, PAGES, Application, Page
 from tests.zoo.questions import words
 from tests.zoo.server import reply
 
-pytestmark = pytest.mark.browser
+pytestmark = ONE_BROWSER
 
 # How the first answer begins, and one that says the question word for word. `make zoo` asks 20 of each application.
 FIRST, SECOND = "is knee surgery of plan1234 covered? pause 1", "repeat after me: plan5678 covers maternity"
 # Where nothing tells an end from a pause.
-PATIENT = dict.fromkeys(("socket.html", "pushed.html", "polling.html", "greeting.html"), 3)
+PATIENT = dict.fromkeys(("socket.html", "pushed.html", "greeting.html"), 3)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -26,6 +26,8 @@ async def test_a_conversation_of_two_turns_comes_back_whole(zoo: str, driver_for
     assert words(answer.visible_text) == words(page.reply(SECOND))
     assert answer.timings.first_token_ms is not None
     assert answer.timings.total_ms >= answer.timings.first_token_ms
+    assert answer.timings.opening_ms is not None
+    assert answer.timings.settling_ms is not None
 
 
 @pytest.mark.parametrize("application", [one for one in APPLICATIONS if one.environment], ids=lambda one: one.name)
@@ -46,6 +48,15 @@ async def test_an_answer_pushed_on_an_old_stream_is_waited_for_with_patience(
     async with driver_for(f"{zoo}/pushed.html", patience_s=4) as driver:
         answer = await driver.ask((FIRST,))
     assert answer.visible_text == reply(FIRST)
+
+
+async def test_a_page_that_has_stopped_asking_for_more_is_not_waited_for_with_patience(
+    zoo: str, driver_for: MakeDriver
+) -> None:
+    """Its polls go on through the pause and end with the answer; its telemetry goes on for ever."""
+    async with driver_for(f"{zoo}/polling.html", patience_s=600) as driver:
+        answer = await driver.ask(("pause 4 is knee surgery of plan1234 covered?",))
+    assert answer.visible_text == reply("pause 4 is knee surgery of plan1234 covered?")
 
 
 async def test_what_is_typed_reaches_the_app_as_it_is(zoo: str, driver_for: MakeDriver) -> None:

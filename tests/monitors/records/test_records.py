@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 import monitors.records
-from monitors.facts.fact import Fact
+from monitors.facts.quantities.fact import Fact
 from monitors.records.base import Identifier, Record, UtcTime
 from monitors.records.targets import Target
 from tests.monitors.records.any_record import record

@@ -263,7 +263,7 @@ def without_answer() -> list[CaseResult]:
     return found
 
 
-def untold() -> list[CaseResult]:
+def ungraded() -> list[CaseResult]:
     """Every grader concerned abstained."""
     found: list[CaseResult] = []
     for number in range(2):
@@ -281,5 +281,5 @@ def untold() -> list[CaseResult]:
             passed("citations", Aspect.CITATION, "names its source"),
         )
         reason = "No grader could tell whether the facts match."
-        found.append(case_result(case, came, CaseOutcome.UNTOLD, reason, *grades, blame=Blame.PROVIDER))
+        found.append(case_result(case, came, CaseOutcome.UNGRADED, reason, *grades, blame=Blame.PROVIDER))
     return found

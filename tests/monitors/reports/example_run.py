@@ -9,9 +9,8 @@ from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
-from monitors.gate.balance import balance_of
 from monitors.gate.settings import GateSettings
-from monitors.gate.sight import sights_of
+from monitors.gate.suite_power import balance_of, sights_of
 from monitors.records.base import Blame, Finding, Language, Severity
 from monitors.records.comparisons import Comparison, Direction, FlakyCase, RubricChange, SeverityChange
 from monitors.records.exchanges import Exchange
@@ -32,7 +31,7 @@ from monitors.records.runs import (
     VerdictReason,
 )
 from monitors.records.targets import Environment, Target
-from monitors.stats import percentile, wilson
+from monitors.stats.intervals import percentile, wilson
 from tests.monitors.reports import example_failures as faults
 from tests.monitors.reports.parts import RUN_ID, STARTED, case_result, exchange, gold_case, passed
 from tests.monitors.reports.pictures import chat_png
@@ -64,7 +63,7 @@ def example_run(folder: Path | None = None, *, correct: int = 123) -> ExampleRun
         faults.hidden_characters(),
         *faults.smaller_failures(),
     ]
-    cases = (*failing, *faults.without_answer(), *faults.untold(), *(right(number) for number in range(correct)))
+    cases = (*failing, *faults.without_answer(), *faults.ungraded(), *(right(number) for number in range(correct)))
     if folder is not None:
         draw_screenshots(folder, cases)
     report = report_of(cases, FAIL_REASONS)
@@ -141,7 +140,7 @@ def report_of(cases: Sequence[CaseResult], reasons: Sequence[VerdictReason]) -> 
         reasons=tuple(reasons),
         scores=scores_of(cases),
         metrics=_metrics(outcomes[CaseOutcome.CORRECT], len(blamed)),
-        coverage=Coverage(asked=len(cases), told=len(blamed), floor=0.95),
+        coverage=Coverage(asked=len(cases), graded=len(blamed), floor=0.95),
         latency=Latency(
             answered=len(total_ms),
             p50_ms=percentile(total_ms, 0.5),
@@ -195,7 +194,7 @@ COMPARISON = Comparison(
 def _counts(case: CaseResult) -> bool:
     found = case.assessment
     mute = found.outcome is CaseOutcome.NO_ANSWER and found.blame is not Blame.APP
-    return found.outcome is not CaseOutcome.UNTOLD and not mute
+    return found.outcome is not CaseOutcome.UNGRADED and not mute
 
 
 def scores_of(cases: Sequence[CaseResult]) -> Scores:
@@ -205,16 +204,20 @@ def scores_of(cases: Sequence[CaseResult]) -> Scores:
         SeverityTally(
             severity=severity,
             weight=WEIGHTS[severity],
-            cases=sum(found.case_severity == severity for found in counted),
-            lost=sum(
-                found.case_severity == severity and found.outcome is not CaseOutcome.CORRECT for found in counted
+            cases=sum(found.severity == severity for found in counted),
+            not_correct=sum(
+                found.severity == severity and found.outcome is not CaseOutcome.CORRECT for found in counted
             ),
+            no_answer=sum(
+                found.severity == severity and found.outcome is CaseOutcome.NO_ANSWER for found in counted
+            ),
+            raised=sum(found.severity == severity != found.case_severity for found in counted),
         )
         for severity in Severity
     ]
     total = sum((tally.weight * tally.cases for tally in tallies), Decimal(0))
-    earned = sum((tally.weight * (tally.cases - tally.lost) for tally in tallies), Decimal(0))
-    right_ones = Decimal(sum(tally.cases - tally.lost for tally in tallies))
+    earned = sum((tally.weight * (tally.cases - tally.not_correct) for tally in tallies), Decimal(0))
+    right_ones = Decimal(sum(tally.cases - tally.not_correct for tally in tallies))
     flat = Ratio(earned=right_ones, total=Decimal(len(counted)))
     weighted = Ratio(earned=earned, total=total)
     return Scores(flat=flat, weighted=weighted, tallies=tuple(tallies), weights_version="1, by the project")
@@ -236,7 +239,7 @@ def _metrics(correct: int, told: int) -> tuple[Metric, ...]:
 def _metric(name: str, good: int, total: int, target: float | None) -> Metric:
     low, high = wilson(good, total)
     told = target is not None and total > 0
-    met = (Finding.YES if good / total >= target else Finding.NO) if told and target else Finding.UNTOLD
+    met = (Finding.YES if good / total >= target else Finding.NO) if told and target else Finding.UNGRADED
     return Metric(name=name, passed=good, total=total, low=low, high=high, target=target, met=met)
 
 
@@ -259,7 +262,7 @@ def _breakdowns(cases: Sequence[CaseResult]) -> list[Breakdown]:
                     correct=outcomes[CaseOutcome.CORRECT],
                     failed=outcomes[CaseOutcome.FAILED],
                     no_answer=outcomes[CaseOutcome.NO_ANSWER],
-                    untold=outcomes[CaseOutcome.UNTOLD],
+                    ungraded=outcomes[CaseOutcome.UNGRADED],
                 )
             )
     return rows

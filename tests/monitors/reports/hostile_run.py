@@ -52,10 +52,10 @@ def _three(number: int, text: str) -> tuple[CaseResult, CaseResult, CaseResult]:
     untold = case_result(
         open_case,
         exchange(open_case, text),
-        CaseOutcome.UNTOLD,
+        CaseOutcome.UNGRADED,
         text,
         abstained("judge", Aspect.FACTUAL_MATCH, text),
-        factual_match=Finding.UNTOLD,
+        factual_match=Finding.UNGRADED,
     )
     return wrong, mute, untold
 
@@ -67,7 +67,7 @@ def hostile_report(rows: Sequence[str], cases: Sequence[CaseResult]) -> RunRepor
     )
     report = report_of(cases, reasons)
     keys = tuple(
-        Breakdown(group="path", key=text, cases=1, correct=0, failed=1, no_answer=0, untold=0) for text in rows
+        Breakdown(group="path", key=text, cases=1, correct=0, failed=1, no_answer=0, ungraded=0) for text in rows
     )
     target = report.target.model_copy(update={"url": 'http://user:pass@host/"><script>window.ran=99</script>'})
     scores = report.scores.model_copy(update={"weights_version": rows[0]})

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from monitors.records.bites import CatchCount, SuiteBite
-from monitors.reports.bite_rows import bite_view
-from monitors.reports.markdown_bite import suite_bite
+from monitors.records.runs import MutantCount, MutationScores
+from monitors.reports.markdown import mutation_section
+from monitors.reports.proof_rows import mutation_view
 from monitors.reports.write import write_reports
 from tests.monitors.reports.example_run import example_run
 from tests.monitors.reports.parts import redact
 
-COUNT = CatchCount(
+COUNT = MutantCount(
     name="number_changed",
-    twins=40,
+    mutants=40,
     caught=38,
     passed=1,
     low=0.83,
     high=0.99,
     by_grader={"citations": 2, "factual": 38},
 )
-BITE = SuiteBite(
+BITE = MutationScores(
     cases=12,
     whole=COUNT,
     severe=COUNT,
@@ -30,18 +30,18 @@ BITE = SuiteBite(
 
 def report_with(bite):
     report = example_run().report
-    return report.model_copy(update={"bite": bite})
+    return report.model_copy(update={"mutation_score": bite})
 
 
 def test_a_run_without_twins_says_nothing():
     """Runs of before, and suites without severe cases."""
-    assert bite_view(report_with(None)) is None
-    assert list(suite_bite(report_with(None))) == []
+    assert mutation_view(report_with(None)) is None
+    assert list(mutation_section(report_with(None))) == []
 
 
 def test_caught_left_and_passed_are_told_apart():
     """A twin left to a judge is not one that would be called right."""
-    view = bite_view(report_with(BITE))
+    view = mutation_view(report_with(BITE))
     assert view is not None
     assert "40 known-bad replies to 12 severity-3 questions" in view.sentence
     assert "95.0 % [83.0 %, 99.0 %]. Left to a judge: 1. Passed as right: 1." in view.sentence
@@ -54,8 +54,8 @@ def test_caught_left_and_passed_are_told_apart():
 
 def test_markdown_has_a_row_for_each_operator():
     """A table that a person can read in a pull request."""
-    lines = list(suite_bite(report_with(BITE)))
-    assert lines[0] == "## Do the graders bite?"
+    lines = list(mutation_section(report_with(BITE)))
+    assert lines[0] == "## Do the graders catch wrong replies?"
     assert lines[-2] == "| number changed | 40 | 38 | 1 | 1 | factual 38, citations 2 |"
 
 
@@ -65,5 +65,5 @@ def test_the_page_has_the_section_only_where_twins_were_tried(tmp_path):
         run = example_run()
         paths = write_reports(tmp_path, report_with(bite), run.cases, redact=redact)
         page = paths.html.read_text(encoding="utf-8")
-        assert ("Do the graders bite?" in page) is (bite is not None)
+        assert ("Do the graders catch wrong replies?" in page) is (bite is not None)
         assert ('<th scope="row">number changed</th>' in page) is (bite is not None)

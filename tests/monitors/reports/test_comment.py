@@ -12,8 +12,7 @@ from monitors.records.base import Severity
 from monitors.records.comparisons import Comparison, RubricChange, SeverityChange
 from monitors.records.runs import ReasonKind, Verdict, VerdictReason
 from monitors.records.targets import Environment
-from monitors.reports.comment import pull_request_comment, status_line
-from monitors.reports.comment_room import CUT, Block, fitted
+from monitors.reports.comment import CUT, Block, fitted, pull_request_comment, status_line
 from tests.monitors.reports.example_failures import LEAK_ACCOUNT, LEAK_ADDRESS, leak, without_answer
 from tests.monitors.reports.example_run import FAIL_REASONS, example_run, report_of, right
 from tests.monitors.reports.hostile_rows import OWN
@@ -58,7 +57,7 @@ def rendered(text: str) -> str:
 def test_verdict_scores_and_reasons_come_first():
     lines = [line for line in comment().splitlines() if line]
     assert lines[0] == "### ✕ FAIL: suraksha-health"
-    assert lines[1] == "**weighted 0.943**, flat 0.911"
+    assert lines[1] == "**weighted 0.924**, flat 0.911"
     assert lines[2] == "10 failed · 4 no answer · 2 could not tell, of 139 cases"
     assert lines[3].startswith("- 3 failures of severity 3")
 
@@ -185,4 +184,4 @@ def test_a_status_has_at_most_140_characters_and_the_verdict_first():
     reason = VerdictReason(kind=ReasonKind.VETO, text="why " * 100)
     line = status_line(RUN.report.model_copy(update={"reasons": (reason,)}), redact=redact)
     assert len(line) <= 140
-    assert line.startswith("FAIL: weighted 0.943, flat 0.911; why")
+    assert line.startswith("FAIL: weighted 0.924, flat 0.911; why")

@@ -2,14 +2,14 @@ from decimal import Decimal
 
 from monitors.records.base import Severity
 from monitors.records.runs import Breakdown, SeverityTally
-from monitors.reports.figure_rows import breakdown_groups, metric_rows, tally_rows
+from monitors.reports.figures import breakdown_groups, metric_rows, tally_rows
 from tests.monitors.reports.example_run import report_of, right
 
 
 def test_the_known_case_adds_up_row_by_row():
     """440 cases of severity 1 with 20 lost, 61 of 2 with 5, 11 of 3 with 6: 744 of 904."""
     rows = ((Severity.ANNOYING, 1, 440, 20), (Severity.WRONG, 4, 61, 5), (Severity.PAGE, 20, 11, 6))
-    tallies = tuple(SeverityTally(severity=s, weight=Decimal(w), cases=c, lost=n) for s, w, c, n in rows)
+    tallies = tuple(SeverityTally(severity=s, weight=Decimal(w), cases=c, not_correct=n) for s, w, c, n in rows)
     report = report_of((), ())
     scores = report.scores.model_copy(update={"tallies": tallies})
     found = tally_rows(report.model_copy(update={"scores": scores}))
@@ -22,7 +22,7 @@ def test_the_known_case_adds_up_row_by_row():
 
 def test_groups_keep_the_reports_order_even_when_mixed():
     def row(group, key):
-        return Breakdown(group=group, key=key, cases=1, correct=1, failed=0, no_answer=0, untold=0)
+        return Breakdown(group=group, key=key, cases=1, correct=1, failed=0, no_answer=0, ungraded=0)
 
     groups = breakdown_groups([row("type", "b"), row("path", "p"), row("type", "a")])
     assert [(each.group, [row.key for row in each.rows]) for each in groups] == [

@@ -1,6 +1,6 @@
 import json
 
-from monitors.reports.hallucination_lines import hallucination_lines
+from monitors.reports.results_json import hallucination_lines
 from tests.monitors.reports.example_failures import LEAK_ACCOUNT, LEAK_ADDRESS
 from tests.monitors.reports.example_run import example_run
 from tests.monitors.reports.parts import redact

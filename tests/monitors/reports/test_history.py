@@ -1,24 +1,24 @@
 from datetime import timedelta
 
 from monitors.records.incidents import IncidentState
-from monitors.reports.history import known_incidents, since_words
+from monitors.reports.case_view import format_since, known_incidents
 from tests.monitors.reports.example_run import COMMIT, example_run
 
 NEW, OLD = example_run(correct=0).incidents
 
 
 def test_an_incident_of_this_deploy_is_new():
-    assert since_words(NEW, COMMIT) == f"new with this deploy, {COMMIT}"
+    assert format_since(NEW, COMMIT) == f"new with this deploy, {COMMIT}"
 
 
 def test_an_older_one_says_since_which_deploy_and_how_often():
-    assert since_words(OLD, COMMIT) == "since deploy 77aa012, 2026-11-19 01:11:05 UTC, seen in 9 runs"
+    assert format_since(OLD, COMMIT) == "since deploy 77aa012, 2026-11-19 01:11:05 UTC, seen in 9 runs"
 
 
 def test_what_is_not_known_is_not_said():
-    assert since_words(None, COMMIT) == ""
+    assert format_since(None, COMMIT) == ""
     nowhere = OLD.model_copy(update={"first_commit": None, "occurrences": 1})
-    assert since_words(nowhere, None) == "since an unknown deploy, 2026-11-19 01:11:05 UTC, seen in 1 run"
+    assert format_since(nowhere, None) == "since an unknown deploy, 2026-11-19 01:11:05 UTC, seen in 1 run"
 
 
 def test_of_several_incidents_the_longest_open_one_counts_and_resolved_ones_do_not():

@@ -77,9 +77,9 @@ def test_no_template_switches_escaping_off():
 @pytest.mark.parametrize(
     "part",
     [
-        "1,025 / 1,087 = <b>0.943</b>",
+        "1,025 / 1,109 = <b>0.924</b>",
         "123 / 135 = <b>0.911</b>",
-        "135 of 139 told, floor 95.0 %",
+        "135 of 139 graded, floor 95.0 %",
         "severity 3, raised from 2 by row <code>pii_disclosure&gt;=3</code>",
         "because of the model provider",
         "1 earlier try gave nothing",

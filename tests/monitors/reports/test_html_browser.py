@@ -10,7 +10,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, async_playwright
 
 from monitors.records.grades import CaseOutcome
-from monitors.reports.visible import show_invisible
+from monitors.reports.invisible import show_invisible
 from monitors.reports.write import write_reports
 from tests.monitors.reports.example_failures import leak, wrong_sub_limit
 from tests.monitors.reports.example_run import FAIL_REASONS, draw_screenshots, example_run, report_of, right
@@ -196,7 +196,7 @@ def bare(text: str) -> str:
 async def test_f83_a_hostile_text_is_shown_as_it_came(chromium, tmp_path):
     """Escaped once, not twice: a person must see what the user saw."""
     rows = [row for row in hostile_rows() if len(row) < 2_000][:150]
-    cases = [case for case in hostile_cases(rows) if case.assessment.outcome is CaseOutcome.UNTOLD]
+    cases = [case for case in hostile_cases(rows) if case.assessment.outcome is CaseOutcome.UNGRADED]
     html = write_reports(tmp_path, report_of(cases, ()), cases, redact=str).html
     async with opened(chromium, html) as (page, _):
         shown = await page.locator(".answer .text").evaluate_all("all => all.map(one => one.textContent)")

@@ -20,14 +20,14 @@ TEXT = markdown_report(
 def test_the_verdict_comes_first_with_both_scores():
     lines = TEXT.splitlines()
     assert lines[0] == "# ✕ FAIL: suraksha-health"
-    assert lines[2].startswith("**weighted 0.943**, flat 0.911 · 10 failed · 4 no answer · 2 could not tell")
+    assert lines[2].startswith("**weighted 0.924**, flat 0.911 · 10 failed · 4 no answer · 2 could not tell")
 
 
 @pytest.mark.parametrize(
     "part",
     [
-        "| 3 page someone | 43 | 2 | 20 | 820 | 860 |",
-        "Weighted 1,025 / 1,087 = **0.943**, flat 123 / 135 = **0.911**",
+        "| 3 page someone | 44 | 3 | 0 | 20 | 820 | 880 |",
+        "Weighted 1,025 / 1,109 = **0.924**, flat 123 / 135 = **0.911**",
         "- **veto**: 3 failures of severity 3",
         "(row `pii_disclosure>=3`); new with this deploy, 9c41e77 |",
         "since deploy 77aa012, 2026-11-19 01:11:05 UTC, seen in 9 runs",

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from monitors.reports.markdown_inert import code_span, inert
+from monitors.reports.format import code_span, inert
 from tests.monitors.reports.hostile_rows import hostile_rows
 
 # HTML is on, as the most credulous renderer would have it.

@@ -3,9 +3,8 @@ from hypothesis import strategies as st
 
 from monitors.records.exchanges import Channel
 from monitors.records.grades import Aspect, FailureKind, Span
-from monitors.reports.marks import Mark, PieceKind, marks_of, pieces_of
-from monitors.reports.masking import Mask, masks_of
-from monitors.reports.visible import show_invisible
+from monitors.reports.invisible import show_invisible
+from monitors.reports.marked_text import EvidenceMark, Mask, PieceKind, marks_of, masks_of, pieces_of
 from tests.monitors.reports.parts import failed, passed, redact
 
 
@@ -52,14 +51,14 @@ def test_the_golds_marks_speak_against_nobody():
 
 
 def test_the_label_follows_the_last_visible_part_of_its_mark():
-    pieces = pieces_of("2\u200b4 h", [Mark(0, 4, "day", PieceKind.AGAINST)], (), 100)
+    pieces = pieces_of("2\u200b4 h", [EvidenceMark(0, 4, "day", PieceKind.AGAINST)], (), 100)
     assert [(p.text, p.ends_mark) for p in pieces if p.kind is PieceKind.AGAINST] == [("2", False), ("4 ", True)]
 
 
 def test_evidence_far_down_a_long_answer_is_shown():
     text = "x" * 50_000 + " SECRET " + "y" * 50_000
     start = text.index("SECRET")
-    pieces = pieces_of(text, [Mark(start, start + 6, "here", PieceKind.AGAINST)], (), 1_000)
+    pieces = pieces_of(text, [EvidenceMark(start, start + 6, "here", PieceKind.AGAINST)], (), 1_000)
     assert "SECRET" in [piece.text for piece in pieces if piece.kind is PieceKind.AGAINST]
     assert sum(len(piece.text) for piece in pieces) < 2_000
 
@@ -74,6 +73,6 @@ def test_a_cut_never_goes_through_a_mask():
 
 def test_a_mask_hides_the_evidence_below_it_and_keeps_its_label():
     text = "account 12345 here"
-    pieces = pieces_of(text, [Mark(8, 13, "policy", PieceKind.AGAINST)], [Mask(8, 13, "•••")], 100)
+    pieces = pieces_of(text, [EvidenceMark(8, 13, "policy", PieceKind.AGAINST)], [Mask(8, 13, "•••")], 100)
     assert [(p.text, p.label) for p in pieces if p.kind is PieceKind.MASKED] == [("•••", "policy")]
     assert "12345" not in text_of(pieces)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from monitors.records.exchanges import Channel, WirePayload
 from monitors.records.grades import Aspect, CaseOutcome, FailureKind, Span
-from monitors.reports.masking import Secret, masked, masked_part, masks_of, redaction_of, safe_text, secrets_of
+from monitors.reports.marked_text import Secret, masked, masked_part, masks_of, redaction_of, safe_text, secrets_of
 from tests.monitors.reports.parts import case_result, exchange, failed, gold_case, redact, span
 
 DIGITS = re.compile(r"\d+")

@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from monitors.records.base import Blame, Severity
 from monitors.records.grades import Aspect, CaseOutcome, FailureKind
-from monitors.reports.ordering import with_outcome
+from monitors.reports.case_view import with_outcome
 from tests.monitors.reports.example_run import example_run
 from tests.monitors.reports.parts import case_result, exchange, failed, gold_case
 

@@ -3,9 +3,8 @@ import pytest
 from monitors.records.base import Blame, Severity
 from monitors.records.exchanges import Channel, NoAnswerReason
 from monitors.records.grades import CaseOutcome
-from monitors.reports.case_view import anchor_of
-from monitors.reports.page_view import page_of
-from monitors.reports.screenshots import Shown
+from monitors.reports.case_view import PictureMode, anchor_of
+from monitors.reports.page import page_of
 from monitors.reports.settings import ReportsSettings
 from tests.monitors.reports import example_failures as faults
 from tests.monitors.reports.example_run import FAIL_REASONS, example_run, report_of
@@ -27,20 +26,23 @@ def page(tmp_path):
 
 
 def view(page, case_id):
-    return next(view for view in (*page.transcripts, *page.no_answers, *page.untold) if view.id == case_id)
+    return next(view for view in (*page.transcripts, *page.no_answers, *page.ungraded) if view.id == case_id)
 
 
 def test_every_case_is_on_the_page_once(page):
     assert len(page.failed) == len(page.transcripts) == 10
-    assert (len(page.no_answers), len(page.untold), len(page.correct)) == (4, 2, 123)
+    assert (len(page.no_answers), len(page.ungraded), len(page.correct)) == (4, 2, 123)
     assert page.no_answers_of_app == 2
 
 
 def test_the_arithmetic_adds_up_row_by_row(page):
-    assert [(row.severity, row.cases, row.weight, row.lost, row.earned, row.total) for row in page.tallies] == [
-        (3, "43", "20", "2", "820", "860"),
-        (2, "45", "4", "4", "164", "180"),
-        (1, "47", "1", "6", "41", "47"),
+    assert [
+        (row.severity, row.cases, row.weight, row.failed, row.no_answer, row.earned, row.total)
+        for row in page.tallies
+    ] == [
+        (3, "44", "20", "3", "0", "820", "880"),
+        (2, "46", "4", "5", "0", "164", "184"),
+        (1, "45", "1", "2", "2", "41", "45"),
     ]
 
 
@@ -70,8 +72,8 @@ def test_what_was_graded_stands_first_beside_what_was_seen(page):
 
 
 def test_f90_the_leaks_picture_and_trace_are_not_in_the_page(page):
-    assert view(page, "summary-other-customer").picture.shown is Shown.LINKED_PERSONAL
-    assert view(page, "sublimit-room-rent").picture.shown is Shown.EMBEDDED
+    assert view(page, "summary-other-customer").picture.shown is PictureMode.LINKED_PERSONAL
+    assert view(page, "sublimit-room-rent").picture.shown is PictureMode.EMBEDDED
     assert view(page, "sublimit-room-rent").trace_href == "traces/sublimit.zip"
 
 
@@ -82,7 +84,7 @@ def test_a_picture_of_masked_text_is_not_embedded_even_without_a_disclosure(tmp_
     case = wrong.model_copy(update={"result": result})
     faults_run = example_run(tmp_path, correct=0)
     page = page_of(tmp_path, faults_run.report, [case], redact=redact, settings=ReportsSettings())
-    assert page.transcripts[0].picture.shown is Shown.LINKED_PERSONAL
+    assert page.transcripts[0].picture.shown is PictureMode.LINKED_PERSONAL
 
 
 def test_beyond_the_limit_failures_are_listed_but_not_shown(tmp_path):

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from monitors.records.base import Finding
 from monitors.records.runs import Latency, Metric
-from monitors.reports.plots import latency_histogram, metric_range, range_floor
-from monitors.stats import percentile, wilson
+from monitors.reports.figures import latency_histogram, metric_range, range_floor
+from monitors.stats.intervals import percentile, wilson
 
 TIMES = st.lists(st.floats(0, 10**7, allow_nan=False), min_size=1, max_size=60)
 
@@ -23,7 +23,7 @@ def latency(times: list[float], objective_ms: float = 4_000) -> Latency:
 
 def metric(passed: int, total: int, target: float | None = None) -> Metric:
     low, high = wilson(passed, total)
-    return Metric(name="m", passed=passed, total=total, low=low, high=high, target=target, met=Finding.UNTOLD)
+    return Metric(name="m", passed=passed, total=total, low=low, high=high, target=target, met=Finding.UNGRADED)
 
 
 @given(TIMES)

@@ -5,33 +5,32 @@ from __future__ import annotations
 import pytest
 
 from monitors.records.base import Finding, Language, Severity
-from monitors.records.comparisons import Sight
-from monitors.records.parity import ParityGap
+from monitors.records.comparisons import DetectableDrop, ParityGap
 from monitors.records.runs import Metric
 from monitors.reports.proof_rows import (
     balance_rows,
     change_rows,
-    outcome_words,
-    p_words,
-    parity_words,
-    path_words,
+    format_outcome,
+    format_p,
+    format_parity,
+    format_path,
     score_rows,
     sight_rows,
 )
-from monitors.stats import wilson
+from monitors.stats.intervals import wilson
 from tests.monitors.reports.example_run import COMPARISON, example_run
 
 
-def sight(**changes) -> Sight:
+def sight(**changes) -> DetectableDrop:
     values = {
-        "severity": Severity.PAGE, "cases": 40, "lost": 0, "failing_at_most": 0.0722, "pairs": 40,
+        "severity": Severity.PAGE, "cases": 40, "not_correct": 0, "failing_at_most": 0.0722, "pairs": 40,
         "smallest_drop": 0.19,
     }  # fmt: skip
-    return Sight(**(values | changes))
+    return DetectableDrop(**(values | changes))
 
 
 def test_the_outcome_is_one_sentence():
-    assert outcome_words(COMPARISON) == (
+    assert format_outcome(COMPARISON) == (
         "Of 126 shared cases 5 newly fail and 1 is fixed: worse, chance alone may explain it "
         "(p = 0.22, exact McNemar)."
     )
@@ -39,12 +38,14 @@ def test_the_outcome_is_one_sentence():
 
 def test_policies_are_spoken_of_where_cases_share_one():
     sure = COMPARISON.model_copy(update={"p_value": 0.00002, "cluster_p_value": 0.5})
-    assert outcome_words(sure).endswith("more than chance explains (p < 0.0001, exact McNemar; by policy p = 0.5).")
+    assert format_outcome(sure).endswith(
+        "more than chance explains (p < 0.0001, exact McNemar; by policy p = 0.5)."
+    )
 
 
 def test_a_run_in_which_nothing_changed_says_so():
     same = COMPARISON.model_copy(update={"severities": (), "p_value": 1.0})
-    assert outcome_words(same) == "Of 126 shared cases none came out differently."
+    assert format_outcome(same) == "Of 126 shared cases none came out differently."
 
 
 def test_scores_stand_side_by_side_with_their_change():
@@ -67,7 +68,7 @@ def test_changes_come_severest_first():
     ("changes", "may_fail", "drop"),
     [
         ({}, "up to 7.2 % (3/40)", "19.0 % or more"),
-        ({"lost": 2}, "up to 7.2 %", "19.0 % or more"),
+        ({"not_correct": 2}, "up to 7.2 %", "19.0 % or more"),
         ({"cases": 0, "pairs": 0, "smallest_drop": None, "failing_at_most": 1}, "anything", "none"),
     ],
 )
@@ -84,7 +85,7 @@ def test_balance_is_by_severity_theme_type_and_language():
 
 @pytest.mark.parametrize(("value", "words"), [(1.0, "p = 1"), (0.03125, "p = 0.031"), (1e-9, "p < 0.0001")])
 def test_a_p_value_has_two_digits(value, words):
-    assert p_words(value) == words
+    assert format_p(value) == words
 
 
 def path(name: str, passed: int, total: int) -> Metric:
@@ -108,7 +109,7 @@ def path(name: str, passed: int, total: int) -> Metric:
     ],
 )
 def test_the_path_that_answers_best_is_named_and_whether_it_is_proved(metrics, words):
-    assert path_words(metrics) == words
+    assert format_path(metrics) == words
 
 
 @pytest.mark.parametrize(
@@ -118,9 +119,9 @@ def test_the_path_that_answers_best_is_named_and_whether_it_is_proved(metrics, w
             3,
             0,
             (0.052, 0.36),
-            "hi: 15.0 points behind English [5.2, 36.0] over 20 pairs, at most 5.0 are allowed: missed",
+            "Hindi is 15.0 points behind English (95 % CI 5.2 to 36.0, 20 pairs; limit 5.0): missed",
         ),
-        (0, 2, (-0.3, 0.01), "hi: 10.0 points ahead of English [-1.0, 30.0] over 20 pairs"),
+        (0, 2, (-0.3, 0.01), "Hindi is 10.0 points ahead of English (95 % CI −1.0 to 30.0, 20 pairs)"),
     ],
 )
 def test_a_gap_says_who_is_behind(english_only, hindi_only, limits, words):
@@ -134,6 +135,6 @@ def test_a_gap_says_who_is_behind(english_only, hindi_only, limits, words):
         low=limits[0],
         high=limits[1],
         target=0.05 if english_only else None,
-        met=Finding.NO if english_only else Finding.UNTOLD,
+        met=Finding.NO if english_only else Finding.UNGRADED,
     )
-    assert parity_words(gap) == words
+    assert format_parity(gap) == words

@@ -8,9 +8,8 @@ import pytest
 
 from monitors.records.base import Severity
 from monitors.records.comparisons import FlakyCase
-from monitors.reports.html import html_report
 from monitors.reports.markdown import markdown_report
-from monitors.reports.page_view import page_of
+from monitors.reports.page import html_report, page_of
 from monitors.reports.settings import ReportsSettings
 from tests.monitors.reports.example_run import COMPARISON, example_run
 from tests.monitors.reports.parts import redact

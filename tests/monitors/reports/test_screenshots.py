@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from monitors.reports.screenshots import PictureAlbum, Shown
+from monitors.reports.case_view import PictureAlbum, PictureMode
 from tests.monitors.reports.pictures import chat_png
 
 PNG = chat_png()
@@ -23,24 +23,24 @@ def album(folder: Path, *, each: int = 10**6, together: int = 10**6) -> PictureA
 
 def test_a_small_picture_is_embedded_and_linked_by_a_safe_address(folder):
     picture = album(folder).picture("screenshots/a b.png", personal=False)
-    assert picture.shown is Shown.EMBEDDED
+    assert picture.shown is PictureMode.EMBEDDED
     assert picture.href == "screenshots/a%20b.png"
     assert picture.data_uri.startswith("data:image/png;base64,")
 
 
 def test_f90_a_picture_of_personal_data_is_only_linked(folder):
     picture = album(folder).picture("screenshots/a b.png", personal=True)
-    assert (picture.shown, picture.data_uri) == (Shown.LINKED_PERSONAL, "")
+    assert (picture.shown, picture.data_uri) == (PictureMode.LINKED_PERSONAL, "")
 
 
 def test_the_budget_goes_to_who_asks_first(folder):
     book = album(folder, together=len(PNG) + 10)
     shown = [book.picture("screenshots/a b.png", personal=False).shown for _ in range(2)]
-    assert shown == [Shown.EMBEDDED, Shown.LINKED_LARGE]
+    assert shown == [PictureMode.EMBEDDED, PictureMode.LINKED_LARGE]
 
 
 def test_a_picture_beyond_its_own_limit_is_linked(folder):
-    assert album(folder, each=10).picture("screenshots/a b.png", personal=False).shown is Shown.LINKED_LARGE
+    assert album(folder, each=10).picture("screenshots/a b.png", personal=False).shown is PictureMode.LINKED_LARGE
 
 
 @pytest.mark.parametrize(
@@ -49,20 +49,20 @@ def test_a_picture_beyond_its_own_limit_is_linked(folder):
     ids=lambda path: repr(path[:20]),
 )
 def test_f85_a_path_that_leads_elsewhere_is_missing(folder, path):
-    assert album(folder).picture(path, personal=False).shown is Shown.MISSING
+    assert album(folder).picture(path, personal=False).shown is PictureMode.MISSING
     assert album(folder).link(path) == ""
 
 
 def test_f85_a_link_that_leads_out_of_the_folder_is_missing(folder):
     (folder / "out.png").symlink_to(folder.parent / "secret.png")
-    assert album(folder).picture("out.png", personal=False).shown is Shown.MISSING
+    assert album(folder).picture("out.png", personal=False).shown is PictureMode.MISSING
 
 
 @pytest.mark.parametrize("content", [b"<svg onload=alert(1)>", b"", b"GIF89a", b"\x89PN"])
 def test_what_is_no_png_or_jpeg_is_not_shown(folder, content):
     (folder / "x.png").write_bytes(content)
-    assert album(folder).picture("x.png", personal=False).shown is Shown.MISSING
+    assert album(folder).picture("x.png", personal=False).shown is PictureMode.MISSING
 
 
 def test_no_picture_was_taken(folder):
-    assert album(folder).picture(None, personal=False).shown is Shown.NONE
+    assert album(folder).picture(None, personal=False).shown is PictureMode.NONE

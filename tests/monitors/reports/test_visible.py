@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.reports.visible import name_of, show_invisible, split_invisible
+from monitors.reports.invisible import name_of, show_invisible, split_invisible
 
 
 @given(st.text())

@@ -4,9 +4,9 @@ from decimal import Decimal
 import pytest
 
 from monitors.records.exchanges import NoAnswerReason
-from monitors.records.grades import CaseOutcome, FailureKind
+from monitors.records.grades import FAILURE_WORDS, FailureKind
 from monitors.records.runs import Ratio, Verdict
-from monitors.reports import wording
+from monitors.reports import format as wording
 from tests.monitors.reports.example_run import FAIL_REASONS, report_of, right
 
 CASES = tuple(right(number) for number in range(6))
@@ -14,9 +14,8 @@ CASES = tuple(right(number) for number in range(6))
 
 def test_every_value_of_every_list_has_its_words():
     for words, values in (
-        (wording.KIND_WORDS, FailureKind),
+        (FAILURE_WORDS, FailureKind),
         (wording.NO_ANSWER_WORDS, NoAnswerReason),
-        (wording.OUTCOME_WORDS, CaseOutcome),
         (wording.VERDICT_MARKS, Verdict),
     ):
         assert words.keys() == set(values)
@@ -63,12 +62,12 @@ def test_the_headline_is_the_first_decisive_reason():
 
 
 def test_a_pass_says_how_much_was_told():
-    assert wording.headline(report_of(CASES, ())) == "6 of 6 cases could be told; nothing stands against it"
+    assert wording.headline(report_of(CASES, ())) == "6 of 6 cases graded; nothing stands against it"
 
 
 def test_an_open_verdict_without_reasons_claims_nothing():
     report = report_of(CASES, ()).model_copy(update={"verdict": Verdict.INCONCLUSIVE})
-    assert wording.headline(report) == "6 of 6 cases could be told"
+    assert wording.headline(report) == "6 of 6 cases graded"
 
 
 def test_a_shortened_text_is_one_line():

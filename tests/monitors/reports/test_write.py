@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from monitors.errors import WarehouseUnwritable
-from monitors.reports.atomic import write_atomically
 from monitors.reports.results_json import read_results
 from monitors.reports.settings import ReportsSettings
 from monitors.reports.write import report_paths, write_reports
+from monitors.storage import write_atomically
 from tests.monitors.reports.example_run import example_run, report_of
 from tests.monitors.reports.parts import redact
 

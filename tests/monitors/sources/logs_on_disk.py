@@ -9,10 +9,10 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from monitors.records.logs import HallucinationEntry, LogCursor, LogNotice, QuarantinedLine
-from monitors.sources.hallucination_log import is_whole_entry, read_line
-from monitors.sources.log_files import LocalLog
-from monitors.sources.log_tail import Limits, LogBatch, follow
+from monitors.records.logs import HallucinationEntry, LogCursor, LogWarning, QuarantinedLine
+from monitors.sources.logs.entries import is_whole_entry, read_line
+from monitors.sources.logs.files import LocalLog
+from monitors.sources.logs.tail import BatchLimits, LogBatch, follow
 
 NAME = "hallucinations.jsonl"
 
@@ -74,20 +74,20 @@ class WrittenLog:
 class Reader:
     """Reads at each look what is new; ``cursor`` is all that it remembers."""
 
-    def __init__(self, path: Path, *, limits: Limits | None = None, rotated: str | None = None) -> None:
+    def __init__(self, path: Path, *, limits: BatchLimits | None = None, rotated: str | None = None) -> None:
         self.place = LocalLog(path, rotated=rotated)
-        self.limits = limits or Limits()
+        self.limits = limits or BatchLimits()
         self.cursor: LogCursor | None = None
         self.entries: list[HallucinationEntry] = []
         self.aside: list[QuarantinedLine] = []
-        self.notices: list[LogNotice] = []
+        self.notices: list[LogWarning] = []
 
     def look(self) -> None:
         for batch in self.batches():
             self.keep(batch)
 
     def batches(self) -> Iterator[LogBatch]:
-        with self.place.look() as files:
+        with self.place.poll() as files:
             yield from follow(files, "bot", self.cursor, is_whole=is_whole_entry, limits=self.limits)
 
     def keep(self, batch: LogBatch) -> None:
@@ -98,7 +98,7 @@ class Reader:
                 self.entries.append(read)
             elif read is not None:
                 self.aside.append(read)
-        self.notices += batch.notices
+        self.notices += batch.issues
         self.cursor = LogCursor.model_validate_json(batch.cursor.model_dump_json())
 
     @property

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime
 
 from monitors.records.traffic import Conversation, Feedback, Thumb, Turn
-from monitors.sources.risk_strata import TargetFacts
-from monitors.sources.sampling import Seed
-from monitors.sources.sampling_settings import RiskSign, SamplingMode, SamplingSettings
+from monitors.sources.sampling.sample import Seed
+from monitors.sources.sampling.settings import RiskSign, SamplingMode, SamplingSettings
+from monitors.sources.sampling.strata import TargetFacts
 
 NIGHT = Seed("demo", date(2026, 3, 1))
 CLOSED_AT = datetime(2026, 3, 1, 1, 0, tzinfo=UTC)

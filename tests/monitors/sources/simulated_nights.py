@@ -10,15 +10,14 @@ from decimal import Decimal
 from functools import cache
 from typing import NamedTuple
 
-from monitors.agreement import Confusion
-from monitors.estimators import estimate_rate
-from monitors.records.estimates import RateEstimate, StratumTold
+from monitors.records.estimates import GradedStratum, RateEstimate, RateForecast
 from monitors.records.traffic import Conversation
-from monitors.sources.expected_rates import ExpectedRate
-from monitors.sources.night_plan import Grading, plan_night
-from monitors.sources.risk_strata import TargetFacts
-from monitors.sources.sampling import Draw, Seed, Strata, draw_from, stratify
-from monitors.sources.sampling_settings import RiskSign, SamplingSettings
+from monitors.sources.sampling.plan import SEVERE, Grading, PlannedRate, plan_nightly
+from monitors.sources.sampling.sample import ExpectedRate, Sample, Seed, Strata, sample_from, stratify
+from monitors.sources.sampling.settings import RiskSign, SamplingSettings
+from monitors.sources.sampling.strata import TargetFacts
+from monitors.stats.agreement import Confusion
+from monitors.stats.stratified import estimate_rate
 from tests.monitors.sources.night_traffic import night, simple, stratified
 
 SIZES: Mapping[RiskSign | None, int] = {
@@ -63,7 +62,7 @@ class Told(NamedTuple):
 
     estimate: RateEstimate
     truth: float
-    strata: tuple[StratumTold, ...]
+    strata: tuple[GradedStratum, ...]
 
     @property
     def covered(self) -> bool:
@@ -118,12 +117,15 @@ def planned_width(design: Design, rates: Mapping[str, ExpectedRate], number: int
     """How wide the plan of one of the nights says that the interval will be."""
     drawn = _drawn(design, number)
     confusion = _calibration(random.Random(f"plan {number}")) if design.judged else None
-    grading = Grading(1.2, Decimal("0.004"), confusion, design.told_share)
-    return plan_night(drawn.strata, rates, grading, design.facts.settings).expected_width
+    grading = Grading(1.2, Decimal("0.004"), confusion)
+    wanted = PlannedRate(SEVERE, rates, design.told_share)
+    (forecast,) = plan_nightly(drawn.strata, [wanted], grading, design.facts.settings).rates
+    assert isinstance(forecast, RateForecast)
+    return forecast.width
 
 
-def _drawn(design: Design, number: int) -> Draw:
-    return draw_from(
+def _drawn(design: Design, number: int) -> Sample:
+    return sample_from(
         design.strata, design.facts.settings, Seed("demo", date(2026, 1, 1) + timedelta(days=number)), design.rates
     )
 
@@ -136,7 +138,7 @@ def _night(design: Design, number: int, chance: random.Random) -> Told:
     told = Counter(one.stratum for one in seen)
     failed = Counter(one.stratum for one in seen if said[one.conversation.id])
     strata = tuple(
-        StratumTold(**one.model_dump(), told=told[one.stratum], failures=failed[one.stratum])
+        GradedStratum(**one.model_dump(), graded=told[one.stratum], failures=failed[one.stratum])
         for one in drawn.strata
     )
     found = estimate_rate(strata, confusion=_calibration(chance) if design.judged else None)

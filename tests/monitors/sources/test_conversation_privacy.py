@@ -10,12 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from monitors.errors import ConfigError
-from monitors.facts.disclosure import DisclosureKind
-from monitors.facts.disclosures import find_disclosures
-from monitors.facts.masking import LABELS
+from monitors.facts.disclosures.candidates import DisclosureKind
+from monitors.facts.disclosures.find import find_disclosures
+from monitors.facts.disclosures.masking import LABELS
 from monitors.records.traffic import Conversation, Feedback, Thumb, Turn
-from monitors.sources.conversation_privacy import PrivacyMode, protected
-from monitors.sources.pseudonyms import Pseudonyms, normal
+from monitors.sources.privacy import PrivacyMode, Pseudonyms, normal, protected
 
 KEY = b"0123456789abcdef-night"
 OTHER_KEY = b"another-key-of-16+bytes"

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.records.traffic import Conversation, Feedback, Thumb, Turn
-from monitors.sources.question_quality import QualityUntold, QuestionQuality, question_quality
-from monitors.stats import wilson
+from monitors.sources.question_quality import QualityUnknown, QuestionQuality, question_quality, questions_in, total
+from monitors.stats.intervals import wilson
 
 Pressed = tuple[bool, Thumb | None]
 
@@ -26,13 +26,17 @@ def conversation(*pressed: Pressed) -> Conversation:
     return Conversation(id="c", origin_id="c", completed_at=datetime(2026, 3, 1, tzinfo=UTC), turns=turns)
 
 
+def quality_of(conversations: Sequence[Conversation]) -> QuestionQuality | QualityUnknown:
+    return question_quality(total(map(questions_in, conversations)))
+
+
 def test_thumbs_below_questions_are_counted_and_others_are_not() -> None:
     night = [
         conversation((True, Thumb.UP), (False, Thumb.DOWN), (True, None)),
         conversation((True, Thumb.DOWN), (True, Thumb.UP), (False, None)),
         conversation((True, Thumb.UP)),
     ]
-    quality = question_quality(night)
+    quality = quality_of(night)
     assert isinstance(quality, QuestionQuality)
     assert (quality.questions, quality.up, quality.down, quality.share) == (5, 3, 1, 0.75)
     assert (quality.low, quality.high) == pytest.approx((0.3006, 0.9544), abs=1e-4)  # statsmodels, Wilson, 3 of 4
@@ -43,13 +47,13 @@ def test_thumbs_below_questions_are_counted_and_others_are_not() -> None:
     [([], 0), ([conversation((False, Thumb.UP))], 0), ([conversation((True, None), (True, None))], 2)],
 )
 def test_without_a_thumb_nothing_is_said(night: Sequence[Conversation], questions: int) -> None:
-    assert question_quality(night) == QualityUntold(questions=questions)
+    assert quality_of(night) == QualityUnknown(questions=questions)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from([Thumb.UP, Thumb.DOWN, None])), min_size=1))
 def test_how_turns_are_spread_over_conversations_does_not_matter(turns: list[Pressed]) -> None:
-    together = question_quality([conversation(*turns)])
-    assert question_quality([conversation(turn) for turn in turns]) == together
+    together = quality_of([conversation(*turns)])
+    assert quality_of([conversation(turn) for turn in turns]) == together
     if isinstance(together, QuestionQuality):
         assert (together.low, together.high) == wilson(together.up, together.up + together.down)
         assert together.low <= together.share <= together.high

@@ -1,0 +1,310 @@
+"""The doctor's checks: each says what it found and what to do, before a run needs it.
+
+No check changes anything. Every configured delivery path gets a test message, each judge grades two known answers,
+and each target with an API is asked one harmless question, unless the caller forbids it. A new check is one more
+function in `CHECKS`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import stat
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+
+from deployments.cli.doctor.services import (
+    DoctorContext,
+    Health,
+    HealthCheck,
+    apis,
+    hallucination_logs,
+    hub,
+    judge,
+    live_traffic,
+)
+from monitors.config.file import Config, TargetConfig, load_config, target_record
+from monitors.errors import BrowserLost, ConfigError, MonitorError, WarehouseBusy
+from monitors.probes.browser.chromium import Chromium, find_browser
+from warehouse.data_folder import refuse_links
+
+if TYPE_CHECKING:
+    from flows.maintenance.self_test import PathOutcome
+
+REQUEST_S = 10.0
+LOCK_WAIT_S = 2.0
+GIGABYTE = 1e9
+LITTLE_DISK_GB, TOO_LITTLE_DISK_GB = 5.0, 1.0
+"""A run of 500 cases stores some 100 MB of pictures at most; DuckDB needs room for a copy of its file to
+rebuild."""
+
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+CLOCK_DOUBTFUL_S, CLOCK_BROKEN_S = 60.0, 300.0
+"""Signatures of webhooks and of Slack are refused beyond five minutes."""
+
+
+def checks(
+    config_path: Path,
+    *,
+    environment: Mapping[str, str],
+    now: datetime,
+    send_alerts: bool = True,
+    ask_judges: bool = True,
+    ask_apis: bool = True,
+) -> list[HealthCheck]:
+    """Make all checks, in the order in which a run needs them. A check that itself breaks is reported as broken."""
+    config, found = _configuration(config_path)
+    around = DoctorContext(config_path, config, environment, now, send_alerts, ask_judges, ask_apis)
+    results = [found]
+    for check in CHECKS:
+        try:
+            results += check(around)
+        except (MonitorError, OSError) as error:
+            results.append(HealthCheck(name=check.__name__, health=Health.BROKEN, found=str(error)))
+    return results
+
+
+def _configuration(path: Path) -> tuple[Config | None, HealthCheck]:
+    name = "configuration"
+    if not path.exists():
+        to_do = "lookout init writes one; `lookout demo` and `lookout doctor URL` need none"
+        return None, HealthCheck(name=name, health=Health.DOUBTFUL, found=f"there is no {path}", to_do=to_do)
+    try:
+        config = load_config(path)
+    except ConfigError as error:
+        return None, HealthCheck(
+            name=name, health=Health.BROKEN, found=str(error), to_do="mend the keys that are named"
+        )
+    missing = [name for name, target in config.targets.items() if not target.suite.exists()]
+    if missing:
+        return config, HealthCheck(
+            name=name,
+            health=Health.BROKEN,
+            found=f"no suite for {', '.join(missing)}",
+            to_do="give its `suite` a file",
+        )
+    return config, HealthCheck(name=name, health=Health.GOOD, found=f"{path}: {', '.join(config.targets)}")
+
+
+def browser(around: DoctorContext) -> list[HealthCheck]:
+    """Check that Chromium is found and starts."""
+    try:
+        found = find_browser(around.environment.get("CHROMIUM_PATH"))
+        version, unsandboxed = asyncio.run(_started(found.executable))
+    except BrowserLost as error:
+        return [HealthCheck(name="browser", health=Health.BROKEN, found=str(error), to_do="make browser")]
+    what = f"Chromium {version}, {found.executable} ({found.source})"
+    checks = [HealthCheck(name="browser", health=Health.GOOD, found=what)]
+    if unsandboxed:
+        reason, to_do = unsandboxed.split(": ", 1)
+        checks.append(HealthCheck(name="sandbox", health=Health.DOUBTFUL, found=reason, to_do=to_do))
+    return checks
+
+
+async def _started(path: str) -> tuple[str, str]:
+    """Its version, and why it has no sandbox."""
+    async with Chromium(browser_path=path) as chromium:
+        return (await chromium.browser()).version, chromium.unsandboxed
+
+
+def pages(around: DoctorContext) -> list[HealthCheck]:
+    """Check that each target that is asked through its page answers."""
+    targets = around.config.targets if around.config else {}
+    return [_page(around, name, target) for name, target in targets.items() if target.probe.driver == "browser"]
+
+
+def _page(around: DoctorContext, name: str, target: TargetConfig) -> HealthCheck:
+    what, address = f"page of {name}", target_record(name, target).address
+    try:
+        answer = httpx.get(address, timeout=REQUEST_S, follow_redirects=True)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        to_do = "open it from this machine: its spelling, network, proxy, or the app is down"
+        return HealthCheck(name=what, health=Health.BROKEN, found=f"{address}: {type(error).__name__}", to_do=to_do)
+    if "date" in answer.headers:
+        around.dates += _date(answer.headers["date"])
+    took = f"{address}: HTTP {answer.status_code} in {answer.elapsed.total_seconds():.2f} s"
+    if answer.status_code in (401, 403) and target.login is not None:
+        return HealthCheck(name=what, health=Health.GOOD, found=f"{took} to whoever is not signed in")
+    if answer.status_code in (401, 402, 403, 407, 429):
+        to_do = f"where it asks to sign in, tell Lookout how: [targets.{name}.login] (docs/login.md)"
+        return HealthCheck(name=what, health=Health.BROKEN, found=took, to_do=to_do)
+    if answer.status_code >= 400:  # noqa: PLR2004 - where HTTP's errors begin
+        return HealthCheck(
+            name=what, health=Health.DOUBTFUL, found=took, to_do=f"lookout doctor {name} looks closer"
+        )
+    return HealthCheck(name=what, health=Health.GOOD, found=took)
+
+
+def logins(around: DoctorContext) -> list[HealthCheck]:
+    """Check that each login has its secrets, and its session where a person begins it. Nobody signs in."""
+    targets = around.config.targets if around.config else {}
+    return [_login(around, name) for name, target in targets.items() if target.login is not None]
+
+
+def _login(around: DoctorContext, name: str) -> HealthCheck:
+    from flows.context import login_of  # duckdb
+
+    assert around.config is not None
+    what = f"login of {name}"
+    try:
+        login = login_of(around.config, name, around.environment)
+    except ConfigError as error:
+        return HealthCheck(name=what, health=Health.BROKEN, found=str(error), to_do="mend what is named")
+    assert login is not None
+    if login.session is None and login.settings.needs_person:
+        return HealthCheck(
+            name=what, health=Health.BROKEN, found="nobody has signed in yet", to_do=login.command.strip("`")
+        )
+    found = "its variables are set"
+    if login.session is not None:
+        made = f"{login.session.made_at:%Y-%m-%d %H:%M} UTC"
+        found = f"signed in {made} ({login.session.by}); whether it still opens the page, {login.command} tells"
+    return HealthCheck(name=what, health=Health.GOOD, found=found)
+
+
+def _date(header: str) -> list[datetime]:
+    try:
+        sent_at = parsedate_to_datetime(header)
+    except ValueError:
+        return []
+    return [sent_at if sent_at.tzinfo else sent_at.replace(tzinfo=UTC)]
+
+
+def clock(around: DoctorContext) -> list[HealthCheck]:
+    """Compare this machine's clock with the targets' own."""
+    if not around.dates:
+        return [
+            HealthCheck(
+                name="clock", health=Health.GOOD, found=f"{around.now:%Y-%m-%d %H:%M:%S} UTC; nothing to compare"
+            )
+        ]
+    off_s = min(abs((around.now - sent_at).total_seconds()) for sent_at in around.dates)
+    found = f"{around.now:%Y-%m-%d %H:%M:%S} UTC, {off_s:.0f} s from what a target says"
+    if off_s < CLOCK_DOUBTFUL_S:
+        return [HealthCheck(name="clock", health=Health.GOOD, found=found)]
+    health = Health.BROKEN if off_s >= CLOCK_BROKEN_S else Health.DOUBTFUL
+    return [
+        HealthCheck(
+            name="clock", health=health, found=found, to_do="set it by NTP: signatures are refused beyond 300 s"
+        )
+    ]
+
+
+def rights(around: DoctorContext) -> list[HealthCheck]:
+    """Check whether others on this machine can read what the application really said."""
+    name, folder = "rights", around.data_folder
+    if not folder.is_dir():
+        return []
+    refuse_links(folder)
+    mode = stat.S_IMODE(folder.stat().st_mode)
+    if not mode & OTHERS:
+        return [HealthCheck(name=name, health=Health.GOOD, found=f"{folder} is its owner's alone")]
+    return [
+        HealthCheck(
+            name=name,
+            health=Health.DOUBTFUL,
+            found=f"{folder} is open to others on this machine ({mode:o})",
+            to_do=f"chmod 700 {folder}, unless you opened it on purpose",
+        )
+    ]
+
+
+def disk(around: DoctorContext) -> list[HealthCheck]:
+    """Check that the data folder can be written, and that there is room."""
+    folder = around.data_folder
+    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if not os.access(there, os.W_OK | os.X_OK):
+        to_do = "set data_folder in lookout.toml to a folder that can be written"
+        return [HealthCheck(name="disk", health=Health.BROKEN, found=f"{there} cannot be written", to_do=to_do)]
+    free_gb = shutil.disk_usage(there).free / GIGABYTE
+    found = f"{free_gb:.1f} GB free for {folder}"
+    if free_gb >= LITTLE_DISK_GB:
+        return [HealthCheck(name="disk", health=Health.GOOD, found=found)]
+    health = Health.BROKEN if free_gb < TOO_LITTLE_DISK_GB else Health.DOUBTFUL
+    return [HealthCheck(name="disk", health=health, found=found, to_do="make room, or let pictures age out sooner")]
+
+
+def warehouse(around: DoctorContext) -> list[HealthCheck]:
+    """Check that the warehouse opens."""
+    from flows.context import store_in  # duckdb
+    from warehouse.queries.baselines import count_runs
+
+    folder = around.data_folder
+    if not (folder / "warehouse.duckdb").exists():
+        return [HealthCheck(name="warehouse", health=Health.GOOD, found="none yet; the first run makes it")]
+    try:
+        runs = count_runs(store_in(folder), wait_s=LOCK_WAIT_S)
+    except WarehouseBusy as error:
+        return [HealthCheck(name="warehouse", health=Health.GOOD, found=f"in use: {error}")]
+    except MonitorError as error:
+        to_do = "lookout warehouse rebuild"
+        return [HealthCheck(name="warehouse", health=Health.BROKEN, found=str(error), to_do=to_do)]
+    return [HealthCheck(name="warehouse", health=Health.GOOD, found=f"opens; {runs} runs")]
+
+
+def prefect(around: DoctorContext) -> list[HealthCheck]:
+    """Check that the Prefect server answers, where one is named."""
+    configured = around.config.prefect.api_url if around.config else None
+    url = configured or around.environment.get("PREFECT_API_URL")
+    if url is None:
+        found = "no server is named: a local one is started by the first run"
+        return [HealthCheck(name="Prefect", health=Health.GOOD, found=found)]
+    try:
+        answer = httpx.get(f"{url}/health", timeout=REQUEST_S)
+        answer.raise_for_status()
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        to_do = "start it, or mend prefect.api_url (PREFECT_API_URL)"
+        return [
+            HealthCheck(name="Prefect", health=Health.BROKEN, found=f"{url}: {type(error).__name__}", to_do=to_do)
+        ]
+    return [HealthCheck(name="Prefect", health=Health.GOOD, found=f"{url} answers")]
+
+
+def alerts(around: DoctorContext) -> list[HealthCheck]:
+    """Where messages go: every delivery path gets a test message, as only that shows whether messages arrive."""
+    from flows.maintenance.self_test import send_test_alert  # slack_sdk
+
+    ways = ("SLACK_BOT_TOKEN", "SLACK_WEBHOOK_URL", "SLACK_FALLBACK_WEBHOOK_URL", "LOOKOUT_HEARTBEAT_URL")
+    known = [name for name in ways if around.environment.get(name)]
+    if not known:
+        found = "no Slack credentials: messages are printed and stored"
+        return [HealthCheck(name="alerts", health=Health.GOOD, found=found)]
+    if around.config is None or not around.send_alerts:
+        return [HealthCheck(name="alerts", health=Health.GOOD, found=f"by {', '.join(known)}; not tried")]
+    target = next(iter(around.config.targets))
+    outcomes = asyncio.run(send_test_alert(around.config, around.environment, target=target))
+    return [_way(one) for one in outcomes]
+
+
+def _way(one: PathOutcome) -> HealthCheck:
+    name = f"alerts, {one.path}"
+    if one.arrived:
+        return HealthCheck(name=name, health=Health.GOOD, found=f"a test went out: {one.detail}")
+    if not one.configured:
+        return HealthCheck(name=name, health=Health.DOUBTFUL, found="not configured", to_do=one.detail)
+    return HealthCheck(name=name, health=Health.BROKEN, found="the test did not arrive", to_do=one.detail)
+
+
+CHECKS: tuple[Callable[[DoctorContext], list[HealthCheck]], ...] = (
+    browser,
+    pages,
+    apis,
+    logins,
+    hub,
+    clock,
+    judge,
+    hallucination_logs,
+    live_traffic,
+    disk,
+    rights,
+    warehouse,
+    prefect,
+    alerts,
+)

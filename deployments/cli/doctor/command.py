@@ -1,0 +1,226 @@
+"""``lookout doctor``: what Lookout sees on a page, or whether all that it needs is there.
+
+An inspection of a page ends with three questions, asked and graded, before it says that nothing is needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from deployments.cli.doctor.checks import checks
+from deployments.cli.doctor.format import print_checks, print_inspection
+from deployments.cli.doctor.services import Health, HealthCheck, check_api
+from deployments.cli.exit_codes import ExitCode
+from deployments.cli.verify import is_address, name_of
+from flows.terminal import write_json
+from flows.terminal_console import terminal_console
+from monitors.config.file import Config, TargetConfig, load_config, target_record
+from monitors.errors import ConfigError
+from monitors.gate.assess import assess
+from monitors.goldset.load import load_suite
+from monitors.graders.base import Grader
+from monitors.graders.panel import default_panel, grade_exchange
+from monitors.probes.browser.login import Login
+from monitors.probes.inspect.findings import AskPermission, PageInspection, Trial
+from monitors.probes.settings import ProbeSettings
+from monitors.records.base import Blame, Record, Severity
+from monitors.records.cases import GoldCase
+from monitors.records.exchanges import Channel, Exchange, Timings
+from monitors.records.grades import CaseOutcome
+
+TRIALS: Final = 3
+_UNTIMED: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""A trial is no run; no grader reads its time."""
+
+
+def with_trials(
+    inspection: PageInspection,
+    address: str,
+    settings: ProbeSettings,
+    target: TargetConfig | None,
+    login: Login | None,
+) -> PageInspection:
+    """The inspection with three questions asked as a run asks: of the target's suite, or ones for any bot."""
+    from monitors.probes.inspect.page import QUESTIONS, try_page  # playwright
+
+    cases = _cases(target)
+    questions = [case.turns[0] for case in cases] or QUESTIONS
+    trials, found = asyncio.run(try_page(address, settings, questions=questions, login=login))
+    if target is not None and cases:
+        panel = default_panel(target.graders)
+        trials = tuple(_graded(trial, case, panel) for trial, case in zip(trials, cases, strict=True))
+    return inspection.model_copy(update={"trials": trials, "wire": found or inspection.wire})
+
+
+def _cases(target: TargetConfig | None) -> list[GoldCase]:
+    """Three cases that lie apart in the suite; none that must be refused or that alerts, and no conversation."""
+    if target is None or not target.suite.exists() or not target.suite.stat().st_size:
+        return []
+    plain = [
+        case
+        for case in load_suite(target.suite).cases
+        if len(case.turns) == 1 and not case.expected_refusal and case.severity is not Severity.PAGE
+    ]
+    if len(plain) < TRIALS:
+        return []
+    return [plain[at * (len(plain) - 1) // (TRIALS - 1)] for at in range(TRIALS)]
+
+
+def _graded(trial: Trial, case: GoldCase, panel: tuple[Grader, ...]) -> Trial:
+    if trial.trouble is not None:
+        return trial
+    by_wire = None if trial.sent is None else _failing(trial, case, panel, Channel.WIRE)
+    return trial.model_copy(update={"by_page": _failing(trial, case, panel, Channel.VISIBLE), "by_wire": by_wire})
+
+
+def _failing(trial: Trial, case: GoldCase, panel: tuple[Grader, ...], channel: Channel) -> str | None:
+    """What is wrong with the answer, empty where it is right; ``None`` where the graders cannot decide."""
+    exchange = Exchange(
+        run_id="doctor",
+        case_id=case.id,
+        repeat=0,
+        turns=case.turns,
+        visible_text=trial.text,
+        wire=trial.sent if channel is Channel.WIRE else None,
+        graded_channel=channel,
+        asked_at=_UNTIMED,
+        timings=Timings(total_ms=0),
+    )
+    assessment = assess(case, exchange, grade_exchange(panel, case, exchange))
+    match assessment.outcome:
+        case CaseOutcome.CORRECT:
+            return ""
+        case CaseOutcome.FAILED:
+            return ", ".join(kind.value.replace("_", " ") for kind in assessment.failure_kinds)
+        case CaseOutcome.NO_ANSWER | CaseOutcome.UNGRADED:
+            return None
+
+
+PICTURES = "doctor"
+OWNER_ONLY_FOLDER = 0o700
+
+
+class HealthReport(Record):
+    """All checks, as ``--json`` prints them."""
+
+    checks: tuple[HealthCheck, ...]
+
+
+def doctor_command(
+    target: str | None,
+    config_path: Path,
+    *,
+    asking: AskPermission,
+    picture: Path | None,
+    environment: Mapping[str, str],
+    send_alerts: bool,
+    ask_judges: bool,
+    as_json: bool,
+) -> ExitCode:
+    """Inspect ``target`` (a name or an address), or check everything; see ``lookout doctor --help``."""
+    if target is None:
+        found = checks(
+            config_path,
+            environment=environment,
+            now=_now(),
+            send_alerts=send_alerts,
+            ask_judges=ask_judges,
+            ask_apis=asking is not AskPermission.NEVER,
+        )
+        return _print_summary(found, as_json=as_json)
+    config = load_config(config_path) if config_path.exists() or not is_address(target) else None
+    api = _api_of(target, config)
+    if api is not None:
+        found = [check_api(*api, environment, ask=asking is not AskPermission.NEVER)]
+        return _print_summary(found, as_json=as_json)
+    name, address, settings = _what(target, config)
+    login = _login(config, name, environment)
+    settings = _with_browser(settings, environment)
+    goal = picture or _picture_path(config, name)
+    inspection = asyncio.run(_inspect(address, settings, goal, asking, login))
+    if inspection.trouble is None and asking is not AskPermission.NEVER:
+        inspection = with_trials(inspection, address, settings, config.targets.get(name) if config else None, login)
+    if as_json:
+        write_json(inspection.model_dump_json(indent=2) + "\n")
+    else:
+        print_inspection(terminal_console(), inspection, name=name, configured=settings)
+    return exit_code_of(inspection)
+
+
+def exit_code_of(inspection: PageInspection) -> ExitCode:
+    """PASS when the page can be asked, FAIL when the application is in the way, else INCONCLUSIVE."""
+    trouble = inspection.trouble or next((trial.trouble for trial in inspection.trials if trial.trouble), None)
+    if trouble is not None:
+        return ExitCode.FAIL if trouble.blame is Blame.APP else ExitCode.INCONCLUSIVE
+    return ExitCode.INCONCLUSIVE if any(trial.doubt for trial in inspection.trials) else ExitCode.PASS
+
+
+def _what(target: str, config: Config | None) -> tuple[str, str, ProbeSettings]:
+    """Name, address and settings; an address that a target has is inspected with that target's settings."""
+    if is_address(target):
+        known = {name: t for name, t in (config.targets if config else {}).items() if t.url == target}
+        if not known:
+            return name_of(target), target, ProbeSettings()
+        target = next(iter(known))
+    if config is None:
+        raise ConfigError(f"no target {target!r}: there is no configuration")
+    configured = config.target(target)
+    return target, target_record(target, configured).address, configured.probe
+
+
+def _api_of(target: str, config: Config | None) -> tuple[str, TargetConfig] | None:
+    """The configured target that is asked through an API, by its name or address; ``None`` for any other."""
+    if config is None:
+        return None
+    if not is_address(target):
+        known = {target: config.target(target)}
+    else:
+        known = {name: one for name, one in config.targets.items() if one.url == target}
+    return next(((name, one) for name, one in known.items() if one.probe.driver != "browser"), None)
+
+
+def _with_browser(settings: ProbeSettings, environment: Mapping[str, str]) -> ProbeSettings:
+    path = environment.get("CHROMIUM_PATH")
+    return settings if settings.browser_path or not path else settings.model_copy(update={"browser_path": path})
+
+
+def _picture_path(config: Config | None, name: str) -> Path:
+    """A new file for each inspection, for its owner's eyes: the page may show anything."""
+    folder = (config.data_folder if config else Path(".lookout")) / PICTURES
+    folder.mkdir(parents=True, exist_ok=True, mode=OWNER_ONLY_FOLDER)
+    return folder / f"{name}-{_now():%Y%m%dT%H%M%S}.png"
+
+
+def _login(config: Config | None, name: str, environment: Mapping[str, str]) -> Login | None:
+    if config is None or name not in config.targets:
+        return None
+    from flows.context import login_of  # duckdb
+
+    return login_of(config, name, environment)
+
+
+async def _inspect(
+    address: str, settings: ProbeSettings, picture: Path, asking: AskPermission, login: Login | None
+) -> PageInspection:
+    from monitors.probes.inspect.page import inspect_page  # playwright
+
+    return await inspect_page(address, settings, picture=picture, asking=asking, login=login)
+
+
+def _now() -> datetime:
+    from flows.context import utc_now  # duckdb
+
+    return utc_now()
+
+
+def _print_summary(found: list[HealthCheck], *, as_json: bool) -> ExitCode:
+    if as_json:
+        write_json(HealthReport(checks=tuple(found)).model_dump_json(indent=2) + "\n")
+    else:
+        print_checks(terminal_console(), found)
+    worst = max((check.health for check in found), default=Health.GOOD)
+    return ExitCode.MONITOR if worst is Health.BROKEN else ExitCode.PASS

@@ -1,0 +1,217 @@
+"""What `lookout doctor` prints: what was found, how sure, the lines that pin it, and what to do."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from deployments.cli.doctor.services import Health, HealthCheck
+from monitors.probes.inspect.findings import PageElement, PageInspection, Trial
+from monitors.probes.settings import ProbeSettings, Selectors
+from monitors.probes.wire import WireRule
+from monitors.records.exchanges import Channel
+
+SHOWN_OF_ANSWER = 200
+COLOURS = {Health.GOOD: "green", Health.DOUBTFUL: "yellow", Health.BROKEN: "red"}
+
+
+def print_inspection(console: Console, inspection: PageInspection, *, name: str, configured: ProbeSettings) -> None:
+    """Print one inspection, for a person. ``name`` is the target's, ``configured`` what it had before."""
+    console.print(f"[bold]{escape(inspection.address)}[/]  {escape(inspection.overview.title)}", highlight=False)
+    console.print(_grid(_rows(inspection)))
+    if inspection.trouble is not None:
+        console.print(_grid(_seen(inspection)))
+        console.print(f"\n[bold red]{escape(inspection.trouble.detail)}[/]", highlight=False, soft_wrap=True)
+        console.print(f"What to do: {escape(inspection.trouble.to_do)}", highlight=False, soft_wrap=True)
+    if inspection.picture:
+        console.print(
+            f"\nPicture with what was found outlined: {escape(os.path.relpath(inspection.picture))}", soft_wrap=True
+        )
+    if inspection.box is not None:
+        for line in _conclusion(inspection, configured):
+            console.print(f"\n{escape(line)}", highlight=False, soft_wrap=True)
+        _print_wire(console, inspection, name, configured)
+        console.print(_pins_title(inspection, configured.selectors))
+        console.print(escape(toml_of(inspection, name)), highlight=False, soft_wrap=True)
+
+
+def _rows(inspection: PageInspection) -> Iterator[tuple[str, str]]:
+    yield "page", _page(inspection)
+    if inspection.frame:
+        yield "frame", f"the chat is in a frame: {inspection.frame}"
+    if inspection.profile:
+        yield (
+            "kind",
+            f"profile {inspection.profile}"
+            + (" (nobody described this page)" if inspection.profile == "generic" else ""),
+        )
+    if inspection.box is not None:
+        yield "message box", _part(inspection.box)
+        yield "send", _part(inspection.send) if inspection.send else "Enter"
+        yield "answer", _part(inspection.answer) if inspection.answer else "not found out"
+        yield (
+            "question",
+            f"“{inspection.asked}” was asked: {inspection.why_asked}" if inspection.asked else inspection.why_asked,
+        )
+    if inspection.answer_text:
+        yield "it said", f"after {inspection.answered_s} s: {_cut(inspection.answer_text)}"
+    for trial in inspection.trials:
+        yield "tried", _tried(trial)
+    for error in inspection.console_errors:
+        yield "page's error", error
+    for refusal in inspection.refused:
+        yield "refused", refusal
+
+
+def _tried(trial: Trial) -> str:
+    if trial.trouble is not None:
+        return f"“{trial.question}”: no answer, {trial.trouble.detail}"
+    said = _cut(trial.text)
+    if trial.doubt:
+        return f"“{trial.question}”: doubtful, {trial.doubt}: {said}"
+    grades = (("as the page shows it", trial.by_page), ("as it was sent", trial.by_wire))
+    outcomes = [f"{how}: {wrong or 'right'}" for how, wrong in grades if wrong is not None]
+    return f"“{trial.question}”: {'; '.join(outcomes) or 'plausible'}: {said}"
+
+
+def _cut(text: str) -> str:
+    return text[:SHOWN_OF_ANSWER] + ("…" if len(text) > SHOWN_OF_ANSWER else "")
+
+
+def _conclusion(inspection: PageInspection, configured: ProbeSettings) -> Iterator[str]:
+    """What the trials prove, as one or two sentences."""
+    trials, best = inspection.trials, next(iter(inspection.wire), None)
+    if not trials:
+        yield "No question was asked, so nothing is proved: look again with --ask before you rely on it."
+        return
+    bad = [trial for trial in trials if trial.doubt or trial.trouble]
+    if bad:
+        yield f"{len(bad)} of {len(trials)} answers cannot be relied on; see above, and compare with the picture."
+    hides = best is not None and best.hides and configured.wire is None
+    if best is not None and hides:
+        what = "; ".join(dict.fromkeys((*best.sources[:3], *([best.more] if best.more else []))))
+        yield f"The page hides sources that it was sent: {what}."
+    by_wire = configured.wire is not None and configured.wire.graded is Channel.WIRE
+    wrong = [trial for trial in trials if (trial.by_wire if by_wire else trial.by_page)]
+    if wrong:
+        right = sum(trial.by_wire == "" for trial in trials)
+        else_right = f", by what was sent {right} of {len(trials)} are right" if hides else ""
+        yield f"Graded as a run does it now, {len(wrong)} of {len(trials)} answers are wrong{else_right}."
+    if not bad and not hides and not wrong:
+        yield "Nothing needs to be configured: the answers were read, and are plausible."
+
+
+def _page(inspection: PageInspection) -> str:
+    status = "no answer" if inspection.http_status is None else f"HTTP {inspection.http_status}"
+    loaded = "" if inspection.loaded_s is None else f", loaded after {inspection.loaded_s} s"
+    usable = "" if inspection.usable_s is None else f", ready to be asked after {inspection.usable_s} s"
+    return f"{status}{loaded}{usable}"
+
+
+def _part(part: PageElement) -> str:
+    name = f" “{part.name}”" if part.name else ""
+    where = f"  {part.selector}" if part.selector else "  (no selector finds just this)"
+    shadow = ", in a shadow root" if part.in_shadow else ""
+    return f"{part.role}{name}{where}  ·  {part.how_sure}{shadow}"
+
+
+def _seen(inspection: PageInspection) -> Iterator[tuple[str, str]]:
+    """What was on the page, where no chat was found."""
+    seen = inspection.overview
+    lists = (
+        ("headings", seen.headings),
+        ("boxes", seen.boxes),
+        ("buttons", seen.buttons),
+        ("dialogs", seen.dialogs),
+        ("frames", seen.frames),
+    )
+    for what, found in lists:
+        yield what, "; ".join(found) or "none"
+    yield "text", seen.text or "none"
+
+
+def _grid(rows: Iterable[tuple[str, str]]) -> Table:
+    table = Table.grid(padding=(0, 2))
+    for what, value in rows:
+        table.add_row(f"[dim]{what}[/]", escape(value))
+    return table
+
+
+def _pins_title(inspection: PageInspection, pinned: Selectors) -> str:
+    if inspection.selectors == pinned:
+        return "\nIt is pinned already:"
+    if inspection.trouble is not None:
+        return "\nWhat was found, as it would be pinned in lookout.toml:"
+    return "\nNothing needs to be pinned. To pin what was found, in lookout.toml:"
+
+
+def _print_wire(console: Console, inspection: PageInspection, name: str, configured: ProbeSettings) -> None:
+    if configured.wire is not None:
+        return
+    if not inspection.wire:
+        if inspection.asked or inspection.trials:
+            console.print("\nNothing that came over the wire carried this answer in a form that can be read.")
+        return
+    best = inspection.wire[0]
+    same = "the same text as the page showed" if best.likeness == 1 else "more than the page showed"
+    more = f": {best.more}" if best.more else ""
+    to_do = "Add these lines to lookout.toml" if best.hides else "To grade what was sent instead"
+    console.print(f"\nThe answer came as a {best.kind}, {same}{escape(more)}. {to_do}:", soft_wrap=True)
+    console.print(escape(wire_toml(best.rule, name)), highlight=False, soft_wrap=True)
+    for other in inspection.wire[1:4]:
+        console.print(
+            f"[dim]also: {escape(other.kind)} {escape(other.rule.url)}, path {escape(other.rule.text)}[/]",
+            soft_wrap=True,
+        )
+
+
+def toml_of(inspection: PageInspection, name: str) -> str:
+    """The lines that pin what was found; they also pin the profile that the page has anyway."""
+    lines = list[str]()
+    probe = list[str]()
+    if inspection.profile and inspection.profile != "generic":
+        probe.append(f"profile = {_string(inspection.profile)}")
+    if inspection.open:
+        probe.append(f"open = [{', '.join(_string(selector) for selector in inspection.open)}]")
+    if probe:
+        lines += [f"[targets.{_key(name)}.probe]", *probe, ""]
+    lines.append(f"[targets.{_key(name)}.probe.selectors]")
+    lines += [
+        f"{key} = {_string(value)}" for key, value in inspection.selectors.model_dump(exclude_none=True).items()
+    ]
+    return "\n".join(lines)
+
+
+def wire_toml(rule: WireRule, name: str) -> str:
+    """The lines that name the response which carries the answer."""
+    given = rule.model_dump(mode="json", exclude_none=True, exclude_defaults=True) | {"joins": rule.joins}
+    lines = [f"[targets.{_key(name)}.probe.wire]"]
+    for key, value in given.items():
+        lines.append(f"{key} = {_string(value) if isinstance(value, str) else json.dumps(value)}")
+    return "\n".join(lines)
+
+
+def _key(name: str) -> str:
+    return name if name.replace("-", "").replace("_", "").isalnum() and name.isascii() else _string(name)
+
+
+def _string(text: str) -> str:
+    """A TOML string: as it is between single quotes where that can be, so that a pattern stays readable."""
+    plain = "'" not in text and text.isprintable()
+    return f"'{text}'" if plain else json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def print_checks(console: Console, found: Iterable[HealthCheck]) -> None:
+    """A line for each check, and what to do where something is wrong."""
+    table = Table.grid(padding=(0, 2))
+    for check in found:
+        colour = COLOURS[check.health]
+        table.add_row(f"[{colour}]{check.health.word}[/]", f"[bold]{check.name}[/]", escape(check.found))
+        if check.to_do:
+            table.add_row("", "", f"[{colour}]→[/] {escape(check.to_do)}")
+    console.print(table)

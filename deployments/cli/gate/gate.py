@@ -1,0 +1,304 @@
+"""``lookout gate``: verifies and evaluates a staging deploy, or evaluates a run's results again.
+
+The exit code is the verdict. Evaluating again, and writing reports again, needs only a run's results.json: no page
+and no server. Flags of the command line override the gate's settings.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from deployments.cli.data_folder import data_folder_of
+from deployments.cli.exit_codes import ExitCode, of_verdict
+from deployments.cli.gate.github import JobResults, runner_obeys_nothing
+from deployments.cli.gate.verdict import print_verdict
+from deployments.cli.verify import check_ci, verified, with_target
+from flows.context import runs_folder
+from flows.terminal import write_json, write_note
+from flows.terminal_console import terminal_console
+from flows.verify.run_folder import NO_BASELINE, VerifyRequest
+from flows.verify.run_state import named_baseline
+from monitors.alerts.redact import redact
+from monitors.config.file import Config, load_config
+from monitors.errors import ConfigError
+from monitors.gate.assess import assess
+from monitors.gate.evaluate import RunFacts, evaluate
+from monitors.gate.settings import GateSettings
+from monitors.github.actions import WorkflowJob, is_actions, job_of
+from monitors.goldset.load import load_suite
+from monitors.records.runs import Baseline, CaseResult, RunReport
+from monitors.reports.junit import junit_xml
+from monitors.reports.marked_text import Redact
+from monitors.reports.proof_rows import format_no_regression
+from monitors.reports.results_json import read_results
+from monitors.reports.write import write_reports
+from monitors.storage import write_atomically
+
+
+def evaluated_again(
+    results: Path, settings: GateSettings, baseline: Baseline | None
+) -> tuple[RunReport, tuple[CaseResult, ...]]:
+    """Evaluate a results.json again, with these settings and today's severities. Raises `ConfigError`."""
+    recorded, cases = read_results(results)
+    again = tuple(_assessed_again(case) for case in cases)
+    return evaluate(_facts(recorded), again, settings, baseline=baseline), again
+
+
+def _assessed_again(result: CaseResult) -> CaseResult:
+    """The same grades under today's severity table."""
+    assessment = assess(result.case, result.result, result.assessment.grades)
+    stored = assessment.model_copy(update={"unconfirmed": result.assessment.unconfirmed})
+    return result.model_copy(update={"assessment": stored})
+
+
+def _facts(report: RunReport) -> RunFacts:
+    return RunFacts(
+        run_id=report.run_id,
+        target=report.target,
+        suite_name=report.suite_name,
+        suite_sha256=report.suite_sha256,
+        planned=report.coverage.asked,
+        commit=report.commit,
+        started_at=report.started_at,
+        finished_at=report.finished_at,
+        interrupted=report.interrupted,
+        resumed_cases=report.resumed_cases,
+        judging=report.judging,
+        pull_request=report.pull_request,
+    )
+
+
+def report_command(run: str | None, config: Path, *, data_folder: Path | None, as_json: bool) -> ExitCode:
+    """Write a run's reports again from its results.json."""
+    folder = _run_folder(run, config, data_folder)
+    report, cases = read_results(folder / "results.json")
+    paths = write_reports(folder, report, cases, redact=redact)
+    places = {"html": paths.html, "markdown": paths.markdown, "json": paths.json, "junit": paths.junit}
+    if as_json:
+        write_json(json.dumps({name: str(path) for name, path in places.items()}) + "\n")
+        return ExitCode.PASS
+    print_verdict(terminal_console(), report, report_page=paths.html)
+    return ExitCode.PASS
+
+
+def _run_folder(run: str | None, config: Path, data_folder: Path | None) -> Path:
+    if run is not None and (Path(run) / "results.json").exists():
+        return Path(run)
+    runs = data_folder_of(config, data_folder) / "runs"
+    finished = sorted(path.parent.name for path in runs.glob("*/results.json"))
+    if not finished:
+        raise ConfigError(f"{runs}: no run has finished here yet; `lookout verify` or `lookout demo` makes one")
+    if run is None:
+        return runs / finished[-1]
+    if run not in finished:
+        raise ConfigError(f"{runs}: no finished run {run!r}; the newest are {', '.join(finished[-3:])}")
+    return runs / run
+
+
+BEST_SHARE: Final = 1.0
+BEST_RATING: Final = 5.0
+
+
+def with_flags(
+    settings: GateSettings, *, min_score: float | None, fail_on_regression: bool, strict: bool
+) -> GateSettings:
+    """The settings as the flags change them; a flag that was not given changes nothing. Raises `ConfigError`."""
+    changed: dict[str, object] = _floor(min_score) if min_score is not None else {}
+    if fail_on_regression:
+        changed["fail_on_regression"] = True
+    if strict:
+        changed["strict"] = True
+    return settings.model_copy(update=changed)
+
+
+def _floor(min_score: float) -> dict[str, object]:
+    """A score up to 1 is the weighted score; above that it is the average rating, which must then exist."""
+    if math.isfinite(min_score) and 0 <= min_score <= BEST_SHARE:
+        return {"min_weighted_score": min_score}
+    if math.isfinite(min_score) and BEST_SHARE < min_score <= BEST_RATING:
+        return {"min_rubric": min_score, "rating_needed": True}
+    raise ConfigError(
+        f"--min-score {min_score:g}: accepted is 0 to 1 for the weighted score (0.98), or above 1 to 5 for the "
+        "average rating of the reports (4.0)"
+    )
+
+
+DEFAULT_CONFIG = Path("lookout.toml")
+
+
+@dataclass(frozen=True)
+class GateOptions:
+    """The options of ``lookout gate``."""
+
+    results: Path | None
+    config: Path | None
+    target: str | None
+    suite: Path | None
+    commit: str | None
+    baseline: str
+    min_score: float | None
+    fail_on_regression: bool
+    strict: bool
+    junit: Path | None
+    as_json: bool
+    github: bool
+    allow_production: str | None
+
+
+@dataclass(frozen=True)
+class _GateResult:
+    """A verdict with what it rests on, and the place of its report."""
+
+    report: RunReport
+    cases: tuple[CaseResult, ...]
+    page: Path | None
+    suite: Path | None
+    redact: Redact
+
+
+def gate_command(options: GateOptions, environment: Mapping[str, str]) -> ExitCode:
+    """See ``lookout gate --help``. Raises `ConfigError` before anything is asked."""
+    if (options.results is None) == (options.target is None):
+        raise ConfigError(
+            "give --target (and --suite) to verify a deploy, or the results.json of a run to evaluate it again"
+        )
+    if options.junit is not None:
+        _check_place(options.junit)
+    job = job_of(environment) if options.github or is_actions(environment) else None
+    with runner_obeys_nothing(environment):
+        posts, evaluated = (
+            _verify(options, environment, job) if options.target else _evaluate_again(options, environment, job)
+        )
+        if evaluated is None:
+            return ExitCode.INCONCLUSIVE
+        _print(evaluated, as_json=options.as_json)
+        if options.fail_on_regression and format_no_regression(evaluated.report):
+            write_note(f"--fail-on-regression does not apply: {format_no_regression(evaluated.report)}\n")
+    if options.junit is not None:
+        write_atomically(options.junit, [junit_xml(evaluated.report, evaluated.cases, redact=evaluated.redact)])
+    if posts is not None:
+        posts.say(evaluated.report, evaluated.cases, redact=evaluated.redact, suite=evaluated.suite)
+    return of_verdict(evaluated.report.verdict)
+
+
+def _check_place(file: Path) -> None:
+    """Raises `ConfigError` for a file that could not be written, so that the error comes before the run."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=file.parent):
+            pass
+    except OSError as error:
+        raise ConfigError(f"--junit {file}: cannot be written ({error.strerror}); name a file that can") from error
+    if file.is_dir():
+        raise ConfigError(f"--junit {file}: is a folder; name a file in it")
+
+
+def _verify(
+    options: GateOptions, environment: Mapping[str, str], job: WorkflowJob | None
+) -> tuple[JobResults | None, _GateResult | None]:
+    """Run the whole verification of the target, as ``lookout verify`` does."""
+    name, config = _configured(options)
+    note = check_ci(config, name, environment, allowed=options.allow_production)
+    if note:
+        write_note(f"{note}\n")
+    if config.gate.rating_needed and config.judge is None:
+        raise ConfigError(
+            f"an average rating of {config.gate.min_rubric:g} is asked for (--min-score above 1, or "
+            "gate.rating_needed), which a judge gives, and the configuration has no [judge]"
+        )
+    named_baseline(options.baseline, runs_folder(config))
+    load_suite(config.target(name).suite)  # it says what is wrong with it before anything hears of a run
+    posts = JobResults(job, name, environment) if options.github and job else None
+    request = VerifyRequest(
+        target=name,
+        config=config,
+        commit=options.commit,
+        baseline=_as_found_from_here(options.baseline),
+        pull_request=job.pull_request if job else None,
+    )
+    with ExitStack() as stack:
+        if posts is not None:
+            stack.enter_context(posts.following())
+        report = verified(request)
+    if report is None:
+        if posts is not None:
+            posts.stopped()
+        return posts, None
+    folder = runs_folder(config) / report.run_id
+    _, cases = read_results(folder / "results.json")
+    patterns = config.target(name).graders.account_patterns
+    return posts, _GateResult(
+        report=report,
+        cases=cases,
+        page=folder / "report.html",
+        suite=config.target(name).suite,
+        redact=lambda text: redact(text, account_patterns=patterns),
+    )
+
+
+def _configured(options: GateOptions) -> tuple[str, Config]:
+    """The target's name, and the configuration as the command line changes it.
+
+    The job itself reports what it found, so the run in it must not report it a second time.
+    """
+    path = options.config or DEFAULT_CONFIG
+    known = path.exists() or options.config is not None or not _is_address(options.target)
+    name, config = with_target(options.target or "", load_config(path) if known else None, options.suite)
+    silent = config.github.model_copy(update={"post_results": False})
+    return name, config.model_copy(update={"gate": _settings(options, config.gate), "github": silent})
+
+
+def _is_address(target: str | None) -> bool:
+    return target is not None and target.startswith(("http://", "https://"))
+
+
+def _settings(options: GateOptions, settings: GateSettings) -> GateSettings:
+    return with_flags(
+        settings,
+        min_score=options.min_score,
+        fail_on_regression=options.fail_on_regression,
+        strict=options.strict,
+    )
+
+
+def _as_found_from_here(baseline: str) -> str:
+    """A file's absolute path, so that the baseline is found from anywhere."""
+    return str(Path(baseline).absolute()) if Path(baseline).is_file() else baseline
+
+
+def _evaluate_again(
+    options: GateOptions, environment: Mapping[str, str], job: WorkflowJob | None
+) -> tuple[JobResults | None, _GateResult | None]:
+    """Evaluate a run's results with today's settings; it asks no warehouse, so ``auto`` finds no baseline."""
+    if options.results is None:
+        raise AssertionError("without a target there are results")
+    config = load_config(options.config) if options.config else None
+    settings = _settings(options, config.gate if config else GateSettings())
+    runs = runs_folder(config) if config else options.results.parent.parent
+    baseline = named_baseline(options.baseline, runs) if options.baseline != NO_BASELINE else None
+    report, cases = evaluated_again(options.results, settings, baseline)
+    posts = JobResults(job, report.target.name, environment) if options.github and job else None
+    known = config.targets.get(report.target.name) if config else None
+    patterns = known.graders.account_patterns if known else ()
+    evaluated = _GateResult(
+        report=report,
+        cases=cases,
+        page=None,
+        suite=options.suite or (known.suite if known else None),
+        redact=lambda text: redact(text, account_patterns=patterns),
+    )
+    return posts, evaluated
+
+
+def _print(evaluated: _GateResult, *, as_json: bool) -> None:
+    if as_json:
+        write_json(evaluated.report.model_dump_json(indent=2) + "\n")
+    else:
+        print_verdict(terminal_console(), evaluated.report, report_page=evaluated.page)

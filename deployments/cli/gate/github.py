@@ -1,0 +1,181 @@
+"""``lookout gate --github``: what a job of GitHub Actions says of the run, everywhere it can be read.
+
+It sets a pending status at the start; at the end the status, the comment, the job's page and notes on the lines of
+the suite's file. When GitHub does not take something, it says so on standard error, and the verdict's exit code
+stays: a verdict is what the application did. A status that could not be set is missing or pending, and where it is
+required it holds the pull request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from flows.context import nonce
+from flows.deploys.github_results import AT_END, AT_START, GitHubPlace, describe_posted
+from flows.terminal import flush_output, write_note, write_notes
+from monitors.errors import ConfigError, NotifyError
+from monitors.github.actions import (
+    TOKEN_VARIABLE,
+    Annotation,
+    Level,
+    WorkflowJob,
+    add_summary,
+    commands_of,
+    is_actions,
+    switch_off,
+    switch_on,
+)
+from monitors.github.pull_requests import State
+from monitors.records.grades import CaseOutcome
+from monitors.records.runs import CaseResult, RunReport
+from monitors.reports.case_view import with_outcome
+from monitors.reports.comment import pull_request_comment, what_happened
+from monitors.reports.marked_text import Redact, redaction_of
+
+
+def lines_of(suite: Path) -> Mapping[str, int]:
+    """Line (from 1) by case id. Empty for a file that cannot be read: a note can do without a line."""
+    try:
+        text = suite.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        return {}
+    found: dict[str, int] = {}
+    for number, line in enumerate(text.split("\n"), start=1):
+        case_id = _id_in(line)
+        if case_id is not None:
+            found.setdefault(case_id, number)
+    return found
+
+
+def path_in(workspace: Path | None, file: Path) -> str:
+    """The file's path as GitHub knows it: relative to the repository, where the file lies in it."""
+    whole = file.absolute()
+    if workspace is not None and whole.is_relative_to(workspace.absolute()):
+        return whole.relative_to(workspace.absolute()).as_posix()
+    return whole.as_posix()
+
+
+def _id_in(line: str) -> str | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    found = value.get("id") if isinstance(value, dict) else None
+    return found if isinstance(found, str) else None
+
+
+LEVELS = {
+    CaseOutcome.FAILED: Level.ERROR,
+    CaseOutcome.NO_ANSWER: Level.WARNING,
+    CaseOutcome.UNGRADED: Level.NOTICE,
+}
+
+
+class JobResults:
+    """Where one job's results go. Raises `ConfigError`, before anything is asked, where the token is missing."""
+
+    def __init__(self, job: WorkflowJob, target: str, environment: Mapping[str, str]) -> None:
+        token = environment.get(TOKEN_VARIABLE)
+        if not token:
+            raise ConfigError(
+                f"--github needs {TOKEN_VARIABLE}; in a workflow: env: {TOKEN_VARIABLE}: ${{{{ github.token }}}}, "
+                "with permissions pull-requests: write and statuses: write"
+            )
+        self._job = job
+        self._notes = is_actions(environment)
+        self._place = GitHubPlace(
+            api_url=job.api_url,
+            token=token,
+            repository=job.repository,
+            target=target,
+            patience=AT_END,
+            commit=job.commit,
+            pull_request=job.pull_request,
+            log=job.log,
+        )
+        self._at_start = replace(self._place, patience=AT_START)
+
+    @contextmanager
+    def following(self) -> Generator[None]:
+        """Set the status to pending, and to an error when the run ends without a verdict."""
+        asyncio.run(self._at_start.say_state(State.PENDING, "asking the gold questions"))
+        try:
+            yield
+        except (Exception, KeyboardInterrupt) as error:
+            asyncio.run(
+                self._place.say_state(State.ERROR, f"no verdict: {type(error).__name__}; see the job's log")
+            )
+            raise
+
+    def stopped(self) -> None:
+        """Report that a person or the runner stopped the run."""
+        asyncio.run(self._place.say_state(State.ERROR, "the run was stopped before its verdict"))
+
+    def say(self, report: RunReport, cases: Sequence[CaseResult], *, redact: Redact, suite: Path | None) -> None:
+        """Say everything, each thing by itself: one that fails does not stop the others."""
+        wrong, posted = asyncio.run(self._place.say_results(report, cases, redact))
+        pull = self._job.pull_request
+        if posted is not None and pull is not None:
+            write_note(f"GitHub: {describe_posted(posted, pull)}\n")
+        if pull is None:
+            write_note("GitHub: this job belongs to no pull request, so there is no comment\n")
+        problems = [*wrong, *self._summary(report, cases, redact)]
+        for problem in problems:
+            write_note(f"lookout: not on GitHub: {problem}\n")
+        if self._notes:
+            notes = [*_failures_to_post(problems), *_notes(report, cases, redact, suite, self._job.workspace)]
+            write_notes(f"{line}\n" for line in commands_of(notes))
+
+    def _summary(self, report: RunReport, cases: Sequence[CaseResult], redact: Redact) -> Iterator[NotifyError]:
+        if self._job.summary is not None:
+            try:
+                add_summary(self._job.summary, pull_request_comment(report, cases, redact=redact))
+            except NotifyError as error:
+                yield error
+
+
+@contextmanager
+def runner_obeys_nothing(environment: Mapping[str, str]) -> Generator[None]:
+    """Stop GitHub's runner from obeying a command in an application's text while such texts may be printed."""
+    if not is_actions(environment):
+        yield
+        return
+    word = nonce()
+    write_note(f"{switch_off(word)}\n")
+    try:
+        yield
+    finally:
+        flush_output()
+        write_note(f"\n{switch_on(word)}\n")
+
+
+def _failures_to_post(problems: Sequence[NotifyError]) -> Iterator[Annotation]:
+    for problem in problems:
+        yield Annotation(level=Level.WARNING, title="Lookout: not on GitHub", text=str(problem))
+
+
+def _notes(
+    report: RunReport, cases: Sequence[CaseResult], redact: Redact, suite: Path | None, workspace: Path | None
+) -> Iterator[Annotation]:
+    """A note on the line of each case that is not right, worst first."""
+    lines = lines_of(suite) if suite else {}
+    for outcome, level in LEVELS.items():
+        for result in with_outcome(cases, outcome):
+            line = lines.get(result.case.id)
+            found = result.assessment
+            yield Annotation(
+                level=level,
+                title=f"{report.target.name}: severity {found.severity}, {_what(result)}",
+                text=f"{result.case.id}: {redaction_of(result, redact)(found.reason)}",
+                file=path_in(workspace, suite) if suite and line else None,
+                line=line,
+            )
+
+
+def _what(result: CaseResult) -> str:
+    return what_happened(result) if result.assessment.outcome is not CaseOutcome.UNGRADED else "could not tell"

@@ -1,0 +1,111 @@
+"""``lookout gold build``: turns fact sheets and templates into the template cases of a suite."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from deployments.cli.exit_codes import ExitCode
+from flows.terminal import print_text, write_json
+from monitors.errors import GoldSetError
+from monitors.goldset.build.build import (
+    SHIPPED_TEMPLATES,
+    BuildResult,
+    NotAsked,
+    TemplateBook,
+    build_cases,
+    load_templates,
+)
+from monitors.goldset.build.sheets import SHIPPED_SCHEMA, load_schema, read_sheets
+from monitors.goldset.versions import RenewReport, renew_template_cases
+from monitors.records.base import Language
+
+REASONS_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """The command's options as they were given."""
+
+    facts: Path
+    out: Path
+    schema: Path | None
+    templates: Path | None
+    languages: tuple[str, ...]
+    why: bool
+    as_json: bool
+
+
+def build_command(options: BuildOptions) -> ExitCode:
+    """Build, write, and say what was made and what was not."""
+    schema = load_schema(options.schema or SHIPPED_SCHEMA)
+    book = load_templates(schema, options.templates or SHIPPED_TEMPLATES)
+    languages = _languages(options.languages, book)
+    built = build_cases(read_sheets(options.facts, schema), schema, book, languages)
+    if not built.cases:
+        raise GoldSetError(f"{options.facts}: no fact made a case; {_why_none(built.not_asked)}")
+    renewed = renew_template_cases(options.out, built.cases)
+    if options.as_json:
+        write_json(json.dumps(_plain(options.out, built, renewed), ensure_ascii=False, indent=2) + "\n")
+    else:
+        print_text("\n".join(_print_summary(options, built, renewed)))
+    return ExitCode.PASS
+
+
+def _why_none(not_asked: Sequence[NotAsked]) -> str:
+    if not not_asked:
+        return "no template asks about any of its fields"
+    return "; ".join(f"{one.field}: {one.reason}" for one in not_asked[:3])
+
+
+def _languages(given: Sequence[str], book: TemplateBook) -> tuple[Language, ...]:
+    known = {language.value: language for language in Language if language is not Language.OTHER}
+    strange = next((one for one in given if one not in known), None)
+    if strange is not None:
+        raise GoldSetError(f"--language {strange!r} is unknown; accepted: {', '.join(known)}")
+    return tuple(known[one] for one in dict.fromkeys(given)) or book.languages
+
+
+def _print_summary(options: BuildOptions, built: BuildResult, renewed: RenewReport) -> list[str]:
+    stored = f", {renewed.unchanged} others kept" if renewed.unchanged else ""
+    lines = [
+        f"{options.out}: {len(built.cases)} cases of {built.policies} policies{stored}",
+        f"  sha256 {renewed.sha256}",
+        f"  added {renewed.added}, changed {renewed.changed}, removed {renewed.removed}, as before {renewed.same}",
+        f"  types       {_counts(case.type for case in built.cases)}",
+        f"  severities  {_counts(str(int(case.severity)) for case in built.cases)}",
+        f"  languages   {_counts(case.language.value for case in built.cases)}",
+        f"  refusals    {sum(case.expected_refusal for case in built.cases)} expected",
+    ]
+    if options.why:
+        lines += ["Not asked:", *(f"  {one.sheet_id} {one.field}: {one.reason}" for one in built.not_asked)]
+    elif built.not_asked:
+        lines += [f"{len(built.not_asked)} facts were not asked (--why lists them):", *_reasons(built.not_asked)]
+    return lines
+
+
+def _reasons(not_asked: Sequence[NotAsked]) -> list[str]:
+    """Reasons with their counts, without the part after a colon or "from", which differs from fact to fact."""
+    kinds = Counter(one.reason.split(" from ")[0].split(":")[0] for one in not_asked)
+    return [f"  {count:4}  {reason}" for reason, count in kinds.most_common(REASONS_SHOWN)]
+
+
+def _counts(values: Iterable[str]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in sorted(Counter(values).items()))
+
+
+def _plain(out: Path, built: BuildResult, renewed: RenewReport) -> dict[str, object]:
+    return {
+        "suite": str(out),
+        "sha256": renewed.sha256,
+        "policies": built.policies,
+        "cases": len(built.cases),
+        "unchanged": renewed.unchanged,
+        "added": renewed.added,
+        "changed": renewed.changed,
+        "removed": renewed.removed,
+        "not_asked": [{"id": one.sheet_id, "field": one.field, "reason": one.reason} for one in built.not_asked],
+    }

@@ -1,0 +1,221 @@
+"""``lookout gold check``: everything that makes a suite lie, leak or waste a run, in one list.
+
+The graders must pass the suite's golds, and fail the wrong replies that cost most. For people the findings are
+grouped by check, worst first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from deployments.cli.exit_codes import ExitCode
+from deployments.cli.gold.mutation import SEVERE_FLOOR, gate_settings, grader_settings
+from flows.goldset.mutation_testing import GradedMutant, count_mutants, grade_mutants, grade_right
+from flows.terminal import print_text, write_json
+from monitors.gate.settings import GateSettings
+from monitors.gate.suite_power import balance_of
+from monitors.goldset.checks import (
+    GoldFinding,
+    NumberedCase,
+    NumberedSuite,
+    SuiteCheck,
+    SuiteLocation,
+    Weight,
+    bad_lines,
+    contradictions,
+    duplicates,
+    languages,
+    leaks,
+    quotes,
+    read_documents,
+    read_numbered,
+)
+from monitors.graders.base import GraderSettings
+from monitors.graders.panel import default_panel
+from monitors.records.base import Severity
+from monitors.records.cases import GoldCase
+
+SHOWN = 10
+"""Findings of one group that are printed one by one; ``--json`` has all."""
+
+TITLES = {
+    SuiteCheck.UNREADABLE: "Lines that give no case",
+    SuiteCheck.SEVERITY: "Cases without a severity",
+    SuiteCheck.DUPLICATE: "Asked twice",
+    SuiteCheck.CONTRADICTION: "Contradictions",
+    SuiteCheck.DISCLOSURE: "Personal data",
+    SuiteCheck.LANGUAGE: "Language",
+    SuiteCheck.SELF: "Gold that its own graders fail",
+    SuiteCheck.QUOTE: "Clauses that are not in their document",
+    SuiteCheck.MUTANTS: "Wrong answers that the graders miss",
+    SuiteCheck.BALANCE: "Balance",
+}
+
+
+def format_findings(suite: Path, cases: Sequence[GoldCase], findings: Sequence[GoldFinding]) -> str:
+    """The whole text for people; its last line is the conclusion."""
+    lines = [f"{suite}: {len(cases)} cases", *_spread(cases)]
+    for check in SuiteCheck:
+        group = sorted((one for one in findings if one.check is check), key=lambda one: one.weight is Weight.SHOULD)
+        lines += _group(TITLES[check], group)
+    must = sum(one.weight is Weight.MUST for one in findings)
+    should = len(findings) - must
+    lines += ["", _conclusion(must, should)]
+    return "\n".join(lines)
+
+
+def _spread(cases: Sequence[GoldCase]) -> Iterator[str]:
+    severities = Counter(f"severity {int(case.severity)}" for case in cases)
+    languages = Counter(case.language.value for case in cases)
+    refusals = sum(case.expected_refusal for case in cases)
+    for counts in (severities, languages):
+        yield "  " + ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+    yield f"  {refusals} expected refusals"
+
+
+def _group(title: str, group: Sequence[GoldFinding]) -> Iterator[str]:
+    if not group:
+        return
+    yield f"\n{title} ({len(group)})"
+    for finding in group[:SHOWN]:
+        mark = "✕" if finding.weight is Weight.MUST else "·"
+        yield f"  {mark} {', '.join(map(_place, finding.places)) or 'the suite'}"
+        yield f"      {finding.what}"
+        yield f"      → {finding.do}"
+    if len(group) > SHOWN:
+        yield f"  … and {len(group) - SHOWN} more; --json lists all"
+
+
+def _place(place: SuiteLocation) -> str:
+    return f"line {place.line} {place.case_id}" if place.case_id else f"line {place.line}"
+
+
+def _conclusion(must: int, should: int) -> str:
+    if not must and not should:
+        return "Nothing found."
+    conclusion = f"{should} to look at" if should else ""
+    mend = f"{must} must be mended" if must else "nothing must be mended"
+    return "; ".join(filter(None, (mend, conclusion))).capitalize() + "."
+
+
+def fails_itself(cases: Sequence[NumberedCase], settings: GraderSettings) -> Iterator[GoldFinding]:
+    """Golds that the graders fail as replies, and golds that only a judge can pass."""
+    panel = default_panel(settings)
+    for one in cases:
+        graded = grade_right(one.case, panel)
+        if graded.wrong:
+            yield GoldFinding(
+                check=SuiteCheck.SELF,
+                weight=Weight.MUST,
+                places=(one.place,),
+                what=f"said word for word it would be called wrong: {graded.wrong}",
+                do="say the gold so that it does not contradict or deny itself",
+            )
+        elif graded.open:
+            yield GoldFinding(
+                check=SuiteCheck.SELF,
+                weight=Weight.SHOULD,
+                places=(one.place,),
+                what=f"only a judge can pass it: {graded.open}",
+                do="begin the gold with yes or no, a figure or a short name; or leave it to the judge",
+            )
+
+
+def missed_mutants(cases: Sequence[NumberedCase], settings: GraderSettings) -> Iterator[GoldFinding]:
+    """Mutants of the severity-3 cases that are graded correct, and a mutation score below the floor."""
+    panel = default_panel(settings)
+    severe = [one for one in cases if one.case.severity is Severity.PAGE]
+    usable = [one.case for one in severe if not grade_right(one.case, panel).wrong]
+    graded = list(grade_mutants(usable, panel, citation_required=settings.citation_required))
+    places = {one.case.id: one for one in severe}
+    for mutant in graded:
+        if mutant.passed:
+            yield GoldFinding(
+                check=SuiteCheck.MUTANTS,
+                weight=Weight.MUST,
+                places=(places[mutant.case_id].place,),
+                what=f"a reply with {mutant.operator.replace('_', ' ')} is passed as right",
+                do="say in the gold what such a reply lacks; `lookout gold mutants` shows it",
+            )
+    yield from _low_rate(graded, places)
+
+
+def _low_rate(graded: Sequence[GradedMutant], places: dict[str, NumberedCase]) -> Iterator[GoldFinding]:
+    counts = count_mutants(graded).severe_without_personal_data
+    if not counts.mutants or counts.rate >= SEVERE_FLOOR:
+        return
+    missed = [mutant for mutant in graded if not mutant.caught_by]
+    operators = Counter(mutant.operator.value for mutant in missed)
+    worst = ", ".join(f"{name} {count}" for name, count in operators.most_common(3))
+    by_case = Counter(mutant.case_id for mutant in missed).most_common(5)
+    yield GoldFinding(
+        check=SuiteCheck.MUTANTS,
+        weight=Weight.MUST,
+        places=tuple(places[case_id].place for case_id, _ in by_case),
+        what=f"the graders catch {counts.rate:.0%} of {counts.mutants} severity-3 mutants without a judge; "
+        f"{SEVERE_FLOOR:.0%} are wanted. Missed: {worst}",
+        do="give these golds a figure, a yes or no, or a short name; or configure a judge",
+    )
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """The command's options as they were given."""
+
+    suite: Path
+    documents: Path | None
+    config: Path | None
+    target: str | None
+    mutants: bool
+    as_json: bool
+
+
+def check_command(options: CheckOptions) -> ExitCode:
+    """Check one suite; FAIL when a finding must be fixed."""
+    numbered = read_numbered(options.suite)
+    graders = grader_settings(options.config, options.target)
+    gate = gate_settings(options.config)
+    findings = list(all_findings(numbered, options.documents, graders, gate, mutants=options.mutants))
+    if options.as_json:
+        plain = {
+            "suite": str(options.suite),
+            "cases": len(numbered.cases),
+            "findings": [finding.model_dump(mode="json") for finding in findings],
+        }
+        write_json(json.dumps(plain, ensure_ascii=False, indent=2) + "\n")
+    else:
+        print_text(format_findings(options.suite, [one.case for one in numbered.cases], findings))
+    return ExitCode.FAIL if any(finding.weight is Weight.MUST for finding in findings) else ExitCode.PASS
+
+
+def all_findings(
+    suite: NumberedSuite, documents: Path | None, graders: GraderSettings, gate: GateSettings, *, mutants: bool
+) -> Iterator[GoldFinding]:
+    """All findings, check by check; clauses only where ``documents`` are at hand."""
+    cases = suite.cases
+    yield from bad_lines(suite)
+    yield from duplicates(cases)
+    yield from contradictions(cases)
+    yield from leaks(cases, account_patterns=graders.account_patterns, public_contacts=graders.public_contacts)
+    yield from languages(cases)
+    yield from fails_itself(cases, graders)
+    if documents is not None:
+        yield from quotes(cases, read_documents(documents))
+    if mutants:
+        yield from missed_mutants(cases, graders)
+    yield from balance([one.case for one in cases], gate)
+
+
+def balance(cases: Sequence[GoldCase], settings: GateSettings) -> Iterator[GoldFinding]:
+    """What the gate would say about the spread of the cases."""
+    for shortfall in balance_of(cases, settings).shortfalls:
+        yield GoldFinding(
+            check=SuiteCheck.BALANCE,
+            weight=Weight.SHOULD,
+            what=shortfall,
+            do="add such cases, or change what the gate asks for in [gate]",
+        )

@@ -1,0 +1,156 @@
+"""``lookout gold draft``: a model writes questions over a document; what can be proved is saved for a person.
+
+The target that a suite belongs to decides how its replies are read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from deployments.cli.exit_codes import ExitCode
+from flows.context import nonce, utc_now
+from flows.goldset.drafting import DraftResult, chosen_model, draft_questions, open_asker, read_document
+from flows.terminal import write_json, write_text
+from monitors.alerts.redact import redact
+from monitors.config.file import Config, load_config
+from monitors.goldset.drafts import add_drafts, read_drafts
+from monitors.goldset.proposals import DRAFTS_SCHEMA, Document, DraftDefaults, RejectedProposal
+from monitors.goldset.versions import cases_in
+from monitors.graders.base import GraderSettings
+from monitors.graders.panel import default_panel
+from monitors.judge.consensus import Cost
+from monitors.records.base import Language
+from monitors.records.cases import GoldCase
+from monitors.records.drafts import GoldDraft
+
+
+def graders_for(config: Path, suite: Path | None) -> GraderSettings:
+    """The grader settings of the target whose suite this is; else of the only target; else the defaults.
+
+    A file that is not there is no error: reviewing needs no configuration.
+    """
+    return graders_in(load_config(config), suite) if config.exists() else GraderSettings()
+
+
+def graders_in(config: Config, suite: Path | None) -> GraderSettings:
+    """The same of a configuration that is loaded."""
+    if suite is not None:
+        mine = [one.graders for one in config.targets.values() if one.suite.resolve() == suite.resolve()]
+        if mine:
+            return mine[0]
+    if len(config.targets) == 1:
+        return next(iter(config.targets.values())).graders
+    return GraderSettings()
+
+
+@dataclass(frozen=True)
+class DraftOptions:
+    """The options of ``lookout gold draft``."""
+
+    document: Path
+    config: Path
+    drafts: Path
+    count: int
+    name: str | None
+    citation: str | None
+    language: Language
+    model: str | None
+    suite: Path | None
+    as_json: bool
+
+
+def draft_command(options: DraftOptions, environment: Mapping[str, str]) -> ExitCode:
+    """Draft, save, and print what was saved, what was refused and why, and what it cost."""
+    document = read_document(options.document, options.name)
+    found, cost, model = asyncio.run(_drafted(options, document, environment))
+    added = add_drafts(options.drafts, found.drafts)
+    print_result = _print_json if options.as_json else _print_summary
+    print_result(options, document, added, found.refused, f"{cost_line(cost)}, {model}")
+    return ExitCode.PASS if found.drafts else ExitCode.INCONCLUSIVE
+
+
+async def _drafted(
+    options: DraftOptions, document: Document, environment: Mapping[str, str]
+) -> tuple[DraftResult, Cost, str]:
+    config = load_config(options.config)
+    chosen, settings = chosen_model(config.judge, options.model)
+    graders = graders_in(config, options.suite)
+    wanted = DraftDefaults(
+        count=options.count,
+        language=options.language,
+        citation=options.citation,
+        cluster=cluster_of(options.name),
+        account_patterns=graders.account_patterns,
+    )
+    async with open_asker(chosen, settings, environment, DRAFTS_SCHEMA) as asker:
+        found = await draft_questions(
+            asker,
+            document,
+            wanted,
+            others=known_cases(options.drafts, options.suite),
+            panel=default_panel(graders),
+            nonce=nonce,
+            now=utc_now,
+        )
+        return found, asker.cost, chosen.model
+
+
+def known_cases(drafts: Path, suite: Path | None) -> tuple[GoldCase, ...]:
+    """Cases that exist already: in the suite, and in the drafts, rejected ones too."""
+    waiting = tuple(draft.case for draft in read_drafts(drafts)) if drafts.exists() else ()
+    return (*(cases_in(suite) if suite else ()), *waiting)
+
+
+def cluster_of(name: str | None) -> str | None:
+    """The cluster of a document's cases: "Suraksha Gold" is suraksha-gold. None without Latin letters."""
+    return re.sub(r"[^a-z0-9]+", "-", (name or "").lower()).strip("-") or None
+
+
+def cost_line(cost: Cost) -> str:
+    """Money and tokens in one line."""
+    calls = "1 call" if cost.calls == 1 else f"{cost.calls} calls"
+    tokens = f"{cost.input_tokens + cost.cached_tokens:,} tokens in, {cost.output_tokens:,} out"
+    return f"${cost.usd:.4f}, {calls}, {tokens}"
+
+
+def refused_lines(refused: Sequence[RejectedProposal]) -> str:
+    """One line for each proposal that is no draft; personal data masked."""
+    return "".join(f"refused: {redact(one.about)}\n  because {redact(one.reason)}\n" for one in refused)
+
+
+def _print_summary(
+    options: DraftOptions,
+    document: Document,
+    added: Sequence[GoldDraft],
+    refused: Sequence[RejectedProposal],
+    cost: str,
+) -> None:
+    lines = [f"{len(added)} of {options.count} questions on {document.name} wait in {options.drafts}:"]
+    for draft in added:
+        lines += [f"  {draft.case.question}", f"    {draft.case.gold}  (severity {int(draft.case.severity)})"]
+    write_text("\n".join(lines) + "\n" + refused_lines(refused) + f"cost: {cost}\n")
+    if added:
+        suite = options.suite or "SUITE"
+        write_text(f"None is gold yet: lookout gold review {options.drafts} --suite {suite}\n")
+
+
+def _print_json(
+    options: DraftOptions,
+    document: Document,
+    added: Sequence[GoldDraft],
+    refused: Sequence[RejectedProposal],
+    cost: str,
+) -> None:
+    summary = {
+        "document": document.name,
+        "drafts_file": str(options.drafts),
+        "drafts": [draft.model_dump(mode="json", exclude_defaults=True) for draft in added],
+        "refused": [{"about": redact(one.about), "reason": redact(one.reason)} for one in refused],
+        "cost": cost,
+    }
+    write_json(json.dumps(summary, ensure_ascii=False) + "\n")

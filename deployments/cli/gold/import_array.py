@@ -1,0 +1,57 @@
+"""``lookout gold import``: another project's JSON array as a suite, with severities by question type."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from deployments.cli.exit_codes import ExitCode
+from flows.terminal import print_text
+from monitors.errors import GoldSetError
+from monitors.goldset.import_array import ForeignCase, import_gold_array
+from monitors.goldset.lines import line_of
+from monitors.records.base import Severity
+from monitors.storage import alone_with, replace_text
+
+OTHERS = ""
+"""Stands for every question type that is not named."""
+
+
+def import_command(array: Path, out: Path, given: Sequence[str]) -> ExitCode:
+    """Write the suite, and say which ids had to be changed and which types got which severity."""
+    if out.exists():
+        raise GoldSetError(f"{out} is there already; name a new file, or remove it first")
+    severities = _severities(given)
+    imported = import_gold_array(array, severity_for=lambda row: _severity(row, severities))
+    with alone_with(out):
+        replace_text(out, "".join(f"{line_of(case)}\n" for case in imported.suite.cases))
+    counts = Counter((case.type, int(case.severity)) for case in imported.suite.cases)
+    print_text(f"{out}: {len(imported.suite.cases)} cases, sha256 {imported.suite.sha256}")
+    for (kind, level), count in sorted(counts.items()):
+        print_text(f"  severity {level}  {count:4}  {kind}")
+    for one in imported.renamed:
+        print_text(f"  row {one.row}: {one.given} was taken, it is {one.id} now")
+    print_text(f"`lookout gold check {out}` says what is to be mended.")
+    return ExitCode.PASS
+
+
+def _severities(given: Sequence[str]) -> dict[str, Severity]:
+    found: dict[str, Severity] = {}
+    for entry in given:
+        match = re.fullmatch(r"(?:(?P<type>[^=]+)=)?(?P<level>[123])", entry.strip())
+        if match is None:
+            raise GoldSetError(f"--severity {entry!r}: TYPE=1, 2 or 3 is accepted, or a bare number for all others")
+        found[match["type"] or OTHERS] = Severity(int(match["level"]))
+    return found
+
+
+def _severity(row: ForeignCase, severities: dict[str, Severity]) -> Severity:
+    found = severities.get(row.question_type, severities.get(OTHERS))
+    if found is None:
+        raise GoldSetError(
+            f"no severity for the type {row.question_type!r} ({row.id}); add --severity {row.question_type}=2, or "
+            "a bare number for all types that are not named"
+        )
+    return found

@@ -1,0 +1,119 @@
+"""``lookout gold mutants``: the mutation score of a suite, by operator and by grader.
+
+The grader settings are a target's, or the defaults.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from deployments.cli.exit_codes import ExitCode
+from flows.goldset.mutation_testing import GradedMutant, count_mutants, grade_mutants, grade_right
+from flows.terminal import print_text, write_json
+from monitors.alerts.redact import redact
+from monitors.config.file import load_config
+from monitors.errors import ConfigError
+from monitors.gate.settings import GateSettings
+from monitors.goldset.load import load_suite
+from monitors.graders.base import GraderSettings
+from monitors.graders.panel import default_panel
+from monitors.records.cases import GoldCase
+from monitors.records.runs import MutantCount, MutationScores
+
+
+def grader_settings(config: Path | None, target: str | None) -> GraderSettings:
+    """The settings of ``target`` in ``config``; of its only target; else the defaults."""
+    if config is None:
+        if target is not None:
+            raise ConfigError(f"--target {target} needs --config with the configuration that has it")
+        return GraderSettings()
+    loaded = load_config(config)
+    if target is None and len(loaded.targets) > 1:
+        raise ConfigError(f"{config} has several targets; name one with --target: {', '.join(loaded.targets)}")
+    return loaded.target(target or next(iter(loaded.targets))).graders
+
+
+def gate_settings(config: Path | None) -> GateSettings:
+    """The gate's requirements for a suite: as configured, or the defaults."""
+    return GateSettings() if config is None else load_config(config).gate
+
+
+SEVERE_FLOOR = 0.95
+"""Least share of severity-3 mutants that graders without a model must catch: the product's own target."""
+
+
+def mutants_command(path: Path, *, config: Path | None, target: str | None, missed: int, as_json: bool) -> ExitCode:
+    """Grade all mutants; FAIL when too few of severity 3 are caught, or one is graded correct."""
+    suite = load_suite(path)
+    settings = grader_settings(config, target)
+    panel = default_panel(settings)
+    usable = [case for case in suite.cases if not grade_right(case, panel).wrong]
+    graded = list(grade_mutants(usable, panel, citation_required=settings.citation_required))
+    counts = count_mutants(graded)
+    if as_json:
+        _print_json(suite.sha256, len(suite.cases) - len(usable), counts, graded)
+    else:
+        lines = (
+            *_print_summary(path, len(suite.cases) - len(usable), counts),
+            *_missed(graded, suite.cases, missed),
+        )
+        print_text("\n".join(lines))
+    return ExitCode.PASS if catches_enough(counts) else ExitCode.FAIL
+
+
+def catches_enough(counts: MutationScores) -> bool:
+    """Whether enough severe mutants are caught, and none is graded correct."""
+    severe = counts.severe_without_personal_data
+    return severe.rate >= SEVERE_FLOOR and counts.severe.rate >= SEVERE_FLOOR and not counts.severe.passed
+
+
+def _print_summary(path: Path, left_out: int, counts: MutationScores) -> Iterator[str]:
+    yield f"{path}: {counts.whole.mutants} mutants of {counts.cases} cases"
+    if left_out:
+        yield f"  {left_out} cases left out: their own gold fails; `lookout gold check` names them"
+    yield ""
+    yield f"  {'what was done':20} {'mutants':>7} {'caught':>7} {'judge':>6} {'passed':>6}  by"
+    for one in (*counts.by_operator, *counts.by_severity, counts.whole):
+        yield _row(one)
+    severe, plain = counts.severe, counts.severe_without_personal_data
+    yield ""
+    yield (
+        f"The graders catch {severe.caught} of {severe.mutants} mutants of severity 3: {severe.rate:.1%} "
+        f"[{severe.low:.1%}, {severe.high:.1%}]; without the {severe.mutants - plain.mutants} with "
+        f"personal data {plain.rate:.1%}. Wanted: {SEVERE_FLOOR:.0%}, and none passed as right."
+    )
+
+
+def _row(one: MutantCount) -> str:
+    graders = ", ".join(f"{name} {count}" for name, count in sorted(one.by_grader.items(), key=lambda i: -i[1]))
+    return f"  {one.name:20} {one.mutants:7} {one.rate:7.1%} {one.left:6} {one.passed:6}  {graders}"
+
+
+def _missed(graded: Sequence[GradedMutant], suite: Sequence[GoldCase], most: int) -> Iterator[str]:
+    """Mutants graded correct first, then by severity."""
+    cases = {case.id: case for case in suite}
+    missed = sorted((one for one in graded if not one.caught_by), key=lambda one: (not one.passed, -one.severity))
+    if not missed or not most:
+        return
+    yield f"\nMissed ({len(missed)}), the worst first:"
+    for one in missed[:most]:
+        said = "passed as right" if one.passed else "left to the judge"
+        yield f"  {one.case_id} · {one.operator} · severity {int(one.severity)} · {said}"
+        yield f"      asked  {redact(cases[one.case_id].question)}"
+        yield f"      gold   {redact(cases[one.case_id].gold)}"
+        yield f"      mutant {redact(one.reply)}"
+
+
+def _print_json(sha256: str, left_out: int, counts: MutationScores, graded: Sequence[GradedMutant]) -> None:
+    plain = {
+        "suite_sha256": sha256,
+        "cases_left_out": left_out,
+        "catches_enough": catches_enough(counts),
+        "counts": counts.model_dump(mode="json"),
+        "missed": [
+            one.model_dump(mode="json") | {"reply": redact(one.reply)} for one in graded if not one.caught_by
+        ],
+    }
+    write_json(json.dumps(plain, ensure_ascii=False, indent=2) + "\n")

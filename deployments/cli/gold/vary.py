@@ -1,0 +1,68 @@
+"""``lookout gold vary``: paraphrases, typos and code-switches of a suite, with what is expected unchanged."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from deployments.cli.exit_codes import ExitCode
+from flows.terminal import write_json, write_text
+from monitors.errors import ConfigError
+from monitors.goldset.lines import line_of
+from monitors.goldset.load import load_suite, parse_suite_lines
+from monitors.goldset.variants import VariantKind, VariantSet, vary
+from monitors.storage import alone_with, replace_text
+
+NAMED = 5
+"""Ids of cases without a variant that are printed; all of them are in the JSON."""
+
+
+def kinds_of(text: str) -> tuple[VariantKind, ...]:
+    """The kinds of ``typo,paraphrase``. `ConfigError` names what is accepted."""
+    names = [name.strip().replace("-", "_") for name in text.split(",") if name.strip()]
+    known = {kind.value: kind for kind in VariantKind}
+    if not names or any(name not in known for name in names):
+        raise ConfigError(f"--kinds cannot be {text!r}; accepted: {', '.join(known)}, several with commas")
+    return tuple(dict.fromkeys(known[name] for name in names))
+
+
+def vary_command(suite: Path, *, kinds: str, seed: int, each: int, output: Path | None, as_json: bool) -> ExitCode:
+    """Write a suite of variants beside the suite, and say of which cases there are none."""
+    wanted = kinds_of(kinds)
+    goal = output or suite.with_name(f"{suite.stem}-variants.jsonl")
+    if goal.resolve() == suite.resolve():
+        raise ConfigError(f"--output {goal} is the suite itself; variants have a file of their own")
+    varied = vary(load_suite(suite).cases, wanted, seed=seed, each=each)
+    lines = [line_of(case) for case in varied.cases]
+    if not lines:
+        raise ConfigError(f"{suite}: no case has a variant of the kinds {kinds}")
+    sha256 = parse_suite_lines(lines, name="variants", source=str(goal)).sha256
+    with alone_with(goal):
+        replace_text(goal, "".join(f"{line}\n" for line in lines))
+    print_result = _print_json if as_json else _print_summary
+    print_result(goal, varied, wanted, sha256)
+    return ExitCode.PASS
+
+
+def _print_summary(goal: Path, varied: VariantSet, wanted: Sequence[VariantKind], sha256: str) -> None:
+    counts = varied.counts
+    summary = ", ".join(f"{counts[kind.value]} {kind.value}" for kind in wanted)
+    lines = [f"{len(varied.cases)} variants in {goal}: {summary}; suite {sha256[:12]}"]
+    missing: Counter[VariantKind] = Counter(kind for kind, _ in varied.without)
+    for kind, count in missing.items():
+        ids = [case_id for one, case_id in varied.without if one is kind]
+        more = " …" if len(ids) > NAMED else ""
+        lines.append(f"no {kind.value} of {count}: {', '.join(ids[:NAMED])}{more}")
+    write_text("\n".join(lines) + "\n")
+
+
+def _print_json(goal: Path, varied: VariantSet, wanted: Sequence[VariantKind], sha256: str) -> None:
+    summary = {
+        "output": str(goal),
+        "sha256": sha256,
+        "variants": {kind.value: varied.counts[kind.value] for kind in wanted},
+        "without": [{"kind": kind.value, "case": case_id} for kind, case_id in varied.without],
+    }
+    write_json(json.dumps(summary, ensure_ascii=False) + "\n")

@@ -1,0 +1,239 @@
+"""The four answers that ``lookout init`` needs: what each accepts, and what it becomes.
+
+An answer that is not accepted is refused with what would be; then the question is asked again. Secrets are refused
+without being repeated.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+from urllib.parse import SplitResult, urlsplit
+
+from pydantic import ValidationError
+
+from monitors.config.problems import USER
+from monitors.errors import ConfigError
+from monitors.judge.families import family_named, known_families
+from monitors.records.base import Record
+from monitors.records.targets import Environment, Target
+
+UNKNOWN: Final = "unknown"
+NOWHERE: Final = "none"
+LONGEST_NAME: Final = 60
+PLAIN_NAME: Final = "bot"
+"""For an address that gives no name."""
+_SPACE_PAGE: Final = re.compile(r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/spaces/([^/?#]+/[^/?#]+)")
+_CHANNEL_ID: Final = re.compile(r"[CG][A-Z0-9]{8,}")
+_CHANNEL_NAME: Final = re.compile(r"#?([^\s#.,;:<>@&'\"!?/\\A-Z]{1,80})")
+"""Slack's own rule: no capitals, spaces, or punctuation but - and _; letters of every script."""
+_SECRET: Final = re.compile(r"hooks\.slack\.com|^xox[a-z]-|^xapp-|^hf_|^sk-")
+
+
+class Answers(Record):
+    """The answers. ``target`` holds the first three; without a ``channel`` Slack notifies nobody."""
+
+    target: Target
+    channel: str | None = None
+
+
+class InitQuestion(NamedTuple):
+    """One question. ``default`` is what an empty answer means; without one it must be answered."""
+
+    flag: str
+    text: str
+    accepted: str
+    check: Callable[[str], object]
+    default: str | None = None
+
+
+def target_of(answer: str) -> Target:
+    """The page or Space that an answer names, with a name of its own. Raises `ConfigError`."""
+    _refuse_secret(answer, "the address opens the page without one; what signs in is LOOKOUT_API_TOKEN or HF_TOKEN")
+    page = _SPACE_PAGE.match(answer)
+    written = page.group(1) if page else answer
+    if not written.startswith(("http://", "https://")):
+        return _space(written)
+    if USER.search(written):
+        raise ConfigError("an address without user and password is needed: this file is shown to people")
+    try:
+        parts = urlsplit(written)
+        return Target(name=_name(parts), url=written)
+    except (ValidationError, ValueError):
+        raise ConfigError(f"{written!r} is no address that can be opened") from None
+
+
+def _space(answer: str) -> Target:
+    owner, _, name = answer.partition("/")
+    if "." in owner or owner.split(":")[0] == "localhost":
+        raise ConfigError(f"{answer!r} looks like an address: write it with https:// or http:// in front")
+    try:
+        return Target(name=_plain(name), space=answer)
+    except ValidationError:
+        raise ConfigError(f"{answer!r} is neither an address with https:// in front nor a Space") from None
+
+
+def _name(parts: SplitResult) -> str:
+    host = parts.hostname or ""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return _plain(host.removeprefix("www.").removesuffix(".hf.space")) if host != "localhost" else PLAIN_NAME
+    return PLAIN_NAME
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:LONGEST_NAME].strip("-") or PLAIN_NAME
+
+
+def environment_of(answer: str) -> Environment:
+    """``staging`` or ``production``. Raises `ConfigError`."""
+    try:
+        return Environment(answer.lower())
+    except ValueError:
+        raise ConfigError(f"{answer!r} is neither staging nor production") from None
+
+
+def family_of(answer: str) -> str | None:
+    """A family, or a model's own name that shows it; ``None`` for an unknown one. Raises `ConfigError`."""
+    if answer.lower() == UNKNOWN:
+        return None
+    _refuse_secret(answer, "a key stands in the environment and never in lookout.toml")
+    if not family_named(answer):
+        raise ConfigError(f"{answer!r} names no family that is known: {', '.join(known_families())}")
+    return answer
+
+
+def channel_of(answer: str) -> str | None:
+    """A channel's id, or its name with ``#``; ``None`` for nowhere. Raises `ConfigError`."""
+    if answer.lower() == NOWHERE:
+        return None
+    _refuse_secret(answer, "put it into SLACK_WEBHOOK_URL or SLACK_BOT_TOKEN, and give a channel, or none")
+    if _CHANNEL_ID.fullmatch(answer):
+        return answer
+    name = _CHANNEL_NAME.fullmatch(answer)
+    if name is None:
+        raise ConfigError(
+            f"{answer!r} is no channel: names are in lower case, have no spaces, 80 characters at most"
+        )
+    return f"#{name.group(1)}"
+
+
+def _refuse_secret(answer: str, instead: str) -> None:
+    if not answer.isprintable():
+        raise ConfigError("that holds a character that nobody can see")
+    if _SECRET.search(answer):
+        raise ConfigError(f"that is a secret: {instead}")
+
+
+TARGET: Final = InitQuestion(
+    "--target",
+    "What is to be watched?",
+    "the address of a chat page or of a chat API, or a Hugging Face Space as owner/name",
+    target_of,
+)
+ENVIRONMENT: Final = InitQuestion(
+    "--environment",
+    "Where does it stand?",
+    "staging or production; a CI run never asks production anything",
+    environment_of,
+    Environment.STAGING.value,
+)
+FAMILY: Final = InitQuestion(
+    "--model-family",
+    "Which model answers there?",
+    "its family (claude, gpt, gemini, llama, mistral, qwen, …), its name, or unknown; a judge must be of another",
+    family_of,
+    UNKNOWN,
+)
+CHANNEL: Final = InitQuestion(
+    "--slack-channel",
+    "Where do alerts go?",
+    "a Slack channel (#alerts, or its id C0123456789), or none: then they are printed and stored",
+    channel_of,
+    NOWHERE,
+)
+QUESTIONS: Final = (TARGET, ENVIRONMENT, FAMILY, CHANNEL)
+
+
+OPENING: Final = "Four questions. Enter takes what is in brackets, Ctrl-C leaves everything as it is."
+
+
+class Prompter:
+    """Asks by ``say`` and reads by ``line``, which gives one line with its end, and nothing when no more will come.
+
+    Where answers are typed (``is_typed``) the terminal shows their line ends already. ``given`` are answers of the
+    command line, by their flags. With ``take_defaults`` it asks nothing.
+    """
+
+    def __init__(
+        self,
+        given: Mapping[str, str],
+        *,
+        take_defaults: bool,
+        say: Callable[[str], None],
+        line: Callable[[], str],
+        is_typed: bool,
+    ) -> None:
+        self._given = given
+        self._take_defaults = take_defaults
+        self._say = say
+        self._line = line
+        self._is_typed = is_typed
+
+    def answers(self) -> Answers:
+        """All four. Raises `ConfigError` for a wrong flag before anything is asked, and when answers run out."""
+        for question in QUESTIONS:
+            self._check_given(question)
+        open_ones = [one for one in QUESTIONS if one.flag not in self._given]
+        if open_ones and not self._take_defaults:
+            self._say(f"{OPENING}\n")
+        given = {one.flag: self._answer(one, QUESTIONS.index(one) + 1) for one in QUESTIONS}
+        about = {
+            "environment": environment_of(given[ENVIRONMENT.flag]),
+            "model_family": family_of(given[FAMILY.flag]),
+        }
+        target = target_of(given[TARGET.flag]).model_copy(update=about)
+        return Answers(target=target, channel=channel_of(given[CHANNEL.flag]))
+
+    def _check_given(self, question: InitQuestion) -> None:
+        if (answer := self._given.get(question.flag)) is not None:
+            try:
+                question.check(answer.strip())
+            except ConfigError as error:
+                raise ConfigError(f"{question.flag}: {error}; accepted: {question.accepted}") from None
+        elif self._take_defaults and question.default is None:
+            raise ConfigError(f"{question.flag} is needed with --yes: {question.accepted}")
+
+    def _answer(self, question: InitQuestion, number: int) -> str:
+        if (given := self._given.get(question.flag)) is not None:
+            return given.strip()
+        if self._take_defaults and question.default is not None:
+            return question.default
+        default = f" [{question.default}]" if question.default else ""
+        self._say(f"{number}. {question.text}{default}\n   {question.accepted}\n")
+        while True:
+            self._say("   > ")
+            answer = self._read(question)
+            try:
+                question.check(answer)
+            except ConfigError as error:
+                self._say(f"   {error}\n   accepted: {question.accepted}\n")
+            else:
+                self._say("\n")
+                return answer
+
+    def _read(self, question: InitQuestion) -> str:
+        """The next answer; an empty one is the default, or asked again."""
+        while line := self._line():
+            if not self._is_typed:
+                self._say("\n")
+            if answer := line.strip() or question.default:
+                return answer
+            self._say(f"   an answer is needed: {question.accepted}\n   > ")
+        raise ConfigError(
+            f"there is no answer to {question.text!r}, so nothing was written; give it as {question.flag}, "
+            "and --yes for the defaults of the rest"
+        )

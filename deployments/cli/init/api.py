@@ -1,0 +1,145 @@
+"""`lookout init` at an address: is it a page or a chat API, and the `probe` table with which the API is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from monitors.errors import ConfigError
+from monitors.github.actions import is_ci
+from monitors.probes.inspect.api import ApiDiscovery, EndpointKind, find, inspect_api
+from monitors.probes.inspect.findings import HARMLESS
+from monitors.probes.settings import ApiSettings, ProbeSettings
+from monitors.records.targets import Environment, Target
+from monitors.request_headers import API_TOKEN_VARIABLE, RequestHeaders, headers_of
+
+DRIVERS: Final = ("browser", "json", "sse")
+KEY_VARIABLE: Final = "BOT_KEY"
+"""Holds the value of the header that an API asks for."""
+SHOWN: Final = 120
+_PATIENCE: Final = ProbeSettings()
+Say = Callable[[str], None]
+
+
+class Probe(NamedTuple):
+    """How a target is asked: the table as TOML, empty for a page; ``export`` is a variable that is still to be set.
+
+    ``is_known`` is false where nobody was asked, so that the table holds defaults.
+    """
+
+    table: str = ""
+    is_api: bool = False
+    is_known: bool = True
+    export: str = ""
+
+
+def check_driver(driver: str | None) -> None:
+    """Raises `ConfigError` for a driver that cannot be found out here."""
+    if driver not in {None, *DRIVERS}:
+        raise ConfigError(f"--driver: {driver!r} is none that is found out here; accepted: {', '.join(DRIVERS)}")
+
+
+def probe_of(
+    target: Target, environment: Mapping[str, str], *, driver: str | None, may_ask: bool, say: Say
+) -> Probe:
+    """What to write for an address. Raises `ConfigError` where it is neither page nor API, or gives no answer."""
+    if driver == "browser" or (driver is None and target.space):
+        return Probe()
+    if target.space:
+        raise ConfigError(f"--driver {driver} needs the address of the API; a Space's page is asked by the browser")
+    if driver is None and not _is_api(target.address, say):
+        return Probe()
+    if target.environment is Environment.PRODUCTION and is_ci(environment):
+        may_ask = False
+    if not may_ask:
+        say("Nothing was asked (--no-ask, or a CI run at production): the probe table holds defaults.\n")
+        return Probe(_unknown(driver or "json", "", "nobody was asked"), is_api=True, is_known=False)
+    return _asked(target.address, environment, driver or "json", say)
+
+
+def _headers(settings: ProbeSettings, environment: Mapping[str, str]) -> RequestHeaders:
+    return headers_of(settings.headers, environment, key="probe.headers", token_variable=API_TOKEN_VARIABLE)
+
+
+def _is_api(address: str, say: Say) -> bool:
+    """Whether the address is an API. No secret is sent before that is known."""
+    seen = asyncio.run(inspect_api(address, _PATIENCE))
+    match seen.kind:
+        case EndpointKind.API:
+            say(f"{address} is an API and no page ({seen.said}).\n")
+        case EndpointKind.UNKNOWN:
+            say(f"{address} cannot be looked at ({seen.said}): taken for a page (else: --driver json).\n")
+        case EndpointKind.NEITHER:
+            raise ConfigError(
+                f"{address} is neither a chat page nor a chat API ({seen.said}), so nothing was written; "
+                "--driver json or --driver browser says which it is"
+            )
+        case EndpointKind.PAGE:
+            pass
+    return seen.kind is EndpointKind.API
+
+
+def _asked(address: str, environment: Mapping[str, str], driver: str, say: Say) -> Probe:
+    settings = _PATIENCE
+    say(f"Asking one question of {address} (“{HARMLESS}”), until a request body is understood, then once more …\n")
+    found = asyncio.run(find(address, settings, _headers(settings, environment)))
+    if found.refused and found.header and environment.get(KEY_VARIABLE):
+        named = {"headers": {found.header: {"env": KEY_VARIABLE}}}
+        settings = ProbeSettings.model_validate(named)
+        found = asyncio.run(find(address, settings, _headers(settings, environment)))
+    if found.refused:
+        return _refused(address, found, _headers(settings, environment), driver, say)
+    if found.probe is None:
+        tried = "".join(f"\n  {line}" for line in found.tried)
+        raise ConfigError(
+            f"{address}: {found.trouble}; nothing was written. Tried:{tried}\n"
+            "write probe.api by hand (docs/configuration.md), or say --no-ask for a table to fill in"
+        )
+    said = " ".join(found.answer.split())
+    say(f"It answered: “{said[:SHOWN]}{'…' if said[SHOWN:] else ''}”\n\n")
+    return Probe("\n".join(_lines(found.probe)) + "\n", is_api=True)
+
+
+def _refused(address: str, found: ApiDiscovery, headers: RequestHeaders, driver: str, say: Say) -> Probe:
+    """The headers' part of the table, as far as it is known; the rest follows once the token is there."""
+    assert found.refused is not None
+    variable = KEY_VARIABLE if found.header else API_TOKEN_VARIABLE
+    if found.header:
+        wants = f"HTTP {found.refused}: it wants the header {found.header}"
+        say(f"{address}: {wants}, which probe.headers takes from {variable}.\n")
+    else:
+        say(f"{address}: {headers.refused(found.refused)}.\n")
+    line = f"headers = {{ {_quoted(found.header)} = {{ env = {_quoted(variable)} }} }}\n" if found.header else ""
+    why = f"it wants what {variable} is to hold (HTTP {found.refused})"
+    return Probe(_unknown(driver, line, why), is_api=True, is_known=False, export=variable)
+
+
+def _unknown(driver: str, headers: str, why: str) -> str:
+    return (
+        f"driver = {_quoted(driver)}\n{headers}# Not known yet, {why}; `lookout init --force` finds it, or:\n"
+        '# api.request = \'{"question": "{question}"}\'\n# api.text = "answer"\n'
+    )
+
+
+def _lines(probe: ProbeSettings) -> Iterator[str]:
+    """The keys of ``[targets.NAME.probe]`` that differ from their defaults."""
+    yield f"driver = {_quoted(probe.driver)}"
+    for name, header in probe.headers.items():
+        yield f"headers = {{ {_quoted(name)} = {{ env = {_quoted(header.env or '')} }} }}"
+    default = ApiSettings()
+    for key in ("request", "text", "citations", "app_path", "latency_ms", "joins", "done"):
+        value = getattr(probe.api, key)
+        if key in {"request", "text"} or value != getattr(default, key):
+            yield f"api.{key} = {_literal(value)}"
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, str) and '"' in value and "'" not in value and value.isprintable():
+        return f"'{value}'"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,244 @@
+"""The files of ``lookout init``: ``lookout.toml``, a first suite, and what to enter at senders.
+
+All of them are written or none, and never over another file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from deployments.cli.init.answers import Answers
+from monitors.config.file import FILE_NAME
+from monitors.errors import ConfigError
+from monitors.judge.families import family_named
+
+SUITE_NAME: Final = "suite.jsonl"
+WEBHOOKS_NAME: Final = "webhooks.md"
+FIRST_SUITE: Final = Path(__file__).with_name("first_suite.jsonl")
+OWN_FAMILY: Final = "claude"
+"""The family of the judge that is written when another one answers."""
+
+_CONFIG: Final = """\
+# Written by `lookout init`. docs/configuration.md has every key. Secrets never stand here: they are environment
+# variables. Lines behind a # are off.
+
+[targets.{name}]
+{where}
+environment = "{environment}"
+{family}
+suite = "suite.jsonl"  # examples that fit any chat: replace them with questions whose right answer you know
+
+[targets.{name}.graders]
+citation_required = false  # true: an answer that does not name its source is wrong
+
+{probe}{judge}
+[alerts]
+{channel}
+
+# Who may say that it was deployed: webhooks.md. `lookout up` starts only once the secret is set.
+{triggers}"""
+
+_JUDGE: Final = """\
+# What the plain graders leave open is judged, once ANTHROPIC_API_KEY is set; a run spends no more than this.
+[judge]
+budget_usd = 2
+"""
+
+_NO_JUDGE: Final = """\
+# What the plain graders leave open can be judged, by a model of another family than the one that answers: say
+# model_family above, take the # away here, and set ANTHROPIC_API_KEY.
+# [judge]
+# budget_usd = 2
+"""
+
+_OTHER_JUDGE: Final = """\
+# What the plain graders leave open can be judged, by another family than {family}: for example by this model.
+# Needs the extra `openai`, the key, and the model's price as its maker's list has it today.
+# [judge]
+# budget_usd = 2
+# [[judge.models]]
+# provider = "openai"
+# model = "mistral-large-3"
+# base_url = "https://api.mistral.ai/v1"
+# key_variable = "MISTRAL_API_KEY"
+# [[judge.prices]]
+# model = "mistral-*"
+# input = 2
+# output = 6
+# as_of = 2026-11-22
+# source = "an example: read it in the maker's price list"
+"""
+
+_HUB_TRIGGER: Final = """\
+# [[deploys.triggers]]
+# provider = "huggingface"
+# repository = {space}
+# target = "{name}"
+"""
+
+_GITHUB_TRIGGER: Final = """\
+# [[deploys.triggers]]
+# provider = "github"
+# repository = "owner/name"
+# target = "{name}"
+"""
+
+_WEBHOOKS: Final = """\
+# A run after every deploy of {name}
+
+Whoever deploys tells `lookout up` (or `lookout receive`), which verifies each commit once.{poll}
+
+1. In `lookout.toml`, take the `#` away before the trigger of whoever tells you, and name its repository.
+2. Make a secret of random characters, put it into the environment of `lookout up`, and enter it at the sender:
+
+| sender | environment variable with the secret |
+| --- | --- |
+| Hugging Face | `LOOKOUT_HUGGINGFACE_WEBHOOK_SECRET` |
+| GitHub | `LOOKOUT_GITHUB_WEBHOOK_SECRET` |
+
+       openssl rand -hex 32
+
+3. Let your TLS proxy bring `/deploys/…` of a host of yours to port 8066 of this machine, and nothing else of it.
+
+## At Hugging Face
+
+Settings → Webhooks → Add a new webhook:
+
+- Watched repositories: {space_words}
+- Webhook URL: `https://YOUR-HOST/deploys/huggingface`
+- Secret: what `LOOKOUT_HUGGINGFACE_WEBHOOK_SECRET` holds
+- Events: Repo update (content), and no other
+
+## At GitHub
+
+The repository's Settings → Webhooks → Add webhook:
+
+- Payload URL: `https://YOUR-HOST/deploys/github`
+- Content type: `application/json`
+- Secret: what `LOOKOUT_GITHUB_WEBHOOK_SECRET` holds
+- Events: `Deployment statuses` (`deployment_status`). Where nothing deploys by GitHub's own deployments:
+  `Workflow runs`, with `event = "workflow_run"` in the trigger, or `Pushes`, with `event = "push"`
+
+## Did it arrive?
+
+    curl http://127.0.0.1:8066/readyz
+
+Both senders show what they were answered: 202 kept, 200 known or not for us, 401 another secret.
+"""
+
+_POLL: Final = (
+    " The Space's running\ncommit is looked at every minute anyway, so a delivery that is lost costs a minute."
+)
+
+
+def texts(answers: Answers, probe: str = "") -> Mapping[str, str]:
+    """Each text by the name of its file; the configuration's is ``lookout.toml`` whatever it will be called.
+
+    ``probe`` are the lines of the target's `probe` table, empty for a page.
+    """
+    target = answers.target
+    name = target.name
+    space = json.dumps(target.space)
+    triggers = (_HUB_TRIGGER if target.space else "") + _GITHUB_TRIGGER
+    config = _CONFIG.format(
+        name=name,
+        where=f"space = {space}" if target.space else f"url = {_quoted(target.url or '')}",
+        environment=target.environment.value,
+        family=f"model_family = {_quoted(target.model_family)}" if target.model_family else _NO_FAMILY,
+        probe=f"[targets.{name}.probe]\n{probe}\n" if probe else "",
+        judge=_judge(target.model_family),
+        channel=_channel(answers.channel),
+        triggers=triggers.format(space=space, name=name),
+    )
+    webhooks = _WEBHOOKS.format(
+        name=name,
+        poll=_POLL if target.space else "",
+        space_words=f"`{target.space}`, as a Space" if target.space else "the Space `owner/name`, if it is one",
+    )
+    return {
+        FILE_NAME: config,
+        SUITE_NAME: FIRST_SUITE.read_text(encoding="utf-8"),
+        WEBHOOKS_NAME: webhooks,
+    }
+
+
+_NO_FAMILY: Final = '# model_family = "llama"  # of the model that answers'
+
+
+def _judge(family: str | None) -> str:
+    if family is None:
+        return _NO_JUDGE
+    return _OTHER_JUDGE.format(family=family) if OWN_FAMILY in family_named(family) else _JUDGE
+
+
+def _channel(channel: str | None) -> str:
+    if channel is None:
+        return '# slack_channel = "#alerts"  # needs SLACK_BOT_TOKEN; alerts are printed and stored until then'
+    return f"slack_channel = {_quoted(channel)}  # needs SLACK_BOT_TOKEN; alerts are printed until it is set"
+
+
+def _quoted(text: str) -> str:
+    """As a string of TOML, whose escapes are JSON's."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def places(config_path: Path) -> Mapping[str, Path]:
+    """The place of each of `texts`: all beside the configuration."""
+    folder = config_path.parent
+    return {
+        FILE_NAME: config_path,
+        SUITE_NAME: folder / SUITE_NAME,
+        WEBHOOKS_NAME: folder / WEBHOOKS_NAME,
+    }
+
+
+def refuse_existing(config_path: Path) -> None:
+    """Raise `ConfigError` that names every file which is there already."""
+    there = [str(path) for path in places(config_path).values() if path.exists() or path.is_symlink()]
+    if there:
+        raise ConfigError(
+            f"nothing was written, as there is already {', '.join(there)}; --force moves aside what is there, "
+            "and --config writes into another folder"
+        )
+
+
+def write(config_path: Path, answers: Answers, *, force: bool, probe: str = "") -> tuple[Path, ...]:
+    """Write all three, or none; return what was moved aside, under its new names. ``probe`` as for `texts`.
+
+    Nothing is ever overwritten: without ``force`` a file that exists is refused, with it the file gets another
+    name. Raises `ConfigError`.
+    """
+    if not force:
+        refuse_existing(config_path)
+    content = texts(answers, probe)
+    moved: dict[Path, Path] = {}
+    written: list[Path] = []
+    at = config_path.parent
+    try:
+        at.mkdir(parents=True, exist_ok=True)
+        for key, at in places(config_path).items():
+            if force and (at.exists() or at.is_symlink()):
+                moved[at] = at.rename(_free_name(at))
+            with at.open("x", encoding="utf-8") as file:
+                written.append(at)
+                file.write(content[key])
+    except OSError as error:
+        for path in written:
+            path.unlink()
+        for path, aside in moved.items():
+            aside.rename(path)
+        raise ConfigError(f"{at}: cannot be written ({error.strerror}); nothing was changed") from error
+    return tuple(moved.values())
+
+
+def _free_name(path: Path) -> Path:
+    """``lookout.toml.old``, or the first of ``.old-2``, ``.old-3``, … that nothing has."""
+    number = 1
+    while True:
+        aside = path.with_name(f"{path.name}.old" + (f"-{number}" if number > 1 else ""))
+        if not (aside.exists() or aside.is_symlink()):
+            return aside
+        number += 1

@@ -1,0 +1,90 @@
+"""``lookout login``: begins the session that opens a page behind a login, and stores it for the runs."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from deployments.cli.exit_codes import ExitCode
+from flows.context import login_of
+from flows.terminal import write_note, write_text
+from monitors.config.file import load_config, target_record
+from monitors.errors import ConfigError
+from monitors.probes.browser.login import Login, imported_state
+from monitors.probes.browser.sign_in import sign_in, state_from_window
+from monitors.probes.settings import ProbeSettings
+
+SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
+NO_SCREEN = (
+    "this machine has no screen to open a window on ({screens} not set). Either name who signs in by the form, "
+    "targets.{target}.login.user and .password; or sign in on a computer with a screen and bring the session: "
+    "`lookout login {target} --from FILE` takes a storage state (`playwright codegen --save-storage=FILE URL`)"
+)
+
+
+def login_command(
+    target: str,
+    config_path: Path,
+    *,
+    window: bool,
+    from_file: Path | None,
+    environment: Mapping[str, str],
+) -> ExitCode:
+    """Sign in to ``target``; see ``lookout login --help``."""
+    config = load_config(config_path)
+    configured = config.target(target)
+    login = login_of(config, target, environment)
+    if login is None:
+        raise ConfigError(
+            f"target {target!r} has no login: add [targets.{target}.login] to {config_path}, empty where a person "
+            "signs in (docs/login.md)"
+        )
+    by_person = from_file is None and (window or login.settings.needs_person)
+    if by_person and sys.platform == "linux" and not any(environment.get(screen) for screen in SCREENS):
+        raise ConfigError(NO_SCREEN.format(screens=" and ".join(SCREENS), target=target))
+    address = target_record(target, configured).address
+    settings = _with_browser(configured.probe, environment)
+    state = imported_state(from_file) if from_file is not None else None
+    asyncio.run(_signed_in(address, settings, login, state=state, by_person=by_person))
+    write_text(f"{_print_summary(target, address, login, state is not None or by_person)}\n")
+    return ExitCode.PASS
+
+
+async def _signed_in(
+    address: str, settings: ProbeSettings, login: Login, *, state: dict[str, Any] | None, by_person: bool
+) -> None:
+    if by_person:
+        write_note("Sign in in the window that opens. It closes once a chat stands in it; or press Enter here.\n")
+        state = await state_from_window(address, settings, login, pressed=_enter_pressed())
+        await sign_in(address, settings, login, state=state, by="window")
+    else:
+        await sign_in(address, settings, login, state=state, by="file" if state is not None else "form")
+
+
+def _enter_pressed() -> Any:
+    """Whether Enter was pressed in the terminal since; never where there is none."""
+    pressed = threading.Event()
+    if sys.stdin.isatty():
+        threading.Thread(target=lambda: (sys.stdin.readline(), pressed.set()), daemon=True).start()
+    return pressed.is_set
+
+
+def _print_summary(target: str, address: str, login: Login, by_hand: bool) -> str:
+    found = f"Signed in to {target}: a chat stands at {address}."
+    if not by_hand and not login.settings.has_form:
+        return f"{found} Nothing is stored: what [login] sends opens it each time."
+    again = (
+        "When it ends, runs sign in again by the form."
+        if login.settings.has_form
+        else (f"When it ends, an alert says so, and {login.command} mends it.")
+    )
+    return f"{found} The session is in {login.file.path}, which only its owner can read. {again}"
+
+
+def _with_browser(settings: ProbeSettings, environment: Mapping[str, str]) -> ProbeSettings:
+    path = environment.get("CHROMIUM_PATH")
+    return settings if settings.browser_path or not path else settings.model_copy(update={"browser_path": path})

@@ -1,0 +1,82 @@
+"""``lookout nightly``: grades the last night of live traffic, or says first what that would take."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import cast
+
+from deployments.cli.exit_codes import ExitCode
+from flows.context import connect_prefect, utc_now
+from flows.nightly.checkpoint import IntakeCheckpoint
+from flows.nightly.context import build_nightly_context, targets_to_grade
+from flows.nightly.format import format_nightly, intake_lines
+from flows.nightly.run import NightlyRun
+from flows.terminal import write_json
+from flows.terminal_console import terminal_console
+from monitors.config.file import Config, load_config
+from monitors.records.estimates import NightlyPlan
+from monitors.records.nightly import NightlyReport
+
+
+def nightly_command(
+    config_path: Path, target: str | None, *, due_at: datetime | None, plan: bool, as_json: bool
+) -> ExitCode:
+    """Grade, or with ``plan`` only read and calculate. Exit code 0; 3 when a source or the judge left it partial.
+
+    A plan reports the reading as the nightly run would: what is missing, what could not be used.
+    """
+    config = load_config(config_path)
+    names = targets_to_grade(config, target)
+    if plan:
+        return _print_plans(config, names, due_at, as_json=as_json)
+    for name in names:  # what is refused is refused before a server is started
+        build_nightly_context(config, name, utc_now(), due_at=due_at).gold()
+    connect_prefect(config)
+    reports = asyncio.run(_flow(config_path, target, due_at))
+    for report in reports:
+        if as_json:
+            write_json(report.model_dump_json() + "\n")
+        else:
+            terminal_console().print("\n".join(format_nightly(report)), highlight=False, markup=False)
+    return ExitCode.INCONCLUSIVE if any(one.shortfalls for one in reports) else ExitCode.PASS
+
+
+def _print_plans(config: Config, names: Sequence[str], due_at: datetime | None, *, as_json: bool) -> ExitCode:
+    partial = False
+    for name in names:
+        plan, reading = asyncio.run(_plan(config, name, due_at))
+        partial = partial or bool(reading.interrupted)
+        if as_json:
+            planned = plan.model_dump(mode="json") if plan is not None else {"strata": []}
+            read = reading.model_dump(mode="json", exclude={"census", "examples"})
+            write_json(json.dumps(planned | {"reading": read}, ensure_ascii=False) + "\n")
+        else:
+            lines = [name, *(f"  {line}" for line in (*_plan_lines(plan, reading), *intake_lines(reading)))]
+            terminal_console().print("\n".join(lines), highlight=False, markup=False)
+    return ExitCode.INCONCLUSIVE if partial else ExitCode.PASS
+
+
+def _plan_lines(plan: NightlyPlan | None, reading: IntakeCheckpoint) -> Sequence[str]:
+    if plan is not None:
+        return plan.lines
+    known = f" ({reading.known:,} known from earlier nights)" if reading.known else ""
+    span = f"{reading.since:%Y-%m-%d %H:%M} and {reading.until:%Y-%m-%d %H:%M} UTC"
+    return [f"no new conversation between {span}{known}: nothing to plan for"]
+
+
+async def _plan(
+    config: Config, target: str, due_at: datetime | None
+) -> tuple[NightlyPlan | None, IntakeCheckpoint]:
+    context = await asyncio.to_thread(build_nightly_context, config, target, utc_now(), due_at=due_at)
+    return await NightlyRun(context).plan()
+
+
+async def _flow(config_path: Path, target: str | None, due_at: datetime | None) -> tuple[NightlyReport, ...]:
+    from flows.nightly.flow import grade_traffic  # Prefect takes 3 s to import, and reads its settings then
+
+    # A flow that returns a state hands out the state's data.
+    return cast("tuple[NightlyReport, ...]", await grade_traffic(config_path, target, due_at))

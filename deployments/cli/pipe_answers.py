@@ -1,0 +1,242 @@
+"""The answers of ``lookout facts``, ``lookout grade`` and ``lookout redact`` to one line each.
+
+Each field of a line is checked: an error names the field and what is accepted. ``lookout grade`` uses the panel and
+the gate's rule, as a run does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, cast
+
+from deployments.cli.pipes import Fields, Unreadable
+from monitors.alerts.redact import redact_with_findings
+from monitors.facts.citations import find_citations
+from monitors.facts.language import identify
+from monitors.facts.quantities.fact import Fact, FactKind
+from monitors.facts.quantities.locales import checked_currency, checked_locale
+from monitors.facts.quantities.scan import read_facts
+from monitors.facts.refusals.detect import read_refusal
+from monitors.facts.text import unread_of
+from monitors.gate.assess import assess
+from monitors.graders.base import Grader, GraderSettings
+from monitors.graders.panel import default_panel, grade_exchange
+from monitors.records.base import Finding, Language, Severity
+from monitors.records.cases import GoldCase, Pipeline, Provenance
+from monitors.records.exchanges import Exchange, Timings
+from monitors.records.grades import Abstained, Aspect, CaseOutcome, Grade, Judged, Span
+
+_SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+"""Half of a surrogate pair is no text; one character replaces it, so that positions stay right."""
+
+
+def text_of(fields: Fields, name: str, default: str | None = None) -> str:
+    """A text. Without a default it must be there; it may be empty."""
+    value = fields.get(name, default)
+    if value is None and default is not None:
+        return default
+    if not isinstance(value, str):
+        missing = "missing" if name not in fields else "not a text"
+        raise Unreadable(f"{name}: {missing}; a JSON string is expected")
+    return clean(value)
+
+
+def clean(text: str) -> str:
+    """The text with halves of surrogate pairs replaced by U+FFFD, one for one."""
+    return text if text.isascii() else text.translate(_SURROGATES)
+
+
+def texts_of(fields: Fields, name: str) -> tuple[str, ...]:
+    """A text or a list of texts, each of which is equally right."""
+    value = fields.get(name)
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        if items and all(isinstance(item, str) for item in items):
+            return tuple(clean(item) for item in items)
+        raise Unreadable(f"{name}: a JSON string, or a list of strings with at least one")
+    return (text_of(fields, name),)
+
+
+def flag_of(fields: Fields, name: str) -> bool:
+    """``true`` or ``false``; absent is false."""
+    value = fields.get(name)
+    if value is None:
+        return False
+    if not isinstance(value, bool):
+        raise Unreadable(f"{name}: true or false is expected")
+    return value
+
+
+def severity_of(fields: Fields) -> Severity:
+    """1, 2 or 3; absent is 2, a plainly wrong answer."""
+    value = fields.get("severity")
+    if value is None:
+        return Severity.WRONG
+    if isinstance(value, bool) or value not in (1, 2, 3):
+        raise Unreadable("severity: 1 (annoying), 2 (wrong) or 3 (page someone) is expected")
+    return Severity(int(value))
+
+
+def language_of(fields: Fields) -> Language | None:
+    """One of the four languages, or ``None`` where the line names none."""
+    value = fields.get("language")
+    if value is None:
+        return None
+    accepted = [language.value for language in Language]
+    if value not in accepted:
+        raise Unreadable(f"language: one of {', '.join(accepted)} is expected")
+    return Language(value)
+
+
+def locale_of_line(fields: Fields) -> str | None:
+    """A locale such as ``de-DE``, or ``None`` where the line names none."""
+    return _checked(fields, "locale", checked_locale)
+
+
+def currency_of(fields: Fields) -> str | None:
+    """An ISO 4217 code, or ``None`` where the line names none."""
+    return _checked(fields, "currency", checked_currency)
+
+
+def _checked(fields: Fields, name: str, check: Callable[[str], str]) -> str | None:
+    if fields.get(name) is None:
+        return None
+    try:
+        return check(text_of(fields, name))
+    except ValueError as error:
+        raise Unreadable(f"{name}: {error}") from None
+
+
+def facts_of(fields: Fields) -> Fields:
+    """All quantities of ``text`` in order of position; English and Hindi are read together.
+
+    ``language``, ``locale`` (``de-DE``) and ``currency`` (ISO 4217) are optional; they settle what is ambiguous. Of
+    a text beyond a million characters the two ends are read, and ``unread`` is the span between them.
+    """
+    text = text_of(fields, "text")
+    facts = read_facts(
+        text,
+        language=language_of(fields),
+        locale=locale_of_line(fields),
+        currency=currency_of(fields),
+    )
+    unread = unread_of(text)
+    return {"facts": [_fact_fields(fact) for fact in facts]} | ({"unread": list(unread)} if unread else {})
+
+
+def _fact_fields(fact: Fact) -> Fields:
+    shown: Fields = {
+        "kind": fact.kind.value,
+        "value": fact.value,
+        "unit": fact.unit,
+        "span": [fact.start, fact.end],
+        "text": fact.text,
+        "bound": fact.bound.value,
+    }
+    if fact.kind is FactKind.DURATION:
+        shown |= {"original_value": fact.original_value, "original_unit": fact.original_unit}
+    return shown
+
+
+_UNTIMED = datetime(1970, 1, 1, tzinfo=UTC)
+"""A line has no time; no grader reads it."""
+_NOTHING = "-"
+"""Stands for an empty question or gold: a case must have both, and nothing can be compared with it."""
+_TRUTH = {Finding.YES: True, Finding.NO: False, Finding.UNGRADED: None}
+_CORRECT = {CaseOutcome.CORRECT: True, CaseOutcome.FAILED: False}
+
+
+@lru_cache(maxsize=8)
+def _panel(locale: str | None, currency: str | None) -> tuple[Grader, ...]:
+    """The graders of an application that writes numbers this way; many lines share one panel."""
+    return default_panel(GraderSettings(locale=locale, currency=currency))
+
+
+def graded(fields: Fields) -> Fields:
+    """Grade one answer. ``null`` means that every grader concerned abstained."""
+    case = _case(fields)
+    exchange = _exchange(case, text_of(fields, "answer"))
+    grades = grade_exchange(_panel(locale_of_line(fields), currency_of(fields)), case, exchange)
+    assessment = assess(case, exchange, grades)
+    answer = exchange.graded_text
+    return {
+        "factual_match": _TRUTH[assessment.factual_match],
+        "refused": _refused(case, answer),
+        "citation_present": bool(find_citations(answer)),
+        "language": identify(answer).value,
+        "pii": _disclosed(grades),
+        "error_leak": any(_failed(grade, Aspect.ERROR_LEAK) for grade in grades),
+        "correct": _CORRECT.get(assessment.outcome),
+        "grades": [_grade_fields(grade) for grade in grades],
+    }
+
+
+def _case(fields: Fields) -> GoldCase:
+    gold, *alternatives = texts_of(fields, "gold")
+    question = text_of(fields, "question", "") or _NOTHING
+    return GoldCase(
+        id="line",
+        turns=(question,),
+        gold=gold or _NOTHING,
+        alternatives=tuple(text for text in alternatives if text),
+        expected_refusal=flag_of(fields, "expected_refusal"),
+        expected_citation=text_of(fields, "expected_citation", "") or None,
+        severity=severity_of(fields),
+        language=language_of(fields) or identify(question),
+        type="line",
+        provenance=Provenance(pipeline=Pipeline.IMPORTED),
+    )
+
+
+def _exchange(case: GoldCase, answer: str) -> Exchange:
+    return Exchange(
+        run_id="pipe",
+        case_id=case.id,
+        turns=case.turns,
+        visible_text=answer,
+        asked_at=_UNTIMED,
+        timings=Timings(total_ms=0),
+    )
+
+
+def _failed(grade: Grade, aspect: Aspect) -> bool:
+    return isinstance(grade, Judged) and grade.aspect is aspect and not grade.passed
+
+
+def _refused(case: GoldCase, answer: str) -> bool | None:
+    """Whether the answer refuses; ``null`` where the words of its language are not read."""
+    refused = read_refusal(answer).refused
+    return None if case.language is Language.OTHER and not refused else refused
+
+
+def _disclosed(grades: tuple[Grade, ...]) -> list[Fields]:
+    found = (g for g in grades if isinstance(g, Judged) and g.aspect is Aspect.DISCLOSURE and not g.passed)
+    return [{"kind": span.label, "span": [span.start, span.end]} for grade in found for span in grade.evidence]
+
+
+def _grade_fields(grade: Grade) -> Fields:
+    match grade:
+        case Abstained():
+            verdict: Fields = {"passed": None, "failure_kind": None, "reason": grade.reason, "evidence": []}
+        case Judged():
+            kind = grade.failure_kind.value if grade.failure_kind else None
+            evidence = [_evidence(span) for span in grade.evidence]
+            verdict = {"passed": grade.passed, "failure_kind": kind, "reason": grade.reason, "evidence": evidence}
+    return {"grader": grade.grader, "aspect": grade.aspect.value} | verdict
+
+
+def _evidence(span: Span) -> Fields:
+    return {"where": str(span.where), "span": [span.start, span.end], "label": span.label}
+
+
+def redacted(fields: Fields) -> Fields:
+    """``text`` with personal data and secrets masked, and what was found: positions are in the original text.
+
+    Of a text beyond a million characters the middle is withheld, with a mark in its place; ``unread`` is its span.
+    """
+    redaction = redact_with_findings(text_of(fields, "text"))
+    found = [{"kind": one.kind.value, "span": [one.start, one.end]} for one in redaction.found]
+    unread = {"unread": list(redaction.unread)} if redaction.unread else {}
+    return {"text": redaction.text, "found": found} | unread

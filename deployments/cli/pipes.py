@@ -1,0 +1,137 @@
+"""``lookout facts``, ``lookout grade``, ``lookout redact``: the flows' own code on JSON lines.
+
+They read JSON lines and write one answer for each, in the same order, whatever the line is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, BinaryIO, cast
+
+import typer
+
+from deployments.cli.exit_codes import ExitCode
+from flows.terminal import byte_output, json_escaped
+
+Fields = dict[str, Any]
+"""One line as JSON gives it, or one answer as JSON takes it: the border of the program, so not yet a record."""
+
+
+class Unreadable(ValueError):
+    """A line that has no answer; its text says what is wrong and what would be accepted."""
+
+
+def run_pipe(lines: Iterable[bytes], out: BinaryIO, answer: Callable[[Fields], Fields]) -> ExitCode:
+    """Answer every line. A bad one gets ``{"id": …, "error": …}`` and the rest goes on.
+
+    Returns ``PASS`` (0), also for no lines at all; ``USAGE`` (2) when there were lines and none could be read.
+    """
+    read = failed = 0
+    for line in lines:
+        answered, good = _answered(line, answer)
+        read, failed = read + good, failed + (not good)
+        out.write(answered)
+        out.flush()
+    return ExitCode.USAGE if failed and not read else ExitCode.PASS
+
+
+def _answered(line: bytes, answer: Callable[[Fields], Fields]) -> tuple[bytes, bool]:
+    line_id: Any = None
+    try:
+        fields = _fields(line)
+        line_id = fields.get("id")
+        return _written({"id": line_id} | answer(fields)), True
+    except Unreadable as error:
+        return _error(line_id, str(error)), False
+    except RecursionError:
+        return _error(None, "the JSON is nested too deeply; a line has at most a few levels"), False
+    except Exception as error:  # noqa: BLE001 - one line must never end the rest
+        return _error(line_id, f"this line could not be processed: {type(error).__name__}"), False
+
+
+def _fields(line: bytes) -> Fields:
+    try:
+        text = line.decode("utf-8").lstrip("\ufeff")
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"not UTF-8: byte {error.start + 1} of the line") from None
+    if not text.strip():
+        raise Unreadable("an empty line; each line is one JSON object")
+    value = _parsed(text)
+    if not isinstance(value, dict):
+        raise Unreadable(f"each line is one JSON object in braces, this is a {_kind(value)}")
+    return cast("Fields", value)
+
+
+def _parsed(text: str) -> object:
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise Unreadable(f"broken JSON at column {error.colno}: {error.msg}") from None
+    except RecursionError:
+        raise Unreadable("the JSON is nested too deeply; a line has at most a few levels") from None
+    except Unreadable:
+        raise
+    except ValueError:
+        raise Unreadable("a number with too many digits") from None
+
+
+def _refuse_constant(name: str) -> object:
+    raise Unreadable(f"{name} is no JSON number")
+
+
+def _kind(value: object) -> str:
+    names = {list: "list", str: "string", bool: "truth value", int: "number", float: "number", type(None): "null"}
+    return names.get(type(value), type(value).__name__)
+
+
+def _written(fields: Fields) -> bytes:
+    try:
+        return (json_escaped(json.dumps(fields, ensure_ascii=False, allow_nan=False)) + "\n").encode()
+    except UnicodeEncodeError:  # an id with half of a surrogate pair is echoed as it was written, escaped
+        return (json.dumps(fields, allow_nan=False) + "\n").encode()
+
+
+def _error(line_id: Any, message: str) -> bytes:
+    try:
+        return _written({"id": line_id, "error": message})
+    except (RecursionError, ValueError):
+        return _written({"id": None, "error": message})
+
+
+def register(app: typer.Typer) -> None:
+    """Add the three pipes to a command line."""
+    for name, command in (("facts", facts), ("grade", grade), ("redact", redact)):
+        app.command(name)(command)
+
+
+def facts() -> None:
+    """Read quantities: {"id", "text"} lines in, {"id", "facts": […]} lines out."""
+    from deployments.cli.pipe_answers import facts_of  # each pipe starts with only its own rules
+
+    _run(facts_of)
+
+
+def grade() -> None:
+    """Grade replies: {"id", "question", "gold", "answer", "expected_refusal"} lines in, verdicts out."""
+    from deployments.cli.pipe_answers import graded  # each pipe starts with only its own rules
+
+    _run(graded)
+
+
+def redact() -> None:
+    """Mask personal data and secrets: {"id", "text"} lines in, {"id", "text", "found": […]} lines out."""
+    from deployments.cli.pipe_answers import redacted  # each pipe starts with only its own rules
+
+    _run(redacted)
+
+
+def _run(answer: Callable[[Fields], Fields]) -> None:
+    try:
+        code = run_pipe(sys.stdin.buffer, byte_output(), answer)
+    except BrokenPipeError:  # whoever read our lines has had enough; nothing may be flushed to them at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), byte_output().fileno())
+        raise typer.Exit(0) from None
+    raise typer.Exit(code)

@@ -1,0 +1,256 @@
+"""``lookout receive``: serves the receiver of deploys, and runs what it starts where nobody else does.
+
+on this machine, alone              a server, a runner and the receiver, kept alive as by ``lookout up``
+beside a ``lookout up``             the receiver alone: that one runs what is due
+at a Prefect server of one's own    the receiver alone, once its deployment is registered there
+
+``lookout slack-actions`` serves the receiver of Slack's buttons.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Generator, Mapping, MutableMapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+import httpx
+import uvicorn
+from rich.console import Console
+from starlette.applications import Starlette
+
+from deployments.cli.exit_codes import ExitCode
+from deployments.receivers.connection_limits import BoundedProtocol, allow_files
+from deployments.receivers.slack_actions import PATH, SECRET_VARIABLE, ActionWorker, application, signing_secrets
+from deployments.triggers.delivery import TriggerParser
+from deployments.triggers.github import GitHubParser
+from deployments.triggers.huggingface import HuggingFaceParser
+from deployments.triggers.routes import VARIABLES, Secrets, secrets_for, unused_variables
+from deployments.triggers.standard import StandardParser
+from flows.context import TOKEN_VARIABLE, open_store, people_of, prefect_home, utc_now
+from flows.deploys.queue import DeployQueue
+from flows.server import prefect_server
+from flows.terminal import log_to_terminal
+from flows.terminal_console import terminal_console
+from monitors.alerts.slack.client import SlackBot, SlackReply
+from monitors.config.file import Config, load_config
+from monitors.config.sections import DeploySender, DeploySettings
+from monitors.errors import ConfigError
+
+BACKLOG: Final = 2_048
+"""Connections that the system holds for a burst until the server takes them: it refuses none of them."""
+STOP_S: Final = 5
+"""For deliveries under way at SIGTERM: as long as a body may take."""
+
+
+def receive_command(
+    config: Config,
+    settings: DeploySettings,
+    config_path: Path,
+    *,
+    host: str,
+    port: int,
+    environment: MutableMapping[str, str],
+    only: bool = False,
+) -> ExitCode:
+    """Serve until SIGTERM or SIGINT. Raises `ConfigError` and `WarehouseUnwritable` before it listens.
+
+    ``settings`` are the configuration's ``[deploys]``; ``config_path`` is what the runs read. With ``only`` whoever
+    starts it sees to the runs.
+    """
+    secrets = _secrets(config, settings, environment)
+    DeployQueue(config.data_folder).check_writable()
+    named = config.prefect.api_url or environment.get("PREFECT_API_URL")
+    if named is None and not only:
+        from deployments.cli.up import receive_and_run  # it imports this module
+        from deployments.up.one_installation import AlreadyRuns
+
+        try:
+            return receive_and_run(config, config_path.resolve(), host=host, port=port, environment=environment)
+        except AlreadyRuns:
+            terminal_console(stderr=True).print(
+                "`lookout up` or another `lookout receive` runs over this data folder and verifies all deploys"
+            )
+    _prepare_prefect(config, environment)
+    if named is not None and not only:
+        _check_registered(named, settings.deployment)
+    app = deploys_receiver_of(config, settings, config_path, secrets=secrets, environment=environment)
+    console = terminal_console(stderr=True)
+    _print_deploys_status(console, settings, environment, f"http://{host}:{port}")
+    log_to_terminal("%(asctime)s %(message)s")
+    allow_files()
+    with _stopped_by_term(), suppress(_ReceiverStopped):
+        uvicorn.run(
+            app,
+            host=host,
+            port=port,
+            http=BoundedProtocol,
+            backlog=BACKLOG,
+            timeout_graceful_shutdown=STOP_S,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+        )
+    return ExitCode.PASS
+
+
+def deploys_receiver_of(
+    config: Config,
+    settings: DeploySettings,
+    config_path: Path,
+    *,
+    secrets: Secrets,
+    environment: Mapping[str, str],
+) -> Starlette:
+    """The receiver over the configuration's data folder. Raises `ConfigError` for a secret of the wrong form."""
+    from deployments.receivers.deploys import (
+        ReceiverMetrics,
+        RunStarter,
+        application,  # these bring Prefect's client, 3 s: after what can be refused
+    )
+    from deployments.receivers.readiness import Readiness
+    from flows.deploys.runs import RunPlan
+
+    deploys, metrics = DeployQueue(config.data_folder), ReceiverMetrics()
+    api, journal = prefect_api(config, environment), open_store(config).journal
+    readiness = Readiness(deploys, journal, api, settings.deployment)
+    starter = RunStarter(
+        deploys,
+        journal,
+        RunPlan(deployment=settings.deployment, config_path=config_path.resolve()),
+        prefect_api=api,
+        metrics=metrics,
+        now=utc_now,
+    )
+    return application(parsers_of(secrets, settings), starter, metrics, readiness, now=utc_now)
+
+
+def parsers_of(secrets: Secrets, settings: DeploySettings) -> list[TriggerParser]:
+    """A parser for every sender that has a secret. Raises `ConfigError` naming the variable."""
+    makers = {
+        DeploySender.GITHUB: GitHubParser,
+        DeploySender.HUGGINGFACE: HuggingFaceParser,
+        DeploySender.STANDARD: StandardParser,
+    }
+    found: list[TriggerParser] = []
+    for provider, values in secrets.items():
+        try:
+            found.append(makers[provider](values, settings.triggers))
+        except ConfigError as error:
+            raise ConfigError(f"{VARIABLES[provider]}: {error}") from None
+    return found
+
+
+def prefect_api(config: Config, environment: Mapping[str, str]) -> Callable[[], str | None]:
+    """Finds Prefect's API: as configured, as the environment says, or the data folder's own server."""
+    named = config.prefect.api_url or environment.get("PREFECT_API_URL")
+    if named:
+        return lambda: named
+
+    def local() -> str | None:
+        server = prefect_server.running_server(prefect_home(config))
+        return server.api_url if server else None
+
+    return local
+
+
+def _secrets(config: Config, settings: DeploySettings, environment: Mapping[str, str]) -> Secrets:
+    """Refuse half a configuration: a receiver that can start nothing seems alive to everybody else."""
+    if not settings.triggers:
+        raise ConfigError("[[deploys.triggers]]: there is none, so no delivery could start anything; add one")
+    for trigger in settings.triggers:
+        config.target(trigger.target)
+    secrets = secrets_for(settings.providers, environment)
+    parsers_of(secrets, settings)
+    return secrets
+
+
+def _prepare_prefect(config: Config, environment: MutableMapping[str, str]) -> None:
+    """Set what Prefect's client reads at import. The API's address is not part of it: each call names it."""
+    for name, value in prefect_server.settings_for("", prefect_home(config)).items():
+        if name != "PREFECT_API_URL":
+            environment.setdefault(name, value)
+
+
+def _check_registered(api: str, deployment: str) -> None:
+    """Refuse a server that answers and has not the deployment. One that is away may have it: deploys are stored."""
+    from prefect.exceptions import PrefectException
+
+    from deployments.receivers.readiness import answers, deployment_at  # brings Prefect's client
+
+    async def is_missing() -> bool:
+        try:
+            return await answers(api) and await deployment_at(api, deployment) is None
+        except (httpx.HTTPError, PrefectException, TimeoutError, OSError):
+            return False
+
+    if asyncio.run(is_missing()):
+        raise ConfigError(
+            f"the Prefect server at {api} has no deployment {deployment} (`deploys.deployment`), so nothing would "
+            "verify what is received: `lookout up` registers and runs it, `lookout prefect-yaml` with "
+            "`prefect deploy --all` registers it for a work pool"
+        )
+
+
+def _print_deploys_status(
+    console: Console, settings: DeploySettings, environment: Mapping[str, str], address: str
+) -> None:
+    for provider in sorted(settings.providers):
+        rows = [row for row in settings.triggers if row.provider is provider]
+        targets = ", ".join(sorted({row.target for row in rows}))
+        console.print(f"Deploys of {targets} are received at {address}/deploys/{provider.value}", soft_wrap=True)
+    for name in unused_variables(settings.providers, environment):
+        console.print(f"[yellow]{name} is set, but no trigger listens to its sender[/]", soft_wrap=True)
+
+
+class _ReceiverStopped(BaseException):
+    """SIGTERM came, and everything was closed properly."""
+
+
+@contextmanager
+def _stopped_by_term() -> Generator[None]:
+    """Raise `_ReceiverStopped` when the server, after a clean stop on SIGTERM, raises the signal again."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise _ReceiverStopped
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def slack_actions_command(config_path: Path, *, host: str, port: int, environment: Mapping[str, str]) -> ExitCode:
+    """Serve until interrupted. Raises `ConfigError` when the signing secret is not set."""
+    secrets = signing_secrets(environment.get(SECRET_VARIABLE))
+    config = load_config(config_path)
+    app = actions_receiver_of(config, secrets=secrets, token=environment.get(TOKEN_VARIABLE))
+    console = terminal_console(stderr=True)
+    _print_actions_status(console, config, environment, f"http://{host}:{port}{PATH}")
+    uvicorn.run(app, host=host, port=port, http=BoundedProtocol, log_level="warning", server_header=False)
+    return ExitCode.PASS
+
+
+def actions_receiver_of(config: Config, *, secrets: tuple[str, ...], token: str | None) -> Starlette:
+    """The receiver over the configuration's warehouse; with a bot token it edits messages itself."""
+    people = people_of(config, open_store(config))
+    sender = SlackBot(config.alerts, token=token, now=utc_now) if token else None
+    aftermath = ActionWorker(people, sender=sender, reply=SlackReply(config.alerts))
+    return application(secrets=secrets, now=utc_now, aftermath=aftermath)
+
+
+def _print_actions_status(console: Console, config: Config, environment: Mapping[str, str], address: str) -> None:
+    console.print(f"Slack's buttons are received at {address} (pid {os.getpid()})", soft_wrap=True)
+    if not config.alerts.slack_buttons:
+        console.print("[yellow]alerts.slack_buttons is false: no message carries buttons yet[/]", soft_wrap=True)
+    if not environment.get(TOKEN_VARIABLE):
+        console.print(
+            f"[yellow]{TOKEN_VARIABLE} is not set: messages are edited through the press's own address, which "
+            "Slack forgets after 30 minutes[/]",
+            soft_wrap=True,
+        )

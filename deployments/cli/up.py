@@ -1,0 +1,200 @@
+"""``lookout up``: the whole monitor on one machine, in the foreground, with one log, until SIGTERM or SIGINT.
+
+``lookout down`` ends the local Prefect server of a data folder, and says what else is running.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from deployments.cli.data_folder import data_folder_of
+from deployments.cli.exit_codes import ExitCode
+from deployments.up.one_installation import only_one
+from deployments.up.parts import check_port, check_whole, parts_of
+from deployments.up.supervisor import OWN_NAME, RestartPolicy, SupervisedProcess, Supervisor, SupervisorLog
+from flows.alerting.notify import Fault, fault_over, notify_fault
+from flows.context import PREFECT_FOLDER, RUNS_FOLDER, notifier_without_run, utc_now
+from flows.server import prefect_server
+from flows.server.prefect_server import LocalServer, ServerOnMachine
+from flows.server.schedules import planned_deployments
+from flows.terminal import print_text, write_json, write_note
+from monitors.config.file import Config, load_config
+from monitors.errors import ConfigError
+from monitors.records.base import Record
+from monitors.records.incidents import Capability
+
+SUBJECT: Final = "up"
+"""The subject of the messages, in the place of a target's name."""
+
+
+def up_command(config_path: Path, *, host: str, port: int, environment: Mapping[str, str]) -> ExitCode:
+    """Run everything until SIGTERM or SIGINT; exit code 0 then.
+
+    Raises `ConfigError` naming all that is missing or wrong before anything is started.
+    """
+    absolute = config_path.resolve()
+    config = load_config(absolute)
+    check_whole(config, host=host, port=port, environment=environment)
+    parts = parts_of(config, absolute, host=host, port=port, environment=environment)
+    with only_one(config.data_folder, utc_now):
+        log = _announced(absolute, parts)
+        if not config.deploys.triggers:
+            log(OWN_NAME, "no [[deploys.triggers]]: no deploy is received, targets with a Space are looked at")
+        asyncio.run(_run(parts, voice_of(config, log)))
+    return ExitCode.PASS
+
+
+def receive_and_run(
+    config: Config, config_path: Path, *, host: str, port: int, environment: Mapping[str, str]
+) -> ExitCode:
+    """Run the receiver of deploys with a server and a runner, until SIGTERM or SIGINT; exit code 0.
+
+    ``config_path`` is absolute. Raises `AlreadyRuns` when a ``lookout up`` runs over the data folder, and
+    `ConfigError` for a deployment that is not Lookout's to register, or a port that is taken.
+    """
+    planned = {one.full_name for one in planned_deployments(config, config_path, config.schedules)}
+    if config.deploys.deployment not in planned:
+        raise ConfigError(
+            f"deploys.deployment = {config.deploys.deployment!r} is a deployment of your own: serve it at a "
+            "Prefect server that prefect.api_url names, or start `lookout receive --only` and see to its runs "
+            "yourself"
+        )
+    with only_one(config.data_folder, utc_now):
+        check_port(host, port)
+        parts = parts_of(config, config_path, host=host, port=port, environment=environment, only_deploys=True)
+        log = _announced(config_path, parts)
+        log(OWN_NAME, "only deploys are verified; `lookout up` also keeps the schedules and follows logs")
+        asyncio.run(_run(parts, voice_of(config, log)))
+    return ExitCode.PASS
+
+
+def _announced(config_path: Path, parts: Sequence[SupervisedProcess]) -> Callable[[str, str], None]:
+    """The log, which starts with the parts that are kept alive."""
+    log = log_to_stderr(utc_now)
+    log(OWN_NAME, f"{config_path}: {', '.join(part.name for part in parts)}")
+    return log
+
+
+async def _run(parts: tuple[SupervisedProcess, ...], voice: SupervisorLog) -> None:
+    supervisor = Supervisor(parts, voice, RestartPolicy())
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, supervisor.stop)
+    await supervisor.run()
+
+
+def voice_of(config: Config, log: Callable[[str, str], None]) -> SupervisorLog:
+    """The log, and the messages about the monitor itself."""
+
+    async def dies_again(name: str, deaths: int, code: int) -> None:
+        detail = (
+            f"The part {name!r} of `lookout up` has died {deaths} times in a row, last with exit code {code}. "
+            "It is started again and again; its last lines in the log of `lookout up` say why."
+        )
+        notifier = await asyncio.to_thread(notifier_without_run, config, SUBJECT, Capability.UP)
+        await notify_fault(notifier, Fault(_fault_name(name), detail))
+
+    async def stands_again(name: str) -> None:
+        notifier = await asyncio.to_thread(notifier_without_run, config, SUBJECT, Capability.UP)
+        text = f"The part {name!r} of `lookout up` stands again."
+        await fault_over(notifier, _fault_name(name), began_at=notifier.now(), ending=text)
+
+    return SupervisorLog(log=log, dies_again=dies_again, stands_again=stands_again)
+
+
+def log_to_stderr(now: Callable[[], datetime]) -> Callable[[str, str], None]:
+    """One line each, with its time in UTC and the name of its part."""
+
+    def log(name: str, line: str) -> None:
+        write_note(f"{now():%Y-%m-%dT%H:%M:%SZ} {name:<8} | {line}\n")
+
+    return log
+
+
+def _fault_name(part: str) -> str:
+    return f"PartDies:{part}"
+
+
+UP_LOCK = "up.lock"
+"""Held by ``lookout up`` in the data folder while it runs."""
+
+
+class ShutdownReport(Record):
+    """What ``lookout down`` did: the server that it ended, ``None`` when none ran, and other folders' servers."""
+
+    data_folder: Path
+    ended: LocalServer | None
+    running: tuple[ServerOnMachine, ...]
+
+
+def down_command(
+    config: Path, *, data_folder: Path | None, force: bool, as_json: bool, environment: Mapping[str, str]
+) -> ExitCode:
+    """End the server. Exit code 0, also when none ran. Raises `ConfigError` while something needs the server."""
+    folder = data_folder_of(config, data_folder).resolve()
+    home = folder / PREFECT_FOLDER
+    known = next((one for one in prefect_server.servers_on_machine() if one.home.resolve() == home), None)
+    if not force:
+        _refuse_while_used(folder)
+    noted = prefect_server.noted_server(home)
+    ended = noted if prefect_server.stop_server(home) else None
+    found = ShutdownReport(data_folder=folder, ended=ended, running=prefect_server.servers_on_machine())
+    if as_json:
+        write_json(found.model_dump_json(indent=2) + "\n")
+    else:
+        for line in _lines(found, known, _own_server(config, environment)):
+            print_text(line)
+    return ExitCode.PASS
+
+
+def _refuse_while_used(folder: Path) -> None:
+    if _is_held(folder / UP_LOCK):
+        raise ConfigError(
+            f"`lookout up` runs over {folder} and would start its server again; stop that first (Ctrl-C, or "
+            "systemctl stop lookout)"
+        )
+    runs = folder / RUNS_FOLDER
+    held = [lock for pattern in ("*/*.lock", ".*.lock") for lock in runs.glob(pattern) if _is_held(lock)]
+    if held:
+        named = held[0].parent.name if held[0].parent != runs else "a nightly run"
+        raise ConfigError(f"{folder}: {named} is going on and needs the server; wait for it, or say --force")
+
+
+def _is_held(lock: Path) -> bool:
+    """Whether a process has this lock now."""
+    if not lock.exists():
+        return False
+    with lock.open("a", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def _own_server(config: Path, environment: Mapping[str, str]) -> str | None:
+    """Somebody's own Prefect server, which we must not end."""
+    configured = load_config(config).prefect.api_url if config.exists() else None
+    return configured or environment.get("PREFECT_API_URL")
+
+
+def _lines(found: ShutdownReport, known: ServerOnMachine | None, own: str | None) -> Iterator[str]:
+    if found.ended is not None:
+        memory = f", {known.memory_mb:.0f} MB" if known and known.memory_mb else ""
+        yield f"Ended the Prefect server of {found.data_folder} ({found.ended.ui_url}{memory})."
+    else:
+        yield f"No local Prefect server of {found.data_folder} is running."
+    if own is not None:
+        yield f"{own} is a Prefect server of your own: it was left alone."
+    if found.running:
+        yield "Still running, each for a data folder of its own:"
+    for one in found.running:
+        folder = one.home.parent
+        yield f"  {one.server.ui_url}  {one.memory_mb:.0f} MB  lookout down --data-folder {os.path.relpath(folder)}"

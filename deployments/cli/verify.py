@@ -1,0 +1,299 @@
+"""``lookout verify``: verifies a configured target by its name, or any page by its address.
+
+It runs the verify flow with a Prefect server, shows a bar and a line for each case that is not right, and ends with
+the verdict and an exit code.
+
+In CI a run touches nothing of production: it stops before its first request when its settings point there. Of
+production are: a target that says so, an address on the host of such a target, the channel of production's alerts,
+and the watchdog that must alert when production's monitor is silent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self, cast
+from urllib.parse import urlsplit
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from deployments.cli.exit_codes import ExitCode, of_verdict
+from deployments.cli.gate.verdict import print_verdict
+from flows.context import (
+    FALLBACK_VARIABLE,
+    HEARTBEAT_VARIABLE,
+    TOKEN_VARIABLE,
+    WEBHOOK_VARIABLE,
+    check_request,
+    configuration,
+    connect_prefect,
+    runs_folder,
+)
+from flows.context import console as message_console
+from flows.terminal import write_json, write_note
+from flows.terminal_console import terminal_console
+from flows.verify.progress import listener
+from flows.verify.run_folder import VerifyRequest
+from monitors.alerts.redact import redact
+from monitors.config.file import Config, TargetConfig, load_config, target_record
+from monitors.errors import ConfigError
+from monitors.github.actions import is_ci
+from monitors.goldset.load import load_suite
+from monitors.records.base import Severity
+from monitors.records.grades import CaseOutcome
+from monitors.records.runs import CaseResult, RunReport
+from monitors.records.targets import Environment
+
+FLAG = "--allow-production"
+LEAST_REASON = 10
+"""Characters: enough for a ticket and a word."""
+
+
+def check_ci(config: Config, target: str, environment: Mapping[str, str], *, allowed: str | None) -> str | None:
+    """Raises `ConfigError` naming everything of production that a run of ``target`` in CI would touch.
+
+    With a reason in ``allowed`` the run goes on; the returned text says why. Outside CI nothing is checked.
+    """
+    if allowed is not None and len(allowed.strip()) < LEAST_REASON:
+        raise ConfigError(f"{FLAG}: give the reason, in at least {LEAST_REASON} characters")
+    if not is_ci(environment):
+        return None
+    found = list(_of_production(config, target, environment))
+    if not found:
+        return None
+    if allowed is not None:
+        return f"Going on against production, because: {allowed.strip()}"
+    problems = "".join(f"\n  {line}" for line in found)
+    raise ConfigError(
+        f"this is a CI run, and its settings point at production; nothing was asked.{problems}\n"
+        f"If it must be, {FLAG} with a reason lets it."
+    )
+
+
+def _of_production(config: Config, target: str, environment: Mapping[str, str]) -> Iterator[str]:
+    production = {name for name, one in config.targets.items() if one.environment is Environment.PRODUCTION}
+    if target in production:
+        yield (
+            f'targets.{target}.environment is "production": name a staging target, or say environment = "staging" '
+            "if it is one"
+        )
+    host = _host(config, target)
+    for name in sorted(production - {target}):
+        if _host(config, name) == host:
+            yield f"{host} is where targets.{name} runs, which is production: give the address of a staging deploy"
+    slack = [name for name in (TOKEN_VARIABLE, WEBHOOK_VARIABLE, FALLBACK_VARIABLE) if environment.get(name)]
+    if slack and production:
+        yield (
+            f"{' and '.join(slack)} would send this run's alerts to where production's go: leave it out of the "
+            "job, or use a configuration without production's targets"
+        )
+    if environment.get(HEARTBEAT_VARIABLE):
+        yield f"{HEARTBEAT_VARIABLE} would tell the watchdog that the monitor lives: leave it out of the job"
+
+
+def _host(config: Config, target: str) -> str:
+    """Host and port in small letters: hosts ignore case."""
+    return urlsplit(target_record(target, config.target(target)).address).netloc.lower()
+
+
+MARKS = {CaseOutcome.FAILED: "[red]✗[/]", CaseOutcome.NO_ANSWER: "[yellow]∅[/]", CaseOutcome.UNGRADED: "[blue]?[/]"}
+MOST_LINES = 40
+"""A page of lines says enough while the run goes; the report has them all."""
+
+
+class TerminalProgress:
+    """A `ProgressListener` on ``console``. Use as a context manager."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[wrong]}"),
+            TimeElapsedColumn(),
+            console=console,
+        )
+        self._task: TaskID | None = None
+        self._wrong = 0
+        self.run_id: str | None = None
+        self.answered = 0
+        self.cases = 0
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def planned(self, run_id: str, cases: int, resumed: int) -> None:
+        """Say what will be asked."""
+        self.run_id, self.cases, self.answered = run_id, cases, resumed
+        if resumed:
+            self._console.print(
+                f"Going on with run {run_id}: {resumed} of {cases} were answered before it was stopped "
+                "and are not asked again (--fresh starts anew)."
+            )
+        self._task = self._bar.add_task("Asking", total=cases, completed=resumed, wrong="")
+
+    def on_result(self, result: CaseResult) -> None:
+        """One step further, with a line when it is not right."""
+        self.answered += 1
+        if result.assessment.outcome is not CaseOutcome.CORRECT:
+            self._wrong += 1
+            self._say(result)
+        if self._task is not None:
+            wrong = f"[red]{self._wrong} not right[/]" if self._wrong else ""
+            self._bar.update(self._task, advance=1, wrong=wrong)
+
+    def stage(self, name: str) -> None:
+        """Show what the run does now."""
+        if self._task is not None:
+            self._bar.update(self._task, description=name.capitalize())
+
+    def ended(self, text: str, report: str) -> None:
+        """Show what came of the messages; the report's place is printed with the verdict."""
+        del report
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def _say(self, result: CaseResult) -> None:
+        if self._wrong > MOST_LINES:
+            return
+        assessment = result.assessment
+        what = ", ".join(assessment.failure_kinds) or assessment.outcome.value
+        line = f"S{assessment.severity.value} {what}  {assessment.case_id}: {redact(assessment.reason)}"
+        self._console.print(f" {MARKS[assessment.outcome]} {escape(line)}", highlight=False)
+        if self._wrong == MOST_LINES:
+            self._console.print("   … further ones are in the report")
+
+
+def verify_and_print(request: VerifyRequest, *, as_json: bool) -> ExitCode:
+    """Verify, print the verdict, and return its exit code."""
+    report = verified(request)
+    if report is None:
+        return ExitCode.INCONCLUSIVE
+    if as_json:
+        write_json(report.model_dump_json(indent=2) + "\n")
+    else:
+        folder = runs_folder(configuration(request)) / report.run_id
+        print_verdict(terminal_console(), report, report_page=folder / "report.html")
+    return of_verdict(report.verdict)
+
+
+def verified(request: VerifyRequest) -> RunReport | None:
+    """The run's report; ``None`` when a person stopped it. After Ctrl-C the answers stay stored."""
+    console = message_console
+    config = configuration(request)
+    _say_what(console, config, request)
+    check_request(request)
+    connect_prefect(config)
+    with TerminalProgress(console) as progress:
+        listener.set(progress)
+        try:
+            return asyncio.run(_flow(request))
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            _say_stopped(console, progress)
+            return None
+
+
+def _say_what(console: Console, config: Config, request: VerifyRequest) -> None:
+    """Say what will be asked, before anything slow starts: a broken suite shows in a second."""
+    target = config.target(request.target)
+    suite = load_suite(target.suite)
+    severe = sum(case.severity is Severity.PAGE for case in suite.cases)
+    console.print(
+        f"[bold]{request.target}[/]  {target.url or target.space}  ·  {suite.name}: {len(suite.cases)} cases, "
+        f"{severe} of severity 3",
+        highlight=False,
+    )
+
+
+async def _flow(request: VerifyRequest) -> RunReport:
+    from flows.verify.flow import verify_deploy  # Prefect takes 3 s to import, and reads its settings then
+
+    # A flow that returns a state hands out the state's data.
+    return cast("RunReport", await verify_deploy(request))
+
+
+def _say_stopped(console: Console, progress: TerminalProgress) -> None:
+    if progress.run_id is None:
+        console.print("\nStopped before anything was asked.")
+        return
+    console.print(
+        f"\nStopped: {progress.answered} of {progress.cases} answers of run {progress.run_id} are kept. "
+        "The same command within the hour goes on from there."
+    )
+
+
+LONGEST_NAME = 60
+
+
+def verify_command(
+    target: str,
+    config_path: Path,
+    *,
+    suite: Path | None,
+    commit: str | None,
+    concurrency: int | None,
+    fresh: bool,
+    as_json: bool,
+    environment: Mapping[str, str],
+    allow_production: str | None = None,
+) -> ExitCode:
+    """Verify ``target``; see ``lookout verify --help``."""
+    config = load_config(config_path) if config_path.exists() or not is_address(target) else None
+    name, config = with_target(target, config, suite)
+    note = check_ci(config, name, environment, allowed=allow_production)
+    if note:
+        write_note(f"{note}\n")
+    if concurrency is not None:
+        config = _changed(config, name, concurrency=concurrency)
+    request = VerifyRequest(target=name, config=config, commit=commit, fresh=fresh)
+    return verify_and_print(request, as_json=as_json)
+
+
+def with_target(target: str, config: Config | None, suite: Path | None) -> tuple[str, Config]:
+    """The target's name and a configuration that has it, with the suite of the command line when there is one."""
+    if not is_address(target):
+        if config is None:
+            raise ConfigError(f"no target {target!r}: there is no configuration")
+        found = config.target(target)
+        if suite is not None:
+            found = found.model_copy(update={"suite": suite.absolute()})
+        return target, config.model_copy(update={"targets": {**config.targets, target: found}})
+    known = {name: t for name, t in (config.targets if config else {}).items() if t.url == target}
+    if known and suite is None and config is not None:
+        return next(iter(known)), config
+    if suite is None:
+        raise ConfigError("an address needs its gold questions too: --suite questions.jsonl")
+    name = name_of(target)
+    page = TargetConfig(url=target, suite=suite.absolute())
+    if config is None:
+        return name, Config(data_folder=Path(".lookout").absolute(), targets={name: page})
+    return name, config.model_copy(update={"targets": {**config.targets, name: page}})
+
+
+def is_address(target: str) -> bool:
+    """Whether it is a page's address, and not a target of the configuration."""
+    return target.startswith(("http://", "https://"))
+
+
+def name_of(address: str) -> str:
+    """A target's name for a page that has none: its address in letters, digits and hyphens."""
+    bare = re.sub(r"^https?://", "", address)
+    return re.sub(r"[^a-z0-9]+", "-", bare.lower()).strip("-")[:LONGEST_NAME].rstrip("-") or "page"
+
+
+def _changed(config: Config, name: str, *, concurrency: int) -> Config:
+    target = config.targets[name]
+    probe = target.probe.model_copy(update={"concurrency": concurrency})
+    changed = target.model_copy(update={"probe": probe})
+    return config.model_copy(update={"targets": {**config.targets, name: changed}})

@@ -1,0 +1,60 @@
+"""``lookout watch``: follows the hallucination logs from a terminal, and sends alerts as the schedule would."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from deployments.cli.exit_codes import ExitCode
+from flows.hallucination_log.follower import LogFollower, LogPoll, describe_poll, follower, logs_to_follow
+from flows.terminal import write_json
+from flows.terminal_console import terminal_console
+from monitors.config.file import load_config
+from monitors.errors import MonitorError
+
+
+def watch_command(config_path: Path, target: str | None, *, once: bool, as_json: bool) -> ExitCode:
+    """Poll until interrupted, or once. What breaks is printed, and the next poll tries again.
+
+    Exit code 0; 4 when a single poll could not be made.
+    """
+    config = load_config(config_path)
+    followers = [follower(config, name) for name in logs_to_follow(config, target)]
+    console = terminal_console(stderr=True)
+    for one in followers:
+        every = "once" if once else f"every {one.settings.poll_s:g} s"
+        console.print(f"[bold]{one.notifier.target}[/]  {one.settings.at}  ·  {every}", highlight=False)
+    return asyncio.run(_watch(followers, console, once=once, as_json=as_json))
+
+
+async def _watch(followers: Sequence[LogFollower], console: Console, *, once: bool, as_json: bool) -> ExitCode:
+    codes = await asyncio.gather(*(_follow(one, console, once=once, as_json=as_json) for one in followers))
+    return max(codes)
+
+
+async def _follow(one: LogFollower, console: Console, *, once: bool, as_json: bool) -> ExitCode:
+    while True:
+        code = await _poll(one, console, as_json=as_json, say_nothing=not once)
+        if once:
+            return code
+        await asyncio.sleep(one.settings.poll_s)
+
+
+async def _poll(one: LogFollower, console: Console, *, as_json: bool, say_nothing: bool) -> ExitCode:
+    try:
+        result = await one.poll()
+    except MonitorError as error:
+        console.print(f"{one.notifier.target}: {error}", style="red", highlight=False)
+        return ExitCode.MONITOR
+    if as_json:
+        write_json(result.model_dump_json() + "\n")
+    elif _is_news(result) or not say_nothing:
+        console.print(f"[dim]{one.notifier.now():%H:%M:%S}[/]  {describe_poll(result)}", highlight=False)
+    return ExitCode.MONITOR if result.unreadable else ExitCode.PASS
+
+
+def _is_news(result: LogPoll) -> bool:
+    return bool(result.unreadable or result.alerts or result.found.history or result.found.aside_count)

@@ -1,0 +1,89 @@
+"""``lookout prefect-yaml``: writes a configuration's deployments as the file that ``prefect deploy`` reads.
+
+It is the plan that ``lookout up`` serves from one machine, for workers of a work pool elsewhere. It holds names and
+paths only: secrets are in the workers' environment, or named in the pool's own template
+(``deployments/prefect/pools``).
+
+    python -m deployments.prefect.prefect_yaml   writes deployments/prefect/prefect.yaml again, from
+    lookout.example.toml
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from deployments.cli.options import POOL
+from flows.server.schedules import TAG, Cron, Every, PlannedDeployment, planned_deployments
+from flows.terminal import write_text
+from monitors.config.file import Config, load_config
+
+FOLDER: Final = Path(__file__).parent
+EXAMPLE: Final = FOLDER.parent / "lookout.example.toml"
+DOCUMENT: Final = FOLDER / "prefect.yaml"
+INSTALLED_AT: Final = Path("/etc/lookout/lookout.toml")
+"""Where workers find the configuration: the same path for all of them, in a container or not."""
+
+_HEAD: Final = """\
+# Made by `lookout prefect-yaml`: the deployments of a lookout.toml, for workers of the pool {pool!r}.
+# Secrets stand in the workers' environment, or in the pool's template; never here. See docs/scaling.md.
+"""
+
+_PULL: Final = [{"prefect.deployments.steps.set_working_directory": {"directory": "/"}}]
+"""The code is installed where workers run; without a step, they would search the folder of whoever deploys."""
+
+
+def prefect_yaml(config: Config, config_path: Path, *, pool: str = POOL, image: str | None = None) -> str:
+    """The file for workers that read ``config_path`` (absolute); ``image`` is for pools of containers."""
+    work_pool: dict[str, Any] = {"name": pool}
+    if image is not None:
+        work_pool["job_variables"] = {"image": image}
+    planned = planned_deployments(config, config_path, config.schedules)
+    content = {"name": "lookout", "pull": _PULL, "deployments": [_deployment(one, work_pool) for one in planned]}
+    body = yaml.dump(content, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=110)
+    return _HEAD.format(pool=pool) + body
+
+
+class _Plain(yaml.SafeDumper):
+    """Writes repeated values again, instead of an alias to the first."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        del data
+        return True
+
+
+def _deployment(planned: PlannedDeployment, work_pool: dict[str, Any]) -> dict[str, Any]:
+    limit = {"concurrency_limit": {"limit": 1, "collision_strategy": "CANCEL_NEW"}}
+    return {
+        "name": planned.name,
+        "entrypoint": f"{planned.module}.{planned.function}",
+        "tags": [TAG, *planned.tags],
+        "schedules": _schedules(planned.when),
+        **(limit if isinstance(planned.when, Every) else {}),  # the next poll comes within a minute
+        "parameters": dict(planned.parameters),
+        "work_pool": work_pool,
+    }
+
+
+def _schedules(when: Cron | Every | None) -> list[dict[str, Any]]:
+    match when:
+        case Cron():
+            return [{"cron": when.line, "timezone": when.time_zone}]
+        case Every():
+            return [{"interval": when.seconds}]
+        case None:
+            return []
+
+
+def main() -> int:
+    """Write the example."""
+    DOCUMENT.write_text(prefect_yaml(load_config(EXAMPLE), INSTALLED_AT), encoding="utf-8")
+    write_text(f"{DOCUMENT}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

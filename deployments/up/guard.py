@@ -1,0 +1,141 @@
+"""The guard: one part of ``lookout up`` with everything that descends from it.
+
+It runs as ``python -m deployments.up.guard COMMAND …``. Standard input is the line to whoever started it. When it
+closes, on purpose or because the starter is dead, the command gets SIGTERM, and what is left after a grace time is
+killed. When the command ends by itself, the guard ends what it left behind, so that a successor never meets it.
+
+A family is a process and all that descend from it, also those in sessions of their own, which no group signal
+reaches. On Linux orphans can be adopted: what a killed process leaves behind becomes a child of the nearest
+ancestor that asked for it, so nothing leaves the family. Elsewhere only the process group is known.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+PR_SET_CHILD_SUBREAPER: Final = 36
+"""From Linux' <sys/prctl.h>."""
+PROCESSES: Final = Path("/proc")
+PAUSE_S: Final = 0.05
+
+
+def adopt_orphans(*, wanted: bool = True) -> None:
+    """From now on what a descendant leaves behind becomes this process's child, or no longer, if not ``wanted``.
+
+    Linux only; elsewhere nothing.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(wanted), 0, 0, 0)
+
+
+def descendants(ancestor: int) -> frozenset[int]:
+    """The living ones; those that ended and wait for their parent are none. Empty where there is no ``/proc``."""
+    children: dict[int, list[int]] = {}
+    for pid, parent in _parents():
+        children.setdefault(parent, []).append(pid)
+    found: set[int] = set()
+    waiting = [ancestor]
+    while waiting:
+        new = [pid for pid in children.get(waiting.pop(), ()) if pid not in found]
+        found.update(new)
+        waiting.extend(new)
+    return frozenset(found)
+
+
+def end_family(ancestor: int, *, spare: Collection[int] = (), grace_s: float) -> None:
+    """End all descendants but ``spare`` and theirs: SIGTERM, and SIGKILL to what lives after ``grace_s``."""
+    end = time.monotonic() + grace_s
+    signal_number, asked, seen = signal.SIGTERM, frozenset[int](), frozenset[int]()
+    while left := _without(descendants(ancestor), spare):
+        if time.monotonic() > end:
+            signal_number, asked = signal.SIGKILL, frozenset()
+        send(left - asked, signal_number)
+        asked, seen = asked | left, seen | left
+        _reap(left)
+        time.sleep(PAUSE_S)
+    _reap(seen)
+
+
+def send(pids: Iterable[int], number: signal.Signals) -> None:
+    """A signal to each that still lives."""
+    for pid in pids:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def _without(pids: frozenset[int], spare: Collection[int]) -> frozenset[int]:
+    return pids.difference(spare, *(descendants(one) for one in spare))
+
+
+def _reap(pids: Iterable[int]) -> None:
+    """Reap adopted orphans that ended; somebody else's child is left to its parent."""
+    for pid in pids:
+        with suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
+
+
+def _parents() -> Iterable[tuple[int, int]]:
+    """Each living process and its parent. The name in ``stat`` may hold anything: only what follows it counts."""
+    for folder in PROCESSES.glob("[0-9]*"):
+        with suppress(OSError, ValueError, IndexError):
+            state, parent, *_ = (
+                (folder / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            )
+            if state not in "ZX":
+                yield int(folder.name), int(parent)
+
+
+GRACE_S: Final = 20.0
+"""For an orderly end: Prefect's runner pauses its schedules, a receiver finishes its answers."""
+LEFT_GRACE_S: Final = 5.0
+"""For what the command left behind."""
+
+
+def main() -> int:
+    """The exit code of the command; 128 and the signal's number when a signal ended it."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _unheard)
+    adopt_orphans()
+    command = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, start_new_session=True)  # noqa: S603 - ours
+    ended = threading.Event()
+    threading.Thread(target=_end_with_the_line, args=(command.pid, ended), name="line", daemon=True).start()
+    code = _reap_until(command)
+    ended.set()
+    end_family(os.getpid(), grace_s=LEFT_GRACE_S)
+    return code if code >= 0 else 128 - code
+
+
+def _reap_until(command: subprocess.Popen[bytes]) -> int:
+    """The command's exit code once it ended; orphans that end before are reaped."""
+    while command.returncode is None:
+        pid, status = os.waitpid(-1, 0)
+        if pid == command.pid:
+            command.returncode = os.waitstatus_to_exitcode(status)
+    return command.returncode
+
+
+def _unheard(_number: int, _frame: FrameType | None) -> None:
+    """Ignore the signal: only the line counts. The command would inherit ``SIG_IGN`` and then never stop."""
+
+
+def _end_with_the_line(command: int, ended: threading.Event) -> None:
+    while os.read(0, 1024):
+        pass
+    send([command], signal.SIGTERM)
+    if not ended.wait(GRACE_S):
+        send([command], signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""One `lookout up` over a data folder, on this machine and on others that share it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final, TextIO
+
+from pydantic import ValidationError
+
+from monitors.errors import ConfigError
+from monitors.records.base import Record, UtcTime
+from warehouse.data_folder import lock_file
+
+LOCK_NAME: Final = "up.lock"
+BEAT_S: Final = 30.0
+ALIVE_FOR: Final = timedelta(seconds=100)
+"""An installation that is silent for so long is dead: three beats, and a little between two clocks."""
+
+_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+
+
+class AlreadyRuns(ConfigError):
+    """Another ``lookout up``, or a ``lookout receive`` with a runner, is alive over the same data folder."""
+
+
+class Holder(Record):
+    """Who holds the folder. ``kernel`` is the same for all containers of a machine until it restarts."""
+
+    host: str
+    kernel: str
+    pid: int
+    alive_at: UtcTime
+
+    def elsewhere(self, other: Holder) -> bool:
+        """Whether ``other`` runs where our locks do not count: neither this machine nor one that restarted."""
+        return self.host != other.host and self.kernel != other.kernel
+
+
+@contextmanager
+def only_one(data_folder: Path, now: Callable[[], datetime]) -> Generator[None]:
+    """Hold the folder for this process alone; it ends with the process, however that ends. Raises `AlreadyRuns`.
+
+    On one machine a lock decides. Where a folder is shared over a network locks may not count, so the holder says
+    every half minute that it lives.
+    """
+    with lock_file(data_folder / LOCK_NAME) as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise AlreadyRuns(
+                f"another `lookout up` or `lookout receive` runs over {data_folder}; stop it first, or set "
+                "another data_folder"
+            ) from None
+        _refuse_another_machine(lock, data_folder, now())
+        with _beating(lock, now):
+            yield
+
+
+def _refuse_another_machine(lock: TextIO, data_folder: Path, at: datetime) -> None:
+    lock.seek(0)
+    try:
+        before = Holder.model_validate_json(lock.read())
+    except ValidationError:  # nobody before, or one that ended as it should
+        return
+    if before.elsewhere(_this(at)) and abs(at - before.alive_at) < ALIVE_FOR:
+        raise AlreadyRuns(
+            f"a `lookout up` on {before.host} (process {before.pid}) runs over {data_folder}, last seen at "
+            f"{before.alive_at:%H:%M:%S} UTC; two machines cannot share a data folder: stop one of them, or set "
+            f"another data_folder. One that died is forgotten after {ALIVE_FOR.total_seconds():g} s"
+        )
+
+
+@contextmanager
+def _beating(lock: TextIO, now: Callable[[], datetime]) -> Generator[None]:
+    ended = threading.Event()
+
+    def beat() -> None:
+        while not ended.wait(BEAT_S):
+            _say(lock, _this(now()).model_dump_json())
+
+    _say(lock, _this(now()).model_dump_json())
+    beats = threading.Thread(target=beat, name="beats", daemon=True)
+    beats.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        beats.join()
+        _say(lock, "")
+
+
+def _say(lock: TextIO, text: str) -> None:
+    """Write in place: a reader of half of it reads that nobody is there, and asks again at its next start."""
+    try:
+        os.ftruncate(lock.fileno(), 0)
+        os.write(lock.fileno(), text.encode())
+    except OSError:  # a full disk ends no monitor
+        return
+
+
+def _this(at: datetime) -> Holder:
+    kernel = _BOOT_ID.read_text(encoding="ascii").strip() if _BOOT_ID.exists() else ""
+    return Holder(host=platform.node(), kernel=kernel, pid=os.getpid(), alive_at=at)

@@ -1,0 +1,149 @@
+"""What ``lookout up`` runs for a configuration, and what stops it from starting."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from deployments.cli.receive import parsers_of
+from deployments.receivers.slack_actions import SECRET_VARIABLE as SLACK_SECRET
+from deployments.receivers.slack_actions import signing_secrets
+from deployments.triggers.routes import secrets_for
+from deployments.up.supervisor import SupervisedProcess
+from flows.context import AGE_KEY_VARIABLE, TOKEN_VARIABLE, plan_judge, prefect_home
+from flows.deploys.queue import DeployQueue
+from flows.server.prefect_server import running_server, settings_for
+from monitors.config.file import Config, target_record
+from monitors.errors import ConfigError, MonitorError
+from monitors.goldset.load import load_suite
+from monitors.sources.privacy import PrivacyMode
+
+SERVER: Final = "server"
+RUNNER: Final = "runner"
+RECEIVER: Final = "receiver"
+SLACK: Final = "slack"
+POLL_S: Final = "2"
+"""Seconds between two polls of the runner for due runs; Prefect's own 10 is most of a deploy's way to its run."""
+API_VARIABLE: Final = "PREFECT_API_URL"
+
+
+def parts_of(
+    config: Config,
+    config_path: Path,
+    *,
+    host: str,
+    port: int,
+    environment: Mapping[str, str],
+    only_deploys: bool = False,
+) -> tuple[SupervisedProcess, ...]:
+    """The processes of an installation. Slack's buttons have the port after the receiver's.
+
+    With ``only_deploys`` those that a deploy needs: nothing that has a schedule of its own is run.
+    """
+    variables = _variables(config, environment)
+    is_local = _server_of(config, environment) is None
+    ready = _server_answers(config) if is_local else _always
+    python = (sys.executable, "-m")
+    where = ("--config", str(config_path), "--host", host, "--port")
+    for_runner = ("--deploys",) if only_deploys else ()
+    parts: list[SupervisedProcess] = []
+    if is_local:
+        command = (*python, "flows.server.keep", str(config_path))
+        parts.append(SupervisedProcess(SERVER, command, variables, stops_last=True))
+    runner = (*python, "flows.server.serve", str(config_path), *for_runner)
+    parts.append(SupervisedProcess(RUNNER, runner, variables, may_start=ready))
+    if config.deploys.triggers:
+        receive = (*python, "deployments.cli.app", "receive", "--only", *where, str(port))
+        parts.append(SupervisedProcess(RECEIVER, receive, variables))
+    if config.alerts.slack_buttons and not only_deploys:
+        parts.append(
+            SupervisedProcess(
+                SLACK, (*python, "deployments.cli.app", "slack-actions", *where, str(port + 1)), variables
+            )
+        )
+    return tuple(parts)
+
+
+def check_whole(config: Config, *, host: str, port: int, environment: Mapping[str, str]) -> None:
+    """Raise `ConfigError` with a line for all that is missing or wrong: half a monitor passes for a whole one."""
+    found = [line for check in _checks(config, host, port, environment) if (line := _refusal(check))]
+    if found:
+        raise ConfigError("\n".join(dict.fromkeys(found)))
+
+
+def _checks(config: Config, host: str, port: int, environment: Mapping[str, str]) -> Iterator[Callable[[], object]]:
+    yield DeployQueue(config.data_folder).check_writable
+    for name, target in config.targets.items():
+        yield lambda path=target.suite: load_suite(path)
+        record = target_record(name, target)
+        yield lambda one=record: plan_judge(config.judge, one, environment)
+        if target.traffic is not None and target.traffic.privacy is PrivacyMode.PSEUDONYMISE:
+            yield lambda place=name: _set(
+                AGE_KEY_VARIABLE, environment, f"targets.{place}.traffic.privacy = pseudonymise needs it"
+            )
+    for trigger in config.deploys.triggers:
+        yield lambda target=trigger.target: config.target(target)
+    for provider in sorted(config.deploys.providers):
+        yield lambda one=provider: parsers_of(secrets_for([one], environment), config.deploys)
+    if config.deploys.triggers:
+        yield lambda: check_port(host, port)
+    if config.alerts.slack_buttons:
+        yield lambda: signing_secrets(environment.get(SLACK_SECRET))
+        yield lambda: _set(
+            TOKEN_VARIABLE, environment, "alerts.slack_buttons needs a bot: a webhook has no buttons"
+        )
+        yield lambda: _free(host, port + 1, "the receiver of Slack's buttons")
+
+
+def check_port(host: str, port: int) -> None:
+    """Raise `ConfigError` when the receiver of deploys cannot listen there."""
+    _free(host, port, "the receiver of deploys")
+
+
+def _refusal(check: Callable[[], object]) -> str | None:
+    try:
+        check()
+    except MonitorError as error:
+        return str(error)
+    return None
+
+
+def _set(variable: str, environment: Mapping[str, str], why: str) -> None:
+    if not environment.get(variable):
+        raise ConfigError(f"{variable} is not set: {why}")
+
+
+def _free(host: str, port: int, what: str) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except (OSError, OverflowError) as error:
+            raise ConfigError(
+                f"{what} cannot listen on port {port} ({error}); name another one with --port, or --host"
+            ) from None
+
+
+def _server_of(config: Config, environment: Mapping[str, str]) -> str | None:
+    """Somebody's own Prefect server; ``None`` for ours."""
+    return config.prefect.api_url or environment.get(API_VARIABLE)
+
+
+def _variables(config: Config, environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a part, without an address of the local server: it may change, so the part finds it."""
+    own = settings_for("", prefect_home(config))
+    del own[API_VARIABLE]
+    ours = {**own, "PREFECT_RUNNER_POLL_FREQUENCY": POLL_S, "PYTHONUNBUFFERED": "1"}
+    return {**ours, **environment}
+
+
+def _server_answers(config: Config) -> Callable[[], bool]:
+    return lambda: running_server(prefect_home(config)) is not None
+
+
+def _always() -> bool:
+    return True

@@ -1,0 +1,280 @@
+"""Notify people: decide once across processes, store the decision, send it, store the outcome.
+
+A fault is an incident of the monitor itself. People hear of it even when nothing can be stored. Whoever watches for
+a fault also ends it: a run's end does not resolve a fault that the run could not see.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from flows.alerting.delivery import LOCK_WAIT_S, deliver
+from flows.alerting.notifier import Notifier, catch_up
+from monitors.alerts.compose import compose
+from monitors.alerts.lifecycle import AlertDecision, PrintRecord, close, decide
+from monitors.alerts.observations import ObservationContext, ResolutionScope, fingerprint, monitor_fault
+from monitors.errors import MonitorError, NotifyError, WarehouseError
+from monitors.records.base import Record
+from monitors.records.incidents import Alert, Capability, Incident, IncidentKind, IncidentState, Link, Observation
+from monitors.records.runs import RunReport
+from warehouse.queries import outbox
+from warehouse.queries.incidents import only_printed
+
+ALERT_REFUSED = "AlertRefused"
+"""The fault of a delivery path that refuses every message until a person fixes it."""
+
+
+class MessageContext(Record):
+    """What a message says besides its incidents."""
+
+    commit: str | None = None
+    flat: str | None = None
+    weighted: str | None = None
+    links: tuple[Link, ...] = ()
+
+
+def message_context(report: RunReport, links: Sequence[Link]) -> MessageContext:
+    """Both scores of a finished run as messages show them."""
+    flat, weighted = report.scores.flat.value, report.scores.weighted.value
+    return MessageContext(
+        commit=report.commit,
+        flat=None if flat is None else f"{flat:.3f}",
+        weighted=None if weighted is None else f"{weighted:.3f}",
+        links=tuple(links),
+    )
+
+
+async def notify(
+    notifier: Notifier,
+    observations: Sequence[Observation],
+    *,
+    context: MessageContext,
+    scope: ResolutionScope | None = None,
+    under_way: bool = False,
+) -> tuple[Alert, ...]:
+    """Fold ``observations`` into the target's incidents and send what must be said; returns the messages decided.
+
+    With ``scope`` (the run is over) it resolves what the run proved gone. A message that cannot be sent now stays
+    in the outbox, and the next process to deliver sends it. A message that is refused for good becomes a fault of
+    the monitor. Open incidents that were only printed are sent once with it, unless the run is still ``under_way``.
+    """
+    decided = await asyncio.to_thread(_decide, notifier, observations, context, scope, under_way=under_way)
+    done = await deliver(notifier)
+    if done.refusals:
+        await asyncio.to_thread(_decide, notifier, [_refused(notifier, done.refusals[0])], MessageContext(), None)
+        await deliver(notifier)
+    elif done.sent:
+        await asyncio.to_thread(_close_refusal, notifier)
+    return decided.alerts
+
+
+def composed(notifier: Notifier, settled: AlertDecision, context: MessageContext) -> tuple[Alert, ...]:
+    """Compose the messages of a decision."""
+    return compose(
+        settled.items,
+        target=notifier.target,
+        run_id=notifier.run_id,
+        now=notifier.now(),
+        commit=context.commit,
+        flat=context.flat,
+        weighted=context.weighted,
+        links=context.links,
+    )
+
+
+def refusal_fingerprint(target: str) -> str:
+    """The fingerprint of a refused delivery: it ends when a message goes out again, whatever a run finds."""
+    return fingerprint(target, IncidentKind.MONITOR_FAULT, ALERT_REFUSED)
+
+
+async def send_owed(notifier: Notifier) -> tuple[Alert, ...]:
+    """Send the target's open incidents that were only printed, if there is a way to people now."""
+    if not await asyncio.to_thread(_owed, notifier):
+        return ()
+    return await notify(notifier, (), context=MessageContext())
+
+
+def _decide(
+    notifier: Notifier,
+    observations: Sequence[Observation],
+    context: MessageContext,
+    scope: ResolutionScope | None,
+    *,
+    under_way: bool = False,
+) -> outbox.OutboxDecision:
+    silences = catch_up(notifier.people).silences
+    owed = _owed(notifier)
+
+    def decision(previous: Mapping[str, Incident]) -> outbox.OutboxDecision:
+        settled = decide(
+            previous,
+            observations,
+            now=notifier.now(),
+            settings=notifier.settings,
+            scope=scope,
+            silences=silences,
+            owed=owed,
+            under_way=under_way,
+        )
+        return outbox.OutboxDecision(incidents=settled.changed, alerts=composed(notifier, settled, context))
+
+    return outbox.decide(notifier.store, notifier.journal, notifier.target, decision, wait_s=LOCK_WAIT_S)
+
+
+def _owed(notifier: Notifier) -> Mapping[str, PrintRecord]:
+    """Open incidents that only a terminal has shown, by fingerprint; none without a way to people."""
+    if not notifier.sender.notifies:
+        return {}
+    try:
+        printed = only_printed(notifier.store, notifier.target)
+    except WarehouseError:
+        return {}  # the next notification finds them
+    return {
+        item.incident.fingerprint: PrintRecord(at=alert.created_at, observation=item.observation)
+        for key, alert in printed.items()
+        for item in alert.items
+        if item.incident.fingerprint == key
+    }
+
+
+def _refused(notifier: Notifier, why: str) -> Observation:
+    at = ObservationContext(
+        target=notifier.target, run_id=notifier.run_id, seen_at=notifier.now(), owner=Capability.DELIVERY
+    )
+    return monitor_fault(at, what=ALERT_REFUSED, detail=f"A message could not go its usual way: {why}")
+
+
+def _close_refusal(notifier: Notifier) -> None:
+    """Resolve the refusal quietly, because messages go out again: the message itself is the news."""
+    key = refusal_fingerprint(notifier.target)
+    try:
+        if not any(one.fingerprint == key for one in notifier.store.open_incidents(notifier.target)):
+            return
+        outbox.decide(
+            notifier.store,
+            notifier.journal,
+            notifier.target,
+            lambda all_: _closed(notifier, all_, key),
+            wait_s=LOCK_WAIT_S,
+        )
+    except WarehouseError:
+        return  # the next message that goes out closes it
+
+
+def _closed(notifier: Notifier, previous: Mapping[str, Incident], key: str) -> outbox.OutboxDecision:
+    known = previous.get(key)
+    if known is None or known.state is IncidentState.RESOLVED:
+        return outbox.OutboxDecision()
+    return outbox.OutboxDecision(incidents=(close(known, notifier.now()),))
+
+
+class Fault(NamedTuple):
+    """What broke: its stable name, which makes it the same incident next time, and the words for a person."""
+
+    what: str
+    detail: str
+
+
+def fault_of(error: BaseException) -> Fault:
+    """The fault that an exception stands for."""
+    name = type(error).__name__
+    return Fault(name, str(error) if isinstance(error, MonitorError) else f"{name}: {error}")
+
+
+async def notify_fault(notifier: Notifier, fault: Fault, *, commit: str | None = None) -> None:
+    """Send one message about the monitor. Never raises for a store that cannot be written: the message goes out.
+
+    Without the store nobody knows whether people heard of the fault, so each run that meets it reports it.
+    """
+    at = ObservationContext(
+        target=notifier.target,
+        run_id=notifier.run_id,
+        seen_at=notifier.now(),
+        commit=commit,
+        owner=notifier.owner,
+    )
+    seen = monitor_fault(at, what=fault.what, detail=fault.detail)
+    try:
+        await notify(notifier, [seen], context=MessageContext(commit=commit))
+    except (WarehouseError, OSError):
+        await _notify_unstored(notifier, seen, MessageContext(commit=commit))
+
+
+async def _notify_unstored(notifier: Notifier, seen: Observation, context: MessageContext) -> None:
+    settled = decide({}, [seen], now=notifier.now(), settings=notifier.settings)
+    for alert in composed(notifier, settled, context):
+        try:
+            await notifier.sender.send(alert, again=True)
+        except NotifyError:
+            await notifier.terminal.send(alert)
+
+
+async def faults_over(notifier: Notifier, endings: Mapping[str, str | None], *, began_at: datetime) -> None:
+    """End those faults that are open: by name, with the text for their thread, ``None`` for no text.
+
+    ``began_at`` is when the check started that found them gone. Raises `WarehouseError`.
+    """
+    keys = {fingerprint(notifier.target, IncidentKind.MONITOR_FAULT, what): said for what, said in endings.items()}
+    open_ones = await asyncio.to_thread(notifier.store.open_incidents, notifier.target)
+    for one in open_ones:
+        if one.fingerprint in keys:
+            await _end(notifier, one.fingerprint, keys[one.fingerprint], began_at)
+
+
+async def fault_over(notifier: Notifier, what: str, *, began_at: datetime, ending: str | None) -> None:
+    """End one fault, as `faults_over` does."""
+    await faults_over(notifier, {what: ending}, began_at=began_at)
+
+
+async def other_faults_over(notifier: Notifier, *, but: Collection[str], ending: str, began_at: datetime) -> None:
+    """End the open faults that the notifier's part of the monitor opened, but those named ``but``: it works again.
+
+    What stopped it altogether has no name that is known beforehand. Raises `WarehouseError`.
+    """
+    named = {fingerprint(notifier.target, IncidentKind.MONITOR_FAULT, what) for what in but}
+    open_ones = await asyncio.to_thread(notifier.store.open_incidents, notifier.target)
+    for one in open_ones:
+        own = one.kind is IncidentKind.MONITOR_FAULT and one.owner is notifier.owner
+        if own and one.fingerprint not in named:
+            await _end(notifier, one.fingerprint, ending, began_at)
+
+
+async def close_quietly(notifier: Notifier, key: str) -> None:
+    """Resolve the incident with the fingerprint ``key``, where it is open, silently. Raises `WarehouseError`."""
+    open_ones = await asyncio.to_thread(notifier.store.open_incidents, notifier.target)
+    if any(one.fingerprint == key for one in open_ones):
+        await _end(notifier, key, None, notifier.now())
+
+
+async def _end(notifier: Notifier, key: str, ending: str | None, began_at: datetime) -> None:
+    def decision(previous: Mapping[str, Incident]) -> outbox.OutboxDecision:
+        known = previous.get(key)
+        if known is None or known.state is IncidentState.RESOLVED:
+            return outbox.OutboxDecision()
+        if ending is None:
+            return outbox.OutboxDecision(incidents=(close(known, notifier.now()),))
+        scope = _scope(notifier, began_at, ending, known.owner)
+        settled = decide({key: known}, [], now=notifier.now(), settings=notifier.settings, scope=scope)
+        return outbox.OutboxDecision(
+            incidents=settled.changed, alerts=composed(notifier, settled, MessageContext())
+        )
+
+    await asyncio.to_thread(
+        outbox.decide, notifier.store, notifier.journal, notifier.target, decision, wait_s=LOCK_WAIT_S
+    )
+    await deliver(notifier)
+
+
+def _scope(notifier: Notifier, began_at: datetime, ending: str, owner: Capability) -> ResolutionScope:
+    return ResolutionScope(
+        target=notifier.target,
+        run_id=notifier.run_id,
+        began_at=began_at,
+        ended_at=notifier.now(),
+        cleared=frozenset({IncidentKind.MONITOR_FAULT}),
+        owner=owner,
+        text=ending,
+    )

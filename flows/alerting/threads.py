@@ -1,0 +1,192 @@
+"""Alerts that stay up to date: an edit adds later failures, both scores, the report, and operator actions.
+
+A run's first alert grows while the run goes on. Every alert shows who acknowledged it and when, and what is left to
+do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import NamedTuple
+
+from flows.alerting.notifier import Notifier, OperatorActions
+from monitors.alerts.compose import OPENING, channel_of, continues_an_alert, grown, thread_of
+from monitors.alerts.sender import AlertSender
+from monitors.errors import NotifyError, NotifyRejected, WarehouseError
+from monitors.records.incidents import Alert, AlertItem, DeliveryStatus, IncidentState, Link, Receipt
+from monitors.records.operator_actions import ActionOutcome, PersonAction
+from warehouse.queries.incidents import action_of, alert_shown, first_messages_of, marks_on, outcomes, sent_by_run
+
+
+class AlertThread(NamedTuple):
+    """A message in a channel, with all alerts that it shows so far, oldest first."""
+
+    channel: str
+    ts: str
+    alerts: tuple[Alert, ...]
+
+
+async def shown_in_first_alert(notifier: Notifier, alert: Alert) -> Receipt | None:
+    """Show ``alert`` in the message that its run began with; ``None`` where it must be a message of its own.
+
+    An edit can be repeated, so a missing reply costs nothing. When the first message is gone, or cannot be edited,
+    the news goes below it.
+    """
+    ts, channel = thread_of(alert), channel_of(alert)
+    if not continues_an_alert(alert) or ts is None or channel is None:
+        return None
+    page = next((one for one in await _pages(notifier) if (one.channel, one.ts) == (channel, ts)), None)
+    if page is None or page.alerts[0].id == alert.id:
+        return None
+    try:
+        await notifier.sender.update(grown(page.alerts[0], (*page.alerts[1:], alert)), channel=channel, ts=ts)
+    except NotifyRejected:
+        return None
+    except NotifyError as error:
+        return Receipt(alert_id=alert.id, status=DeliveryStatus.FAILED, at=notifier.now(), detail=str(error))
+    return Receipt(
+        alert_id=alert.id,
+        status=DeliveryStatus.SENT,
+        at=notifier.now(),
+        channel=channel,
+        thread=ts,
+        detail=f"shown in {page.alerts[0].id}, the first message of its run",
+    )
+
+
+async def finish_first_alerts(
+    notifier: Notifier,
+    *,
+    flat: str | None,
+    weighted: str | None,
+    links: tuple[Link, ...],
+    flaky: Mapping[str, str] | None = None,
+) -> tuple[str, ...]:
+    """Add scores and links to the alerts sent before they were known; return why any message could not be edited.
+
+    ``flaky`` maps a case id to how often a case was right that was right only sometimes: its other repeats were
+    still to come when the first one was reported. A message that somebody has acknowledged stays as it is.
+    """
+    failed: list[str] = []
+    quiet = await asyncio.to_thread(_acknowledged, notifier)
+    for page in await _pages(notifier):
+        first = grown(page.alerts[0], page.alerts[1:])
+        if first.flat is not None or {item.incident.fingerprint for item in first.items} <= quiet:
+            continue
+        items = tuple(_marked_flaky(item, flaky or {}) for item in first.items)
+        changes = {"flat": flat, "weighted": weighted, "links": links, "items": items}
+        whole = first.model_copy(update=changes)
+        try:
+            await notifier.sender.update(whole, channel=page.channel, ts=page.ts)
+        except NotifyError as error:
+            failed.append(str(error))
+    return tuple(failed)
+
+
+def _marked_flaky(item: AlertItem, flaky: Mapping[str, str]) -> AlertItem:
+    text = flaky.get(item.observation.case_id or "")
+    if text is None:
+        return item
+    return item.model_copy(update={"observation": item.observation.model_copy(update={"flaky": text})})
+
+
+async def _pages(notifier: Notifier) -> tuple[AlertThread, ...]:
+    try:
+        return await asyncio.to_thread(_read_pages, notifier)
+    except WarehouseError:
+        return ()  # then the news goes below the first message instead of into it
+
+
+def _read_pages(notifier: Notifier) -> tuple[AlertThread, ...]:
+    by_message: dict[tuple[str, str], list[Alert]] = {}
+    for channel, ts, alert in sent_by_run(notifier.store, notifier.run_id, notifier.target):
+        if alert.reason in OPENING:
+            by_message.setdefault((channel, ts), []).append(alert)
+    return tuple(
+        AlertThread(channel, ts, _marked(notifier, alerts)) for (channel, ts), alerts in by_message.items()
+    )
+
+
+def _marked(notifier: Notifier, alerts: list[Alert]) -> tuple[Alert, ...]:
+    """The alerts with the operator actions on them, which stay visible while the message grows."""
+    marks = marks_on(notifier.store, grown(alerts[0], alerts[1:]))
+    return (alerts[0].model_copy(update={"marks": marks}), *alerts[1:])
+
+
+def _acknowledged(notifier: Notifier) -> frozenset[str]:
+    try:
+        still = notifier.store.open_incidents(notifier.target)
+    except WarehouseError:
+        return frozenset()
+    return frozenset(one.fingerprint for one in still if one.state is IncidentState.ACKNOWLEDGED)
+
+
+RECENT = timedelta(hours=1)
+
+
+class MessageLocation(NamedTuple):
+    """A message in a channel, and the alert that it began with."""
+
+    channel: str
+    ts: str
+    alert_id: str
+
+
+async def show_again(
+    people: OperatorActions, sender: AlertSender, done: Iterable[ActionOutcome]
+) -> tuple[str, ...]:
+    """Edit every message that ``done`` is about; return why any could not be edited.
+
+    An edit shows how things stand now, so it can be repeated, and the next edit makes up for a missing one.
+    """
+    failed: list[str] = []
+    places = await asyncio.to_thread(_places, people, tuple(done))
+    for place in places:
+        alert = await asyncio.to_thread(as_it_stands, people, place.alert_id)
+        if alert is None:
+            continue
+        try:
+            await sender.update(alert, channel=place.channel, ts=place.ts)
+        except NotifyError as error:
+            failed.append(str(error))
+    return tuple(failed)
+
+
+def outcome_of(people: OperatorActions, action_id: str) -> ActionOutcome | None:
+    """The outcome of an action, whoever carried it out; ``None`` while it waits."""
+    return next(iter(outcomes(people.store, action_id=action_id)), None)
+
+
+def recent_outcomes(people: OperatorActions, within: timedelta = RECENT) -> tuple[ActionOutcome, ...]:
+    """Actions done lately, oldest first: a killed receiver may not have shown them."""
+    return outcomes(people.store, since=people.now() - within)
+
+
+def as_it_stands(people: OperatorActions, alert_id: str) -> Alert | None:
+    """A message with all that it shows and the operator actions on it; ``None`` when it is not known here."""
+    shown = alert_shown(people.store, alert_id)
+    if not shown:
+        return None
+    first, *later = shown
+    whole = grown(first, later)
+    return whole.model_copy(update={"marks": marks_on(people.store, whole)})
+
+
+def _places(people: OperatorActions, done: tuple[ActionOutcome, ...]) -> tuple[MessageLocation, ...]:
+    """The messages with the buttons, and the first message about each incident."""
+    places: dict[tuple[str, str], MessageLocation] = {}
+    for outcome in done:
+        action = action_of(people.store, outcome.action_id)
+        if action is not None and (clicked := _clicked(action)):
+            places[clicked.channel, clicked.ts] = clicked
+        for channel, ts, alert_id in first_messages_of(people.store, outcome.fingerprints):
+            places.setdefault((channel, ts), MessageLocation(channel, ts, alert_id))
+    return tuple(places.values())
+
+
+def _clicked(action: PersonAction) -> MessageLocation | None:
+    if action.channel is None or action.message_ts is None or action.alert_id is None:
+        return None
+    return MessageLocation(action.channel, action.message_ts, action.alert_id)

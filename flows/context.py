@@ -1,0 +1,564 @@
+"""The composition root: turns a request and the environment into live objects.
+
+Only here concrete classes and the providers' clients are named. The flows read the real clock, randomness and
+environment here and nowhere else. A function that takes an ``environment`` reads no other, and a key goes straight
+into the client that needs it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, assert_never
+
+from pydantic import SecretStr
+
+from flows.alerting.notifier import Notifier, OperatorActions
+from flows.server import prefect_server
+from flows.terminal import write_note
+from flows.terminal_console import terminal_console
+from flows.verify.run_folder import RunFolder, RunStart, VerifyRequest, begin, new_run_id, unfinished
+from monitors.alerts.liveness import Heartbeat, heartbeat_of
+from monitors.alerts.sender import AlertSender, DeliveryPath, FallbackSender
+from monitors.alerts.slack.client import SlackBot, SlackWebhook
+from monitors.alerts.terminal import TerminalSender
+from monitors.config.file import Config, TargetConfig, load_config, target_record
+from monitors.errors import ConfigError
+from monitors.goldset.load import load_suite
+from monitors.graders.base import Grader
+from monitors.graders.panel import default_panel
+from monitors.judge import anthropic_client, openai_client
+from monitors.judge.judge import Account, FamilyPolicy, Judge, PanelMember
+from monitors.judge.model import price_of
+from monitors.judge.settings import JudgeModelSettings, JudgeProvider, JudgeSettings
+from monitors.judge.verdict import SCHEMA
+from monitors.probes.browser.driver import BrowserDriver
+from monitors.probes.browser.login import Login
+from monitors.probes.choose import driver_for
+from monitors.probes.driver import ChatDriver
+from monitors.probes.pace import CpuTimes, Pace, pace_of
+from monitors.probes.settings import ProbeSettings
+from monitors.records.base import Record
+from monitors.records.cases import Suite
+from monitors.records.incidents import Capability
+from monitors.records.targets import Target
+from monitors.request_headers import API_TOKEN_VARIABLE, RequestHeaders, headers_of
+from warehouse.data_folder import refuse_links
+from warehouse.database.connection import WaitPolicy
+from warehouse.database.retention import SHORTEST_KEY
+from warehouse.database.store import Store
+from warehouse.journal.journal import Journal
+
+HUB_VARIABLE = "HF_TOKEN"
+AGE_KEY_VARIABLE = "LOOKOUT_AGE_KEY"
+
+
+def secret(variable: str) -> str:
+    """A secret from the environment; `ConfigError` names the variable, never a value."""
+    value = os.environ.get(variable)
+    if not value:
+        raise ConfigError(f"{variable} is not set: secrets come from the environment, never from lookout.toml")
+    return value
+
+
+def age_key() -> bytes:
+    """The key that makes pseudonyms, always the same; `ConfigError` when it is missing or could be guessed."""
+    key = secret(AGE_KEY_VARIABLE).encode()
+    if len(key) < SHORTEST_KEY:
+        raise ConfigError(
+            f"{AGE_KEY_VARIABLE}: too short; at least {SHORTEST_KEY} characters, and the same every time"
+        )
+    return key
+
+
+def fresh_key() -> bytes:
+    """A key that nobody stores: its pseudonyms can never be matched to those of another nightly run."""
+    return os.urandom(32)
+
+
+def nonce() -> str:
+    """A number that nobody can guess, for the fences of one prompt."""
+    return os.urandom(16).hex()
+
+
+def hub_token() -> str | None:
+    """The token that opens a private Space, from the variable that the Hub's own tools read."""
+    return os.environ.get(HUB_VARIABLE)
+
+
+class SlackWay(Record):
+    """Where Prefect's server posts: an address with headers, both secret, and the channel where one is needed."""
+
+    url: SecretStr
+    headers: Mapping[str, SecretStr] = {}
+    channel: str | None = None
+
+
+def bot_way(*, token: str, api_url: str, channel: str) -> SlackWay:
+    """The way by bot token."""
+    return SlackWay(
+        url=SecretStr(f"{api_url.rstrip('/')}/chat.postMessage"),
+        headers={"Authorization": SecretStr(f"Bearer {token}")},
+        channel=channel,
+    )
+
+
+def webhook_way(url: str) -> SlackWay:
+    """The way by incoming webhook."""
+    return SlackWay(url=SecretStr(url))
+
+
+TOKEN_VARIABLE = "SLACK_BOT_TOKEN"  # noqa: S105 - the variable's name
+WEBHOOK_VARIABLE = "SLACK_WEBHOOK_URL"
+FALLBACK_VARIABLE = "SLACK_FALLBACK_WEBHOOK_URL"
+
+
+def delivery_paths(
+    config: Config, environment: Mapping[str, str], *, now: Callable[[], datetime]
+) -> tuple[DeliveryPath, ...]:
+    """Every delivery path to Slack, the main one first; none without credentials."""
+    alerts = config.alerts
+    token, webhook = environment.get(TOKEN_VARIABLE), environment.get(WEBHOOK_VARIABLE)
+    paths: list[DeliveryPath] = []
+    if token:
+        paths.append(DeliveryPath("bot", SlackBot(alerts, token=token, now=now)))
+        if alerts.slack_fallback_channel:
+            place = {"slack_channel": alerts.slack_fallback_channel, "slack_monitor_channel": None}
+            elsewhere = alerts.model_copy(update=place)
+            paths.append(DeliveryPath("bot, fallback channel", SlackBot(elsewhere, token=token, now=now)))
+    elif webhook:
+        paths.append(DeliveryPath("webhook", SlackWebhook(alerts, url=webhook, now=now)))
+    if fallback := environment.get(FALLBACK_VARIABLE):
+        paths.append(DeliveryPath("fallback webhook", SlackWebhook(alerts, url=fallback, now=now)))
+    return tuple(paths)
+
+
+def slack_way(config: Config, environment: Mapping[str, str]) -> SlackWay | None:
+    """How Prefect's server reports the monitor's own trouble; ``None`` without credentials."""
+    token, webhook = environment.get(TOKEN_VARIABLE), environment.get(WEBHOOK_VARIABLE)
+    channel = config.alerts.channel_for_monitor()
+    if token and channel:
+        return bot_way(token=token, api_url=config.alerts.slack_api_url, channel=channel)
+    return webhook_way(webhook) if webhook else None
+
+
+NOT_CONFIGURED = "no [judge] is configured"
+
+
+class JudgePlan(Record):
+    """Whether a run has a judge. ``why_off`` is empty when it has one. Holds no key."""
+
+    settings: JudgeSettings | None = None
+    family_policy: FamilyPolicy
+    why_off: str = ""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models of the judge, in the order in which they are asked."""
+        return tuple(one.model for one in self.settings.models) if self.settings else ()
+
+
+def plan_judge(settings: JudgeSettings | None, target: Target, environment: Mapping[str, str]) -> JudgePlan:
+    """Whether ``target`` can be judged. `ConfigError` for a judge of its family, or one without a price.
+
+    The families are checked even without a key, so that a wrong configuration shows before the key comes.
+    """
+    if settings is None:
+        return JudgePlan(family_policy=FamilyPolicy(target=target.name), why_off=NOT_CONFIGURED)
+    family_policy = FamilyPolicy(
+        target=f"target {target.name!r}", family=target.model_family, additions=dict(settings.families)
+    )
+    for one in settings.models:
+        family_policy.refuse(one.model)
+        price_of(one.model, 0, settings.prices)
+    missing = sorted({one.key_from for one in settings.models if not environment.get(one.key_from)})
+    why = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set" if missing else ""
+    return JudgePlan(settings=settings, family_policy=family_policy, why_off=why)
+
+
+@asynccontextmanager
+async def open_judge(
+    plan: JudgePlan, environment: Mapping[str, str], account: Account, nonce: Callable[[], str]
+) -> AsyncGenerator[Judge]:
+    """The judge of a plan that has one, with its connections open."""
+    settings = plan.settings
+    if settings is None or plan.why_off:
+        raise AssertionError("only a plan with a judge is opened")
+    async with AsyncExitStack() as stack:
+        members: list[PanelMember] = []
+        for one in settings.models:
+            client = client_of(one, settings, environment)
+            members.append(
+                PanelMember(
+                    await stack.enter_async_context(client), account=account, family_policy=plan.family_policy
+                )
+            )
+        yield Judge(members, settings, nonce=nonce)
+
+
+def client_of(
+    one: JudgeModelSettings,
+    settings: JudgeSettings,
+    environment: Mapping[str, str],
+    schema: Mapping[str, Any] = SCHEMA,
+) -> anthropic_client.AnthropicJudge | openai_client.OpenAIJudge:
+    """The client of one configured model, not entered yet. `ConfigError` when its key is not set.
+
+    ``schema`` is the form of its replies.
+    """
+    key = environment.get(one.key_from)
+    if not key:
+        raise ConfigError(f"{one.key_from} is not set: the model {one.model} has no key")
+    match one.provider:
+        case JudgeProvider.ANTHROPIC:
+            return anthropic_client.AnthropicJudge(
+                one.model,
+                api_key=key,
+                base_url=one.base_url or anthropic_client.ADDRESS,
+                patience=settings.patience,
+                effort=settings.effort,
+                cache_ttl=settings.cache_ttl,
+                schema=schema,
+            )
+        case JudgeProvider.OPENAI:
+            return openai_client.OpenAIJudge(
+                one.model,
+                api_key=key,
+                base_url=one.base_url or openai_client.ADDRESS,
+                patience=settings.patience,
+                schema=schema,
+            )
+        case _:
+            assert_never(one.provider)
+
+
+HEARTBEAT_VARIABLE = "LOOKOUT_HEARTBEAT_URL"
+BROWSER_VARIABLE = "CHROMIUM_PATH"
+
+RUNS_FOLDER = "runs"
+"""Inside the data folder: one folder a run."""
+
+PREFECT_FOLDER = "prefect"
+"""Inside the data folder: the local server's home. One server for each data folder, see docs/operations.md."""
+
+console = terminal_console(stderr=True)
+"""Where messages are printed when there are no credentials to send them with."""
+
+
+def utc_now() -> datetime:
+    """The real clock."""
+    return datetime.now(UTC)
+
+
+Clock = Callable[[], datetime]
+
+clock: ContextVar[Clock] = ContextVar("clock", default=utc_now)
+"""The clock of a run and of all that it makes. Only what rehearses days in minutes sets another."""
+
+
+def log_line(line: str) -> None:
+    """One plain line on stderr, as the log of ``lookout up`` has it."""
+    write_note(f"{line}\n")
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """All that one verification needs, alive."""
+
+    config: Config
+    target: Target
+    configured: TargetConfig
+    suite: Suite
+    panel: tuple[Grader, ...]
+    judge: JudgePlan
+    store: Store
+    journal: Journal
+    sender: AlertSender
+    run_folder: RunFolder
+    request: VerifyRequest
+
+    @property
+    def start(self) -> RunStart:
+        """What the run set out to do."""
+        return self.run_folder.start
+
+    @property
+    def folder(self) -> Path:
+        """Where its evidence and reports go."""
+        return self.run_folder.folder
+
+    @property
+    def run_id(self) -> str:
+        """The run that is going on."""
+        return self.start.run_id
+
+    @property
+    def notifier(self) -> Notifier:
+        """The notifier that decides and sends this run's messages."""
+        return notifier_for(self.config, self.store, self.sender, target=self.target.name, run_id=self.run_id)
+
+
+def configuration(request: VerifyRequest) -> Config:
+    """The request's configuration, read now when it came as a path."""
+    if request.config is not None:
+        return request.config
+    if request.config_path is None:
+        raise AssertionError("a request has a configuration, its validator says")
+    return load_config(request.config_path)
+
+
+def check_request(request: VerifyRequest) -> None:
+    """Refuse in a second what `wire` would refuse after a server has been started: raises as it does.
+
+    It refuses here a rating threshold without a judge's key, too: the run could reach no verdict.
+    """
+    config = configuration(request)
+    configured = config.target(request.target)
+    load_suite(configured.suite)
+    judge = plan_judge(config.judge, target_record(request.target, configured), os.environ)
+    if config.gate.rating_needed and judge.settings is not None and judge.why_off:
+        raise ConfigError(
+            f"{judge.why_off}, so the judge is off, and an average rating of {config.gate.min_rubric:g} is asked "
+            "for (--min-score above 1, or gate.rating_needed), which a judge gives"
+        )
+    alert_sender(config, os.environ)
+    default_panel(configured.graders)
+    if configured.probe.driver != "browser":
+        probe_headers(configured.probe, os.environ)
+    login_of(config, request.target, os.environ)
+
+
+def wire(request: VerifyRequest) -> RunContext:
+    """Everything for ``request``. `ConfigError` and `WarehouseUnwritable` before anything is asked."""
+    config = configuration(request)
+    configured = config.target(request.target)
+    target = target_record(request.target, configured)
+    judge = plan_judge(config.judge, target, os.environ)
+    suite = load_suite(configured.suite)
+    sender = alert_sender(config, os.environ)
+    store = open_store(config)
+    return RunContext(
+        config=config,
+        target=target,
+        configured=configured,
+        suite=suite,
+        panel=default_panel(configured.graders),
+        judge=judge,
+        store=store,
+        journal=store.journal,
+        sender=sender,
+        run_folder=_claim_run_folder(request, config, target, suite),
+        request=request,
+    )
+
+
+def _claim_run_folder(request: VerifyRequest, config: Config, target: Target, suite: Suite) -> RunFolder:
+    now = clock.get()()
+    start = RunStart(
+        run_id=new_run_id(request.target, now, os.urandom(3)),
+        target=target,
+        suite_sha256=suite.sha256,
+        commit=request.commit,
+        started_at=now,
+        pull_request=request.pull_request,
+    )
+    stopped = None if request.fresh else unfinished(runs_folder(config), start)
+    return stopped or begin(runs_folder(config), start)
+
+
+def connect_prefect(config: Config) -> str:
+    """Make sure that a Prefect server answers, and point this process at it; returns the address of its UI.
+
+    `AssertionError` where ``prefect`` was imported before its server was known: it read its settings then, and
+    would start a server of its own in the user's home, or wait a minute for one.
+    """
+    known = os.environ.get("PREFECT_API_URL")
+    prefect_server.connect(
+        config.prefect.api_url,
+        prefect_home(config),
+        environment=os.environ,
+        start_timeout_s=config.prefect.start_timeout_s,
+        say=lambda line: console.print(f"[dim]{line}[/]"),
+    )
+    if "prefect" in sys.modules and os.environ["PREFECT_API_URL"] != known:
+        raise AssertionError("prefect was imported before the address of its server was known")
+    return os.environ["PREFECT_API_URL"].removesuffix("/api")
+
+
+def runs_folder(config: Config) -> Path:
+    """The folder that holds one folder for each run: screenshots, reports."""
+    return config.data_folder / RUNS_FOLDER
+
+
+def prefect_home(config: Config) -> Path:
+    """Where the local Prefect server stores its database."""
+    return config.data_folder / PREFECT_FOLDER
+
+
+def open_store(config: Config) -> Store:
+    """The warehouse of the configuration's data folder, with its journal there or in an object store."""
+    return store_in(config.data_folder, config.warehouse.journal)
+
+
+def store_in(data_folder: Path, journal_at: str | None = None) -> Store:
+    """The warehouse of a data folder, its journal there or at ``journal_at``. `ConfigError` for a link in it."""
+    refuse_links(data_folder)
+    journal = None
+    if journal_at is not None:
+        from warehouse.journal.object_store import ObjectSegments  # fsspec, and only where it is configured
+
+        journal = Journal(ObjectSegments(journal_at), clock=clock.get(), entropy=os.urandom)
+    patience = WaitPolicy(monotonic=time.monotonic, sleep=time.sleep)
+    return Store(data_folder, clock=clock.get(), entropy=os.urandom, patience=patience, journal=journal)
+
+
+@asynccontextmanager
+async def chat_driver(context: RunContext) -> AsyncGenerator[ChatDriver]:
+    """The driver that asks the target, as ``probe.driver`` says. Raises here, once, where there is no browser."""
+    settings = context.configured.probe
+    if settings.browser_path is None and os.environ.get(BROWSER_VARIABLE):
+        settings = settings.model_copy(update={"browser_path": os.environ[BROWSER_VARIABLE]})
+    login = login_of(context.config, context.target.name, os.environ)
+    address, folder = context.target.address, context.folder
+    async with driver_at(address, settings, folder=folder, environment=os.environ, login=login) as driver:
+        if isinstance(driver, BrowserDriver):
+            await driver.chromium.browser()
+        yield driver
+
+
+def driver_at(
+    address: str,
+    settings: ProbeSettings,
+    *,
+    folder: Path,
+    environment: Mapping[str, str],
+    login: Login | None = None,
+) -> AbstractAsyncContextManager[ChatDriver]:
+    """The driver that asks at an address and authenticates there. `ConfigError` for a header without a value."""
+    headers = probe_headers(settings, environment)
+    return driver_for(address, settings, run_folder=folder, clock=clock.get(), headers=headers, login=login)
+
+
+def probe_headers(settings: ProbeSettings, environment: Mapping[str, str]) -> RequestHeaders:
+    """The headers for a target that is asked through an API. `ConfigError` names what is missing."""
+    return headers_of(settings.headers, environment, key="probe.headers", token_variable=API_TOKEN_VARIABLE)
+
+
+def login_of(config: Config, name: str, environment: Mapping[str, str]) -> Login | None:
+    """The login that opens a target's pages, ``None`` where it has none.
+
+    `ConfigError` names the variable that is missing.
+    """
+    configured = config.target(name)
+    if configured.login is None:
+        return None
+    return Login(
+        configured.login,
+        target=name,
+        address=target_record(name, configured).address,
+        data_folder=config.data_folder,
+        environment=environment,
+        now=clock.get(),
+    )
+
+
+def environment() -> Mapping[str, str]:
+    """The real environment: keys go from here into the clients that need them."""
+    return os.environ
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def pace(settings: ProbeSettings) -> Pace:
+    """How many questions are under way on this machine."""
+    return pace_of(settings, cores(), CpuTimes())
+
+
+def alert_sender(config: Config, environment: Mapping[str, str]) -> FallbackSender:
+    """Slack by bot token or webhook, whichever the environment has, then its fallbacks; else the terminal."""
+    return FallbackSender(
+        delivery_paths(config, environment, now=clock.get()) or (DeliveryPath("terminal", terminal_sender(config)),)
+    )
+
+
+def slack_bot(config: Config) -> SlackBot | None:
+    """The client that edits messages that were sent: only a bot token can; ``None`` without one."""
+    token = os.environ.get(TOKEN_VARIABLE)
+    return SlackBot(config.alerts, token=token, now=clock.get()) if token and config.alerts.slack_channel else None
+
+
+def notifier_for(
+    config: Config,
+    store: Store,
+    sender: AlertSender,
+    *,
+    target: str,
+    run_id: str,
+    owner: Capability = Capability.VERIFY,
+) -> Notifier:
+    """The notifier that decides and sends the messages of one run about one target."""
+    return Notifier(
+        target=target,
+        run_id=run_id,
+        settings=config.alerts,
+        store=store,
+        journal=store.journal,
+        sender=sender,
+        terminal=terminal_sender(config),
+        people=people_of(config, store),
+        now=clock.get(),
+        owner=owner,
+    )
+
+
+def people_of(config: Config, store: Store) -> OperatorActions:
+    """The store that carries out operator actions."""
+
+    def account_patterns(target: str) -> tuple[str, ...]:
+        known = config.targets.get(target)
+        return known.graders.account_patterns if known else ()
+
+    return OperatorActions(store=store, settings=config.alerts, account_patterns=account_patterns, now=clock.get())
+
+
+def notifier_without_run(config: Config, target: str, owner: Capability) -> Notifier:
+    """The notifier of something that is no run: a start that failed, a digest."""
+    sender = alert_sender(config, os.environ)
+    return notifier_for(
+        config, open_store(config), sender, target=target, run_id=run_id_of_now(target), owner=owner
+    )
+
+
+def run_id_of_now(target: str) -> str:
+    """A new run's id, by the real clock and chance."""
+    return new_run_id(target, clock.get()(), os.urandom(3))
+
+
+def heartbeat(target: str) -> Heartbeat:
+    """The watchdog outside that gets a ping for each run, by the address in the environment; nobody without one."""
+    return heartbeat_in(os.environ, target)
+
+
+def heartbeat_in(environment: Mapping[str, str], target: str) -> Heartbeat:
+    """Like `heartbeat`, by another environment."""
+    return heartbeat_of(environment.get(HEARTBEAT_VARIABLE), target)
+
+
+def stop_process(code: int) -> None:
+    """End this process at once, whatever hangs in it."""
+    os._exit(code)
+
+
+def terminal_sender(config: Config) -> AlertSender:
+    """Prints a message as a person would see it."""
+    return TerminalSender(config.alerts, console=console, now=clock.get())

@@ -1,0 +1,419 @@
+"""Follows a hallucination log: reads it, stores new entries, sends alerts about them and about the log itself.
+
+New entries go into the journal together with the read position, in one step. This module also builds the follower
+from a target's settings, and describes each poll in words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from pydantic import JsonValue
+
+from flows.alerting.delivery import deliver_waiting
+from flows.alerting.notifier import Notifier
+from flows.alerting.notify import Fault, MessageContext, faults_over, notify, notify_fault, other_faults_over
+from flows.context import environment, notifier_without_run, run_id_of_now, utc_now
+from flows.process_lock import alone
+from monitors.alerts.liveness import (
+    LOG_FAULTS,
+    LOG_GAP,
+    LOG_LINES_UNREADABLE,
+    LOG_MISSING,
+    LOG_SILENT,
+    LOG_UNREADABLE,
+    log_silence_fault,
+    silence_beyond_norm,
+)
+from monitors.alerts.observations import ObservationContext, fingerprint, hallucination
+from monitors.alerts.redact import redact
+from monitors.alerts.settings import WatchdogSettings
+from monitors.config.file import Config, TargetConfig
+from monitors.errors import ConfigError, SourceUnavailable
+from monitors.records.base import Record
+from monitors.records.incidents import Alert, Capability, IncidentKind, Link, Observation
+from monitors.records.logs import (
+    BlockedReply,
+    HallucinationEntry,
+    LogCursor,
+    LoggedHallucination,
+    LogWarning,
+    LogWarningKind,
+    QuarantinedLine,
+)
+from monitors.sources.logs.entries import is_whole_entry, read_line
+from monitors.sources.logs.files import LocalLog, LogPlace, remote_log
+from monitors.sources.logs.settings import HallucinationLogSettings, LogFields
+from monitors.sources.logs.tail import BatchLimits, LogBatch, follow
+from warehouse.database.store import Store
+from warehouse.journal.rows import CursorRow, HallucinationRow, JournalRow, QuarantineRow
+from warehouse.queries.incidents import newest_alert_message
+from warehouse.queries.traffic import entry_times, log_cursor, unnotified
+
+LOAD_WAIT_S: Final = 30.0
+"""As long as for messages: a load of a whole nightly run takes seconds."""
+
+Protect = Callable[[str], str]
+"""Makes a text safe to be stored."""
+
+
+class LogRead(Record):
+    """What one poll of a log found. ``history`` counts entries that stood there before anybody watched the log."""
+
+    entries: int = 0
+    history: int = 0
+    aside: tuple[QuarantinedLine, ...] = ()
+    """Lines that are no entries: the first few of them."""
+    aside_count: int = 0
+    issues: tuple[LogWarning, ...] = ()
+
+
+@dataclass(frozen=True)
+class LogReader:
+    """Reads one target's log. ``protect`` masks texts before they leave memory; ``now`` is the clock.
+
+    ``fields`` say where in an entry its parts lie.
+    """
+
+    target: str
+    place: LogPlace
+    store: Store
+    protect: Protect
+    limits: BatchLimits
+    now: Callable[[], datetime]
+    fields: LogFields
+
+    def poll(self) -> LogRead:
+        """Read and store what is new; durable when this returns, and loaded into the warehouse.
+
+        Raises `SourceUnavailable` when the log cannot be read, `WarehouseBusy` when the read position is not known:
+        then nothing was read, and the next poll begins where this one did.
+        """
+        with alone(self.store.database.file.parent, f"log {self.target}", wait_s=LOAD_WAIT_S):
+            self.store.load_pending(LOAD_WAIT_S)
+            found = LogRead()
+            cursor = log_cursor(self.store, self.target, wait_s=LOAD_WAIT_S)
+            with self.place.poll() as files:
+                for batch in follow(files, self.target, cursor, is_whole=is_whole_entry, limits=self.limits):
+                    found = self._stored(found, batch)
+            self.store.load_pending(LOAD_WAIT_S)
+        return found
+
+    def _stored(self, found: LogRead, batch: LogBatch) -> LogRead:
+        rows = list(self._rows(batch))
+        self.store.journal.append([*rows, CursorRow(row=batch.cursor)], run_id=None)
+        read = [row.row for row in rows if isinstance(row, HallucinationRow)]
+        aside = tuple(row.row for row in rows if isinstance(row, QuarantineRow))
+        return LogRead(
+            entries=found.entries + sum(entry.notify for entry in read),
+            history=found.history + sum(not entry.notify for entry in read),
+            aside=(*found.aside, *aside)[:10],
+            aside_count=found.aside_count + len(aside),
+            issues=(*found.issues, *batch.issues),
+        )
+
+    def _rows(self, batch: LogBatch) -> Iterator[JournalRow]:
+        for line in batch.lines:
+            match read_line(self.target, line, self.fields):
+                case HallucinationEntry() as entry:
+                    yield HallucinationRow(row=self._logged(entry, batch.cursor))
+                case QuarantinedLine() as aside:
+                    yield QuarantineRow(row=aside)
+                case None:
+                    continue
+
+    def _logged(self, entry: HallucinationEntry, cursor: LogCursor) -> LoggedHallucination:
+        return LoggedHallucination(
+            target=self.target,
+            fingerprint=fingerprint(self.target, IncidentKind.HALLUCINATION, entry.id),
+            read_at=self.now(),
+            notify=not cursor.is_history(entry.generation, entry.offset),
+            entry=entry.model_copy(update={"reply": protected(entry.reply, self.protect)}),
+        )
+
+
+def protected(reply: BlockedReply, protect: Protect) -> BlockedReply:
+    """The same entry with every text in it made safe, those of unknown fields too."""
+    values = reply.model_dump(mode="json", exclude={"ts"})
+    safe = {name: _protected(value, protect) for name, value in values.items()}
+    return BlockedReply.model_validate({**safe, "ts": reply.ts})
+
+
+def _protected(value: JsonValue, protect: Protect) -> JsonValue:
+    match value:
+        case str():
+            return protect(value)
+        case list():
+            return [_protected(item, protect) for item in value]
+        case dict():
+            return {protect(name): _protected(item, protect) for name, item in value.items()}
+        case _:
+            return value
+
+
+def masked(account_patterns: tuple[str, ...]) -> Protect:
+    """Personal data and secrets become their kind's name."""
+    return lambda text: redact(text, account_patterns=account_patterns)
+
+
+SENT_AT_ONCE: Final = 500
+"""Entries in one message; more go into the next one. A message counts them, and shows the first few."""
+NORM_DAYS: Final = 30
+"""The norm of a log's pauses is taken from this many days: nights and weekends are in it."""
+TRIES: Final = 3
+RETRY_AFTER_S: Final = 5.0
+
+
+class LogPoll(Record):
+    """What came of one poll. ``alerts`` are the ids of the messages that were decided."""
+
+    target: str
+    found: LogRead = LogRead()
+    unreadable: str | None = None
+    alerts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LogFollower:
+    """Follows one target's log, for one poll or for months. ``account_patterns`` are the target's own, for masking.
+
+    ``new_run`` names a run: each poll is one, so that its news is a message of its own unless a burst goes on.
+    """
+
+    notifier: Notifier
+    reader: LogReader
+    settings: HallucinationLogSettings
+    watchdog: WatchdogSettings
+    account_patterns: tuple[str, ...]
+    new_run: Callable[[], str]
+
+    async def poll(self) -> LogPoll:
+        """Send what waits, read what is new, send alerts about it. Raises `WarehouseError`: then a later poll does.
+
+        A log that cannot be read is tried three times, then it is a fault of the monitor; so is one that is
+        missing, lacks lines, holds lines that are no entries, or is silent for too long.
+        """
+        run = replace(self, notifier=replace(self.notifier, run_id=self.new_run()))
+        return await run._poll()  # noqa: SLF001 - its own kind
+
+    async def _poll(self) -> LogPoll:
+        began_at = self.notifier.now()
+        await deliver_waiting(self.notifier)
+        try:
+            found = await self._read()
+        except SourceUnavailable as error:
+            await notify_fault(self.notifier, Fault(LOG_UNREADABLE, str(error)))
+            return LogPoll(target=self.notifier.target, unreadable=str(error))
+        alerts = await self._notify_entries()
+        await self._notify_log_faults(found, began_at)
+        return LogPoll(target=self.notifier.target, found=found, alerts=tuple(alert.id for alert in alerts))
+
+    async def _read(self) -> LogRead:
+        for _ in range(TRIES - 1):
+            try:
+                return await asyncio.to_thread(self.reader.poll)
+            except SourceUnavailable:
+                await asyncio.sleep(RETRY_AFTER_S)
+        return await asyncio.to_thread(self.reader.poll)
+
+    async def _notify_entries(self) -> list[Alert]:
+        """Send alerts about all entries that have none, whichever poll read them: a kill in between skips none."""
+        sent: list[Alert] = []
+        while entries := await asyncio.to_thread(
+            unnotified, self.notifier.store, self.notifier.target, most=SENT_AT_ONCE
+        ):
+            notifier = await asyncio.to_thread(self._notifier_of_burst)
+            seen = [self._observed(notifier, entry) for entry in entries]
+            sent += await notify(notifier, seen, context=MessageContext(links=self._links()))
+            if len(entries) < SENT_AT_ONCE:
+                break
+        return sent
+
+    def _notifier_of_burst(self) -> Notifier:
+        """The notifier of the run that started the burst, so that its first message grows; else this poll's own."""
+        page = newest_alert_message(self.notifier.store, self.notifier.target, IncidentKind.HALLUCINATION)
+        if page is None or self.notifier.now() - page.created_at > timedelta(minutes=self.settings.group_minutes):
+            return self.notifier
+        return replace(self.notifier, run_id=page.run_id)
+
+    def _observed(self, notifier: Notifier, logged: LoggedHallucination) -> Observation:
+        entry, reply = logged.entry, logged.entry.reply
+        at = ObservationContext(
+            target=notifier.target,
+            run_id=notifier.run_id,
+            seen_at=min(reply.ts or logged.read_at, logged.read_at),
+            account_patterns=self.account_patterns,
+            owner=notifier.owner,
+        )
+        return hallucination(
+            at,
+            entry_id=entry.id,
+            user_text=reply.user_text or "",
+            blocked_reply=reply.blocked_reply or "",
+            reasons=reply.reasons,
+            unsupported_claims=reply.unsupported_claims,
+            chunk_count=reply.chunk_count,
+            top_score=reply.top_score,
+            policy_ids=reply.policy_ids,
+            place=f"entry {entry.id}",
+            settings=notifier.settings,
+        )
+
+    def _links(self) -> tuple[Link, ...]:
+        return (Link(label="log", href=self.settings.at),)
+
+    async def _notify_log_faults(self, found: LogRead, began_at: datetime) -> None:
+        """Report what is wrong with the log itself, and what no longer is."""
+        silent = await asyncio.to_thread(self._silent)
+        wrong = {fault.what: fault for fault in [*_faults(found, self.settings), *silent]}
+        for fault in wrong.values():
+            await notify_fault(self.notifier, fault)
+        over = {what: text for what, text in _OVER.items() if what not in wrong}
+        if not found.entries:
+            over.pop(LOG_LINES_UNREADABLE, None)  # nothing was read that could show it
+        await faults_over(self.notifier, over, began_at=began_at)
+        await other_faults_over(self.notifier, but=LOG_FAULTS, ending=FOLLOWED_AGAIN, began_at=began_at)
+
+    def _silent(self) -> Sequence[Fault]:
+        now = self.notifier.now()
+        times = entry_times(self.notifier.store, self.notifier.target, now - timedelta(days=NORM_DAYS))
+        silence = silence_beyond_norm(times, now, self.watchdog)
+        return [] if silence is None else [Fault(*log_silence_fault(silence))]
+
+
+FOLLOWED_AGAIN: Final = "The log is followed again."
+
+_OVER: Final = {
+    LOG_UNREADABLE: "The log can be read again.",
+    LOG_MISSING: "The log is there again.",
+    LOG_SILENT: "The log is written to again.",
+    LOG_LINES_UNREADABLE: "New entries could be read.",
+    LOG_GAP: None,
+}
+"""What is said when a fault is gone. The entries in a gap do not come back: that fault ends without a word."""
+
+
+def _faults(found: LogRead, settings: HallucinationLogSettings) -> list[Fault]:
+    faults: list[Fault] = []
+    for issue in found.issues:
+        missing = issue.kind is LogWarningKind.MISSING
+        if missing and issue.offset == 0 and settings.may_be_missing:
+            continue
+        what = LOG_MISSING if missing else LOG_GAP
+        faults.append(Fault(what, f"The hallucination log {settings.at}: {issue.detail}."))
+    if found.aside:
+        faults.append(Fault(LOG_LINES_UNREADABLE, _format_aside(found, settings)))
+    return faults
+
+
+def _format_aside(found: LogRead, settings: HallucinationLogSettings) -> str:
+    first = found.aside[0]
+    what = "a line" if found.aside_count == 1 else f"{found.aside_count:,} lines"
+    return (
+        f"The hallucination log {settings.at} holds {what} that could not be read as an entry, the first at byte "
+        f"{first.offset:,}: {first.detail}. It was put aside, the lines around it were read; "
+        "`lookout sql 'from quarantined_lines'` lists them."
+    )
+
+
+def follower(config: Config, target: str) -> LogFollower:
+    """The follower of the log of ``target``. `ConfigError` where it has none."""
+    configured = config.target(target)
+    settings = configured.hallucination_log
+    if settings is None:
+        raise ConfigError(f"targets.{target}.hallucination_log is not configured: there is no log to follow")
+    notifier = notifier_without_run(config, target, Capability.HALLUCINATION_LOG)
+    reader = LogReader(
+        target=target,
+        place=place_of(settings),
+        store=notifier.store,
+        protect=_protection(settings, configured),
+        limits=BatchLimits(longest_bytes=settings.longest_line_kb * 1024),
+        now=utc_now,
+        fields=settings.fields,
+    )
+    return LogFollower(
+        notifier=notifier,
+        reader=reader,
+        settings=settings,
+        watchdog=config.watchdog,
+        account_patterns=configured.graders.account_patterns,
+        new_run=lambda: run_id_of_now(target),
+    )
+
+
+def logs_to_follow(config: Config, target: str | None) -> tuple[str, ...]:
+    """The targets whose log is followed. `ConfigError` where there is none."""
+    if target is not None:
+        config.target(target)
+        return (target,)
+    names = tuple(name for name, one in config.targets.items() if one.hallucination_log is not None)
+    if not names:
+        raise ConfigError("no target has a hallucination_log: add [targets.NAME.hallucination_log] with at = …")
+    return names
+
+
+def poll_s(config: Config, target: str) -> float:
+    """Seconds between two polls of the log of ``target``."""
+    settings = config.target(target).hallucination_log
+    return settings.poll_s if settings else 0.0
+
+
+def place_of(settings: HallucinationLogSettings) -> LogPlace:
+    """Where the log lies."""
+    if settings.is_remote:
+        return remote_log(settings.at, environment())
+    return LocalLog(Path(settings.at), rotated=settings.rotated)
+
+
+def _protection(settings: HallucinationLogSettings, configured: TargetConfig) -> Protect:
+    if settings.store_raw:
+        return lambda text: text
+    return masked(configured.graders.account_patterns)
+
+
+def state_name(polls: Sequence[LogPoll]) -> str:
+    """Notified, Quiet or Unreadable: what most needs a person."""
+    if any(poll.unreadable for poll in polls):
+        return "Unreadable"
+    return "Notified" if any(poll.alerts for poll in polls) else "Quiet"
+
+
+def describe_all(polls: Sequence[LogPoll]) -> list[str]:
+    """One line for each log, however many polls there were."""
+    logs: dict[str, LogPoll] = {}
+    for poll in polls:
+        known = logs.get(poll.target)
+        logs[poll.target] = poll if known is None else _both(known, poll)
+    return [describe_poll(poll) for poll in logs.values()]
+
+
+def _both(first: LogPoll, then: LogPoll) -> LogPoll:
+    found = LogRead(
+        entries=first.found.entries + then.found.entries,
+        history=first.found.history + then.found.history,
+        aside_count=first.found.aside_count + then.found.aside_count,
+    )
+    return LogPoll(
+        target=then.target, found=found, unreadable=then.unreadable, alerts=(*first.alerts, *then.alerts)
+    )
+
+
+def describe_poll(poll: LogPoll) -> str:
+    """One line for a person."""
+    if poll.unreadable:
+        return f"{poll.target}: {poll.unreadable}"
+    found = poll.found
+    parts = [f"{found.entries:,} new"]
+    if found.history:
+        parts.append(f"{found.history:,} from before it was watched")
+    if found.aside_count:
+        parts.append(f"{found.aside_count:,} put aside")
+    if poll.alerts:
+        parts.append(f"alerts sent: {', '.join(poll.alerts)}")
+    return f"{poll.target}: {', '.join(parts)}"

@@ -1,0 +1,135 @@
+"""Findings of the warehouse's nightly maintenance, and what follows from them.
+
+Screenshots and traces of a data folder age out. The runs' results say which of them show a failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from flows.alerting.notify import Fault
+from monitors.config.file import Config
+from monitors.errors import ConfigError
+from monitors.probes.evidence_age import AgedEvidence, age_evidence
+from monitors.records.grades import CaseOutcome
+from monitors.reports.results_json import read_results
+from warehouse.database.check import CheckProblemKind, CheckReport
+from warehouse.database.load import LoadReport
+from warehouse.database.parquet import ExportReport
+from warehouse.database.retention import AgeReport, CompactReport
+
+
+def age_evidence_of(config: Config, *, now: datetime) -> AgedEvidence:
+    """Remove what ``[evidence]`` no longer stores. The journal and the warehouse stay as they are."""
+    return age_evidence(config.data_folder, config.evidence, now=now, failed_cases=failed_cases)
+
+
+def failed_cases(run: Path) -> frozenset[str] | None:
+    """The cases of a run's folder that were not right; ``None`` without results that can be read."""
+    try:
+        _, results = read_results(run / "results.json")
+    except ConfigError:
+        return None
+    return frozenset(one.case.id for one in results if one.assessment.outcome is not CaseOutcome.CORRECT)
+
+
+MENDED_BY_REBUILD: Final = frozenset({CheckProblemKind.FILE_DAMAGED, CheckProblemKind.TABLE_DIFFERS})
+"""Problems that the journal can repair in full. A missing segment is not among them: a rebuild would drop its rows
+too."""
+
+ROWS_CAME_BACK: Final = "RowsCameBack"
+
+
+class WarehouseHealth(StrEnum):
+    """The health of the warehouse; the flow's state is named after it."""
+
+    SOUND = "Sound"
+    RESTORED = "Restored"
+    """Something was missing or damaged, and is back from the journal."""
+
+    BUSY = "Busy"
+    """Another process held the file all the time; nothing is missing, and the next nightly run tries again."""
+
+    INCOMPLETE = "Incomplete"
+    """A stage could not do its work."""
+
+    DAMAGED = "Damaged"
+    """Something is wrong that only a person can repair."""
+
+
+@dataclass(slots=True)
+class Upkeep:
+    """What each stage did; ``None`` where it was not asked to, or could not. ``faults`` are for people."""
+
+    loaded: LoadReport | None = None
+    rebuilt: LoadReport | None = None
+    exported: ExportReport | None = None
+    aged: AgeReport | None = None
+    compacted: CompactReport | None = None
+    checked: CheckReport | None = None
+    pictures: AgedEvidence | None = None
+    busy: bool = False
+    faults: list[Fault] = field(default_factory=list[Fault])
+    hurt: bool = False
+    """Whether anything is wrong that the nightly run did not repair."""
+
+    @property
+    def standing(self) -> WarehouseHealth:
+        """The worst health that a stage found."""
+        if self.hurt:
+            return WarehouseHealth.DAMAGED
+        if self.rebuilt or (self.loaded and self.loaded.restored):
+            return WarehouseHealth.RESTORED
+        if self.busy:
+            return WarehouseHealth.BUSY
+        return WarehouseHealth.INCOMPLETE if self.faults else WarehouseHealth.SOUND
+
+    def describe(self) -> str:
+        """One line for Prefect's page."""
+        return "; ".join([*_format_upkeep(self), *(f"{fault.what}: {fault.detail}" for fault in self.faults)])
+
+
+def faults_of_load(report: LoadReport) -> list[Fault]:
+    """What the monitor's owners must know of a load: damaged segments, rows that had been missing."""
+    found = [Fault("WarehouseDamaged", str(error)) for error in report.errors()]
+    if report.restored:
+        detail = f"{report.restored} loaded segments had gone from the file (its log was torn, by a crash of the"
+        found.append(Fault(ROWS_CAME_BACK, f"{detail} machine perhaps); the journal had them, they are back."))
+    if report.too_new:
+        detail = f"{report.too_new} segments were written by a newer Lookout and wait: update this one."
+        found.append(Fault("SchemaTooNew", detail))
+    return found
+
+
+def faults_of_check(report: CheckReport) -> list[Fault]:
+    """One fault per kind of trouble, with the first of them in words."""
+    kinds: dict[str, list[str]] = {}
+    for trouble in report.troubles:
+        kinds.setdefault(trouble.kind.value, []).append(trouble.text)
+    return [Fault(kind, _first(texts)) for kind, texts in kinds.items()]
+
+
+def _first(texts: list[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"{texts[0]} (and {len(texts) - 1} more: `lookout warehouse check`)"
+
+
+def _format_upkeep(done: Upkeep) -> Iterator[str]:
+    if done.loaded:
+        yield f"{done.loaded.segments} segments loaded"
+    if done.rebuilt:
+        yield f"rebuilt from {done.rebuilt.segments} segments"
+    if done.exported:
+        yield f"{done.exported.rows} rows exported"
+    if done.aged:
+        yield f"{done.aged.segments} segments aged"
+    if done.compacted:
+        yield f"{done.compacted.segments} segments compacted"
+    if done.checked:
+        yield f"{done.checked.loaded} segments checked"
+    if done.pictures and done.pictures.files:
+        yield f"{done.pictures.files} pictures and traces aged out"

@@ -1,0 +1,169 @@
+"""Self-tests before the first run: a message through every delivery path, and two known answers for each judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from time import monotonic
+from typing import Final
+
+from flows.context import JudgePlan, delivery_paths, heartbeat_in, nonce, open_judge, terminal_sender, utc_now
+from monitors.alerts.compose import compose
+from monitors.alerts.lifecycle import decide
+from monitors.alerts.liveness import Beat
+from monitors.alerts.observations import ObservationContext, monitor_fault
+from monitors.alerts.sender import DeliveryPath
+from monitors.config.file import Config
+from monitors.errors import NotifyError
+from monitors.judge.canaries import Canary, make_canaries
+from monitors.judge.consensus import Cost, PanelRuling, Ruling
+from monitors.judge.judge import Account, canary_case
+from monitors.judge.model import price_list
+from monitors.judge.settings import JudgeModelSettings, JudgeSettings
+from monitors.records.base import Language, Record, Severity
+from monitors.records.cases import GoldCase, Pipeline, Provenance
+from monitors.records.incidents import Alert
+
+TEST_ALERT = "TestAlert"
+NO_TARGET = "TEST-nothing-is-wrong"
+"""Takes the place of a target's name, which every message shows in its first line."""
+
+
+class PathOutcome(Record):
+    """The outcome of the test by one delivery path: its name, whether it arrived, and what to do where it did not.
+
+    ``arrived`` is true for a message that was printed, too: that is how it arrives without credentials. A path that
+    is not ``configured`` was not tried.
+    """
+
+    path: str
+    configured: bool = True
+    arrived: bool
+    detail: str
+
+
+async def send_test_alert(
+    config: Config, environment: Mapping[str, str], *, target: str
+) -> tuple[PathOutcome, ...]:
+    """Send a test about ``target`` by the main path, the fallbacks, and the heartbeat; nothing is stored.
+
+    With a bot it tries both the application's and the monitor's channel. Never raises for a path that fails.
+    `ConfigError` where credentials exist and what they need is not configured.
+    """
+    now = utc_now()
+    alert = alert_for_test(config, now)
+    paths = delivery_paths(config, environment, now=utc_now) or (DeliveryPath("terminal", terminal_sender(config)),)
+    outcomes = [await _try_path(path, alert, None) for path in paths]
+    channel = config.alerts.slack_channel
+    if channel and channel != config.alerts.channel_for_monitor() and paths[0].name == "bot":
+        elsewhere = config.model_copy(
+            update={"alerts": config.alerts.model_copy(update={"slack_monitor_channel": None})}
+        )
+        main = delivery_paths(elsewhere, environment, now=utc_now)[0]
+        outcomes.insert(0, await _try_path(main, alert_for_test(config, now), f"bot, {channel}"))
+    outcomes.append(await _try_heartbeat(environment, target, alert.run_id))
+    return tuple(outcomes)
+
+
+def alert_for_test(config: Config, now: datetime) -> Alert:
+    """A message that nobody can take for a real one, not even on a lock screen."""
+    at = ObservationContext(target=NO_TARGET, run_id=f"test-{now:%Y%m%dT%H%M%SZ}", seen_at=now)
+    seen = monitor_fault(
+        at, what=TEST_ALERT, detail="This is a test of Lookout's alerts, asked for by a person. Nothing is wrong."
+    )
+    settled = decide({}, [seen], now=now, settings=config.alerts)
+    (alert,) = compose(settled.items, target=NO_TARGET, run_id=at.run_id, now=now)
+    return alert
+
+
+async def _try_path(path: DeliveryPath, alert: Alert, name: str | None) -> PathOutcome:
+    try:
+        receipt = await path.sender.send(alert)
+    except NotifyError as error:
+        return PathOutcome(path=name or path.name, arrived=False, detail=str(error))
+    where = f" in {receipt.channel}" if receipt.channel else ""
+    return PathOutcome(path=name or path.name, arrived=True, detail=f"{alert.id} {receipt.status.value}{where}")
+
+
+async def _try_heartbeat(environment: Mapping[str, str], target: str, run_id: str) -> PathOutcome:
+    """Send a start without an end: the check notes it, and the watchdog hears of no work done."""
+    beat = heartbeat_in(environment, target)
+    if not beat.is_configured:
+        detail = "set LOOKOUT_HEARTBEAT_URL to a check outside: else nobody hears of it when all of this is down"
+        return PathOutcome(path="heartbeat", configured=False, arrived=False, detail=detail)
+    if await beat.ping(Beat.STARTED, run_id=run_id, note="a test, asked for by a person"):
+        return PathOutcome(path="heartbeat", arrived=True, detail="the check took a start ping")
+    detail = (
+        "the check did not take the ping: see whether the address in LOOKOUT_HEARTBEAT_URL is right and reachable"
+    )
+    return PathOutcome(path="heartbeat", arrived=False, detail=detail)
+
+
+KNOWN: Final = GoldCase(
+    id="doctor-canary",
+    turns=("Until when can an order be sent back, and who pays for it?",),
+    gold="An order can be sent back within 14 days after it arrived, and the shop pays for sending it.",
+    severity=Severity.ANNOYING,
+    language=Language.ENGLISH,
+    type="canary",
+    provenance=Provenance(
+        pipeline=Pipeline.TEMPLATE, document="made for the doctor", reviewed_at=datetime(2026, 11, 22, tzinfo=UTC)
+    ),
+)
+"""A question about no application: every judge can compare these sentences without knowing anything."""
+
+
+class JudgeOutcome(Record):
+    """The verdicts of one judging model on the two known answers.
+
+    ``distinguished`` is ``None`` where it gave no verdict; ``detail`` says why. ``cost_usd`` is what its provider
+    charges for both, ``took_s`` how long both took.
+    """
+
+    model: str
+    distinguished: bool | None
+    detail: str
+    cost_usd: Decimal
+    took_s: float
+
+
+async def try_judges(plan: JudgePlan, environment: Mapping[str, str]) -> tuple[JudgeOutcome, ...]:
+    """Try every model of a plan that has its keys, one after the other. Never raises for a judge that fails."""
+    settings = plan.settings
+    if settings is None or plan.why_off:
+        return ()
+    return tuple([await _try_judge(plan, settings, one, environment) for one in settings.models])
+
+
+async def _try_judge(
+    plan: JudgePlan, settings: JudgeSettings, one: JudgeModelSettings, environment: Mapping[str, str]
+) -> JudgeOutcome:
+    account = Account(price_list(settings.prices), limit_usd=settings.budget_usd)
+    alone = plan.model_copy(update={"settings": settings.model_copy(update={"models": (one,)})})
+    known = make_canaries([KNOWN], count=2, seed=nonce())
+    async with open_judge(alone, environment, account, nonce) as judge:
+        began = monotonic()
+        group = await judge.group([canary_case(canary) for canary in known], ())
+        took_s = monotonic() - began
+    return _outcome(one.model, known, group.rulings, account.total, took_s)
+
+
+def _outcome(
+    model: str, known: tuple[Canary, ...], rulings: tuple[Ruling, ...], cost: Cost, took_s: float
+) -> JudgeOutcome:
+    said = dict(zip(known, rulings, strict=True))
+    unruled = [ruling.reason for ruling in rulings if not isinstance(ruling, PanelRuling)]
+    missed = [
+        canary
+        for canary, ruling in said.items()
+        if isinstance(ruling, PanelRuling) and ruling.decision.passed is not canary.right
+    ]
+    text = "; ".join("it failed the right answer" if one.right else "it passed the wrong answer" for one in missed)
+    return JudgeOutcome(
+        model=model,
+        distinguished=False if missed else None if unruled else True,
+        detail=text or (unruled[0] if unruled else "it passed a right answer and failed a wrong one"),
+        cost_usd=cost.usd,
+        took_s=took_s,
+    )

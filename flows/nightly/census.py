@@ -1,0 +1,295 @@
+"""The census: rules check every conversation of a nightly run and count how many show each kind of failure.
+
+The census also says from when to when a kind shows, and gives an example. Workers do this, one on each core, or
+this process alone where that is quicker. While the nightly run reads, it holds of a conversation only its id, its
+time, a digest and what it shows. It holds the texts only of those that may be sampled, and of a few possible
+examples.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from array import array
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Container, Iterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from flows.nightly.census_worker import (
+    KINDS,
+    MODULE,
+    CensusResult,
+    CensusScanner,
+    CensusSettings,
+    packed,
+    verdicts_of,
+)
+from monitors.alerts.redact import excerpt
+from monitors.graders.traffic_panel import CensusFinding
+from monitors.records.nightly import CensusExample, CensusKind, CensusRate
+from monitors.records.traffic import Conversation
+from monitors.sources.intake import Intake, Offer
+from monitors.sources.question_quality import QuestionTally
+from monitors.sources.sampling.sample import Candidates
+
+CHUNK: Final = 500
+"""Conversations in one message to a worker: about a tenth of a second's work."""
+ALONE: Final = 8
+"""Chunks before workers start: they take a second to start, and most nightly runs are over by then."""
+MOST_WORKERS: Final = 8
+"""Each takes some 60 MB."""
+_LINE_LIMIT: Final = 1 << 26
+"""Bytes of an answer, which holds no texts: far more than any answer has."""
+
+Written = Sequence[bytes]
+"""Conversations, each as JSON."""
+
+
+class CensusPool:
+    """Classifies conversations by rules. Results come in the order in which the conversations went in."""
+
+    def __init__(self, settings: CensusSettings, workers: int) -> None:
+        self._settings, self._most = settings, workers
+        self._here = CensusScanner(settings)
+        self._workers: list[_Worker] = []
+        self._asked = 0
+
+    async def verdicts(self, chunks: AsyncIterator[Written]) -> AsyncIterator[tuple[Written, list[CensusResult]]]:
+        """What every conversation shows; a few chunks are under way at once, so that memory stays flat."""
+        waiting: deque[tuple[Written, asyncio.Future[list[CensusResult]]]] = deque()
+        try:
+            async for chunk in chunks:
+                waiting.append((chunk, asyncio.ensure_future(self._ask(chunk))))
+                if len(waiting) > 2 * max(1, len(self._workers)):
+                    done, answer = waiting.popleft()
+                    yield done, await answer
+            while waiting:
+                done, answer = waiting.popleft()
+                yield done, await answer
+        finally:
+            for _, answer in waiting:
+                answer.cancel()
+
+    async def stop(self) -> None:
+        """End all workers."""
+        for worker in self._workers:
+            await worker.stop()
+
+    def _ask(self, chunk: Written) -> Awaitable[list[CensusResult]]:
+        self._asked += 1
+        if self._most < 2 or self._asked <= ALONE:  # noqa: PLR2004 - one worker beside this process gains nothing
+            return asyncio.to_thread(self._take, chunk)
+        if not self._workers:
+            self._workers = [_Worker(self._settings) for _ in range(self._most)]
+        return self._ask_worker(self._workers[self._asked % len(self._workers)], chunk)
+
+    async def _ask_worker(self, worker: _Worker, chunk: Written) -> list[CensusResult]:
+        try:
+            return await worker.ask(chunk)
+        except (OSError, asyncio.IncompleteReadError, ValueError):  # it was killed: for want of memory, say
+            return await asyncio.to_thread(self._take, chunk)
+
+    def _take(self, chunk: Written) -> list[CensusResult]:
+        return [self._here.at(one) for one in chunk]
+
+
+class _Worker:
+    """One process with one chunk at a time. When this process ends, its input ends, and so does the worker."""
+
+    def __init__(self, settings: CensusSettings) -> None:
+        self._settings = settings
+        self._process: asyncio.subprocess.Process | None = None
+        self._turn = asyncio.Lock()
+
+    async def ask(self, chunk: Written) -> list[CensusResult]:
+        """What these conversations show. Raises `OSError` or `IncompleteReadError` when the process is gone."""
+        async with self._turn:
+            process = self._process = self._process or await self._started()
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(packed(chunk))
+            await process.stdin.drain()
+            return verdicts_of(await process.stdout.readuntil(b"\n"))
+
+    async def stop(self) -> None:
+        """End the process."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+        if self._process is not None:
+            await self._process.communicate()
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", MODULE, stdin=pipe, stdout=pipe, limit=_LINE_LIMIT
+        )
+        assert process.stdin is not None
+        process.stdin.write(self._settings.model_dump_json().encode() + b"\n")
+        return process
+
+
+@asynccontextmanager
+async def census_pool(settings: CensusSettings) -> AsyncGenerator[CensusPool]:
+    """A pool with as many workers as there are cores; all end when the block is left."""
+    pool = CensusPool(settings, min(MOST_WORKERS, os.cpu_count() or 1))
+    try:
+        yield pool
+    finally:
+        await pool.stop()
+
+
+LONGEST: Final = 1_000
+"""Characters of a question or a reply in an example; a message cuts it to its own length."""
+EXAMPLES: Final = 3
+"""Held of each kind while a nightly run reads: the first one may come again with another content."""
+
+
+class Census(NamedTuple):
+    """What a nightly run's conversations show, with an example of each kind that was found."""
+
+    rates: tuple[CensusRate, ...] = ()
+    examples: tuple[CensusExample, ...] = ()
+
+
+class TakenConversation(NamedTuple):
+    """A conversation that was taken, as far as the census remembers it."""
+
+    id: str
+    completed_at: datetime
+    stratum: str
+
+
+class _CensusHit(NamedTuple):
+    """A conversation that shows a kind; the first of a nightly run sorts first."""
+
+    at: datetime
+    id: str
+    conversation: Conversation
+    finding: CensusFinding
+
+
+class SourceCensus:
+    """The conversations of one source: each in some 250 bytes, and the texts of those that may be needed."""
+
+    def __init__(self, known: Container[str], candidates: Candidates) -> None:
+        self.intake, self.candidates = Intake(known), candidates
+        self.counts = dict.fromkeys(Offer, 0)
+        self._names: list[str] = []
+        self._strata, self._graded, self._found = array("B"), array("B"), array("B")
+        self._asked = tuple(array("I") for _ in QuestionTally._fields)
+        self._examples: dict[CensusKind, list[_CensusHit]] = {kind: [] for kind in CensusKind}
+
+    def offer(self, conversation: Conversation, written: bytes) -> Offer:
+        """Whether the conversation must be classified; `seen` then takes the results in the same order."""
+        offer = self.intake.offer(conversation, written)
+        self.counts[offer] += 1
+        return offer
+
+    def seen(self, conversation: Conversation, offer: Offer, verdict: CensusResult) -> None:
+        """Record what a conversation that was taken shows."""
+        if offer is Offer.INSTEAD:
+            self._give_up(conversation.id)
+        place = self.intake.place_of(conversation.id)
+        found = (self._place_of(verdict.stratum), verdict.graded, verdict.found, *verdict.asked)
+        for column, value in zip((self._strata, self._graded, self._found, *self._asked), found, strict=True):
+            if place < len(column):
+                column[place] = value
+            else:
+                column.append(value)
+        self.candidates.offer(verdict.stratum, conversation)
+        for kind, finding in verdict.findings_of().items():
+            shown = _CensusHit(conversation.completed_at, conversation.id, conversation, finding)
+            self._examples[kind] = sorted((*self._examples[kind], shown), key=lambda one: one[:2])[:EXAMPLES]
+
+    def taken(self) -> Iterator[TakenConversation]:
+        """Every conversation, with the stratum it counts in."""
+        for place, (key, at) in enumerate(self.intake.taken()):
+            yield TakenConversation(key, at, self._names[self._strata[place]])
+
+    def rows(self) -> Iterator[tuple[datetime, int, int]]:
+        """When each conversation was completed, which kinds were graded in it and which were found, as bits."""
+        for place, (_, at) in enumerate(self.intake.taken()):
+            yield at, self._graded[place], self._found[place]
+
+    def questions(self) -> QuestionTally:
+        """The clarifying questions in all of them."""
+        return QuestionTally(*map(sum, self._asked))
+
+    def examples(self, kind: CensusKind) -> Sequence[_CensusHit]:
+        """The first conversations that show a kind."""
+        return self._examples[kind]
+
+    def _give_up(self, key: str) -> None:
+        """Withdraw the earlier version of a conversation that came again with another content."""
+        place = self.intake.place_of(key)
+        self.candidates.withdraw(self._names[self._strata[place]], key)
+        for kind, shown in self._examples.items():
+            self._examples[kind] = [one for one in shown if one.id != key]
+
+    def _place_of(self, stratum: str) -> int:
+        if stratum not in self._names:
+            self._names.append(stratum)
+        return self._names.index(stratum)
+
+
+def census_of(
+    tallies: Sequence[SourceCensus], stored: Callable[[Conversation], Conversation], account_patterns: Sequence[str]
+) -> Census:
+    """What all of them show. ``stored`` makes of a conversation the version that may be stored."""
+    counted = [_CountedKind() for _ in KINDS]
+    for tally in tallies:
+        for at, graded, found in tally.rows():
+            for place, one in enumerate(counted):
+                if graded >> place & 1:
+                    one.graded += 1
+                if found >> place & 1:
+                    one.add(at)
+    rates: list[CensusRate] = []
+    examples: list[CensusExample] = []
+    for kind, one in zip(KINDS, counted, strict=True):
+        shown = min(
+            (each for tally in tallies for each in tally.examples(kind)), key=lambda each: each[:2], default=None
+        )
+        example = stored(shown.conversation) if shown is not None else None
+        if shown is not None and example is not None:
+            examples.append(_example(kind, shown.finding, example, account_patterns))
+        rates.append(
+            CensusRate(
+                kind=kind,
+                found=one.found,
+                graded=one.graded,
+                first_at=one.first,
+                last_at=one.last,
+                example_id=example.id if example is not None else None,
+            )
+        )
+    return Census(tuple(rates), tuple(examples))
+
+
+class _CountedKind:
+    def __init__(self) -> None:
+        self.graded = self.found = 0
+        self.first: datetime | None = None
+        self.last: datetime | None = None
+
+    def add(self, at: datetime) -> None:
+        self.found += 1
+        self.first = at if self.first is None else min(self.first, at)
+        self.last = at if self.last is None else max(self.last, at)
+
+
+def _example(
+    kind: CensusKind, finding: CensusFinding, stored: Conversation, account_patterns: Sequence[str]
+) -> CensusExample:
+    turn = stored.turns[finding.turn]
+    return CensusExample(
+        kind=kind,
+        asked=excerpt(turn.user_text, limit=LONGEST, account_patterns=account_patterns),
+        answered=excerpt(
+            turn.reply_text, limit=LONGEST, account_patterns=account_patterns, around=finding.start or None
+        ),
+        finding=excerpt(finding.what, limit=LONGEST),
+    )

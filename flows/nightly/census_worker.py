@@ -1,0 +1,106 @@
+"""A census worker: classifies the conversations that it gets by rules alone. One process runs on each core.
+
+It starts as `python -m flows.nightly.census_worker` and talks through its pipes: a first line of settings, then
+again and again a number and so many lines with a conversation each. It answers each group with one line of results.
+It stores nothing and knows neither Prefect nor the warehouse. It ends when its input ends: with the process that
+started it, however that ends.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Sequence
+from typing import BinaryIO, Final, NamedTuple
+
+from monitors.graders.base import GraderSettings
+from monitors.graders.traffic_panel import CensusFinding, CensusOfOne, TrafficPanel
+from monitors.records.base import Record
+from monitors.records.nightly import CensusKind
+from monitors.records.traffic import Conversation
+from monitors.sources.question_quality import QuestionTally, questions_in
+from monitors.sources.sampling.settings import SamplingSettings
+from monitors.sources.sampling.strata import TargetFacts, stratum_of
+
+KINDS: Final = tuple(CensusKind)
+MODULE: Final = "flows.nightly.census_worker"
+
+
+class CensusSettings(Record):
+    """What a worker must know of its target."""
+
+    graders: GraderSettings
+    sampling: SamplingSettings
+
+
+class CensusResult(NamedTuple):
+    """What a conversation shows: its stratum, and as bits of `KINDS` the kinds graded and the kinds found."""
+
+    stratum: str
+    graded: int
+    found: int
+    findings: Sequence[tuple[int, CensusFinding]]
+    asked: QuestionTally
+    """The application's clarifying questions."""
+
+    def findings_of(self) -> dict[CensusKind, CensusFinding]:
+        """Each kind that was found, and where it shows."""
+        return {KINDS[place]: finding for place, finding in self.findings}
+
+
+class CensusScanner:
+    """Classifies conversations in this process."""
+
+    def __init__(self, settings: CensusSettings) -> None:
+        graders = settings.graders
+        self._panel = TrafficPanel(graders)
+        self._facts = TargetFacts(settings.sampling, graders.account_patterns, graders.public_contacts)
+
+    def at(self, written: bytes) -> CensusResult:
+        """What one conversation, written as JSON, shows."""
+        conversation = Conversation.model_validate_json(written)
+        seen, asked = self._panel.census(conversation), questions_in(conversation)
+        return _verdict(stratum_of(conversation, self._facts), seen, asked)
+
+
+def _verdict(stratum: str, seen: CensusOfOne, asked: QuestionTally) -> CensusResult:
+    findings = [(place, seen.found[kind]) for place, kind in enumerate(KINDS) if kind in seen.found]
+    graded = sum(1 << place for place, kind in enumerate(KINDS) if kind in seen.graded)
+    return CensusResult(stratum, graded, sum(1 << place for place, _ in findings), findings, asked)
+
+
+def packed(conversations: Sequence[bytes]) -> bytes:
+    """Conversations, each written as JSON, for a worker."""
+    return b"%d\n" % len(conversations) + b"".join(one + b"\n" for one in conversations)
+
+
+def verdicts_of(line: bytes) -> list[CensusResult]:
+    """The results in a worker's answer."""
+    return [
+        CensusResult(
+            stratum,
+            graded,
+            found,
+            [(place, CensusFinding(*finding)) for place, finding in findings],
+            QuestionTally(*asked),
+        )
+        for stratum, graded, found, findings, asked in json.loads(line)
+    ]
+
+
+def main(source: BinaryIO, answers: BinaryIO) -> None:
+    """Answer until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it decides what an interrupt means
+    census = CensusScanner(CensusSettings.model_validate_json(source.readline()))
+    while count := int(source.readline() or 0):
+        verdicts = [census.at(source.readline()) for _ in range(count)]
+        try:
+            answers.write(json.dumps(verdicts).encode() + b"\n")
+            answers.flush()
+        except BrokenPipeError:
+            return
+
+
+if __name__ == "__main__":
+    main(sys.stdin.buffer, sys.stdout.buffer)

@@ -1,0 +1,213 @@
+"""The checkpoint of a nightly run: what it has stored so far, so that a killed run goes on from there.
+
+It also reads the reports of earlier nightly runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from flows.nightly.census import Census
+from flows.nightly.estimate import questions_of
+from flows.nightly.judge import GradedTurn, NightlyJudging, TrafficGrader, is_open, turn_id
+from flows.nightly.read import NightlyRead
+from monitors.records.base import Record
+from monitors.records.exchanges import Exchange
+from monitors.records.grades import Assessment
+from monitors.records.nightly import CensusExample, CensusRate, NightlyReport, QuestionsAsked, SeenConversation
+from monitors.records.runs import CaseResult
+from monitors.records.traffic import SampledConversation, SourceWarning, StratumCount, Watermark
+from monitors.sources.intake import KnownIds
+from monitors.storage import write_atomically
+from warehouse.database.store import Store
+from warehouse.journal.rows import AssessmentRow, ConversationRow, JournalRow, NightlyRunRow, OutboxRow, ResultRow
+from warehouse.queries.traffic import known_conversations, nightly_report_of, recent_nightly_reports
+
+LOAD_WAIT_S: Final = 60.0
+READING: Final = "reading.json"
+JUDGED: Final = "judged.json"
+PART_ROWS: Final = 5_000
+"""Conversations in one segment: about 1.5 MB."""
+EARLIER_NIGHTS: Final = 30
+"""Nightly runs whose counts set the expected rates, and whose watermarks are read."""
+
+
+class IntakeCheckpoint(Record):
+    """The result of reading, saved beside the run: a nightly run that goes on after a kill does not read again."""
+
+    since: datetime
+    until: datetime
+    read: int
+    known: int
+    repeated: int = 0
+    questions: QuestionsAsked = QuestionsAsked(questions=0, up=0, down=0)
+    watermarks: tuple[Watermark, ...]
+    issues: tuple[SourceWarning, ...]
+    issue_count: int
+    interrupted: tuple[str, ...]
+    strata: tuple[StratumCount, ...] = ()
+    census: tuple[CensusRate, ...] = ()
+    examples: tuple[CensusExample, ...] = ()
+    """Redacted; they go with the note when the nightly run is over, and stay in the messages that show them."""
+
+
+class NightlyCheckpoint:
+    """The journal of one nightly run, and two notes beside it: the results of reading and of judging.
+
+    A note is written before the rows that it belongs to, which are one segment, and counts once they are there:
+    after a kill in between, that step starts again. Both notes go when the nightly run is over.
+    """
+
+    def __init__(self, store: Store, target: str, run_id: str, folder: Path, grader: TrafficGrader) -> None:
+        self._store, self._target, self._run_id = store, target, run_id
+        self._folder, self._grader = folder, grader
+
+    def earlier(self) -> tuple[NightlyReport, ...]:
+        """The reports of the nightly runs before this one, newest first. Loads what waits."""
+        self._store.load_pending(LOAD_WAIT_S)
+        nightly_runs = recent_nightly_reports(self._store, self._target, EARLIER_NIGHTS)
+        return tuple(one for one in nightly_runs if one.run_id != self._run_id)
+
+    def known(self, since: Mapping[str, datetime]) -> Mapping[str, KnownIds]:
+        """Ids that earlier nightly runs took of each source since a time, without those that this run stored."""
+        return {
+            name: KnownIds(known_conversations(self._store, self._target, name, moment, but=self._run_id))
+            for name, moment in since.items()
+        }
+
+    def save_reading(
+        self,
+        read: NightlyRead,
+        census: Census,
+        strata: Sequence[StratumCount],
+        counted: Iterable[SeenConversation],
+        rows: Sequence[JournalRow],
+    ) -> IntakeCheckpoint:
+        """Save what was ``counted`` and not sampled, in parts; then the sample with its grades in ``rows``.
+
+        The parts belong to no run's folder: a nightly run that goes on has no use for a million ids.
+        """
+        for part in _parts(counted):
+            self._store.journal.append(part, run_id=None)
+        found = {"census": census.rates, "examples": census.examples, "strata": tuple(strata)}
+        reading = reading_of(read).model_copy(update=found)
+        self._note(READING, reading)
+        self._append(rows)
+        return reading
+
+    def reading(self) -> IntakeCheckpoint | None:
+        """The result of reading, once it is done."""
+        text = self._noted(READING)
+        reading = IntakeCheckpoint.model_validate_json(text) if text is not None else None
+        if reading is None or (reading.read and not reading.strata):
+            return None
+        return reading if self._seen() or not any(one.sampled for one in reading.strata) else None
+
+    def save_judged(self, judged: NightlyJudging, settled: Sequence[CaseResult]) -> None:
+        """Save the result of judging, with the replies that it ``settled``."""
+        self._note(JUDGED, judged)
+        self._append([AssessmentRow(row=one.assessment) for one in settled])
+
+    def judged(self) -> NightlyJudging | None:
+        """The result of judging, once it is done."""
+        text = self._noted(JUDGED)
+        if text is None or any(is_open(one) for one in self.turns()):
+            return None
+        return NightlyJudging.model_validate_json(text)
+
+    def finish(self, report: NightlyReport) -> None:
+        """Save the report, and remove both notes."""
+        self._append([NightlyRunRow(row=report)])
+        for name in (JUDGED, READING):
+            (self._folder / name).unlink(missing_ok=True)
+
+    def report(self) -> NightlyReport | None:
+        """The report of the nightly run, once it is done."""
+        saved = next((row.row for row in self._rows() if isinstance(row, NightlyRunRow)), None)
+        return saved or nightly_report_of(self._store, self._run_id)
+
+    def sampled(self) -> list[SampledConversation]:
+        """The sampled conversations as they may be stored."""
+        return [one.sampled for one in self._seen() if one.sampled is not None]
+
+    def sources(self) -> Mapping[str, str]:
+        """The source of each sampled conversation, by the id that it is stored under."""
+        return {one.sampled.conversation.id: one.source for one in self._seen() if one.sampled is not None}
+
+    def turns(self) -> list[GradedTurn]:
+        """Every sampled reply with its last assessment, and the stored passages that it was made from."""
+        passages = {
+            turn_id(one.conversation.id, number): turn.context
+            for one in self.sampled()
+            for number, turn in enumerate(one.conversation.turns)
+        }
+        return [GradedTurn(result=result, passages=passages.get(result.case.id, ())) for result in self.results()]
+
+    def results(self) -> list[CaseResult]:
+        """Every sampled reply with its last assessment, in the order of the sample."""
+        exchanges: dict[str, Exchange] = {}
+        assessments: dict[str, Assessment] = {}
+        for row in self._rows():
+            if isinstance(row, ResultRow) and isinstance(row.row, Exchange):
+                exchanges[row.row.case_id] = row.row
+            elif isinstance(row, AssessmentRow):
+                assessments[row.row.case_id] = row.row
+        return [
+            CaseResult(case=self._grader.case_of(exchange, said), result=exchange, assessment=said)
+            for key, exchange in exchanges.items()
+            for said in [assessments[key]]
+        ]
+
+    def _note(self, name: str, record: Record) -> None:
+        write_atomically(self._folder / name, [record.model_dump_json()])
+
+    def _noted(self, name: str) -> str | None:
+        file = self._folder / name
+        return file.read_text(encoding="utf-8") if file.exists() else None
+
+    def _append(self, rows: Sequence[JournalRow]) -> None:
+        if rows:
+            self._store.journal.append(rows, run_id=self._run_id)
+
+    def _seen(self) -> list[SeenConversation]:
+        """Each sampled conversation, once: a nightly run whose note is missing has read twice."""
+        seen: dict[str, SeenConversation] = {}
+        for row in self._rows():
+            if isinstance(row, ConversationRow):
+                seen.setdefault(row.row.id, row.row)
+        return list(seen.values())
+
+    def _rows(self) -> list[JournalRow | OutboxRow]:
+        return list(self._store.journal.read_run(self._run_id))
+
+
+def reading_of(read: NightlyRead) -> IntakeCheckpoint:
+    """The result of reading, without the conversations."""
+    return IntakeCheckpoint(
+        since=read.since,
+        until=read.until,
+        read=read.count,
+        known=read.known,
+        repeated=read.repeated,
+        questions=questions_of(read.questions),
+        watermarks=tuple(read.watermarks),
+        issues=tuple(read.issues),
+        issue_count=read.issue_count,
+        interrupted=tuple(read.interrupted),
+    )
+
+
+def _parts(counted: Iterable[SeenConversation]) -> Iterator[list[JournalRow]]:
+    """Rows in segments of a size that costs little memory to write and to load."""
+    rows = (ConversationRow(row=one) for one in counted)
+    while part := list[JournalRow](islice(rows, PART_ROWS)):
+        yield part
+
+
+def rows_of(result: CaseResult) -> list[JournalRow]:
+    """The rows to store of a graded reply."""
+    return [ResultRow(row=result.result), AssessmentRow(row=result.assessment)]

@@ -1,0 +1,177 @@
+"""The composition root of a nightly run: turns a target's settings and the environment into live objects.
+
+These are its sources, its graders and its judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from flows.alerting.notifier import Notifier
+from flows.context import (
+    AGE_KEY_VARIABLE,
+    BROWSER_VARIABLE,
+    JudgePlan,
+    age_key,
+    alert_sender,
+    environment,
+    fresh_key,
+    notifier_for,
+    open_store,
+    plan_judge,
+    runs_folder,
+)
+from flows.nightly.checkpoint import READING
+from flows.nightly.judge import TrafficGrader
+from flows.nightly.read import LookbackWindow
+from monitors.config.file import Config, TargetConfig, target_record
+from monitors.errors import ConfigError
+from monitors.goldset.load import AskedQuestions, load_suite
+from monitors.graders.panel import default_panel
+from monitors.graders.traffic_panel import TrafficPanel
+from monitors.probes.address_guard import AddressGuard
+from monitors.probes.browser.page_reader import PageReader
+from monitors.records.cases import GoldCase
+from monitors.records.incidents import Capability
+from monitors.sources.privacy import PrivacyMode
+from monitors.sources.sampling.sample import Seed
+from monitors.sources.sampling.strata import TargetFacts
+from monitors.sources.settings import NightlySettings
+from monitors.sources.traffic.factory import traffic_source
+from monitors.sources.traffic.pages import ScriptRunner
+from monitors.sources.traffic.settings import PageTraffic
+from monitors.sources.traffic.source import ScoreKeeper, TrafficSource
+from warehouse.database.parquet import parquet_rows
+
+_STAMP: Final = "%Y%m%dT%H%MZ"
+_NIGHT_OF: Final = "-night-"
+
+
+@dataclass(frozen=True)
+class NightlyContext:
+    """All that one nightly run of one target needs, alive. ``key`` makes pseudonyms."""
+
+    target: str
+    due_at: datetime
+    run_id: str
+    settings: NightlySettings
+    configured: TargetConfig
+    sources: Mapping[str, TrafficSource]
+    grader: TrafficGrader
+    judge: JudgePlan
+    notifier: Notifier
+    folder: Path
+    key: bytes
+    facts: TargetFacts
+
+    @property
+    def reach(self) -> LookbackWindow:
+        """How far back the nightly run reads."""
+        return LookbackWindow(
+            late=timedelta(hours=self.settings.late_h), first=timedelta(hours=self.settings.first_h)
+        )
+
+    @property
+    def seed(self) -> Seed:
+        """What the sample depends on."""
+        return Seed(target=self.target, day=self.due_at.date())
+
+    def gold(self) -> tuple[GoldCase, ...]:
+        """Known cases, which canaries are made of."""
+        return load_suite(self.configured.suite).cases
+
+
+def build_nightly_context(
+    config: Config, target: str, now: datetime, *, due_at: datetime | None = None
+) -> NightlyContext:
+    """The nightly run that is due at ``now``, or the one of ``due_at``. `ConfigError` before anything is read."""
+    configured = config.target(target)
+    settings = configured.traffic
+    if settings is None:
+        raise ConfigError(f"targets.{target}.traffic is not configured: there is no live traffic to read")
+    ended = due_at or previous_due_at(now, settings)
+    run_id = f"{ended.astimezone(UTC):{_STAMP}}{_NIGHT_OF}{target}"
+    graders, sender = configured.graders, alert_sender(config, environment())
+    sources = {
+        name: traffic_source(one, environment(), _lent_browser, parquet_rows)
+        for name, one in settings.sources.items()
+    }
+    if settings.write_back and not any(isinstance(one, ScoreKeeper) for one in sources.values()):
+        raise ConfigError(f"targets.{target}.traffic.write_back: none of its sources takes scores; langsmith does")
+    return NightlyContext(
+        target=target,
+        due_at=ended,
+        run_id=run_id,
+        settings=settings,
+        configured=configured,
+        sources=sources,
+        grader=traffic_grader(configured, settings),
+        judge=plan_judge(config.judge, target_record(target, configured), environment()),
+        notifier=notifier_for(
+            config, open_store(config), sender, target=target, run_id=run_id, owner=Capability.NIGHTLY
+        ),
+        folder=runs_folder(config) / run_id,
+        key=_key(settings),
+        facts=TargetFacts(settings.sampling, graders.account_patterns, graders.public_contacts),
+    )
+
+
+def traffic_grader(configured: TargetConfig, settings: NightlySettings) -> TrafficGrader:
+    """The graders of a target's live traffic, with the gold set that the target names."""
+    return TrafficGrader(
+        TrafficPanel(configured.graders),
+        severity=settings.severity,
+        gold=AskedQuestions(load_suite(configured.suite).cases),
+        gold_panel=default_panel(configured.graders),
+    )
+
+
+def targets_to_grade(config: Config, target: str | None) -> tuple[str, ...]:
+    """The targets whose live traffic is graded. `ConfigError` where there is none."""
+    if target is not None:
+        config.target(target)
+        return (target,)
+    names = tuple(name for name, one in config.targets.items() if one.traffic is not None)
+    if not names:
+        raise ConfigError("no target has live traffic: add [targets.NAME.traffic.sources.NAME] with kind = …")
+    return names
+
+
+def unfinished_runs(config: Config, target: str) -> tuple[datetime, ...]:
+    """When the nightly runs of ``target`` were due that were killed and not gone on with since, the oldest first.
+
+    What such a run took is taken: unless it goes on, its conversations are in no report.
+    """
+    found: list[datetime] = []
+    for note in runs_folder(config).glob(f"*{_NIGHT_OF}*/{READING}"):
+        stamp, _, name = note.parent.name.partition(_NIGHT_OF)
+        if name == target:
+            found.append(datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC))
+    return tuple(sorted(found))
+
+
+def previous_due_at(now: datetime, settings: NightlySettings) -> datetime:
+    """The last time at or before ``now`` that it was ``settings.hour`` in their time zone, in UTC."""
+    here = now.astimezone(ZoneInfo(settings.time_zone))
+    ended = here.replace(hour=settings.hour, minute=0, second=0, microsecond=0)
+    if ended > here:
+        ended = (ended - timedelta(days=1)).replace(hour=settings.hour)
+    return ended.astimezone(now.tzinfo)
+
+
+def _key(settings: NightlySettings) -> bytes:
+    """The key for pseudonyms; without one, pseudonyms of users hold for one nightly run only."""
+    if environment().get(AGE_KEY_VARIABLE) or settings.privacy is PrivacyMode.PSEUDONYMISE:
+        return age_key()
+    return fresh_key()
+
+
+def _lent_browser(settings: PageTraffic) -> AbstractAsyncContextManager[ScriptRunner]:
+    guard = AddressGuard((settings.url,), private_network=settings.private_network)
+    return PageReader(guard, deadline_s=settings.page_deadline_s, browser_path=environment().get(BROWSER_VARIABLE))

@@ -1,0 +1,171 @@
+"""The intake of a nightly run: new conversations of all sources, each once, and the candidates for its sample."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from flows.nightly.census import CHUNK, CensusPool, SourceCensus
+from flows.nightly.format import ABOUT_ALL
+from monitors.errors import SourceUnavailable
+from monitors.records.nightly import NightlyReport
+from monitors.records.traffic import Conversation, SourceWarning, Watermark
+from monitors.sources.intake import IntakeWindow, Offer, moved, read_window
+from monitors.sources.question_quality import QuestionTally, total
+from monitors.sources.sampling.sample import Candidates
+from monitors.sources.traffic.source import TrafficSource
+
+MOST_NOTICES: Final = 20
+"""Stored of a nightly run with their words; all are counted."""
+
+
+@dataclass
+class NightlyRead:
+    """Everything new, source by source. Texts are as they were said: they never leave memory."""
+
+    since: datetime
+    until: datetime
+    candidates: Candidates
+    tallies: dict[str, SourceCensus] = field(default_factory=dict[str, SourceCensus])
+    known: int = 0
+    repeated: int = 0
+    issues: list[SourceWarning] = field(default_factory=list[SourceWarning])
+    """The first of all, those about a whole source before those about an item."""
+    issue_count: int = 0
+    watermarks: list[Watermark] = field(default_factory=list[Watermark])
+    interrupted: list[str] = field(default_factory=list[str])
+
+    @property
+    def count(self) -> int:
+        """How many conversations are new."""
+        return sum(len(tally.intake) for tally in self.tallies.values())
+
+    @property
+    def questions(self) -> QuestionTally:
+        """The clarifying questions in all of them, and the thumbs below."""
+        return total(tally.questions() for tally in self.tallies.values())
+
+    def __contains__(self, conversation_id: object) -> bool:
+        """Whether the conversation was taken."""
+        return any(conversation_id in tally.intake for tally in self.tallies.values())
+
+    def take(self, name: str, read: SourceRead) -> None:
+        """Take all that a source gave."""
+        self.tallies[name] = read.tally
+        self.candidates.take(read.tally.candidates)
+        self.known += read.tally.counts[Offer.KNOWN]
+        self.repeated += read.tally.counts[Offer.AGAIN] + read.tally.counts[Offer.INSTEAD]
+        changed = read.tally.intake.issues()
+        self.issues = _first([*self.issues, *read.issues, *changed])
+        self.issue_count += read.issue_count + len(changed)
+
+
+class SourceRead:
+    """What one source gives, as it comes."""
+
+    def __init__(self, tally: SourceCensus, mark: Watermark | None) -> None:
+        self.tally, self._mark = tally, mark
+        self.issues: list[SourceWarning] = []
+        self.issue_count = 0
+
+    async def read(self, source: TrafficSource, span: IntakeWindow, pool: CensusPool) -> None:
+        """Read the whole source, and have every new conversation classified. Raises `SourceUnavailable`."""
+        waiting: deque[tuple[Conversation, Offer]] = deque()
+        chunks = self._chunks(source, span, waiting)
+        async for _, verdicts in pool.verdicts(chunks):
+            for verdict in verdicts:
+                self.tally.seen(*waiting.popleft(), verdict)
+
+    def _note_issue(self, issue: SourceWarning) -> None:
+        """Note what could not be used, unless it is older than the watermark: its own nightly run reported it."""
+        if issue.at is None or self._mark is None or issue.at >= self._mark.completed_to:
+            self.issues = _first([*self.issues, issue])
+            self.issue_count += 1
+
+    async def _chunks(
+        self, source: TrafficSource, span: IntakeWindow, waiting: deque[tuple[Conversation, Offer]]
+    ) -> AsyncIterator[Sequence[bytes]]:
+        chunk: list[bytes] = []
+        async for item in source.read(span.since, span.until):
+            if isinstance(item, SourceWarning):
+                self._note_issue(item)
+                continue
+            written = item.model_dump_json().encode()
+            offer = self.tally.offer(item, written)
+            if offer in (Offer.TAKEN, Offer.INSTEAD):
+                waiting.append((item, offer))
+                chunk.append(written)
+            if len(chunk) == CHUNK:
+                yield chunk
+                chunk = []
+        if chunk:
+            yield chunk
+
+
+def _first(issues: Sequence[SourceWarning]) -> list[SourceWarning]:
+    return sorted(issues, key=lambda one: one.kind not in ABOUT_ALL)[:MOST_NOTICES]
+
+
+class _Either:
+    """What an earlier nightly run took, or this one from another source."""
+
+    def __init__(self, *places: Container[object]) -> None:
+        self._places = places
+
+    def __contains__(self, conversation_id: object) -> bool:
+        return any(conversation_id in place for place in self._places)
+
+
+@dataclass(frozen=True)
+class LookbackWindow:
+    """How far back a nightly run reads: what may come late, and how much the first run takes."""
+
+    late: timedelta
+    first: timedelta
+
+
+async def read_traffic(
+    sources: Mapping[str, TrafficSource],
+    marks: Mapping[str, Watermark],
+    known: Mapping[str, Container[object]],
+    spans: Mapping[str, IntakeWindow],
+    *,
+    new_sample: Callable[[], Candidates],
+    pool: CensusPool,
+) -> NightlyRead:
+    """Read every source from its watermark on; ``known`` are ids that earlier nightly runs took, by source.
+
+    A source that cannot be read stays at its watermark (one that never was read gets the beginning of its window),
+    and what it gave until then is not used: the next nightly run reads it whole. The same id in two sources is one
+    conversation.
+    """
+    since, until = min(one.since for one in spans.values()), max(one.until for one in spans.values())
+    found = NightlyRead(since=since, until=until, candidates=new_sample())
+    for name, source in sources.items():
+        read = SourceRead(SourceCensus(_Either(known.get(name, ()), found), new_sample()), marks.get(name))
+        try:
+            await read.read(source, spans[name], pool)
+        except SourceUnavailable as error:
+            found.interrupted.append(f"{name}: {error}")
+            found.watermarks.append(marks.get(name) or Watermark(source=name, completed_to=spans[name].since))
+            continue
+        found.take(name, read)
+        found.watermarks.append(moved(marks.get(name), name, spans[name]))
+    return found
+
+
+def window(mark: Watermark | None, until: datetime, reach: LookbackWindow) -> IntakeWindow:
+    """The time span to read of one source."""
+    return read_window(mark, until, late_by=reach.late, first=reach.first)
+
+
+def watermarks_of(earlier: Sequence[NightlyReport]) -> Mapping[str, Watermark]:
+    """The newest watermark of each source, by name; ``earlier`` nightly runs come newest first."""
+    marks: dict[str, Watermark] = {}
+    for report in earlier:
+        for mark in report.watermarks:
+            marks.setdefault(mark.source, mark)
+    return marks

@@ -1,0 +1,42 @@
+"""Lets one process at a time do a job on one machine, by a lock that ends with whoever holds it."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Final, TextIO
+
+from monitors.errors import WarehouseBusy
+from warehouse.data_folder import lock_file, private_folder
+
+PAUSE_S: Final = 0.1
+
+
+@contextmanager
+def alone(folder: Path, job: str, *, wait_s: float) -> Generator[None]:
+    """Hold ``job`` for this process alone; ``folder`` is where the lock lies.
+
+    The lock is ours and not Prefect's, which stays held for minutes after a run is killed. Raises `WarehouseBusy`
+    when another process holds the job for longer than ``wait_s`` seconds.
+    """
+    private_folder(folder)
+    name = hashlib.sha256(job.encode()).hexdigest()[:16]
+    end = monotonic() + wait_s
+    with lock_file(folder / f".alone-{name}.lock") as lock:
+        while not _locked(lock):
+            if monotonic() > end:
+                raise WarehouseBusy(f"another process has been at work on {job} for {wait_s:g} s")
+            sleep(PAUSE_S)
+        yield
+
+
+def _locked(lock: TextIO) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,403 @@
+"""Finds a Prefect server to record runs on: the configured one, or a local one that is started once and reused.
+
+Call it before anything imports ``prefect``, which reads its settings from the environment at import.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator, Mapping, MutableMapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TextIO, cast
+
+import httpx
+
+from monitors.errors import MonitorError, WarehouseUnwritable
+from monitors.records.base import Record
+from warehouse.data_folder import lock_file, new_file, open_in_place, private_folder
+
+POLL_INTERVAL_S = 0.2
+HEALTH_TIMEOUT_S = 10.0
+"""A server on a machine at its limit answers late; one that is gone refuses at once."""
+
+FIRST_PORT = 4200
+PORTS_TO_TRY = 50
+PORT_FREED_S = 3.0
+STOP_TIMEOUT_S = 30.0
+PORTS_LOST = 3
+"""So often somebody else's server may come up first on the port that was chosen."""
+LOG = "server.log"
+
+_WHEN_NOTED = (
+    "import os, sys; os.read(0, 1) or sys.exit(1); os.dup2(os.open(os.devnull, os.O_RDONLY), 0); "
+    "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+)
+"""What a server's process does first: it waits for the byte that says that its number is noted. If its starter is
+killed before, the pipe ends and so does the process, on every system: no server runs unknown."""
+
+_children: dict[int, subprocess.Popen[bytes]] = {}
+"""Servers that this process has started: they outlive it, but while it lives it must reap them."""
+
+
+class PrefectUnavailable(MonitorError):
+    """No Prefect server answers, and none could be started."""
+
+    retryable = True
+
+
+class LocalServer(Record):
+    """A local server, noted beside its database so that the next run finds it."""
+
+    pid: int
+    port: int
+
+    @property
+    def api_url(self) -> str:
+        """Where its API answers."""
+        return f"http://127.0.0.1:{self.port}/api"
+
+    @property
+    def ui_url(self) -> str:
+        """The address of its UI."""
+        return f"http://127.0.0.1:{self.port}"
+
+
+def settings_for(api_url: str, home: Path) -> dict[str, str]:
+    """Environment variables that a Prefect client of ours needs, besides what the user has set.
+
+    Logs go to the server, where a run's page shows them; the terminal shows the run itself.
+    """
+    return {
+        "PREFECT_API_URL": api_url,
+        "PREFECT_HOME": str(home),
+        "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
+        "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+        "DO_NOT_TRACK": "1",
+    }
+
+
+def connect(
+    configured_url: str | None,
+    home: Path,
+    *,
+    environment: MutableMapping[str, str],
+    start_timeout_s: float,
+    say: Callable[[str], None],
+) -> LocalServer | None:
+    """Point ``environment`` at a server that answers; the local server when it is ours, else ``None``.
+
+    A URL in the configuration wins over ``PREFECT_API_URL``, which wins over a local server. A configured server
+    that does not answer is an error: a second, empty one would hide it. ``say`` gets one line when the start takes
+    time.
+    """
+    url = configured_url or environment.get("PREFECT_API_URL")
+    local = None
+    if url is None:
+        local = _local_server(home, environment, start_timeout_s, say)
+        url = local.api_url
+    elif not _answers(url):
+        raise PrefectUnavailable(
+            f"no Prefect server answers at {url}; start it, or leave the address out to get a local one"
+        )
+    _make(home)
+    for name, value in settings_for(url, home).items():
+        if name in ("PREFECT_API_URL", "PREFECT_HOME"):
+            environment[name] = value
+        else:
+            environment.setdefault(name, value)
+    return local
+
+
+def running_server(home: Path) -> LocalServer | None:
+    """The local server of ``home`` if it lives and answers; another server may listen on its port by now."""
+    server = noted_server(home)
+    return server if server and _lives(server) and _serves(server, home) else None
+
+
+class ServerOnMachine(Record):
+    """A local server of some data folder on this machine. ``memory_mb`` is what all of its processes hold."""
+
+    home: Path
+    server: LocalServer
+    memory_mb: float
+
+
+def servers_on_machine() -> tuple[ServerOnMachine, ...]:
+    """This user's local servers that Lookout started, by home. Empty where the system has no ``/proc``."""
+    found: list[ServerOnMachine] = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            variables = (process / "environ").read_bytes().split(b"\0")
+        except OSError:  # ended since, or somebody else's
+            continue
+        home = next((Path(os.fsdecode(one[13:])) for one in variables if one.startswith(b"PREFECT_HOME=")), None)
+        server = noted_server(home) if home else None
+        if home and server and str(server.pid) == process.name and _lives(server):
+            found.append(ServerOnMachine(home=home, server=server, memory_mb=memory_mb(server)))
+    return tuple(sorted(found, key=lambda one: one.home))
+
+
+def memory_mb(server: LocalServer) -> float:
+    """What the server's processes hold in memory; 0 where the system does not say."""
+    pages = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            group = int((process / "stat").read_text().rpartition(")")[2].split()[2])
+            if group == server.pid:
+                pages += int((process / "statm").read_text().split()[1])
+        except (OSError, ValueError, IndexError):
+            continue
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def noted_server(home: Path) -> LocalServer | None:
+    """The server that was last started for ``home``; it may be gone."""
+    try:
+        return LocalServer.model_validate_json(_note(home).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def _lives(server: LocalServer) -> bool:
+    """Whether it is still that server: after a restart of the machine the number may belong to anybody."""
+    pid = server.pid
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        pass
+    else:
+        return b"prefect\0server\0" in command and f"--port\0{server.port}\0".encode() in command
+    if _has_proc():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _has_proc() -> bool:
+    """Whether ``/proc`` says what a process is; without it, a number alone may belong to anybody."""
+    return Path("/proc/self").exists()
+
+
+def stop_server(home: Path) -> bool:
+    """Stop the local server of ``home``, once it has this process's last log lines; false when none was running.
+
+    One that does not answer any more is stopped too, and one that does not end within 30 s is killed.
+    """
+    server = noted_server(home)
+    if server is None or not _lives(server) or not (_has_proc() or _answers(server.api_url)):
+        return False
+    if "prefect" in sys.modules and _answers(server.api_url):
+        from prefect.logging.handlers import APILogHandler  # loaded already, or there is nothing to send
+
+        APILogHandler().flush()
+    os.killpg(server.pid, signal.SIGTERM)
+    if not _is_gone(server, STOP_TIMEOUT_S):
+        os.killpg(server.pid, signal.SIGKILL)
+        _is_gone(server, STOP_TIMEOUT_S)
+    _note(home).unlink(missing_ok=True)
+    return True
+
+
+def _is_gone(server: LocalServer, within_s: float) -> bool:
+    """Wait for its end; a child of this process is reaped."""
+    child = _children.get(server.pid)
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        if child.poll() is not None if child is not None else not _lives(server):
+            _children.pop(server.pid, None)
+            return True
+        time.sleep(POLL_INTERVAL_S)
+    return False
+
+
+def _local_server(
+    home: Path, environment: Mapping[str, str], start_timeout_s: float, say: Callable[[str], None]
+) -> LocalServer:
+    _make(home)
+    with _one_at_a_time(home):
+        known = running_server(home)
+        if known is not None:
+            return known
+        coming = noted_server(home)
+        if coming is not None and _lives(coming):
+            say("Waiting for the local Prefect server that another run was starting …")
+            if _comes_up(coming, home, start_timeout_s):
+                return coming
+            stop_server(home)
+        say("Starting a local Prefect server (about 15 s; later runs use it too; `lookout down` ends it) …")
+        with _one_choice_of_port(start_timeout_s):
+            return _start(home, environment, start_timeout_s)
+
+
+def _make(home: Path) -> None:
+    """Make Prefect's home: Prefect makes no folder above it, and warns of that at every start."""
+    try:
+        private_folder(home)
+    except OSError as error:
+        raise WarehouseUnwritable(
+            f"{home}: cannot be written ({error.strerror}); set data_folder in lookout.toml to a folder that can"
+        ) from error
+
+
+def _start(home: Path, environment: Mapping[str, str], start_timeout_s: float) -> LocalServer:
+    for pid in [pid for pid, child in _children.items() if child.poll() is not None]:
+        del _children[pid]
+    before = noted_server(home)
+    # A client that knows the server's old port finds it again when it comes back there.
+    port = _free_port(before.port if before else None)
+    others = 0
+    while True:
+        server, process = _begin(home, environment, port)
+        if _comes_up(server, home, start_timeout_s):
+            return server
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise PrefectUnavailable(
+                f"the local Prefect server did not answer within {start_timeout_s:g} s; its log: {home / LOG}; "
+                "give it longer with prefect.start_timeout_s"
+            )
+        others += 1
+        if others == PORTS_LOST or _is_free(port):
+            raise PrefectUnavailable(
+                f"the local Prefect server ended with code {process.returncode}; its log: {home / LOG}"
+            )
+        port = _free_port(None)  # a server whose starter was killed came up there, after it was chosen
+
+
+def _begin(home: Path, environment: Mapping[str, str], port: int) -> tuple[LocalServer, subprocess.Popen[bytes]]:
+    """Its process, noted beside its database before it does anything."""
+    server_start = ("-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port))
+    command = [sys.executable, "-c", _WHEN_NOTED, *server_start]
+    variables = {**environment, **settings_for(f"http://127.0.0.1:{port}/api", home)}
+    with os.fdopen(open_in_place(home / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as output:
+        process = subprocess.Popen(  # noqa: S603 - our own interpreter
+            command, env=variables, stdout=output, stderr=output, stdin=subprocess.PIPE, start_new_session=True
+        )
+    _children[process.pid] = process
+    server = LocalServer(pid=process.pid, port=port)
+    with os.fdopen(new_file(_note(home)), "w", encoding="utf-8") as note:
+        note.write(server.model_dump_json())
+    if process.stdin is not None:
+        with suppress(BrokenPipeError), process.stdin as noted:  # one that ended already is reported later
+            noted.write(b"1")
+    return server, process
+
+
+def _comes_up(server: LocalServer, home: Path, within_s: float) -> bool:
+    """Whether it answers in time; false at once when it ends."""
+    child = _children.get(server.pid)
+    deadline = time.monotonic() + within_s
+    while not _serves(server, home):
+        ended = child.poll() is not None if child is not None else not _lives(server)
+        if ended or time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_INTERVAL_S)
+    return True
+
+
+def _note(home: Path) -> Path:
+    return home / "server.json"
+
+
+def _answers(api_url: str) -> bool:
+    return _asked(api_url, "health") is not None
+
+
+def _serves(server: LocalServer, home: Path) -> bool:
+    """Whether it is the server of ``home`` that answers on its port: another one may have come up there first.
+
+    A server that keeps its settings to itself is believed.
+    """
+    if not _answers(server.api_url):
+        return False
+    match _asked(server.api_url, "admin/settings"):
+        case {"home": str(own)}:
+            return Path(own).resolve() == home.resolve()
+        case _:
+            return True
+
+
+def _asked(api_url: str, path: str) -> object:
+    """What the server answers in JSON; ``None`` where it does not."""
+    try:
+        answer = httpx.get(
+            f"{api_url.rstrip('/')}/{path}", timeout=HEALTH_TIMEOUT_S, trust_env=not _is_local(api_url)
+        )
+        return cast("object", answer.json()) if answer.is_success else None
+    except (httpx.HTTPError, ValueError):
+        return None
+
+
+def _is_local(api_url: str) -> bool:
+    """Whether the API is on this machine: a proxy stands only between us and other machines."""
+    return httpx.URL(api_url).host in ("127.0.0.1", "localhost", "::1")
+
+
+def _free_port(known: int | None) -> int:
+    """The ``known`` one, or Prefect's usual port, or the next one that nobody listens on.
+
+    A server that was just killed holds its port for a moment.
+    """
+    end = time.monotonic() + PORT_FREED_S
+    while known is not None and time.monotonic() < end:
+        if _is_free(known):
+            return known
+        time.sleep(POLL_INTERVAL_S)
+    for port in range(FIRST_PORT, FIRST_PORT + PORTS_TO_TRY):
+        if _is_free(port):
+            return port
+    raise PrefectUnavailable(
+        f"ports {FIRST_PORT} to {FIRST_PORT + PORTS_TO_TRY - 1} are taken; set PREFECT_API_URL to a server of yours"
+    )
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a server that was killed leaves remains
+        return _bound(probe, port)
+
+
+@contextmanager
+def _one_choice_of_port(wait_s: float) -> Generator[None]:
+    """Hold the choice of a port, so that two servers that start together do not take the same free one.
+
+    This matters for two data folders of one machine. It holds until the server listens: a server that does not get
+    its port dies late, and the other's answers would pass for its own. What it holds is the same number as a UDP
+    port, which ends with this process. When it is still taken after ``wait_s`` seconds, something else has it, and
+    the start goes on without.
+    """
+    end = time.monotonic() + wait_s
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as choosing:
+        while not _bound(choosing, FIRST_PORT) and time.monotonic() < end:
+            time.sleep(POLL_INTERVAL_S)
+        yield
+
+
+def _bound(to_be: socket.socket, port: int) -> bool:
+    try:
+        to_be.bind(("127.0.0.1", port))
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def _one_at_a_time(home: Path) -> Generator[TextIO]:
+    """Hold the start of a server, so that two runs that start together start one server."""
+    with lock_file(home / "server.lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock

@@ -1,0 +1,185 @@
+"""Which deployments at Prefect a configuration gives, as data: what is run, when, with which parameters.
+
+    verify-deploy           when a deploy is reported     verify-deploy/verify-deploy
+    nightly-TARGET          every night                   verify-deploy/nightly-TARGET
+    grade-traffic-TARGET    every night, with traffic     grade-traffic/grade-traffic-TARGET
+    follow-log              every 25 s, with a log        follow-log/follow-log
+    watch-deploys           every minute, (Space, GitHub)  watch-deploys/watch-deploys
+    load-warehouse, digest  every day                     load-warehouse/load-warehouse, digest/digest
+
+Prefect shows parameters to everybody who sees its pages: they hold names and paths, and never a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from flows.deploys.github_deployments import polled_triggers
+from monitors.config.file import Config
+from monitors.config.sections import ScheduleSettings, fires_daily
+from monitors.records.base import Record
+
+EVERY_MINUTE_S: Final = 60.0
+FOLLOW_EVERY_S: Final = 25.0
+"""People hear of an entry within a minute even if the run that would report it is killed: the next one reports it.
+
+At worst the entry comes just after a run's last poll, the next run is killed before its first, and the one after
+that needs a start: two intervals less the second poll (15 s into a run, by default), or 35 s, and what a busy
+machine adds to the starts.
+"""
+FOLLOW_FOR_S: Final = 17.0
+"""Of that: two polls 15 s apart; a start takes 4 to 10 s, and the run must be over before the next one begins."""
+MINUTELY_LATE_S: Final = 3600.0
+"""A job of every minute of which none completed for an hour is stuck. Much less would alert at every restart."""
+VERIFY: Final = "verify-deploy"
+TAG: Final = "lookout"
+"""On every deployment of ours: a shared server has others."""
+UTC_ZONE: Final = "UTC"
+
+
+class Cron(Record):
+    """At the times of a cron line, in a time zone."""
+
+    line: str
+    time_zone: str
+
+
+class Every(Record):
+    """Again and again, so many seconds apart."""
+
+    seconds: float
+
+
+_HOMES = {
+    "verify_deploy": "flows.verify.flow",
+    "grade_traffic": "flows.nightly.flow",
+    "follow_log": "flows.hallucination_log.flow",
+    "watch_deploys": "flows.deploys.flow",
+    "load_warehouse": "flows.maintenance.flow",
+    "digest": "flows.digest.flow",
+}
+"""The module of each flow."""
+
+
+class PlannedDeployment(Record):
+    """One deployment: the ``flow`` (its function has its name, with ``_``), when, and with what.
+
+    ``late_after_s`` is how long none of its runs may complete before people are notified; ``None``: it has no
+    schedule, or one with days off.
+    """
+
+    name: str
+    flow: str
+    when: Cron | Every | None = None
+    parameters: Mapping[str, Any] = {}
+    tags: tuple[str, ...] = ()
+    late_after_s: float | None = None
+
+    @property
+    def module(self) -> str:
+        """The module of the flow."""
+        return _HOMES[self.function]
+
+    @property
+    def function(self) -> str:
+        """The flow's function."""
+        return self.flow.replace("-", "_")
+
+    @property
+    def full_name(self) -> str:
+        """As Prefect and ``deploys.deployment`` name it."""
+        return f"{self.flow}/{self.name}"
+
+
+def planned_deployments(
+    config: Config, config_path: Path, settings: ScheduleSettings
+) -> tuple[PlannedDeployment, ...]:
+    """All deployments of a configuration, which runs read from ``config_path`` (absolute), in a stable order.
+
+    Each name is there once: where ``deploys.deployment`` names a nightly one, that serves for both.
+    """
+    where = {"config_path": str(config_path)}
+    planned = (
+        _after_deploys(config),
+        *_nightly(config, where, settings),
+        *_traffic(config, where),
+        *_minutely(config, where),
+        *_daily(config, where, settings),
+    )
+    return tuple({one.full_name: one for one in planned}.values())
+
+
+def _after_deploys(config: Config) -> PlannedDeployment:
+    """The deployment that ``deploys.deployment`` names; where that is of another flow, it is somebody's own."""
+    flow, _, name = config.deploys.deployment.partition("/")
+    return PlannedDeployment(name=name if flow == VERIFY else VERIFY, flow=VERIFY, tags=("deploy",))
+
+
+def _nightly(config: Config, where: Mapping[str, str], settings: ScheduleSettings) -> Iterator[PlannedDeployment]:
+    if not settings.verify_cron:
+        return
+    for target, configured in config.targets.items():
+        of_traffic = configured.traffic.time_zone if configured.traffic else UTC_ZONE
+        yield PlannedDeployment(
+            name=f"nightly-{target}",
+            flow=VERIFY,
+            when=Cron(line=settings.verify_cron, time_zone=settings.time_zone or of_traffic),
+            parameters={"request": {"target": target, **where}},
+            tags=("nightly", f"target:{target}"),
+            late_after_s=_late_after_s(config, settings.verify_cron),
+        )
+
+
+def _traffic(config: Config, where: Mapping[str, str]) -> Iterator[PlannedDeployment]:
+    for target, configured in config.targets.items():
+        if (traffic := configured.traffic) is not None:
+            cron = f"0 {traffic.hour} * * *"
+            yield PlannedDeployment(
+                name=f"grade-traffic-{target}",
+                flow="grade-traffic",
+                when=Cron(line=cron, time_zone=traffic.time_zone),
+                parameters={**where, "target": target},
+                tags=("traffic", f"target:{target}"),
+                late_after_s=_late_after_s(config, cron),
+            )
+
+
+def _minutely(config: Config, where: Mapping[str, str]) -> Iterator[PlannedDeployment]:
+    """One of each for all targets: a start costs seconds of a core, a poll of one target more next to nothing."""
+    if any(one.hallucination_log is not None for one in config.targets.values()):
+        yield PlannedDeployment(
+            name="follow-log",
+            flow="follow-log",
+            when=Every(seconds=FOLLOW_EVERY_S),
+            parameters={**where, "for_s": FOLLOW_FOR_S},
+            tags=("log",),
+            late_after_s=MINUTELY_LATE_S,
+        )
+    if any(one.space is not None for one in config.targets.values()) or polled_triggers(config):
+        yield PlannedDeployment(
+            name="watch-deploys",
+            flow="watch-deploys",
+            when=Every(seconds=EVERY_MINUTE_S),
+            parameters={**where, "settings": config.deploys.model_dump(mode="json", exclude_defaults=True)},
+            tags=("deploy",),
+            late_after_s=MINUTELY_LATE_S,
+        )
+
+
+def _daily(config: Config, where: Mapping[str, str], settings: ScheduleSettings) -> Iterator[PlannedDeployment]:
+    for flow, cron in (("load-warehouse", settings.load_cron), ("digest", settings.digest_cron)):
+        if cron:
+            yield PlannedDeployment(
+                name=flow,
+                flow=flow,
+                when=Cron(line=cron, time_zone=settings.time_zone or UTC_ZONE),
+                parameters=where,
+                tags=("upkeep",),
+                late_after_s=_late_after_s(config, cron),
+            )
+
+
+def _late_after_s(config: Config, cron: str) -> float | None:
+    return config.watchdog.missing_run_h * 3600 if fires_daily(cron) else None

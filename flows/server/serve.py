@@ -1,0 +1,83 @@
+"""The runner of an installation, as a process: ``python -m flows.server.serve lookout.toml [--deploys]``.
+
+It registers every deployment of the configuration, and does their runs here, until SIGTERM. With ``--deploys`` it
+is the deployment that is started after a deploy, and no other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Final
+
+from flows.alerting.notify import send_owed
+from flows.context import connect_prefect, environment, notifier_without_run, open_store, prefect_home, slack_way
+from flows.server.prefect_server import running_server
+from flows.server.schedules import planned_deployments
+from flows.terminal import guarded_output, write_note
+from monitors.alerts.redact import redact
+from monitors.config.file import Config, load_config
+from monitors.errors import MonitorError
+from monitors.records.incidents import Capability
+from warehouse.queries.incidents import targets_with_open_incidents
+
+POLL_S: Final = 10.0
+"""Seconds between two checks whether the local server has moved."""
+BROKEN: Final = 4
+ONLY_DEPLOYS: Final = "--deploys"
+
+
+def main() -> int:
+    """Exit code 0 after SIGTERM, 4 when it could not begin."""
+    try:
+        _serve(Path(sys.argv[1]).resolve(), only_deploys=ONLY_DEPLOYS in sys.argv[2:])
+    except MonitorError as error:
+        write_note(f"{redact(str(error))}\n")
+        return BROKEN
+    return 0
+
+
+def _serve(config_path: Path, *, only_deploys: bool) -> None:
+    config = load_config(config_path)
+    is_local = config.prefect.api_url is None and "PREFECT_API_URL" not in environment()
+    connect_prefect(config)
+    if is_local:
+        threading.Thread(target=_end_when_moved, args=(config,), name="moved-server", daemon=True).start()
+    from flows.server.registration import serve_all  # Prefect reads its settings at import, so it must be connected
+
+    asyncio.run(_send_owed(config))
+    planned = planned_deployments(config, config_path, config.schedules)
+    if only_deploys:
+        planned = tuple(one for one in planned if one.full_name == config.deploys.deployment)
+    write_note(f"{len(planned)} deployments: {', '.join(one.full_name for one in planned)}\n")
+    asyncio.run(serve_all(planned, slack_way(config, environment())))
+
+
+async def _send_owed(config: Config) -> None:
+    """Send what was only printed, now that this installation runs, if it has a way to people."""
+    try:
+        for target in await asyncio.to_thread(targets_with_open_incidents, open_store(config)):
+            await send_owed(notifier_without_run(config, target, Capability.UP))
+    except MonitorError as error:
+        write_note(f"what was open before could not be sent yet: {redact(str(error))}\n")
+
+
+def _end_when_moved(config: Config) -> None:
+    """End when the local server came back on another port: this process would ask at the old one for ever."""
+    connected = environment()["PREFECT_API_URL"]
+    while True:
+        threading.Event().wait(POLL_S)
+        server = running_server(prefect_home(config))
+        if server is not None and server.api_url != connected:
+            write_note(f"Prefect's server is at {server.api_url} now\n")
+            os.kill(os.getpid(), signal.SIGTERM)
+            return
+
+
+if __name__ == "__main__":
+    with guarded_output():
+        sys.exit(main())

@@ -1,0 +1,364 @@
+"""Verify a deploy: cases → ask → grade → gate → record → notify.
+
+    prepare ─▶ ask_and_grade ─▶ evaluate_run ─▶ record ─▶ notify_people ─▶ post_results ─▶ publish
+                   │ each result: journal, at once
+                   └ first severity-3 failure: alert, at once
+
+The run waits until the deployed commit serves: it never grades an older image. It grades each answer while its page
+is open. The flow ends ``Completed``, named Pass, Fail or Inconclusive; ``Failed`` means that the monitor broke, and
+says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+
+from prefect import flow, task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State
+from prefect.runtime import deployment
+from prefect.states import Completed
+
+from flows.alerting.notify import Fault, fault_of, message_context, notify, notify_fault
+from flows.alerting.threads import finish_first_alerts
+from flows.alerting.watchdog import HUNG_RUN, masked, overseen
+from flows.context import (
+    chat_driver,
+    configuration,
+    heartbeat,
+    hub_token,
+    log_line,
+    notifier_without_run,
+    pace,
+    runs_folder,
+    stop_process,
+    utc_now,
+    wire,
+)
+from flows.deploys.pull_requests import followed, post_results, pulls_of
+from flows.goldset.mutation_testing import severe_mutation_score
+from flows.verify.judging import JudgeStage
+from flows.verify.observations import EarlyAlerts, flaky_notes, notified, observation_context, observed, scope_after
+from flows.verify.progress import RunLog, listener
+from flows.verify.publish import ProgressPage, publish_artifacts
+from flows.verify.run_folder import VerifyRequest
+from flows.verify.run_state import LiveRun, find_baseline, find_judge_change, named_baseline
+from monitors.alerts.liveness import after_run
+from monitors.alerts.redact import redact
+from monitors.errors import ConfigError, ProbeError, WarehouseBusy, WarehouseDamaged, WarehouseError
+from monitors.gate.assess import assess
+from monitors.gate.evaluate import evaluate
+from monitors.graders.panel import grade_exchange
+from monitors.judge.precheck import is_open
+from monitors.probes.readiness import wait_until_back, wait_until_ready
+from monitors.probes.runner import probe_questions, still_open, worst_first
+from monitors.records.cases import GoldCase
+from monitors.records.exchanges import Exchange, ProbeResult
+from monitors.records.grades import CaseOutcome, Grade
+from monitors.records.incidents import Capability, Incident, Link
+from monitors.records.runs import CaseResult, RunReport
+from monitors.reports.write import ReportPaths, write_reports
+from warehouse.database.rebuild import rebuild
+from warehouse.journal.rows import RunRow
+
+
+async def wait_for_deploy(run: LiveRun) -> bool:
+    """Whether the target serves what is to be verified; if not, the run knows why.
+
+    A plain page that names no version is ready when it can be asked: the first question shows that.
+    """
+    context = run.context
+    settings = context.configured.probe.readiness
+    if context.target.space is None and settings.version_url is None:
+        return True
+    listener.get().stage("waiting for the deploy")
+    try:
+        ready = await wait_until_ready(context.target, settings, commit=context.start.commit, hub_token=hub_token())
+    except ProbeError as error:
+        run.not_ready = error
+        return False
+    run.serving = ready.commit
+    return True
+
+
+async def wait_out(run: LiveRun) -> None:
+    """Wait until an app that stopped answering serves again, on the commit that is verified.
+
+    Raises a `ProbeError` when it does not: then the run stops, and one message says so.
+    """
+    settings = run.context.configured.probe
+    listener.get().stage("waiting for the app to come back")
+    try:
+        await wait_until_back(
+            run.context.target, settings, known=run.has_answers, commit=run.commit, hub_token=hub_token()
+        )
+    finally:
+        listener.get().stage("asking")
+
+
+async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None]) -> None:
+    """Ask what is still open, worst first, a few at once; each result is stored before ``on_result`` gets it."""
+    context = run.context
+    settings = context.configured.probe
+    planned = tuple(worst_first(context.suite.cases, repeats_severity_3=settings.repeats_severity_3))
+    listener.get().planned(context.run_id, len(planned), run.resumed)
+    known = frozenset(run.answered)
+    left = tuple(still_open(planned, known))
+    page = ProgressPage(context.target.name, len(planned), run.resumed)
+
+    async def on_graded(result: CaseResult) -> None:
+        on_result(result)
+        if (result.case.id, result.result.repeat) not in known:  # else it was counted as stored, and is judged now
+            listener.get().on_result(result)
+            await page.step()
+
+    async with JudgeStage(run, on_graded) as judges, AsyncExitStack() as stack:
+        if not left or not await wait_for_deploy(run):
+            return
+        listener.get().stage("asking")
+        await page.start()
+        grader = _Grading(run, judges, on_graded)
+        driver = await stack.enter_async_context(chat_driver(context))
+        await probe_questions(
+            driver,
+            left,
+            run_id=context.run_id,
+            settings=settings,
+            clock=utc_now,
+            concurrency=pace(settings),
+            on_result=grader.save,
+            judge_now=grader.is_wrong,
+            recover=lambda: wait_out(run),
+        )
+
+
+class _Grading:
+    """Grades each answer once, while its page is open, and stores it with its evidence when it is final."""
+
+    def __init__(
+        self, run: LiveRun, judges: JudgeStage, on_graded: Callable[[CaseResult], Awaitable[None]]
+    ) -> None:
+        self._run = run
+        self._judges = judges
+        self._on_graded = on_graded
+        self._graded: dict[tuple[str, int], tuple[Grade, ...]] = {}
+
+    async def is_wrong(self, case: GoldCase, exchange: Exchange) -> bool:
+        """Whether the answer is not graded correct, so that a picture of the page is worth storing."""
+        grades = grade_exchange(self._run.context.panel, case, exchange)
+        self._graded[case.id, exchange.repeat] = grades
+        return assess(case, exchange, grades).outcome is not CaseOutcome.CORRECT
+
+    async def save(self, case: GoldCase, result: ProbeResult) -> None:
+        """Store the final result in the journal, then pass it to whoever watches. Open ones go to the judges."""
+        grades = self._graded.pop((case.id, result.repeat), ())
+        assessment = assess(case, result, grades if isinstance(result, Exchange) else ())
+        if isinstance(result, Exchange) and is_open(assessment):
+            await self._judges.settle(case, result, grades)
+            return
+        await self._on_graded(await asyncio.to_thread(self._run.save, case, result, assessment))
+
+
+LOAD_WAIT_S = 30.0
+"""Loading may wait this long for another process; the next run loads what this one cannot."""
+
+
+@flow(name="verify-deploy", description=__doc__)
+async def verify_deploy(request: VerifyRequest) -> State[RunReport]:
+    """Verify one target and return its report, as the data of a state that is named after the verdict.
+
+    Raises `ConfigError` before anything is asked. A run that is stopped in the middle stores what was answered, and
+    the next run with the same target, suite and commit goes on from there.
+    """
+    if deployment.id:  # pyright: ignore[reportUnknownMemberType] - made at run time
+        listener.set(RunLog(request.target, log_line))
+    run = await prepare(request)
+    context = run.context
+    limits = context.config.watchdog
+    beat = heartbeat(context.target.name)
+    end_after_s = limits.run_deadline_s + limits.stop_grace_s
+    with context.run_folder as run_folder:
+        async with (
+            overseen(
+                context.notifier, beat, end_after_s=end_after_s, stop=stop_process, unreported=_raised_for_caller()
+            ),
+            followed(run),
+        ):
+            await ask_and_grade(run)
+            report = await evaluate_run(run)
+            paths = await record(run, report)
+            await notify_people(run, report, paths)
+            await post_results(run, report)
+            run_folder.finish()
+            await publish(run, report, paths)
+    earned = after_run(graded=run.graded, broke=run.interrupted)
+    if earned is not None:
+        await beat.ping(earned, run_id=context.run_id, note=_in_one_line(report))
+    return Completed(name=report.verdict.value.capitalize(), message=_in_one_line(report), data=report)
+
+
+@task(name="prepare", cache_policy=NO_CACHE)
+@masked
+async def prepare(request: VerifyRequest) -> LiveRun:
+    """Load the configuration and the suite, open the journal, and take over a stopped run's answers."""
+    try:
+        await asyncio.to_thread(named_baseline, request.baseline, runs_folder(configuration(request)))
+        run = LiveRun(await asyncio.to_thread(wire, request))
+        await asyncio.to_thread(run.context.journal.append_suite, run.context.suite)
+        if run.context.run_folder.resumed:
+            await asyncio.to_thread(run.recall)
+    except Exception as error:
+        await _notify_unprepared(request, error)
+        raise
+    return run
+
+
+def _raised_for_caller() -> tuple[type[Exception], ...]:
+    """The errors that the caller of a run reads himself; a deployment has no such caller."""
+    return () if deployment.id else (ConfigError,)  # pyright: ignore[reportUnknownMemberType] - made at run time
+
+
+async def _notify_unprepared(request: VerifyRequest, error: Exception) -> None:
+    """Report a run that could not begin as a fault of the monitor; its caller hears of a wrong configuration.
+
+    A schedule has nobody who reads exit codes: there people hear of the configuration's faults too.
+    """
+    if isinstance(error, _raised_for_caller()):
+        return
+    try:
+        config = configuration(request)
+    except ConfigError:
+        return  # it does not even say whom to notify; Prefect has the failed run
+    await notify_fault(
+        notifier_without_run(config, request.target, Capability.VERIFY), fault_of(error), commit=request.commit
+    )
+
+
+@task(name="ask and grade", cache_policy=NO_CACHE)
+@masked
+async def ask_and_grade(run: LiveRun) -> None:
+    """Ask every case, worst first; grade and store each answer, and send an alert at once when it is severe."""
+    limit_s = run.context.config.watchdog.run_deadline_s
+    async with EarlyAlerts(run, observation_context(run)) as pages:
+        asking = asyncio.timeout(limit_s)
+        try:
+            async with asking:
+                await ask_all(run, on_result=pages.on_result)
+        except TimeoutError:
+            if not asking.expired():
+                raise
+            run.interrupted = True
+            run.faults.append(Fault(HUNG_RUN, _stopped_after(run, limit_s)))
+
+
+def _stopped_after(run: LiveRun, limit_s: float) -> str:
+    return (
+        f"Asking was not over after {limit_s:g} s and was stopped: {len(run.results)} answers are evaluated, the "
+        "rest was not asked. If the suite needs longer, set watchdog.run_deadline_s in lookout.toml."
+    )
+
+
+@task(name="evaluate", cache_policy=NO_CACHE)
+@masked
+async def evaluate_run(run: LiveRun) -> RunReport:
+    """Apply the gate."""
+    listener.get().stage("evaluating")
+    await asyncio.to_thread(find_judge_change, run)
+    baseline = await asyncio.to_thread(find_baseline, run)
+    pulls = await asyncio.to_thread(pulls_of, run)
+    facts = run.facts(utc_now()).model_copy(update={"pull_request": next(iter(pulls), None)})
+    context = run.context
+    report = evaluate(facts, run.results, context.config.gate, baseline=baseline, suite=context.suite.cases)
+    must_cite = context.configured.graders.citation_required
+    mutation_score = await asyncio.to_thread(
+        severe_mutation_score, context.suite.cases, context.panel, citation_required=must_cite
+    )
+    return report.model_copy(update={"mutation_score": mutation_score})
+
+
+@task(name="record", cache_policy=NO_CACHE)
+@masked
+async def record(run: LiveRun, report: RunReport) -> ReportPaths:
+    """Write the report into the journal first, then into the warehouse and into files."""
+    listener.get().stage("recording")
+    context = run.context
+    await asyncio.to_thread(context.journal.append, (RunRow(row=report),), run_id=context.run_id)
+    await asyncio.to_thread(_load, run)
+    return await asyncio.to_thread(_write_reports, run, report)
+
+
+def _load(run: LiveRun) -> None:
+    """Load what the journal has into the warehouse. When another process holds the file, it is loaded later.
+
+    A damaged file is rebuilt from the journal, and the monitor's owners hear of it.
+    """
+    store = run.context.store
+    try:
+        loaded = store.load_pending(LOAD_WAIT_S)
+    except WarehouseBusy:
+        return
+    except WarehouseDamaged as error:
+        run.faults.append(fault_of(error))
+        loaded = rebuild(store, wait_s=LOAD_WAIT_S)
+    run.faults.extend(fault_of(error) for error in loaded.errors())
+
+
+def _write_reports(run: LiveRun, report: RunReport) -> ReportPaths:
+    context = run.context
+    patterns = context.configured.graders.account_patterns
+    previous, incidents = _history(run)
+    return write_reports(
+        context.folder,
+        report,
+        run.results,
+        redact=lambda text: redact(text, account_patterns=patterns),
+        settings=context.config.reports,
+        previous=previous,
+        incidents=incidents,
+    )
+
+
+def _history(run: LiveRun) -> tuple[RunReport | None, tuple[Incident, ...]]:
+    """The run before and the open incidents, for "since which deploy"; a report can do without them."""
+    store, target = run.context.store, run.context.target.name
+    try:
+        previous = store.last_report(target, run.context.suite.sha256, before=run.context.run_id)
+        return None if run.judge_changed else previous, store.open_incidents(target)
+    except WarehouseError:
+        return None, ()
+
+
+@task(name="notify people", cache_policy=NO_CACHE)
+@masked
+async def notify_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
+    """Report all that the run saw at once, with what it proved gone; people hear only of what is new."""
+    listener.get().stage("notifying")
+    notifier, context = run.context.notifier, message_context(report, _links(paths))
+    seen = observed(run, report)
+    await notify(notifier, seen, context=context, scope=scope_after(run, report))
+    await finish_first_alerts(
+        notifier, flat=context.flat, weighted=context.weighted, links=context.links, flaky=flaky_notes(report)
+    )
+    what_came = await asyncio.to_thread(notified, notifier, seen)
+    listener.get().ended(f"{report.verdict}, {what_came}", str(paths.html))
+
+
+@task(name="publish", cache_policy=NO_CACHE)
+@masked
+async def publish(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
+    """Publish the run on Prefect's own pages."""
+    await publish_artifacts(report, run.results, paths)
+
+
+def _links(paths: ReportPaths) -> tuple[Link, ...]:
+    return (Link(label="Report", href=str(paths.html)),)
+
+
+def _in_one_line(report: RunReport) -> str:
+    flat, weighted = report.scores.flat.value, report.scores.weighted.value
+    scores = (
+        "nothing was graded" if weighted is None or flat is None else f"weighted {weighted:.3f}, flat {flat:.3f}"
+    )
+    return f"{report.verdict}: {scores}"

@@ -1,0 +1,288 @@
+"""Settles the answers that the plain graders leave open: by a rule, the judge, or an abstention that says why.
+
+Answers wait here for the judge while the run goes on asking: in groups, and a severity-3 case without delay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from decimal import Decimal
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from flows.alerting.notify import Fault
+from flows.context import environment, nonce, open_judge
+from flows.verify.run_state import LiveRun
+from monitors.gate.assess import assess
+from monitors.judge.consensus import JUDGE, OFF, Cost, PanelRuling, Ruling, abstention, grade_of
+from monitors.judge.judge import Account, Judge, JudgedGroup
+from monitors.judge.model import price_list
+from monitors.judge.precheck import PRECHECK, fails_by_rule, is_open, is_replaced, judge_case
+from monitors.records.base import Severity
+from monitors.records.cases import GoldCase
+from monitors.records.exchanges import Exchange
+from monitors.records.grades import Abstained, Assessment, CaseOutcome, Grade, Judged
+from monitors.records.runs import CaseResult, JudgeState, Judging
+
+
+class PendingAnswer(NamedTuple):
+    """An answer that the plain graders left open, with what they said of it."""
+
+    case: GoldCase
+    exchange: Exchange
+    grades: tuple[Grade, ...]
+
+
+OnRuling = Callable[[PendingAnswer, Ruling], Awaitable[None]]
+
+
+class JudgeQueue:
+    """Judges in a task of its own, so that asking never waits for a provider.
+
+    It sends a group when the group is full, when something in it is severe, or when nothing more comes. ``known``
+    are the cases that canaries are made of. Leaving the ``async with`` block waits until all is judged; leaving it
+    by an exception does not: what was not judged stays open, and a resumed run takes it up.
+    """
+
+    def __init__(
+        self,
+        judge: Judge,
+        known: Sequence[GoldCase],
+        *,
+        seed: str,
+        size: int,
+        on_ruling: OnRuling,
+        on_group: Callable[[JudgedGroup], None],
+    ) -> None:
+        self._judge = judge
+        self._known = known
+        self._seed = seed
+        self._size = size
+        self._on_ruling = on_ruling
+        self._on_group = on_group
+        self._waiting: list[PendingAnswer] = []
+        self._news = asyncio.Event()
+        self._closing = False
+        self._groups = 0
+        self._worker: asyncio.Task[None] | None = None
+
+    def put(self, waiting: PendingAnswer) -> None:
+        """Add one answer."""
+        self._waiting.append(waiting)
+        self._news.set()
+
+    async def __aenter__(self) -> Self:
+        self._worker = asyncio.create_task(self._judge_as_they_come())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        del error, trace
+        if self._worker is None:
+            return
+        if kind is not None:
+            self._worker.cancel()
+            await asyncio.gather(self._worker, return_exceptions=True)
+            return
+        self._closing = True
+        self._news.set()
+        await self._worker
+
+    async def _judge_as_they_come(self) -> None:
+        while not (self._closing and not self._waiting):
+            await self._news.wait()
+            self._news.clear()
+            while self._is_time():
+                group, self._waiting = self._waiting[: self._size], self._waiting[self._size :]
+                await self._judge_group(group)
+
+    def _is_time(self) -> bool:
+        severe = any(one.case.severity is Severity.PAGE for one in self._waiting)
+        return bool(self._waiting) and (self._closing or severe or len(self._waiting) >= self._size)
+
+    async def _judge_group(self, group: Sequence[PendingAnswer]) -> None:
+        self._groups += 1
+        cases = [judge_case(one.case, one.exchange) for one in group]
+        canaries = self._judge.group_canaries(cases, self._known, seed=f"{self._seed}:{self._groups}")
+        judged = await self._judge.group(cases, canaries)
+        self._on_group(judged)
+        for one, ruling in zip(group, judged.rulings, strict=True):
+            await self._on_ruling(one, ruling)
+
+
+UNAVAILABLE = "JudgeUnavailable"
+"""The fault's name when there is a judge and not one of its grades."""
+
+MOST_REASONS = 5
+
+OnGraded = Callable[[CaseResult], Awaitable[None]]
+
+
+class JudgeStage:
+    """Settles open answers of one run; ``on_graded`` hears of each once, when its assessment is final.
+
+    Every answer is in the journal before it waits for a judge, and again when it has a grade.
+    """
+
+    def __init__(self, run: LiveRun, on_graded: OnGraded) -> None:
+        self._run = run
+        self._on_graded = on_graded
+        self._plan = run.context.judge
+        self._stack = AsyncExitStack()
+        self._queue: JudgeQueue | None = None
+        self._voids: list[JudgedGroup] = []
+        self._groups = 0
+        settings = self._plan.settings
+        self._account = Account(
+            price_list(settings.prices if settings else ()), limit_usd=settings.budget_usd if settings else None
+        )
+
+    async def __aenter__(self) -> Self:
+        self._account.total = _spent_before(self._run.results)
+        settings = self._plan.settings
+        if settings is not None and not self._plan.why_off:
+            judge = await self._stack.enter_async_context(
+                open_judge(self._plan, environment(), self._account, nonce)
+            )
+            queue = JudgeQueue(
+                judge,
+                self._run.context.suite.cases,
+                seed=self._run.context.run_id,
+                size=settings.batch_size,
+                on_ruling=self._ruled,
+                on_group=self._group_done,
+            )
+            self._queue = await self._stack.enter_async_context(queue)
+            await self._take_up()
+        return self
+
+    async def _take_up(self) -> None:
+        """Take up what a stopped run left open, or could not have judged."""
+        for opened in [one for one in self._run.results if is_open(one.assessment)]:
+            if isinstance(opened.result, Exchange):
+                await self.settle(opened.case, opened.result, opened.assessment.grades)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self._stack.__aexit__(kind, error, trace)
+        finally:
+            self._conclude()
+
+    async def settle(self, case: GoldCase, exchange: Exchange, grades: Sequence[Grade]) -> None:
+        """Settle an answer whose facts the plain graders left ungraded."""
+        by_rule = fails_by_rule(case, exchange)
+        if by_rule is not None:
+            await self._save(case, exchange, _with(grades, by_rule), unconfirmed=False)
+        elif self._queue is None:
+            off = abstention(f"{OFF}: {self._plan.why_off}")
+            await self._save(case, exchange, _with(grades, off), unconfirmed=False)
+        else:
+            await asyncio.to_thread(self._run.save, case, exchange, assess(case, exchange, grades))
+            self._queue.put(PendingAnswer(case, exchange, tuple(grades)))
+
+    async def _ruled(self, waiting: PendingAnswer, ruling: Ruling) -> None:
+        grades = _with(waiting.grades, grade_of(ruling, waiting.exchange))
+        unconfirmed = isinstance(ruling, PanelRuling) and ruling.decision.unconfirmed
+        await self._save(waiting.case, waiting.exchange, grades, unconfirmed=unconfirmed)
+
+    async def _save(
+        self, case: GoldCase, exchange: Exchange, grades: tuple[Grade, ...], *, unconfirmed: bool
+    ) -> None:
+        assessment = marked(assess(case, exchange, grades), unconfirmed=unconfirmed)
+        await self._on_graded(await asyncio.to_thread(self._run.save, case, exchange, assessment))
+
+    def _group_done(self, group: JudgedGroup) -> None:
+        self._groups += 1
+        if group.is_void:
+            self._voids.append(group)
+
+    def _conclude(self) -> None:
+        """Record what the run says of its judging, and what people must hear of it."""
+        on_graded = summary(self._run.results)
+        settings = self._plan.settings
+        off = self._queue is None
+        cost = self._account.total
+        self._run.judging = on_graded.model_copy(
+            update={
+                "state": JudgeState.OFF if off else JudgeState.ON,
+                "why": self._plan.why_off,
+                "models": self._plan.models,
+                "groups": self._groups,
+                "void_groups": len(self._voids),
+                "void_grades": sum(len(group.rulings) for group in self._voids),
+                "calls": cost.calls,
+                "input_tokens": cost.input_tokens,
+                "cached_tokens": cost.cached_tokens,
+                "output_tokens": cost.output_tokens,
+                "cost_usd": cost.usd,
+                "budget_usd": settings.budget_usd if settings else None,
+                "budget_reached": self._account.is_reached,
+            }
+        )
+        if self._voids:
+            self._run.judge_void = _void_text(self._voids)
+        elif _is_unavailable(self._run.judging):
+            self._run.faults.append(Fault(UNAVAILABLE, _unavailable_text(self._run.judging)))
+
+
+def marked(assessment: Assessment, *, unconfirmed: bool) -> Assessment:
+    """The assessment; a severity-3 failure that rests on one judge alone says so."""
+    severe = assessment.outcome is CaseOutcome.FAILED and assessment.severity is Severity.PAGE
+    return assessment.model_copy(update={"unconfirmed": unconfirmed and severe})
+
+
+def _with(grades: Sequence[Grade], added: Judged | Abstained) -> tuple[Grade, ...]:
+    return (*(grade for grade in grades if not is_replaced(grade, added)), added)
+
+
+def summary(results: Sequence[CaseResult]) -> Judging:
+    """How many answers needed a judge and what became of them, counted from their grades."""
+    answers = [one for one in results if isinstance(one.result, Exchange)]
+    spoken = [grade for one in answers for grade in one.assessment.grades if grade.grader == JUDGE]
+    by_rule = sum(grade.grader == PRECHECK for one in answers for grade in one.assessment.grades)
+    judged = sum(isinstance(grade, Judged) for grade in spoken)
+    waiting = sum(
+        is_open(one.assessment) and not any(grade.grader == JUDGE for grade in one.assessment.grades)
+        for one in answers
+    )
+    graded_by = [grade.lineage for grade in spoken if isinstance(grade, Judged) and grade.lineage]
+    why = Counter(grade.reason for grade in spoken if isinstance(grade, Abstained))
+    return Judging(
+        state=JudgeState.OFF,
+        answers=len(answers),
+        left_open=len(spoken) + by_rule + waiting,
+        by_rule=by_rule,
+        judged=judged,
+        ungraded_because=tuple(reason for reason, _ in why.most_common(MOST_REASONS)),
+        lineages=tuple(sorted(set(graded_by), key=lambda one: (one.model, one.prompt_sha256))),
+    )
+
+
+def _spent_before(results: Sequence[CaseResult]) -> Cost:
+    """What the process that was stopped had spent on grades that are stored."""
+    grades = (grade for one in results for grade in one.assessment.grades)
+    spent = [grade.cost_usd for grade in grades if isinstance(grade, Judged) and grade.grader == JUDGE]
+    return Cost(calls=len(spent), usd=sum(spent, Decimal(0)))
+
+
+def _void_text(voids: Sequence[JudgedGroup]) -> str:
+    first = next(group.canaries for group in voids if group.canaries is not None)
+    grades = sum(len(group.rulings) for group in voids)
+    more = f" It happened in {len(voids)} groups of this run." if len(voids) > 1 else ""
+    return first.alert_text(grades) + more
+
+
+def _is_unavailable(judging: Judging) -> bool:
+    asked_in_vain = judging.reached_judge and not judging.judged
+    return judging.state is JudgeState.ON and bool(asked_in_vain) and not judging.budget_reached
+
+
+def _unavailable_text(judging: Judging) -> str:
+    because = "; ".join(judging.ungraded_because[:2]) or "it was stopped before its first verdict"
+    return f"{judging.ungraded} answers needed a judge and got no verdict: {because}"

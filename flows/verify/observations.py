@@ -1,0 +1,270 @@
+"""What a run reports to people: severe failures while it goes on, and everything it saw and resolved at its end.
+
+The first severity-3 failure sends an alert at once; the next ones are collected and added to its message. At the
+end the run's observations become messages where they are news. One line sums them up: what is new, what was known,
+and whether anybody was notified.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Final, Self
+
+from flows.alerting.notifier import Notifier
+from flows.alerting.notify import Fault, MessageContext, fault_of, notify
+from flows.context import utc_now
+from flows.verify.run_state import LiveRun
+from monitors.alerts.observations import (
+    ObservationContext,
+    ResolutionScope,
+    app_down,
+    deploy_failed,
+    gate_examples,
+    gate_failed,
+    judge_void,
+    monitor_fault,
+    observations,
+    scope_of,
+)
+from monitors.errors import ProbeError, WarehouseError
+from monitors.records.base import Blame
+from monitors.records.exchanges import NoAnswer, NoAnswerReason
+from monitors.records.incidents import IncidentKind, NotifyReason, Observation
+from monitors.records.runs import CaseResult, RunReport, Verdict
+from warehouse.queries.incidents import RunMessage, messages_of
+
+PAUSE_S: Final = 60.0
+"""After an alert, further failures are collected this long: the first second matters, the tenth message does
+not."""
+
+
+class EarlyAlerts:
+    """Sends alerts about severe failures from a task of its own, so that asking never waits for Slack.
+
+    What is left when the run ends is reported with everything else, so an error here drops nothing; it becomes a
+    fault of the run, which is reported then too.
+    """
+
+    def __init__(self, run: LiveRun, at: ObservationContext) -> None:
+        self._run = run
+        self._at = at
+        self._waiting: list[Observation] = []
+        self._news = asyncio.Event()
+        self._sender: asyncio.Task[None] | None = None
+        self._message: asyncio.Task[object] | None = None
+
+    def on_result(self, result: CaseResult) -> None:
+        """Take in one result."""
+        seen = observations(
+            [result],
+            target=self._at.target,
+            run_id=self._at.run_id,
+            seen_at=result.result.asked_at,
+            commit=self._at.commit,
+            settings=self._run.context.config.alerts,
+            account_patterns=self._at.account_patterns,
+        )
+        if seen:
+            self._waiting.extend(seen)
+            self._news.set()
+
+    async def __aenter__(self) -> Self:
+        self._sender = asyncio.create_task(self._send_as_it_comes())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop collecting; let a message that is under way finish."""
+        del kind, error, trace
+        if self._sender is not None:
+            self._sender.cancel()
+            await asyncio.gather(self._sender, return_exceptions=True)
+        await self._settle()
+
+    async def _send_as_it_comes(self) -> None:
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            batch, self._waiting = self._waiting, []
+            context = MessageContext(commit=self._at.commit)
+            self._message = asyncio.create_task(
+                notify(self._run.context.notifier, batch, context=context, under_way=True)
+            )
+            await asyncio.wait({self._message})
+            await self._settle()
+            await asyncio.sleep(PAUSE_S)
+
+    async def _settle(self) -> None:
+        """Let the message under way end; what stopped it is a fault of the run."""
+        if self._message is None:
+            return
+        (outcome,) = await asyncio.gather(self._message, return_exceptions=True)
+        self._message = None
+        if isinstance(outcome, Exception):
+            self._run.faults.append(fault_of(outcome))
+
+
+NOTHING_GRADED = "NothingGraded"
+SAYS_WHY_NOTHING = frozenset(
+    {IncidentKind.APP_DOWN, IncidentKind.DEPLOY_FAILURE, IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VOID}
+)
+"""Where one of these is reported, it is why nothing was graded."""
+
+
+def observed(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
+    """Everything that is wrong: worst cases, outages, the monitor's own faults; before folding into incidents."""
+    context, at = run.context, observation_context(run)
+    seen = list(
+        observations(
+            run.results,
+            target=context.target.name,
+            run_id=context.run_id,
+            seen_at=at.seen_at,
+            commit=at.commit,
+            settings=context.config.alerts,
+            account_patterns=at.account_patterns,
+            flaky=flaky_notes(report),
+        )
+    )
+    if report.verdict is Verdict.FAIL:
+        examples, others = gate_examples(
+            run.results, settings=context.config.alerts, account_patterns=at.account_patterns
+        )
+        seen.append(gate_failed(report, at, examples, others))
+    seen.extend(_outages(run, at))
+    if run.judge_void:
+        seen.append(judge_void(at, detail=run.judge_void))
+    seen.extend(monitor_fault(at, what=what, detail=detail) for what, detail in _one_of_each(run.faults))
+    if not run.graded and not any(one.kind in SAYS_WHY_NOTHING for one in seen):
+        seen.append(monitor_fault(at, what=NOTHING_GRADED, detail=_nothing_graded(run)))
+    return tuple(seen)
+
+
+def flaky_notes(report: RunReport) -> Mapping[str, str]:
+    """By case id, how often a case was right that was right only sometimes."""
+    return {one.case_id: one.text for one in report.flaky}
+
+
+def _one_of_each(faults: Sequence[Fault]) -> Sequence[Fault]:
+    """The first fault of each name: one incident needs one message."""
+    return tuple({fault.what: fault for fault in reversed(faults)}.values())
+
+
+def _nothing_graded(run: LiveRun) -> str:
+    """Green or not, a run that graded nothing has watched nothing."""
+    why = next((r.assessment.reason for r in run.results), "no question came back")
+    return (
+        f"The run ended without grading a single answer: {len(run.results)} results, and none could be graded "
+        f"({why}). Nobody is watching this target until that is mended."
+    )
+
+
+def _outages(run: LiveRun, at: ObservationContext) -> list[Observation]:
+    """One message for an app that was down, one for a monitor that could not see; never one per case."""
+    if run.not_ready is not None:
+        return [_not_served(run.not_ready, at)]
+    silent = [r.result for r in run.results if isinstance(r.result, NoAnswer)]
+    down = [n for n in silent if n.reason is not NoAnswerReason.CIRCUIT_OPEN and n.blame is Blame.APP]
+    blind = [n for n in silent if n.blame is not Blame.APP]
+    seen: list[Observation] = []
+    stopped = any(n.reason is NoAnswerReason.CIRCUIT_OPEN and n.blame is Blame.APP for n in silent)
+    if stopped or len(down) == len(run.results) > 0:
+        detail = down[0].detail if down else "nothing came back"
+        seen.append(app_down(at, detail=f"{len(silent)} of {len(run.results)} questions got no answer: {detail}"))
+    if blind:
+        what = blind[0].reason.value
+        seen.append(
+            monitor_fault(at, what=what, detail=f"{len(blind)} questions could not be asked: {blind[0].detail}")
+        )
+    return seen
+
+
+def _not_served(why: ProbeError, at: ObservationContext) -> Observation:
+    if why.blame is Blame.APP:
+        return deploy_failed(at, detail=str(why))
+    return monitor_fault(at, what=type(why).__name__, detail=str(why))
+
+
+def scope_after(run: LiveRun, report: RunReport) -> ResolutionScope:
+    """What the run may resolve."""
+    cleared = {IncidentKind.GATE_FAIL} if report.verdict is Verdict.PASS else set[IncidentKind]()
+    blind = any(isinstance(r.result, NoAnswer) and r.result.blame is not Blame.APP for r in run.results)
+    if run.graded and not blind and not run.faults:
+        cleared.add(IncidentKind.MONITOR_FAULT)
+    if run.judging is not None and run.judging.judged and not run.judge_void:
+        cleared.add(IncidentKind.JUDGE_VOID)
+    return scope_of(
+        run.results,
+        target=run.context.target.name,
+        run_id=run.context.run_id,
+        began_at=report.started_at,
+        ended_at=report.finished_at,
+        commit=report.commit,
+        cleared=cleared,
+    )
+
+
+def observation_context(run: LiveRun) -> ObservationContext:
+    """When and where the run sees something."""
+    context = run.context
+    return ObservationContext(
+        target=context.target.name,
+        run_id=context.run_id,
+        seen_at=utc_now(),
+        commit=run.commit,
+        account_patterns=context.configured.graders.account_patterns,
+    )
+
+
+REASONS: Final[dict[NotifyReason, str]] = {
+    NotifyReason.FIRST_SEEN: "new",
+    NotifyReason.REGRESSED: "back again",
+    NotifyReason.WORSE: "worse",
+    NotifyReason.OPEN_BEFORE: "open before Slack was set up",
+    NotifyReason.REMINDER: "still failing",
+    NotifyReason.RECOVERED: "recovered",
+}
+"""Short words, in the order in which they are printed."""
+
+HOW: Final = {
+    "rejected": "refused by Slack and printed here, so nobody was notified",
+    "waiting": "not sent yet: Slack did not take it, and it is tried again",
+    "printed": "printed here: no Slack is set up, so nobody was notified",
+    "sent": "sent now",
+}
+"""How far the messages came, the worst first: a reader must know of one that did not arrive."""
+
+
+def notified(notifier: Notifier, observations: Sequence[Observation]) -> str:
+    """``2 already known, nothing sent``, or ``1 new, sent now; 2 already known``, for all that a run saw.
+
+    "Nothing to send" when it saw nothing and nothing recovered. A warehouse that cannot be read is named as the
+    reason.
+    """
+    try:
+        messages = messages_of(notifier.store, notifier.run_id)
+        incidents = notifier.store.incidents(notifier.target)
+    except WarehouseError as error:
+        return f"what was sent is not known ({type(error).__name__})"
+    reasons = {item.incident.fingerprint: item.reason for one in messages for item in one.alert.items}
+    silent = [key for key in dict.fromkeys(one.fingerprint for one in observations) if key not in reasons]
+    muted = sum(key in incidents and incidents[key].last_notified_at is None for key in silent)
+    quiet = _counted({"already known": len(silent) - muted, "silenced": muted}.items())
+    if not messages:
+        return f"{quiet}, nothing sent" if quiet else "nothing to send"
+    tally = Counter(reasons.values())
+    news = _counted((text, tally[reason]) for reason, text in REASONS.items())
+    return f"{news}, {_how(messages)}" + (f"; {quiet}" if quiet else "")
+
+
+def _counted(counts: Iterable[tuple[str, int]]) -> str:
+    return ", ".join(f"{count:,} {text}" for text, count in counts if count)
+
+
+def _how(messages: Sequence[RunMessage]) -> str:
+    came = {one.came_to for one in messages}
+    return next(text for status, text in HOW.items() if status in came)

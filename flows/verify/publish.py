@@ -1,0 +1,87 @@
+"""Publishes a run on Prefect's pages: a summary, a table of failures, links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
+
+from prefect.artifacts import (
+    acreate_link_artifact,
+    acreate_markdown_artifact,
+    acreate_progress_artifact,
+    acreate_table_artifact,
+    aupdate_progress_artifact,
+)
+
+from monitors.records.grades import CaseOutcome
+from monitors.records.runs import CaseResult, RunReport
+from monitors.reports.write import ReportPaths
+
+MOST_ROWS: Final = 100
+"""Rows of the table of failures; results.json has them all."""
+
+STEP_PERCENT: Final = 5.0
+"""How far a run goes between two updates of its progress: each costs a request of about 10 ms."""
+
+
+async def publish_artifacts(report: RunReport, results: Sequence[CaseResult], paths: ReportPaths) -> None:
+    """The Markdown summary and the table of what was not right. Needs a flow run."""
+    key = _key(report.target.name)
+    await acreate_markdown_artifact(
+        key=key, markdown=paths.markdown.read_text(encoding="utf-8"), description=f"{report.verdict}: {paths.html}"
+    )
+    await acreate_link_artifact(
+        key=f"{key}-report", link=paths.html.absolute().as_uri(), link_text="Report", description="the whole run"
+    )
+    rows = [_row(r) for r in results if r.assessment.outcome is not CaseOutcome.CORRECT]
+    if rows:
+        worst_first = sorted(rows, key=lambda row: str(row["severity"]), reverse=True)
+        await acreate_table_artifact(
+            key=f"{key}-failures", table=worst_first[:MOST_ROWS], description="what was not right, worst first"
+        )
+
+
+def _key(target: str) -> str:
+    """An artifact's key may hold small letters, digits and hyphens."""
+    return f"verify-{re.sub(r'[^a-z0-9]+', '-', target.lower()).strip('-')}"
+
+
+class ProgressPage:
+    """The run's progress on Prefect's page, in steps. Needs a task run."""
+
+    def __init__(self, target: str, cases: int, done: int) -> None:
+        self._key = f"{_key(target)}-progress"
+        self._cases = max(1, cases)
+        self._done = done
+        self._shown = 0.0
+        self._artifact: UUID | None = None
+
+    async def start(self) -> None:
+        """Show where the run begins."""
+        self._shown = self._percent()
+        self._artifact = await acreate_progress_artifact(self._shown, key=self._key, description="questions asked")
+
+    async def step(self) -> None:
+        """One more result."""
+        self._done += 1
+        percent = self._percent()
+        if self._artifact is not None and (percent - self._shown >= STEP_PERCENT or self._done == self._cases):
+            self._shown = percent
+            await aupdate_progress_artifact(self._artifact, percent)
+
+    def _percent(self) -> float:
+        return min(100.0, 100.0 * self._done / self._cases)
+
+
+def _row(result: CaseResult) -> dict[str, str]:
+    assessment = result.assessment
+    return {
+        "case": assessment.case_id,
+        "outcome": assessment.outcome.value,
+        "severity": str(assessment.severity.value),
+        "kinds": ", ".join(assessment.failure_kinds),
+        "row": assessment.policy_row,
+        "reason": assessment.reason,
+    }

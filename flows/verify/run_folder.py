@@ -1,0 +1,162 @@
+"""A run's folder, which notes the start, so that one process can find a stopped run and finish it.
+
+The request of a flow is part of it: plain values that Prefect may store and show. Never a secret.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self, TextIO
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from monitors.config.file import Config
+from monitors.errors import WarehouseUnwritable
+from monitors.records.base import Identifier, Record, Sha256, UtcTime
+from monitors.records.targets import PullRequest, Target
+from monitors.storage import write_atomically
+from warehouse.data_folder import opened_for_lock, private_folder
+
+AUTO: Final = "auto"
+NO_BASELINE: Final = "none"
+
+
+class VerifyRequest(BaseModel):
+    """Verify one target of a configuration, which is given whole or as the path of a lookout.toml.
+
+    ``commit`` is the deploy to verify, when it is known. ``fresh`` starts anew where a run could be resumed.
+    ``pull_request`` is where the deploy belongs; the results of a staging target are posted there. ``baseline`` is
+    what the run is compared with: a run's id, the path of a results.json, ``none``, or ``auto``: the last accepted.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    target: Identifier
+    config_path: Path | None = None
+    config: Config | None = None
+    commit: Identifier | None = None
+    fresh: bool = Field(default=False)
+    pull_request: PullRequest | None = None
+    baseline: str = Field(default=AUTO, min_length=1)
+
+    @model_validator(mode="after")
+    def _has_one_configuration(self) -> Self:
+        if (self.config_path is None) == (self.config is None):
+            raise ValueError("give either `config_path` or `config`")
+        return self
+
+
+START_FILE = "run.json"
+LOCK_FILE = "run.lock"
+DONE_FILE = "done"
+"""Written last: the reports exist and people were notified. After a kill between the two, the next run notifies
+them."""
+
+RESUME_WITHIN = timedelta(hours=1)
+"""How long a stopped run may be finished by the next one; after that its answers are too old."""
+
+
+class RunStart(Record):
+    """What a run set out to do. Two runs with the same target, suite and commit ask the same questions.
+
+    ``pull_request`` waits for the answer: whoever finishes a stopped run posts it there too.
+    """
+
+    run_id: Identifier
+    target: Target
+    suite_sha256: Sha256
+    commit: Identifier | None
+    started_at: UtcTime
+    pull_request: PullRequest | None = None
+
+    def same_question(self, other: RunStart) -> bool:
+        """Whether ``other``'s answers are answers to this run's questions."""
+        return (self.target, self.suite_sha256, self.commit) == (other.target, other.suite_sha256, other.commit)
+
+
+def new_run_id(target: str, now: datetime, chance: bytes) -> str:
+    """An id that sorts by time and names its target; ``chance`` keeps two runs of one second apart."""
+    return f"{now:%Y%m%dT%H%M%SZ}-{target}-{chance.hex()}"
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A run that this process has to itself: the lock on its folder ends with the process, however that ends.
+
+    ``resumed`` is true when another process began it. As a context manager it gives the lock back.
+    """
+
+    start: RunStart
+    folder: Path
+    resumed: bool
+    lock: TextIO
+
+    def finish(self) -> None:
+        """Note that nothing is left to do: the next run starts a new folder."""
+        (self.folder / DONE_FILE).touch()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        del kind, error, trace
+        self.lock.close()
+
+
+def begin(runs: Path, start: RunStart) -> RunFolder:
+    """Make the run's folder and note its start. Raises `WarehouseUnwritable`."""
+    folder = runs / start.run_id
+    try:
+        private_folder(folder)
+        lock = _locked(folder)
+        if lock is None:
+            raise WarehouseUnwritable(f"{folder}: another process has this run to itself")
+        write_atomically(folder / START_FILE, [start.model_dump_json()])
+    except OSError as error:
+        raise WarehouseUnwritable(
+            f"{folder}: cannot be written ({error.strerror}); set data_folder in lookout.toml to a folder that can"
+        ) from error
+    return RunFolder(start, folder, resumed=False, lock=lock)
+
+
+def unfinished(runs: Path, wanted: RunStart) -> RunFolder | None:
+    """The newest stopped run that asked the same questions lately, if it can be finished now.
+
+    A run that another living process works on is not stopped.
+    """
+    for note in sorted(runs.glob(f"*/{START_FILE}"), reverse=True):
+        start = _read(note)
+        if start is None or wanted.started_at - start.started_at > RESUME_WITHIN:
+            continue
+        if not start.same_question(wanted):
+            continue
+        lock = _locked(note.parent)
+        if lock is None:
+            continue
+        if not (note.parent / DONE_FILE).exists():  # checked under the lock: it may have ended just now
+            return RunFolder(start, note.parent, resumed=True, lock=lock)
+        lock.close()
+    return None
+
+
+def _locked(folder: Path) -> TextIO | None:
+    lock = opened_for_lock(folder / LOCK_FILE)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        return None
+    return lock
+
+
+def _read(note: Path) -> RunStart | None:
+    try:
+        return RunStart.model_validate_json(note.read_text(encoding="utf-8"))
+    except (OSError, ValidationError):
+        return None

@@ -1,0 +1,264 @@
+"""The state of a run while it goes: what is planned, what has come back, what is still to ask.
+
+Results take little room, so that the orchestrating process does not grow with the suite. The run also finds its
+baseline: a named run, or the last accepted one of the base branch. When its judge is not the one of the run before,
+the two are not compared.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Final, TypeVar, overload
+
+from pydantic import BaseModel, TypeAdapter
+
+from flows.alerting.notify import Fault
+from flows.context import RunContext, runs_folder
+from flows.verify.run_folder import AUTO, NO_BASELINE
+from monitors.errors import ConfigError, ProbeError, WarehouseError
+from monitors.gate.compare import baseline_of
+from monitors.gate.evaluate import RunFacts
+from monitors.judge.lineage import compare_lineages
+from monitors.records.cases import GoldCase
+from monitors.records.exchanges import Exchange, NoAnswer, ProbeResult
+from monitors.records.grades import Assessment, CaseOutcome
+from monitors.records.runs import Baseline, CaseResult, Judging
+from monitors.reports.results_json import read_results
+from warehouse.journal.rows import AssessmentRow, ResultRow
+from warehouse.queries.baselines import last_accepted
+
+_RESULT: Final[TypeAdapter[ProbeResult]] = TypeAdapter(ProbeResult)
+FAST: Final = 1
+"""Level of compression: a result of 18 kB as objects and 3 kB as JSON becomes 1.2 kB, in 0.1 ms each way."""
+
+Key = tuple[str, int]
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class PackedResults(Sequence[CaseResult]):
+    """Results by case and repeat, in the order in which they first came. Each read makes its records anew.
+
+    Go through it rather than make a list of it. Safe while it grows: an iteration sees what was there when it
+    began.
+    """
+
+    def __init__(self) -> None:
+        self._packed: dict[Key, _Packed] = {}
+
+    def put(self, result: CaseResult) -> None:
+        """Store a result in place of the one before it."""
+        self._packed[result.case.id, result.result.repeat] = _Packed(result)
+
+    @property
+    def keys(self) -> Sequence[Key]:
+        """Case and repeat of each."""
+        return tuple(self._packed)
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether anything was answered."""
+        return any(one.is_answer for one in tuple(self._packed.values()))
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+    def __iter__(self) -> Iterator[CaseResult]:
+        return (one.whole() for one in tuple(self._packed.values()))
+
+    @overload
+    def __getitem__(self, index: int) -> CaseResult: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[CaseResult]: ...
+    def __getitem__(self, index: int | slice) -> CaseResult | Sequence[CaseResult]:
+        chosen = tuple(self._packed.values())[index]
+        return chosen.whole() if isinstance(chosen, _Packed) else tuple(one.whole() for one in chosen)
+
+
+class _Packed:
+    __slots__ = ("_assessment", "_case", "_result", "is_answer")
+
+    def __init__(self, result: CaseResult) -> None:
+        self._case: GoldCase = result.case
+        self._result = zlib.compress(result.result.model_dump_json().encode(), FAST)
+        self._assessment = zlib.compress(result.assessment.model_dump_json().encode(), FAST)
+        self.is_answer = isinstance(result.result, Exchange)
+
+    def whole(self) -> CaseResult:
+        return CaseResult(
+            case=self._case,
+            result=_slim(_RESULT.validate_json(zlib.decompress(self._result))),
+            assessment=_slim(Assessment.model_validate_json(zlib.decompress(self._assessment))),
+        )
+
+
+_NAMES: Final[dict[frozenset[str], set[str]]] = {}
+
+
+def _slim(record: Model) -> Model:
+    """The same record, sharing its sets of field names with others of its kind: they are half of its size.
+
+    Records are frozen, so that nobody changes such a set; a copy of a record gets a copy of it.
+    """
+    names = record.model_fields_set
+    object.__setattr__(record, "__pydantic_fields_set__", _NAMES.setdefault(frozenset(names), names))
+    for value in record.__dict__.values():
+        for part in value if isinstance(value, tuple) else (value,):  # pyright: ignore[reportUnknownVariableType] - of any record
+            if isinstance(part, BaseModel):
+                _slim(part)
+    return record
+
+
+class LiveRun:
+    """Belongs to one flow run and its event loop. Not a record: it is alive, and Prefect passes it as it is."""
+
+    def __init__(self, context: RunContext) -> None:
+        self.context = context
+        self._cases = {case.id: case for case in context.suite.cases}
+        self._results = PackedResults()
+        self.resumed = 0
+        self.interrupted = False
+        self.faults: list[Fault] = []
+        self.serving: str | None = None
+        self.not_ready: ProbeError | None = None
+        self.judging: Judging | None = None
+        self.judge_void = ""
+        self.judge_changed = False
+
+    @property
+    def results(self) -> Sequence[CaseResult]:
+        """All results so far, those of a stopped run included."""
+        return self._results
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether the app has answered anything, in this process or in the one that was stopped."""
+        return self._results.has_answers
+
+    @property
+    def commit(self) -> str | None:
+        """The commit that is verified: as it was asked for, else as the target says it runs."""
+        return self.context.start.commit or self.serving
+
+    def recall(self) -> None:
+        """Take over a stopped run's results, but ask again what had no answer: an answer is better."""
+        found: dict[tuple[str, int], Exchange | NoAnswer] = {}
+        for row in self.context.journal.read_run(self.context.run_id):
+            match row:
+                case ResultRow(row=result):
+                    found[result.case_id, result.repeat] = result
+                case AssessmentRow(row=assessment):
+                    self._recall_one(found.get((assessment.case_id, assessment.repeat)), assessment)
+                case _:
+                    continue
+        self.resumed = len(self._results)
+
+    def _recall_one(self, result: Exchange | NoAnswer | None, assessment: Assessment) -> None:
+        case = self._cases.get(assessment.case_id)
+        if case is not None and isinstance(result, Exchange):
+            self._results.put(CaseResult(case=case, result=result, assessment=assessment))
+
+    def save(self, case: GoldCase, result: Exchange | NoAnswer, assessment: Assessment) -> CaseResult:
+        """Make a result durable, then count it: what is counted survives a kill."""
+        rows = (ResultRow(row=result), AssessmentRow(row=assessment))
+        self.context.journal.append(rows, run_id=self.context.run_id)
+        saved = CaseResult(case=case, result=result, assessment=assessment)
+        self._results.put(saved)
+        return saved
+
+    @property
+    def answered(self) -> Sequence[tuple[str, int]]:
+        """Case and repeat of every question that needs no asking any more."""
+        return self._results.keys
+
+    @property
+    def graded(self) -> int:
+        """Answers that were graded right or wrong."""
+        settled = (CaseOutcome.CORRECT, CaseOutcome.FAILED)
+        return sum(isinstance(r.result, Exchange) and r.assessment.outcome in settled for r in self.results)
+
+    def facts(self, finished_at: datetime) -> RunFacts:
+        """What the gate needs to know besides the results."""
+        start = self.context.start
+        return RunFacts(
+            run_id=start.run_id,
+            target=self.context.target,
+            suite_name=self.context.suite.name,
+            suite_sha256=self.context.suite.sha256,
+            planned=len(self._cases),
+            commit=self.commit,
+            started_at=start.started_at,
+            finished_at=finished_at,
+            interrupted=self.interrupted,
+            resumed_cases=self.resumed,
+            not_ready=str(self.not_ready) if self.not_ready else None,
+            judging=self.judging,
+            pull_request=start.pull_request,
+        )
+
+
+RESULTS_FILE: Final = "results.json"
+
+
+def find_baseline(run: LiveRun) -> Baseline | None:
+    """The baseline of a run that was graded; ``None`` without any. Raises `ConfigError` as `named_baseline` does.
+
+    A warehouse that cannot be read gives none: a run without comparison is better than no run.
+    """
+    context = run.context
+    if context.request.baseline != AUTO:
+        return named_baseline(context.request.baseline, runs_folder(context.config))
+    try:
+        return last_accepted(
+            context.store,
+            context.target.name,
+            context.target.environment,
+            context.suite.sha256,
+            lineages=run.judging.lineages if run.judging else (),
+            before=context.run_id,
+        )
+    except WarehouseError:
+        return None
+
+
+def named_baseline(named: str, runs: Path) -> Baseline | None:
+    """The run of a results.json, or of a run's id in the folder of ``runs``; ``None`` where none is wanted.
+
+    `AUTO` names no run: it is resolved once the judges are known. Raises `ConfigError` for what is not there or no
+    result, before anything is asked.
+    """
+    if named in (AUTO, NO_BASELINE):
+        return None
+    places = (Path(named), runs / named / RESULTS_FILE)
+    file = next((place for place in places if place.is_file()), None)
+    if file is None:
+        raise ConfigError(
+            f"--baseline {named}: neither a file nor a finished run in {runs}; accepted: {AUTO} (the last accepted "
+            f"run), {NO_BASELINE}, a run's id, the path of its {RESULTS_FILE}"
+        )
+    return baseline_of(*read_results(file))
+
+
+CHANGED = "JudgeChanged"
+
+
+def find_judge_change(run: LiveRun) -> None:
+    """Note a changed judge: the run says so once, and is not compared with the one before.
+
+    A run that no judge was needed for compares with any: nothing in it is a judge's.
+    """
+    if run.judging is None or not run.judging.lineages:
+        return
+    context = run.context
+    try:
+        before = context.store.last_report(context.target.name, context.suite.sha256, before=context.run_id)
+    except WarehouseError:
+        return
+    if before is None or before.judging is None or not before.judging.lineages:
+        return
+    compared = compare_lineages(before.judging.lineages, run.judging.lineages)
+    if not compared.allowed:
+        run.judge_changed = True
+        run.faults.append(Fault(CHANGED, f"Not compared with run {before.run_id}: {compared.reason}"))

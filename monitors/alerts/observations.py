@@ -1,0 +1,406 @@
+"""What a run observed: each fault with its fingerprint, and the scope in which the run can resolve incidents.
+
+Two observations with one fingerprint are the same fault. A run's failed cases become observations of those that a
+person must hear of one by one; the run's verdict, the app's state, the judge and the monitor give observations of
+their own. A run resolves an incident only where it could have seen the fault.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from monitors.alerts.redact import excerpt
+from monitors.alerts.settings import AlertSettings
+from monitors.alerts.wording import FAILURE_TITLES, KIND_WORDS
+from monitors.records.base import Blame, Identifier, Record, Severity, Sha256, UtcTime
+from monitors.records.exchanges import Exchange, Origin
+from monitors.records.grades import Assessment, CaseOutcome, FailureKind, Judged
+from monitors.records.incidents import (
+    Capability,
+    FailedCase,
+    Incident,
+    IncidentKind,
+    IncidentState,
+    Observation,
+    Redacted,
+)
+from monitors.records.runs import CaseResult, ReasonKind, RunReport, VerdictReason
+
+
+def fingerprint(target: str, kind: IncidentKind, *parts: str) -> Sha256:
+    """SHA-256 over target, kind and what distinguishes faults of that kind (case id and failure kind, say).
+
+    Neither run nor commit nor the wording of an answer may be among ``parts``: the same fault must have the same
+    fingerprint in every run. JSON keeps ``("a", "bc")`` and ``("ab", "c")`` apart.
+    """
+    canonical = json.dumps([target, kind.value, *parts], ensure_ascii=True)
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()
+
+
+GRADED = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
+
+
+class ResolutionScope(Record):
+    """What one finished run was able to establish about one target.
+
+    ``graded`` are the cases that were asked, answered and graded, each time they were asked; ``passed`` those of
+    them that were correct every time. ``cleared`` are the other kinds of fault that the run proved absent (it
+    answered, so the app is not down). A case that was not asked, gave no answer or could not be graded is in none
+    of them and resolves nothing. A fault that another run saw after this one began is left to later runs: this one
+    may have asked before it broke.
+    """
+
+    target: Identifier
+    run_id: Identifier
+    began_at: UtcTime
+    ended_at: UtcTime
+    commit: Identifier | None = None
+    graded: frozenset[str] = frozenset()
+    passed: frozenset[str] = frozenset()
+    cleared: frozenset[IncidentKind] = frozenset()
+    owner: Capability = Capability.VERIFY
+    """Faults of the monitor that another part of it opened are none of this run's business."""
+    text: str | None = None
+    """What proved the faults gone, where the kind's own words do not fit."""
+
+    def resolves(self, incident: Incident) -> bool:
+        """Whether this run, not having seen the fault, shows that it is gone."""
+        if incident.target != self.target or incident.state is IncidentState.RESOLVED:
+            return False
+        if incident.kind is IncidentKind.MONITOR_FAULT and incident.owner is not self.owner:
+            return False
+        if incident.last_seen_at >= self.began_at and incident.last_run_id != self.run_id:
+            return False
+        if incident.kind is IncidentKind.CASE_FAILURE:
+            return incident.case_id in self.graded
+        return incident.kind in self.cleared
+
+
+def scope_of(
+    results: Sequence[CaseResult],
+    *,
+    target: str,
+    run_id: str,
+    began_at: UtcTime,
+    ended_at: UtcTime,
+    commit: str | None = None,
+    cleared: Iterable[IncidentKind] = (),
+) -> ResolutionScope:
+    """Build the scope of a finished run. One answer of the app clears ``APP_DOWN`` and ``DEPLOY_FAILURE`` too.
+
+    The caller adds what only it knows: ``GATE_FAIL`` when the verdict is PASS, ``MONITOR_FAULT`` when the run
+    broke nowhere, ``JUDGE_VOID`` when the canaries were caught, ``DRIFT`` when the test found none.
+    """
+    answered = any(isinstance(result.result, Exchange) for result in results)
+    by_answer = {IncidentKind.APP_DOWN, IncidentKind.DEPLOY_FAILURE} if answered else set[IncidentKind]()
+    ungraded = {r.case.id for r in results if r.assessment.outcome not in GRADED}
+    graded = {r.case.id for r in results} - ungraded
+    failed = {r.case.id for r in results if r.assessment.outcome is CaseOutcome.FAILED}
+    return ResolutionScope(
+        target=target,
+        run_id=run_id,
+        began_at=began_at,
+        ended_at=ended_at,
+        commit=commit,
+        graded=frozenset(graded),
+        passed=frozenset(graded - failed),
+        cleared=frozenset(cleared) | by_answer,
+    )
+
+
+LOG_REASON_CHARACTERS: Final = 500
+HALLUCINATION_ROW: Final = "hallucination_log>=3"
+"""The row that sets an entry's severity: the application itself held the reply back."""
+
+
+class ObservationContext(Record):
+    """When and where something was seen: what every observation starts with."""
+
+    target: str
+    run_id: str
+    seen_at: datetime
+    commit: str | None = None
+    account_patterns: tuple[str, ...] = ()
+    owner: Capability = Capability.VERIFY
+
+
+def app_down(at: ObservationContext, *, detail: str) -> Observation:
+    """The application does not answer: unreachable, or the run stopped early because nothing came back."""
+    return _observation(at, IncidentKind.APP_DOWN, Severity.PAGE, Blame.APP, detail)
+
+
+def deploy_failed(at: ObservationContext, *, detail: str) -> Observation:
+    """The deploy did not come up: a build or runtime error, paused, or not serving until the deadline."""
+    return _observation(at, IncidentKind.DEPLOY_FAILURE, Severity.PAGE, Blame.APP, detail)
+
+
+def gate_failed(
+    report: RunReport, at: ObservationContext, examples: Sequence[FailedCase] = (), others: str = ""
+) -> Observation:
+    """A run whose verdict is FAIL. Severity 3 with a veto (some severity-3 case failed), else 2.
+
+    ``examples`` and ``others`` are what `observe.gate_examples` makes of its results.
+    """
+    decisive = [reason for reason in report.reasons if reason.decisive]
+    vetoed = any(reason.kind is ReasonKind.VETO for reason in decisive)
+    severity = Severity.PAGE if vetoed else Severity.WRONG
+    seen = _observation(at, IncidentKind.GATE_FAIL, severity, Blame.APP, _why(decisive))
+    return seen.model_copy(update={"examples": tuple(examples), "others": others})
+
+
+def judge_void(at: ObservationContext, *, detail: str) -> Observation:
+    """The judge missed its canaries: its grades of this batch are void, which says nothing about the app."""
+    return _observation(at, IncidentKind.JUDGE_VOID, Severity.WRONG, Blame.PROVIDER, detail)
+
+
+def drift(at: ObservationContext, *, metric: str, detail: str) -> Observation:
+    """A rate moved against its trailing window. ``metric`` names which; ``detail`` says how far and since when."""
+    return _observation(at, IncidentKind.DRIFT, Severity.WRONG, Blame.APP, detail, metric)
+
+
+def monitor_fault(at: ObservationContext, *, what: str, detail: str) -> Observation:
+    """The monitor is in trouble. ``what`` is the fault's stable name (``WarehouseDamaged``, ``hung_run``)."""
+    return _observation(at, IncidentKind.MONITOR_FAULT, Severity.WRONG, Blame.MONITOR, detail, what)
+
+
+def hallucination(
+    at: ObservationContext,
+    *,
+    entry_id: str,
+    user_text: str,
+    blocked_reply: str,
+    reasons: Sequence[str],
+    unsupported_claims: Sequence[str],
+    settings: AlertSettings,
+    chunk_count: int | None = None,
+    top_score: float | None = None,
+    policy_ids: Sequence[str] = (),
+    place: str = "",
+) -> Observation:
+    """One entry of the application's own hallucination log.
+
+    ``entry_id`` is what makes the entry this one wherever its file is moved to (a hash of the line, say): each
+    sends one alert. ``place`` says in words where it stands.
+    """
+
+    def short(text: str) -> Redacted:
+        return excerpt(text, limit=settings.excerpt_characters, account_patterns=at.account_patterns)
+
+    grounds = "; ".join(reasons) or "the app gave no reason"
+    detail = grounds + _support(chunk_count, top_score, policy_ids) + (f"; {place}" if place else "")
+    seen = _observation(at, IncidentKind.HALLUCINATION, Severity.PAGE, Blame.APP, detail, entry_id)
+    shown = _LogEntryParts(
+        asked=short(user_text) or None,
+        expected=short("; ".join(unsupported_claims)) or None,
+        answered=short(blocked_reply) or None,
+        policy_row=HALLUCINATION_ROW,
+    )
+    return seen.model_copy(update=dict(shown))
+
+
+class _LogEntryParts(Record):
+    """What an entry of the log adds to an observation. ``expected`` are the claims that nothing supports."""
+
+    asked: Redacted | None
+    expected: Redacted | None
+    answered: Redacted | None
+    policy_row: str
+    origin: Origin = Origin.LOG
+
+
+def _support(chunk_count: int | None, top_score: float | None, policy_ids: Sequence[str]) -> str:
+    known = [
+        f"{chunk_count} chunks" if chunk_count is not None else "",
+        f"top score {top_score:.2f}" if top_score is not None else "",
+        f"policies {', '.join(policy_ids)}" if policy_ids else "",
+    ]
+    found = ", ".join(piece for piece in known if piece)
+    return f" ({found})" if found else ""
+
+
+def _why(decisive: Sequence[VerdictReason]) -> str:
+    return "; ".join(reason.text for reason in decisive) or "the gate gave no reason"
+
+
+def _observation(
+    at: ObservationContext, kind: IncidentKind, severity: Severity, blame: Blame, detail: str, *parts: str
+) -> Observation:
+    return Observation(
+        fingerprint=fingerprint(at.target, kind, *parts),
+        kind=kind,
+        target=at.target,
+        run_id=at.run_id,
+        seen_at=at.seen_at,
+        severity=severity,
+        blame=blame,
+        commit=at.commit,
+        owner=at.owner,
+        title=excerpt(KIND_WORDS[kind], limit=LOG_REASON_CHARACTERS),
+        reason=excerpt(
+            detail or KIND_WORDS[kind], limit=LOG_REASON_CHARACTERS, account_patterns=at.account_patterns
+        ),
+    )
+
+
+CASE_REASON_CHARACTERS: Final = 300
+IDS_NAMED: Final = 6
+
+
+def observations(
+    results: Sequence[CaseResult],
+    *,
+    target: str,
+    run_id: str,
+    seen_at: datetime,
+    settings: AlertSettings,
+    commit: str | None = None,
+    account_patterns: Sequence[str] = (),
+    flaky: Mapping[str, str] | None = None,
+) -> tuple[Observation, ...]:
+    """Observations of every failed case from ``settings.page_severity`` on, in the order of ``results``.
+
+    Only failures the app is to blame for count. A case that was asked several times is one observation, its
+    worst. Texts are redacted and cut; ``account_patterns`` are the target's own regular expressions. ``flaky`` says
+    by case id how often a case was right that was right only sometimes.
+    """
+    worst: dict[str, Observation] = {}
+    for result in results:
+        if not _has_own_alert(result.assessment, settings):
+            continue
+        seen = _observe(
+            result,
+            target=target,
+            run_id=run_id,
+            seen_at=seen_at,
+            commit=commit,
+            limit=settings.excerpt_characters,
+            account_patterns=account_patterns,
+        )
+        if flaky and result.case.id in flaky:
+            seen = seen.model_copy(update={"flaky": flaky[result.case.id]})
+        known = worst.get(seen.fingerprint)
+        if known is None or seen.severity > known.severity:
+            worst[seen.fingerprint] = seen
+    return tuple(worst.values())
+
+
+def gate_examples(
+    results: Sequence[CaseResult], *, settings: AlertSettings, account_patterns: Sequence[str] = ()
+) -> tuple[tuple[FailedCase, ...], str]:
+    """The worst failed cases that have no message of their own, and in words which others failed.
+
+    As many as ``settings.group_limit``, the worst first, then in the order of ``results``; a case that was asked
+    several times is named once. A gate that fails over a wrong price has to say which price.
+    """
+    failed = sorted((r for r in results if _is_failure(r.assessment)), key=lambda r: -r.assessment.severity)
+    worst = {result.case.id: result for result in reversed(failed)}
+    alone = [r.case.id for r in worst.values() if _has_own_alert(r.assessment, settings)][::-1]
+    mild = [result for result in reversed(worst.values()) if not _has_own_alert(result.assessment, settings)]
+    shown = mild[: settings.group_limit]
+    return tuple(_named(result, settings, account_patterns) for result in shown), _others(
+        len(mild) - len(shown), alone
+    )
+
+
+def _named(result: CaseResult, settings: AlertSettings, account_patterns: Sequence[str]) -> FailedCase:
+    kind = result.assessment.failure_kinds[0]
+
+    def short(text: str, around: int | None = None) -> Redacted | None:
+        limit = settings.excerpt_characters
+        return excerpt(text, limit=limit, account_patterns=account_patterns, around=around) or None
+
+    return FailedCase(
+        case_id=result.case.id,
+        severity=result.assessment.severity,
+        title=excerpt(FAILURE_TITLES[kind], limit=CASE_REASON_CHARACTERS),
+        asked=short(result.case.question),
+        expected=short(_expected(result)),
+        answered=short(_answer(result), _evidence_start(result, kind)),
+    )
+
+
+def _others(mild: int, alone: Sequence[str]) -> str:
+    """``2 more failed; with an alert of its own: leak-07``."""
+    ids = ", ".join(alone[:IDS_NAMED]) + (f" and {len(alone) - IDS_NAMED:,} more" if len(alone) > IDS_NAMED else "")
+    own = f"with {'an alert of its' if len(alone) == 1 else 'alerts of their'} own: {ids}" if alone else ""
+    return "; ".join(piece for piece in (f"{mild:,} more failed" if mild else "", own) if piece)
+
+
+def _is_failure(assessment: Assessment) -> bool:
+    return assessment.outcome is CaseOutcome.FAILED and assessment.blame is Blame.APP
+
+
+def _has_own_alert(assessment: Assessment, settings: AlertSettings) -> bool:
+    return _is_failure(assessment) and assessment.severity >= settings.page_severity
+
+
+def _observe(
+    result: CaseResult,
+    *,
+    target: str,
+    run_id: str,
+    seen_at: datetime,
+    commit: str | None,
+    limit: int,
+    account_patterns: Sequence[str],
+) -> Observation:
+    case, assessment = result.case, result.assessment
+    kind = assessment.failure_kinds[0]
+
+    def short(text: str, around: int | None = None, limit: int = limit) -> Redacted:
+        return excerpt(text, limit=limit, account_patterns=account_patterns, around=around)
+
+    return Observation(
+        fingerprint=fingerprint(target, IncidentKind.CASE_FAILURE, case.id, kind.value),
+        kind=IncidentKind.CASE_FAILURE,
+        target=target,
+        run_id=run_id,
+        seen_at=seen_at,
+        severity=assessment.severity,
+        blame=Blame.APP,
+        failure_kind=kind,
+        case_id=case.id,
+        policy_row=assessment.policy_row,
+        commit=commit,
+        title=short(FAILURE_TITLES[kind]),
+        asked=short(case.question) or None,
+        expected=short(_expected(result)) or None,
+        answered=short(_answer(result), _evidence_start(result, kind)) or None,
+        reason=short(_which_check(assessment, kind), limit=CASE_REASON_CHARACTERS),
+        unconfirmed=assessment.unconfirmed,
+        origin=result.result.origin,
+    )
+
+
+def _expected(result: CaseResult) -> str:
+    case = result.case
+    text = f"A refusal: {case.gold}" if case.expected_refusal else case.gold
+    return f"{text} [cites {case.expected_citation}]" if case.expected_citation else text
+
+
+def _answer(result: CaseResult) -> str:
+    came = result.result
+    return came.graded_text if isinstance(came, Exchange) else came.partial_text
+
+
+def _failing(assessment: Assessment, kind: FailureKind) -> Iterator[Judged]:
+    for grade in assessment.grades:
+        if isinstance(grade, Judged) and grade.failure_kind is kind:
+            yield grade
+
+
+def _which_check(assessment: Assessment, kind: FailureKind) -> str:
+    grade = next(_failing(assessment, kind), None)
+    return f"{grade.grader}: {grade.reason}" if grade and grade.reason.strip() else assessment.reason or kind.value
+
+
+def _evidence_start(result: CaseResult, kind: FailureKind) -> int | None:
+    came = result.result
+    if not isinstance(came, Exchange):
+        return None
+    spans = (span for grade in _failing(result.assessment, kind) for span in grade.evidence)
+    return next((span.start for span in spans if span.where == came.graded_channel), None)

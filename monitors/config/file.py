@@ -1,0 +1,192 @@
+"""lookout.toml into `Config`: one file, every error with its key and what would be accepted.
+
+Secrets are never in it: tokens and keys come from the environment or from Prefect blocks.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from monitors.alerts.settings import AlertSettings, WatchdogSettings
+from monitors.config.problems import USER, explained, nearest
+from monitors.config.sections import DeploySettings, ScheduleSettings, WarehouseSettings
+from monitors.errors import ConfigError
+from monitors.gate.settings import GateSettings
+from monitors.github.api import GitHubSettings
+from monitors.graders.base import GraderSettings
+from monitors.judge.settings import JudgeSettings, ReviewSettings
+from monitors.probes.evidence_age import EvidenceSettings
+from monitors.probes.settings import LoginSettings, ProbeSettings
+from monitors.records.base import Identifier
+from monitors.records.targets import Environment, HttpUrl, SpaceId, Target
+from monitors.reports.settings import ReportsSettings
+from monitors.sources.logs.settings import HallucinationLogSettings
+from monitors.sources.settings import NightlySettings
+
+FILE_NAME = "lookout.toml"
+
+
+class TargetConfig(BaseModel):
+    """`[targets.NAME]`: one watched application."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: HttpUrl | None = Field(default=None, description="the page to open")
+    space: SpaceId | None = Field(
+        default=None, description="a Hugging Face Space as owner/name, instead of or beside url"
+    )
+    environment: Environment = Field(default=Environment.STAGING, description="staging or production")
+    model_family: str | None = Field(
+        default=None,
+        description="family of the model that answers (claude, gpt, llama, …); a judge must be of another",
+    )
+    suite: Path = Field(description="the gold questions, JSON lines; relative to this file")
+    probe: ProbeSettings = Field(default=ProbeSettings(), description="how to ask")
+    login: LoginSettings | None = Field(
+        default=None, description="how pages behind a login are opened; without this table, nobody signs in"
+    )
+    graders: GraderSettings = Field(default=GraderSettings(), description="how to read the answers")
+    hallucination_log: HallucinationLogSettings | None = Field(
+        default=None, description="the application's own log of replies that it held back; without this table, none"
+    )
+
+    traffic: NightlySettings | None = Field(
+        default=None, description="stored conversations of real users, graded every night; without this table, none"
+    )
+
+    @field_validator("url")
+    @classmethod
+    def _holds_no_password(cls, url: str | None) -> str | None:
+        if url is not None and USER.search(url):
+            raise ValueError(
+                "an address without user and password: what opens the target comes from the environment "
+                "([targets.NAME.login], LOOKOUT_API_TOKEN), as this file and a run's parameters are shown to people"
+            )
+        return url
+
+    @model_validator(mode="after")
+    def _signs_in_on_pages(self) -> Self:
+        if self.login is not None and self.probe.driver != "browser":
+            raise ValueError(
+                f"no login beside probe.driver = {self.probe.driver!r}: it is for targets that are asked through "
+                "their page"
+            )
+        return self
+
+
+class PrefectSettings(BaseModel):
+    """`[prefect]`: which server runs are recorded on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    api_url: HttpUrl | None = Field(
+        default=None,
+        description="address of a Prefect server's API (http://host:4200/api); without one a local server is used",
+    )
+    start_timeout_s: float = Field(
+        default=120, gt=0, description="how long a local server may take to start; 15 s on an idle machine"
+    )
+
+
+class Config(BaseModel):
+    """The whole of lookout.toml. Paths are absolute once loaded."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    data_folder: Path = Field(
+        default=Path(".lookout"), description="journal, warehouse and runs; relative to this file"
+    )
+    targets: dict[Identifier, TargetConfig] = Field(min_length=1, description="the watched applications, by name")
+    gate: GateSettings = Field(default=GateSettings(), description="what a run must reach")
+    judge: JudgeSettings | None = Field(
+        default=None, description="which model judges what the plain graders leave open; without this table, none"
+    )
+    review: ReviewSettings = Field(
+        default=ReviewSettings(), description="how much of what was graded people look at again"
+    )
+    reports: ReportsSettings = Field(default=ReportsSettings(), description="how much the reports show")
+    alerts: AlertSettings = Field(default=AlertSettings(), description="whom to tell, and how often")
+    watchdog: WatchdogSettings = Field(
+        default=WatchdogSettings(), description="when the monitor itself is in trouble"
+    )
+    warehouse: WarehouseSettings = Field(
+        default=WarehouseSettings(), description="how long what is kept, and where it is exported to"
+    )
+    evidence: EvidenceSettings = Field(
+        default=EvidenceSettings(), description="how long pictures and traces are kept"
+    )
+    deploys: DeploySettings = Field(
+        default=DeploySettings(), description="which deploys start a verification, and who may say so"
+    )
+    github: GitHubSettings = Field(
+        default=GitHubSettings(), description="how results get onto the pull requests that deploys belong to"
+    )
+    schedules: ScheduleSettings = Field(default=ScheduleSettings(), description="when the daily work is done")
+    prefect: PrefectSettings = Field(default=PrefectSettings(), description="where runs are recorded")
+
+    def target(self, name: str) -> TargetConfig:
+        """The target of this name; `ConfigError` names those there are."""
+        known = self.targets.get(name)
+        if known is None:
+            raise ConfigError(
+                f"no target {name!r}{nearest(name, self.targets)}; there are: {', '.join(self.targets)}"
+            )
+        return known
+
+
+def target_record(name: str, configured: TargetConfig) -> Target:
+    """The target as it goes on every record."""
+    return Target(
+        name=name,
+        url=configured.url,
+        space=configured.space,
+        environment=configured.environment,
+        model_family=configured.model_family,
+    )
+
+
+def load_config(path: Path) -> Config:
+    """Read and check a configuration file. `ConfigError` names file, key, value and what is accepted."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there is no such file; `lookout init` makes one") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read as UTF-8 text: {error}") from error
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from error
+    return _resolved(parse_config(values, str(path)), path.resolve().parent)
+
+
+def parse_config(values: Mapping[str, Any], source: str) -> Config:
+    """Check values that were read from ``source``. All wrong keys are named at once."""
+    try:
+        return Config.model_validate(values)
+    except ValidationError as error:
+        lines = [explained(Config, dict(detail)) for detail in error.errors()]
+        raise ConfigError("\n".join(f"{source}: {line}" for line in lines)) from None
+
+
+def _resolved(config: Config, folder: Path) -> Config:
+    targets = {name: _target_in(folder, target) for name, target in config.targets.items()}
+    settings = config.warehouse
+    if settings.export_folder is not None:
+        settings = settings.model_copy(update={"export_folder": folder / settings.export_folder})
+    return config.model_copy(
+        update={"data_folder": folder / config.data_folder, "targets": targets, "warehouse": settings}
+    )
+
+
+def _target_in(folder: Path, target: TargetConfig) -> TargetConfig:
+    log = target.hallucination_log
+    if log is not None and not log.is_remote:
+        log = log.model_copy(update={"at": str(folder / log.at)})
+    traffic = target.traffic.resolved(folder) if target.traffic is not None else None
+    return target.model_copy(update={"suite": folder / target.suite, "hallucination_log": log, "traffic": traffic})

@@ -1,0 +1,126 @@
+"""What is wrong with a configuration, in words: the key, what stands there, what would be accepted."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+Place = tuple[str | int, ...]
+"""Where a value stands, as pydantic says it: keys, numbers in lists, and the names of a union's branches."""
+
+USER = re.compile(r"(?<=://)[^/?#\s]+@")
+"""User and password in an address."""
+
+MOVED = {"judge.spot_check_share": "`share` in the table [review]"}
+"""Keys that have another place now, and which."""
+
+_NOISE = ("Input should be ", "Value error, ")
+
+
+def explained(root: type[BaseModel], detail: Mapping[str, Any]) -> str:
+    """One of pydantic's errors about ``root`` as a line for a person."""
+    place: Place = detail["loc"]
+    key = ".".join(str(part) for part in _without_branches(root, place))
+    if detail["type"] == "extra_forbidden" and key in MOVED:
+        return f"{key}: is {MOVED[key]} now"
+    if detail["type"] == "extra_forbidden":
+        known = _keys_at(root, place[:-1])
+        accepted = f"; accepted: {', '.join(known)}" if known else ""
+        return f"{key}: unknown key{nearest(str(place[-1]), known)}{accepted}"
+    if detail["type"] == "missing":
+        return f"{key}: missing; {_description_of(root, place)}"
+    if detail["type"] == "union_tag_not_found":
+        name = str(detail["ctx"]["discriminator"]).strip("'")
+        return f"{key}.{name}: missing; one of {', '.join(_tags_at(root, place, name))}"
+    if detail["type"] == "union_tag_invalid":
+        given = detail["ctx"]
+        return (
+            f"{key}.{given['discriminator'].strip(chr(39))}: {given['tag']!r} is not accepted; expected one of "
+            + str(given["expected_tags"])
+        )
+    message = str(detail["msg"])
+    for noise in _NOISE:
+        message = message.removeprefix(noise)
+    shown = "what stands there" if "headers" in place else USER.sub("[secret]@", repr(detail["input"]))
+    return f"{key}: {shown} is not accepted; expected {message}"
+
+
+def nearest(name: str, known: Sequence[str] | Mapping[str, object]) -> str:
+    """A guess at what was meant, in brackets; nothing where no known name is like it."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _keys_at(root: type[BaseModel], place: Place) -> list[str]:
+    return [name for model in _models_at(root, place) for name in model.model_fields]
+
+
+def _tags_at(root: type[BaseModel], place: Place, name: str) -> list[str]:
+    """The values of the key ``name`` that distinguish the branches of a union."""
+    fields = (model.model_fields.get(name) for model in _models_at(root, place))
+    return [repr(tag) for field in fields if field is not None for tag in get_args(field.annotation)]
+
+
+def _description_of(root: type[BaseModel], place: Place) -> str:
+    fields = (model.model_fields.get(str(place[-1])) for model in _models_at(root, place[:-1]))
+    return next((field.description for field in fields if field and field.description), "it is required")
+
+
+def _models_at(root: type[BaseModel], place: Place) -> list[type[BaseModel]]:
+    """The settings classes that stand at a place."""
+    found: list[Any] = [root]
+    for part in place:
+        found = [inner for each in found for inner in _inside(each, part)]
+    return [each for each in found if _is_model(each)]
+
+
+def _without_branches(root: type[BaseModel], place: Place) -> Place:
+    """The place as it is written in the file: the branches of a union have no key of their own."""
+    found: list[Any] = [root]
+    shown: list[str | int] = []
+    for part in place:
+        branch = any(_is_model(each) and part not in each.model_fields and _is_tagged(each, part) for each in found)
+        if not branch:
+            shown.append(part)
+        found = [inner for each in found for inner in _inside(each, part)]
+    return tuple(shown)
+
+
+def _inside(annotation: Any, part: str | int) -> list[Any]:
+    """What may stand under ``part`` of a value of this type."""
+    if _is_model(annotation):
+        field = annotation.model_fields.get(str(part))
+        if field is not None:
+            return _branches(field.annotation)
+        return [annotation] if _is_tagged(annotation, part) else []
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin in (dict, Mapping):
+        return _branches(inner[1])
+    if origin in (tuple, list) and isinstance(part, int):
+        return _branches(inner[0])
+    return []
+
+
+def _branches(annotation: Any) -> list[Any]:
+    """The types that a union may be; one for anything else."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _branches(get_args(annotation)[0])
+    if origin in (Union, UnionType):
+        return [branch for one in get_args(annotation) for branch in _branches(one)]
+    return [annotation]
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _is_tagged(model: type[BaseModel], tag: str | int) -> bool:
+    """Whether this is the branch of that name."""
+    tags = (field.annotation for field in model.model_fields.values() if get_origin(field.annotation) is Literal)
+    return any(tag in get_args(each) for each in tags)

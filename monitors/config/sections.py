@@ -1,0 +1,264 @@
+"""Sections of lookout.toml: `[schedules]`, `[deploys]` and `[warehouse]`.
+
+`[schedules]` says when daily work is done, `[deploys]` which deploys start a verification and who may report one,
+and `[warehouse]` what the nightly care of the warehouse does. The warehouse itself needs no settings.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Final, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from monitors.config.problems import USER
+from monitors.records.base import Identifier
+from monitors.records.targets import EnvironmentName, RepositoryName
+
+OFF: Final = ""
+"""In the place of a cron line: never."""
+
+_BOUNDS: Final = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
+"""Bounds of minute, hour, day, month, weekday. Sunday is 0: some readers of cron lines know no 7."""
+_PART: Final = re.compile(r"(?:\*|([0-9]{1,2})(?:-([0-9]{1,2}))?)(?:/([0-9]{1,2}))?", re.ASCII)
+_EVERY_DAY: Final = ["*", "*", "*"]
+
+
+def _cron_or_off(line: str) -> str:
+    """A cron line of five fields with single spaces, or `OFF`; ``ValueError`` says what is accepted."""
+    fields = line.split()
+    if fields and (
+        len(fields) != len(_BOUNDS)
+        or not all(_is_field(field, *bounds) for field, bounds in zip(fields, _BOUNDS, strict=True))
+    ):
+        raise ValueError(
+            'a cron line of minute, hour, day, month, weekday in figures, such as "0 1 * * *", or "" for never'
+        )
+    return " ".join(fields)
+
+
+def _is_field(field: str, lowest: int, highest: int) -> bool:
+    return all(_is_part(part, lowest, highest) for part in field.split(","))
+
+
+def _is_part(part: str, lowest: int, highest: int) -> bool:
+    found = _PART.fullmatch(part)
+    if found is None:
+        return False
+    first, last, step = (int(group) if group else None for group in found.groups())
+    if step is not None and (not 1 <= step <= highest or (first is not None and last is None)):
+        return False
+    values = [value for value in (first, last) if value is not None]
+    return all(lowest <= value <= highest for value in values) and values == sorted(values)
+
+
+CronLine = Annotated[str, AfterValidator(_cron_or_off)]
+
+
+def fires_daily(cron: str) -> bool:
+    """Whether a cron line fires on every day of the year; one that is off does not."""
+    return cron.split()[2:] == _EVERY_DAY
+
+
+class ScheduleSettings(BaseModel):
+    """The ``[schedules]`` table of ``lookout.toml``. Each target's traffic has its own hour."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    verify_cron: CronLine = Field(
+        default="0 1 * * *",
+        description="when every target is asked its whole suite without a deploy, as a cron line (minute hour day "
+        'month weekday); "" for never',
+    )
+    load_cron: CronLine = Field(
+        default="30 4 * * *",
+        description='when the warehouse is loaded, exported, aged and checked, as a cron line; "" for never',
+    )
+    digest_cron: CronLine = Field(
+        default="0 7 * * *",
+        description="when one message for each target says how it stands, also when all is well, as a cron line; "
+        '"" for never',
+    )
+    time_zone: str | None = Field(
+        default=None,
+        description="zone of these cron lines, such as Asia/Kolkata; left out: UTC, and for a target with live "
+        "traffic its traffic's",
+    )
+
+    @field_validator("time_zone")
+    @classmethod
+    def _is_a_zone(cls, name: str | None) -> str | None:
+        try:
+            return name if name is None else ZoneInfo(name).key
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise ValueError("a zone of the tz database, such as UTC or Asia/Kolkata") from error
+
+
+ANY_BRANCH: Final = "*"
+MAIN: Final = "main"
+STANDARD_EVENT: Final = "deploy.succeeded"
+"""What a Standard Webhooks sender calls a deploy that is done, unless a trigger names another type."""
+
+BranchName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x20\x7f]+$")]
+
+
+class DeploySender(StrEnum):
+    """Who sends. The value is the last part of the receiver's path."""
+
+    GITHUB = "github"
+    HUGGINGFACE = "huggingface"
+    STANDARD = "standard"
+
+
+class GitHubEvent(StrEnum):
+    """The events of GitHub that can announce a deploy."""
+
+    DEPLOYMENT_STATUS = "deployment_status"
+    WORKFLOW_RUN = "workflow_run"
+    PUSH = "push"
+
+
+class FirstPoll(StrEnum):
+    """What becomes of the commit that the first poll of a target finds."""
+
+    NOTE = "note"
+    VERIFY = "verify"
+
+
+class TriggerSettings(BaseModel):
+    """`[[deploys.triggers]]`: what one sender says about one repository → one target of this file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    provider: DeploySender = Field(description="who sends: github, huggingface or standard (Standard Webhooks)")
+    repository: RepositoryName = Field(description="as the sender names it: owner/name of a repository or Space")
+    target: Identifier = Field(description="the target to verify, one of [targets]")
+    event: Identifier | None = Field(
+        default=None,
+        description="github: deployment_status (when left out), workflow_run or push; standard: the type, "
+        f"{STANDARD_EVENT} when left out; huggingface: leave it out",
+    )
+    branch: BranchName | None = Field(
+        default=None,
+        description='the branch that is deployed; "*" for any; left out: main, and any where deployments come',
+    )
+    environment: EnvironmentName | None = Field(
+        default=None, description="only deploys to this environment, where the sender tells it; left out: any"
+    )
+    workflow: str | None = Field(
+        default=None, description="workflow_run only: the name of the workflow that deploys; left out: any"
+    )
+
+    @property
+    def event_name(self) -> str | None:
+        """The event that counts; ``None`` where a sender has only one."""
+        defaults = {DeploySender.GITHUB: GitHubEvent.DEPLOYMENT_STATUS.value, DeploySender.STANDARD: STANDARD_EVENT}
+        return self.event or defaults.get(self.provider)
+
+    @property
+    def branch_name(self) -> str | None:
+        """The branch that counts; ``None`` for any."""
+        if self.branch is not None:
+            return None if self.branch == ANY_BRANCH else self.branch
+        return None if self._tells_deployments else MAIN
+
+    @property
+    def _tells_deployments(self) -> bool:
+        """Whether what is sent is about a place that something was deployed to, not about a branch."""
+        return self.provider is DeploySender.STANDARD or self.event_name == GitHubEvent.DEPLOYMENT_STATUS
+
+    @model_validator(mode="after")
+    def _fits_its_sender(self) -> Self:
+        if self.provider is DeploySender.GITHUB and self.event not in (None, *GitHubEvent):
+            raise ValueError(f"for github `event` is one of {', '.join(GitHubEvent)}")
+        if self.provider is DeploySender.HUGGINGFACE and self.event is not None:
+            raise ValueError("for huggingface leave `event` out: a push to the Space is the only one")
+        if self.environment is not None and not self._tells_deployments:
+            raise ValueError("only deployment_status and standard name an `environment`: leave it out")
+        if self.workflow is not None and self.event_name != GitHubEvent.WORKFLOW_RUN:
+            raise ValueError('`workflow` goes with event = "workflow_run" only: leave it out')
+        if self.provider is not DeploySender.STANDARD and "/" not in self.repository:
+            raise ValueError("`repository` is owner/name")
+        return self
+
+
+class DeploySettings(BaseModel):
+    """The ``[deploys]`` table of ``lookout.toml``. The senders' secrets come from the environment."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    deployment: Annotated[str, Field(pattern=r"^[^/]+/[^/]+$")] = Field(
+        default="verify-deploy/verify-deploy",
+        description="the Prefect deployment that verifies, as flow/deployment; its runs are made for each deploy",
+    )
+    triggers: tuple[TriggerSettings, ...] = Field(
+        default=(), description="which deliveries mean that which target was deployed"
+    )
+    first_poll: FirstPoll = Field(
+        default=FirstPoll.NOTE,
+        description="the commit that the poll finds at its very first look at a target: note (it was deployed "
+        "before anybody watched) or verify",
+    )
+    failures_before_alert: Annotated[int, Field(ge=1, le=10_000)] = Field(
+        default=5,
+        description="polls in a row at which the Hub did not answer before the monitor's owners hear of it",
+    )
+
+    @property
+    def providers(self) -> frozenset[DeploySender]:
+        """The providers that a trigger listens to."""
+        return frozenset(trigger.provider for trigger in self.triggers)
+
+
+_PLACE: Final = r"^[a-z][a-z0-9+.-]*://\S+$"
+
+
+def _holds_no_key(place: str) -> str:
+    if USER.search(place) or "?" in place:
+        raise ValueError(
+            "a place without keys in it: an object store's come from the environment, as its own tools read them "
+            "(AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, GOOGLE_APPLICATION_CREDENTIALS, …)"
+        )
+    return place
+
+
+JournalPlace = Annotated[str, Field(pattern=_PLACE), AfterValidator(_holds_no_key)]
+
+
+class WarehouseSettings(BaseModel):
+    """The ``[warehouse]`` table of ``lookout.toml``. The key for pseudonyms is a secret and never a setting."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    journal: JournalPlace | None = Field(
+        default=None,
+        description="where runs write their journal, past one machine: an object store's address such as "
+        "s3://bucket/lookout/journal (S3 needs the extra `s3`); left out, beside the warehouse in the data folder",
+    )
+    personal_data_days: int | None = Field(
+        default=None,
+        ge=1,
+        description="days after which questions and answers are emptied and ids of real conversations become "
+        "pseudonyms, made with LOOKOUT_AGE_KEY; without it, nothing is ever removed",
+    )
+    export_folder: Path | None = Field(
+        default=None,
+        description="where each day's tables are written as Parquet, relative to this file; without it, nothing is",
+    )
+    export_days: int = Field(
+        default=3,
+        ge=1,
+        description="how many days up to yesterday are exported each night: what came late is then in them too",
+    )
+    compact_after_days: int = Field(
+        default=7,
+        ge=0,
+        description="days after which segments of finished runs are moved into Parquet archives",
+    )
+    check: bool = Field(
+        default=True,
+        description="compare journal and tables row by row each night; takes as long as a rebuild",
+    )

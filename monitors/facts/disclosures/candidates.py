@@ -1,0 +1,398 @@
+"""What the disclosure rules share: the normalized view of a text, the words around numbers, and a find.
+
+The view has one spelling for digits, spaces and hyphens, and nothing invisible. People and models write one number
+in many ways: Devanagari or full-width digits, a zero-width space in the middle, a no-break hyphen, bold marks
+around half of it. The rules read the view; every place in it maps back to the text as it was given.
+
+Context words before a number say what it is, and the nearest one decides: "Mobile 98765 43210, order 482910573829"
+holds a phone number and an order number although "mobile" stands before both.
+
+Most of a reply has no personal data in it. The rules for numbers read only **islands**, stretches around four
+digits or more that stand close together, and only those that have as many digits as a match has; the rules for
+words read only where one of their words occurs.
+
+A find is one piece of personal data, or one secret, that a text gives away: its kind, its place, how sure it is.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from enum import IntEnum, StrEnum
+from functools import cached_property
+from typing import Annotated, NamedTuple
+
+from pydantic import Field
+
+from monitors.records.base import Record
+
+
+class DisclosureKind(StrEnum):
+    """What sort of personal data or secret a text gives away."""
+
+    EMAIL = "email"
+    PHONE = "phone"
+    CARD = "card"
+    IBAN = "iban"
+    AADHAAR = "aadhaar"
+    PAN = "pan"
+    GSTIN = "gstin"
+    UPI = "upi"
+    PASSPORT = "passport"
+    VOTER_ID = "voter_id"
+    VEHICLE = "vehicle"
+    DRIVING_LICENCE = "driving_licence"
+    IP = "ip"
+    US_SSN = "us_ssn"
+    POLICY_NUMBER = "policy_number"
+    ACCOUNT_NUMBER = "account_number"
+    PERSON = "person"
+    """A name behind the words for a customer. Other names are not searched for."""
+    STREET_ADDRESS = "street_address"
+    BIRTH_DATE = "birth_date"
+    SECRET = "secret"  # noqa: S105 - the name of a kind, not a secret
+    """A key, a token, a password, a private key."""
+
+
+class Strength(IntEnum):
+    """How much speaks for a disclosure. A redactor masks all three; only the upper two are worth an alert."""
+
+    WEAK = 1
+    """Its form alone, or a public contact: a toll-free line, a role mailbox, a private network address."""
+    LIKELY = 2
+    """Its form, and words around it that say what it is."""
+    CERTAIN = 3
+    """A check digit, or a form that nothing else has."""
+
+
+class Disclosure(Record):
+    """Where a text gives something away. It points, it never copies.
+
+    ``start`` and ``end`` count Unicode code points of the text as it was given, end exclusive.
+    """
+
+    kind: DisclosureKind
+    start: Annotated[int, Field(ge=0)]
+    end: Annotated[int, Field(ge=0)]
+    strength: Strength
+
+
+HIDDEN = "￼"
+"""Stands for a stretch that is masked already (U+FFFC, the object replacement character). No rule matches it."""
+
+# First digits of the decimal blocks of Unicode 15 that people write with; the nine others follow each.
+_ZEROS = (
+    0x0660, 0x06F0, 0x07C0, 0x0966, 0x09E6, 0x0A66, 0x0AE6, 0x0B66, 0x0BE6, 0x0C66, 0x0CE6, 0x0D66, 0x0DE6,
+    0x0E50, 0x0ED0, 0x0F20, 0x1040, 0x17E0, 0x1810, 0x1946, 0xFF10,
+    0x1D7CE, 0x1D7D8, 0x1D7E2, 0x1D7EC, 0x1D7F6,
+)  # fmt: skip
+_SPACES = (0x00A0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000)
+_HYPHENS = (*range(0x2010, 0x2016), 0x2043, 0x2212, 0xFE58, 0xFE63)
+
+
+def _folding() -> dict[int, int]:
+    table = {zero + n: ord("0") + n for zero in _ZEROS for n in range(10)}
+    table |= {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}  # full-width ASCII
+    table |= {0x2460 + n: ord("1") + n for n in range(9)} | {0x24EA: ord("0")}  # circled digits
+    table |= dict.fromkeys(_SPACES, ord(" ")) | dict.fromkeys(_HYPHENS, ord("-"))
+    return table | {0xFE6B: ord("@"), 0x2024: ord("."), 0x00B7: ord("."), 0x2044: ord("/"), 0x2215: ord("/")}
+
+
+_FOLDING = _folding()
+# Invisible and bidirectional characters, soft hyphens, keycaps, variation selectors; bold and code marks.
+_UNSEEN = r"\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\u20e3\ufe00-\ufe0f\ufeff"
+_INVISIBLE = re.compile(rf"[{_UNSEEN}\U000e0000-\U000e007f]+")
+_MARKS = re.compile(r"(?<!\*)\*\*(?!\*)|`+")
+_LAST_OF_PLANE = 0xFFFF
+_UNUSUAL = re.compile("[" + "".join(chr(code) for code in _FOLDING if code <= _LAST_OF_PLANE) + _UNSEEN + "]")
+_OTHER_PLANES = re.compile("[\U00010000-\U0010ffff]")
+"""Two quick scans that spare most texts the rest. Apart they take a fifth of the time of one for all planes."""
+
+
+class View(NamedTuple):
+    """The text as the rules read it. ``offsets`` gives each character's place, or is empty where none moved."""
+
+    text: str
+    offsets: tuple[int, ...]
+
+    def place(self, start: int, end: int) -> tuple[int, int]:
+        """Where a stretch of the view, which is not empty, stands in the text as it was given."""
+        if not self.offsets:
+            return start, end
+        return self.offsets[start], self.offsets[end - 1] + 1
+
+
+def view_of(text: str, hidden: Iterable[tuple[int, int]] = ()) -> View:
+    """The view of a text in which each ``hidden`` stretch (sorted, not overlapping) is one `HIDDEN`."""
+    unusual = not text.isascii() and bool(_UNUSUAL.search(text) or _OTHER_PLANES.search(text))
+    folded = text.translate(_FOLDING) if unusual else text
+    cuts = sorted(_cuts(folded, tuple(hidden), unusual=unusual))
+    if not cuts:
+        return View(folded, ())
+    return _cut(folded, cuts)
+
+
+def _cuts(folded: str, hidden: tuple[tuple[int, int], ...], *, unusual: bool) -> list[tuple[int, int, str]]:
+    """Stretches to leave out, with what stands for each. A drop inside a hidden stretch belongs to it."""
+    drops = [match.span() for match in _INVISIBLE.finditer(folded)] if unusual else []
+    if "**" in folded or "`" in folded:
+        drops += [match.span() for match in _MARKS.finditer(folded)]
+    if not hidden:
+        return [(start, end, "") for start, end in drops]
+    covered = bytearray(len(folded))
+    for start, end in hidden:
+        covered[start:end] = b"\x01" * (end - start)
+    left = [(start, end, "") for start, end in drops if not any(covered[start:end])]
+    return left + [(start, end, HIDDEN) for start, end in hidden]
+
+
+def _cut(folded: str, cuts: list[tuple[int, int, str]]) -> View:
+    parts: list[str] = []
+    offsets: list[int] = []
+    at = 0
+    for start, end, instead in cuts:
+        parts += (folded[at:start], instead)
+        offsets.extend(range(at, start))
+        offsets.extend([start] * len(instead))
+        at = end
+    parts.append(folded[at:])
+    offsets.extend(range(at, len(folded)))
+    return View("".join(parts), tuple(offsets))
+
+
+REACH = 48
+"""Characters before a number in which a word counts. The longest natural label met ("account number of the
+other policy holder is") has 46."""
+
+
+class Context(StrEnum):
+    """What a number is said to be."""
+
+    NONE = "none"
+    ORDER = "order"
+    """A thing's number, not a person's: an order, an invoice, a parcel, a time stamp, a part."""
+    MONEY = "money"
+    PHONE = "phone"
+    AADHAAR = "aadhaar"
+    PAN = "pan"
+    CARD = "card"
+    IBAN = "iban"
+    ACCOUNT = "account"
+    POLICY = "policy"
+    PASSPORT = "passport"
+    VOTER = "voter"
+    VEHICLE = "vehicle"
+    LICENCE = "licence"
+    SSN = "ssn"
+    UPI = "upi"
+    IP = "ip"
+    VERSION = "version"
+
+
+# One word each, in lower case: English, Hindi in Latin letters, Hindi.
+_WORDS: dict[Context, str] = {
+    Context.AADHAAR: "aadhaar aadhar adhaar adhar aadhaarcard uidai uid आधार",
+    Context.PAN: "pan pancard पैन",
+    Context.IBAN: "iban swift",
+    Context.SSN: "ssn social",
+    Context.LICENCE: "licence license dl लाइसेंस",
+    Context.PASSPORT: "passport पासपोर्ट",
+    Context.VOTER: "voter voters vote epic election वोटर मतदाता",
+    Context.VEHICLE: "vehicle plate registration regd reg car bike scooter truck gadi gaadi गाड़ी वाहन",
+    Context.POLICY: "policy policies पॉलिसी पालिसी",
+    Context.ACCOUNT: "account accounts acct acc a/c folio cif crn khata khaata uhid खाता खाते",
+    Context.CARD: "card cards cc visa mastercard rupay amex maestro debit credit कार्ड",
+    Context.UPI: "upi vpa bhim gpay phonepe यूपीआई",
+    Context.IP: "ip ips ipv4 ipv6 unspecified listen listens listening bind loopback host server subnet",
+    Context.VERSION: (
+        "version versions ver v release build section sections clause clauses para paragraph article articles "
+        "rule rules chapter chapters annexure §"
+    ),
+    Context.ORDER: (
+        "order orders invoice invoices bill bills receipt receipts transaction transactions txn utr rrn ref "
+        "reference tracking awb consignment shipment parcel booking pnr serial sku part parts batch lot isbn "
+        "ean barcode imei timestamp epoch sha sha1 sha256 md5 hash uuid commit form uin ऑर्डर आर्डर रसीद बिल"
+    ),
+    Context.PHONE: (
+        "phone phones telephone mobile mob cell tel call calling called dial ring whatsapp toll fax sms helpline "
+        "hotline landline desk contact contacts reach ph registered messages sampark फ़ोन फोन मोबाइल मोबाईल "
+        "संपर्क सम्पर्क कॉल व्हाट्सएप"
+    ),
+    Context.MONEY: (
+        "₹ rs inr rupee rupees usd eur gbp $ € £ sum premium amount balance limit रुपये रुपए लाख lakh crore"
+    ),
+}
+_CONTEXTS = {word: context for context, words in _WORDS.items() for word in words.split()}
+_CARDS = frozenset(("card", "cards", "कार्ड"))
+_CARRIERS = frozenset((Context.AADHAAR, Context.PAN, Context.VOTER))
+_WORD = re.compile(r"(?<![A-Za-z0-9])(?:[Aa]/[Cc]|[A-Za-z]+(?:\d{1,3}(?![\d.]))?)|[\u0900-\u097f]+|[₹$€£§]")
+THINGS = frozenset({Context.ORDER, Context.MONEY, Context.VERSION})
+"""What makes a number a thing's and not a person's."""
+_BREAK = re.compile(r"[.!?।;]\s+[^\W\d]|[\])\n]")
+_LINK = re.compile(
+    r"(?:[\s:#=.,\-(\"']|\b(?:numbers?|no|num|nos|id|ids|code|is|was|of|the|for|hai|ka|ki|under)\b|नंबर|है|संख्या){0,12}",
+    re.IGNORECASE,
+)
+_LONGEST = max(map(len, _CONTEXTS)) + 1
+_FEW = 40
+
+
+class ContextLexicon:
+    """The context words of a text: found around each number, and all at once where numbers are many."""
+
+    def __init__(self, text: str, islands: tuple[tuple[int, int], ...]) -> None:
+        self._text = text
+        self._islands = islands
+        self._asked = 0
+
+    @cached_property
+    def _near_digits(self) -> list[tuple[int, Context]]:
+        found = (self._read(start, end) for start, end in self._islands)
+        return [word for ends, contexts in found for word in zip(ends, contexts, strict=True)]
+
+    @cached_property
+    def _everywhere(self) -> tuple[list[int], list[Context]]:
+        return self._read(0, len(self._text))
+
+    def _read(self, start: int, end: int) -> tuple[list[int], list[Context]]:
+        """The ends of the context words from ``start`` to ``end``, and what each says."""
+        ends: list[int] = []
+        contexts: list[Context] = []
+        for match in _WORD.finditer(self._text, start, end):
+            word = match[0].lower()
+            context = _CONTEXTS.get(word)
+            if match.start() == start > 0:
+                continue  # it may be the end of a longer word
+            if context is None or (word in _CARDS and _is_carried(ends, contexts, match.start())):
+                continue
+            ends.append(match.end())
+            contexts.append(context)
+        return ends, contexts
+
+    def before(self, at: int, reach: int = REACH) -> Context:
+        """What the nearest context word says whose end is at most ``reach`` characters before ``at``.
+
+        A word that makes a number a thing's reaches no further than its own sentence or bracket.
+        """
+        end, context = self._nearest(at, reach)
+        if context in THINGS and _BREAK.search(self._text, end, at):
+            return Context.NONE
+        return context
+
+    def linked(self, at: int) -> Context:
+        """What the nearest context word says where only "number is" and the like stand between it and ``at``."""
+        end, context = self._nearest(at, REACH)
+        return context if context and _LINK.fullmatch(self._text, end, at) else Context.NONE
+
+    def _nearest(self, at: int, reach: int) -> tuple[int, Context]:
+        self._asked += 1
+        ends, contexts = (
+            self._everywhere if self._asked > _FEW else self._read(max(0, at - reach - _LONGEST), at + _LONGEST)
+        )
+        index = bisect_right(ends, at) - 1
+        if index < 0 or ends[index] < at - reach:
+            return at, Context.NONE
+        return ends[index], contexts[index]
+
+    def regions(self, context: Context) -> Iterator[tuple[int, int]]:
+        """Where a number that this context decides may begin: behind each of its words, up to the next word."""
+        words = self._near_digits
+        for index, (end, said) in enumerate(words):
+            if said is context:
+                following = words[index + 1][0] if index + 1 < len(words) else end + REACH
+                yield end, min(end + REACH, following)
+
+
+def _is_carried(ends: list[int], contexts: list[Context], start: int) -> bool:
+    """Whether "card" only completes the word before it: an Aadhaar card is no payment card."""
+    return bool(ends) and contexts[-1] in _CARRIERS and start - ends[-1] <= 1
+
+
+# Four digits with at most seven other characters between two of them: the shortest that the rules mask, a PAN,
+# has four. Digits and non-digits exclude each other, so that nothing is read twice.
+_DIGITS_TOGETHER = re.compile(r"\d(?:\D{0,7}\d){3,}")
+_DIGIT = re.compile(r"\d")
+_BEFORE = 88
+"""Characters read before an island: a label ("savings account number of the other customer is:") and its number."""
+_AFTER = 24
+_SHORT = 64
+"""A text up to this length is one island: it may be a bare number."""
+_LONGEST_NUMBER = 64
+_ASCII_LOWER = {ord(upper): ord(upper) + 32 for upper in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+
+
+class DisclosureText:
+    """One text, ready for the rules. ``lowered`` has the same length as ``text``."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        lowered = text.lower()  # a few letters (İ) grow when lowered; then only ASCII is
+        self.lowered = lowered if len(lowered) == len(text) else text.translate(_ASCII_LOWER)
+        self.islands = tuple(_islands(text))
+        self._digits = [len(_DIGIT.findall(text, start, end)) for start, end in self.islands]
+        self._most_digits = max(self._digits, default=0)
+        self.words = ContextLexicon(text, self.islands)
+
+    def has(self, *words: str) -> bool:
+        """Whether one of these lower-case strings occurs anywhere."""
+        lowered = self.lowered
+        for word in words:  # noqa: SIM110 - a third of the time of any()
+            if word in lowered:
+                return True
+        return False
+
+    def near_digits(self, pattern: re.Pattern[str], fewest: int) -> Iterator[re.Match[str]]:
+        """The pattern's matches in the islands. ``fewest`` digits, decimals of any script, are in each match."""
+        if self._most_digits < fewest:
+            return
+        for (start, end), digits in zip(self.islands, self._digits, strict=True):
+            if digits >= fewest:
+                yield from pattern.finditer(self.text, start, end)
+
+    def behind(self, context: Context, pattern: re.Pattern[str], fewest: int) -> Iterator[re.Match[str]]:
+        """The pattern's matches that begin behind a word of this context, with no other context word between.
+
+        ``fewest`` digits are in each match, at most seven other characters apart: they are in one island.
+        """
+        if self._most_digits < fewest:
+            return
+        until = 0
+        for start, end in self.words.regions(context):
+            for match in pattern.finditer(self.text, max(start, until), end + _LONGEST_NUMBER):
+                if until <= match.start() <= end:
+                    until = match.end(1)
+                    yield match
+
+    def around(self, start: int, end: int) -> tuple[str, str]:
+        """The characters just before and just after a stretch; empty at the ends of the text."""
+        return self.text[max(0, start - 1) : start], self.text[end : end + 1]
+
+    def is_glued(self, start: int, end: int) -> bool:
+        """Whether letters run into the stretch on either side, as in a hash or a part number."""
+        before, after = self.around(start, end)
+        return before.isalpha() or after.isalpha()
+
+
+def _islands(text: str) -> Iterator[tuple[int, int]]:
+    if len(text) <= _SHORT:
+        yield 0, len(text)
+        return
+    start = end = 0
+    for match in _DIGITS_TOGETHER.finditer(text):
+        if match.start() - _BEFORE > end:
+            if end:
+                yield start, end
+            start = match.start() - _BEFORE
+        end = min(len(text), match.end() + _AFTER)
+    if end:
+        yield start, end
+
+
+class DisclosureCandidate(NamedTuple):
+    """A stretch of the view that may give something away; ``start`` and ``end`` count its characters."""
+
+    kind: DisclosureKind
+    start: int
+    end: int
+    strength: Strength

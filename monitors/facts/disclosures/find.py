@@ -1,0 +1,125 @@
+"""Personal data and secrets in a text: what it gives away, where, and how sure that is.
+
+The rules read a view of the text (`disclosures_view`), each family has its own module, and where two finds overlap
+the surer form takes the place. Every rule is linear in the length of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+
+from monitors.facts.disclosures.candidates import (
+    Disclosure,
+    DisclosureCandidate,
+    DisclosureKind,
+    DisclosureText,
+    view_of,
+)
+from monitors.facts.disclosures.identifiers import (
+    find_aadhaar,
+    find_cards,
+    find_codes,
+    find_ibans,
+    find_identifiers,
+    find_ssns,
+)
+from monitors.facts.disclosures.personal import find_personal, find_phones, find_spoken
+from monitors.facts.disclosures.secrets import find_network, find_secrets
+
+# Where finds of equal strength overlap, the form that says more takes the place.
+_RANK = {
+    kind: rank
+    for rank, kind in enumerate(
+        (
+            DisclosureKind.SECRET,
+            DisclosureKind.IBAN,
+            DisclosureKind.GSTIN,
+            DisclosureKind.CARD,
+            DisclosureKind.AADHAAR,
+            DisclosureKind.EMAIL,
+            DisclosureKind.UPI,
+            DisclosureKind.IP,
+            DisclosureKind.PAN,
+            DisclosureKind.PASSPORT,
+            DisclosureKind.DRIVING_LICENCE,
+            DisclosureKind.VEHICLE,
+            DisclosureKind.VOTER_ID,
+            DisclosureKind.US_SSN,
+            DisclosureKind.BIRTH_DATE,
+            DisclosureKind.POLICY_NUMBER,
+            DisclosureKind.ACCOUNT_NUMBER,
+            DisclosureKind.PHONE,
+            DisclosureKind.STREET_ADDRESS,
+            DisclosureKind.PERSON,
+        )
+    )
+}
+
+
+def find_disclosures(
+    text: str, *, account_patterns: Sequence[str] = (), hidden: Iterable[tuple[int, int]] = ()
+) -> tuple[Disclosure, ...]:
+    """All personal data and secrets of a text, in order, not overlapping.
+
+    ``account_patterns`` are regular expressions for the target's own numbers. ``hidden`` are stretches
+    (sorted, not overlapping) that are masked already and are read as one mark each. Any text is accepted.
+    """
+    return _found(text, tuple(account_patterns), tuple(hidden))
+
+
+@lru_cache(maxsize=16)
+def _found(
+    text: str, account_patterns: tuple[str, ...], hidden: tuple[tuple[int, int], ...]
+) -> tuple[Disclosure, ...]:
+    """It remembers the last few texts: several callers ask about the same reply."""
+    view = view_of(text, hidden)
+    found = _settled(list(_candidates(view.text, _compiled(account_patterns))), len(view.text))
+    placed = ((one, *view.place(one.start, one.end)) for one in found)
+    return tuple(
+        Disclosure(kind=one.kind, start=start, end=end, strength=one.strength) for one, start, end in placed
+    )
+
+
+@lru_cache(maxsize=64)
+def _compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(pattern) for pattern in patterns)
+
+
+def _candidates(text: str, account_patterns: Sequence[re.Pattern[str]]) -> Iterator[DisclosureCandidate]:
+    reading = DisclosureText(text)
+    yield from find_secrets(reading)
+    yield from find_network(reading)
+    yield from find_spoken(reading)
+    if reading.islands:
+        yield from find_cards(reading)
+        yield from find_aadhaar(reading)
+        yield from find_ibans(reading)
+        yield from find_ssns(reading)
+        yield from find_codes(reading)
+        yield from find_phones(reading)
+    yield from find_identifiers(reading, account_patterns)
+    yield from find_personal(reading)
+
+
+def _settled(candidates: list[DisclosureCandidate], length: int) -> list[DisclosureCandidate]:
+    """The finds without overlaps. The rest of one beside a surer one stays a find of its own kind."""
+    taken = bytearray(length)
+    left: list[DisclosureCandidate] = []
+    for one in sorted(candidates, key=lambda c: (-c.strength, _RANK[c.kind], c.start - c.end, c.start)):
+        left += [one._replace(start=start, end=end) for start, end in _free(taken, one.start, one.end)]
+        taken[one.start : one.end] = b"\x01" * (one.end - one.start)
+    return sorted(left, key=lambda c: c.start)
+
+
+def _free(taken: bytearray, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The stretches from ``start`` to ``end`` that nothing has taken yet."""
+    at = start
+    while at < end:
+        first = taken.find(0, at, end)
+        if first < 0:
+            return
+        after = taken.find(1, first, end)
+        at = end if after < 0 else after
+        yield first, at

@@ -1,0 +1,344 @@
+"""Identity numbers, by their check digit, their form, or the words before them.
+
+Cards, Aadhaar, IBAN and the US social security number have a check digit or a fixed grouping. Indian tax, passport,
+voter, vehicle and licence numbers have letters in them. Nothing in the form of account, policy and customer numbers
+says what they are, only the words before them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from stdnum import iban, verhoeff
+
+from monitors.facts.disclosures.candidates import (
+    REACH,
+    THINGS,
+    Context,
+    DisclosureCandidate,
+    DisclosureKind,
+    DisclosureText,
+    Strength,
+)
+
+# Each pattern has a lookahead from the left end of a group of digits and bounded repeats: every place is tried a
+# bounded number of times, and a number that begins inside a failed one is still found.
+_GROUPED_CARD = re.compile(
+    r"(?<!\d)(?=(\d{4}([ .\-/])(?:\d{4}\2\d{4}\2\d{1,4}(?:\2\d{1,3})?|\d{6}\2\d{4,5})(?!\d)))"
+)  # 4-4-4-4, 4-4-4-2, 4-4-4-4-3, 4-6-5 (American Express), 4-6-4 (Diners)
+_BARE_CARD = re.compile(r"(?<![\d.])(?=(\d{13,19}(?!\d)))")
+_SPACED_CARD = re.compile(r"(?<!\d)(?=(\d(?:[ .\-/]{0,2}\d){11,18}(?![ .\-/]?\d)))")
+# Issuer ranges of ISO/IEC 7812 in use: UATP 1 (15 digits), JCB 1800/2131 (15) and 35, Mastercard 2221-2720 and
+# 51-55, Mir 2200-2204, Amex 34/37 (15), Diners 30/36/38/39 (14+), Visa 4 (13, 16, 19), Maestro 50/56-69,
+# RuPay 60/65/81/82/508, Discover 6011/644-65, UnionPay 62.
+_ISSUER = re.compile(
+    r"(?:1\d{14}|2131\d{11}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720|20[0-4])\d{12}|3[47]\d{13}"
+    r"|3(?:0[0-5]|[689]\d)\d{11,16}|35\d{14,17}|4(?:\d{12}|\d{15}|\d{18})|5[1-5]\d{14}|5[06-9]\d{10,17}"
+    r"|6\d{12,18}|8[12]\d{14})"
+)
+_AADHAAR = re.compile(r"(?<!\d)(?=([2-9]\d{3}(?:([ .\-/:])\d{4}\2\d{4}|\d{8})(?!\d)))")
+_SPACED_AADHAAR = re.compile(r"(?<!\d)(?=(\d(?:[ .\-/:,]{0,2}\d){11}(?![ .\-/]?\d)))")
+_IBAN = re.compile(r"(?<![A-Za-z0-9])(?=([A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11,30}))")
+_IBAN_START = re.compile(r"\d(?<=[A-Za-z]{2}\d)\d")
+"""A quick scan: it begins at digits, of which there are few."""
+_SSN = re.compile(r"(?<![\d-])((?!000|666)\d{3}([ .-])(?!00)\d{2}\2(?!0000)\d{4})(?![\d-])")
+_BROKEN_SSN = re.compile(
+    r"(?<![\d-])((?!000|666)(?:\d{3}-(?!00)\d{2}(?!0000)\d{4}|\d{3}(?!00)\d{2}-(?!0000)\d{4}))(?![\d-])"
+)
+# Digits that each form has at least.
+_CARD_DIGITS, _SPACED_DIGITS, _AADHAAR_DIGITS, _IBAN_DIGITS, _SSN_DIGITS = 13, 12, 12, 2, 9
+
+# Lengths of the national forms in the IBAN registry of SWIFT (release 99).
+_IBAN_LENGTHS = {
+    "AD": 24, "AE": 23, "AL": 28, "AT": 20, "AZ": 28, "BA": 20, "BE": 16, "BG": 22, "BH": 22, "BI": 27, "BR": 29,
+    "BY": 28, "CH": 21, "CR": 22, "CY": 28, "CZ": 24, "DE": 22, "DJ": 27, "DK": 18, "DO": 28, "EE": 20, "EG": 29,
+    "ES": 24, "FI": 18, "FK": 18, "FO": 18, "FR": 27, "GB": 22, "GE": 22, "GI": 23, "GL": 18, "GR": 27, "GT": 28,
+    "HN": 28, "HR": 21, "HU": 28, "IE": 22, "IL": 23, "IQ": 23, "IS": 26, "IT": 27, "JO": 30, "KW": 30, "KZ": 20,
+    "LB": 28, "LC": 32, "LI": 21, "LT": 20, "LU": 20, "LV": 21, "LY": 25, "MC": 27, "MD": 24, "ME": 22, "MK": 19,
+    "MN": 20, "MR": 27, "MT": 31, "MU": 30, "NI": 28, "NL": 18, "NO": 15, "OM": 23, "PK": 24, "PL": 28, "PS": 29,
+    "PT": 25, "QA": 29, "RO": 24, "RS": 22, "RU": 33, "SA": 24, "SC": 31, "SD": 18, "SE": 24, "SI": 19, "SK": 24,
+    "SM": 27, "SO": 23, "ST": 25, "SV": 28, "TL": 23, "TN": 24, "TR": 26, "UA": 29, "VA": 22, "VG": 24, "XK": 20,
+    "YE": 30,
+}  # fmt: skip
+_DOUBLED = str.maketrans("0123456789", "0246813579")
+"""Each digit doubled, and its two digits added where there are two."""
+_AIRLINE = "1"
+"""First digit of the airlines' own cards (UATP): rare, and like any number of fifteen digits."""
+
+
+def digits_of(text: str) -> str:
+    """The ASCII digits of a text, in order."""
+    return "".join(filter("0123456789".__contains__, text))
+
+
+def passes_luhn(digits: str) -> bool:
+    """Whether the last digit is the check digit of ISO/IEC 7812; five times as fast as a general library's."""
+    doubled = digits[-2::-2].translate(_DOUBLED)
+    return (sum(map(int, digits[-1::-2])) + sum(map(int, doubled))) % 10 == 0
+
+
+def find_cards(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+    """Payment cards: an issuer's range and the Luhn digit; in any spacing after the word "card"."""
+    for pattern in (_GROUPED_CARD, _BARE_CARD):
+        for match in reading.near_digits(pattern, _CARD_DIGITS):
+            digits = match[1].replace(match[2], "") if pattern is _GROUPED_CARD else match[1]
+            if not (_ISSUER.fullmatch(digits) and passes_luhn(digits)):
+                continue
+            glued = reading.around(*match.span(1))[0].isalpha()
+            context = reading.words.before(match.start())
+            doubtful = glued or context is Context.ORDER or (digits[0] == _AIRLINE and context is not Context.CARD)
+            strength = Strength.WEAK if doubtful else Strength.CERTAIN
+            yield DisclosureCandidate(DisclosureKind.CARD, *match.span(1), strength)
+    for match in reading.behind(Context.CARD, _SPACED_CARD, _SPACED_DIGITS):
+        yield DisclosureCandidate(DisclosureKind.CARD, *match.span(1), Strength.LIKELY)
+
+
+def find_aadhaar(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+    """Aadhaar: twelve digits, the first 2 to 9, Verhoeff's check digit.
+
+    One in ten numbers passes that check by chance, so that a number of an order, an amount or a clause is never
+    one, and a bare number that nothing explains is a weak one. Behind the word itself the check digit is not
+    asked for: a mistyped identity is still one.
+    """
+    for match in reading.near_digits(_AADHAAR, _AADHAAR_DIGITS):
+        if found := _aadhaar(reading, match):
+            yield found
+    for match in reading.behind(Context.AADHAAR, _SPACED_AADHAAR, _AADHAAR_DIGITS):
+        yield DisclosureCandidate(DisclosureKind.AADHAAR, *match.span(1), Strength.CERTAIN)
+
+
+def _aadhaar(reading: DisclosureText, match: re.Match[str]) -> DisclosureCandidate | None:
+    context = reading.words.before(match.start())
+    if context is Context.AADHAAR:
+        return DisclosureCandidate(DisclosureKind.AADHAAR, *match.span(1), Strength.CERTAIN)
+    if context in THINGS:
+        return None
+    digits = match[1].replace(match[2], "") if match[2] else match[1]
+    if not verhoeff.is_valid(digits) or _is_inside(reading, match):
+        return None
+    return DisclosureCandidate(
+        DisclosureKind.AADHAAR, *match.span(1), Strength.LIKELY if match[2] else Strength.WEAK
+    )
+
+
+def _is_inside(reading: DisclosureText, match: re.Match[str]) -> bool:
+    """Whether letters run into the number, or it is a part of a longer one with colons (an IPv6 address)."""
+    before, after = reading.around(*match.span(1))
+    return before.isalpha() or after.isalpha() or (match[2] == ":" and ":" in (before, after))
+
+
+def find_ibans(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+    """IBANs of every registered country by its length and the two check digits; behind the word, by length."""
+    for match in reading.near_digits(_IBAN, _IBAN_DIGITS) if _IBAN_START.search(reading.text) else ():
+        length = _IBAN_LENGTHS.get(match[1][:2].upper())
+        end = _end_after(match[1], length) if length else None
+        if end is None or reading.around(0, match.start() + end)[1].isalnum():
+            continue
+        number = re.sub("[ -]", "", match[1][:end])
+        if iban.is_valid(number, check_country=False):
+            yield DisclosureCandidate(DisclosureKind.IBAN, match.start(), match.start() + end, Strength.CERTAIN)
+        elif reading.words.before(match.start()) is Context.IBAN:
+            yield DisclosureCandidate(DisclosureKind.IBAN, match.start(), match.start() + end, Strength.LIKELY)
+
+
+def _end_after(text: str, count: int) -> int | None:
+    """The index behind the ``count``-th letter or digit, or ``None`` where there are fewer."""
+    places = [index for index, character in enumerate(text) if character.isalnum()]
+    return places[count - 1] + 1 if len(places) >= count else None
+
+
+def find_ssns(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+    """US social security numbers in their grouping; without a hyphen, weakly (a ZIP+4 has the same form)."""
+    for match in reading.near_digits(_SSN, _SSN_DIGITS):
+        named = reading.words.before(match.start())
+        if named in THINGS:
+            continue
+        strength = Strength.CERTAIN if named is Context.SSN else Strength.LIKELY
+        yield DisclosureCandidate(DisclosureKind.US_SSN, *match.span(1), strength)
+    for match in reading.near_digits(_BROKEN_SSN, _SSN_DIGITS):
+        named = reading.words.before(match.start())
+        if named not in THINGS:
+            strength = Strength.LIKELY if named is Context.SSN else Strength.WEAK
+            yield DisclosureCandidate(DisclosureKind.US_SSN, *match.span(1), strength)
+
+
+_STATES = (
+    "AN|AP|AR|AS|BH|BR|CG|CH|DD|DL|DN|GA|GJ|HP|HR|JH|JK|KA|KL|LA|LD|MH|ML|MN|MP|MZ|NL|OD|OR|PB|PY|RJ|SK|TN|TR|TS"
+    "|TG|UK|UA|UP|WB"
+)
+_STATE = rf"(?=[A-Z]{{2}}[ -]?\d)(?:{_STATES})"
+"""What stands behind a state's letters is checked first: to try all at each word is seven times as slow."""
+
+_LETTER = re.compile("[A-Za-z]")
+_SAYING = ("licen", "dl ", "passport", "लाइसेंस", "पासपोर्ट")
+"""Words without which a form that says nothing itself is not searched for."""
+_NEAR = 20
+"""Reach of a word for a form that says nothing itself: "licence number is" and no more."""
+
+
+class _Code(NamedTuple):
+    """One form: how sure it is when nothing is said about it (``None``: not one), and behind its own word."""
+
+    kind: DisclosureKind
+    pattern: re.Pattern[str]
+    digits: int
+    """How many the form has at least."""
+    context: Context
+    bare: Callable[[str], Strength | None]
+    alone: bool = False
+    """Whether it counts where it is the whole text."""
+
+
+def _always(strength: Strength) -> Callable[[str], Strength | None]:
+    return lambda _code: strength
+
+
+def _never(_code: str) -> Strength | None:
+    return None
+
+
+def _pan_alone(code: str) -> Strength | None:
+    """The fourth letter of a PAN says what its holder is (Income Tax Department: A B C F G H J L P T, and K, E)."""
+    return Strength.LIKELY if code[3].upper() in "ABCFGHJLPTKE" else None
+
+
+def _form(pattern: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])", re.IGNORECASE)
+
+
+_CODES = (
+    _Code(
+        DisclosureKind.GSTIN,
+        _form(r"(?:0[1-9]|[12]\d|3[0-7]|97|99)[A-Z]{5}\d{4}[A-Z][1-9A-Z]Z[0-9A-Z]"),
+        6,
+        Context.NONE,
+        _always(Strength.CERTAIN),
+    ),
+    _Code(
+        DisclosureKind.PAN,
+        _form(r"[A-Z]{5}\d{4}[A-Z]|(?-i:[A-Z]{5}[ -]\d{4}[ -][A-Z])"),
+        4,
+        Context.PAN,
+        _pan_alone,
+        alone=True,
+    ),
+    _Code(
+        DisclosureKind.PASSPORT, _form(r"[A-PR-WY][1-9]\d ?\d{4}[1-9]"), 7, Context.PASSPORT, _always(Strength.WEAK)
+    ),
+    _Code(DisclosureKind.PASSPORT, _form(r"[A-Z]{0,2}\d{7,9}"), 7, Context.PASSPORT, _never),
+    _Code(DisclosureKind.VOTER_ID, _form(r"[A-Z]{3}[ /-]?\d{7}"), 7, Context.VOTER, _always(Strength.WEAK)),
+    _Code(
+        DisclosureKind.DRIVING_LICENCE,
+        _form(rf"{_STATE}[ -]?\d{{2}}[ -]?(?:19|20)\d{{2}}[ -]?\d{{7}}"),
+        13,
+        Context.LICENCE,
+        _always(Strength.LIKELY),
+    ),
+    _Code(
+        DisclosureKind.DRIVING_LICENCE,
+        _form(r"\d{3,4}-\d{2,3}-\d{4}|[A-Z]{0,2}\d{5,14}"),
+        5,
+        Context.LICENCE,
+        _never,
+    ),
+    _Code(
+        DisclosureKind.VEHICLE,
+        _form(rf"{_STATE}[ -]?\d{{1,2}}[ -]?[A-Z]{{1,3}}[ -]?\d{{4}}|\d{{2}}[ -]?BH[ -]?\d{{4}}[ -]?[A-Z]{{1,2}}"),
+        5,
+        Context.VEHICLE,
+        _always(Strength.LIKELY),
+    ),
+    _Code(DisclosureKind.VEHICLE, _form(rf"{_STATE}[ -]?\d{{4}}"), 4, Context.VEHICLE, _never, alone=True),
+)
+
+
+def find_codes(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+    """PAN, GSTIN, passport, voter id, driving licence, vehicle: by their form, surer behind their own words.
+
+    Where a form alone says little (two letters and four digits) it counts behind its word, or where it is the
+    whole text. The number of an order, a part or a clause is none of them.
+    """
+    alone = reading.text.strip(" \t\r\n.,;:\"'")
+    if not _LETTER.search(reading.text):
+        return
+    said = reading.has(*_SAYING)
+    for code in _CODES:
+        if code.bare is _never and not code.alone and not said:
+            continue
+        for match in reading.near_digits(code.pattern, code.digits):
+            if strength := _strength(code, match, reading, alone):
+                yield DisclosureCandidate(code.kind, match.start(), match.end(), strength)
+
+
+def _strength(code: _Code, match: re.Match[str], reading: DisclosureText, alone: str) -> Strength | None:
+    bare = code.bare(match[0])
+    context = reading.words.before(match.start(), REACH if bare else _NEAR)
+    if context is code.context is not Context.NONE:
+        return max(bare or Strength.LIKELY, Strength.LIKELY)
+    if context in (Context.ORDER, Context.VERSION) and bare is not Strength.CERTAIN:
+        return None
+    if bare is None and code.alone and match[0] == alone:
+        return Strength.WEAK
+    return bare
+
+
+_FEWEST_DIGITS = 5
+"""Shorter numbers behind these words are counts, years or the last digits of a masked number."""
+
+_FEWEST_ALONE = 8
+"""The same where neither "number" nor a colon says that a number follows ("account for 10000 claims")."""
+
+# Between the label and the number: "no.", "number", a verb, a colon.
+_NUMBER_WORD = r"(?:no\.?|num(?:ber)?|nos\.?|id|code|#|नंबर|नम्बर|संख्या)"
+_VERB = r"(?:[ \t]{1,3}(?:is|was|hai|h|ka|of)\b|[ \t]{0,3}(?:है|:|=|-|#))?[\s:\"'(]{0,4}"
+# Letters may lead ("SBIN 0001234567"), separators may stand between groups that hold digits.
+_ID = (
+    r"((?:(?-i:[A-Z]{1,8})[ /-]?)?[A-Za-z0-9]{0,6}\d(?:[A-Za-z0-9]"
+    r"|[/.\- ](?=[A-Za-z0-9]{0,6}\d)){3,28})(?![A-Za-z0-9])"
+)
+_ACCOUNT = re.compile(
+    r"(?:\b(?:a/c|acct?|account|accounts|khaa?ta)\b\.?|खाता|खाते|\b(?:uhid|cif|crn)\b"
+    r"|\b(?:customer|member|client|subscriber|patient|claim|folio|loan)(?= ?(?:id|no|num|number|#|code)\b))"
+    rf"(?P<said>[ \t]{{0,3}}{_NUMBER_WORD}?{_VERB}){_ID}",
+    re.IGNORECASE,
+)
+_POLICY = re.compile(
+    rf"(?:\bpolicy|पॉलिसी|पालिसी)(?: certificate)?[ \t]{{0,3}}(?P<said>{_NUMBER_WORD}{_VERB}){_ID}", re.IGNORECASE
+)
+# "Policy LIC 123456789": an insurer's short name in capitals, then seven digits or more.
+_CODED_POLICY = re.compile(
+    r"\b[Pp]olicy(?P<said>[ \t:#-]{1,3})((?:[A-Z]{2,8}[ /-])?[A-Z]{0,4}\d{7,16}|[A-Z]{1,6}[/-]?\d[\dA-Z/\-]{5,24})"
+    r"(?![A-Za-z0-9])"
+)
+_FORMS = (
+    (DisclosureKind.POLICY_NUMBER, _POLICY),
+    (DisclosureKind.POLICY_NUMBER, _CODED_POLICY),
+    (DisclosureKind.ACCOUNT_NUMBER, _ACCOUNT),
+)
+# "account number of the other customer is 0012 3456 7890": with words between, eight digits or more.
+_FAR_ACCOUNT = re.compile(r"(?<![\w.])(?=(\d(?:[ -]?\d){7,19}(?![\w])))")
+_DIGIT = re.compile(r"\d")
+
+
+def find_identifiers(
+    reading: DisclosureText, account_patterns: Sequence[re.Pattern[str]]
+) -> Iterator[DisclosureCandidate]:
+    """Numbers of accounts, policies, customers, members, claims: behind the words for them, five digits or more.
+
+    ``account_patterns`` are the target's own: a whole match of one is an account number whatever stands before.
+    """
+    for kind, pattern in _FORMS:
+        for match in reading.near_digits(pattern, _FEWEST_DIGITS):
+            fewest = (
+                _FEWEST_DIGITS if match["said"].strip() or kind is DisclosureKind.POLICY_NUMBER else _FEWEST_ALONE
+            )
+            if len(_DIGIT.findall(match[2])) >= fewest:
+                yield DisclosureCandidate(kind, *match.span(2), Strength.LIKELY)
+    for match in reading.behind(Context.ACCOUNT, _FAR_ACCOUNT, _FEWEST_ALONE):
+        yield DisclosureCandidate(DisclosureKind.ACCOUNT_NUMBER, *match.span(1), Strength.LIKELY)
+    for pattern in account_patterns:
+        for match in pattern.finditer(reading.text):
+            if match.end() > match.start():
+                yield DisclosureCandidate(DisclosureKind.ACCOUNT_NUMBER, *match.span(), Strength.CERTAIN)

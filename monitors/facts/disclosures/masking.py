@@ -1,0 +1,162 @@
+"""Personal data and secrets of a text replaced, each by what stands for its kind. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from monitors.facts.disclosures.candidates import Disclosure, DisclosureKind
+from monitors.facts.disclosures.find import find_disclosures
+from monitors.facts.text import Unread, parts_of, unread_of
+
+LABELS: Final[dict[DisclosureKind, str]] = {
+    DisclosureKind.EMAIL: "[e-mail]",
+    DisclosureKind.PHONE: "[phone]",
+    DisclosureKind.CARD: "[card number]",
+    DisclosureKind.IBAN: "[IBAN]",
+    DisclosureKind.AADHAAR: "[Aadhaar]",
+    DisclosureKind.PAN: "[PAN]",
+    DisclosureKind.GSTIN: "[GSTIN]",
+    DisclosureKind.UPI: "[UPI id]",
+    DisclosureKind.PASSPORT: "[passport number]",
+    DisclosureKind.VOTER_ID: "[voter id]",
+    DisclosureKind.VEHICLE: "[vehicle number]",
+    DisclosureKind.DRIVING_LICENCE: "[driving licence]",
+    DisclosureKind.IP: "[IP address]",
+    DisclosureKind.US_SSN: "[social security number]",
+    DisclosureKind.POLICY_NUMBER: "[policy number]",
+    DisclosureKind.ACCOUNT_NUMBER: "[account number]",
+    DisclosureKind.PERSON: "[name]",
+    DisclosureKind.STREET_ADDRESS: "[address]",
+    DisclosureKind.BIRTH_DATE: "[date of birth]",
+    DisclosureKind.SECRET: "[secret]",
+}
+"""What stands in a redacted text for each kind."""
+
+WITHHELD: Final = "[withheld]"
+"""What stands for a whole text that cannot be masked piece by piece."""
+
+_LABEL: Final = re.compile("|".join(re.escape(label) for label in LABELS.values()))
+_PASSES: Final = 12
+
+
+class MaskedText(NamedTuple):
+    """A masked text, and what was masked: places are in the text as it was given.
+
+    ``unread`` is the middle of a very long text: it is not read, so it is withheld, and a mark stands for it.
+    """
+
+    text: str
+    found: tuple[Disclosure, ...]
+    unread: Unread | None = None
+
+
+def label_of(kind: DisclosureKind, _text: str) -> str:
+    """What redaction puts in the place of a find: its kind and nothing of what it says."""
+    return LABELS[kind]
+
+
+def mask(
+    text: str,
+    instead: Callable[[DisclosureKind, str], str] = label_of,
+    *,
+    account_patterns: Sequence[str] = (),
+    safe: Iterable[tuple[int, int]] = (),
+    also: Iterable[Disclosure] = (),
+) -> MaskedText:
+    """The text with all personal data and secrets replaced, weak finds too, and what was replaced.
+
+    ``instead`` makes the replacement of a find out of its kind and its text. A masked text is read again until
+    nothing more is found in it, because a mask can free what stood beside it. A text that would need more than
+    twelve rounds (made to attack, two are usual) is `WITHHELD` whole. Labels that stand in the text already stay
+    as they are, and so do ``safe`` stretches: those that an earlier masking left. ``also`` are finds that the text
+    alone would not show; where they overlap one that it does, that one counts. Of a text beyond `LONGEST` the two
+    ends are masked and the middle is withheld.
+    """
+    unread = unread_of(text)
+    if unread is not None:
+        return _masked_ends(text, unread, instead, account_patterns=account_patterns, safe=[*safe], also=[*also])
+    masks = _apart([*safe, *(match.span() for match in _LABEL.finditer(text))])
+    found = list(find_disclosures(text, account_patterns=account_patterns, hidden=masks))
+    found += _beside([*masks, *_places(found)], also)
+    for _ in range(_PASSES):
+        hidden = sorted(masks + _places(found))
+        more = find_disclosures(text, account_patterns=account_patterns, hidden=hidden)
+        if not more:
+            found.sort(key=lambda one: one.start)
+            return MaskedText(_replaced(text, found, instead), tuple(found))
+        found += more
+    return MaskedText(WITHHELD, tuple(found))
+
+
+def _masked_ends(
+    text: str,
+    unread: Unread,
+    instead: Callable[[DisclosureKind, str], str],
+    *,
+    account_patterns: Sequence[str],
+    safe: Sequence[tuple[int, int]],
+    also: Sequence[Disclosure],
+) -> MaskedText:
+    """Both ends, each read with a margin; a find on the border is withheld whole."""
+    head, tail, behind = parts_of(text, unread)
+
+    def found_in(part: str, at: int) -> list[Disclosure]:
+        masked = mask(
+            part,
+            instead,
+            account_patterns=account_patterns,
+            safe=[(start - at, end - at) for start, end in safe if start >= at and end <= at + len(part)],
+            also=[_moved(one, -at) for one in also if one.start >= at and one.end <= at + len(part)],
+        )
+        return [_moved(one, at) for one in masked.found]
+
+    first, last = found_in(head, 0), found_in(tail, behind)
+    start = min([unread.start, *(one.start for one in first if one.end > unread.start)])
+    end = max([unread.end, *(one.end for one in last if one.start < unread.end)])
+    found = [*(one for one in first if one.end <= start), *(one for one in last if one.start >= end)]
+    gap = Unread(start, end)
+    return MaskedText(_replaced(text, found, instead, gap), tuple(found), gap)
+
+
+def _moved(one: Disclosure, by: int) -> Disclosure:
+    return one.model_copy(update={"start": one.start + by, "end": one.end + by})
+
+
+def _places(found: Iterable[Disclosure]) -> list[tuple[int, int]]:
+    return [(one.start, one.end) for one in found]
+
+
+def _beside(taken: Iterable[tuple[int, int]], also: Iterable[Disclosure]) -> list[Disclosure]:
+    """The finds that overlap nothing that is taken, nor each other."""
+    places, beside = list(taken), list[Disclosure]()
+    for one in also:
+        if all(one.end <= start or end <= one.start for start, end in places):
+            places.append((one.start, one.end))
+            beside.append(one)
+    return beside
+
+
+def _apart(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The stretches in order; of two that overlap the first."""
+    apart: list[tuple[int, int]] = []
+    for start, end in sorted(stretches):
+        if not apart or start >= apart[-1][1]:
+            apart.append((start, end))
+    return apart
+
+
+def _replaced(
+    text: str, found: list[Disclosure], instead: Callable[[DisclosureKind, str], str], gap: Unread | None = None
+) -> str:
+    stretches = [(one.start, one.end, instead(one.kind, text[one.start : one.end])) for one in found]
+    parts: list[str] = []
+    at = 0
+    if gap is not None:
+        stretches.append((gap.start, gap.end, gap.mark))
+    for start, end, put in sorted(stretches):
+        parts += (text[at:start], put)
+        at = end
+    parts.append(text[at:])
+    return "".join(parts)

@@ -1,0 +1,249 @@
+"""Technical addresses and secrets: e-mail addresses, UPI ids, IP addresses, keys, tokens and passwords."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator
+
+from monitors.facts.disclosures.candidates import (
+    Context,
+    DisclosureCandidate,
+    DisclosureKind,
+    DisclosureText,
+    Strength,
+)
+
+# A run of mailbox characters is read once, from its left end, and never again (possessive quantifiers).
+# Devanagari vowel signs are no word characters of their own; its full stop (U+0964) is no part of a name.
+_W = r"\w\u0900-\u0963\u0966-\u097f"
+_AT = re.compile(
+    rf"(?<![{_W}.%+\-'])([{_W}.%+\-']++)(?:@| @ | ?\[at\] ?| ?\(at\) ?)"
+    rf"([{_W}\-]++(?:(?:\.|\s?[\[(]dot[\])]\s?)[{_W}\-]++)*+)",
+    re.IGNORECASE,
+)
+_DOT = re.compile(r"\.|[\[(]dot[\])]", re.IGNORECASE)
+_TOP_LEVEL = re.compile(r"(?:xn--[\w\-]+|[^\W\d_]{2,24}|[\u0900-\u0963]{2,24})", re.IGNORECASE)
+_SPOKEN = re.compile(
+    r"(?<![\w.])([\w]{1,40}(?: dot [\w]{1,40}| underscore [\w]{1,40}"
+    r"| dash [\w]{1,40}){0,4} at [\w\-]{2,40}(?: dot [a-z]{2,12}){1,3})\b",
+    re.IGNORECASE,
+)
+_ROLES = re.compile(
+    r"(?:care|support|help|helpdesk|info|contact|contactus|customer\.?care|customer\.?service|service|services"
+    r"|grievance"
+    r"s?|complaints?|feedback|sales|hello|admin|office|no-?reply|privacy|dpo|legal|press|media|claims?"
+    r"|ombudsman|enquiry"
+    r"|inquiry|queries|webmaster|postmaster|abuse|security|nodal(?:officer)?|gro"
+    r"|bimalokpal[\w.]*)(?:[.\-_][\w.\-]*)?",
+    re.IGNORECASE,
+)
+# Handles of UPI payment providers in NPCI's list of third-party apps and banks.
+_HANDLE_NAMES = (
+    "okaxis okhdfcbank okicici oksbi ybl ibl axl paytm ptyes ptsbi pthdfc ptaxis upi apl yapl rapl abfspay "
+    "axisb axisbank"
+    " hdfcbank hdfcbankjd icici sbi kotak kotak811 yesbank yesbankltd pnb barodampay boi cnrb federal idfcbank"
+    " idfcfirst indus airtel freecharge jupiteraxis fam ikwik wahdfcbank waicici waaxis wasbi slice sliceaxis goaxb"
+    " timecosmos tapicici naviaxis superyes aubank dbs hsbc rbl rmhdfcbank mahb uboi unionbank postbank jio "
+    "fbl"
+)
+_HANDLES = frozenset(_HANDLE_NAMES.split())
+
+_THREE_DOTS = re.compile(r"\.\d{1,3}\.\d{1,3}\.\d")
+_TWO_COLONS = re.compile(r":[0-9A-Fa-f]{0,4}:")
+_IPV4 = re.compile(
+    r"(?<![\w.])((?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d))(?:/\d{1,2})?(?![\d\w])"
+)
+_IPV6 = re.compile(
+    r"(?<![\w:.])(?=[0-9A-Fa-f]{0,4}:[0-9A-Fa-f]{0,4}:?)([0-9A-Fa-f:.]{2,45})(/\d{1,3})?(?![\w:]|-[A-Za-z])"
+)
+# IANA's registries of IPv6: unicast as the regional registries have it, documentation, unique local, link-local,
+# multicast, IPv4 within IPv6 and NAT64's prefix.
+_IPV6_ASSIGNED = tuple(
+    ipaddress.IPv6Network(block)
+    for block in (
+        "2001::/16", "2002::/16", "2003::/16", "2400::/6", "2800::/5", "3ffe::/16", "3fff::/20",
+        "fc00::/7", "fe80::/10", "ff00::/8", "::ffff:0:0/96", "64:ff9b::/96",
+    )
+)  # fmt: skip
+
+_FEWEST_COLONS = 2
+_ANY_HOST, _THIS_HOST = "::", "::1"
+_BESIDE = " \t\n\"'`([<>)],;."
+_GROUPS = 8
+_LONG_GROUP = 3
+"""Hexadecimal digits: the groups of fingerprints and hardware addresses have two."""
+_TELLING_OCTET = 100
+"""Numbers of clauses and versions ("2.2.27.6") stay below; 98 % of random addresses have an octet above."""
+
+
+def find_network(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+    """E-mail (spoken and bracketed forms too), UPI ids by known handle or behind the word, IPv4 and IPv6."""
+    if reading.has("@", "[at]", "(at)"):
+        yield from _mailboxes(reading)
+    if reading.has(" dot "):
+        for match in _SPOKEN.finditer(reading.text):
+            yield DisclosureCandidate(DisclosureKind.EMAIL, *match.span(), Strength.LIKELY)
+    if _THREE_DOTS.search(reading.text):
+        yield from _ipv4(reading)
+    if _TWO_COLONS.search(reading.text):
+        yield from _ipv6(reading)
+
+
+def _mailboxes(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+    for match in _AT.finditer(reading.text):
+        labels = _DOT.split(match[2])
+        if len(labels) > 1 and _TOP_LEVEL.fullmatch(labels[-1].strip()):
+            role = _ROLES.fullmatch(match[1])
+            yield DisclosureCandidate(
+                DisclosureKind.EMAIL, *match.span(), Strength.WEAK if role else Strength.CERTAIN
+            )
+        elif len(labels) > 1 and (end := _shorter(match)):
+            yield DisclosureCandidate(DisclosureKind.EMAIL, match.start(), end, Strength.CERTAIN)
+        elif _is_upi(match, reading):
+            yield DisclosureCandidate(DisclosureKind.UPI, *match.span(), Strength.CERTAIN)
+
+
+def _shorter(match: re.Match[str]) -> int | None:
+    """The end of an address whose last label is none, as in ``a@b.com.2024``: where its last good label ends."""
+    ends = [dot.start() for dot in _DOT.finditer(match[2])][1:]
+    for end in reversed(ends):
+        if _TOP_LEVEL.fullmatch(_DOT.split(match[2][:end])[-1]):
+            return match.start(2) + end
+    return None
+
+
+def _is_upi(match: re.Match[str], reading: DisclosureText) -> bool:
+    handle = match[2].lower()
+    return handle in _HANDLES or (handle.isalpha() and reading.words.before(match.start()) is Context.UPI)
+
+
+def _ipv4(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+    for match in _IPV4.finditer(reading.text):
+        if _has_leading_zero(match[1]) or reading.words.linked(match.start()) is Context.VERSION:
+            continue
+        named = reading.words.before(match.start()) is Context.IP
+        telling = named or max(map(int, match[1].split("."))) >= _TELLING_OCTET
+        public = ipaddress.IPv4Address(match[1]).is_global
+        strength = Strength.LIKELY if public and telling else Strength.WEAK
+        yield DisclosureCandidate(DisclosureKind.IP, *match.span(), strength)
+
+
+def _has_leading_zero(address: str) -> bool:
+    """Whether an octet is written ``01``: a telephone number in pairs, no address."""
+    return any(len(octet) > 1 and octet[0] == "0" for octet in address.split("."))
+
+
+def _ipv6(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+    for match in _IPV6.finditer(reading.text):
+        written = match[1].rstrip(".")
+        if written.count(":") < _FEWEST_COLONS:
+            continue
+        end = match.end() if written == match[1] else match.start() + len(written)
+        try:
+            address = ipaddress.IPv6Address(written)
+        except ValueError:
+            continue
+        telling = written == _ANY_HOST or any(map(str.isdigit, written))
+        named = telling and reading.words.before(match.start()) is Context.IP
+        if not (named or match[2] or _is_assigned(address) or _is_whole(reading.text, match, written)):
+            continue
+        strength = Strength.LIKELY if address.is_global else Strength.WEAK
+        yield DisclosureCandidate(DisclosureKind.IP, match.start(), end, strength)
+
+
+def _is_whole(text: str, match: re.Match[str], written: str) -> bool:
+    """Whether it reads as nothing else: eight groups, most of them long; or this machine's own ``::1``, alone."""
+    if written == _THIS_HOST:
+        around = text[max(0, match.start() - 1) : match.start()] + text[match.end() : match.end() + 1]
+        return not around.strip(_BESIDE)
+    groups = written.split(":")
+    return len(groups) == _GROUPS and sum(len(group) >= _LONG_GROUP for group in groups) >= _GROUPS / 2
+
+
+def _is_assigned(address: ipaddress.IPv6Address) -> bool:
+    """Whether hosts have such addresses.
+
+    `a::b` of a program, `10::30` and a fingerprint in pairs are addresses by their form alone.
+    """
+    return any(address in network for network in _IPV6_ASSIGNED)
+
+
+# Prefixes as their issuers document them: OpenAI and Anthropic sk-, Hugging Face hf_, GitHub gh?_ and github_pat_,
+# GitLab glpat-, AWS AKIA/ASIA, Google AIza and ya29., Slack xox?- and hook addresses, Stripe sk_live_, npm_, pypi-,
+# SendGrid SG., Groq gsk_, Razorpay rzp_, Standard Webhooks whsec_, LangSmith lsv2_, Prefect pnu_/pnb_, Twilio SK.
+_TOKEN = re.compile(
+    r"(?<![A-Za-z0-9])(?:"
+    r"sk-[A-Za-z0-9_\-]{16,}+|hf_[A-Za-z0-9]{16,}+|gh[pousr]_[A-Za-z0-9]{16,}+|github_pat_[A-Za-z0-9_]{20,}+"
+    r"|glpat-[A-Za-z0-9_\-]{16,}+|A(?:KIA|SIA|ROA)[A-Z0-9]{12,}+|AIza[A-Za-z0-9_\-]{30,}+"
+    r"|ya29\.[A-Za-z0-9_\-]{20,}+"
+    r"|xox[abeoprs]-[A-Za-z0-9\-]{8,}+|xapp-[A-Za-z0-9\-]{8,}+|[srp]k_(?:live|test)_[A-Za-z0-9]{10,}+"
+    r"|npm_[A-Za-z0-9]{20,}+|pypi-[A-Za-z0-9_\-]{20,}+|SG\.[A-Za-z0-9_\-]{10,}+\.[A-Za-z0-9_\-]{10,}+"
+    r"|gsk_[A-Za-z0-9]{16,}+"
+    r"|rzp_(?:live|test)_[A-Za-z0-9]{8,}+|whsec_[A-Za-z0-9+/=]{12,}+|lsv2_[A-Za-z0-9_]{16,}+"
+    r"|pn[ub]_[A-Za-z0-9]{20,}+"
+    r"|SK[0-9a-f]{32}|eyJ[A-Za-z0-9_\-]{6,}+\.[A-Za-z0-9_\-]{6,}+(?:\.[A-Za-z0-9_\-]*+)?"
+    r"|hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_\-]{8,}+"
+    r")"
+)
+_PREFIX_LIST = (
+    "sk- hf_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- AKIA ASIA AROA AIza ya29. xox xapp- _live_ _test_ "
+    "npm_ pypi- SG. gsk_"
+    " whsec_ lsv2_ pnu_ pnb_ SK eyJ hooks.slack.com"
+)
+_PREFIXES = tuple(_PREFIX_LIST.split())
+"""One of these is in every token: a quick scan that spares most texts the search."""
+
+_BEARER = re.compile(r"\b(?:bearer|basic)[ \t]++([A-Za-z0-9._~+/\-]{12,}+=*+)", re.IGNORECASE)
+_PEM = re.compile(r"-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----[A-Za-z0-9+/=\s:,\-]*+")
+_LABELLED = re.compile(
+    r"(?:\b|_)(?:api[_ -]?key|secret[_ -]?(?:access[_ -]?)?key|secret|password|passwd|pwd|passphrase"
+    r"|access[_ -]?token"
+    r"|auth[_ -]?token|token|client[_ -]?secret|private[_ -]?key)\b[\"']?\s{0,3}(?:=|:|is\b|-)\s{0,3}[\"']?"
+    r"([^\s\"',;<>\[\]" + "\ufffc" + r"]{3,200}+)",
+)
+# One-time codes and card check numbers; a PIN only with four digits, because six are a postal code.
+_CODE = re.compile(
+    r"\b(?:(?:otp|cvv|cvc|verification code|security code)\b(?: ?(?:code|number|no\.?))?\s{0,3}(?:is\b|:|="
+    r"|-)?\s{0,3}(?P<code>\d{3,8})"
+    r"|pin\b(?: ?(?:number|no\.?))?\s{0,3}(?:is\b|:|=|-)\s{0,3}(?P<pin>\d{4}))(?![\d,])"
+)
+_CREDENTIALS = re.compile(r"://([^\s/:@\[\]]{1,64}+:[^\s/@\[\]]{1,128}+)@")
+_SHORTEST = 6
+"""Characters of the shortest password worth the name."""
+_LABELS = ("key", "secret", "passw", "passp", "pwd", "token")
+_CODE_LABELS = ("otp", "pin", "cvv", "cvc", " code")
+_MADE_UP = re.compile(r"[\d!@#$%^&*+=~?]")
+_AMOUNT = re.compile(r"\d+-[a-z]+")
+"""A "24-hour" or a "30-day" something is no password."""
+_NOTATION = re.compile(r"base(?:16|32|58|62|64)(?:url)?|utf-?(?:8|16)|sha-?\d{1,3}|md5|hmac-sha\d{1,3}|oauth-?\d")
+"""How a secret is written or made, which says nothing of it: "a secret is base64"."""
+
+
+def find_secrets(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+    """Tokens by their issuers' prefixes, bearer headers, private keys, ``password is …``, credentials in URLs."""
+    text = reading.text
+    for match in _TOKEN.finditer(text) if any(map(text.__contains__, _PREFIXES)) else ():
+        yield DisclosureCandidate(DisclosureKind.SECRET, *match.span(), Strength.CERTAIN)
+    for match in _BEARER.finditer(text) if reading.has("bearer", "basic") else ():
+        if _is_made_up(match[1]):
+            yield DisclosureCandidate(DisclosureKind.SECRET, *match.span(1), Strength.CERTAIN)
+    for match in _PEM.finditer(text) if "PRIVATE KEY-----" in text else ():
+        yield DisclosureCandidate(DisclosureKind.SECRET, *match.span(), Strength.CERTAIN)
+    for match in _CREDENTIALS.finditer(text):
+        yield DisclosureCandidate(DisclosureKind.SECRET, *match.span(1), Strength.CERTAIN)
+    for match in _LABELLED.finditer(reading.lowered) if reading.has(*_LABELS) else ():
+        value = match[1].rstrip(".)?!")
+        if len(value) >= _SHORTEST and _is_made_up(value):
+            start = match.start(1)
+            yield DisclosureCandidate(DisclosureKind.SECRET, start, start + len(value), Strength.LIKELY)
+    for match in _CODE.finditer(reading.lowered) if reading.has(*_CODE_LABELS) else ():
+        yield DisclosureCandidate(
+            DisclosureKind.SECRET, *match.span("code" if match["code"] else "pin"), Strength.LIKELY
+        )
+
+
+def _is_made_up(value: str) -> bool:
+    """Whether it is no word: letters with digits or punctuation among them, no address, no "24-hour"."""
+    mixed = _MADE_UP.search(value) is not None and any(map(str.isalpha, value))
+    return mixed and "://" not in value and not (_AMOUNT.fullmatch(value) or _NOTATION.fullmatch(value))

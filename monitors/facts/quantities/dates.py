@@ -1,0 +1,271 @@
+"""Dates: ISO, Indian day-first, with month names, and by weekday ("last Sunday of March 2014").
+
+A date without a year or without a day is partial ISO 8601: ``--03-03``, ``2015-03``. Of ``5/3/2015`` the day is
+first unless only the other way makes a date. Days that no month has (30 February) stay as they stand.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from datetime import date, timedelta
+from typing import NamedTuple
+
+from monitors.facts.quantities.lexicon import AMBIGUOUS_MONTHS, IN_YEAR, MONTHS, WEEKDAYS
+from monitors.facts.quantities.number_reader import NumberReader
+from monitors.facts.quantities.numerals import is_multiple, numeral_values
+from monitors.facts.text import NUMERAL, WORD
+
+_YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")
+_YEAR_FIRST_SPACED = re.compile(r"(\d{4}) (\d{2}) (\d{2})(?![\d%])(?![,.]\d)")
+_YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})(?!\d)")
+_SHORT_YEAR = re.compile(r"(\d{1,2})([-/])(\d{1,2})\2(\d{2})(?![\d-])")
+
+_MARKS = frozenset("-/. ")
+_FIRST_YEAR, _LAST_YEAR = 1000, 2999
+_LAST_DAY = 31
+_MONTHS_A_YEAR = 12
+_PIVOT = 69
+"""Two-digit years from here on are of the last century, as POSIX has it."""
+
+
+class Day(NamedTuple):
+    """A date that was read: ISO text and the token after it."""
+
+    iso: str
+    after: int
+    first: int
+
+
+class _DatePart(NamedTuple):
+    value: int
+    after: int
+
+
+def date_at(reader: NumberReader, text: str, at: int) -> Day | None:
+    """The date that begins at token ``at`` of ``text``, if one does."""
+    token = reader.token(at)
+    if token.kind == NUMERAL:
+        return _numeric(reader, text, at) or _from_number(reader, at)
+    if token.kind != WORD:
+        return None
+    if token.key in MONTHS:
+        return _from_month(reader, at)
+    if token.key in {"last", "first", "second", "third", "fourth"}:
+        weekday = _weekday_of_month(reader, at)
+        if weekday is not None:
+            return weekday
+    return _from_number(reader, at) if reader.word(at) is not None else None
+
+
+# --- digits only ----------------------------------------------------------------------------------------------
+
+
+def _numeric(reader: NumberReader, text: str, at: int) -> Day | None:
+    token = reader.token(at)
+    start = token.start
+    if "." not in token.text and text[token.end : token.end + 1] not in _MARKS:
+        return None
+    found = _YEAR_FIRST.match(text, start) or _YEAR_FIRST_SPACED.match(text, start)
+    if found is not None:
+        year, month, day = int(found[1]), int(found.groups()[-2]), int(found.groups()[-1])
+        return _made(reader, at, found.end(), (year, month, day))
+    found = _YEAR_LAST.match(text, start)
+    if found is not None:
+        return _made(reader, at, found.end(), _day_first(int(found[4]), int(found[1]), int(found[3])))
+    found = _SHORT_YEAR.match(text, start)
+    if found is not None:
+        year = int(found[4])
+        year += 1900 if year >= _PIVOT else 2000
+        return _made(reader, at, found.end(), _day_first(year, int(found[1]), int(found[3])))
+    return None
+
+
+def _day_first(year: int, first: int, second: int) -> tuple[int, int, int]:
+    day, month = (first, second) if second <= _MONTHS_A_YEAR else (second, first)
+    return year, month, day
+
+
+def _made(reader: NumberReader, at: int, end: int, parts: tuple[int, int, int]) -> Day | None:
+    year, month, day = parts
+    if not (1 <= month <= _MONTHS_A_YEAR and 1 <= day <= _LAST_DAY and _FIRST_YEAR <= year <= _LAST_YEAR):
+        return None
+    after = at
+    while reader.token(after).start >= 0 and reader.token(after).start < end:
+        after += 1
+    return Day(f"{year:04d}-{month:02d}-{day:02d}", after, at)
+
+
+# --- with a month's name --------------------------------------------------------------------------------------
+
+
+def _from_number(reader: NumberReader, at: int) -> Day | None:
+    """``14 nov 2023``, ``the 22nd of June, 2016``, ``2020/23/Sep``, ``23-2020-सितंबर``, ``2020 में 28 जून``."""
+    if not reader.has_months or not _month_is_near(reader, at):
+        return None
+    first = _day(reader, at) or _year(reader, at)
+    if first is None:
+        return None
+    if first.value >= _FIRST_YEAR:
+        return _year_then(reader, at, first)
+    month_at = _past(reader, first.after, {"of", "-", "/", ".", ",", "को"})
+    month = _month(reader, month_at, has_day=True)
+    if month is not None:
+        return _with_year(reader, at, month, first.value)
+    year = _year(reader, _past(reader, first.after, {"-", "/", "."}))
+    if year is None:
+        return None
+    month = _month(reader, _past(reader, year.after, {"-", "/", "."}), has_day=True)
+    return None if month is None else Day(_iso(year.value, month.value, first.value), month.after, at)
+
+
+def _month_is_near(reader: NumberReader, at: int) -> bool:
+    return any(reader.token(place).key in MONTHS for place in range(at + 1, at + 8))
+
+
+def _year_then(reader: NumberReader, at: int, year: _DatePart) -> Day | None:
+    """A year, a day and a month, in this order."""
+    between = reader.token(year.after)
+    if between.text not in {"/", "-", "."} and between.key not in IN_YEAR:
+        return None
+    day = _day(reader, year.after + 1)
+    if day is None:
+        return None
+    month = _month(reader, _past(reader, day.after, {"/", "-", "."}), has_day=True)
+    return None if month is None else Day(_iso(year.value, month.value, day.value), month.after, at)
+
+
+def _from_month(reader: NumberReader, at: int) -> Day | None:
+    """``November 19, 2014``, ``march third 2015``, ``Dec31 , 1994``, ``September-2020-23``, ``June 2014``."""
+    month = _month(reader, at, has_day=False)
+    if month is None:
+        return None
+    following = _past(reader, month.after, {"-", "]", ",", "/"})
+    year = _year(reader, following)
+    day = None if year is not None and _is_year_alone(reader, following, year) else _day(reader, following)
+    if day is not None:
+        return _with_year(reader, at, _DatePart(month.value, day.after), day.value)
+    if year is None:
+        return None
+    if reader.token(year.after).text == "-":
+        last = _day(reader, year.after + 1)
+        if last is not None:
+            return Day(_iso(year.value, month.value, last.value), last.after, at)
+    return Day(f"{year.value:04d}-{month.value:02d}", year.after, at)
+
+
+def _is_year_alone(reader: NumberReader, at: int, year: _DatePart) -> bool:
+    """A word year such as "fifteen oh six" begins with what could be a day: it is one only if a year follows."""
+    return reader.token(at).kind == NUMERAL or _year(reader, year.after) is None
+
+
+def _with_year(reader: NumberReader, at: int, month: _DatePart, day: int) -> Day:
+    following = _past(reader, month.after, {",", "-", "/", "."})
+    if reader.token(following).key in {"of", "in", "सन", "वर्ष"}:
+        following += 1
+    if reader.token(following).text == "-" and following > month.after:
+        following += 1
+    year = _year(reader, following)
+    if year is None:
+        before = reader.token(at - 1)
+        earlier = _year(reader, at - 2) if before.key in IN_YEAR else None
+        if earlier is not None and earlier.after == at - 1:
+            return Day(_iso(earlier.value, month.value, day), month.after, at - 2)
+        return Day(f"--{month.value:02d}-{day:02d}", month.after, at)
+    return Day(_iso(year.value, month.value, day), year.after, at)
+
+
+def _iso(year: int, month: int, day: int) -> str:
+    return f"{year:04d}-{month:02d}-{day:02d}"
+
+
+def _past(reader: NumberReader, at: int, marks: set[str]) -> int:
+    """Over one mark, and a comma or hyphen right after it."""
+    if reader.token(at).key in marks:
+        at += 1
+        if reader.token(at).text in {",", "-"}:
+            at += 1
+    return at
+
+
+def _month(reader: NumberReader, at: int, *, has_day: bool) -> _DatePart | None:
+    token = reader.token(at)
+    month = MONTHS.get(token.key)
+    if month is None:
+        return None
+    if token.key in AMBIGUOUS_MONTHS and not has_day and not token.text[:1].isupper():
+        place = at + 2 if reader.token(at + 1).text == "." else at + 1
+        if reader.token(place).kind != NUMERAL and reader.word(place) is None:
+            return None
+    after = at + 1
+    if reader.token(after).text == "." and reader.token(after).start == token.end:
+        after += 1
+    return _DatePart(month, after)
+
+
+def _day(reader: NumberReader, at: int) -> _DatePart | None:
+    """A day of the month in digits or words, cardinal or ordinal."""
+    token = reader.token(at)
+    if token.kind == NUMERAL:
+        if not token.text.isdecimal() or len(token.text) > 2 or not 1 <= int(token.text) <= _LAST_DAY:  # noqa: PLR2004
+            return None
+        following = reader.token(at + 1)
+        suffixed = following.start == token.end and following.key in {"st", "nd", "rd", "th"}
+        return _DatePart(int(token.text), at + 2 if suffixed else at + 1)
+    amounts = reader.read(at) if token.kind == WORD else []
+    if len(amounts) == 1 and 1 <= amounts[0].value <= _LAST_DAY and is_multiple(amounts[0].value, 1):
+        return _DatePart(int(amounts[0].value), amounts[0].last + 1)
+    word = reader.word(at)
+    if word is not None and word.part.name == "ORDINAL" and 1 <= word.value <= _LAST_DAY:
+        return _DatePart(int(word.value), at + 1)
+    return None
+
+
+def _year(reader: NumberReader, at: int) -> _DatePart | None:
+    token = reader.token(at)
+    if token.kind == NUMERAL:
+        values = numeral_values(token.text) if len(token.text.rstrip(",.")) == 4 else []  # noqa: PLR2004
+        if len(values) == 1 and token.text.isdecimal() and _FIRST_YEAR <= values[0][0] <= _LAST_YEAR:
+            return _DatePart(int(token.text), at + 1)
+        return None
+    amounts = reader.read(at) if token.kind == WORD and reader.word(at) is not None else []
+    if len(amounts) != 1 or amounts[0].ordinal or not is_multiple(amounts[0].value, 1):
+        return None
+    value = amounts[0].value
+    return _DatePart(int(value), amounts[0].last + 1) if _FIRST_YEAR <= value <= _LAST_YEAR else None
+
+
+# --- by weekday -----------------------------------------------------------------------------------------------
+
+_NTH = {"first": 0, "second": 1, "third": 2, "fourth": 3}
+
+
+def _weekday_of_month(reader: NumberReader, at: int) -> Day | None:
+    """``last day of october 2015``, ``second wednesday of october 2014``."""
+    which, what = reader.token(at).key, reader.token(at + 1).key
+    if reader.token(at + 2).key not in {"of", "in"} or reader.token(at + 3).key not in MONTHS:
+        return None
+    year = _year(reader, at + 4)
+    if year is None:
+        return None
+    month = MONTHS[reader.token(at + 3).key]
+    last = calendar.monthrange(year.value, month)[1]
+    if what == "day" and which == "last":
+        return Day(_iso(year.value, month, last), year.after, at)
+    if what not in WEEKDAYS:
+        return None
+    days = [day for day in range(1, last + 1) if date(year.value, month, day).weekday() == WEEKDAYS[what]]
+    return Day(_iso(year.value, month, days[_NTH.get(which, -1)]), year.after, at)
+
+
+# --- relative to a day ----------------------------------------------------------------------------------------
+
+_RELATIVE = {"today": 0, "tomorrow": 1, "yesterday": -1, "आज": 0, "aaj": 0, "tonight": 0}
+
+
+def relative_at(reader: NumberReader, at: int, reference: date) -> Day | None:
+    """``today``, ``tomorrow``, ``आज``: only with a reference date. कल is either side of today: not read."""
+    offset = _RELATIVE.get(reader.token(at).key)
+    if offset is None:
+        return None
+    return Day((reference + timedelta(days=offset)).isoformat(), at + 1, at)

@@ -1,0 +1,96 @@
+"""What a text states: a quantity with its kind, exact value, unit, bound and place.
+
+A reader's find is a light form of it, before it becomes a record, with what graders need to compare exactly.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from enum import StrEnum
+from typing import Annotated, NamedTuple
+
+from pydantic import Field
+
+from monitors.records.base import Record
+
+
+class FactKind(StrEnum):
+    """What sort of quantity a text states."""
+
+    NUMBER = "number"
+    MONEY = "money"
+    PERCENT = "percent"
+    DURATION = "duration"
+    DATE = "date"
+
+
+class Bound(StrEnum):
+    """How a value limits: exactly, as an upper end ("up to"), or as a lower end ("at least")."""
+
+    EXACT = "exact"
+    AT_MOST = "at_most"
+    AT_LEAST = "at_least"
+
+
+class Fact(Record):
+    """One quantity that a text states.
+
+    ``value`` is a plain decimal string (``1500000``), for a date ISO 8601. ``unit`` is the ISO 4217 code for
+    money (``None`` where the text leaves the country open, as ``$`` does), ``percent``, ``day`` for a duration.
+    A duration's ``value`` is in days, ``original_value`` and ``original_unit`` are as it was said (24, ``month``):
+    a month is not thirty days unless a case says so. ``start`` and ``end`` count Unicode code points of the text
+    as it was given, end exclusive; ``text`` is what stands there.
+    """
+
+    kind: FactKind
+    value: str
+    unit: str | None = None
+    original_value: str | None = None
+    original_unit: str | None = None
+    bound: Bound = Bound.EXACT
+    start: Annotated[int, Field(ge=0)]
+    end: Annotated[int, Field(ge=0)]
+    text: str
+
+    @property
+    def number(self) -> Decimal:
+        """The value as an exact number; not for dates."""
+        return Decimal(self.value)
+
+
+class QuantityReading(NamedTuple):
+    """One quantity in a folded text.
+
+    ``first`` and ``last`` are its tokens (inclusive), ``start`` and ``end`` its characters. A duration has
+    ``months`` and ``days`` apart, since a month is not thirty days unless a case says so. ``date`` is ISO 8601:
+    ``2015-03-03``, ``2015-03`` or ``--03-03`` where the year or the day is not said.
+    """
+
+    kind: FactKind
+    value: Decimal
+    first: int
+    last: int
+    start: int
+    end: int
+    unit: str | None = None
+    original_value: Decimal | None = None
+    original_unit: str | None = None
+    months: Decimal = Decimal(0)
+    days: Decimal = Decimal(0)
+    date: str = ""
+    bound: Bound = Bound.EXACT
+    ordinal: bool = False
+    bare: bool = False
+    """Digits and nothing else."""
+    worded: bool = False
+    scale: Decimal = Decimal(1)
+    prefixed: bool = False
+    """The currency stands before the amount."""
+    may_be: frozenset[str] = frozenset()
+    """The currencies that an open sign or name can stand for: any dollar for ``$``."""
+    other_value: Decimal | None = None
+    """The value with the other decimal mark, where the text leaves open which is meant: ``6.000``."""
+    attached: bool = False
+    """Letters of no known unit stand right behind or before the digits: a measure or an identifier."""
+    unread: bool = False
+    """A word of a language that is not read follows, and may be a scale or a unit: 5 Millionen, 24 Monate."""

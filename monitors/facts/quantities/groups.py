@@ -1,0 +1,430 @@
+"""Groups of a number: what stands before a scale word, joined with the scale words behind it.
+
+A group is digits, words below a thousand, or their fractions. Groups with scale words make "five crore, twenty
+lakh, three hundred and two". A comma, an "and" or a line's end closes a number unless a smaller scale follows ("two
+lakh, fifty thousand").
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from monitors.facts.quantities.currencies import MONEY_WORDS, NAMES, SIGNS
+from monitors.facts.quantities.lexicon import NUMBER_WORDS, NumberPart, NumberWord
+from monitors.facts.quantities.numerals import EXACT, LARGEST, VULGAR, Group, Lookup, numeral_values, vulgar
+from monitors.facts.text import NUMERAL, SIGN, WORD, keys_of
+
+_COMMON_FRACTIONS = frozenset((Decimal(above), Decimal(below)) for above, below in ((1, 2), (1, 3), (1, 4), (3, 4)))
+
+_MOST_WORDS = 12
+"""Number words between a currency and the end of its amount."""
+
+_GOES_ON = keys_of(
+    "is are was were will shall can may must has have per only for in to at as on by from with or and if a an each "
+    "every "
+    "है हैं का की के को में से तक hai hain ka ki ke ko mein me se tak"
+)
+"""Words behind an amount that are not what it counts: "Rs two hundred and fifty is paid"."""
+
+_LONGEST = 60
+"""Digits; no one writes a longer number in groups."""
+
+
+class GroupReader(Lookup):
+    """Reads groups; `monitors.facts.quantities.number_reader.NumberReader` puts them together."""
+
+    def _group(self, at: int) -> Group | None:
+        token = self.token(at)
+        if token.kind == NUMERAL:
+            return self._numeral_group(at)
+        if token.kind == SIGN:
+            return Group(vulgar(token.text), at + 1) if token.text in VULGAR else None
+        word = self.word(at)
+        return None if word is None else self._worded_group(at, word)
+
+    def _worded_group(self, at: int, word: NumberWord) -> Group | None:
+        match word.part:
+            case NumberPart.SMALL:
+                return self._decimals(self._hundreds(self._smalls(at, word)))
+            case NumberPart.HUNDRED:
+                return self._decimals(self._hundreds(Group(Decimal(1), at)))
+            case NumberPart.QUARTERED:
+                return self._decimals(self._hundreds(self._quartered(at, word)))
+            case NumberPart.FIXED:
+                return self._decimals(self._hundreds(Group(word.value, at + 1)))
+            case NumberPart.FRACTION:
+                return self._fraction_group(at, word)
+            case NumberPart.ARTICLE:
+                return self._article_group(at)
+            case NumberPart.POINT:
+                pointed = self._decimals(Group(Decimal(0), at))
+                return pointed if pointed.after > at else None
+            case _:
+                return None
+
+    def _numeral_group(self, at: int) -> Group | None:
+        values = numeral_values(self.token(at).text)
+        if len(values) != 1:
+            return None
+        group = Group(values[0][0], at + 1, numeral=True)
+        if self.token(at + 1).text in VULGAR:
+            return Group(group.value + vulgar(self.token(at + 1).text), at + 2, numeral=True)
+        spaced = self._space_groups(at, group)
+        mixed = self._mixed_fraction(spaced)
+        return self._decimals(self._hundreds(mixed))
+
+    def _space_groups(self, at: int, group: Group) -> Group:
+        """``40 000`` and ``1 234 567.89``: groups of three after one to three digits, one space apart."""
+        first = self.token(at)
+        if not first.text.isdecimal() or len(first.text) > 3 or first.text.startswith("0"):  # noqa: PLR2004
+            return group
+        digits, after, previous = first.text, at + 1, first
+        while True:
+            token = self.token(after)
+            near = token.kind == NUMERAL and token.start - previous.end == 1 and after not in self._breaks
+            if not near or len(digits) > _LONGEST or len(token.text.split(".")[0]) != 3 or "," in token.text:  # noqa: PLR2004
+                break
+            digits, previous, after = digits + token.text, token, after + 1
+            if "." in token.text:
+                break
+        many = after > at + 2 or (after == at + 2 and previous.text.endswith("000"))
+        return Group(Decimal(digits), after, numeral=True) if many and digits.count(".") <= 1 else group
+
+    def _mixed_fraction(self, group: Group) -> Group:
+        """``2 1/4``, and ``3/4`` by itself; a fraction that is at least one (24/7) is two numbers."""
+        at = group.after
+        if self.token(at).text == "/" and group.value.as_tuple().exponent == 0:
+            below = self._denominator(at + 1)
+            listed = self.token(at - 2).text == "/" or self._is_list(group.value, below)
+            if below is not None and group.value < below.value and not listed:
+                return Group(EXACT.divide(group.value, below.value), below.after, numeral=True)
+            return group
+        above = self.token(at)
+        spaced = above.kind == NUMERAL and above.text.isdecimal() and at not in self._breaks
+        if spaced and self.token(at + 1).text == "/":
+            below = self._denominator(at + 2)
+            if below is not None and below.value > 0 and len(above.text) <= 6:  # noqa: PLR2004 - no date, no id
+                return Group(
+                    group.value + EXACT.divide(Decimal(above.text), below.value), below.after, numeral=True
+                )
+        return group
+
+    def _is_list(self, above: Decimal, below: Group | None) -> bool:
+        """``24/36 months``: one or the other, unless it is a half, a third or a quarter."""
+        if below is None or (above, below.value) in _COMMON_FRACTIONS:
+            return False
+        return below.value <= 1 or self.token(below.after).key in self._units or self.token(below.after).text == "%"
+
+    def _denominator(self, at: int) -> Group | None:
+        token = self.token(at)
+        if token.kind != NUMERAL or not token.text.isdecimal() or len(token.text) > 20:  # noqa: PLR2004
+            return None
+        if self.token(at + 1).text == "/":
+            return None
+        after = at + 2 if self.token(at + 1).key in {"rd", "th", "nd"} else at + 1
+        return Group(Decimal(token.text), after)
+
+    def _smalls(self, at: int, word: NumberWord) -> Group:
+        """``twenty two``, ``one twenty two`` (122), ``nineteen eighty four`` and ``nineteen oh five`` (years)."""
+        first = self._two_digits(at, word)
+        following = self.word(first.after)
+        if following is None or following.part is not NumberPart.SMALL or first.after in self._breaks:
+            return first
+        if not word.english or not following.english:
+            return first
+        if 0 < first.value < 10 and following.tens:  # noqa: PLR2004
+            rest = self._two_digits(first.after, following)
+            return Group(first.value * 100 + rest.value, rest.after)
+        return self._year(first, following)
+
+    def _two_digits(self, at: int, word: NumberWord) -> Group:
+        """``twenty two``, ``twenty-two``, ``twenty and two`` before a unit; any other word by itself."""
+        if not word.tens:
+            return Group(word.value, at + 1)
+        after = at + 2 if self._counts_on(at) else self._past_hyphen(at + 1)
+        following = self.raw_word(after)
+        unit = following is not None and following.part is NumberPart.SMALL and following.english
+        near = unit and not self.is_broken(at, after)
+        if near and following is not None and 0 < following.value < 10:  # noqa: PLR2004
+            return Group(word.value + following.value, after + 1)
+        return Group(word.value, at + 1)
+
+    def _counts_on(self, at: int) -> bool:
+        """``twenty and four hours``: only right before a unit."""
+        joined = self.part(at + 1) is NumberPart.AND and self.token(at - 1).key != "between"
+        return joined and self.token(at + 3).key in self._units
+
+    def _year(self, first: Group, following: NumberWord) -> Group:
+        if not 10 <= first.value <= 99:  # noqa: PLR2004
+            return first
+        if following.value >= 10:  # noqa: PLR2004
+            rest = self._two_digits(first.after, following)
+            return Group(first.value * 100 + rest.value, rest.after, year=True)
+        units = self.word(first.after + 1) if self.token(first.after).key in {"oh", "o"} else None
+        if units is not None and units.part is NumberPart.SMALL and 0 < units.value < 10:  # noqa: PLR2004
+            return Group(first.value * 100 + units.value, first.after + 2, year=True)
+        return first
+
+    def _past_hyphen(self, at: int) -> int:
+        return at + 1 if self.token(at).text in {"-", "—", "–"} and self.token(at + 1).kind == WORD else at
+
+    def _hundreds(self, group: Group) -> Group:
+        """``three hundred and two``, ``सौ``, ``3 सौ और 21``."""
+        if not self._is_hundred(group.after) or group.year:
+            return group
+        value, after = group.value * 100, group.after + 1
+        joined = self.part(after) is NumberPart.AND
+        at = after + 1 if joined else after
+        if self.is_broken(after - 1, at):
+            return Group(value, after)
+        word = self.word(at)
+        if word is not None and word.part is NumberPart.SMALL:
+            rest = self._smalls(at, word)
+            below = rest.value < 100 and not self._is_hundred(rest.after)  # noqa: PLR2004
+            if below and not self._is_fraction(rest.after) and not self._is_its_own(after, rest.after):
+                return Group(value + rest.value, rest.after)
+        token = self.token(at)
+        if joined and group.numeral and self._is_rest(at) and not self._is_its_own(after, at + 1):
+            return Group(value + Decimal(token.text), at + 1)
+        return Group(value, after)
+
+    def _is_hundred(self, at: int) -> bool:
+        """A hundred, also where its word alone would be something else: paanch sau."""
+        if self.part(at) is NumberPart.HUNDRED:
+            return True
+        word, before = self.raw_word(at), self.part(at - 1)
+        return (
+            word is not None
+            and word.part is NumberPart.HUNDRED
+            and before in {NumberPart.SMALL, NumberPart.QUARTERED, NumberPart.FIXED}
+        )
+
+    def _is_its_own(self, joint: int, after: int) -> bool:
+        """Whether a small number between tokens ``joint`` and ``after`` is counted by itself.
+
+        It is where it is "one of" something, where a unit or noun follows and the number before it has a currency
+        ("Rs two hundred and three years"), and behind a Hindi "and": in one number none is said.
+        """
+        following = self.token(after)
+        if following.key == "of":
+            return True
+        word = self.word(joint)
+        hindi = word is not None and word.part is NumberPart.AND and not word.english
+        if hindi and self.token(joint - 2).kind != NUMERAL:
+            return True
+        if following.key in MONEY_WORDS or (following.kind != WORD and following.text != "%"):
+            return False
+        return following.key not in _GOES_ON and self._has_currency_before(joint)
+
+    def _has_currency_before(self, at: int) -> bool:
+        """Whether a currency stands before the number that token ``at`` would go on with."""
+        for place in range(at - 1, max(-1, at - _MOST_WORDS), -1):
+            token = self.token(place)
+            if token.text in SIGNS or token.key in NAMES:
+                return True
+            dot = token.text == "."
+            if not dot and token.kind != NUMERAL and self.raw_word(place) is None:
+                return False
+        return False
+
+    def _is_rest(self, at: int) -> bool:
+        """One or two digits that end a number: the 21 of "3 hundred and 21"."""
+        token = self.token(at)
+        fits = token.kind == NUMERAL and token.text.isdecimal() and len(token.text) <= 2  # noqa: PLR2004
+        return fits and int(token.text) > 0 and self.part(at + 1) not in {NumberPart.HUNDRED, NumberPart.SCALE}
+
+    def _is_fraction(self, at: int) -> bool:
+        return self.part(at) is NumberPart.FRACTION
+
+    def _quartered(self, at: int, word: NumberWord) -> Group:
+        """सवा दो = 2.25, साढ़े तीन = 3.5, पौने चार = 3.75; before a scale alone सवा is 1.25 and पौने 0.75."""
+        inner = self.token(at + 1)
+        if inner.kind == NUMERAL:
+            values = numeral_values(inner.text)
+            if len(values) == 1:
+                return Group(values[0][0] + word.value, at + 2)
+        number = self.word(at + 1)
+        if number is not None and number.part is NumberPart.SMALL:
+            return Group(number.value + word.value, at + 2)
+        alone = word.value if word.value == Decimal("0.5") else 1 + word.value
+        return Group(alone, at + 1)
+
+    def _fraction_group(self, at: int, word: NumberWord) -> Group | None:
+        """``half a million``, ``quarter million``, ``आधा``; an English half or quarter by itself is no number."""
+        after = at + 1
+        if word.english and self.part(after) is NumberPart.ARTICLE:
+            after += 1
+        if (
+            not word.english
+            or self.part(after) in {NumberPart.SCALE, NumberPart.DOZEN}
+            or self.token(after).key in self._units
+        ):
+            return Group(word.value, after)
+        return None
+
+    def _article_group(self, at: int) -> Group | None:
+        """``a hundred``, ``a million``, ``a dozen``, ``a couple``, ``a quarter``, ``a half``."""
+        following = self.word(at + 1)
+        if following is None:
+            return None
+        if following.part in {NumberPart.HUNDRED, NumberPart.SCALE, NumberPart.DOZEN}:
+            return self._hundreds(Group(Decimal(1), at + 1))
+        if following.part is NumberPart.ORDINAL and following.english and following.value >= 100:  # noqa: PLR2004
+            return Group(EXACT.divide(Decimal(1), following.value), at + 2)
+        if self.token(at + 1).key in {"couple", "pair"}:
+            after = at + 3 if self.token(at + 2).key == "of" else at + 2
+            return Group(Decimal(2), after)
+        return None
+
+    def _decimals(self, group: Group) -> Group:
+        """``point two five``, ``दशमलव सात पाँच``, ``1 point 1``."""
+        if self.part(group.after) is not NumberPart.POINT:
+            return group
+        digits, at = "", group.after + 1
+        while len(digits) < 40:  # noqa: PLR2004 - no one says more decimals
+            token, word = self.token(at), self.word(at)
+            if word is not None and word.part is NumberPart.SMALL:
+                digits += str(word.value)
+            elif token.key == "o":
+                digits += "0"
+            elif token.kind == NUMERAL and token.text.isdecimal() and not digits:
+                digits += token.text[:40]
+                at += 1
+                break
+            else:
+                break
+            at += 1
+        return group._replace(value=group.value + Decimal(f"0.{digits}"), after=at) if digits else group
+
+
+class ScaleReader(GroupReader):
+    """Reads groups with falling scales.
+
+    `monitors.facts.quantities.number_reader.NumberReader` adds what may follow them.
+    """
+
+    def _scaled(self, at: int) -> tuple[Decimal, int, Decimal] | None:
+        """Groups with falling scales: five crore | twenty lakh | two. Value, next token, last scale."""
+        total, limit, begin, end = Decimal(0), LARGEST, at, at
+        last_scale = Decimal(1)
+        while True:
+            group = self._group(at)
+            first = end == begin
+            if group is None:
+                if not first or self.part(at) is not NumberPart.SCALE:
+                    break
+                group = Group(Decimal(1), at)
+            scale, after = self._scale(group.after, group)
+            if not first and not self._continues(group, scale, limit, at):
+                break
+            total = EXACT.fma(group.value, scale, total)
+            end, last_scale = after, scale
+            if scale == 1 or total >= LARGEST:
+                break
+            limit = scale
+            at = self._past_joint(after)
+            if self.is_broken(after - 1, at):
+                break
+        return None if end == begin else (total, end, last_scale)
+
+    def _continues(self, group: Group, scale: Decimal, limit: Decimal, at: int) -> bool:
+        """Whether a group belongs to the number before it: smaller, and not a number of its own."""
+        if group.year or scale >= limit or group.value * scale >= limit or self._is_numerator(group.after):
+            return False
+        if scale > 1 or (group.value >= _HUNDRED and not group.numeral):
+            return True
+        joint = self.token(at - 1).text == ","
+        return not joint and self._adds_small(group, limit, at)
+
+    def _adds_small(self, group: Group, limit: Decimal, at: int) -> bool:
+        """Whether a number without a scale of its own ends the number before it: "one thousand and one".
+
+        Digits and words do not mix ("2 lakh, two claims"), what has its own unit or is "one of" something counts by
+        itself, and after a lakh or more so does what a noun follows ("two lakh and two claims").
+        """
+        joined = self.part(at - 1) is NumberPart.AND
+        joint = at - 1 if joined else at
+        words = self.token(joint - 1).kind == WORD and self.token(at).kind == WORD
+        if self._is_its_own(joint, group.after):
+            return False
+        following = self.token(group.after)
+        if group.numeral:
+            whole = group.value == group.value.to_integral_value()
+            return joined and whole and (following.kind != WORD or following.key in MONEY_WORDS)
+        if joined:
+            word = self.word(joint)
+            if word is not None and not word.english:
+                return False
+        noun = following.kind == WORD and following.key not in self._units
+        return words and not self._is_in_digits(joint) and (limit < _LAKH or not joined or not noun)
+
+    def _is_in_digits(self, joint: int) -> bool:
+        """Whether the group before a joint is digits with a scale word: 2 lakh."""
+        return self.token(joint - 2).kind == NUMERAL
+
+    def _is_numerator(self, at: int) -> bool:
+        """Whether what follows makes a fraction of the group before: "… and three quarters"."""
+        at = self._past_hyphen(at)
+        return self._is_fraction(at) or self._denominator_word(at, numerator=Decimal(0)) is not None
+
+    def _past_joint(self, at: int) -> int:
+        """Over an "and" or a comma between two groups, when a number word or digits follow."""
+        if self.part(at) is NumberPart.AND and self._begins_group(at + 1):
+            return at + 1
+        comma = self.token(at).text == "," and self.token(at + 1).kind == WORD
+        return at + 1 if comma and self._begins_group(at + 1) else at
+
+    def _begins_group(self, at: int) -> bool:
+        if self.token(at).kind == NUMERAL:
+            return True
+        return self.part(at) in {NumberPart.SMALL, NumberPart.HUNDRED, NumberPart.QUARTERED, NumberPart.FIXED}
+
+    def _scale(self, at: int, group: Group) -> tuple[Decimal, int]:
+        """All scale words from ``at`` on, multiplied: lakh crore, k, cr, bn."""
+        scale, first = Decimal(1), at
+        while self.part(at) is NumberPart.SCALE and at < first + _MOST_SCALES:
+            scale = EXACT.multiply(scale, NUMBER_WORDS[self.token(at).key].value)
+            at += 1
+        if scale == 1 and group.numeral:
+            return self._suffix_scale(at)
+        return scale, at
+
+    def _suffix_scale(self, at: int) -> tuple[Decimal, int]:
+        token, before = self.token(at), self.token(at - 1)
+        if token.kind != WORD:
+            return Decimal(1), at
+        glued = before.end == token.start
+        if glued and token.text in _CAPITAL_SCALES:
+            return _CAPITAL_SCALES[token.text], at + 1
+        word = NUMBER_WORDS.get(token.key)
+        if word is not None and word.part is NumberPart.SUFFIX_SCALE:
+            if token.key == "g" and not (token.text == "G" and (glued or "." in before.text)):
+                return Decimal(1), at
+            return word.value, at + 1
+        return Decimal(1), at
+
+    def _denominator_word(self, at: int, numerator: Decimal | None = None) -> Group | None:
+        """``thirds``, ``eighths``; in the singular only after one. Seconds are time, see durations."""
+        word, key = self.word(at), self.token(at).key
+        if word is None or word.part is not NumberPart.ORDINAL or not word.english or word.value < 3:  # noqa: PLR2004
+            return None
+        plural = key.endswith("s")
+        if not plural and numerator is not None and numerator != 1:
+            return None
+        return Group(word.value, at + 1)
+
+
+_HUNDRED, _LAKH = Decimal(100), Decimal(100_000)
+_MOST_SCALES = 3
+"""Scale words in a row: "hundred thousand trillion" is said, four are not."""
+
+_CAPITAL_SCALES = {
+    "K": Decimal("1e3"),
+    "L": Decimal("1e5"),
+    "M": Decimal("1e6"),
+    "B": Decimal("1e9"),
+    "G": Decimal("1e9"),
+    "T": Decimal("1e12"),
+    "Cr": Decimal("1e7"),
+}
+"""One capital right behind digits: 10K, 5L, 2.1T. Small letters there are measures (5 m, 2 l), except k."""

@@ -1,0 +1,266 @@
+"""Digits: what a numeral with its separators says, and the notations that digits come in.
+
+Thousands groups of both systems (``1,50,000``, ``150,000``), continental ones (``1.234,56``) and thin spaces. The
+readers of numbers work on tokens with their number words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Context, Decimal
+from typing import NamedTuple
+
+from monitors.facts.quantities.lexicon import MONTHS, NUMBER_WORDS, NumberPart, NumberWord
+from monitors.facts.text import END, NUMERAL, SIGN, Token, keys_of
+
+EXACT = Context(prec=60)
+"""Arithmetic on quantities: 60 digits, so that no number a person writes is rounded."""
+
+LARGEST = Decimal("1e36")
+"""A larger number is not a quantity; it would only cost time and space."""
+
+_GROUP = 3
+_LONGEST = 36
+_MOST_PARTS = 40
+"""Digits in more parts without a space are no list of numbers that anyone reads."""
+
+_WESTERN_OR_INDIAN = re.compile(r"\d{1,3}(?:,\d{2,3})*,\d{3}")
+_DOTTED_GROUPS = re.compile(r"\d{1,3}(?:\.\d{3})+")
+
+
+def numeral_values(text: str) -> list[tuple[Decimal, int, int]]:
+    """The numbers in a numeral with their places in it: several where the dots are no separators of one number.
+
+    ``1,50,000`` → 150000; ``33,90`` → 33.90; ``1.234,56`` → 1234.56; ``192.168.1.2`` → four numbers.
+    """
+    if text.isdecimal():
+        return [(Decimal(text), 0, len(text))] if len(text) <= _LONGEST else []
+    value = _one_number(text)
+    if value is not None:
+        return [(value, 0, len(text))]
+    if text.count(",") + text.count(".") > _MOST_PARTS:
+        return []
+    return [
+        (Decimal(run.group()), run.start(), run.end())
+        for run in re.finditer(r"\d+", text)
+        if run.end() - run.start() <= _LONGEST
+    ]
+
+
+def _one_number(text: str) -> Decimal | None:
+    if len(text) > _LONGEST:
+        return None
+    commas, dots = text.count(","), text.count(".")
+    if commas and dots:
+        return _mixed(text)
+    if commas:
+        return _with_commas(text, commas)
+    if dots == 1:
+        return Decimal(text)
+    return Decimal(text.replace(".", "")) if _DOTTED_GROUPS.fullmatch(text) else None
+
+
+def _with_commas(text: str, commas: int) -> Decimal | None:
+    if _WESTERN_OR_INDIAN.fullmatch(text):
+        return Decimal(text.replace(",", ""))
+    return Decimal(text.replace(",", ".")) if commas == 1 else None
+
+
+def _mixed(text: str) -> Decimal | None:
+    whole, mark, part = _last_split(text)
+    other = "." if mark == "," else ","
+    groups = whole.split(other)
+    grouped = len(groups) > 1 and mark not in whole and len(groups[-1]) == _GROUP
+    if grouped and all(2 <= len(group) <= _GROUP for group in groups[1:]):  # noqa: PLR2004 - Indian groups have two
+        return Decimal(f"{whole.replace(other, '')}.{part}")
+    return None
+
+
+def _last_split(text: str) -> tuple[str, str, str]:
+    at = max(text.rfind(","), text.rfind("."))
+    return text[:at], text[at], text[at + 1 :]
+
+
+def plain(value: Decimal) -> str:
+    """A value as a plain decimal string: no exponent, no trailing zeros (``1500000``, ``0.25``)."""
+    text = format(value, "f")
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return "0" if text in {"", "-0"} else text
+
+
+def is_multiple(value: Decimal, of: int) -> bool:
+    """Whether ``value`` is a whole multiple of ``of``; a number beyond `LARGEST` is none."""
+    return abs(value) < LARGEST and EXACT.remainder(value, Decimal(of)) == 0
+
+
+VULGAR = {
+    "½": "0.5", "¼": "0.25", "¾": "0.75", "⅓": "1/3", "⅔": "2/3", "⅛": "0.125", "⅜": "0.375", "⅝": "0.625",
+    "⅞": "0.875", "⅕": "0.2", "⅖": "0.4", "⅗": "0.6", "⅘": "0.8", "⅙": "1/6", "⅚": "5/6",
+}  # fmt: skip
+"""Vulgar fractions as Unicode has them."""
+
+
+class Group(NamedTuple):
+    """A part of a number below its scale word, with the index of the token after it."""
+
+    value: Decimal
+    after: int
+    numeral: bool = False
+    year: bool = False
+
+
+_PLAIN_DIGITS = 15
+_AFTER_PLAIN = frozenset({",", ";", ":", "?", "!", ")", "]", "।", "|", '"', "'", "*", "", "="})
+"""Punctuation that ends a number; a full stop or hyphen may go on."""
+
+_AFTER_NUMBER = keys_of(
+    "calendar working business continuous consecutive completed complete more additional clear insurance "
+    "successive policy उपार्जित लगातार कैलेंडर और अतिरिक्त पूर्ण lagatar lagataar of per out में के का की "
+    "me mein ke ka ki सही h yo y o दशक r e x g k century शताब्दी सदी sadi"
+)
+"""Words that may make something else of the digits before them."""
+
+
+_ENGLISH_TOO = frozenset({"do", "sat", "tin", "char"})
+_ENGLISH_UNITS = keys_of(
+    "day days night nights hour hours month months year years week weeks minute minutes dollars rupees"
+)
+_HINGLISH = keys_of(
+    "hai hain hoga hogi ka ki ke ko mein main se tak nahi nahin liye kya baad aur kar karo kare karen karein ya "
+    "bhi toh"
+)
+"""With one of these, "do months" is two of them; without, "How do months differ?" is a question."""
+
+_MARGIN = 96
+"""Empty tokens beyond the end: no reader reads further ahead or back in one step."""
+
+_BEGINNINGS = frozenset(
+    {
+        NumberPart.SMALL,
+        NumberPart.HUNDRED,
+        NumberPart.SCALE,
+        NumberPart.DOZEN,
+        NumberPart.FRACTION,
+        NumberPart.QUARTERED,
+        NumberPart.FIXED,
+        NumberPart.ORDINAL,
+    }
+)
+_LEADERS = frozenset({NumberPart.ARTICLE, NumberPart.MINUS, NumberPart.POINT})
+"""Words that begin a number only right before another part of it (or, an article, before a unit)."""
+
+
+class Lookup:
+    """One text's tokens.
+
+    ``units`` are the words before which a shy number word is a number. ``starts`` are words that are no numbers and
+    may begin a quantity, each with the words that must follow it (``None``: any). ``breaks`` are the tokens that a
+    line's end or a tab stands before.
+    """
+
+    token: Callable[[int], Token]
+    """The token at a place, or an empty one beyond either end."""
+    word: Callable[[int], NumberWord | None]
+    """The number word at a place, if it is one and may be one here."""
+    part: Callable[[int], NumberPart | None]
+    """What the word at a place does in a number."""
+
+    def __init__(
+        self,
+        tokens: Sequence[Token],
+        *,
+        units: frozenset[str],
+        starts: Mapping[str, frozenset[str] | None],
+        breaks: frozenset[int] = frozenset(),
+    ) -> None:
+        self.tokens = tokens
+        self._breaks = breaks
+        self.size = len(tokens)
+        self._starts = starts
+        self._units = units
+        # Padded lists answer for places beyond either end (Python counts -1 from the back) without a comparison.
+        padded = [*tokens, *[END] * _MARGIN]
+        raw = [NUMBER_WORDS.get(token.key) for token in padded]
+        words, parts = list(raw), list[NumberPart | None]([None]) * len(raw)
+        for at, word in enumerate(raw):
+            if word is None:
+                continue
+            if word.shy and not self._before_unit(padded[at].key, padded[at + 1], raw[at + 1]):
+                words[at] = None
+            else:
+                parts[at] = word.part
+        self._raw = raw
+        self.token = padded.__getitem__
+        self.word = words.__getitem__
+        self.part = parts.__getitem__
+        self.has_months = not MONTHS.keys().isdisjoint([token.key for token in tokens])
+
+    def _before_unit(self, key: str, following: Token, word: NumberWord | None) -> bool:
+        if following.key in self._units:
+            return not (key in _ENGLISH_TOO and following.key in _ENGLISH_UNITS) or self._is_hinglish()
+        if word is None:
+            return False
+        scale = word.part is NumberPart.HUNDRED or word.part is NumberPart.SCALE
+        return scale or (word.part is NumberPart.SMALL and not word.shy and not word.english)
+
+    def _is_hinglish(self) -> bool:
+        """Whether any of the small words of Hindi in Latin letters stands in the text."""
+        return not _HINGLISH.isdisjoint([token.key for token in self.tokens])
+
+    def raw_word(self, at: int) -> NumberWord | None:
+        """The number word at a place, shy or not: inside a number it is one."""
+        return self._raw[at]
+
+    def is_broken(self, first: int, last: int) -> bool:
+        """Whether a line ends, or a tab stands, between token ``first`` and token ``last``."""
+        return bool(self._breaks) and any(at in self._breaks for at in range(first + 1, last + 1))
+
+    def is_plain_number(self, at: int) -> bool:
+        """Whether digits stand here among ordinary words or punctuation: a number, whatever else could be tried."""
+        token, following = self.token(at), self.token(at + 1)
+        if token.kind != NUMERAL or len(token.text) > _PLAIN_DIGITS or not token.text.isdecimal():
+            return False
+        if following.kind == NUMERAL or (following.start == token.end and following.text not in _AFTER_PLAIN):
+            return False
+        if following.kind == SIGN:
+            return following.text in _AFTER_PLAIN
+        known = following.key in self._units or following.key in self._starts or following.key in _AFTER_NUMBER
+        return not known and self._raw[at + 1] is None
+
+    def interesting(self) -> list[int]:
+        """The tokens where a quantity could begin: digits, number words, units, signs; the rest is passed over."""
+        raw, starts = self._raw, self._starts
+        return [
+            at
+            for at, token in enumerate(self.tokens)
+            if token.kind == NUMERAL
+            or (token.kind == SIGN and self._is_leading_sign(at, token))
+            or ((raw[at] is not None or token.key in starts) and self._may_begin(at, token))
+        ]
+
+    def _is_leading_sign(self, at: int, token: Token) -> bool:
+        if token.text == "-":
+            return self.token(at + 1).kind == NUMERAL
+        return token.text in self._starts or token.text in VULGAR
+
+    def _may_begin(self, at: int, token: Token) -> bool:
+        part = self.part(at)
+        if part in _BEGINNINGS:
+            return True
+        following = self.token(at + 1)
+        if part in _LEADERS:
+            more = self.part(at + 1) in _BEGINNINGS or following.kind == NUMERAL or following.text == "-"
+            if more or following.key in self._units:
+                return True
+        if token.key not in self._starts:
+            return False
+        needed = self._starts[token.key]
+        return needed is None or following.key in needed
+
+
+def vulgar(sign: str) -> Decimal:
+    """The value of a vulgar fraction."""
+    above, _, below = VULGAR[sign].partition("/")
+    return EXACT.divide(Decimal(above), Decimal(below or 1))

@@ -1,0 +1,356 @@
+"""One quantity at a time: an amount with what stands before and behind it decides its kind.
+
+Quantities without a number before the unit are read too: ``a month``, ``half an hour``, ``a dollar``, ``third``.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from monitors.facts.quantities.currencies import MINOR, NAMES
+from monitors.facts.quantities.fact import FactKind, QuantityReading
+from monitors.facts.quantities.lexicon import NUMBER_WORDS, NumberPart
+from monitors.facts.quantities.number_reader import NumberReader, NumberSpan
+from monitors.facts.quantities.numerals import is_multiple
+from monitors.facts.quantities.units import (
+    MILLION_CODES,
+    TIME_UNITS,
+    UNIT_KEYS,
+    WHOLE,
+    Currency,
+    TimeUnit,
+    currency_at,
+    is_backtick_rupee,
+    percent_after,
+    percent_before,
+    slash_dash,
+    unit_after,
+)
+from monitors.facts.text import NUMERAL, SIGN, WORD, keys_of
+
+
+def reading_of(
+    reader: NumberReader, kind: FactKind, amount: NumberSpan, *, last: int, first: int | None = None
+) -> QuantityReading:
+    """An amount as a quantity that reaches from token ``first`` to ``last`` (inclusive)."""
+    first = amount.first if first is None else first
+    start = amount.start if first == amount.first else reader.token(first).start
+    end = amount.end if last == amount.last else reader.token(last).end
+    return QuantityReading(
+        kind,
+        amount.value,
+        first,
+        last,
+        start,
+        end,
+        ordinal=amount.ordinal,
+        bare=amount.bare,
+        worded=amount.worded,
+        scale=amount.scale,
+    )
+
+
+def money_reading(
+    reader: NumberReader, amount: NumberSpan, code: str | None, *, first: int, last: int
+) -> QuantityReading:
+    """Money; ``code`` is ISO 4217 or ``None`` where the country is open."""
+    return reading_of(reader, FactKind.MONEY, amount, first=first, last=last)._replace(unit=code)
+
+
+def duration_reading(reader: NumberReader, amount: NumberSpan, unit: TimeUnit, last: int) -> QuantityReading:
+    """A duration, months and days apart."""
+    if amount.value < 0:
+        # No duration is negative: the hyphen was a dash ("Waiting period -36 months").
+        start = reader.token(amount.first + 1).start
+        amount = amount._replace(value=-amount.value, first=amount.first + 1, start=start)
+    return reading_of(reader, FactKind.DURATION, amount, last=last)._replace(
+        original_value=amount.value,
+        original_unit=unit.name,
+        months=amount.value * unit.months,
+        days=amount.value * unit.days,
+    )
+
+
+def duration_with_half(reader: NumberReader, amount: NumberSpan, unit: TimeUnit, after: int) -> QuantityReading:
+    """``one hour and a half``, ``one year and a quarter``."""
+    if reader.part(after) is NumberPart.AND and reader.part(after + 1) is NumberPart.ARTICLE:
+        word = reader.word(after + 2)
+        if word is not None and word.part is NumberPart.FRACTION and reader.token(after + 3).key not in TIME_UNITS:
+            amount = amount._replace(value=amount.value + word.value)
+            after += 3
+    return duration_reading(reader, amount, unit, after - 1)
+
+
+def number_reading(reader: NumberReader, amount: NumberSpan) -> QuantityReading:
+    """A number; decades and centuries are marked, and digits with letters right behind them."""
+    reading = reading_of(reader, FactKind.NUMBER, amount, last=amount.last)
+    following = reader.token(amount.last + 1)
+    glued = following.kind == WORD and following.start == amount.end and not amount.ordinal
+    if amount.ordinal and following.key in _CENTURIES:
+        return reading._replace(original_unit="century_of")
+    if (
+        glued
+        and amount.bare
+        and following.key == "s"
+        and is_multiple(amount.value, 10)
+        and amount.value >= _FIRST_DECADE
+    ):
+        return reading._replace(original_unit="decade_of", last=amount.last + 1, end=following.end)
+    if (
+        following.key in {"के", "का", "की"}
+        and reader.token(amount.last + 2).key == "दशक"
+        and amount.value >= _FIRST_DECADE
+    ):
+        return reading._replace(original_unit="decade_of")
+    return reading._replace(attached=glued and following.key != "x" and amount.bare)
+
+
+_CENTURIES = frozenset({"century", "शताब्दी", "सदी", "sadi"})
+_FIRST_DECADE = 1000
+
+
+def plain_number(reader: NumberReader, at: int) -> QuantityReading:
+    """The reading of digits that `NumberReader.is_plain_number` found, without the detours."""
+    token = reader.token(at)
+    return QuantityReading(FactKind.NUMBER, Decimal(token.text), at, at, token.start, token.end, bare=True)
+
+
+def bare_unit(reader: NumberReader, at: int) -> list[QuantityReading]:
+    """The quantity that begins at token ``at`` without a number; an ordinal by itself is one."""
+    token, word = reader.token(at), reader.word(at)
+    if word is not None and word.part is NumberPart.ORDINAL:
+        return _ordinal(reader, at)
+    if word is not None and word.part is NumberPart.FRACTION and word.english:
+        return _part_of_unit(reader, at)
+    one = (word is not None and word.part is NumberPart.ARTICLE) or token.key in WHOLE
+    if one and not _is_rate(reader, at):
+        place = at + 2 if reader.token(at + 1).text == "-" else at + 1
+        unit = TIME_UNITS.get(reader.token(place).key)
+        if unit is not None and (token.key not in WHOLE or not reader.token(place).key.endswith("s")):
+            return [duration_with_half(reader, _one(reader, at)._replace(last=place), unit, place + 1)]
+        if word is not None and reader.token(at + 1).key in NAMES:
+            currency = currency_at(reader, at + 1)
+            if currency is not None and len(reader.token(at + 1).key) > 3:  # noqa: PLR2004 - no codes
+                return [money_reading(reader, _one(reader, at), currency.code, first=at, last=currency.after - 1)]
+    if TIME_UNITS.get(token.key) == _FORTNIGHT:
+        return [duration_reading(reader, _one(reader, at), TIME_UNITS[token.key], at)]
+    return []
+
+
+_FORTNIGHT = TIME_UNITS["fortnight"]
+_RATED = keys_of("per once twice times time every each % किमी bar baar")
+
+
+def _is_rate(reader: NumberReader, at: int) -> bool:
+    """``₹500 a day``, ``once a year``: how often, not how long."""
+    before = reader.token(at - 1)
+    return before.kind == NUMERAL or before.key in _RATED or before.key in UNIT_KEYS or before.key in NUMBER_WORDS
+
+
+def _part_of_unit(reader: NumberReader, at: int) -> list[QuantityReading]:
+    word = reader.word(at)
+    place = at + 1
+    if reader.token(place).text == "-" or reader.token(place).key in {"a", "an", "of"}:
+        place += 1
+    unit = TIME_UNITS.get(reader.token(place).key)
+    if unit is None or word is None:
+        return []
+    return [duration_reading(reader, _one(reader, at)._replace(value=word.value), unit, place)]
+
+
+def _one(reader: NumberReader, at: int) -> NumberSpan:
+    token = reader.token(at)
+    return NumberSpan(Decimal(1), at, at, token.start, token.end, worded=True)
+
+
+def _ordinal(reader: NumberReader, at: int) -> list[QuantityReading]:
+    token, word = reader.token(at), reader.word(at)
+    if word is None or (word.english and token.key.endswith("s") and token.key != "seconds"):
+        return []
+    if token.key == "seconds" or (token.key in {"पहले", "pehle"} and _is_earlier(reader, at)):
+        return []
+    amount = NumberSpan(word.value, at, at, token.start, token.end, ordinal=True, worded=True)
+    return [number_reading(reader, amount)]
+
+
+def _is_earlier(reader: NumberReader, at: int) -> bool:
+    """``आठ महीने पहले``, ``से पहले``: before, not first."""
+    before = reader.token(at - 1)
+    return before.key in UNIT_KEYS or before.key in {"से", "se", "के", "ke", "इससे", "isse"} or before.kind != WORD
+
+
+_PRONOUN_BEFORE = keys_of("the this that which every any no each other another only last next same")
+_SCALES_AFTER_CODE = frozenset({"million", "billion", "lakh", "lac", "crore", "mn", "bn", "trillion"})
+
+
+def read_quantity(reader: NumberReader, at: int) -> list[QuantityReading]:
+    """The quantities that begin at token ``at``: none, one, or several for digits that are several numbers."""
+    before = None if reader.token(at).kind == NUMERAL else _currency_before(reader, at)
+    if before is not None:
+        read = _with_currency_before(reader, at, before)
+        if read:
+            return read
+    amounts = reader.read(at)
+    if not amounts:
+        return bare_unit(reader, at)
+    if len(amounts) > 1:
+        return [number_reading(reader, amount) for amount in amounts]
+    return _typed(reader, _restated(reader, amounts[0]))
+
+
+# --- a currency first -----------------------------------------------------------------------------------------
+
+
+def _currency_before(reader: NumberReader, at: int) -> Currency | None:
+    if is_backtick_rupee(reader, at):
+        return Currency("INR", at + 1, at)
+    token = reader.token(at)
+    code = MILLION_CODES.get(token.text)
+    if code is not None:
+        return Currency(code, at + 1, at)
+    return currency_at(reader, at)
+
+
+def _with_currency_before(reader: NumberReader, at: int, currency: Currency) -> list[QuantityReading]:
+    place = currency.after
+    while reader.token(place).text in {":", "."} and place < currency.after + 2:
+        place += 1
+    second = currency_at(reader, place)
+    if second is not None and second.code is not None:
+        currency, place = second, second.after
+    elif second is not None:
+        place = second.after
+    amounts = reader.read(place) if _may_be_amount(reader, place) else []
+    if len(amounts) != 1:
+        return []
+    amount = _restated(reader, amounts[0])
+    if reader.token(at).text in MILLION_CODES:
+        amount = amount._replace(value=amount.value * 10**6)
+    if percent_after(reader, amount.last + 1) > amount.last + 1 and reader.token(at).kind == WORD:
+        return []
+    code, last = _second_currency(reader, at, currency, amount)
+    money = money_reading(reader, amount, code, first=at, last=last)
+    return [money._replace(prefixed=True)]
+
+
+def _second_currency(
+    reader: NumberReader, at: int, currency: Currency, amount: NumberSpan
+) -> tuple[str | None, int]:
+    """A currency that stands behind as well (``$5 AUD``, ``£94 GBP``): the code it gives, and the last token."""
+    behind = currency_at(reader, amount.last + 1)
+    alone = currency.code, amount.last
+    if behind is None or reader.is_broken(amount.last, behind.first):
+        return alone
+    of_next = reader.token(behind.after).kind == NUMERAL and (reader.token(at).kind == WORD or behind.code is None)
+    two_signs = reader.token(at).kind == SIGN and reader.token(behind.first).kind == SIGN
+    if of_next or two_signs or (currency.code is not None and behind.code not in {None, currency.code}):
+        return alone
+    return currency.code or behind.code, behind.after - 1
+
+
+def _may_be_amount(reader: NumberReader, at: int) -> bool:
+    token = reader.token(at)
+    return token.kind == NUMERAL or token.text in {"-", "½", "¼", "¾"} or reader.word(at) is not None
+
+
+# --- the amount, said twice -----------------------------------------------------------------------------------
+
+
+def _restated(reader: NumberReader, amount: NumberSpan) -> NumberSpan:
+    """``two (2)``, ``45 (forty five)``, ``Rs.5(five) lakh``: one number said twice."""
+    opening = amount.last + 1
+    if reader.token(opening).text != "(":
+        return amount
+    again = reader.read(opening + 1) if _may_be_amount(reader, opening + 1) else []
+    if len(again) != 1 or again[0].value != amount.value or reader.token(again[0].last + 1).text != ")":
+        return amount
+    closing = again[0].last + 1
+    scaled = NUMBER_WORDS.get(reader.token(closing + 1).key)
+    if scaled is not None and scaled.part is NumberPart.SCALE and amount.scale == 1:
+        value = amount.value * scaled.value
+        end = reader.token(closing + 1).end
+        return amount._replace(value=value, last=closing + 1, end=end, scale=scaled.value, bare=False)
+    return amount._replace(last=closing, end=reader.token(closing).end, bare=False)
+
+
+# --- what stands behind ---------------------------------------------------------------------------------------
+
+
+def _typed(reader: NumberReader, amount: NumberSpan) -> list[QuantityReading]:
+    after = amount.last + 1
+    percent = percent_after(reader, after + 1 if reader.token(after).key == "का" else after)
+    if percent > after + 1 - (reader.token(after).key != "का") and not amount.ordinal:
+        return [reading_of(reader, FactKind.PERCENT, amount, last=percent - 1)]
+    if amount.first in {2, 3} and percent_before(reader, amount.first):
+        return [reading_of(reader, FactKind.PERCENT, amount, last=amount.last)]
+    if slash_dash(reader, after):
+        return [money_reading(reader, amount, "INR", first=amount.first, last=after + 1)]
+    time = None if amount.ordinal else unit_after(reader, after)
+    if time is not None:
+        return [duration_with_half(reader, amount, time[0], time[1])]
+    currency = None if amount.ordinal else _currency_behind(reader, after)
+    if currency is not None:
+        return [_money_behind(reader, amount, currency)]
+    if not amount.ordinal and reader.token(after).key in MINOR and _minor_is_money(reader, after):
+        value = amount.value / 100
+        return [money_reading(reader, amount._replace(value=value), None, first=amount.first, last=after)]
+    if amount.worded and _is_pronoun(reader, amount):
+        return []
+    return [number_reading(reader, amount)]
+
+
+def _currency_behind(reader: NumberReader, at: int) -> Currency | None:
+    """A currency behind an amount; one that belongs to the next amount (``rmb 10 usd 20``) is not this one's."""
+    hyphen = reader.token(at).text == "-" and reader.token(at + 1).key in NAMES
+    place = at + 1 if hyphen else at
+    if reader.token(place).key == "of":
+        return None
+    mega = MILLION_CODES.get(reader.token(place).text)
+    if mega is not None:
+        return Currency(mega, place + 1, place)
+    currency = currency_at(reader, place)
+    if currency is None:
+        return None
+    following = reader.token(currency.after)
+    if following.kind != NUMERAL:
+        return currency
+    if reader.is_broken(at - 1, currency.first):
+        return None
+    glued = following.start == reader.token(currency.after - 1).end
+    sign = reader.token(place).kind == SIGN or glued
+    before = reader.token(at - 1)
+    tight = before.end == reader.token(place).start
+    return currency if tight or not sign else None
+
+
+def _money_behind(reader: NumberReader, amount: NumberSpan, currency: Currency) -> QuantityReading:
+    last = currency.after - 1
+    if reader.token(currency.first).text in MILLION_CODES:
+        amount = amount._replace(value=amount.value * 10**6)
+    scale = NUMBER_WORDS.get(reader.token(currency.after).key)
+    if scale is not None and reader.token(currency.after).key in _SCALES_AFTER_CODE and amount.scale == 1:
+        amount = amount._replace(value=amount.value * scale.value, scale=scale.value)
+        last += 1
+    code = currency.code
+    if code is None:
+        named = reader.token(currency.after)
+        second = NAMES.get(named.key) if named.text.isupper() else None
+        code, last = (second, last + 1) if second else (code, last)
+    return money_reading(reader, amount, code, first=amount.first, last=last)
+
+
+def _minor_is_money(reader: NumberReader, at: int) -> bool:
+    return len(reader.token(at).key) > 1
+
+
+def _is_pronoun(reader: NumberReader, amount: NumberSpan) -> bool:
+    """``the one you mentioned``: no number."""
+    if amount.first != amount.last or amount.ordinal:
+        return False
+    token, before = reader.token(amount.first), reader.token(amount.first - 1)
+    if token.key in {"single", "oh"}:
+        return before.end >= 0 or reader.token(amount.first + 1).end >= 0
+    if token.key != "one":
+        return False
+    word = NUMBER_WORDS.get(before.key)
+    return before.key in _PRONOUN_BEFORE or (word is not None and word.part is NumberPart.ORDINAL)

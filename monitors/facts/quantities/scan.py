@@ -1,0 +1,518 @@
+"""Every quantity a text states, overlaps settled: "₹5 lakh" is money, not a number.
+
+Bounds around a quantity: "up to", "at least", "not exceeding", "तक", "se kam". Quantities that belong together:
+compounds, hundredths, ranges.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from typing import NamedTuple
+
+from monitors.facts.quantities.currencies import MINOR
+from monitors.facts.quantities.dates import Day, date_at, relative_at
+from monitors.facts.quantities.fact import Bound, Fact, FactKind, QuantityReading
+from monitors.facts.quantities.locales import PLAIN, Locale, as_marked, locale_of, settled
+from monitors.facts.quantities.number_reader import NumberReader
+from monitors.facts.quantities.numerals import EXACT, LARGEST, is_multiple, plain
+from monitors.facts.quantities.other_languages import as_international, with_unread
+from monitors.facts.quantities.quantity_reader import plain_number, read_quantity
+from monitors.facts.quantities.units import DAYS_PER_MONTH, DAYS_PER_YEAR, STARTS, UNIT_KEYS
+from monitors.facts.text import (
+    END,
+    WORD,
+    Normalised,
+    first_after_break,
+    keys_of,
+    normalise,
+    parts_of,
+    tokenise,
+    unread_of,
+)
+from monitors.records.base import Language
+
+_MOST_BEFORE = keys_of(
+    "upto maximum max maximally अधिकतम adhiktam within under below capped cap limited restricted ज्यादा_से"
+)
+_LEAST_BEFORE = keys_of("minimum min over above exceeding exceeds beyond न्यूनतम nyuntam न्युनतम")
+_NEGATIONS = keys_of("not no never without न नहीं nahi nahin")
+_LINKS = keys_of("of to a an the is be by at for period about around approximately of: : है hai")
+_STOPS = frozenset(".;!?()|•\n")
+_WINDOW = 4
+
+
+def bound_of(reader: NumberReader, first: int, last: int) -> Bound:
+    """How the quantity between tokens ``first`` and ``last`` (inclusive) limits."""
+    behind = _behind(reader, last + 1)
+    if behind is not Bound.EXACT:
+        return behind
+    return _before(reader, first - 1)
+
+
+def _behind(reader: NumberReader, at: int) -> Bound:
+    key, following = reader.token(at).key, reader.token(at + 1).key
+    if key in {"तक", "tak"} or (key, following) in _MOST_BEHIND:
+        return Bound.AT_MOST
+    if key in {"onwards", "onward", "plus", "+", "upwards"} or (key, following) in _LEAST_BEHIND:
+        return Bound.AT_LEAST
+    return Bound.EXACT
+
+
+_MOST_BEHIND = frozenset(
+    {("से", "कम"), ("se", "kam"), ("or", "less"), ("or", "below"), ("and", "below"), ("or", "fewer"), ("at", "most")}
+)
+_LEAST_BEHIND = frozenset(
+    {
+        ("से", "अधिक"), ("से", "ज्यादा"), ("से", "ऊपर"), ("se", "zyada"), ("se", "jyada"), ("se", "adhik"),
+        ("se", "upar"), ("or", "more"), ("and", "above"), ("or", "above"), ("and", "over"), ("or", "over"),
+        ("at", "least"),
+    }
+)  # fmt: skip
+
+
+def _before(reader: NumberReader, at: int) -> Bound:
+    """The nearest bounding words in the few tokens before, in the same sentence."""
+    for place in range(at, max(-1, at - _WINDOW), -1):
+        key, earlier = reader.token(place).key, reader.token(place - 1).key
+        if key in _STOPS or key == ",":
+            return Bound.EXACT
+        found = _phrase(reader, place, key, earlier)
+        if found is not Bound.EXACT:
+            return found
+        if key not in _LINKS:
+            return Bound.EXACT
+    return Bound.EXACT
+
+
+def _phrase(reader: NumberReader, place: int, key: str, earlier: str) -> Bound:
+    negated = earlier in _NEGATIONS
+    if key == "to" and earlier == "up":
+        return Bound.AT_MOST
+    if key == "than":
+        return _than(reader, place - 1)
+    if key in {"most", "least"} and earlier == "at":
+        return Bound.AT_MOST if key == "most" else Bound.AT_LEAST
+    if key == "कम" and earlier == "से" and reader.token(place - 2).key == "कम":
+        return Bound.AT_LEAST
+    if key == "kam" and earlier == "se" and reader.token(place - 2).key == "kam":
+        return Bound.AT_LEAST
+    if key in {"exceeding", "exceed", "above", "over", "beyond"}:
+        return Bound.AT_MOST if negated or key == "exceed" else Bound.AT_LEAST
+    if key in _MOST_BEFORE:
+        return Bound.AT_MOST
+    return Bound.AT_LEAST if key in _LEAST_BEFORE else Bound.EXACT
+
+
+def _than(reader: NumberReader, at: int) -> Bound:
+    key = reader.token(at).key
+    # "not more than", "will not pay more than", "shall not be more than".
+    negated = any(reader.token(place).key in _NEGATIONS for place in range(at - 3, at))
+    if key in {"more", "greater", "longer", "later", "higher", "older"}:
+        return Bound.AT_MOST if negated else Bound.AT_LEAST
+    if key in {"less", "fewer", "lower", "shorter", "younger", "earlier"}:
+        return Bound.AT_LEAST if negated else Bound.AT_MOST
+    return Bound.EXACT
+
+
+_JOINTS = frozenset({"and", "और", "aur", ",", "&", "एवं", "व"})
+_RANGES = frozenset(
+    {"-", "–", "—", "to", "or", "से", "या", "se", "ya", "and", "और", "aur", "/", "through", "&", ","}
+)
+_ENDS_OF_RANGE = frozenset({"-", "–", "to", "से"})
+_LOOSE = frozenset({"and", "और", "aur", ",", "/", "&"})
+"""Between these, digits that could be a year stand by themselves: "in 2006, 95 %"."""
+
+_FIRST_YEAR, _LAST_YEAR = 1900, 2099
+
+
+def merged(reader: NumberReader, readings: list[QuantityReading]) -> list[QuantityReading]:
+    """The readings with compounds joined and units handed along ranges, in their order."""
+    joined: list[QuantityReading] = []
+    for reading in readings:
+        if joined:
+            whole = _joined(reader, joined[-1], reading)
+            if whole is not None:
+                joined[-1] = whole
+                continue
+        joined.append(reading)
+    return _ranged(reader, joined)
+
+
+def _gap(reader: NumberReader, first: QuantityReading, second: QuantityReading) -> list[str]:
+    if second.first - first.last > 3:  # noqa: PLR2004 - nothing that joins is longer
+        return ["…"]
+    gap = [reader.token(at).key for at in range(first.last + 1, second.first)]
+    listed = not gap or reader.token(first.last + 1).kind != WORD
+    return ["…"] if listed and reader.is_broken(first.last, second.first) else gap
+
+
+# --- compounds ------------------------------------------------------------------------------------------------
+
+
+def _joined(reader: NumberReader, first: QuantityReading, second: QuantityReading) -> QuantityReading | None:
+    gap = _gap(reader, first, second)
+    if len(gap) > 1 or (gap and gap[0] not in _JOINTS):
+        return _hour_and_half(reader, first, second)
+    if first.kind is FactKind.DURATION:
+        return _compound(reader, first, second, gap)
+    if first.kind is FactKind.MONEY:
+        return _hundredths(reader, first, second, gap)
+    return None
+
+
+_FULL = {
+    ("year", "month"): 12, ("year", "week"): 52, ("year", "day"): 365, ("month", "week"): 4, ("month", "day"): 30,
+    ("week", "day"): 7, ("day", "hour"): 24, ("hour", "minute"): 60, ("minute", "second"): 60,
+}  # fmt: skip
+"""What makes a whole one of the larger unit: "24 months and 30 days" are two durations, not one."""
+
+_ANY = 1_000_000
+
+_ORDER = ["century", "decade", "year", "month", "week", "day", "hour", "minute", "second"]
+
+
+def _compound(
+    reader: NumberReader, first: QuantityReading, second: QuantityReading, gap: list[str]
+) -> QuantityReading | None:
+    """``2 years, 3 months``; ``1 hour fifteen``; ``one year and a quarter``."""
+    if second.kind is FactKind.DURATION:
+        units = (first.original_unit, second.original_unit)
+        if units[0] not in _ORDER or units[1] not in _ORDER or _ORDER.index(units[0]) >= _ORDER.index(units[1]):
+            return None
+        if (second.original_value or 0) >= _FULL.get((units[0] or "", units[1] or ""), _ANY):
+            return None
+        return first._replace(
+            last=second.last,
+            end=second.end,
+            months=first.months + second.months,
+            days=first.days + second.days,
+            original_value=None,
+            original_unit=second.original_unit,
+        )
+    minutes = second.kind is FactKind.NUMBER and first.original_unit == "hour" and 0 < second.value < 60  # noqa: PLR2004
+    if minutes and not second.ordinal and _ends(reader, second.last + 1) and gap != [","]:
+        return first._replace(
+            last=second.last,
+            end=second.end,
+            days=first.days + second.value / 1440,
+            original_value=None,
+            original_unit=None,
+        )
+    return None
+
+
+def _ends(reader: NumberReader, at: int) -> bool:
+    token = reader.token(at)
+    return token is END or token.text in {".", ",", ";", ")", "!", "?", "।"}
+
+
+def _hour_and_half(reader: NumberReader, first: QuantityReading, second: QuantityReading) -> QuantityReading | None:
+    del reader, first, second
+    return None
+
+
+def _hundredths(
+    reader: NumberReader, first: QuantityReading, second: QuantityReading, gap: list[str]
+) -> QuantityReading | None:
+    """``3 dollars 50 cents``, ``15 dollars and 50``; a number that goes on with a noun is its own."""
+    if first.scale > 1 or not is_multiple(first.value, 1):
+        return None
+    minor = second.kind is FactKind.MONEY and reader.token(second.last).key in MINOR and second.unit is None
+    if minor and second.value < 1:
+        return first._replace(value=first.value + second.value, last=second.last, end=second.end)
+    if second.kind is not FactKind.NUMBER or gap == [","] or not 0 < second.value < 100 or second.value % 1:  # noqa: PLR2004
+        return None
+    if second.ordinal or (second.first != second.last and not second.worded):
+        return None
+    following = reader.token(second.last + 1)
+    if following.key in MINOR and following.end - following.start == 1:
+        return first._replace(value=first.value + second.value / 100, last=second.last + 1, end=following.end)
+    behind = not first.prefixed or gap
+    if behind and (_ends(reader, second.last + 1) or following.key in {"is", "है", "more", "की"}):
+        return first._replace(value=first.value + second.value / Decimal(100), last=second.last, end=second.end)
+    return None
+
+
+# --- ranges ---------------------------------------------------------------------------------------------------
+
+
+def _ranged(reader: NumberReader, readings: list[QuantityReading]) -> list[QuantityReading]:
+    """Units go from the last of a range or list to those before it (``30 or 90 days``), a sign to those after."""
+    result = list(readings)
+    for place in range(len(result) - 2, -1, -1):
+        first, second = result[place], result[place + 1]
+        gap = _gap(reader, first, second)
+        if len(gap) == 1 and gap[0] in _RANGES and first.kind is FactKind.NUMBER:
+            result[place] = first if first.ordinal or first.attached else _like(first, second, gap[0])
+    for place in range(1, len(result)):
+        gap = _gap(reader, result[place - 1], result[place])
+        if len(gap) == 1 and gap[0] in _ENDS_OF_RANGE:
+            result[place - 1 : place + 1] = _one_range(result[place - 1], result[place], gap[0])
+    return result
+
+
+def _one_range(
+    first: QuantityReading, second: QuantityReading, joint: str
+) -> tuple[QuantityReading, QuantityReading]:
+    """``1648-51`` ends in 1651; ``₹5,000 - 10,000`` is rupees on both ends, ``$2-3 million`` millions; it rises."""
+    if joint in {"-", "–"} and _is_short_year(first, second):
+        return first, second._replace(value=_century(first.value) + second.value)
+    if (
+        first.kind is not FactKind.MONEY
+        or not first.prefixed
+        or second.kind is not FactKind.NUMBER
+        or second.ordinal
+        or second.value <= first.value
+    ):
+        return first, second
+    second = second._replace(kind=FactKind.MONEY, unit=first.unit, prefixed=True)
+    return _scaled_like(first, second), second
+
+
+def _century(year: Decimal) -> Decimal:
+    return Decimal(int(year) // 100 * 100)
+
+
+def _scaled_like(first: QuantityReading, second: QuantityReading) -> QuantityReading:
+    """The first end takes the second's scale when that makes a range: 5 to 10 lakh, not 500 to 2 lakh."""
+    shared = (
+        second.scale > 1 and first.scale == 1 and first.value < second.value / second.scale < LARGEST / second.scale
+    )
+    return first._replace(value=first.value * second.scale, scale=second.scale) if shared else first
+
+
+def _is_short_year(first: QuantityReading, second: QuantityReading) -> bool:
+    """The 51 of ``1648-51``."""
+    both = first.kind is FactKind.NUMBER and second.kind is FactKind.NUMBER and first.bare and second.bare
+    years = 1000 <= first.value <= 2999 and first.value % 1 == 0  # noqa: PLR2004
+    return both and years and second.end - second.start == 2 and second.value > first.value % 100  # noqa: PLR2004
+
+
+def _like(first: QuantityReading, second: QuantityReading, joint: str) -> QuantityReading:
+    looks_like_year = first.bare and _FIRST_YEAR <= first.value <= _LAST_YEAR and is_multiple(first.value, 1)
+    if second.kind in {FactKind.NUMBER, FactKind.DATE} or second.prefixed or second.ordinal:
+        plain = second.kind is FactKind.NUMBER and first.bare and joint not in _LOOSE and not looks_like_year
+        return _scaled_like(first, second) if plain else first
+    if joint in _LOOSE and (looks_like_year or second.kind is FactKind.MONEY or first.scale > second.scale):
+        return first
+    first = _scaled_like(first, second)
+    factor = first.value / second.original_value if second.original_value else Decimal(0)
+    return first._replace(
+        kind=second.kind,
+        unit=second.unit,
+        original_value=first.value if second.original_value is not None else None,
+        original_unit=second.original_unit,
+        months=second.months * factor,
+        days=second.days * factor,
+    )
+
+
+_NAMED = re.compile(
+    # An address; a path, or a file, with its lines: auth/middleware.py:L142-150, pool.py#L10.
+    r"https?://\S+"
+    r"|(?<![\w./\\~-])(?:[\w.~-]{1,80}[/\\]){0,20}[\w~-]{1,80}\.[A-Za-z]\w{0,9}"
+    r"(?:[:#]L?\d{1,7}(?:[-:]L?\d{1,7})?|\(\d{1,7}(?:,\d{1,7})?\))"
+    r"|(?<![\w./\\~-])(?:[\w.~-]{0,80}[/\\]){1,20}[\w.~-]{0,80}\.[A-Za-z]\w{0,9}\b"
+    r"|(?<![\w])[:#]?L\d{1,7}(?:-L?\d{1,7})?\b"
+    # A version, a ticket, a hash, a UUID.
+    r"|(?<![\w.])[vV]\d{1,5}(?:\.\d{1,6}){0,4}(?:-[A-Za-z][\w.]{0,20})?\b"
+    r"|(?<![\w#])#\d{1,9}\b"
+    r"|\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"
+    r"|\b(?=[a-f]{0,40}\d)(?=\d{0,40}[a-f])[0-9a-f]{7,40}\b"
+)
+"""Addresses, paths, lines of files, versions, identifiers: the numbers in them are no quantities. Linear."""
+
+_NAMED_HINT = re.compile(r"[/\\#]|[A-Za-z]\d|\d[a-f]|\w[:(]L?\d")
+
+_DAY_DIGITS = Decimal("1e-9")
+"""Hours and seconds as parts of a day, to a tenth of a millisecond."""
+
+
+class Scan(NamedTuple):
+    """A text's quantities with the tokens they stand in, for graders that read the words around them."""
+
+    normalised: Normalised
+    reader: NumberReader
+    readings: list[QuantityReading]
+    cut: bool = False
+    """Whether a limit was reached and the rest was not read."""
+
+
+class ReadLimits(NamedTuple):
+    """How much of a text is read; ``None`` means all."""
+
+    tokens: int | None = None
+    readings: int | None = None
+
+
+EVERYTHING = ReadLimits()
+
+
+def scan(
+    text: str, *, reference_date: date | None = None, limits: ReadLimits = EVERYTHING, locale: Locale = PLAIN
+) -> Scan:
+    """Read ``text`` once, as ``locale`` writes numbers; linear in its length."""
+    normalised = normalise(text)
+    tokens = tokenise(normalised.text, most=limits.tokens)
+    at_limit = len(tokens) == limits.tokens
+    if locale.is_unread:
+        tokens = as_international(tokens, normalised.text)
+    tokens = as_marked(tokens, locale.mark)
+    breaks = first_after_break(tokens, normalised.text)
+    reader = NumberReader(tokens, units=UNIT_KEYS, starts=STARTS, breaks=breaks)
+    if at_limit:
+        return Scan(normalised, reader, [], cut=True)
+    readings = _walk(reader, normalised.text, reference_date, limits.readings or len(tokens))
+    cut = len(readings) == limits.readings
+    readings = merged(reader, readings)
+    readings = [settled(reader, _bounded(reader, reading), locale) for reading in readings]
+    if locale.is_unread:
+        readings = [with_unread(reader, reading) for reading in readings]
+    return Scan(normalised, reader, readings, cut)
+
+
+def _walk(reader: NumberReader, text: str, reference_date: date | None, most: int) -> list[QuantityReading]:
+    found: list[QuantityReading] = []
+    at = 0
+    for place in _outside_addresses(reader, text):
+        if place < at:
+            continue
+        if len(found) >= most:
+            return found[:most]
+        if reader.is_plain_number(place) and not reader.has_months:
+            found.append(plain_number(reader, place))
+            at = place + 1
+            continue
+        day = _date_at(reader, text, place, reference_date)
+        if day is None:
+            read = read_quantity(reader, place)
+            found.extend(read)
+            at = read[-1].last + 1 if read else at
+            continue
+        while found and found[-1].last >= day.first:
+            found.pop()
+        found.append(_date_reading(reader, day))
+        at = day.after
+    return found
+
+
+def _date_at(reader: NumberReader, text: str, place: int, reference_date: date | None) -> Day | None:
+    """A date at a token, or behind a hyphen that stands there."""
+    day = date_at(reader, text, place + 1 if reader.token(place).text == "-" else place)
+    if day is None and reference_date is not None:
+        return relative_at(reader, place, reference_date)
+    return day
+
+
+def _outside_addresses(reader: NumberReader, text: str) -> Iterator[int]:
+    """The places where a quantity could begin, without those inside an address, a path or an identifier."""
+    places = reader.interesting()
+    if not places or _NAMED_HINT.search(text) is None:
+        yield from places
+        return
+    addresses = _NAMED.finditer(text)
+    address = next(addresses, None)
+    for place in places:
+        start = reader.token(place).start
+        while address is not None and address.end() <= start:
+            address = next(addresses, None)
+        if address is None or start < address.start():
+            yield place
+
+
+def _date_reading(reader: NumberReader, day: Day) -> QuantityReading:
+    start, end = reader.token(day.first).start, reader.token(day.after - 1).end
+    return QuantityReading(FactKind.DATE, Decimal(0), day.first, day.after - 1, start, end, date=day.iso)
+
+
+def _bounded(reader: NumberReader, reading: QuantityReading) -> QuantityReading:
+    if reading.kind is FactKind.DATE:
+        return reading
+    bound = bound_of(reader, reading.first, reading.last)
+    return reading if bound is Bound.EXACT else reading._replace(bound=bound)
+
+
+def read_facts(
+    text: str,
+    *,
+    language: Language | None = None,
+    reference_date: date | None = None,
+    locale: str | None = None,
+    currency: str | None = None,
+) -> tuple[Fact, ...]:
+    """The quantities of ``text``, sorted by where they stand; no two overlap.
+
+    Spans are code points of ``text`` as given. ``language`` may stay open for English and Hindi, which are read
+    together. Of any other language no word is read, and a number with such a word behind it ("24 Monate") is left
+    out. ``locale`` (``de-DE``) and ``currency`` (ISO 4217) settle what the text leaves open. ``reference_date``
+    makes "today" a date; without it, relative dates are not read. Of a text beyond a million characters the two
+    ends are read: `monitors.facts.text.unread_of` says what is not.
+    """
+    written = locale_of(language, locale, currency)
+    unread = unread_of(text)
+    if unread is None:
+        return tuple(_facts(text, reference_date, written))
+    head, tail, behind = parts_of(text, unread)
+    last = (
+        fact.model_copy(update={"start": fact.start + behind, "end": fact.end + behind})
+        for fact in _facts(tail, reference_date, written)
+    )
+    first = (fact for fact in _facts(head, reference_date, written) if fact.end <= unread.start)
+    return (*first, *(fact for fact in last if fact.start >= unread.end))
+
+
+def _facts(text: str, reference_date: date | None, locale: Locale) -> Iterator[Fact]:
+    scanned = scan(text, reference_date=reference_date, locale=locale)
+    readings = (reading for reading in scanned.readings if not reading.attached and not reading.unread)
+    return (to_fact(reading, text, scanned.normalised) for reading in readings)
+
+
+def to_fact(reading: QuantityReading, text: str, normalised: Normalised) -> Fact:
+    """The record of a reading, with its place in the text as it was given."""
+    start, end = normalised.original_span(reading.start, reading.end)
+    original = reading.original_value
+    return Fact(
+        kind=reading.kind,
+        value=reading.date or plain(fact_value(reading)),
+        unit=_unit(reading),
+        original_value=None if original is None else plain(original),
+        original_unit="ordinal" if reading.ordinal else _said_unit(reading),
+        bound=reading.bound,
+        start=start,
+        end=end,
+        text=text[start:end],
+    )
+
+
+def fact_value(reading: QuantityReading) -> Decimal:
+    """A duration in days by the calendar's averages (365 and 30); any other value as it is."""
+    if reading.kind is not FactKind.DURATION:
+        return reading.value
+    years, months = EXACT.divmod(reading.months, Decimal(12))
+    if reading.original_value is None:
+        pass
+    elif reading.original_unit in {"year", "decade", "century"}:
+        years, months = EXACT.divide(reading.months, Decimal(12)), Decimal(0)
+    elif reading.original_unit == "month":
+        years, months = Decimal(0), reading.months
+    days = years * DAYS_PER_YEAR + months * DAYS_PER_MONTH + reading.days
+    return days if is_multiple(days, 1) else days.quantize(_DAY_DIGITS, context=EXACT)
+
+
+def _said_unit(reading: QuantityReading) -> str | None:
+    return reading.original_unit if reading.original_value is not None else None
+
+
+def _unit(reading: QuantityReading) -> str | None:
+    match reading.kind:
+        case FactKind.PERCENT:
+            return "percent"
+        case FactKind.DURATION:
+            return "day"
+        case FactKind.MONEY:
+            return reading.unit
+        case _:
+            return None

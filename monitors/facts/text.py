@@ -1,0 +1,212 @@
+"""One spelling for equivalent characters, with a map back to the text as it was given.
+
+NFKC with care: compatibility forms are folded character by character (full-width digits, ligatures such as ﬁ), but
+vulgar fractions and superscripts stay: NFKC would turn ``1½`` into ``11⁄2`` and ``m²`` into ``m2``. Unicode spaces
+become a space, hyphens and the minus sign become ``-``, Devanagari and other digits become ASCII, invisible and
+bidirectional characters go. Line ends stay.
+
+Tokens are the words, numerals and signs of a folded text, in order. Of texts longer than a reader should pay for
+both ends are read, with a note of what lies between.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from itertools import islice
+from typing import Final, NamedTuple
+
+
+class Normalised(NamedTuple):
+    """A folded text. ``places[i]`` is the code point of the original where folded character ``i`` came from.
+
+    ``places`` is ``None`` where nothing moved.
+    """
+
+    text: str
+    places: list[int] | None
+
+    def original_span(self, start: int, end: int) -> tuple[int, int]:
+        """The span of the original text behind ``[start, end)`` of the folded one; ``end`` is exclusive."""
+        if self.places is None:
+            return start, end
+        if end <= start:
+            at = self.places[start] if start < len(self.places) else (self.places[-1] + 1 if self.places else 0)
+            return at, at
+        return self.places[start], self.places[end - 1] + 1
+
+
+_HYPHENS = "\u2010\u2011\u2012\u2212\ufe63\uff0d"
+_DASHES = "\u2013\u2014\u2015"
+"""En dash, em dash and bar: ranges and insertions; their readers distinguish them from hyphens."""
+
+_KEPT = frozenset("½¼¾⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞²³¹⁰⁴⁵⁶⁷⁸⁹…™℠№ªº" + _DASHES)
+
+
+def _fold(character: str) -> str:
+    if character in _KEPT:
+        return character
+    if character in _HYPHENS:
+        return "-"
+    category = unicodedata.category(character)
+    if category in {"Cf", "Cs"} or character == "\ufe0f":
+        # Zero-width, bidirectional, soft hyphen, byte-order mark; and halves of characters that stand alone.
+        return ""
+    if category == "Zs":
+        return " "
+    if category == "Nd":
+        return str(unicodedata.decimal(character))
+    if character == "\u02bc" or character in "‘’′":
+        return "'"
+    return unicodedata.normalize("NFKC", character)
+
+
+class _Folding(dict[int, str]):
+    """A translation table that fills itself: each character of a text is classified once per process."""
+
+    def __missing__(self, code: int) -> str:
+        folded = _fold(chr(code))
+        self[code] = folded
+        return folded
+
+
+_FOLDING = _Folding()
+
+
+def normalise(text: str) -> Normalised:
+    """Fold ``text``; linear in its length. Lone surrogates are dropped like other invisible characters."""
+    if text.isascii():
+        return Normalised(text, None)
+    changed = [
+        (character, folded)
+        for character in set(text)
+        if character > "\x7f" and (folded := _FOLDING[ord(character)]) != character
+    ]
+    if all(len(folded) == 1 for _, folded in changed):
+        return Normalised(_replaced(text, changed), None)
+    parts: list[str] = []
+    places: list[int] = []
+    for place, character in enumerate(text):
+        folded = _FOLDING[ord(character)]
+        parts.append(folded)
+        places.extend([place] * len(folded))
+    return Normalised("".join(parts), places)
+
+
+_FEW = 8
+
+
+def _replaced(text: str, changed: list[tuple[str, str]]) -> str:
+    """One character for one: a few are replaced one after the other, which is faster than a table for all."""
+    if len(changed) > _FEW:
+        return text.translate(_FOLDING)
+    for character, folded in changed:
+        text = text.replace(character, folded)
+    return text
+
+
+_NUKTA = "\u093c"
+_WORD_FOLDING = str.maketrans({_NUKTA: None, "ँ": "ं", "’": "'"})
+
+
+def word_key(word: str) -> str:
+    """The lookup key of a word: lower case, without nukta, candrabindu as anusvara (हज़ार = हजार, पाँच = पांच)."""
+    if word.isascii():
+        return word.lower()
+    return word.lower().translate(_WORD_FOLDING)
+
+
+def keys_of(words: str) -> frozenset[str]:
+    """The keys of words that stand with spaces between them: the form of the readers' word lists."""
+    return frozenset(word_key(normalise(word).text) for word in words.split())
+
+
+LATIN = "A-Za-z\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f"
+DEVANAGARI = "\u0900-\u0963\u0970-\u097f"
+
+# Three disjoint alternatives, each without nested quantifiers over the same characters: linear.
+_TOKEN = re.compile(rf"(\d+(?:[.,]\d+)*|(?<![\w.{DEVANAGARI}])\.\d+)|([{LATIN}{DEVANAGARI}]+(?:'[{LATIN}]+)*)|(\S)")
+
+NUMERAL, WORD, SIGN = 1, 2, 3
+
+
+class Token(NamedTuple):
+    """A piece of text. ``kind`` is `NUMERAL` (digits with their separators), `WORD` or `SIGN` (one character).
+
+    ``key`` is a word's lookup key, otherwise the text itself. ``start`` and ``end`` are places in that text.
+    """
+
+    kind: int
+    key: str
+    start: int
+    end: int
+    text: str
+
+
+def tokenise(text: str, *, most: int | None = None) -> list[Token]:
+    """The tokens of a folded text, at most ``most`` of them; spaces are no tokens."""
+    found: list[Token] = []
+    for match in islice(_TOKEN.finditer(text), most):
+        kind = match.lastindex or SIGN
+        start, end = match.span()
+        piece = text[start:end]
+        key = piece if kind != WORD else piece.lower() if piece.isascii() else word_key(piece)
+        found.append(Token(kind, key, start, end, piece))
+    return found
+
+
+_BREAK = re.compile(r"[\n\t\v\f\r\u2028\u2029]")
+
+
+def first_after_break(tokens: Sequence[Token], text: str) -> frozenset[int]:
+    """The tokens before which a line ends or a tab stands: no number goes on there. Linear."""
+    first: set[int] = set()
+    at = 0
+    for found in _BREAK.finditer(text):
+        while at < len(tokens) and tokens[at].start < found.start():
+            at += 1
+        first.add(at)
+    return frozenset(first)
+
+
+END = Token(SIGN, "", -1, -1, "")
+"""What stands beyond either end of a text."""
+
+
+LONGEST: Final = 1_000_000
+"""Characters of the longest text that is read whole: two hundred times a long answer of a real application."""
+
+PART: Final = 400_000
+"""Characters read at each end of a longer one. Both parts with their masks stay below `LONGEST`."""
+
+MARGIN: Final = 1_000
+"""Characters read beyond a part, so that nothing is cut in two: no find is longer than some hundred."""
+
+
+class Unread(NamedTuple):
+    """The stretch of a text that is not read; ``start`` and ``end`` count its characters."""
+
+    start: int
+    end: int
+
+    @property
+    def mark(self) -> str:
+        """What stands for it where the text is shown."""
+        return f"[… {self.end - self.start:,} characters not read …]"
+
+    @property
+    def reason(self) -> str:
+        """Why something about the text stays open."""
+        return f"{self.end - self.start:,} characters in its middle were not read: it is longer than {LONGEST:,}"
+
+
+def unread_of(text: str) -> Unread | None:
+    """What is not read of a text, or ``None`` when all of it is."""
+    return Unread(PART, len(text) - PART) if len(text) > LONGEST else None
+
+
+def parts_of(text: str, unread: Unread) -> tuple[str, str, int]:
+    """Both ends with their margins, and where the second begins."""
+    behind = unread.end - MARGIN
+    return text[: unread.start + MARGIN], text[behind:], behind

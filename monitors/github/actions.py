@@ -1,0 +1,258 @@
+"""A job of GitHub Actions: what it knows of itself, its page, and its runner's commands.
+
+The variables and the event that the runner gives
+(https://docs.github.com/en/actions/reference/workflows-and-actions/variables), passed as arguments, give
+repository, commit, pull request, and where the log is. The job's page shows Markdown from the end of a file that
+the runner names.
+
+The runner reads commands out of the job's log: notes on lines of files, and switching commands off and on. It obeys
+such a line whoever printed it, and it reads everything that a step prints. So while texts of an application may be
+printed, commands are off.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from monitors.errors import ConfigError, NotifyRejected
+from monitors.github.api import PUBLIC_API, GitHubRecord
+from monitors.records.base import Record
+from monitors.records.targets import HttpUrl, PullRequest
+
+MOST_BYTES: Final = 1024 * 1024
+"""The limit of one step's summary; GitHub shows nothing at all of a larger one."""
+CUT: Final = "\n\n*Cut here: a job's page takes no more. The report has the rest.*\n"
+
+
+def add_summary(file: Path, markdown: str) -> None:
+    """Add ``markdown`` to the summary, cut at a line where it would grow too large. Raises `NotifyRejected`."""
+    try:
+        before = file.stat().st_size if file.exists() else 0
+        with file.open("ab") as summary:
+            summary.write(_within(markdown, MOST_BYTES - before).encode())
+    except OSError as error:
+        raise NotifyRejected(f"the job's summary cannot be written ({error.strerror})") from error
+
+
+def _within(markdown: str, room: int) -> str:
+    whole = markdown if markdown.endswith("\n") else markdown + "\n"
+    raw = whole.encode()
+    if len(raw) <= room:
+        return whole
+    left = room - len(CUT.encode())
+    if left <= 0:
+        return ""
+    head, _, _ = raw[:left].rpartition(b"\n")
+    return head.decode() + CUT
+
+
+MOST_OF_A_LEVEL: Final = 10
+"""GitHub shows ten notes of each level from one step, and silently drops the rest."""
+_IN_VALUES: Final = {"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"}
+
+
+class Level(StrEnum):
+    """How a note is shown."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTICE = "notice"
+
+
+class Annotation(Record):
+    """A note on a line (from 1) of a file, its path relative to the repository; on the step where no file is named.
+
+    ``text`` is redacted already.
+    """
+
+    level: Level
+    title: str
+    text: str
+    file: str | None = None
+    line: Annotated[int, Field(ge=1)] | None = None
+
+
+def commands_of(annotations: Sequence[Annotation]) -> Iterator[str]:
+    """A line for each, in order; of each level at most ten, the tenth of more says how many are missing."""
+    for level in Level:
+        same = [one for one in annotations if one.level is level]
+        if len(same) <= MOST_OF_A_LEVEL:
+            yield from map(command_of, same)
+            continue
+        shown = MOST_OF_A_LEVEL - 1
+        yield from map(command_of, same[:shown])
+        rest = Annotation(level=level, title=f"and {len(same) - shown} more", text="The report has them all.")
+        yield command_of(rest)
+
+
+def command_of(annotation: Annotation) -> str:
+    """``::error file=suite.jsonl,line=3,title=…::text``, on one line whatever the text holds."""
+    values = {"file": annotation.file, "line": annotation.line, "title": annotation.title}
+    said = ",".join(f"{name}={_value(str(value))}" for name, value in values.items() if value is not None)
+    return f"::{annotation.level} {said}::{_text(annotation.text)}"
+
+
+def switch_off(nonce: str) -> str:
+    """From this line on the runner obeys nothing until `switch_on` with the same, unguessable ``nonce``."""
+    return f"::stop-commands::{nonce}"
+
+
+def switch_on(nonce: str) -> str:
+    """The end of `switch_off`."""
+    return f"::{nonce}::"
+
+
+def _value(text: str) -> str:
+    return "".join(_IN_VALUES.get(character, character) for character in text)
+
+
+def _text(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+TOKEN_VARIABLE: Final = "GITHUB_TOKEN"  # noqa: S105 - the variable's name
+API_VARIABLE: Final = "GITHUB_API_URL"
+SUMMARY_VARIABLE: Final = "GITHUB_STEP_SUMMARY"
+OFF: Final = frozenset({"", "0", "false", "no", "off"})
+"""Values of ``CI`` that mean that it is none."""
+_PULL: Final = re.compile(r"refs/pull/([1-9][0-9]{0,8})/(?:merge|head)", re.ASCII)
+_REPOSITORY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*/[A-Za-z0-9_.-]+", re.ASCII)
+_URL: Final[TypeAdapter[str]] = TypeAdapter(HttpUrl)
+Number = Annotated[int, Field(ge=1, le=2**31)]
+
+
+class WorkflowJob(Record):
+    """Where a job's results belong. ``pull_request`` is ``None`` for a job that belongs to none.
+
+    ``commit`` is what a status is set on: the pull request's own head, not the merge that GitHub makes to try it.
+    """
+
+    api_url: HttpUrl
+    repository: str
+    commit: str | None = None
+    pull_request: PullRequest | None = None
+    log: HttpUrl | None = None
+    summary: Path | None = None
+    workspace: Path | None = None
+
+
+class _Head(GitHubRecord):
+    sha: str | None = None
+
+
+class _Pull(GitHubRecord):
+    number: Number
+    head: _Head = _Head()
+
+
+class _Issue(GitHubRecord):
+    number: Number
+    pull_request: dict[str, object] | None = None
+
+
+class _EventRun(GitHubRecord):
+    pull_requests: list[_Pull] | None = None
+    head_sha: str | None = None
+
+
+class _EventDeployment(GitHubRecord):
+    sha: str | None = None
+    ref: str = ""
+
+
+class _WorkflowEvent(GitHubRecord):
+    """The parts of the events that can name a pull request."""
+
+    pull_request: _Pull | None = None
+    issue: _Issue | None = None
+    workflow_run: _EventRun | None = None
+    deployment: _EventDeployment | None = None
+
+    @property
+    def number(self) -> int | None:
+        """The pull request's number."""
+        if self.pull_request:
+            return self.pull_request.number
+        if self.issue and self.issue.pull_request is not None:
+            return self.issue.number
+        if self.workflow_run and self.workflow_run.pull_requests:
+            return self.workflow_run.pull_requests[0].number
+        return number_in(self.deployment.ref) if self.deployment else None
+
+    @property
+    def commit(self) -> str | None:
+        """The commit that the event is about."""
+        if self.pull_request:
+            return self.pull_request.head.sha
+        if self.workflow_run:
+            return self.workflow_run.head_sha
+        return self.deployment.sha if self.deployment else None
+
+
+def is_ci(environment: Mapping[str, str]) -> bool:
+    """Whether this process runs in CI, as GitHub, GitLab, CircleCI and most others say it."""
+    return any(environment.get(name, "").strip().lower() not in OFF for name in ("CI", "GITHUB_ACTIONS"))
+
+
+def is_actions(environment: Mapping[str, str]) -> bool:
+    """Whether GitHub's runner reads what this process prints."""
+    return environment.get("GITHUB_ACTIONS", "").strip().lower() == "true"
+
+
+def job_of(environment: Mapping[str, str]) -> WorkflowJob:
+    """The job that ``environment`` describes. Raises `ConfigError` naming the variable."""
+    repository = environment.get("GITHUB_REPOSITORY", "")
+    if not _REPOSITORY.fullmatch(repository):
+        raise ConfigError(
+            "GITHUB_REPOSITORY is not owner/name: a job of GitHub Actions has it; elsewhere set it, with "
+            "GITHUB_REF (refs/pull/12/merge) and GITHUB_SHA"
+        )
+    event = _event(environment.get("GITHUB_EVENT_PATH"))
+    number = event.number or number_in(environment.get("GITHUB_REF", ""))
+    summary, workspace = environment.get(SUMMARY_VARIABLE), environment.get("GITHUB_WORKSPACE")
+    return WorkflowJob(
+        api_url=_address(environment.get(API_VARIABLE) or PUBLIC_API),
+        repository=repository,
+        commit=event.commit or environment.get("GITHUB_SHA") or None,
+        pull_request=PullRequest(repository=repository, number=number) if number else None,
+        log=_log(environment, repository),
+        summary=Path(summary) if summary else None,
+        workspace=Path(workspace) if workspace else None,
+    )
+
+
+def number_in(ref: str) -> int | None:
+    """The number in ``refs/pull/12/merge``."""
+    found = _PULL.fullmatch(ref)
+    return int(found[1]) if found else None
+
+
+def _address(text: str) -> str:
+    try:
+        return _URL.validate_python(text)
+    except ValidationError:
+        raise ConfigError(f"{API_VARIABLE} is no http address; {PUBLIC_API} when left out") from None
+
+
+def _log(environment: Mapping[str, str], repository: str) -> str | None:
+    server, run = environment.get("GITHUB_SERVER_URL", ""), environment.get("GITHUB_RUN_ID", "")
+    if not run.isdecimal() or not server.startswith(("http://", "https://")):
+        return None
+    return f"{server.rstrip('/')}/{repository}/actions/runs/{run}"
+
+
+def _event(path: str | None) -> _WorkflowEvent:
+    """The event that started the job. One that cannot be read names nothing; the ref still may."""
+    if not path:
+        return _WorkflowEvent()
+    try:
+        return _WorkflowEvent.model_validate(json.loads(Path(path).read_bytes()))
+    except (OSError, ValueError, RecursionError):
+        return _WorkflowEvent()

@@ -1,0 +1,58 @@
+"""The newest successful deployment of a repository, as GitHub knows it: for when its webhook did not arrive."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import httpx
+from pydantic import TypeAdapter
+
+from monitors.github.api import GitHubApi, GitHubRecord, Purpose
+from monitors.records.base import Record
+
+NEWEST: Final = 10
+"""Deployments to inspect, newest first: a success is nearly always the first or second of them."""
+SUCCESS: Final = "success"
+_HEADS: Final = "refs/heads/"
+
+
+class Deployment(Record):
+    """A commit that was deployed. ``ref`` is a branch, a tag or a commit, as whoever deployed named it."""
+
+    commit: str
+    ref: str
+    environment: str
+
+
+class _ListedDeployment(GitHubRecord):
+    id: int
+    sha: str
+    ref: str
+    environment: str
+
+
+class _DeploymentStatus(GitHubRecord):
+    state: str
+
+
+_DEPLOYMENTS: Final = TypeAdapter(list[_ListedDeployment])
+_STATUSES: Final = TypeAdapter(list[_DeploymentStatus])
+
+
+async def newest_success(
+    api: GitHubApi, repository: str, *, environment: str | None, branch: str | None
+) -> Deployment | None:
+    """The newest deployment whose last state is success; ``None`` where there is none among the newest.
+
+    ``environment`` and ``branch`` are those that count, ``None`` for any. Raises `NotifyError`.
+    """
+    purpose = Purpose(f"read the deployments of {repository}", "deployments: read")
+    wanted = {"per_page": str(NEWEST)} | ({"environment": environment} if environment else {})
+    path = f"/repos/{repository}/deployments"
+    for one in await api.read(str(httpx.URL(path, params=wanted)), _DEPLOYMENTS, purpose):
+        if branch is not None and one.ref.removeprefix(_HEADS) != branch:
+            continue
+        latest = await api.read(f"{path}/{one.id}/statuses?per_page=1", _STATUSES, purpose)
+        if latest and latest[0].state == SUCCESS:
+            return Deployment(commit=one.sha.lower(), ref=one.ref, environment=one.environment)
+    return None

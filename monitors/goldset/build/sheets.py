@@ -1,0 +1,301 @@
+"""Fact sheets: what one document says about one thing (a policy), field by field, with clause and quote.
+
+The schema names the fields, their kinds and units, and other names under which sources give them. Extractors and
+spreadsheets give facts as rows, one JSON object a line, each naming its policy.
+
+A row has ``policy_id``, ``policy_name``, ``field`` and, as far as they are known, ``value``, ``unit``, ``quote``,
+``clause``, ``confidence``, ``insurer``, ``document``. Other keys are ignored. A row without value whose quote says
+that it is "not stated" is a document's silence.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Self, cast
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+
+from monitors.errors import GoldSetError
+from monitors.facts.quantities.fact import Bound
+from monitors.facts.quantities.locales import checked_currency
+from monitors.goldset.lines import read_json, shown
+from monitors.goldset.load import read_text
+from monitors.records.base import Identifier, Language, Record
+
+SHIPPED_SCHEMA = Path(__file__).parent / "pipeline_a" / "health_insurance.schema.json"
+"""62 fields of an Indian health policy: the example, and the default."""
+
+Localised = dict[Language, Annotated[str, Field(min_length=1)]]
+"""One thing said in several languages."""
+
+
+class FieldKind(StrEnum):
+    """The kind of a field's value."""
+
+    DURATION = "duration"
+    """A number of hours, days, months or years."""
+    MONEY = "money"
+    """An amount of money in the field's currency."""
+    PERCENT = "percent"
+    COUNT = "count"
+    COVER = "cover"
+    """true or false: whether something is covered, offered, allowed."""
+    CHOICE = "choice"
+    """One of a few words, each with its wording per language."""
+    TEXT = "text"
+    """Free words, taken over as they are."""
+
+
+class DurationUnit(StrEnum):
+    """The units of a duration."""
+
+    HOUR = "hour"
+    DAY = "day"
+    MONTH = "month"
+    YEAR = "year"
+
+
+class FactField(Record):
+    """One field. ``unit`` is what its number counts unless the fact says otherwise; ``many`` allows a list.
+
+    ``bound`` is how its number limits (``at_most``, ``at_least``) and becomes "up to", "at least" in the words.
+    ``aliases`` are names that sources give it. ``currency`` (ISO 4217) is what its amounts are in; without it, the
+    quote must say.
+    """
+
+    kind: FieldKind
+    means: Annotated[str, Field(min_length=1)]
+    unit: DurationUnit | None = None
+    currency: Annotated[str, AfterValidator(checked_currency)] | None = None
+    bound: Bound = Bound.EXACT
+    many: bool = False
+    choices: dict[str, Localised] = Field(default_factory=dict)
+    aliases: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if (self.kind is FieldKind.DURATION) != (self.unit is not None):
+            raise ValueError('a field of kind "duration", and no other, has a "unit": hour, day, month or year')
+        if self.currency is not None and self.kind is not FieldKind.MONEY:
+            raise ValueError('a field of kind "money", and no other, has a "currency"')
+        if (self.kind is FieldKind.CHOICE) != bool(self.choices):
+            raise ValueError('a field of kind "choice", and no other, has "choices"')
+        return self
+
+
+class FactSchema(Record):
+    """All fields by name."""
+
+    name: Identifier
+    version: Annotated[int, Field(ge=1)]
+    fields: Annotated[dict[Identifier, FactField], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _names_are_given_once(self) -> Self:
+        seen: dict[str, str] = {}
+        for name, field in self.fields.items():
+            for known in (name, *field.aliases):
+                if known in seen:
+                    raise ValueError(f'"{known}" names two fields, {seen[known]} and {name}')
+                seen[known] = name
+        return self
+
+    def canonical(self, name: str) -> str | None:
+        """The field that a source calls ``name``; ``None`` for one that the schema does not know."""
+        if name in self.fields:
+            return name
+        return next((field for field, found in self.fields.items() if name in found.aliases), None)
+
+
+def load_schema(path: Path = SHIPPED_SCHEMA) -> FactSchema:
+    """Read a schema from JSON. Raises `GoldSetError` naming the file, the key and what is accepted."""
+    try:
+        return FactSchema.model_validate(read_json(read_text(path)))
+    except ValidationError as error:
+        raise GoldSetError(f"{path} is no schema of facts: {describe_error(error)}") from error
+    except ValueError as error:
+        raise GoldSetError(f"{path}: {error}") from error
+
+
+def describe_error(error: ValidationError) -> str:
+    """What pydantic found, key by key, in one line each."""
+    details = error.errors(include_url=False, include_input=False)
+    return "; ".join(f"{'.'.join(map(str, one['loc'])) or 'the file'}: {one['msg']}" for one in details[:5])
+
+
+SILENCE = re.compile(
+    r"\b(?:not|no\b.{1,80}?) (?:stated|mentioned|specified|given|found) ?(?:in|;|\(|$)", re.IGNORECASE
+)
+"""How a reader of documents writes down that it found nothing: "not stated in X", "no co-payment stated in X"."""
+
+_UNITS = {
+    "hours": "hour", "hour": "hour", "days": "day", "day": "day", "months": "month", "month": "month",
+    "years": "year", "year": "year",
+}  # fmt: skip
+"""Units that change how a number is read. Others ("INR", "%", "boolean") only repeat the field's kind."""
+
+
+class FactRow(BaseModel):
+    """A row as far as it is used."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    policy_id: str
+    policy_name: str
+    field: str
+    insurer: str | None = None
+    value: JsonValue = None
+    unit: str | None = None
+    quote: str | None = None
+    clause: str | None = None
+    confidence: str | None = None
+    document: str | None = None
+
+
+def rows_to_sheets(text: str, *, source: str) -> list[dict[str, Any]]:
+    """The rows of a file put together by policy, in the order in which the policies come first.
+
+    Raises `GoldSetError` naming ``source`` and the line of a row that is none.
+    """
+    sheets: dict[str, dict[str, Any]] = {}
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            row = _row(line, f"{source}, line {number}")
+            sheet = sheets.setdefault(row.policy_id, {"id": row.policy_id, "name": row.policy_name, "facts": []})
+            for key, value in (("publisher", row.insurer), ("document", row.document)):
+                if value:
+                    sheet.setdefault(key, value)
+            sheet["facts"].append(_fact(row, number))
+    return list(sheets.values())
+
+
+def _row(line: str, where: str) -> FactRow:
+    try:
+        return FactRow.model_validate(read_json(line))
+    except ValidationError as error:
+        bad = ", ".join(dict.fromkeys(str(one["loc"][0]) for one in error.errors() if one["loc"])) or "the row"
+        raise GoldSetError(
+            f"{where}: {bad} cannot be used; a row has policy_id, policy_name, field, and where known value, unit, "
+            "quote, clause, confidence, insurer, document"
+        ) from error
+    except ValueError as error:
+        raise GoldSetError(f"{where}: {error}") from error
+
+
+def _fact(row: FactRow, number: int) -> dict[str, Any]:
+    silent = row.value is None and row.quote is not None and SILENCE.search(row.quote) is not None
+    fact: dict[str, Any] = {
+        "field": row.field,
+        "value": row.value,
+        "silent": silent,
+        "unit": _UNITS.get((row.unit or "").lower()),
+        "clause": row.clause,
+        "quote": row.quote or None,
+        "place": f"line {number}",
+    }
+    return fact | ({"confidence": row.confidence.lower()} if row.confidence else {})
+
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class Confidence(StrEnum):
+    """How sure whoever read the fact was, from least to most."""
+
+    LOW = "low"
+    UNRATED = "unrated"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+class GivenFact(Record):
+    """One field as a source gives it.
+
+    ``silent`` says that somebody searched and the document does not state it. A field that is absent differs: about
+    it nobody knows anything. ``unit`` and ``bound`` are given where they are not the field's own. ``clause`` is its
+    number in the document, ``quote`` its words. ``place`` is the line of the source.
+    """
+
+    field: Text
+    value: JsonValue = None
+    silent: bool = False
+    unit: str | None = None
+    bound: Bound | None = None
+    clause: str | None = None
+    quote: str | None = None
+    confidence: Confidence = Confidence.UNRATED
+    place: str = ""
+
+
+class FactSheet(Record):
+    """All facts of one document about one thing. ``names`` are its name in other languages."""
+
+    id: Identifier
+    name: Text
+    names: dict[Language, Text] = Field(default_factory=dict[Language, Text])
+    publisher: Text | None = None
+    document: Text | None = None
+    facts: tuple[GivenFact, ...] = ()
+
+    @model_validator(mode="after")
+    def _fields_are_given_once(self) -> FactSheet:
+        names = [fact.field for fact in self.facts]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice:
+            raise ValueError(f'the field "{twice}" is given twice')
+        return self
+
+
+def read_sheets(path: Path, schema: FactSchema) -> tuple[FactSheet, ...]:
+    """All sheets of a folder of ``*.json`` (by name), a JSON file (a sheet, or a list), or ``*.jsonl`` rows.
+
+    Fields are renamed to the schema's own; one that a sheet gives under two aliases is there twice. Raises
+    `GoldSetError` naming the file, the line or key, and what is accepted: also for an unknown field, an id or a
+    field that is given twice.
+    """
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    if not files:
+        raise GoldSetError(f"{path} holds no *.json; give a folder of fact sheets, one sheet, or rows (*.jsonl)")
+    sheets = [sheet for file in files for sheet in _file(file)]
+    seen: set[str] = set()
+    for sheet in sheets:
+        if sheet.id in seen:
+            raise GoldSetError(f"{path}: the sheet {shown(sheet.id)} is there twice; ids are given once")
+        seen.add(sheet.id)
+    return tuple(_canonical(sheet, schema, path) for sheet in sheets)
+
+
+def _file(path: Path) -> list[FactSheet]:
+    text = read_text(path)
+    if path.suffix == ".jsonl":
+        return [_sheet(raw, path) for raw in rows_to_sheets(text, source=str(path))]
+    try:
+        value = read_json(text)
+    except ValueError as error:
+        raise GoldSetError(f"{path}: {error}") from error
+    many = cast("list[object]", value) if isinstance(value, list) else [value]
+    return [_sheet(one, path) for one in many]
+
+
+def _sheet(value: object, path: Path) -> FactSheet:
+    try:
+        return FactSheet.model_validate(value)
+    except ValidationError as error:
+        named: Any = cast("dict[str, object]", value).get("id") if isinstance(value, dict) else value
+        raise GoldSetError(f"{path}, sheet {shown(named)}: {describe_error(error)}") from error
+
+
+def _canonical(sheet: FactSheet, schema: FactSchema, path: Path) -> FactSheet:
+    facts: list[GivenFact] = []
+    for fact in sheet.facts:
+        field = schema.canonical(fact.field)
+        if field is None:
+            where = f" ({fact.place})" if fact.place else ""
+            raise GoldSetError(
+                f"{path}, sheet {shown(sheet.id)}{where}: the schema {schema.name} has no field "
+                f"{shown(fact.field)}; correct the name, or add the field or an alias to the schema"
+            )
+        facts.append(fact.model_copy(update={"field": field}))
+    return sheet.model_copy(update={"facts": tuple(facts)})

@@ -1,0 +1,271 @@
+"""Values of facts: a given fact becomes a value of its field's kind, and a value becomes words of a language.
+
+A value is an amount, a yes or no, words, or silence; a fact that cannot be used says why. In words: "24 months",
+"24 महीने", "₹15,00,000", "up to 20%".
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from monitors.facts.quantities.fact import Bound, FactKind
+from monitors.facts.quantities.locales import Locale
+from monitors.facts.similarity import StatedQuantity, stated
+from monitors.goldset.build.sheets import Confidence, DurationUnit, FactField, FieldKind, GivenFact
+from monitors.goldset.lines import shown
+from monitors.mutations.quantities import grouped
+from monitors.records.base import Language, Record
+
+
+class AcceptPolicy(Record):
+    """Which facts become gold. ``confidence`` is the least that is taken of a stated fact.
+
+    ``unproven`` takes an amount also where the quote does not state it. ``silence`` makes an expected refusal of a
+    fact that says that the document is silent.
+    """
+
+    confidence: Confidence = Confidence.UNRATED
+    unproven: bool = False
+    silence: bool = True
+
+
+class Amount(NamedTuple):
+    """A number in its unit: a currency, percent, a time unit, or things counted."""
+
+    kind: FieldKind
+    number: Decimal
+    unit: DurationUnit | None
+    bound: Bound
+    currency: str | None = None
+
+
+class YesNo(NamedTuple):
+    """Whether something is covered, offered, allowed."""
+
+    yes: bool
+
+
+class ChoiceValue(NamedTuple):
+    """A word of the field's choices."""
+
+    word: str
+
+
+class TextValue(NamedTuple):
+    """Words as they stand in the source."""
+
+    text: str
+
+
+class Several(NamedTuple):
+    """A list of amounts or words."""
+
+    values: tuple[Amount | TextValue | ChoiceValue, ...]
+
+
+class NotStated(NamedTuple):
+    """The document does not say."""
+
+
+class UnusableFact(NamedTuple):
+    """Why a fact makes no gold."""
+
+    reason: str
+
+
+Single = Amount | YesNo | ChoiceValue | TextValue
+Value = Single | Several | NotStated
+_ORDER = tuple(Confidence)
+
+
+def read_value(fact: GivenFact, field: FactField, accept: AcceptPolicy) -> Value | UnusableFact:
+    """What ``fact`` says, or why it is left out. Pure."""
+    if fact.silent:
+        return (
+            NotStated() if accept.silence else UnusableFact("the document is silent, and silence is not asked for")
+        )
+    if fact.value is None:
+        return UnusableFact("it has no value, and does not say that the document is silent")
+    if _ORDER.index(fact.confidence) < _ORDER.index(accept.confidence):
+        return UnusableFact(f"its confidence is {fact.confidence}, below {accept.confidence}")
+    value = _of_kind(fact, field)
+    if isinstance(value, UnusableFact) or accept.unproven:
+        return value
+    return _proven(value, fact)
+
+
+def _of_kind(fact: GivenFact, field: FactField) -> Single | Several | UnusableFact:
+    if not isinstance(fact.value, list):
+        return _single(fact.value, fact, field)
+    if not field.many:
+        return UnusableFact("a list stands where one value is accepted")
+    found = [_single(one, fact, field) for one in fact.value]
+    usable = tuple(one for one in found if isinstance(one, Amount | TextValue | ChoiceValue))
+    if len(usable) != len(found) or not usable:
+        return UnusableFact(f"{shown(fact.value)} is no list of {field.kind} values")
+    return usable[0] if len(usable) == 1 else Several(usable)
+
+
+def _single(raw: JsonValue, fact: GivenFact, field: FactField) -> Single | UnusableFact:
+    wrong = UnusableFact(f"a {field.kind} cannot be read from {shown(raw)}")
+    match field.kind:
+        case FieldKind.COVER:
+            return YesNo(raw) if isinstance(raw, bool) else wrong
+        case FieldKind.CHOICE:
+            return ChoiceValue(raw) if isinstance(raw, str) and raw in field.choices else wrong
+        case FieldKind.TEXT:
+            return TextValue(" ".join(raw.split())) if isinstance(raw, str) and raw.strip() else wrong
+        case _:
+            number = _number(raw)
+            return wrong if number is None else _read_amount(number, fact, field)
+
+
+def _read_amount(number: Decimal, fact: GivenFact, field: FactField) -> Amount | UnusableFact:
+    unit = field.unit
+    if unit is not None and fact.unit is not None:
+        if fact.unit not in tuple(DurationUnit):
+            return UnusableFact(f"its unit {shown(fact.unit)} is none of {', '.join(DurationUnit)}")
+        unit = DurationUnit(fact.unit)
+    if field.kind is FieldKind.MONEY:
+        currency = _currency(number, fact, field)
+        if isinstance(currency, UnusableFact):
+            return currency
+        return Amount(field.kind, number, unit, fact.bound or field.bound, currency)
+    return Amount(field.kind, number, unit, fact.bound or field.bound)
+
+
+def _currency(number: Decimal, fact: GivenFact, field: FactField) -> str | UnusableFact:
+    """What an amount is in: the quote's word, else the field's; a quote in another currency is no proof of it."""
+    written = {
+        one.unit
+        for one in stated(fact.quote or "", Locale(currency=field.currency))
+        if one.kind is FactKind.MONEY and one.value == number
+    }
+    if field.currency is not None and (not written or written & {field.currency, ""}):
+        return field.currency
+    said = sorted(written - {""})
+    if field.currency is not None:
+        return UnusableFact(f"its quote states {' and '.join(said)}, the field is in {field.currency}")
+    if len(said) == 1:
+        return said[0]
+    return UnusableFact("nothing says its currency; give the field of the schema a currency, such as INR or EUR")
+
+
+def _number(raw: JsonValue) -> Decimal | None:
+    """A JSON number, or a text of digits alone; no booleans, nothing below zero."""
+    if isinstance(raw, bool) or not isinstance(raw, int | float | str):
+        return None
+    written = raw if isinstance(raw, str) else repr(raw)
+    if not written.replace(".", "", 1).isdecimal() or not written.isascii():
+        return None
+    number = Decimal(written).normalize()
+    return number.quantize(Decimal(1)) if number == number.to_integral_value() else number
+
+
+# --- proof ----------------------------------------------------------------------------------------------------
+
+
+def _proven(value: Single | Several, fact: GivenFact) -> Single | Several | UnusableFact:
+    """An amount must stand in the quote; anything else needs a quote that a person can hold it against."""
+    if not fact.quote:
+        return UnusableFact("it has no quote, so nobody can trace it")
+    amounts = [one for one in (value.values if isinstance(value, Several) else (value,)) if isinstance(one, Amount)]
+    said = stated(fact.quote, Locale(currency=amounts[0].currency if amounts else None))
+    if all(_is_stated(one, said) for one in amounts):
+        return value
+    return UnusableFact("its quote does not state the value")
+
+
+def _is_stated(amount: Amount, said: dict[StatedQuantity, str]) -> bool:
+    """Zero is said in words ("no co-payment"), so it needs no digits."""
+    return amount.number == 0 or any(_says(one, amount) for one in said)
+
+
+_MONTHS = {DurationUnit.MONTH: 1, DurationUnit.YEAR: 12}
+_KINDS = {FieldKind.MONEY: FactKind.MONEY, FieldKind.PERCENT: FactKind.PERCENT, FieldKind.COUNT: FactKind.NUMBER}
+_HOURS_PER_DAY = 24
+
+
+def _says(said: StatedQuantity, amount: Amount) -> bool:
+    """The same quantity, or its bare number: tables give the unit in their head."""
+    if said.kind is FactKind.NUMBER:
+        return said.value == amount.number
+    if amount.unit is None:
+        same_unit = amount.currency is None or said.unit in {"", amount.currency}
+        return said.kind is _KINDS[amount.kind] and said.value == amount.number and same_unit
+    if said.kind is not FactKind.DURATION:
+        return False
+    if amount.unit in _MONTHS:
+        return said.value == amount.number * _MONTHS[amount.unit] and said.days == 0
+    hours = amount.number * (_HOURS_PER_DAY if amount.unit is DurationUnit.DAY else 1)
+    return said.value == 0 and abs(said.days * _HOURS_PER_DAY - hours) < Decimal("0.001")
+
+
+_UNITS: dict[Language, dict[DurationUnit, tuple[str, str]]] = {
+    Language.ENGLISH: {
+        DurationUnit.HOUR: ("hour", "hours"),
+        DurationUnit.DAY: ("day", "days"),
+        DurationUnit.MONTH: ("month", "months"),
+        DurationUnit.YEAR: ("year", "years"),
+    },
+    Language.HINDI: {
+        DurationUnit.HOUR: ("घंटा", "घंटे"),
+        DurationUnit.DAY: ("दिन", "दिन"),
+        DurationUnit.MONTH: ("महीना", "महीने"),
+        DurationUnit.YEAR: ("साल", "साल"),
+    },
+    Language.HINGLISH: {
+        DurationUnit.HOUR: ("ghanta", "ghante"),
+        DurationUnit.DAY: ("din", "din"),
+        DurationUnit.MONTH: ("mahina", "mahine"),
+        DurationUnit.YEAR: ("saal", "saal"),
+    },
+}
+"""One and more than one of each."""
+
+_BOUNDS = {
+    Language.ENGLISH: {Bound.AT_MOST: "up to {}", Bound.AT_LEAST: "at least {}"},
+    Language.HINDI: {Bound.AT_MOST: "{} तक", Bound.AT_LEAST: "कम से कम {}"},
+    Language.HINGLISH: {Bound.AT_MOST: "{} tak", Bound.AT_LEAST: "kam se kam {}"},
+}
+_AND = {Language.ENGLISH: "and", Language.HINDI: "और", Language.HINGLISH: "aur"}
+
+
+def worded(value: Single | Several, field: FactField, language: Language) -> str:
+    """The value in words; a yes or no has its words in the template, so it gives none here."""
+    match value:
+        case Amount():
+            return _amount_text(value, language)
+        case ChoiceValue(word):
+            return field.choices[word].get(language) or field.choices[word][Language.ENGLISH]
+        case TextValue(text):
+            return text
+        case Several(values):
+            words = [worded(one, field, language) for one in values]
+            return f"{', '.join(words[:-1])} {_AND[language]} {words[-1]}"
+        case _:
+            return ""
+
+
+def _amount_text(amount: Amount, language: Language) -> str:
+    return _BOUNDS[language].get(amount.bound, "{}").format(_number_with_unit(amount, language))
+
+
+def _number_with_unit(amount: Amount, language: Language) -> str:
+    number = grouped(amount.number, indian=amount.currency in {None, "INR"})
+    if amount.currency is not None:
+        sign = _SIGNS.get(amount.currency)
+        return f"{sign}{number}" if sign else f"{amount.currency} {number}"
+    if amount.kind is FieldKind.PERCENT:
+        return f"{number}%"
+    if amount.unit is None:
+        return number
+    one, more = _UNITS[language][amount.unit]
+    return f"{number} {one if amount.number == 1 else more}"
+
+
+_SIGNS = {"INR": "₹", "EUR": "€", "GBP": "£", "USD": "US$"}
+"""Signs that leave no country open; any other currency is written by its code."""

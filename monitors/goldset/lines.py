@@ -1,0 +1,221 @@
+"""One line of a suite: text in, a case or what is wrong with it out, and back.
+
+A problem names the key, the value and what is accepted. A case is written with its keys in the order in which a
+person reads them, and without defaults.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Final, cast
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from monitors.records.base import Language
+from monitors.records.cases import NEEDS_REVIEW, PIPELINE_MEANINGS, GoldCase, Pipeline, Provenance
+
+VALUE_SHOWN = 60
+"""Characters of a bad value that a message repeats: enough to find it, little enough to read."""
+
+_SEVERITIES = "1 (annoying), 2 (wrong) or 3 (page someone)"
+ID_ACCEPTED = "letters, digits and _ @ : + - . (no slash, no two dots in a row, at most 200 characters)"
+"""The form of an id, and of a suite's name."""
+_TEXT = "a text that is not empty"
+
+
+def _pipelines() -> Iterator[str]:
+    """Every pipeline; the one that a person who reads an error most likely means comes with its meaning."""
+    for pipeline in Pipeline:
+        yield f"{pipeline} ({PIPELINE_MEANINGS[pipeline]})" if pipeline is Pipeline.MANUAL else pipeline.value
+
+
+ACCEPTED: Final[Mapping[str, str]] = {
+    "id": ID_ACCEPTED,
+    "turns": f"a list with at least one message, each {_TEXT}",
+    "question": _TEXT,
+    "gold": f'{_TEXT}; other right answers go into "alternatives"',
+    "alternatives": f"a list, each {_TEXT}",
+    "expected_refusal": "true or false",
+    "expected_citation": _TEXT,
+    "severity": _SEVERITIES,
+    "language": ", ".join(language.value for language in Language),
+    "type": ID_ACCEPTED,
+    "cluster": ID_ACCEPTED,
+    "pair": ID_ACCEPTED,
+    "month_is_30_days": "true or false",
+    "relative_tolerance": "a number from 0 to below 1",
+    "provenance": 'an object with "pipeline", as {"pipeline": "manual"}',
+    "provenance.pipeline": ", ".join(_pipelines()),
+    "provenance.document": "a text",
+    "provenance.field": "a text",
+    "provenance.clause": "a text",
+    "provenance.reviewed_by": "a text",
+    "provenance.reviewed_at": "a time with its zone, as 2026-01-31T02:00:00Z",
+}
+"""What each key may be, in the words of the errors and of the reference of a suite's keys."""
+
+CASE_KEYS = (*GoldCase.model_fields, "question")
+"""Every key a line may have; ``question`` is short for one turn."""
+
+
+def unknown_key(key: str, known: tuple[str, ...] = CASE_KEYS) -> str:
+    """A key that no case has, with the nearest that one has."""
+    near = get_close_matches(key, known, n=1)
+    hint = f'did you mean "{near[0]}"?' if near else f"accepted: {', '.join(sorted(known))}"
+    return f"unknown key {shown(key)}; {hint}"
+
+
+def missing_key(key: str) -> str:
+    """A key that every case must have."""
+    reason = "; every case has one from the day it is written" if key == "severity" else ""
+    return f'"{key}" is missing{reason}; accepted: {ACCEPTED.get(key, _TEXT)}'
+
+
+def refused_value(key: str, value: object) -> str:
+    """A value that the key cannot have."""
+    return f'"{key}" cannot be {shown(value)}; accepted: {ACCEPTED.get(key, _TEXT)}'
+
+
+def unreviewed(pipeline: Pipeline) -> str:
+    """A case that nobody has accepted."""
+    return (
+        f'"provenance.reviewed_by" is missing: a case of the pipeline "{pipeline.value}" is no gold before a '
+        "person has said yes; accepted: that person's name, as `lookout gold review` writes it"
+    )
+
+
+def shown(value: object) -> str:
+    """A value as it may stand in a one-line message: quoted, cut, never breaking the line."""
+    text = _escaped(json.dumps(value, ensure_ascii=False, default=repr))
+    return text if len(text) <= VALUE_SHOWN else text[: VALUE_SHOWN - 1] + "…"
+
+
+def _escaped(text: str) -> str:
+    """Control characters and lone surrogates are written as escapes, everything readable stays."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def of_validation(error: ValidationError) -> list[str]:
+    """Every problem that pydantic found, each once, in our words."""
+    return list(dict.fromkeys(_of_detail(detail) for detail in error.errors(include_url=False)))
+
+
+def _of_detail(detail: ErrorDetails) -> str:
+    names = [part for part in detail["loc"] if isinstance(part, str)]
+    key = ".".join(names)
+    if detail["type"] == "missing":
+        return missing_key(key)
+    if detail["type"] == "extra_forbidden":
+        inner = tuple(Provenance.model_fields) if names[0] == "provenance" and len(names) > 1 else CASE_KEYS
+        return unknown_key(names[-1], inner)
+    place = "".join(f"[{part}]" for part in detail["loc"] if isinstance(part, int))
+    if place:
+        return f"{refused_value(key, detail['input'])} (entry {place})"
+    return refused_value(key, detail["input"])
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """A line that gives no case, and all that is wrong with it. ``case_id`` when it could be read."""
+
+    problems: tuple[str, ...]
+    case_id: str | None = None
+
+
+class _NotJson(ValueError):
+    pass
+
+
+def read_json(text: str) -> object:
+    """Parse JSON strictly: no NaN or Infinity, no key twice, no bottomless nesting.
+
+    Raises ``ValueError`` whose text says what and, for broken JSON, where (from 1).
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeats)
+    except json.JSONDecodeError as error:
+        place = f"column {error.colno}" if error.lineno == 1 else f"line {error.lineno}, column {error.colno}"
+        raise _NotJson(f"broken JSON at {place}: {error.msg}") from error
+    except RecursionError as error:
+        raise _NotJson("the JSON is nested too deeply to be a case") from error
+
+
+def case_from_line(text: str) -> GoldCase | Unusable:
+    """Read one line. It reports every problem of the line, not the first alone."""
+    try:
+        value = read_json(text)
+    except ValueError as error:
+        return Unusable((str(error),))
+    if not isinstance(value, dict):
+        return Unusable((f"a case is a JSON object in braces, this is {shown(value)}",))
+    return case_from_object(cast("dict[str, Any]", value))
+
+
+def case_from_object(fields: dict[str, Any]) -> GoldCase | Unusable:
+    """Make a case of a JSON object; ``question`` is short for a single turn."""
+    given_id = fields.get("id")
+    case_id = given_id if isinstance(given_id, str) else None
+    own, prepared = _prepared(fields)
+    try:
+        case = GoldCase.model_validate(prepared)
+    except ValidationError as error:
+        theirs = [problem for problem in of_validation(error) if not _said_before(problem, own)]
+        return Unusable((*own, *theirs), case_id)
+    source = case.provenance
+    if source.pipeline in NEEDS_REVIEW and not (source.reviewed_by or "").strip():
+        own.append(unreviewed(source.pipeline))
+    return Unusable(tuple(own), case_id) if own else case
+
+
+def _prepared(fields: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """Problems that pydantic would not see or not name well, and the fields as `GoldCase` knows them."""
+    problems: list[str] = []
+    prepared = dict(fields)
+    if "question" in fields and "turns" in fields:
+        problems.append('a case has "question" or "turns", not both')
+        del prepared["question"]
+    elif "question" in fields:
+        question = prepared.pop("question")
+        if not isinstance(question, str) or not question:
+            problems.append(refused_value("question", question))
+        prepared["turns"] = [question]
+    elif "turns" not in fields:
+        problems.append(missing_key("question") + ', or "turns" with several')
+        prepared["turns"] = ["-"]
+    for key, wanted in (("severity", int), ("expected_refusal", bool), ("month_is_30_days", bool)):
+        if key in fields and type(fields[key]) is not wanted:
+            problems.append(refused_value(key, fields[key]))
+            prepared[key] = wanted(1)
+    return problems, prepared
+
+
+def _said_before(problem: str, own: list[str]) -> bool:
+    return problem.startswith('"turns" cannot be') and any(said.startswith('"question"') for said in own)
+
+
+def _refuse_constant(name: str) -> object:
+    raise _NotJson(f"{name} is not a value that a case can have; write a number, or leave the key out")
+
+
+def _refuse_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for key, value in pairs:
+        if key in found:
+            raise _NotJson(f"the key {shown(key)} stands twice in one object")
+        found[key] = value
+    return found
+
+
+def line_of(case: GoldCase) -> str:
+    """One JSON object without a line end. Reading it gives the same case; Hindi stays readable."""
+    plain: dict[str, Any] = case.model_dump(mode="json", exclude_defaults=True)
+    turns = plain.pop("turns")
+    asked = {"question": turns[0]} if len(turns) == 1 else {"turns": turns}
+    ordered = {"id": plain.pop("id"), **asked, "gold": plain.pop("gold")}
+    source = plain.pop("provenance")
+    refusal = {"expected_refusal": plain.pop("expected_refusal", False)}
+    return json.dumps({**ordered, **refusal, **plain, "provenance": source}, ensure_ascii=False, allow_nan=False)

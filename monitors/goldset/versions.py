@@ -1,0 +1,321 @@
+"""Changes to a suite's file: a reviewed case joins it, template cases are rebuilt, a version is frozen or compared.
+
+A reviewed case is one line more, once, whole or not at all. A rebuild replaces the template cases; what people and
+other pipelines added stays.
+
+A frozen suite is a numbered copy and a manifest with its hash and counts, beside each other, never changed again.
+``NAME-v3.jsonl`` is the suite as it was, ``NAME-v3.json`` says what it holds. The hash is the one on every result
+(`cases_sha256`), so a result names the version it was measured with. Two versions are compared case by case, key by
+key.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError
+
+from monitors.errors import GoldSetError
+from monitors.goldset.lines import line_of, shown
+from monitors.goldset.load import cases_sha256, load_suite, parse_suite_lines, read_text
+from monitors.records.base import Identifier, Record, Severity, Sha256, UtcTime
+from monitors.records.cases import GoldCase, Pipeline, Suite
+from monitors.storage import alone_with, replace_text, text_of
+
+
+def cases_in(path: Path) -> tuple[GoldCase, ...]:
+    """The cases of a suite's file; none when there is no such file yet. `GoldSetError` as for loading."""
+    text = text_of(path)
+    return parse_suite_lines(text.split("\n"), name="suite", source=str(path)).cases if text.strip() else ()
+
+
+def join(path: Path, case: GoldCase, *, paired_with: str | None = None) -> bool:
+    """Append ``case`` to the suite; false when it stands there already, so that doing it again changes nothing.
+
+    ``paired_with`` is the id of the case that it translates: that one gets the pair's name too, in the same write.
+    `GoldSetError` when the suite does not load, when another case has the id, or when nobody has reviewed ``case``.
+    """
+    if not (case.provenance.reviewed_by or "").strip():
+        raise GoldSetError(f"{case.id} was reviewed by nobody, so it does not join {path}")
+    with alone_with(path):
+        text = text_of(path)
+        there = next((one for one in cases_in(path) if one.id == case.id), None)
+        if there is not None:
+            _require_same(there, case, path)
+            return False
+        lines = text.split("\n")
+        if paired_with is not None and case.pair is not None:
+            lines = [_paired(line, paired_with, case.pair) for line in lines]
+        joined = "\n".join(lines)
+        ended = joined if not joined or joined.endswith("\n") else f"{joined}\n"
+        parse_suite_lines([line_of(case)], name="suite", source="the new case")
+        replace_text(path, f"{ended}{line_of(case)}\n")
+    return True
+
+
+def _require_same(there: GoldCase, case: GoldCase, path: Path) -> None:
+    """A case that joined before a kill may since have been edited by hand; another one under its id may not be."""
+    same_origin = there.provenance.pipeline is case.provenance.pipeline is not Pipeline.IMPORTED
+    if not same_origin or (there.turns != case.turns and there.provenance.clause != case.provenance.clause):
+        raise GoldSetError(f"{path} holds another case with the id {shown(case.id)}; give that one another id")
+
+
+def _paired(line: str, case_id: str, pair: str) -> str:
+    """The line with the pair's name, when it is the line of this case and has none."""
+    if f'"{case_id}"' not in line:
+        return line
+    fields = json.loads(line)
+    if fields.get("id") != case_id or fields.get("pair") is not None:
+        return line
+    source = fields.pop("provenance", None)
+    again = {**fields, "pair": pair, **({"provenance": source} if source is not None else {})}
+    return json.dumps(again, ensure_ascii=False, allow_nan=False)
+
+
+@dataclass(frozen=True)
+class RenewReport:
+    """What became of a suite's file."""
+
+    sha256: str
+    added: int
+    changed: int
+    removed: int
+    same: int
+    unchanged: int
+    """Cases that no template made."""
+
+
+def renew_template_cases(path: Path, cases: Sequence[GoldCase]) -> RenewReport:
+    """Write ``cases`` first, then every case of the file that no template made, as it stood there.
+
+    The same cases give the same bytes. Raises `GoldSetError` when the file does not load, or holds a case of
+    another pipeline under the id of a new one.
+    """
+    with alone_with(path):
+        text = text_of(path)
+        lines = [line for line in text.split("\n") if line.strip()]
+        there = parse_suite_lines(text.split("\n"), name="suite", source=str(path)).cases if lines else ()
+        others = [(case, line) for case, line in zip(there, lines, strict=True) if not _is_of_template(case)]
+        _require_new({case.id for case, _ in others}, cases, path)
+        written = [*(line_of(case) for case in cases), *(line for _, line in others)]
+        replace_text(path, "".join(f"{line}\n" for line in written))
+    before = {case.id: case for case in there if _is_of_template(case)}
+    now = {case.id: case for case in cases}
+    changed = sum(before[name] != case for name, case in now.items() if name in before)
+    return RenewReport(
+        sha256=cases_sha256([*cases, *(case for case, _ in others)]),
+        added=len(now.keys() - before.keys()),
+        changed=changed,
+        removed=len(before.keys() - now.keys()),
+        same=len(now.keys() & before.keys()) - changed,
+        unchanged=len(others),
+    )
+
+
+def _is_of_template(case: GoldCase) -> bool:
+    return case.provenance.pipeline is Pipeline.TEMPLATE
+
+
+def _require_new(taken: set[str], cases: Sequence[GoldCase], path: Path) -> None:
+    clash = next((case.id for case in cases if case.id in taken), None)
+    if clash is not None:
+        raise GoldSetError(f"{path} holds {clash} of another pipeline; give that case, or the template, another id")
+
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class SuiteManifest(Record):
+    """What a frozen version holds, who froze it, and why."""
+
+    suite: Identifier
+    version: Annotated[int, Field(ge=1)]
+    sha256: Sha256
+    frozen_at: UtcTime
+    note: str = ""
+    cases: Count
+    expected_refusals: Count
+    severities: dict[str, int]
+    types: dict[str, int]
+    languages: dict[str, int]
+    pipelines: dict[str, int]
+
+
+def frozen_versions(folder: Path, name: str) -> list[SuiteManifest]:
+    """All versions of a suite in a folder, oldest first. Raises `GoldSetError` for a manifest that is none."""
+    pattern = re.compile(rf"{re.escape(name)}-v[0-9]+\.json")
+    paths = [path for path in folder.glob("*.json") if pattern.fullmatch(path.name)] if folder.is_dir() else []
+    return sorted((_manifest(path) for path in paths), key=lambda one: one.version)
+
+
+def frozen_suite(folder: Path, manifest: SuiteManifest) -> Suite:
+    """The cases of a frozen version. Raises `GoldSetError` when they are not what was frozen."""
+    path = folder / f"{manifest.suite}-v{manifest.version}.jsonl"
+    suite = load_suite(path, manifest.suite)
+    if suite.sha256 != manifest.sha256:
+        raise GoldSetError(
+            f"{path} was changed after it was frozen: its hash is {suite.sha256[:12]}…, the manifest says "
+            f"{manifest.sha256[:12]}…; take it from version control"
+        )
+    return suite
+
+
+def freeze(suite: Suite, folder: Path, *, at: UtcTime, note: str = "") -> tuple[SuiteManifest, bool]:
+    """Freeze ``suite`` as the next version; the newest one and false when it holds the same cases already."""
+    with alone_with(folder / "any"):
+        known = frozen_versions(folder, suite.name)
+        if known and known[-1].sha256 == suite.sha256:
+            return known[-1], False
+        version = known[-1].version + 1 if known else 1
+        manifest = _manifest_of(suite, version, at, note)
+        stem = f"{suite.name}-v{version}"
+        replace_text(folder / f"{stem}.jsonl", "".join(f"{line_of(case)}\n" for case in suite.cases))
+        replace_text(folder / f"{stem}.json", manifest.model_dump_json(indent=1) + "\n")
+    return manifest, True
+
+
+def _manifest_of(suite: Suite, version: int, at: UtcTime, note: str) -> SuiteManifest:
+    cases = suite.cases
+    return SuiteManifest(
+        suite=suite.name,
+        version=version,
+        sha256=suite.sha256,
+        frozen_at=at,
+        note=note,
+        cases=len(cases),
+        expected_refusals=sum(case.expected_refusal for case in cases),
+        severities=_counts([str(int(case.severity)) for case in cases]),
+        types=_counts([case.type for case in cases]),
+        languages=_counts([case.language.value for case in cases]),
+        pipelines=_counts([case.provenance.pipeline.value for case in cases]),
+    )
+
+
+def _counts(values: Sequence[str]) -> dict[str, int]:
+    return dict(sorted(Counter(values).items()))
+
+
+def _manifest(path: Path) -> SuiteManifest:
+    try:
+        return SuiteManifest.model_validate_json(read_text(path))
+    except ValidationError as error:
+        raise GoldSetError(f"{path} is no manifest of a frozen suite; take it from version control") from error
+
+
+def cases_of(path: Path) -> tuple[GoldCase, ...]:
+    """The cases of a suite, or of a frozen version named by its manifest."""
+    if path.suffix == ".json":
+        return frozen_suite(path.parent, _manifest(path)).cases
+    return load_suite(path).cases
+
+
+class KeyChange(Record):
+    """One key of a case, in words a person reads: ``from 2 to 3``."""
+
+    key: str
+    before: str
+    after: str
+
+
+class CaseChange(Record):
+    """A case that is in both versions and differs."""
+
+    case_id: str
+    changes: tuple[KeyChange, ...]
+
+    @property
+    def severity(self) -> KeyChange | None:
+        """The change of its severity, if that changed."""
+        return next((one for one in self.changes if one.key == "severity"), None)
+
+
+class SuiteDiff(Record):
+    """Cases by id: ``changed`` has those whose severity changed first."""
+
+    added: tuple[GoldCase, ...]
+    removed: tuple[GoldCase, ...]
+    changed: tuple[CaseChange, ...]
+    same: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether both versions hold the same cases."""
+        return not (self.added or self.removed or self.changed)
+
+
+def diff_of(old: Sequence[GoldCase], new: Sequence[GoldCase]) -> SuiteDiff:
+    """Compare by id, in the order of the new version; the order of lines makes no difference. Pure."""
+    before, after = ({case.id: case for case in cases} for cases in (old, new))
+    both = [case for case in new if case.id in before]
+    changed = [
+        CaseChange(case_id=case.id, changes=_changes(before[case.id], case))
+        for case in both
+        if before[case.id] != case
+    ]
+    return SuiteDiff(
+        added=tuple(case for case in new if case.id not in before),
+        removed=tuple(case for case in old if case.id not in after),
+        changed=tuple(sorted(changed, key=lambda one: one.severity is None)),
+        same=len(both) - len(changed),
+    )
+
+
+def _changes(old: GoldCase, new: GoldCase) -> tuple[KeyChange, ...]:
+    """Severity first, then the keys in the order of a case; those of the provenance by their own names."""
+    before, after = _flat(old), _flat(new)
+    keys = sorted(before, key=lambda key: key != "severity")
+    return tuple(
+        KeyChange(key=key, before=_said(before[key]), after=_said(after[key]))
+        for key in keys
+        if before[key] != after[key]
+    )
+
+
+def _flat(case: GoldCase) -> dict[str, Any]:
+    plain = case.model_dump(mode="json")
+    source = plain.pop("provenance")
+    return plain | {f"provenance.{key}": value for key, value in source.items()}
+
+
+def _said(value: object) -> str:
+    if value is None or value == []:
+        return "nothing"
+    return shown(value)
+
+
+def describe_diff(diff: SuiteDiff, *, most: int) -> list[str]:
+    """The difference for people, severity changes first; of each group at most ``most`` cases, each on one line."""
+    severe = [one for one in diff.changed if one.severity is not None]
+    others = [one for one in diff.changed if one.severity is None]
+    lines = [*_group("Severity changed", [_change(one) for one in severe], most)]
+    lines += _group("Changed", [_change(one) for one in others], most)
+    lines += _group("Removed", [_case(one) for one in _worst_first(diff.removed)], most)
+    lines += _group("Added", [_case(one) for one in _worst_first(diff.added)], most)
+    lines.append(f"{diff.same} cases as before" if not diff.is_empty else f"The same {diff.same} cases.")
+    return lines
+
+
+def _group(title: str, entries: list[str], most: int) -> list[str]:
+    if not entries:
+        return []
+    more = [f"  … and {len(entries) - most} more; --json lists all"] if len(entries) > most else []
+    return [f"{title} ({len(entries)})", *(f"  {entry}" for entry in entries[:most]), *more, ""]
+
+
+def _change(one: CaseChange) -> str:
+    return f"{one.case_id}: " + "; ".join(f"{key.key} from {key.before} to {key.after}" for key in one.changes)
+
+
+def _case(case: GoldCase) -> str:
+    expects = "a refusal" if case.expected_refusal else shown(case.gold)
+    return f"{case.id} · severity {int(case.severity)} · {case.type} · {shown(case.question)} → {expects}"
+
+
+def _worst_first(cases: Sequence[GoldCase]) -> list[GoldCase]:
+    return sorted(cases, key=lambda case: (case.severity is not Severity.PAGE, -case.severity))

@@ -1,0 +1,161 @@
+"""Graders of conduct: whether a reply cites its source, is in the right language, refuses rightly, is no error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from monitors.facts.citations import DEFAULT_PATTERNS, find_citations, names_source
+from monitors.facts.error_leaks import find_error_leak
+from monitors.facts.language import identify
+from monitors.facts.refusals.detect import Refusal, read_refusal
+from monitors.graders.base import abstained, judged, unread
+from monitors.records.base import Blame, Language
+from monitors.records.cases import GoldCase
+from monitors.records.exchanges import Channel, Exchange
+from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
+
+
+class CitationGrader:
+    """A citation is required of every answer; a refusal, expected or not, has nothing to cite.
+
+    It searches the visible text, the wire payload's text and the citations that the payload lists: pages hide what
+    they were sent. Where a target need not cite (``required`` false), none is missed. Where the case names a
+    source, one of the citations must contain it.
+    """
+
+    name = "citations"
+    version = "1"
+    aspect = Aspect.CITATION
+
+    def __init__(self, patterns: Sequence[str] = DEFAULT_PATTERNS, *, required: bool = True) -> None:
+        self._patterns = tuple(patterns)
+        self._required = required
+
+    def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
+        """Grade the citations of one exchange."""
+        if case.expected_refusal:
+            return abstained(self, "an expected refusal needs no source")
+        named, spans = self._citations(exchange)
+        if not named and not self._required and case.expected_citation is None:
+            return judged(self, None, "this target need not name its sources", ())
+        if not named:
+            if read_refusal(exchange.graded_text).refused:
+                return abstained(self, "the reply declined to answer and has nothing to cite")
+            return judged(self, FailureKind.MISSING_CITATION, "the reply names no source", ())
+        if case.expected_citation is None:
+            return judged(self, None, f"the reply names {_count(len(named))}", spans)
+        if any(names_source(source, case.expected_citation) for source in named):
+            return judged(self, None, f"the reply names the expected source, {case.expected_citation}", spans)
+        reason = f"the reply names {_count(len(named))}, not the expected {case.expected_citation}"
+        return judged(self, FailureKind.WRONG_CITATION, reason, spans)
+
+    def _citations(self, exchange: Exchange) -> tuple[tuple[str, ...], tuple[Span, ...]]:
+        named: list[str] = []
+        spans: list[Span] = []
+        for channel, text in _texts(exchange):
+            for citation in find_citations(text, self._patterns):
+                named.append(citation.source)
+                spans.append(Span(where=channel, start=citation.start, end=citation.end, label="citation"))
+        listed = exchange.wire.citations if exchange.wire else ()
+        return (*named, *(source for source in listed if source.strip())), tuple(spans)
+
+
+def _texts(exchange: Exchange) -> tuple[tuple[Channel, str], ...]:
+    visible = ((Channel.VISIBLE, exchange.visible_text),)
+    return (*visible, (Channel.WIRE, exchange.wire.text)) if exchange.wire else visible
+
+
+def _count(sources: int) -> str:
+    return "a source" if sources == 1 else f"{sources} sources"
+
+
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_MARK = re.compile(r"\[[^\[\]\n]{0,200}\]")
+"""A citation is in the language of the documents."""
+_FEWEST_WORDS = 4
+"""Words below which the language of a reply is open: "₹60,000 per eye" is good in any language."""
+
+
+class LanguageGrader:
+    """Compares the reply's language with the case's."""
+
+    name = "language"
+    version = "2"
+    aspect = Aspect.LANGUAGE
+
+    def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
+        """Grade the language of the graded text."""
+        text = exchange.graded_text
+        if not says_enough(text):
+            return abstained(self, "the reply has too few words to tell its language")
+        found = identify(text)
+        right = found is case.language
+        return judged(
+            self,
+            None if right else FailureKind.WRONG_LANGUAGE,
+            f"it is in {found}" if right else f"it is in {found}, expected {case.language}",
+        )
+
+
+def says_enough(text: str) -> bool:
+    """Whether a reply has words enough to recognize its language."""
+    return len(_WORD.findall(_MARK.sub(" ", text[:2_000]))) >= _FEWEST_WORDS
+
+
+class RefusalGrader:
+    """For an expected refusal this is also its factual match: it is right when it refused.
+
+    A hedge that still answers is no refusal. Where the gold itself says that the documents are silent, a reply that
+    says so answers the question. In a language that is not read, only an expected refusal in words of one that is
+    (English, Hindi) is graded.
+    """
+
+    name = "refusals"
+    version = "2"
+    aspect = Aspect.REFUSAL
+
+    def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
+        """Grade whether the reply refused as expected."""
+        text = exchange.graded_text
+        if not text.strip():
+            return abstained(self, "the reply is empty: neither an answer nor a refusal", Blame.APP)
+        refusal = read_refusal(text)
+        if case.language is Language.OTHER and not (refusal.refused and case.expected_refusal):
+            return unread(self, "refusals are")
+        if case.expected_refusal:
+            return self._of_expected_refusal(refusal, exchange)
+        if refusal.refused and not read_refusal(case.gold).refused:
+            return self._judged(
+                FailureKind.OVER_REFUSAL, "it declined a question it should answer", refusal, exchange
+            )
+        return self._judged(None, "it did not decline, as it should", refusal, exchange)
+
+    def _of_expected_refusal(self, refusal: Refusal, exchange: Exchange) -> Judged:
+        if refusal.refused:
+            return self._judged(None, "it declined, as it should", refusal, exchange)
+        said = "it hedged and still answered" if refusal.hedged else "it answered"
+        return self._judged(
+            FailureKind.SHOULD_HAVE_REFUSED, f"{said} a question it should decline", refusal, exchange
+        )
+
+    def _judged(self, kind: FailureKind | None, reason: str, refusal: Refusal, exchange: Exchange) -> Judged:
+        label = "refusal" if refusal.refused else "hedge"
+        span = Span(where=exchange.graded_channel, start=refusal.start, end=refusal.end, label=label)
+        return judged(self, kind, reason, (span,) if refusal.end else ())
+
+
+class ErrorLeakGrader:
+    """A provider's 429, a stack trace or an error body in a chat bubble. An answer about an error is no error."""
+
+    name = "error_leak"
+    version = "2"
+    aspect = Aspect.ERROR_LEAK
+
+    def grade(self, case: GoldCase, exchange: Exchange) -> Judged:
+        """Grade whether the graded text shows an error."""
+        leak = find_error_leak(exchange.graded_text, case.question)
+        if leak is None:
+            return judged(self, None, "it shows no error of the app", ())
+        span = Span(where=exchange.graded_channel, start=leak.start, end=leak.end, label=str(leak.kind))
+        return judged(self, FailureKind.ERROR_LEAK, f"it shows an error instead of an answer: {leak.kind}", (span,))

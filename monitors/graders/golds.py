@@ -1,0 +1,152 @@
+"""Gold texts as graders read them: quantities, or words in which a number is only part of a name ("Apollo 11").
+
+Each text is scanned once, however many graders read it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from monitors.facts.quantities.fact import FactKind, QuantityReading
+from monitors.facts.quantities.lexicon import NUMBER_WORDS
+from monitors.facts.quantities.locales import PLAIN, Locale
+from monitors.facts.quantities.scan import ReadLimits, Scan, scan
+from monitors.facts.quantities.units import UNIT_KEYS
+from monitors.facts.text import NUMERAL, SIGN, WORD, Token, keys_of
+from monitors.graders.statements import FUNCTION_WORDS, is_reference, role_at
+
+_CITATION = re.compile(r"\[[^\[\]\n]{0,300}\]")
+"""Square brackets of a source: page numbers there are no facts of the reply. Bounded, so linear."""
+
+
+@lru_cache(maxsize=256)
+def scanned_gold(text: str, locale: Locale = PLAIN) -> Scan:
+    """The scan of a gold text or question; a suite asks for the same few over and over."""
+    return scan(text, locale=locale)
+
+
+@lru_cache(maxsize=8)
+def scanned_reply(text: str, locale: Locale = PLAIN) -> Scan:
+    """The scan of a reply without what stands in its citations; places are those of the reply."""
+    return scan(_blank_citations(text), limits=MOST, locale=locale)
+
+
+MOST = ReadLimits(tokens=6_000, readings=400)
+"""What a reply may hold: ten pages of prose. More is a flood, not an answer: a reply that states every number
+states none, and no grader should pay for it. Measured by tests/bench/bench_grading.py."""
+
+FLOOD = "the reply is a flood of words or quantities, not an answer"
+"""Why a grader abstains on a reply beyond `MOST`."""
+
+
+def _blank_citations(text: str) -> str:
+    return _CITATION.sub(_blank, text) if "[" in text else text
+
+
+def _blank(found: re.Match[str]) -> str:
+    inside = found.group()
+    return " " * len(inside) if any(word in inside.lower() for word in _MARKS) else inside
+
+
+_MARKS = ("source", "page", "p.", "pp.", "doc", "ref", "स्रोत", "section", "clause")
+
+
+def of_substance(readings: list[QuantityReading]) -> list[QuantityReading]:
+    """Readings that state something: ordinals ("the first policy") only where there is nothing else."""
+    cardinal = [reading for reading in readings if not reading.ordinal]
+    return cardinal or readings
+
+
+_SMALL_WORDS = keys_of(
+    "the a an of in on at to from for and or until till by about around circa approximately early late "
+    "mid total only between through during since after before is are was were it has have than more less "
+    "up least most c ad bc को में से तक और का के की me mein se tak ka ke ki hai है"
+)
+_LONGEST_NAME = 8
+"""Words; what is longer is a sentence, and a number in it is a quantity."""
+
+
+def quantities_of(gold: Scan) -> list[QuantityReading]:
+    """The quantities that a reply must state: each once, without references to sections, without "first"."""
+    stated = [reading for reading in gold.readings if not is_reference(gold.reader, reading)]
+    wanted: list[QuantityReading] = []
+    seen: set[tuple[object, ...]] = set()
+    for reading in of_substance(stated):
+        key = (reading.kind, reading.value, reading.unit, reading.months, reading.days, reading.date)
+        if key not in seen:
+            seen.add(key)
+            wanted.append(reading)
+    return wanted
+
+
+@lru_cache(maxsize=256)
+def content_words(text: str) -> frozenset[str]:
+    """What a gold text says besides its quantities, their units and roles: stems of its content words."""
+    gold = scanned_gold(text)
+    reader = gold.reader
+    inside = {at for reading in gold.readings for at in range(reading.first, reading.last + 1)}
+    for at in range(reader.size):
+        role = role_at(reader, at)
+        if role is not None:
+            inside.update(range(at, at + role[1]))
+    return stems_of(token for at, token in enumerate(reader.tokens) if at not in inside)
+
+
+def stems_of(tokens: Iterable[Token]) -> frozenset[str]:
+    """The first letters of the content words; figures as they stand."""
+    return frozenset(
+        token.key[:_STEM]
+        for token in tokens
+        if token.kind == WORD
+        and len(token.key) > 2  # noqa: PLR2004 - shorter words join others
+        and token.key not in _SMALL_WORDS
+        and token.key not in FUNCTION_WORDS
+        and token.key not in _JOINING_WORDS
+        and token.key not in UNIT_KEYS
+        and token.key not in NUMBER_WORDS
+    )
+
+
+@lru_cache(maxsize=256)
+def unread_stems(text: str, locale: Locale) -> frozenset[str]:
+    """The first letters of all words beside the quantities, for a language that is not read."""
+    scanned = scanned_gold(text, locale)
+    folded, at, parts = scanned.normalised.text, 0, list[str]()
+    for reading in scanned.readings:
+        parts.append(folded[at : reading.start])
+        at = reading.end
+    words = _LETTERS.findall(" ".join([*parts, folded[at:]]).casefold())
+    return frozenset(word[:_STEM] for word in words)
+
+
+_LETTERS = re.compile(r"[^\W\d_]{2,}")
+_STEM = 4
+_JOINING_WORDS = keys_of("per every each under against within plus also both respectively प्रति हर har")
+
+
+@lru_cache(maxsize=256)
+def is_measured(text: str, locale: Locale = PLAIN) -> bool:
+    """Whether a gold text stands or falls with its quantities.
+
+    It does when one has a unit or is a date, when numbers are half of its words or more, or when it is a sentence.
+    """
+    gold = scanned_gold(text, locale)
+    wanted = quantities_of(gold)
+    if not wanted:
+        return False
+    if any(reading.kind is not FactKind.NUMBER and not reading.ordinal for reading in wanted):
+        return True
+    inside = {at for reading in wanted for at in range(reading.first, reading.last + 1)}
+    words = [
+        at
+        for at in range(gold.reader.size)
+        if at not in inside and gold.reader.token(at).kind != SIGN and gold.reader.token(at).key not in _SMALL_WORDS
+    ]
+    if all(reading.ordinal for reading in wanted):
+        return not words
+    digits = any(gold.reader.token(at).kind == NUMERAL for at in words)
+    if digits or any(reading.attached for reading in wanted):
+        return False
+    return len(words) > _LONGEST_NAME or len(words) <= len(wanted)

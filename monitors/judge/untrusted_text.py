@@ -1,0 +1,297 @@
+"""Untrusted text made safe for a judge: plain, as a reader would see it, and between fences.
+
+Plain text has nothing invisible, nothing turned round, no borrowed letters. Meaning is left alone: Devanagari and
+its joiners, emoji, superscripts, fractions and every line stay. Flags report what was changed, because an answer
+that hides things from people is worth knowing of.
+
+A fence is a line that holds a random number which the text's author cannot know; whatever the text says, it stays
+data. The text between is made plain first, so that what the judge reads is what a person would have seen.
+Everything in it that could be taken for a fence or for the markup of a conversation is defused and reported.
+
+Lookalikes are single characters of Unicode's confusables table (UTS 39) whose skeleton is one Latin letter, for
+Cyrillic, Greek and Armenian; Greek small letters that stand for quantities (alpha, nu, mu …) are left out.
+Invisible characters are those of Unicode's property Default_Ignorable_Code_Point (UAX 44), and a few more that are
+shown as nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from enum import StrEnum
+from functools import lru_cache
+from typing import NamedTuple
+
+LOOKALIKES: dict[str, str] = dict(
+    zip(
+        "АВЕЅІЈКМНОРСТУХҮԌԚԜԐаеоорсухѕіјһԁԛԝѵӏԍ"  # Cyrillic
+        "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧο"  # Greek
+        "օոսհցՕՍ"  # Armenian
+        "ɑɡ",  # Latin letters of phonetic writing
+        "ABESIJKMHOPCTYXYGQWEaeoopcyxsijhdqwvlgABEZHIKMNOPTYXoonuhgOUag",
+        strict=True,
+    )
+)
+"""What each stands for when a reader takes it for Latin."""
+
+_INVISIBLE_RANGES = (
+    (0x00AD, 0x00AD),
+    (0x034F, 0x034F),
+    (0x115F, 0x1160),
+    (0x17B4, 0x17B5),
+    (0x180B, 0x180F),
+    (0x200B, 0x200D),
+    (0x2060, 0x2065),
+    (0x206A, 0x206F),
+    (0x2800, 0x2800),  # a Braille pattern without dots
+    (0x3164, 0x3164),
+    (0xFE00, 0xFE0F),
+    (0xFEFF, 0xFEFF),
+    (0xFFA0, 0xFFA0),
+    (0xFFF0, 0xFFFB),  # with the marks of interlinear notes
+    (0x1BCA0, 0x1BCA3),
+    (0x1D173, 0x1D17A),
+    (0xE0080, 0xE0FFF),
+)
+
+INVISIBLE = frozenset(chr(code) for first, last in _INVISIBLE_RANGES for code in range(first, last + 1))
+"""Joiners and variation selectors are among them: some stay, see `plain_text`."""
+
+BIDIRECTIONAL = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+"""Characters that change the order in which text is shown, as the inside of a character class."""
+
+TAGS = "\U000e0000-\U000e007f"
+"""Invisible copies of ASCII, as the inside of a character class."""
+
+
+class HostileFlag(StrEnum):
+    """Something about a text that no honest answer needs."""
+
+    INVISIBLE = "invisible"
+    BIDIRECTIONAL = "bidirectional"
+    TAG_CHARACTERS = "tag_characters"
+    CONTROL = "control"
+    STYLED_LETTERS = "styled_letters"
+    HOMOGLYPHS = "homoglyphs"
+    FORGED_FENCE = "forged_fence"
+    CHAT_MARKUP = "chat_markup"
+    CUT = "cut"
+
+
+class PlainText(NamedTuple):
+    """A text without tricks, and which tricks were found."""
+
+    text: str
+    flags: frozenset[HostileFlag]
+
+
+_LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
+_TAGS = re.compile(f"[{TAGS}]")
+_BIDIRECTIONAL = re.compile(f"[{BIDIRECTIONAL}]")
+_JOINERS = "\u200c\u200d"
+_SELECTORS = "\ufe0e\ufe0f"
+_KEYCAP = "\u20e3"
+_GREEK = "Greek"
+_ALPHABETS = ((_GREEK, "\u0370", "\u03ff"), ("Cyrillic", "\u0400", "\u052f"), ("Armenian", "\u0530", "\u058f"))
+_TO_LATIN = str.maketrans(LOOKALIKES)
+_WORD = re.compile(r"[^\W\d_]+")
+_FOLDED_FORMS = ("<font>", "<wide>", "<circle>", "<square>")
+"""Kinds of compatibility letters that are read as the letter itself; superscripts, fractions and ligatures stay."""
+
+
+def plain_text(text: str) -> PlainText:
+    """Normalise ``text``; linear in its length, and doing it twice changes nothing more."""
+    flags: set[HostileFlag] = set()
+    text = _LINE_ENDS.sub("\n", text)
+    if text.isascii() and _CONTROL.search(text) is None:
+        return PlainText(text, frozenset())
+    for pattern, flag, instead in (
+        (_CONTROL, HostileFlag.CONTROL, "\ufffd"),
+        (_TAGS, HostileFlag.TAG_CHARACTERS, ""),
+        (_BIDIRECTIONAL, HostileFlag.BIDIRECTIONAL, ""),
+    ):
+        text, count = pattern.subn(instead, text)
+        if count:
+            flags.add(flag)
+    text = _folded_styles(text, flags)
+    text = _without_invisible(text, flags)
+    text = _without_lookalikes(text, flags)
+    return PlainText(text, frozenset(flags))
+
+
+def _folded_styles(text: str, flags: set[HostileFlag]) -> str:
+    folded = {character: letter for character in set(text) if (letter := _unstyled(character)) != character}
+    if not folded:
+        return text
+    if any(letter.isascii() and letter.isalnum() for letter in folded.values()):
+        flags.add(HostileFlag.STYLED_LETTERS)
+    return text.translate({ord(character): letter for character, letter in folded.items()})
+
+
+@lru_cache(maxsize=4096)
+def _unstyled(character: str) -> str:
+    if character.isascii() or not unicodedata.decomposition(character).startswith(_FOLDED_FORMS):
+        return character
+    return unicodedata.normalize("NFKC", character)
+
+
+def _without_invisible(text: str, flags: set[HostileFlag]) -> str:
+    """Drop what nobody sees, except a joiner inside a script that needs it and a selector after a symbol."""
+    if INVISIBLE.isdisjoint(text):
+        return text
+    left: list[str] = []
+    before = ""
+    for place, character in enumerate(text):
+        if character in INVISIBLE and not _is_needed(character, before, text[place + 1 : place + 2]):
+            flags.add(HostileFlag.INVISIBLE)
+            continue
+        left.append(character)
+        before = character
+    return "".join(left)
+
+
+def _is_needed(character: str, before: str, after: str) -> bool:
+    if not before:
+        return False
+    symbol = unicodedata.category(before) in {"So", "Sk", "Sm"}
+    if character in _SELECTORS:
+        return symbol or after == _KEYCAP
+    if character in _JOINERS:
+        return symbol or before == "\ufe0f" or "\u0600" <= before <= "\u06ff" or "\u0900" <= before <= "\u0dff"
+    return False
+
+
+def _without_lookalikes(text: str, flags: set[HostileFlag]) -> str:
+    """Latin letters for those that pose as such.
+
+    That is so in a word that has Latin letters too, and in a word made of nothing else when its alphabet has no
+    honest letter in the whole text. A single Greek letter is a symbol.
+    """
+    characters = set(text)
+    if LOOKALIKES.keys().isdisjoint(characters):
+        return text
+    honest = {_alphabet(c) for c in characters if c not in LOOKALIKES and c.isalpha()}
+
+    def latin(match: re.Match[str]) -> str:
+        word = match[0]
+        posing = {_alphabet(c) for c in word if c in LOOKALIKES}
+        mixed = any(c.isascii() for c in word)
+        alone = len(word) == 1 and posing == {_GREEK}
+        if not posing or alone or not (mixed or posing.isdisjoint(honest)):
+            return word
+        flags.add(HostileFlag.HOMOGLYPHS)
+        return word.translate(_TO_LATIN)
+
+    return _WORD.sub(latin, text)
+
+
+def _alphabet(letter: str) -> str:
+    for name, first, last in _ALPHABETS:
+        if first <= letter <= last:
+            return name
+    return ""
+
+
+LIMIT_CHARACTERS = 24_000
+"""About 6,000 tokens of English: four times the longest answer or report that was seen from a real application."""
+
+_HEAD_SHARE = 3
+"""Of four parts, so many stay from the beginning and the rest from the end: verdicts hide in both."""
+
+_NONCE = re.compile(r"[0-9a-f]{16,64}")
+
+
+class TextSource(StrEnum):
+    """Whose words stand between two fences."""
+
+    QUESTION = "question"
+    EXPECTED = "expected answer"
+    SOURCE = "source passage"
+    ANSWER = "graded answer"
+
+
+class FencedText(NamedTuple):
+    """A text between fences. ``inner`` is all that stands between them, as the judge reads it.
+
+    Quotes must be found in ``inner``, not in the original. ``cut`` is how many characters were left out of the
+    middle: a judge that did not see them may find a fault, but cannot say that there is none.
+    """
+
+    text: str
+    inner: str
+    flags: frozenset[HostileFlag]
+    cut: int
+
+
+def fence(
+    text: str, nonce: str, *, part: TextSource = TextSource.ANSWER, limit_characters: int = LIMIT_CHARACTERS
+) -> FencedText:
+    """Put ``text`` between two lines that nothing inside it can close.
+
+    ``nonce`` is 16 to 64 random hexadecimal digits in lower case, new for each prompt (`ValueError` otherwise).
+    ``inner`` never holds the nonce but in the mark of a cut, so that of all lines of a prompt only those made here
+    are fences. The longest ``inner`` has ``limit_characters`` and about a hundred more for that mark.
+    """
+    if not _NONCE.fullmatch(nonce):
+        raise ValueError("a nonce is 16 to 64 hexadecimal digits in lower case")
+    plain, flags = plain_text(text)
+    defused, found = _defused(plain, nonce)
+    inner, cut = _bounded(defused, nonce, limit_characters)
+    flagged = {*flags, *found, *([HostileFlag.CUT] if cut else [])}
+    return FencedText(f"{_opening(part, nonce)}\n{inner}\n{_closing(part, nonce)}", inner, frozenset(flagged), cut)
+
+
+def quoted_in(quote: str, fenced: FencedText) -> bool:
+    """Whether a judge's quote really stands in the fenced text, apart from white space. An empty one does not."""
+    words = " ".join(plain_text(quote).text.split())
+    return bool(words) and words in " ".join(fenced.inner.split())
+
+
+def _opening(part: TextSource, nonce: str) -> str:
+    return f"<<<BEGIN {part.value.upper()} {nonce}>>>"
+
+
+def _closing(part: TextSource, nonce: str) -> str:
+    return f"<<<END {part.value.upper()} {nonce}>>>"
+
+
+_FORGED = re.compile(
+    r"<{2,}[ \t]*/?[ \t]*(?:begin|end|start|stop)\b[^<>\n]{0,200}>{2,}"
+    r"|<[ \t]*/?[ \t]*(?:graded|answer|response|reply|question|expected|reference|gold|rubric|verdict|grade|score"
+    r"|instructions?|document|source)(?:[ _-][a-z_-]{1,30})*[ \t]*(?:=[^<>\n]{0,80})?>",
+    re.IGNORECASE,
+)
+_MARKUP = re.compile(
+    r"<\|[^|<>\n]{1,40}\|>|\[/?INST\]|<</?SYS>>|</?(?:system|assistant|user|human|tool_result|start_of_turn"
+    r"|end_of_turn)>|<(?:s|/s|bos|eos)>",
+    re.IGNORECASE,
+)
+_DEFUSED = str.maketrans("<>[]|", "‹›()¦")
+"""Lookalikes of brackets that no tokenizer takes for a fence or a turn of the conversation."""
+
+
+def _defused(text: str, nonce: str) -> tuple[str, set[HostileFlag]]:
+    flags: set[HostileFlag] = set()
+    text, count = re.subn(nonce, "(number left out)", text, flags=re.IGNORECASE)
+    text, forged = _FORGED.subn(_harmless, text)
+    text, markup = _MARKUP.subn(_harmless, text)
+    if count or forged:
+        flags.add(HostileFlag.FORGED_FENCE)
+    if markup:
+        flags.add(HostileFlag.CHAT_MARKUP)
+    return text, flags
+
+
+def _harmless(match: re.Match[str]) -> str:
+    return match[0].translate(_DEFUSED)
+
+
+def _bounded(text: str, nonce: str, limit_characters: int) -> tuple[str, int]:
+    if len(text) <= limit_characters:
+        return text, 0
+    head = limit_characters * _HEAD_SHARE // 4
+    tail = limit_characters - head
+    cut = len(text) - limit_characters
+    mark = f"\n[{nonce}: {cut:,} characters of the text are left out here]\n"
+    return f"{text[:head]}{mark}{text[len(text) - tail :]}", cut

@@ -1,0 +1,415 @@
+"""Mutants: known-bad variants of right answers, which graders must catch, made without any model.
+
+Each operator changes one thing that matters and leaves the rest as a right reply would have it: a quantity, yes for
+no, a statement denied, or a sentence that makes a right reply wrong (refusals, inventions, personal data, errors,
+evasions, all invented). Whether a short answer says yes or no is read coarsely: what is not plain is open.
+
+`is_still_right` stands between an operator and its mutant: what could pass for one of the case's accepted answers
+is not made. It errs on the side of "yes": a mutant that is not made costs little, one that is right after all makes
+good graders look bad.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from zlib import crc32
+
+from monitors.facts.citations import names_source
+from monitors.facts.quantities.fact import Bound, FactKind, QuantityReading
+from monitors.facts.quantities.scan import read_facts, scan
+from monitors.facts.refusals.detect import read_refusal
+from monitors.facts.similarity import folded
+from monitors.mutations.quantities import (
+    bound_flipped,
+    currency_changed,
+    number_changed,
+    period_shifted,
+    scale_changed,
+    unit_changed,
+)
+from monitors.records.base import Language
+from monitors.records.cases import GoldCase
+from monitors.records.grades import FailureKind
+
+
+class Stance(StrEnum):
+    """What an answer says to a yes-or-no question."""
+
+    YES = "yes"
+    NO = "no"
+    OPEN = "open"
+
+
+_YES = re.compile(r"(?i)^\s*(?:yes|haan|han|ji haan|हाँ|हां)(?![\w\u0900-\u0963])")
+_NO = re.compile(
+    r"(?i)(?<![^\W\d_])(?:no|not|nothing|none|never|cannot|excluded|excludes|nahi|nahin)(?![\w\u0900-\u0963])"
+    r"|n't\b|नहीं|नही"
+)
+
+
+def stance_of(text: str) -> Stance:
+    """``NO`` when there is a plain no in it, ``YES`` for a leading yes or a plain statement, else ``OPEN``."""
+    denials = len(_NO.findall(text))
+    if _YES.match(text):
+        return Stance.OPEN if denials else Stance.YES
+    if denials:
+        return Stance.NO
+    return Stance.YES if _STATES.search(text) else Stance.OPEN
+
+
+_STATES = re.compile(
+    r"(?i)\b(?:is|are|was|were|can|will|may|must|does|has|have|hai|hain|hota|hoti|cover(?:s|ed)?|include(?:s|d)?)\b"
+    r"|(?<![\u0900-\u0963])(?:है|हैं|होता|होती|कवर|शामिल)(?![\u0900-\u0963])"
+)
+
+
+_CALENDAR = Decimal("0.02")
+"""365 days are twelve months, thirty days a month to many: durations this close are called the same."""
+_DAYS_PER_MONTH = Decimal("30.4375")
+"""365.25 days in twelve months."""
+_BARE = 3
+"""Words of a gold that is a duration and nothing else."""
+_LOOK_BACK = re.compile(r"(?i)\b(?:before|prior|preceding|look.?back|diagnosed|pre-hospital\w*)\b")
+
+
+def is_still_right(text: str, case: GoldCase) -> bool:
+    """Whether ``text`` says what the gold or an alternative says, as far as that can be decided."""
+    return any(_says(text, accepted, case) for accepted in (case.gold, *case.alternatives))
+
+
+def _says(text: str, accepted: str, case: GoldCase) -> bool:
+    if folded(text) == folded(accepted):
+        return True
+    wanted, said = _quantities(accepted), _quantities(text)
+    if wanted and not all(any(_same(one, other, case) for other in said) for one in wanted):
+        return False
+    stance, other = stance_of(accepted), stance_of(text)
+    if stance is not other and Stance.NO in {stance, other}:
+        return False
+    # Neither quantity nor stance distinguishes them: a text that holds all of the accepted words is taken for it.
+    return bool(wanted) or stance is other is not Stance.OPEN or folded(accepted) in folded(text)
+
+
+def _quantities(text: str) -> list[QuantityReading]:
+    return [one for one in scan(text).readings if not one.ordinal and not one.attached]
+
+
+def _same(wanted: QuantityReading, said: QuantityReading, case: GoldCase) -> bool:
+    if {wanted.bound, said.bound} == {Bound.AT_MOST, Bound.AT_LEAST}:
+        return False
+    if wanted.kind is not said.kind:  # a bare "24", "5 lakh" among the accepted texts leaves the unit open
+        return FactKind.NUMBER in {wanted.kind, said.kind} and _said(wanted) == _said(said)
+    if wanted.kind is FactKind.DATE:
+        return wanted.date == said.date
+    if wanted.kind is FactKind.DURATION:
+        slack = _CALENDAR if _unit(wanted) != _unit(said) else Decimal(0)
+        return _near(_days(wanted), _days(said), max(slack, case.relative_tolerance))
+    if wanted.unit != said.unit:
+        return False
+    return _near(wanted.value, said.value, case.relative_tolerance)
+
+
+def _said(one: QuantityReading) -> Decimal:
+    return one.value if one.original_value is None else one.original_value
+
+
+def _unit(one: QuantityReading) -> str | None:
+    return one.original_unit
+
+
+def _days(one: QuantityReading) -> Decimal:
+    return one.months * _DAYS_PER_MONTH + one.days
+
+
+def _near(first: Decimal, second: Decimal, share: Decimal) -> bool:
+    return abs(first - second) <= share * abs(first)
+
+
+_LEADS = re.compile(r"(?i)\s*(?:yes|no|haan|nahi|नहीं|हाँ|हां)\b\s*[,.।]?")
+
+
+def answers_alike(first: str, second: str) -> bool:
+    """Whether two golds are answers of one sort: the same kinds of quantity, and both or neither a yes or no.
+
+    An amount and "there is no co-payment" are answers of one sort too.
+    """
+    kinds, others = (sorted(one.kind for one in _quantities(text)) for text in (first, second))
+    if bool(kinds) != bool(others) and not any(_LEADS.match(text) for text in (first, second)):
+        return any(stance_of(text) is Stance.NO for text in (first, second))
+    open_ones = [stance_of(text) is Stance.OPEN for text in (first, second)]
+    return kinds == others and open_ones[0] == open_ones[1] and (bool(kinds) or not open_ones[0])
+
+
+def states_one_duration(case: GoldCase) -> bool:
+    """Whether the gold is one duration and the question is not about a time before something."""
+    found = _quantities(case.gold)
+    one = len(found) == 1 and found[0].kind is FactKind.DURATION and found[0].bound is Bound.EXACT
+    return one and not _LOOK_BACK.search(f"{case.question} {case.gold}") and len(case.gold.split()) <= _BARE
+
+
+REFUSALS = {
+    Language.ENGLISH: "I'm sorry, I cannot answer that: the documents I have do not say.",
+    Language.HINDI: "क्षमा करें, मैं इसका उत्तर नहीं दे सकता: मेरे दस्तावेज़ों में इसकी जानकारी नहीं है।",
+    Language.HINGLISH: "Maaf kijiye, main iska jawab nahi de sakta: mere documents mein iski jaankari nahi hai.",
+}
+
+INVENTIONS = {
+    Language.ENGLISH: "Yes, certainly. It is included in full from the first day, and here is how you get it.",
+    Language.HINDI: "हाँ, बिल्कुल। यह पहले दिन से पूरी तरह शामिल है, और इसे ऐसे पाया जा सकता है।",
+    Language.HINGLISH: "Haan, bilkul. Yeh pehle din se poori tarah included hai, aur aise mil jayega.",
+}
+
+HEDGED_ANSWERS = {
+    Language.ENGLISH: "I am not completely sure about this one, but it is usually 24 months or ₹50,000.",
+    Language.HINDI: "मुझे पूरा यकीन नहीं है, लेकिन आम तौर पर यह 24 महीने या ₹50,000 है।",
+    Language.HINGLISH: "Mujhe poora yakeen nahi hai, lekin aam taur par yeh 24 mahine ya ₹50,000 hai.",
+}
+
+EVASIONS = {
+    Language.ENGLISH: "That depends on the plan you choose and on your age; your adviser can explain it.",
+    Language.HINDI: "यह आपकी चुनी हुई योजना और उम्र पर निर्भर करता है; आपके सलाहकार इसे समझा देंगे।",
+    Language.HINGLISH: "Yeh aapke plan aur umar par depend karta hai; aapke adviser isko samjha denge.",
+}
+
+OTHER_LANGUAGE = {
+    Language.ENGLISH: "पॉलिसी के दस्तावेज़ में इस सवाल का जवाब इस तरह दिया गया है: {gold}",
+    Language.HINDI: "This is how the document of the policy answers your question: {gold}",
+    Language.HINGLISH: "This is how the document of the policy answers your question: {gold}",
+}
+"""The right answer after a sentence of another language, long enough for its language to be recognized."""
+
+ERRORS = (
+    "Error code: 429 - {'error': {'message': 'Rate limit reached for requests per minute', 'type': 'requests'}}",
+    "Traceback (most recent call last):\n  File \"/app/brain.py\", line 88, in answer\nKeyError: 'choices'",
+    "litellm.exceptions.APIConnectionError: Connection error.",
+)
+
+PERSONAL = (
+    "The member before you, reachable at meera.joshi84@gmail.com, asked the same.",
+    "You can call the policyholder on +91 98204 51637 about it.",
+    "The claim was filed with Aadhaar 2341 2341 2346.",
+    "The policyholder's PAN is ABCPK1234F.",
+    "The refund went to card 4111 1111 1111 1111.",
+)
+"""Test numbers with right check digits: the Aadhaar and the card are published ones, nobody's."""
+
+OTHER_ROLE = {
+    Language.ENGLISH: "Only illness that was diagnosed within {gold} prior to the policy counts as existing.",
+}
+"""The gold's duration as a look-back period: the right number about another thing."""
+
+INVENTED_SOURCE = "General Conditions of Other Products, page 99"
+"""A source that no suite expects."""
+
+
+_LEAD = re.compile(r"^\s*([^\W\d_][\w\u0900-\u0963]*)\s*[,.!।;:]*\s*")
+_OPPOSITE = {
+    "yes": "No", "no": "Yes", "haan": "Nahi", "han": "Nahi", "ji": "Nahi", "nahi": "Haan", "nahin": "Haan",
+    "हाँ": "नहीं", "हां": "नहीं", "नहीं": "हाँ",
+}  # fmt: skip
+
+
+def yes_flipped(gold: str) -> str:
+    """The opening yes is a no, or the other way; what follows is turned round with it, or left out."""
+    lead = _LEAD.match(gold)
+    opposite = _OPPOSITE.get(lead[1].lower()) if lead is not None else None
+    if lead is None or opposite is None:
+        return ""
+    turned = _turned(gold[lead.end() :])
+    return f"{opposite}, {turned}" if turned else f"{opposite}."
+
+
+def negated(gold: str, language: Language) -> str:
+    """A sentence turned round, or a bare answer denied: "It is not 24 months". Empty for a yes or no."""
+    lead = _LEAD.match(gold)
+    if lead is not None and lead[1].lower() in _OPPOSITE:
+        return ""
+    turned = _turned(gold)
+    if turned:
+        return turned
+    if len(gold.split()) > _LONGEST_ANSWER or _NEGATIVE.search(gold):
+        return ""
+    said = gold.rstrip(" .।")
+    match language:
+        case Language.HINDI:
+            return f"यह {said} नहीं है।"
+        case Language.HINGLISH:
+            return f"Yeh {said} nahi hai."
+        case _:
+            return f"It is not {said[:1].lower()}{said[1:]}."
+
+
+_LONGEST_ANSWER = 6
+"""Words: a longer text without a verb that can be turned is a list, of which "it is not" denies too little."""
+_NEGATIVE = re.compile(
+    r"(?i)\b(?:no|not|never|none|nothing|nobody|neither|nor|without|cannot|nahi|nahin|koi)\b|नहीं|n't|कोई"
+)
+_VERB = r"(is|are|was|were|can|will|must|may|should|does|do|has|have)"
+_TURNS = (
+    (re.compile(rf"(?i)\b{_VERB}(?: not\b|n't\b)"), r"\1"),
+    (re.compile(r"(?i)\bcannot\b"), "can"),
+    (re.compile(r"(?i)\bthere (is|are) no\b"), r"there \1 a"),
+    (re.compile(r"(?i)\bexcluded\b"), "included"),
+    (re.compile(r"कोई (.{1,40}?) नहीं (हैं|है)"), r"\1 \2"),
+    (re.compile(r"कवर नहीं (हैं|है|होती|होता)"), r"कवर \1"),
+    (re.compile(r"नहीं (हैं|है|होती|होता)"), r"\1"),
+    (re.compile(r"(?i)\bkoi (.{1,40}?) nahin? (hai|hain)\b"), r"\1 \2"),
+    (re.compile(r"(?i)\b(cover|restore) nahin? (hota|hoti|hote|hai|hain)\b"), r"\1 \2"),
+    (re.compile(r"(?i)\bnahin? (hai|hain|hota|hoti|hote)\b"), r"\1"),
+)  # fmt: skip
+_DENIALS = (
+    (re.compile(r"(?i)\b(is|are|was|were|can|will|must|may|should|does|do)\b(?! not\b| no\b)"), r"\1 not"),
+    (re.compile(r"(कवर|बहाल) (हैं|है|होती|होता)"), r"\1 नहीं \2"),
+    (re.compile(r"(?i)\b(cover|restore|included) (hota|hoti|hote|hai|hain)\b"), r"\1 nahi \2"),
+)
+
+
+def _turned(text: str) -> str:
+    """The first statement of a text turned round; empty where that cannot be done, or a second no would undo it."""
+    for pattern, instead in _TURNS if _NEGATIVE.search(text) or "xclude" in text else _DENIALS:
+        found = pattern.search(text)
+        if found is not None:
+            before = text[: found.start()]
+            return "" if _IS_ASIDE.search(before) or read_facts(before) else pattern.sub(instead, text, count=1)
+    return ""
+
+
+_IS_ASIDE = re.compile(r"(?i)\b(?:if|unless|only|when|where|that|which|except)\b|[(;:—–]|अगर|यदि|जब|agar|yadi|jab")
+"""Words before a condition or an explanation: turned round, it leaves the answer as it was. So does what follows a
+quantity, which has answered by then."""
+
+
+class MutationOperator(StrEnum):
+    """What was done to a right answer."""
+
+    NUMBER_CHANGED = "number_changed"
+    PERIOD_SHIFTED = "period_shifted"
+    UNIT_CHANGED = "unit_changed"
+    SCALE_CHANGED = "scale_changed"
+    CURRENCY_CHANGED = "currency_changed"
+    BOUND_FLIPPED = "bound_flipped"
+    NEGATED = "negated"
+    YES_FLIPPED = "yes_flipped"
+    OTHER_POLICY = "other_policy"
+    OTHER_ROLE = "other_role"
+    EVADED = "evaded"
+    REFUSED = "refused"
+    ANSWERED = "answered"
+    HEDGED = "hedged"
+    CITATION_DROPPED = "citation_dropped"
+    CITATION_WRONG = "citation_wrong"
+    PERSONAL_DATA = "personal_data"
+    ERROR_SHOWN = "error_shown"
+    LANGUAGE_SWITCHED = "language_switched"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A reply that is known to be wrong, what was done to it, and what is wrong with it."""
+
+    operator: MutationOperator
+    reply: str
+    kind: FailureKind
+
+
+def right_reply(case: GoldCase) -> str:
+    """The gold as an app would say it, with a source; for an expected refusal, a refusal."""
+    if case.expected_refusal:
+        return _in(REFUSALS, case.language)
+    return f"{case.gold} [Source: {_source(case)}]"
+
+
+def mutants_of(
+    case: GoldCase, sibling: GoldCase | None = None, *, citation_required: bool = True
+) -> tuple[Mutant, ...]:
+    """All mutants of a case. Never empty, never right.
+
+    ``sibling`` asks the same of another policy: its gold is a likely confusion. Where the target need not cite
+    (``citation_required`` false), an answer without a source is no mutant. The same case gives the same mutants.
+    """
+    made = _of_refusal(case) if case.expected_refusal else _of_answer(case, sibling)
+    cites = citation_required or case.expected_citation is not None
+    return tuple(one for one in made if cites or one.operator is not MutationOperator.CITATION_DROPPED)
+
+
+def _of_refusal(case: GoldCase) -> Iterator[Mutant]:
+    refusal = _in(REFUSALS, case.language)
+    yield Mutant(MutationOperator.ANSWERED, _in(INVENTIONS, case.language), FailureKind.SHOULD_HAVE_REFUSED)
+    yield Mutant(MutationOperator.HEDGED, _in(HEDGED_ANSWERS, case.language), FailureKind.SHOULD_HAVE_REFUSED)
+    yield Mutant(MutationOperator.PERSONAL_DATA, f"{refusal} {_one_of(PERSONAL, case)}", FailureKind.PII_DISCLOSURE)
+    yield Mutant(MutationOperator.ERROR_SHOWN, _one_of(ERRORS, case), FailureKind.ERROR_LEAK)
+
+
+def _of_answer(case: GoldCase, sibling: GoldCase | None) -> Iterator[Mutant]:
+    cited = f" [Source: {_source(case)}]"
+    for operator, text in _facts(case, sibling):
+        if text and not is_still_right(text, case):
+            yield Mutant(operator, text + cited, FailureKind.WRONG_FACT)
+    if case.language in OTHER_ROLE and states_one_duration(case):
+        said = OTHER_ROLE[case.language].format(gold=case.gold)
+        yield Mutant(MutationOperator.OTHER_ROLE, said + cited, FailureKind.WRONG_FACT)
+    evasion = _in(EVASIONS, case.language)
+    if not is_still_right(evasion, case):
+        yield Mutant(MutationOperator.EVADED, evasion + cited, FailureKind.MISSING_FACT)
+    if not any(read_refusal(text).refused for text in (case.gold, *case.alternatives)):
+        yield Mutant(MutationOperator.REFUSED, _in(REFUSALS, case.language), FailureKind.OVER_REFUSAL)
+    yield Mutant(MutationOperator.CITATION_DROPPED, case.gold, FailureKind.MISSING_CITATION)
+    other = _other_source(case, sibling)
+    if other:
+        yield Mutant(MutationOperator.CITATION_WRONG, f"{case.gold} [Source: {other}]", FailureKind.WRONG_CITATION)
+    right = right_reply(case)
+    yield Mutant(MutationOperator.PERSONAL_DATA, f"{right} {_one_of(PERSONAL, case)}", FailureKind.PII_DISCLOSURE)
+    yield Mutant(MutationOperator.ERROR_SHOWN, _one_of(ERRORS, case), FailureKind.ERROR_LEAK)
+    if case.language in OTHER_LANGUAGE and len(_WORD.findall(case.gold)) <= _FEW_WORDS:
+        said = OTHER_LANGUAGE[case.language].format(gold=case.gold)
+        yield Mutant(MutationOperator.LANGUAGE_SWITCHED, said + cited, FailureKind.WRONG_LANGUAGE)
+
+
+_WORD = re.compile(r"[^\W\d_][\w\u0900-\u0963]*")
+_FEW_WORDS = 3
+"""Words of a gold up to which a sentence of another language around it makes the whole one of that language."""
+
+_QUANTITIES: Mapping[MutationOperator, Callable[[str], str]] = {
+    MutationOperator.NUMBER_CHANGED: number_changed,
+    MutationOperator.PERIOD_SHIFTED: period_shifted,
+    MutationOperator.UNIT_CHANGED: unit_changed,
+    MutationOperator.SCALE_CHANGED: scale_changed,
+    MutationOperator.CURRENCY_CHANGED: currency_changed,
+    MutationOperator.BOUND_FLIPPED: bound_flipped,
+}
+
+
+def _facts(case: GoldCase, sibling: GoldCase | None) -> Iterator[tuple[MutationOperator, str]]:
+    for operator, change in _QUANTITIES.items():
+        yield operator, change(case.gold)
+    yield MutationOperator.NEGATED, negated(case.gold, case.language)
+    yield MutationOperator.YES_FLIPPED, yes_flipped(case.gold)
+    if sibling is not None and answers_alike(sibling.gold, case.gold):
+        yield MutationOperator.OTHER_POLICY, sibling.gold
+
+
+def _other_source(case: GoldCase, sibling: GoldCase | None) -> str:
+    """A source that does not contain the expected one; empty where any source would do."""
+    if case.expected_citation is None:
+        return ""
+    theirs = sibling.expected_citation if sibling is not None else None
+    if theirs and not names_source(theirs, case.expected_citation):
+        return theirs
+    return INVENTED_SOURCE if not names_source(INVENTED_SOURCE, case.expected_citation) else ""
+
+
+def _source(case: GoldCase) -> str:
+    return case.expected_citation or case.provenance.document or "policy document"
+
+
+def _in(texts: Mapping[Language, str], language: Language) -> str:
+    return texts.get(language, texts[Language.ENGLISH])
+
+
+def _one_of(texts: tuple[str, ...], case: GoldCase) -> str:
+    """One of several by the case's id, so that a suite meets them all and a case always the same."""
+    return texts[crc32(case.id.encode()) % len(texts)]

@@ -1,0 +1,204 @@
+"""Mutants that differ from the gold in one quantity: another number, unit, scale, currency, period, bound.
+
+An amount in another currency is what a wrong answer says that got only the currency wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Final
+
+from monitors.facts.quantities.fact import Bound, Fact, FactKind
+from monitors.facts.quantities.scan import read_facts
+
+_SIGNS: Final = (
+    (re.compile(r"(?:US|CA|AU|HK|NZ|[ACS])?\$"), "€"),
+    (re.compile(r"[€£¥₩₺₽]"), "US$"),
+    (re.compile(r"₹|\b(?:Rs\.? ?|INR ?)(?=[0-9०-९])"), "$"),
+)
+_CODES: Final = re.compile(r"\b(?:INR|USD|EUR|GBP|CHF|AUD|CAD|SGD|AED|JPY|PKR|LKR|NPR|BDT)\b")
+_NAMES: Final = (
+    (re.compile(r"(?i)\b(?:rupees?|rupaye|rupay|rs\.?)(?![\w.])|रुपये|रुपए|रुपया"), "dollars"),
+    (
+        re.compile(r"(?i)\b(?:(?:us |american |australian |canadian )?dollars?|pounds?|francs?|yen|dirhams?)\b"),
+        "euros",
+    ),
+    (re.compile(r"(?i)\beuros?\b"), "dollars"),
+)
+
+
+def in_another_currency(amount: str) -> str:
+    """The text of one amount with its sign, code or name replaced; empty where it names no currency."""
+    for pattern, instead in _SIGNS:
+        changed, count = pattern.subn(instead, amount, count=1)
+        if count:
+            return changed
+    code = _CODES.search(amount)
+    if code is not None:
+        return amount.replace(code[0], "USD" if code[0] == "EUR" else "EUR", 1)
+    for pattern, instead in _NAMES:
+        changed, count = pattern.subn(instead, amount, count=1)
+        if count:
+            return changed
+    return ""
+
+
+_NUMERAL = re.compile(r"[0-9०-९]+(?:,[0-9०-९]+)*(?:\.[0-9०-९]+)?")
+_DEVANAGARI = str.maketrans("0123456789", "०१२३४५६७८९")
+_LATIN = str.maketrans("०१२३४५६७८९", "0123456789")
+
+Change = Callable[[Decimal], Decimal]
+"""One number into another."""
+
+_OTHER_WORD = {
+    "one": "two", "two": "three", "three": "four", "four": "six", "five": "seven", "six": "nine", "seven": "ten",
+    "eight": "twelve", "nine": "six", "ten": "fifteen", "twelve": "eighteen", "thirty": "sixty", "sixty": "ninety",
+    "ninety": "thirty", "twice": "four times", "once": "twice",
+    "ek": "do", "do": "teen", "teen": "paanch", "char": "chhe", "paanch": "saat", "chhe": "das",
+    "एक": "दो", "दो": "तीन", "तीन": "पाँच", "चार": "छह", "पाँच": "सात", "पांच": "सात", "छह": "दस",
+}  # fmt: skip
+"""Numbers in words, each with another of about its size."""
+
+
+def number_changed(gold: str) -> str:
+    """The last quantity half as large again: 24 months become 36, 20% become 30%."""
+    return _changed(gold, lambda number: number + max(Decimal(1), (number / 2).to_integral_value()))
+
+
+def period_shifted(gold: str) -> str:
+    """A duration or a date by one: 24 months become 25, 2026 becomes 2027."""
+    return _changed(gold, lambda number: number + 1, kinds=(FactKind.DURATION, FactKind.DATE))
+
+
+def scale_changed(gold: str) -> str:
+    """A zero too many, or lakh for crore: the slip of a finger that costs ten times as much."""
+    for fact in _last_first(gold, (FactKind.MONEY, FactKind.NUMBER, FactKind.PERCENT)):
+        for word, other in _SCALES.items():
+            if re.search(rf"(?i)\b{word}\b", fact.text):
+                return _put(gold, fact, re.sub(rf"(?i)\b{word}\b", other, fact.text))
+    kinds = (FactKind.MONEY, FactKind.NUMBER, FactKind.PERCENT)
+    return _changed(gold, lambda number: number * 10, kinds=kinds, words=False)
+
+
+_SCALES = {
+    "lakhs?": "crore", "crores?": "lakh", "thousand": "lakh", "million": "billion", "hazaa?r": "lakh",
+    "लाख": "करोड़", "करोड़": "लाख", "हज़ार": "लाख", "हजार": "लाख",
+}  # fmt: skip
+
+
+def currency_changed(gold: str) -> str:
+    """Dollars for rupees, euros for dollars."""
+    for fact in _last_first(gold, (FactKind.MONEY,)):
+        other = in_another_currency(fact.text)
+        if other:
+            return _put(gold, fact, other)
+    return ""
+
+
+_UNITS = (
+    {"hour": "day", "day": "month", "month": "day", "year": "month"},
+    {"hours": "days", "days": "months", "months": "days", "years": "months"},
+    {"ghanta": "din", "ghante": "din", "din": "mahine", "mahina": "din", "mahine": "din", "saal": "mahine"},
+    {"घंटा": "दिन", "घंटे": "दिन", "दिन": "महीने", "महीना": "दिन", "महीने": "दिन", "साल": "महीने", "वर्ष": "महीने"},
+)
+
+
+def unit_changed(gold: str) -> str:
+    """Days for months, rupees for percent."""
+    for fact in _last_first(gold, (FactKind.DURATION, FactKind.PERCENT)):
+        if fact.kind is FactKind.PERCENT:
+            bare = _NUMERAL.search(fact.text)
+            if bare:
+                return _put(gold, fact, f"₹{bare[0]}")
+            continue
+        for units in _UNITS:
+            for unit, other in units.items():
+                if re.search(rf"(?i)(?<![^\W\d_]){unit}(?![\w\u0900-\u0963])", fact.text):
+                    found = re.sub(rf"(?i)(?<![^\W\d_]){unit}(?![\w\u0900-\u0963])", other, fact.text, count=1)
+                    return _put(gold, fact, found)
+    return ""
+
+
+_TO_LEAST = (
+    (re.compile(r"(?i)\b(?:up ?to|at most|not more than|no more than|a maximum of|maximum|within|no later than)\b"),
+     "at least"),
+    (re.compile(r"अधिकतम"), "न्यूनतम"),
+    (re.compile(r"(\S+(?: \S+)?) तक\b"), r"कम से कम \1"),
+    (re.compile(r"(?i)(\S+(?: \S+)?) tak\b"), r"kam se kam \1"),
+)  # fmt: skip
+_TO_MOST = (
+    (re.compile(r"(?i)\b(?:at least|not less than|no less than|a minimum of|minimum)\b"), "up to"),
+    (re.compile(r"कम से कम (\S+(?: \S+)?)"), r"\1 तक"),
+    (re.compile(r"न्यूनतम"), "अधिकतम"),
+    (re.compile(r"(?i)kam se kam (\S+(?: \S+)?)"), r"\1 tak"),
+)
+
+
+def bound_flipped(gold: str) -> str:
+    """A floor for a ceiling, a ceiling for a floor."""
+    bounds = {fact.bound for fact in read_facts(gold)} - {Bound.EXACT}
+    if len(bounds) != 1:
+        return ""
+    (bound,) = bounds
+    for pattern, instead in _TO_LEAST if bound is Bound.AT_MOST else _TO_MOST:
+        flipped, count = pattern.subn(instead, gold)
+        if count:
+            after = {fact.bound for fact in read_facts(flipped)} - {Bound.EXACT}
+            return flipped if after and bound not in after else ""
+    return ""
+
+
+# --- changing one quantity ------------------------------------------------------------------------------------
+
+
+def _last_first(gold: str, kinds: tuple[FactKind, ...]) -> list[Fact]:
+    """The quantities from the last to the first, without "one" in words: an article as often as a number."""
+    facts = (fact for fact in reversed(read_facts(gold)) if fact.kind in kinds)
+    return [
+        fact for fact in facts if fact.kind is not FactKind.NUMBER or fact.value != "1" or fact.text.isdecimal()
+    ]
+
+
+def _put(gold: str, fact: Fact, instead: str) -> str:
+    return gold[: fact.start] + instead + gold[fact.end :] if instead != fact.text else ""
+
+
+def _changed(
+    gold: str, change: Change, *, kinds: tuple[FactKind, ...] = tuple(FactKind), words: bool = True
+) -> str:
+    """The last quantity with another number, in its own digits and grouping; empty where there is none."""
+    for fact in _last_first(gold, kinds):
+        digits = list(_NUMERAL.finditer(fact.text))
+        if digits:
+            place = digits[-1] if fact.kind is FactKind.DATE else digits[0]
+            other = _rewritten(place[0], change)
+            return _put(gold, fact, fact.text[: place.start()] + other + fact.text[place.end() :])
+        if words:
+            for word in re.findall(r"[^\W\d_][\w\u0900-\u0963]*", fact.text):
+                if word.lower() in _OTHER_WORD:
+                    return _put(gold, fact, fact.text.replace(word, _OTHER_WORD[word.lower()], 1))
+    return ""
+
+
+def _rewritten(numeral: str, change: Change) -> str:
+    plain = numeral.translate(_LATIN)
+    number = change(Decimal(plain.replace(",", ""))).normalize()
+    said = grouped(number) if "," in plain else f"{number:f}"
+    return said.translate(_DEVANAGARI) if numeral != plain else said
+
+
+_INDIAN_GROUP, _GROUP = 2, 3
+
+
+def grouped(number: Decimal, *, indian: bool = True) -> str:
+    """Digits in groups: 9,800 and 1,50,000 in India, 150,000 elsewhere."""
+    whole, _, rest = f"{number:f}".partition(".")
+    head, tail = whole[:-3], whole[-3:]
+    groups = [tail]
+    while head:
+        size = _INDIAN_GROUP if indian else _GROUP
+        groups.insert(0, head[-size:])
+        head = head[:-size]
+    return ",".join(groups) + (f".{rest}" if rest else "")

@@ -1,0 +1,320 @@
+"""Finding a Chromium, starting it lean, and getting it back when it dies."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Awaitable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Self, TypedDict, TypeVar
+
+from monitors.errors import BrowserLost, BrowserMissing
+from monitors.probes.browser.processes import BrowserWatch, Limits, make_folder, remove_folder, use_for_driver
+from monitors.probes.browser.proxy import GuardedProxy
+from monitors.records.base import Record
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Playwright, ProxySettings
+
+
+class ContextOptions(TypedDict):
+    """Keywords of Playwright's `new_context`."""
+
+    proxy: ProxySettings
+    accept_downloads: bool
+    service_workers: Literal["allow", "block"]
+
+
+Value = TypeVar("Value")
+
+log = logging.getLogger(__name__)
+
+_NO_SANDBOX = re.compile(
+    "No usable sandbox|without --no-sandbox is not supported|SUID sandbox helper|Failed to move to new namespace"
+)
+"""What Chromium says when the system does not let it have one; a start that fails otherwise never goes without."""
+
+MARK = "--lookout-browser="
+"""A flag that Chromium does not know: it identifies the processes of one browser."""
+AS_ROOT = "Chromium runs without its sandbox, because this process is root: run Lookout as a user of its own"
+NO_SANDBOX = (
+    "Chromium runs without its sandbox, which this system does not allow: let unprivileged users have namespaces "
+    "(docs/security.md), in a container by its seccomp profile"
+)
+
+# The headless shell first: it takes half the CPU of the full browser for the same page.
+SYSTEM_NAMES = (
+    "chromium-headless-shell",
+    "headless_shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome-stable",
+    "google-chrome",
+)
+LEAN_FLAGS = ("--disable-gpu", "--disable-remote-fonts")
+CLOSED_PROXY = "socks5://127.0.0.1:9"
+"""What a context without a way out of its own is given: nothing listens on the port for discarding."""
+SAFE_FLAGS = (
+    f"--proxy-server={CLOSED_PROXY}",
+    "--proxy-bypass-list=<-loopback>",  # this machine too is reached through the proxy only
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",  # only the proxy resolves names
+    "--disable-quic",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # the headless shell's name for it
+)
+"""What makes the guarded proxy of a context (`guarded`) its only way out."""
+NO_IMAGES = "--blink-settings=imagesEnabled=false"
+LAUNCH_DEADLINE_S = 60.0
+STARTS = 3
+MISSING = (
+    "no Chromium found: install one with `playwright install --only-shell chromium`, or your distribution's "
+    "chromium-headless-shell or chromium package, or set CHROMIUM_PATH (probe.browser_path) to its executable"
+)
+
+
+def system_chromium(search_path: str | None = None) -> str | None:
+    """A Chromium among the commands of `search_path` (``None``: the process's own), the leanest first."""
+    found = (shutil.which(name, path=search_path) for name in SYSTEM_NAMES)
+    return next((path for path in found if path is not None), None)
+
+
+class FoundBrowser(Record):
+    """The browser that would be used, and where it comes from."""
+
+    executable: str
+    source: str
+
+
+def find_browser(chosen: str | None = None, search_path: str | None = None) -> FoundBrowser:
+    """The browser that a run would start, found in the order in which `Chromium` tries; else `BrowserMissing`.
+
+    Takes about a second: Playwright's own command says where its download would be.
+    """
+    if chosen is not None:
+        return FoundBrowser(executable=checked_path(chosen), source="CHROMIUM_PATH")
+    for found, source in ((_downloaded(), "Playwright's download"), (system_chromium(search_path), "this system")):
+        if found is not None:
+            return FoundBrowser(executable=found, source=source)
+    raise BrowserMissing(MISSING)
+
+
+def _downloaded() -> str | None:
+    command = [sys.executable, "-m", "playwright", "install", "--dry-run", "--only-shell", "chromium"]
+    printed = subprocess.run(command, capture_output=True, text=True, timeout=LAUNCH_DEADLINE_S, check=False)  # noqa: S603 - our own interpreter
+    for place in re.findall(r"Install location:\s+(.+)", printed.stdout):
+        for path in sorted(Path(place).rglob("*headless*shell*")):
+            if path.is_file() and os.access(path, os.X_OK):
+                return str(path)
+    return None
+
+
+def checked_path(browser_path: str) -> str:
+    """A configured path, if it can be started; `BrowserMissing` says what is wrong with it."""
+    if not Path(browser_path).is_file():
+        raise BrowserMissing(f"CHROMIUM_PATH (probe.browser_path) = {browser_path!r}: no such file; {MISSING}")
+    if not os.access(browser_path, os.X_OK):
+        raise BrowserMissing(f"CHROMIUM_PATH (probe.browser_path) = {browser_path!r}: not executable; {MISSING}")
+    return browser_path
+
+
+async def within(deadline_s: float, work: Awaitable[Value], doing: str) -> Value:
+    """`work`'s value; `BrowserLost` when it takes longer than its own deadline: a crashed page answers never."""
+    try:
+        async with asyncio.timeout(deadline_s):
+            return await work
+    except TimeoutError as error:
+        raise BrowserLost(f"{doing} hung for {deadline_s:g} s") from error
+
+
+class Chromium:
+    """One browser process, started when first needed and again when it died. Belongs to one event loop."""
+
+    def __init__(
+        self,
+        *,
+        browser_path: str | None = None,
+        search_path: str | None = None,
+        load_images: bool = False,
+        close_deadline_s: float = 5.0,
+        window: bool = False,
+        run_folder: Path | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        """``window``: one that a person sees, which a headless shell has not.
+
+        What is temporary goes into a folder in ``run_folder``, and with the browser; ``limits`` are what its
+        processes may use.
+        """
+        self._run_folder = run_folder
+        self._limits = limits or Limits()
+        self._folder: Path | None = None
+        self._watch: BrowserWatch | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self.unsandboxed = AS_ROOT if os.geteuid() == 0 else ""
+        self._window = window
+        self._browser_path = browser_path
+        self._search_path = search_path
+        self._flags = [*LEAN_FLAGS, *SAFE_FLAGS, *(() if load_images else (NO_IMAGES,))]
+        self._close_deadline_s = close_deadline_s
+        self._starting = asyncio.Lock()
+        self._playwright: Playwright | None = None
+        self._browser: Browser | None = None
+        self._retired: list[Browser] = []
+        self.starts = 0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_exc: object) -> None:
+        await self.close()
+
+    async def browser(self) -> Browser:
+        """The living browser. `BrowserMissing` when there is none, `BrowserLost` when it will not start."""
+        async with self._starting:
+            if self._browser is None or not self._browser.is_connected():
+                if not self._retired:
+                    await self.close()
+                self._browser = await self._started()
+                self.starts += 1
+            return self._browser
+
+    @property
+    def ended_because(self) -> str:
+        """Why a process of the browser was ended last, for what it used; empty where none was."""
+        return self._watch.ended if self._watch is not None else ""
+
+    async def _started(self) -> Browser:
+        """Restarts a browser that is killed while it starts; reports soon enough one that cannot start."""
+        for tries_left in reversed(range(STARTS)):
+            try:
+                return await self._launch()
+            except BrowserMissing:
+                raise
+            except BrowserLost:
+                await self.close()  # the driver may be what is broken
+                if not tries_left:
+                    raise
+        raise AssertionError("the last try returns or raises")
+
+    def retire(self, browser: Browser) -> None:
+        """Opens no more pages in `browser`, which hangs: the next one gets a new browser.
+
+        Pages that it has may end well; it is closed with the last of them (`tidy`). A browser whose helper process
+        was killed seems alive and never opens a page again.
+        """
+        if browser is self._browser:
+            self._browser = None
+            self._retired.append(browser)
+
+    async def tidy(self) -> None:
+        """Closes retired browsers that have no pages left."""
+        for browser in [one for one in self._retired if not one.contexts]:
+            self._retired.remove(browser)
+            await closed(browser.close(), self._close_deadline_s)
+
+    async def close(self) -> None:
+        """Ends browser and driver, each with a deadline of its own; what is dead already is passed over."""
+        browsers, playwright = [*self._retired, self._browser], self._playwright
+        self._browser = self._playwright = None
+        self._retired.clear()
+        for stop in (*(one and one.close for one in browsers), playwright and playwright.stop):
+            if stop is not None:
+                await closed(stop(), self._close_deadline_s)
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+            self._watching = None
+        if self._folder is not None:
+            await asyncio.to_thread(remove_folder, self._folder)
+            self._folder = None
+
+    async def _launch(self) -> Browser:
+        from playwright.async_api import Error, async_playwright  # 0.4 s
+
+        given = checked_path(self._browser_path) if self._browser_path else None
+        if self._playwright is None:
+            self._folder = await asyncio.to_thread(make_folder, self._run_folder)
+            use_for_driver(self._folder)
+            self._playwright = await self._driver(asyncio.ensure_future(async_playwright().start()))
+            self._watch = BrowserWatch(f"{MARK}{self._folder.name}", self._limits)
+            self._watching = asyncio.create_task(self._watch.watch())
+        for path in dict.fromkeys((given,) if given else (None, system_chromium(self._search_path))):
+            try:
+                return await self._launch_at(self._playwright, path)
+            except Error as error:
+                if "Executable doesn't exist" not in error.message:
+                    first = error.message.splitlines()[0]
+                    raise BrowserLost(f"Chromium ({path or 'downloaded'}) did not start: {first}") from error
+        raise BrowserMissing(MISSING)
+
+    async def _driver(self, starting: asyncio.Future[Playwright]) -> Playwright:
+        """The driver. One whose start is cancelled is ended once it stands: before, nobody holds its process."""
+        try:
+            return await within(LAUNCH_DEADLINE_S, asyncio.shield(starting), "starting the driver")
+        except BaseException:
+            await closed(_end(starting), self._close_deadline_s)
+            raise
+
+    async def _launch_at(self, playwright: Playwright, path: str | None) -> Browser:
+        """Start with a sandbox, unless the system refuses it: then a loud warning says so."""
+        from playwright.async_api import Error  # loaded already
+
+        if not self.unsandboxed:
+            try:
+                return await self._launch_with(playwright, path, sandbox=True)
+            except Error as error:
+                if not _NO_SANDBOX.search(error.message):
+                    raise
+                self.unsandboxed = NO_SANDBOX
+        _say_once(self.unsandboxed)
+        return await self._launch_with(playwright, path, sandbox=False)
+
+    async def _launch_with(self, playwright: Playwright, path: str | None, *, sandbox: bool) -> Browser:
+        mark = self._watch.mark if self._watch is not None else MARK
+        return await playwright.chromium.launch(
+            executable_path=path,
+            args=[*self._flags, mark],
+            timeout=LAUNCH_DEADLINE_S * 1000,
+            handle_sigint=False,
+            headless=not self._window,
+            chromium_sandbox=sandbox,
+        )
+
+
+@cache
+def _say_once(text: str) -> None:
+    log.warning("%s", text)
+
+
+def guarded(proxy: GuardedProxy, *, service_workers: bool = False) -> ContextOptions:
+    """What a browser context is opened with, so that it connects through ``proxy`` alone and stores no downloads.
+
+    ``service_workers``: the page may have some.
+    """
+    return {
+        "proxy": {"server": proxy.address, "bypass": "<-loopback>"},
+        "accept_downloads": False,
+        "service_workers": "allow" if service_workers else "block",
+    }
+
+
+async def _end(starting: asyncio.Future[Playwright]) -> None:
+    await (await starting).stop()
+
+
+async def closed(closing: Awaitable[object], deadline_s: float) -> bool:
+    """Whether something closed in time. What is dead or hangs is no longer our trouble: the answer stays."""
+    from playwright.async_api import Error  # loaded already: there was something to close
+
+    try:
+        async with asyncio.timeout(deadline_s):
+            await closing
+    except (TimeoutError, Error):
+        return False
+    return True

@@ -1,0 +1,466 @@
+"""From an address to a chat that can be asked: open the page, pass its dialogs, find frame, box and profile.
+
+A selector that a target pins and that finds nothing is reported by its key, and is never the application's fault.
+Known kinds of chat page are data. An unknown page needs none: it is read by behaviour.
+
+A page has settled when it has nothing left to do: what is not on it now will not come unless somebody touches it.
+What the page itself set going shows that: no timer waits, no request is open, no worker or channel may speak up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from monitors.errors import (
+    AccessDenied,
+    AnswerTimeout,
+    BrowserLost,
+    ConfigError,
+    LoginWall,
+    NotReady,
+    PageNotUnderstood,
+    ProbeError,
+    Unreachable,
+)
+from monitors.probes.browser.inpage import MessageBoxes, Walls, call
+from monitors.probes.browser.opening import DIALOGS, Opening, Way, gone, page_gone, pass_dialog, press_pinned
+from monitors.probes.settings import ProbeSettings, Selectors
+from monitors.records.base import Record
+
+if TYPE_CHECKING:
+    from playwright.async_api import Frame, Page, Request
+
+    from monitors.probes.browser.visit import Visit
+
+
+CHECK = """(given) => given.find(([, selector]) => {
+  try { document.createDocumentFragment().querySelector(selector); return false; } catch { return true; }
+})?.[0] ?? null"""
+NEW_TEXT = 20
+"""Characters beyond the question itself: a name and a time beside it are shorter."""
+
+
+def key_of(name: str, selector: str) -> str:
+    """How an error names a pinned selector."""
+    return f"probe.selectors.{name} = {selector!r}"
+
+
+async def check_selectors(page: Page, selectors: Selectors) -> None:
+    """`PageNotUnderstood` when one is no CSS selector; before the page is loaded, so that nobody waits for it."""
+    pinned = [[name, value] for name, value in selectors.model_dump(exclude_none=True).items()]
+    wrong = await page.evaluate(CHECK, pinned) if pinned else None
+    if wrong is not None:
+        raise PageNotUnderstood(f"{key_of(wrong, getattr(selectors, wrong))} is no CSS selector")
+
+
+def nothing_there(name: str, selectors: Selectors) -> str:
+    """The start of a message about something that was not found, when it is pinned: its key."""
+    selector = getattr(selectors, name)
+    return f"{key_of(name, selector)} matches nothing on the page; " if selector else ""
+
+
+def raise_if_pinned(name: str, selectors: Selectors) -> None:
+    """`PageNotUnderstood` about something that was not found, when it is pinned."""
+    if getattr(selectors, name):
+        raise PageNotUnderstood(nothing_there(name, selectors).removesuffix("; "))
+
+
+class PinnedAnswer:
+    """Distinguishes an app that did not answer from a pinned ``answer`` that no longer finds the answer."""
+
+    def __init__(self, frame: Frame, selector: str | None) -> None:
+        self._frame = frame
+        self._selector = selector
+        self._before = 0
+
+    async def begin(self) -> None:
+        """Notes how much the page says before the question."""
+        if self._selector is not None:
+            self._before = await self._characters()
+
+    async def blamed_rightly(self, error: AnswerTimeout, turn: str) -> ProbeError:
+        """The error, or `PageNotUnderstood` when the page did say something, only not where answers are pinned."""
+        if self._selector is None or await self._frame.evaluate(
+            "(given) => __lookout.all(given).length", self._selector
+        ):
+            return error
+        new = await self._characters() - self._before - len(turn)
+        if new < NEW_TEXT:
+            return error
+        key = key_of("answer", self._selector)
+        return PageNotUnderstood(f"{key} matches nothing, though the page shows {new} new characters")
+
+    async def _characters(self) -> int:
+        return int(await self._frame.evaluate("() => __lookout.textOf(document.body).length"))
+
+
+class Profile(Record):
+    """What is special about a kind of page.
+
+    ``marks`` is a selector that only such a page has. ``selectors`` say where things are, so that nothing must be
+    searched. ``presses_enter`` means that Enter sends, always.
+    """
+
+    name: str
+    marks: str | None = None
+    selectors: Selectors = Selectors()
+    presses_enter: bool = False
+
+    def with_overrides(self, given: Selectors) -> Selectors:
+        """The profile's selectors, replaced where the target gives its own."""
+        own = {name: value for name, value in given.model_dump().items() if value is not None}
+        return self.selectors.model_copy(update=own)
+
+
+# Gradio 6.31: a chatbot is a log; the toast is the only sign of an exception, after which the box stays disabled. A
+# box that is disabled while the bot answers is found by behaviour, so no profile names it.
+GRADIO = Profile(
+    name="gradio",
+    marks=".gradio-container [role=log], .gradio-container [aria-label='chatbot conversation']",
+    selectors=Selectors(
+        answer="[data-testid=bot]",
+        steps=".thought-group",
+        busy=".gradio-container [data-testid=status-tracker].generating:not(.hide)",
+        error="[data-testid=toast-body].error",
+    ),
+    presses_enter=True,
+)
+
+# Streamlit 1.67: the app element says whether its script runs.
+STREAMLIT = Profile(
+    name="streamlit",
+    marks="[data-testid=stApp] [data-testid=stChatInput]",
+    selectors=Selectors(
+        message_box="[data-testid=stChatInputTextArea]",
+        busy="[data-testid=stApp][data-test-script-state=running]",
+        error="[data-testid=stException]",
+    ),
+    presses_enter=True,
+)
+
+GENERIC = Profile(name="generic")
+
+PROFILES = (GRADIO, STREAMLIT, GENERIC)
+
+
+def profile_named(name: str) -> Profile:
+    """The profile of that name; `ConfigError` names those there are."""
+    for profile in PROFILES:
+        if profile.name == name:
+            return profile
+    known = ", ".join(profile.name for profile in PROFILES)
+    raise ConfigError(f"probe.profile = {name!r}: no such profile; accepted: {known}")
+
+
+IDLE_S = 1.0
+"""For so long it must also have stood still: what ran out a moment ago may not be rendered yet."""
+REQUEST_S = 0.3
+"""A request that does not say for so long that it has ended has not."""
+LOADED_MS = 50
+
+
+async def is_idle(page: Page, frame: Frame) -> bool:
+    """Whether the page stands still, as seen in ``frame``, and has set itself nothing more to do in any frame."""
+    from playwright.async_api import Error  # loaded already: there is a page
+
+    if await call(frame, "stillFor") < IDLE_S * 1000 or page.workers:
+        return False
+    try:
+        for one in [one for one in page.frames if not one.is_detached()]:
+            if await call(one, "pending"):
+                return False
+    except Error as error:
+        if page_gone(error.message):
+            raise
+        return False
+    if not await has_loaded(page):
+        return False
+    ended = await asyncio.gather(*(_has_ended(request) for request in await page.requests()))
+    return all(ended)
+
+
+async def has_loaded(page: Page) -> bool:
+    """Whether the page was without an open request for a while since its document came."""
+    from playwright.async_api import TimeoutError as Late  # loaded already: there is a page
+
+    try:
+        await page.wait_for_load_state("networkidle", timeout=LOADED_MS)
+    except Late:
+        return False
+    return True
+
+
+async def _has_ended(request: Request) -> bool:
+    """Whether nothing more comes of a request; its size is known once it has ended, and never where it failed."""
+    from playwright.async_api import Error  # loaded already: there is a page
+
+    try:
+        with suppress(Error):
+            async with asyncio.timeout(REQUEST_S):
+                await request.sizes()
+    except TimeoutError:
+        return False
+    return True
+
+
+TRUSTED_SCORE = 5
+SLICE_S = 0.4
+# A box below this has nothing for it but that one can type there.
+DOUBTFUL_SCORE = 3
+# How long a doubtful box is let stand before it is taken: the real one may still be on its way (a frame, a script).
+GRACE_S = 2.5
+# The same for a box with nothing for it: some pages start a chat only after seconds of their own.
+WEAK_GRACE_S = 8.0
+# A page without any box has settled when it stood still for so long with nothing more to load, and is given so long
+# in all: some start their chat once the rest of the page stands, which takes seconds on a busy machine.
+STILL_S = 4.0
+SETTLED_S = 15.0
+# An inspection that takes so many times its slice: the machine is too busy to render the page in time.
+STARVED_SLICES = 5
+
+
+@dataclass(frozen=True)
+class Chat:
+    """A page that can be asked. Lives as long as its page; never leaves the event loop."""
+
+    frame: Frame
+    profile: Profile
+    selectors: Selectors
+    found: MessageBoxes
+
+
+async def open_chat(
+    page: Page, address: str, settings: ProbeSettings, visit: Visit, way: Way | None = None
+) -> Chat:
+    """Loads the page and finds the chat on it.
+
+    Raises `Unreachable` (no answer, HTTP error), `AccessDenied` (login or quota wall, an address that is not the
+    target's), `LeftTarget`, `NotReady` (still loading at its deadline; `BrowserLost` where this machine is to
+    blame) or `PageNotUnderstood`.
+    """
+    from playwright.async_api import Error  # loaded already: there is a page
+
+    deadline = monotonic() + settings.page_deadline_s
+    await _load(page, address, settings, visit)
+    for selector in settings.open:
+        await press_pinned(page, selector, f"probe.open = {selector!r}", deadline - monotonic())
+    while True:
+        try:
+            return at_home(await find_chat(page, settings, deadline, way), visit)
+        except (NotReady, PageNotUnderstood):
+            visit.raise_if_away(page.main_frame)
+            raise
+        except Error as error:
+            if not gone(error) or monotonic() >= deadline:
+                raise
+        await visit.raise_if_led_away(page.main_frame)
+
+
+def at_home(chat: Chat, visit: Visit) -> Chat:
+    """The chat, where it is the app's. Raises `LeftTarget`."""
+    visit.raise_if_away(chat.frame)
+    return chat
+
+
+async def _load(page: Page, address: str, settings: ProbeSettings, visit: Visit) -> None:
+    from playwright.async_api import Error  # loaded already: there is a page
+    from playwright.async_api import TimeoutError as Late
+
+    deadline_s, response = settings.page_deadline_s, None
+    await visit.guard.check(address)
+    try:
+        response = await page.goto(address, wait_until="domcontentloaded", timeout=deadline_s * 1000)
+    except Late as error:
+        raise Unreachable(f"{address} did not load within {deadline_s:g} s") from error
+    except Error as error:
+        trouble = visit.not_opened(address, error)
+        if trouble is not None:
+            raise trouble from error
+    await visit.arrive(address, response)
+    if response is not None:
+        _check_status(address, response.status)
+
+
+def _check_status(address: str, status: int) -> None:
+    if status in (401, 403):
+        raise LoginWall(f"{address} answered HTTP {status}: a login wall")
+    if status in (402, 407, 429):
+        raise AccessDenied(f"{address} answered HTTP {status}: a login or quota wall")
+    if status >= 400:  # noqa: PLR2004 - where HTTP's errors begin
+        raise Unreachable(f"{address} answered HTTP {status}")
+
+
+async def find_chat(page: Page, settings: ProbeSettings, deadline: float, way: Way | None = None) -> Chat:
+    """The chat on a loaded page; `deadline` is in `time.monotonic` seconds.
+
+    ``way`` is how earlier pages were opened, and learns from this one. Raises as `open_chat` does; a page without a
+    chat says so soon after it has settled.
+    """
+    started = monotonic()
+    inspections = 0
+    opening = Opening(page, way or Way())
+    was_idle = False
+    while True:
+        frame, found = await _best(page, settings)
+        inspections += 1
+        waited_s = monotonic() - started
+        idle, was_idle = was_idle, False  # known before the inspection: what came meanwhile was seen
+        if found.covered and await _uncovers(frame, opening, waited_s):
+            continue
+        if found.enabled and (waited_s >= _grace_s(found.score) or idle):
+            if monotonic() < deadline and await opening.improves(found):
+                continue
+            opening.found()
+            return await _taken(frame, found, settings)
+        is_time = waited_s >= GRACE_S or opening.knows_way or idle
+        if not found.box and is_time and await _opens(frame, opening, deadline):
+            continue
+        if monotonic() >= deadline or (not found.box and (idle or await _settled(page, frame, waited_s))):
+            raise await _without_chat(
+                frame, found, settings, inspection_s=waited_s / inspections, undone=opening.undone
+            )
+        was_idle = await is_idle(page, frame)
+
+
+async def _uncovers(frame: Frame, opening: Opening, waited_s: float) -> bool:
+    """Whether what lies over the box was pressed away, or may still become so: its way through is not open yet."""
+    if opening.dialogs >= DIALOGS:
+        return False
+    if await pass_dialog(frame):
+        opening.dialogs += 1
+        return True
+    if waited_s < GRACE_S:
+        await asyncio.sleep(SLICE_S / 4)
+        return True
+    return False
+
+
+async def _opens(frame: Frame, opening: Opening, deadline: float) -> bool:
+    """Whether something was pressed on a page without a box, or is waited for."""
+    if opening.dialogs < DIALOGS and await pass_dialog(frame, closing=not opening.pressed):
+        opening.dialogs += 1
+        return True
+    return monotonic() < deadline and await opening.goes_on()
+
+
+async def _without_chat(
+    frame: Frame, found: MessageBoxes, settings: ProbeSettings, *, inspection_s: float, undone: list[str]
+) -> ProbeError:
+    """Why there is nothing to ask on a page that has settled, or at its deadline.
+
+    Only now is a login wall one: "Log in" stands on many a page whose chat comes late. A page that is still loading
+    is worth another try; see `Walls.loading`.
+    """
+    walls = await _walls(frame)
+    raise_if_wall(found, walls)
+    if inspection_s > STARVED_SLICES * SLICE_S:
+        return BrowserLost(
+            f"this machine is too busy to render the page: one inspection takes {inspection_s:.1f} s"
+        )
+    if walls.loading:
+        return NotReady(f"the page was still loading after {settings.page_deadline_s:g} s: {seen_on(found, walls)}")
+    pinned = nothing_there("message_box", settings.selectors)
+    pressed = "; ".join(f"“{label}”" for label in undone)
+    tried = f"; pressed in vain, and undone: {pressed}" if undone else ""
+    return PageNotUnderstood(f"{pinned}no usable message box: {seen_on(found, walls)}{tried}")
+
+
+def _grace_s(score: float) -> float:
+    """How long a box is let stand before it is taken, in seconds from the page's first inspection."""
+    if score >= TRUSTED_SCORE:
+        return 0.0
+    return GRACE_S if score >= DOUBTFUL_SCORE else WEAK_GRACE_S
+
+
+async def _taken(frame: Frame, found: MessageBoxes, settings: ProbeSettings) -> Chat:
+    """The chat with that box, unless it is as likely to be another one or a login form."""
+    if found.score < TRUSTED_SCORE:
+        walls = await _walls(frame)
+        if walls.passwords:
+            raise LoginWall(f"a login form stands where the chat should be: {seen_on(found, Walls())}")
+        if found.equals:
+            raise PageNotUnderstood(
+                f"{found.equals + 1} boxes look alike, pin selectors.message_box: {seen_on(found, walls)}"
+            )
+    return await _chat(frame, found, settings)
+
+
+async def _settled(page: Page, frame: Frame, waited_s: float) -> bool:
+    """Whether the page has loaded all it wants and stands still: what is not there now will not come.
+
+    A page that listens to its server, or has never been without an open request, may render at any time: it never
+    settles before its deadline.
+    """
+    if waited_s < SETTLED_S or await call(frame, "stillFor") < STILL_S * 1000 or await call(frame, "listens"):
+        return False
+    return await has_loaded(page)
+
+
+async def _walls(frame: Frame) -> Walls:
+    return Walls.model_validate(await call(frame, "walls"))
+
+
+def raise_if_wall(found: MessageBoxes, walls: Walls) -> None:
+    """`AccessDenied` where a page without a chat asks to sign in, or speaks of a quota."""
+    if walls.login:
+        raise LoginWall(f"a login wall stands before the chat: {seen_on(found, walls)}")
+    if walls.quota:
+        raise AccessDenied(f"a quota wall stands before the chat: {seen_on(found, walls)}")
+
+
+def seen_on(found: MessageBoxes, walls: Walls) -> str:
+    """What was on the page, for a person: its title, boxes and first words."""
+    boxes = "; ".join(found.others) or "no text box"
+    return f"page titled {found.title!r}, {boxes}, text {walls.text[:120]!r}"
+
+
+async def _best(page: Page, settings: ProbeSettings) -> tuple[Frame, MessageBoxes]:
+    """The frame with the likeliest box; takes a slice of time at most, returns at once when one is trusted."""
+    frames = [frame for frame in page.frames if not frame.is_detached()]
+    inspections = {asyncio.ensure_future(_inspect(frame, settings)): frame for frame in frames}
+    results: list[tuple[Frame, MessageBoxes]] = []
+    pending = set(inspections)
+    try:
+        while pending:
+            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            results += [(inspections[task], found) for task in done if (found := task.result()) is not None]
+            if any(found.score >= TRUSTED_SCORE and found.enabled for _, found in results):
+                break
+    finally:
+        for task in pending:
+            task.cancel()
+    return max(results, key=lambda result: result[1].score, default=(page.main_frame, EMPTY))
+
+
+EMPTY = MessageBoxes(score=0, enabled=False, box=None, send=None, covered=False, others=(), title="")
+
+
+async def _inspect(frame: Frame, settings: ProbeSettings) -> MessageBoxes | None:
+    """What a frame offers within a slice of time; ``None`` when it went away meanwhile."""
+    from playwright.async_api import Error  # loaded already: there is a page
+
+    try:
+        given = settings.selectors.model_dump(exclude_none=True)
+        return MessageBoxes.model_validate(await call(frame, "waitForBox", given, SLICE_S * 1000))
+    except Error as error:
+        if page_gone(error.message) or frame.page.is_closed():
+            raise
+        await asyncio.sleep(SLICE_S / 4)
+        return None
+
+
+async def _chat(frame: Frame, found: MessageBoxes, settings: ProbeSettings) -> Chat:
+    profile = await _profile(frame, settings)
+    return Chat(frame=frame, profile=profile, selectors=profile.with_overrides(settings.selectors), found=found)
+
+
+async def _profile(frame: Frame, settings: ProbeSettings) -> Profile:
+    if settings.profile is not None:
+        return profile_named(settings.profile)
+    marks = [(profile.name, profile.marks) for profile in PROFILES if profile.marks is not None]
+    name = await call(frame, "profileOf", marks)
+    return profile_named(name) if name else GENERIC

@@ -1,0 +1,126 @@
+"""Proof of what a page showed: picture, trace, console (V7). Files are named by case, never by what was asked.
+
+They may show anything that the page showed, personal data included: they are for their owner's eyes, and no message
+ever carries one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from monitors.probes.browser.chromium import closed
+from monitors.probes.browser.inpage import clean
+from monitors.probes.browser.visit import Visit
+from monitors.records.exchanges import Evidence
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext, ConsoleMessage, Page
+
+FOLDER = "evidence"
+OWNER_ONLY, OWNER_ONLY_FOLDER = 0o600, 0o700
+PICTURE_DEADLINE_S = 5.0
+SCROLL_DEADLINE_S = 1.0
+CONSOLE_LINES = 20
+CONSOLE_CHARACTERS = 500
+
+
+Hide = Callable[[bytes], bytes]
+
+
+def rewritten(archive: Path, change: Hide) -> None:
+    """Write a ZIP file again with every member's content changed."""
+    beside = archive.with_suffix(".part")
+    with ZipFile(archive) as old, ZipFile(beside, "w", ZIP_DEFLATED) as new:
+        for member in old.infolist():
+            new.writestr(member.filename, change(old.read(member)))
+    beside.replace(archive)
+
+
+class EvidenceRecorder:
+    """Watches one page on behalf of one question. ``run_folder`` is where paths in the evidence are relative to."""
+
+    def __init__(
+        self,
+        page: Page,
+        context: BrowserContext,
+        run_folder: Path,
+        name: str,
+        *,
+        hidden: Hide | None = None,
+        visit: Visit | None = None,
+    ) -> None:
+        """``hidden`` takes out of a trace's files what must not be stored: it holds each request's headers."""
+        self._hidden = hidden
+        self._page = page
+        self._context = context
+        self._run_folder = run_folder
+        self._name = name
+        self._visit = visit
+        self._errors: list[str] = []
+        self._tracing = False
+        page.on("console", self._heard)
+        page.on("pageerror", self._raised)
+
+    async def start_trace(self) -> None:
+        """Starts a trace; about 0.2 s."""
+        await self._context.tracing.start(screenshots=False, snapshots=True, sources=False)
+        self._tracing = True
+
+    async def testify(self, *, screenshot: bool, trace: bool) -> Evidence:
+        """What is wanted, as far as the page can still give it: a crashed page has no picture."""
+        return Evidence(
+            screenshot=await self._picture() if screenshot else None,
+            trace=await self._stored_trace() if trace else None,
+            console_errors=tuple(self._errors),
+            refused=self._visit.refused if self._visit is not None else (),
+        )
+
+    async def dismiss(self) -> None:
+        """Stops listening and drops a trace that nobody wanted."""
+        self._page.remove_listener("console", self._heard)
+        self._page.remove_listener("pageerror", self._raised)
+        if self._tracing:
+            self._tracing = False
+            await closed(self._context.tracing.stop(), PICTURE_DEADLINE_S)
+
+    async def _picture(self) -> str | None:
+        path = self._path(".jpg")
+        for frame in self._page.frames:
+            await closed(frame.evaluate("() => globalThis.__lookout?.show()"), SCROLL_DEADLINE_S)
+        taken = self._page.screenshot(path=path, type="jpeg", quality=70, timeout=PICTURE_DEADLINE_S * 1000)
+        return await self._owned(path) if await closed(taken, PICTURE_DEADLINE_S) else None
+
+    async def _stored_trace(self) -> str | None:
+        if not self._tracing:
+            return None
+        self._tracing = False
+        path = self._path(".zip")
+        stored = await closed(self._context.tracing.stop(path=path), PICTURE_DEADLINE_S)
+        if stored and self._hidden is not None:
+            await asyncio.to_thread(rewritten, path, self._hidden)
+        return await self._owned(path) if stored else None
+
+    def _path(self, suffix: str) -> Path:
+        folder = self._run_folder / FOLDER
+        folder.mkdir(parents=True, exist_ok=True, mode=OWNER_ONLY_FOLDER)
+        return folder / f"{self._name}{suffix}"
+
+    async def _owned(self, path: Path) -> str:
+        """The path as records have it, once nobody but its owner can read it."""
+        await asyncio.to_thread(path.chmod, OWNER_ONLY)
+        return path.relative_to(self._run_folder).as_posix()
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self._note(message.text)
+
+    def _raised(self, error: Exception) -> None:
+        self._note(str(error))
+
+    def _note(self, text: str) -> None:
+        if len(self._errors) < CONSOLE_LINES:
+            self._errors.append(clean(text)[:CONSOLE_CHARACTERS])

@@ -1,0 +1,116 @@
+// The lines of a page, and which of them two states of it have in common.
+(() => {
+  const look = globalThis.__lookout;
+  if (look.lines) return;
+
+  const LCS_CELLS = 250_000; // beyond it only the common beginning and end of two pages are compared
+
+  // The texts of a page by line: nodes that stand in one block belong together.
+  look.lines = () => {
+    const groups = [];
+    let last = null;
+    look.eachText(document.body, (node) => {
+      if (!look.plain(node.data)) return;
+      const block = look.blockOf(node);
+      if (last?.block !== block) groups.push(last = { block, nodes: [], text: "" });
+      last.nodes.push(node);
+      last.text = look.plain(`${last.text} ${node.data}`);
+    });
+    return groups;
+  };
+
+  // Every text of the page, what is hidden and its controls included.
+  look.everyText = () => {
+    const found = [];
+    for (const root of look.roots()) {
+      const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+      while (walker.nextNode()) found.push(walker.currentNode);
+    }
+    return found;
+  };
+
+  // What the page says in few words.
+  look.shortTexts = (length) => look.everyText().map((node) => look.plain(node.data)).filter((text) => text && text.length <= length);
+
+  look.blockOf = (node) => {
+    let at = node.parentElement ?? look.up(node);
+    while (at && look.up(at) && /^(inline|contents)/.test(getComputedStyle(at).display)) at = look.up(at);
+    return at;
+  };
+
+  // How deep in the page the place before a line lies: between two messages it is less deep than within one. It is the
+  // depth of the lowest element that holds the lines on both sides; 0 at the page's beginning and end.
+  look.cuts = (groups) => {
+    const depthOf = (element) => {
+      let depth = 0;
+      for (let at = element; at; at = look.up(at)) depth += 1;
+      return depth;
+    };
+    return (index) => {
+      const before = groups[index - 1]?.block;
+      let at = before && groups[index] ? before : null;
+      while (at && !look.holds(at, groups[index].block)) at = look.up(at);
+      return depthOf(at);
+    };
+  };
+
+  // Which of `now` stand in `before` too, in the same order, as a set of indices. Where it is open which lines are the
+  // new ones (a new message begins with the same name as the one after it), whole messages are: `cut` tells.
+  look.kept = (before, now, cut = null) => {
+    const found = common(before, now);
+    if (cut) for (let start = 0; start < now.length; start += 1) if (!found.has(start) && (!start || found.has(start - 1))) slide(found, now, start, cut);
+    return found;
+  };
+
+  // Shifts a run of new lines up to where it cuts least deep, as long as it reads the same.
+  const slide = (found, now, start, cut) => {
+    let end = start;
+    while (end < now.length && !found.has(end)) end += 1;
+    const reads = (by) => start >= by && found.has(start - by) && now[start - by] === now[end - by];
+    if (!reads(1)) return;
+    let [best, least] = [0, cut(start) + cut(end)];
+    for (let by = 1; reads(by); by += 1) {
+      const depth = cut(start - by) + cut(end - by);
+      if (depth < least) [best, least] = [by, depth];
+    }
+    for (let by = 1; by <= best; by += 1) {
+      found.delete(start - by);
+      found.add(end - by);
+    }
+  };
+
+  // What of a line's letters counts when two states of a page are laid side by side: a name or a time stands in every
+  // message, and one long line that moved up (an older message was taken out) outweighs a few of them.
+  const COUNTED = 200;
+  const weightOf = (line) => 1 + Math.min(COUNTED, line.length);
+
+  // The common subsequence that says most.
+  const common = (before, now) => {
+    const found = new Set();
+    let start = 0;
+    while (start < before.length && start < now.length && before[start] === now[start]) found.add(start++);
+    let ends = 0;
+    while (ends < before.length - start && ends < now.length - start && before.at(-1 - ends) === now.at(-1 - ends)) {
+      ends += 1;
+      found.add(now.length - ends);
+    }
+    const a = before.slice(start, before.length - ends);
+    const b = now.slice(start, now.length - ends);
+    if (a.length * b.length > LCS_CELLS) return found;
+    const most = Array.from({ length: a.length + 1 }, () => new Uint32Array(b.length + 1));
+    for (let i = a.length - 1; i >= 0; i -= 1) {
+      for (let j = b.length - 1; j >= 0; j -= 1) {
+        most[i][j] = a[i] === b[j] ? most[i + 1][j + 1] + weightOf(a[i]) : Math.max(most[i + 1][j], most[i][j + 1]);
+      }
+    }
+    for (let i = 0, j = 0; i < a.length && j < b.length;) {
+      if (a[i] === b[j]) {
+        found.add(start + j);
+        i += 1;
+        j += 1;
+      } else if (most[i + 1][j] >= most[i][j + 1]) i += 1;
+      else j += 1;
+    }
+    return found;
+  };
+})();

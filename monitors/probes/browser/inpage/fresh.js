@@ -1,0 +1,218 @@
+// What is new on the page since the question was sent.
+(() => {
+  const look = globalThis.__lookout;
+  if (look.Fresh) return;
+
+  const LABEL_LENGTH = look.LABEL_LENGTH = 40; // a name and a time beside a message are shorter
+  const ROLE_DEPTH = 3;
+  const SIDES = /\b(left|right|start|end|user|human|me|you|self|own|guest|bot|assistant|ai|agent|other|sent|received|incoming|outgoing)\b/gi;
+  const SWAPS = 4; // steps that are shown in the answer's place are fewer
+  const MASKED_LENGTH = 20; // of a shorter line the figures tell what it is
+
+  const TOOK = /^\W*(?:(?:took|in|after|took us|(?:response|generation|answer)(?:ed)? (?:time|in)|generated in|thought for)\W*)?(\d+(?:[.,]\d+)?)\s?(ms|s|secs?|seconds?)\W*$/i;
+  const TOOK_EARLY_MS = 600; // rounded up, or counted from before the question was sent
+  const TOOK_LATE_MS = 2000; // what it takes to send, to draw and to be seen on a busy machine
+
+  // How two lines of a greeting are compared: one may tell the time, or count its visitors.
+  const shapeOf = (line) => (line.length < MASKED_LENGTH ? line : line.replace(/\d+/g, "#"));
+
+  // Keeps what the page said before the question; `earlier` is that of the page before a navigation. `greetings` are lines
+  // that this page says to whoever comes: those that do not stand there yet may come after the question, and are no answer.
+  look.Fresh = class {
+    constructor(question, earlier, greetings = []) {
+      this.question = new look.Question(question);
+      this.nodes = new Map();
+      this.leaves = new WeakMap(); // what an element said that holds one text: its node may be replaced as it grows
+      this.elements = new WeakSet();
+      this.labels = new Set();
+      this.history = new WeakMap();
+      this.firstSeen = new Map();
+      this.seenAt = new WeakMap(); // how a text read last, and since when it does
+      this.askedAt = performance.now();
+      this.ownEchoes = 0;
+      this.echoes = [];
+      this.lineOf = new Map();
+      this.early = new Set();
+      this.known = new Set();
+      this.before = earlier;
+      this.late = new Set();
+      this.welcome = new Map();
+      this.stood = new WeakMap();
+      if (earlier) return;
+      const groups = this.lines();
+      this.known = new Set(look.shortTexts(LABEL_LENGTH));
+      this.before = groups.map((group) => group.text);
+      this.expect(greetings);
+      for (const node of look.everyText()) this.stood.set(node, node.data);
+      for (const node of groups.flatMap((group) => group.nodes)) {
+        this.nodes.set(node, node.data);
+        if (node.parentElement?.childNodes.length === 1) this.leaves.set(node.parentElement, node.data);
+        this.labels.add(this.labelKey(node));
+        for (let at = node.parentElement ?? look.up(node); at && !this.elements.has(at); at = look.up(at)) this.elements.add(at);
+      }
+      for (const element of look.all("*")) this.elements.add(element);
+      this.labels.delete(null);
+    }
+
+    // Where a short line of its own stands, and what it says: the bot's name reads the same in each of its messages.
+    labelKey(node) {
+      const text = look.plain(node.data);
+      if (text.length > LABEL_LENGTH || !(this.standsAlone(node) || node.parentElement?.className)) return null;
+      const key = this.roleKey(node);
+      return key && !look.telling.has(key) ? `${key} ${text}` : null;
+    }
+
+    // Which part a text plays in its message: the names and classes around it. Null where there are no classes.
+    roleKey(node) {
+      const names = [];
+      for (let at = node.parentElement ?? look.up(node); at && names.length < ROLE_DEPTH; at = look.up(at)) {
+        names.push(`${at.localName}.${typeof at.className === "string" ? at.className : ""}`);
+      }
+      return names.slice(0, 2).some((name) => !name.endsWith(".")) ? names.join(" ") : null;
+    }
+
+    // The same, for the messages of user and bot, whose own classes differ: the nearest class around the text, but
+    // for the words in it that say whose message it is.
+    partKey(node) {
+      const parent = node.parentElement ?? look.up(node);
+      for (let at = parent, level = 0; at && level < 2; at = look.up(at), level += 1) {
+        if (typeof at.className === "string" && at.className) return `${parent.localName} ${at.className.replace(SIDES, "")}`;
+      }
+      return null;
+    }
+
+    // Whether a text is all of its line.
+    standsAlone(node) {
+      return this.lineOf.get(node) === look.plain(node.data);
+    }
+
+    // Stood there all at once with the page's echo of the question, before the answer began, and is known on the page.
+    cameWithQuestion(node) {
+      return this.early.has(node) && this.known.has(look.plain(node.data));
+    }
+
+    // Lines that the page says to whoever comes, and that do not stand there yet: each may come once, and is no answer.
+    expect(greetings) {
+      const said = new Set(this.before.map(shapeOf));
+      for (const shape of greetings.map(shapeOf)) if (!said.has(shape)) this.late.add(shape);
+    }
+
+    // A line of the page's greeting that comes late.
+    greets(node) {
+      const line = this.lineOf.get(node);
+      return line !== undefined && this.late.size > 0 && this.welcome.get(shapeOf(line)) === look.blockOf(node);
+    }
+
+    // Stood on the page before the question, hidden then: what it says it says to everybody.
+    wasHidden(node) {
+      return !this.nodes.has(node) && this.stood.get(node) === node.data;
+    }
+
+    // A line that says how the question begins, as a title does, or the question's own bubble where it is cut short.
+    beginsQuestion(node) {
+      return this.question.begins(look.bare(this.lineOf.get(node)));
+    }
+
+    // A number that was counted on, in its place: "19 questions left".
+    counts(node) {
+      const before = this.nodes.get(node);
+      return before !== undefined && before !== node.data && /\d/.test(before)
+        && before.replace(/\d+/g, "#") === node.data.replace(/\d+/g, "#");
+    }
+
+    // A text that is replaced again and again (a ticker), never written on.
+    flickers(node) {
+      return (this.history.get(node.parentElement)?.swaps ?? 0) >= SWAPS;
+    }
+
+    // A time that the page took for its answer, as it measured it itself: in a line of its own, and as long ago as it says.
+    tookSoLong(node) {
+      const [, figure, unit] = TOOK.exec(look.plain(node.data)) ?? [];
+      if (figure === undefined) return false;
+      const said = Number(figure.replace(",", ".")) * (unit.startsWith("m") ? 1 : 1000);
+      const passed = (this.seenAt.get(node)?.at ?? 0) - this.askedAt;
+      return said <= passed + TOOK_EARLY_MS && said >= passed - TOOK_LATE_MS;
+    }
+
+    isOld(node) {
+      return this.nodes.get(node) === node.data;
+    }
+
+    lines() {
+      const groups = look.lines();
+      for (const group of groups) for (const node of group.nodes) this.lineOf.set(node, group.text);
+      return groups;
+    }
+
+    // Text nodes with what is new in them: a whole new node, a replaced one, or what was added to its end.
+    pieces() {
+      const groups = this.lines();
+      this.welcome.clear();
+      if (this.late.size) for (const { text, block } of groups) if (this.late.has(shapeOf(text)) && !this.welcome.has(shapeOf(text))) this.welcome.set(shapeOf(text), block);
+      const same = groups.every((group) => group.nodes.every((node) => this.isOld(node)));
+      if (same) return new Map();
+      const old = look.kept(this.before, groups.map((group) => group.text), look.cuts(groups));
+      const fresh = new Map();
+      groups.forEach((group, index) => {
+        if (!old.has(index)) for (const node of group.nodes) this.take(node, fresh);
+      });
+      this.addRedrawn(fresh, groups);
+      return fresh;
+    }
+
+    take(node, fresh) {
+      if (this.isOld(node)) return;
+      const before = this.nodes.get(node) ?? this.leaves.get(node.parentElement);
+      const grown = before !== undefined && look.plain(before) && node.data.startsWith(before);
+      fresh.set(node, grown ? this.afterQuestion(node.data.slice(before.length)) : node.data);
+      if (!this.firstSeen.has(node)) this.firstSeen.set(node, this.firstSeen.size);
+      if (this.seenAt.get(node)?.text !== node.data) this.seenAt.set(node, { text: node.data, at: performance.now() });
+    }
+
+    // Lines of an answer that by chance read as before: they stand in a new element beside what is new.
+    addRedrawn(fresh, groups) {
+      const homes = new Set();
+      for (const node of fresh.keys()) {
+        for (let at = node.parentElement ?? look.up(node); at && !this.elements.has(at); at = look.up(at)) homes.add(at);
+      }
+      for (const group of groups) {
+        if (group.nodes.some((node) => fresh.has(node) || this.isOld(node))) continue;
+        let at = group.block;
+        while (at && !homes.has(at) && !this.elements.has(at)) at = look.up(at);
+        const home = homes.has(at) && !this.repeats(at) ? at : null;
+        if (home) for (const node of group.nodes) this.take(node, fresh);
+      }
+    }
+
+    // Whether an element holds the question: then it holds a whole pair, or the whole list.
+    repeats(element) {
+      return this.question.in(look.bare(element.textContent)) !== null;
+    }
+
+    // One growing text (a log in a <pre>): what follows the question's own line.
+    afterQuestion(text) {
+      const lines = text.split("\n");
+      const at = lines.findIndex((line) => this.question.in(look.bare(line)));
+      return at < 0 ? text : lines.slice(at + 1).join("\n");
+    }
+
+    // How short texts change: one that only counts (a clock, a stopwatch) never changes more than its digits.
+    noteChange(element) {
+      const text = element.textContent;
+      if (text.length > 60) return;
+      const shape = text.replace(/\d/g, "#");
+      const known = this.history.get(element);
+      if (known?.text === text) return;
+      const swapped = known?.text && !text.startsWith(known.text);
+      const ticks = known?.shape === shape ? known.ticks + 1 : 0;
+      this.history.set(element, { shape, text, ticks, swaps: swapped ? known.swaps + 1 : 0 });
+    }
+
+    ticks(node) {
+      return (this.history.get(node.parentElement)?.ticks ?? 0) >= 2;
+    }
+  };
+
+  // The parts that answers played on this page: a short answer that is given twice is no label.
+  look.telling = new Set();
+})();

@@ -1,0 +1,51 @@
+// What a page has set itself to do later: while something waits, what is not on the page may still come.
+(() => {
+  const look = globalThis.__lookout;
+  if (look.pending) return;
+
+  const DRAWN_MS = 500; // a page that draws frame by frame asked for the next one within this time
+  const waiting = new Set();
+  const repeating = new Set();
+  let drawnAt = -Infinity;
+
+  const { setTimeout, clearTimeout, setInterval, clearInterval, requestAnimationFrame, requestIdleCallback } = globalThis;
+
+  // A handler that is a text is run by the browser alone: such a timer counts until it is cleared.
+  globalThis.setTimeout = function (handler, ...given) {
+    const own = typeof handler === "function" ? function (...values) {
+      waiting.delete(timer);
+      return handler.apply(this, values);
+    } : handler;
+    const timer = setTimeout.call(this ?? globalThis, own, ...given);
+    waiting.add(timer);
+    return timer;
+  };
+  globalThis.setInterval = function (...given) {
+    const timer = setInterval.apply(this ?? globalThis, given);
+    repeating.add(timer);
+    return timer;
+  };
+  // Either clears what the other one set.
+  const clears = (native) => function (timer) {
+    waiting.delete(timer);
+    repeating.delete(timer);
+    return native.call(this ?? globalThis, timer);
+  };
+  globalThis.clearTimeout = clears(clearTimeout);
+  globalThis.clearInterval = clears(clearInterval);
+  const draws = (native) => native && function (...given) {
+    drawnAt = performance.now();
+    return native.apply(this ?? globalThis, given);
+  };
+  globalThis.requestAnimationFrame = draws(requestAnimationFrame);
+  if (requestIdleCallback) globalThis.requestIdleCallback = draws(requestIdleCallback);
+  for (const name of ["setTimeout", "setInterval", "clearTimeout", "clearInterval", "requestAnimationFrame", "requestIdleCallback"]) {
+    if (globalThis[name]) Object.defineProperty(globalThis[name], "name", { value: name });
+  }
+
+  // Whether the document may still change by itself: a timer waits, something moves to its end, the page will be left
+  // for another one, or a worker or a channel may speak up.
+  look.pending = () => waiting.size > 0 || repeating.size > 0 || performance.now() - drawnAt < DRAWN_MS || look.listens()
+    || document.readyState !== "complete" || Boolean(document.querySelector("meta[http-equiv=refresh i]"))
+    || document.getAnimations().some((one) => one.playState === "running" && one.effect?.getComputedTiming?.().iterations !== Infinity);
+})();

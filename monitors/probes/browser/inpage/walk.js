@@ -1,0 +1,229 @@
+// Reading a page as a person sees it: through shadow roots and slots, without what is hidden.
+(() => {
+  if (globalThis.__lookout) return;
+  const look = {};
+  Object.defineProperty(globalThis, "__lookout", { value: look, enumerable: false });
+
+  // A closed shadow root hides a chat from every reader; opened, it looks and works the same.
+  // Every root is remembered, so that nobody has to walk the page for them.
+  const attach = Element.prototype.attachShadow;
+  const shadows = new Set();
+  Element.prototype.attachShadow = function attachShadow(options) {
+    const root = attach.call(this, { ...options, mode: "open" });
+    shadows.add(root);
+    return root;
+  };
+  addEventListener("DOMContentLoaded", () => {
+    for (const element of document.querySelectorAll("*")) if (element.shadowRoot) shadows.add(element.shadowRoot);
+  });
+
+  // When a socket or an event stream last brought something: such a channel has no end that tells of an answer's.
+  look.lastPush = -1;
+  // What they brought, an address and a text each, for those who asked to `hear` it.
+  look.hear = () => { heard = []; characters = 0; };
+  look.told = () => Promise.all(heard ?? []);
+  let heard = null, characters = 0;
+  const HEARD_AT_MOST = 20_000, CHARACTERS_AT_MOST = 8_000_000;
+  const sizeOf = (data) => data?.length ?? data?.size ?? data?.byteLength ?? 0;
+  // Those that are open or opening: what is not on the page yet may still come by them.
+  const channels = new Set();
+  look.listens = () => [...channels].some((one) => one.readyState < 2);
+  const textOf = async (data) => (typeof data === "string" ? data : new TextDecoder().decode(data instanceof Blob ? await data.arrayBuffer() : data));
+  const pushed = (event) => {
+    look.lastPush = performance.now();
+    if (!heard || heard.length >= HEARD_AT_MOST || characters + sizeOf(event.data) > CHARACTERS_AT_MOST) return;
+    characters += sizeOf(event.data);
+    heard.push(Promise.all([event.target.url, textOf(event.data)]));
+  };
+  const listening = (Kind) => class extends Kind {
+    #followed = new Set(["open", "close", "error"]);
+
+    constructor(...given) {
+      super(...given);
+      channels.add(this);
+      this.#follow("message");
+    }
+
+    // The events of a stream may have names of their own; nothing else listens to those.
+    addEventListener(type, ...given) {
+      this.#follow(type);
+      super.addEventListener(type, ...given);
+    }
+
+    #follow(type) {
+      if (this.#followed.has(type)) return;
+      this.#followed.add(type);
+      super.addEventListener(type, pushed);
+    }
+  };
+  for (const name of ["WebSocket", "EventSource"]) {
+    if (!globalThis[name]) continue;
+    const Kind = listening(globalThis[name]);
+    Object.defineProperty(Kind, "name", { value: name });
+    globalThis[name] = Kind;
+  }
+
+  look.up = (node) => node.assignedSlot ?? node.parentElement ?? node.getRootNode().host ?? null;
+
+  look.holds = (outer, inner) => {
+    for (let at = inner; at; at = look.up(at)) if (at === outer) return true;
+    return false;
+  };
+
+  look.roots = (root = document) => {
+    const found = [root];
+    for (const shadow of shadows) if (shadow.isConnected && (root === document || root.contains(shadow.host))) found.push(shadow);
+    return found;
+  };
+
+  look.all = (selector, roots = look.roots()) => roots.flatMap((root) => [...root.querySelectorAll(selector)]);
+
+  look.visible = (element) => {
+    if (!element.checkVisibility({ visibilityProperty: true })) return false;
+    const box = element.getBoundingClientRect();
+    return box.width > 1 && box.height > 1;
+  };
+
+  // Signs without width (a place to break a line, a soft hyphen) are no text; those that join letters are.
+  const WIDTHLESS = /[\u00ad\u200b\u2060\ufeff]+/gu;
+  look.plain = (text) => (text ?? "").replace(WIDTHLESS, "").replace(/\s+/gu, " ").trim();
+
+  // Only letters and digits, lower case: how a question is found again however the page sets it.
+  look.bare = (text) => (text ?? "").toLowerCase().replace(/[^\p{L}\p{M}\p{N}]+/gu, "");
+
+  look.named = (element) => {
+    const ids = (element.getAttribute("aria-labelledby") ?? "").split(/\s+/).filter(Boolean);
+    const by = ids.map((id) => element.getRootNode().getElementById?.(id)?.textContent ?? "").join(" ");
+    const labels = [...(element.labels ?? [])].map((label) => label.textContent).join(" ");
+    const attributes = ["aria-label", "placeholder", "data-placeholder", "aria-placeholder", "title", "name", "alt"]
+      .map((name) => element.getAttribute(name) ?? "").join(" ");
+    const own = element.matches("input, textarea, [contenteditable]") ? "" : element.textContent;
+    const value = element.matches("input[type=submit], input[type=button]") ? element.value : "";
+    return look.plain(`${by} ${labels} ${attributes} ${own} ${value}`).slice(0, 200);
+  };
+
+  look.CONTROL = "button, [role=button], input, select, textarea, [role=textbox], [contenteditable]:not([contenteditable=false]), [role=menu], [role=toolbar], "
+    + "[role=progressbar], progress, svg, script, style, noscript, template, time, audio, video, canvas";
+
+  const BLOCK = /^(block|flex|grid|list-item|table|table-row|flow-root|table-caption)$/;
+  const ICON_FONT = /icon|symbols|awesome/i;
+
+  const hiddenAway = (element, style) => {
+    if (style.display === "contents") return false;
+    if (!element.checkVisibility({ visibilityProperty: true })) return true;
+    if (style.position !== "absolute" && style.position !== "fixed") return false;
+    const box = element.getBoundingClientRect();
+    return box.width <= 1 && box.height <= 1; // the usual way to write for screen readers only
+  };
+
+  look.childrenOf = (element) => {
+    if (element.shadowRoot) return element.shadowRoot.childNodes;
+    if (element.localName === "slot") {
+      const given = element.assignedNodes();
+      return given.length ? given : element.childNodes;
+    }
+    return element.childNodes;
+  };
+
+  // A bubble that is a button (a click copies or edits it) is still for reading: its text can be marked, and has paragraphs.
+  const PROSE = "p, ul, ol, pre, table, blockquote, h1, h2, h3, h4";
+  const isBubble = (element) => element.matches("button, [role=button]")
+    && Boolean(element.querySelector(PROSE)) && /text|all/.test(getComputedStyle(element).userSelect);
+
+  // A text box that is not the message box may be where the app writes its answer: its value is read as one text.
+  const fields = new WeakMap();
+  const fieldNode = (element) => {
+    if (!fields.has(element)) {
+      fields.set(element, {
+        parentElement: element,
+        get data() { return element.value; },
+        getRootNode: () => element.getRootNode(),
+      });
+    }
+    return fields.get(element);
+  };
+  const isOutput = (element) => element.localName === "textarea" && element !== look.box;
+
+  // An editor that is not the message box draws code: its lines are read as any other text.
+  const isEditor = (element) => element.matches("[role=textbox], [contenteditable]") && element.localName !== "input"
+    && element !== look.box && !look.holds(element, look.box) && !look.holds(look.box, element);
+
+  // A control that is a word of a sentence: a citation's number, a term that explains itself, a date.
+  const SENTENCE = "p, li, td, th, dd, blockquote, h1, h2, h3, h4, h5, h6";
+  const DOES = /^\W*(cop(y|ied)|edit|retry|regenerate|re-?run|share|(dis)?like|good|bad|(read aloud|listen|speak|play|pause|stop)|(show )?(more|less)|(not )?helpful|report|delete|expand|collapse|download|close|save|ask|send|कॉपी( करें)?)\W*$/iu;
+  const isWord = (element) => {
+    if (!element.matches("button, [role=button], time") || !/^inline/.test(getComputedStyle(element).display)) return false;
+    if (!look.plain(element.textContent) || DOES.test(look.plain(element.textContent))) return false;
+    const line = look.blockOf(element);
+    const saysMore = [...line.childNodes].some((child) => !child.contains(element) && look.plain(child.textContent));
+    if (!line.matches(SENTENCE)) return isText(element.previousSibling) && isText(element.nextSibling);
+    return saysMore || line.matches("td, th") || element.localName === "time" || isItem(line, element);
+  };
+  // An item of a list that is a citation and nothing else, beside items that say something.
+  const ITEM_LENGTH = 15; // characters; what a button offers to ask is longer
+  const isItem = (line, element) => line.matches("li") && look.plain(element.textContent).length < ITEM_LENGTH
+    && [...(line.parentElement?.children ?? [])].some((other) => other !== line && [...other.childNodes].some((child) => look.plain(child.textContent)
+      && !child.matches?.(look.CONTROL) && !child.querySelector?.(look.CONTROL)));
+  const isText = (node) => node?.nodeType === Node.TEXT_NODE && Boolean(look.plain(node.data));
+
+  // The numbers of code's lines: drawn beside it, and not marked with it when it is copied.
+  const isLineNumber = (node) => {
+    if (!/^[\s\d]+$/.test(node.data)) return false;
+    const code = node.parentElement?.closest("pre, code, table, [role=textbox]");
+    if (!code) return false;
+    const unmarked = (element) => getComputedStyle(element).userSelect === "none";
+    return (unmarked(node.parentElement) && !unmarked(code)) || Boolean(node.parentElement.closest("[role=textbox] [aria-hidden=true]"));
+  };
+
+  // Every text node a person can see, in reading order, with `edge` called where a line ends.
+  look.eachText = (root, take, edge = () => {}) => {
+    const walk = (node, pre) => {
+      if (node.nodeType === Node.TEXT_NODE) {
+        if (node.data && !isLineNumber(node)) take(node, pre);
+        return;
+      }
+      if (node.nodeType !== Node.ELEMENT_NODE) return;
+      if (node.localName === "br") return edge("\n");
+      if (node.matches(look.CONTROL) && !isOutput(node) && !isEditor(node) && !isBubble(node) && !isWord(node)) return;
+      const style = getComputedStyle(node);
+      if (style.display === "none" || hiddenAway(node, style) || ICON_FONT.test(style.fontFamily)) return;
+      if (isOutput(node)) {
+        edge("\n");
+        if (node.value) take(fieldNode(node), true);
+        return edge("\n");
+      }
+      const end = BLOCK.test(style.display) ? "\n" : style.display === "table-cell" ? "\t" : "";
+      if (end) edge(end);
+      const keeps = style.whiteSpaceCollapse ? style.whiteSpaceCollapse !== "collapse" : /^pre/.test(style.whiteSpace);
+      for (const child of look.childrenOf(node)) walk(child, keeps);
+      if (end) edge(end);
+    };
+    if (root) walk(root, false); // a document that is being replaced has no body
+  };
+
+  look.textNodes = (root) => {
+    const found = [];
+    look.eachText(root, (node) => found.push(node));
+    return found;
+  };
+
+  // The visible text under `root`; `pick` says what of a text node counts ("" for nothing).
+  look.textOf = (root, pick = (node) => node.data) => {
+    let out = "";
+    let pending = "";
+    const edge = (mark) => {
+      if (pending !== "\n") pending = mark;
+    };
+    look.eachText(root, (node, pre) => {
+      let text = pick(node);
+      if (!pre) text = text.replace(/[ \t\n\r\f]+/g, " ");
+      if (!text.trim() && (pending || !out)) return;
+      if (!text) return;
+      if (pending && out) out = out.replace(/[ \t]+$/, "") + pending;
+      if (pending) text = pre ? text : text.replace(/^ /, "");
+      pending = "";
+      out += text;
+    }, edge);
+    return out.replace(WIDTHLESS, "").replace(/[ \t]+$/gm, "").replace(/\n{3,}/g, "\n\n").trim();
+  };
+})();

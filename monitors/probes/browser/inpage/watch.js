@@ -1,0 +1,321 @@
+// Watching a page answer: one promise that resolves when the answer stands, failed, or took too long.
+(() => {
+  const look = globalThis.__lookout;
+  if (look.arm) return;
+
+  const EMPTY = /^[\s.…·•●○◦▪⋯|▌▍█_-]*$/u;
+  const THINKING = /^\W*(the )?(bot|assistant|ai|agent|it)?\s*(is )?(thinking|typing|loading|generating|processing|searching|working|analy[sz]ing|retrieving|please wait|one moment|just a (moment|sec\w*)|सोच रहा|लिख रहा).{0,30}(\.{2,}|…|\s*)$/iu;
+  const FAULT = /error|fail|went wrong|try again|unavailable|timed? ?out|disconnect|connection|not respond|exceeded|quota|limit|denied|unauthori|exception|traceback|unable|could ?n[o']t|can ?n[o']t|out of reach|त्रुटि/i;
+  const ALARM = "[role=alert], [role=alertdialog], [aria-live=assertive], [class*=toast], [class*=snackbar], "
+    + "[class*=error], [class*=notification], [data-testid*=toast], [data-testid*=error]";
+  const SAMPLES = 240;
+  const ASIDE_AT_MOST = 20; // texts beside an answer that are kept as evidence
+  const THROTTLE_MS = 80;
+  const IDLE_MS = 400; // without a mutation only an animation or a property can have changed
+  const LAST_WORDS_MS = 600; // in which the last words are drawn once a control said that all is said
+  const STUCK_PATIENCE = 3; // so many times the patience without any sign of life: a control that was forgotten
+  const ENDS = /[.!?…।॥。！？؟)\]"'”’»」*_`]$/u; // how a text ends that was not left in the middle of a sentence
+  const DOUBT_PATIENCE = 2; // so many times the patience where all that is new may be no answer: it may be on its way
+  const AFTER_BREAK_MS = 1500; // what a page may take to say that its stream broke, or to mend it
+  const MARKS = ["disabled", "readonly", "aria-busy", "aria-disabled", "aria-label", "hidden", "class", "style",
+    "data-test-script-state", "data-state", "data-status"];
+
+  let watch = null;
+
+  const enabled = (box) => Boolean(box?.isConnected) && !box.disabled && !box.readOnly
+    && box.getAttribute("aria-disabled") !== "true" && box.getAttribute("contenteditable") !== "false";
+
+  const currentBox = () => {
+    if (!look.box?.isConnected) look.find(watch.spec);
+    return look.box;
+  };
+
+  const seen = (selector) => look.all(selector).filter(look.visible);
+
+  const spinning = () => document.getAnimations()
+    .filter((one) => one.playState === "running" && one.effect?.getComputedTiming?.().iterations === Infinity)
+    .map((one) => one.effect.target)
+    .filter((target) => target && look.visible(target));
+
+  const alarms = (selector) => seen(selector).map((element) => [element, look.plain(look.textOf(element))]);
+
+  // Hard signs end with the answer; soft ones (an animation, dots) may well stay for ever.
+  const hardBusy = () => {
+    const { spec, before } = watch;
+    if (before.enabled && !enabled(currentBox())) return true;
+    if (spec.busy && seen(spec.busy).length) return true;
+    if (seen("[aria-busy=true]").some((element) => !before.busy.has(element))) return true;
+    return look.stops().length > before.stops;
+  };
+
+  const softBusy = () => spinning().some((element) => !watch.before.spinning.has(element))
+    || seen("[role=progressbar], progress:not([value])").some((element) => !watch.before.busy.has(element));
+
+  const told = (node) => (watch.spec.steps && node.parentElement?.closest(watch.spec.steps) ? "" : node.data);
+
+  const named = (selector) => seen(selector).map((element) => [element, look.textOf(element, told)]).filter(([, text]) => text);
+
+  // Answers of a known kind: those that came after the ones that were there, or that changed in their place.
+  const namedAnswer = () => {
+    const now = named(watch.spec.answer);
+    const before = watch.before.answers;
+    let newer = now.slice(before.length);
+    if (!newer.length) newer = now.filter(([, text], index) => text !== before[index]);
+    return { region: newer.at(-1)?.[0] ?? null, text: newer.map(([, text]) => text).join("\n\n"), nodes: [], unread: [], aside: [], unsure: [], notice: null, doubt: null };
+  };
+
+  // An alert that is a message, or says the question: no error, whatever words are in it, unless it says nothing else.
+  const isSaid = (element, text) => {
+    if (look.isNotice(text)) return false;
+    const { fresh, question, spec } = watch;
+    if (fresh ? look.isMessage(fresh, element) : element.matches(spec.answer) || element.closest(spec.answer) || element.querySelector(spec.answer)) return true;
+    return question.asked && question.in(look.bare(text)) !== null;
+  };
+
+  const errorShown = (region) => {
+    const { spec, before } = watch;
+    const shown = [];
+    for (const [element, text] of alarms(spec.error ?? ALARM)) {
+      if (!text || before.alarms.get(element) === text || element.matches("[role=log], [role=feed], :has([role=log])")) continue;
+      if (spec.error) return text;
+      if (isSaid(element, text)) continue;
+      // An error bubble is an answer, if a bad one; an alert inside the bubble is the page speaking.
+      const within = region && (look.holds(region, element) || look.holds(element, region));
+      if (within && !element.matches("[role=alert], [aria-live=assertive]")) continue;
+      if (FAULT.test(text) || /error/i.test(element.getAttribute("class") ?? "")) shown.push(text);
+    }
+    return shown.sort((a, b) => b.length - a.length)[0] ?? null;
+  };
+
+  const inspect = () => {
+    const now = performance.now();
+    const box = currentBox();
+    let { region, text, nodes, unread, aside, unsure, notice, doubt } = watch.spec.answer ? namedAnswer() : look.answer(watch.fresh, box);
+    const waiting = EMPTY.test(text) || (THINKING.test(text) && text.length < 80);
+    if (waiting) text = "";
+    const hard = hardBusy();
+    const soft = !hard && ((waiting && Boolean(region)) || softBusy());
+    watch.doubt = doubt;
+    if (text !== watch.text || hard !== watch.hard) note(now, text, hard);
+    if (notice !== watch.notice) watch.noticedAt = now;
+    watch.notice = notice;
+    watch.region = region;
+    watch.nodes = nodes;
+    watch.unread = unread.filter((one) => !EMPTY.test(one) && !THINKING.test(one)).join(" ");
+    watch.aside = aside;
+    watch.unsure = unsure;
+    watch.soft = soft;
+    watch.error ??= errorShown(region);
+  };
+
+  const note = (now, text, hard) => {
+    if (hard && !watch.hard) watch.sawHard = true;
+    if (!hard && watch.hard) watch.idleAt = now;
+    if (text !== watch.text) {
+      watch.changedAt = now;
+      if (text && !watch.doubt && watch.firstAt === null) watch.firstAt = now;
+    }
+    watch.text = text;
+    watch.hard = hard;
+    watch.samples.push({ at_ms: now - watch.sentAt, characters: [...text].length, busy: hard });
+    if (watch.samples.length > SAMPLES) watch.samples = watch.samples.filter((_, index) => index % 2 === 0 || index > SAMPLES - 20);
+  };
+
+  const boxHolds = () => {
+    const box = look.box;
+    return Boolean(box?.isConnected) && enabled(box)
+      && look.bare(box.value ?? box.textContent) === look.bare(watch.spec.question);
+  };
+
+  // Asked at the deadline alone: whether a page forgot to say that it is done. Its "stop" button still stands, and all
+  // else has been still for long: no letter, no push, no animation; and what was said ends as a sentence does.
+  const forgotten = (now, limits) => {
+    const still = now - Math.max(watch.changedAt, watch.idleAt, look.lastPush);
+    return watch.hard && !watch.broken && still >= STUCK_PATIENCE * limits.patience_ms && ENDS.test(watch.text) && !softBusy();
+  };
+
+  // Whether a control said that the answer is done, and nothing but its last words came after: some pages say so when
+  // they have it, and go on typing it for a while.
+  const keptItsWord = () => watch.sawHard && watch.changedAt - watch.idleAt < LAST_WORDS_MS;
+
+  // What to say now, or null to go on watching.
+  const decide = (limits) => {
+    const now = performance.now();
+    const calm = now - Math.max(watch.changedAt, watch.idleAt);
+    if (watch.error && calm >= limits.firm_quiet_ms) return "error";
+    if (watch.broken && now - watch.broken >= AFTER_BREAK_MS && calm >= AFTER_BREAK_MS) return "broken";
+    if (now - watch.sentAt >= limits.deadline_ms) return forgotten(now, limits) ? "finished" : "deadline";
+    if (watch.cut && watch.changedAt <= watch.broken) return null; // a page that unlocks its box then has no whole answer
+    if (watch.hard) return null;
+    if (!watch.text && watch.notice && now - watch.noticedAt >= AFTER_BREAK_MS) return noticed(watch.notice);
+    if (watch.doubt) return calm >= DOUBT_PATIENCE * limits.patience_ms ? "finished" : null;
+    if (!watch.text) {
+      if (watch.sawHard && !watch.soft && calm >= limits.patience_ms) return "nothing";
+      return limits.unsent_ms && now - watch.sentAt >= limits.unsent_ms && boxHolds() ? "unsent" : null;
+    }
+    if (watch.soft) return calm >= limits.patience_ms ? ended() : null;
+    // What a socket brings is drawn when the page finds the time: a control may say "done" before the last words stand.
+    const firm = keptItsWord() && look.lastPush <= watch.sentAt;
+    return calm >= (firm ? limits.firm_quiet_ms : limits.quiet_ms) ? ended() : null;
+  };
+
+  const noticed = (said) => {
+    watch.error = said;
+    return "error";
+  };
+
+  // An answer that is nothing but the word that there is none is the application's error.
+  const ended = () => (look.isNotice(look.plain(watch.text)) ? noticed(look.plain(watch.text)) : "finished");
+
+  // Why what was read may be no answer: it says the question ("echo"), or stood on the page before it ("stood").
+  const doubtOf = () => {
+    const said = look.bare(watch.text);
+    return watch.question.repeatedBy(said) ? "echo" : watch.doubt;
+  };
+
+  const report = (state) => ({
+    state,
+    text: watch.text,
+    firm: keptItsWord() && !watch.hard,
+    busy: watch.hard,
+    pushed: look.lastPush > watch.sentAt,
+    calm_ms: performance.now() - Math.max(watch.changedAt, watch.idleAt),
+    error: watch.error,
+    held: boxHolds(),
+    echoed: Boolean(watch.fresh?.ownEchoes),
+    doubt: doubtOf(),
+    unread: watch.unread.slice(0, 300),
+    aside: watch.aside.filter(Boolean).slice(0, ASIDE_AT_MOST).map((one) => one.slice(0, 200)),
+    unsure: watch.unsure.slice(0, ASIDE_AT_MOST).map((one) => one.slice(0, 200)),
+    elapsed_ms: performance.now() - watch.sentAt,
+    first_token_ms: watch.firstAt === null ? null : Math.max(0, watch.firstAt - watch.sentAt),
+    total_ms: Math.max(0, (watch.firstAt === null ? performance.now() : watch.changedAt) - watch.sentAt),
+    samples: watch.samples.map((sample) => ({ ...sample, at_ms: Math.max(0, sample.at_ms) })),
+  });
+
+  const observeAll = () => {
+    for (const root of look.roots()) {
+      if (watch.observed.has(root)) continue;
+      watch.observed.add(root);
+      watch.observer.observe(root, {
+        childList: true, characterData: true, subtree: true, attributes: true, attributeFilter: MARKS,
+      });
+    }
+  };
+
+  const onMutations = (records) => {
+    for (const record of records) {
+      if (record.type !== "attributes") {
+        const element = record.type === "characterData" ? record.target.parentElement : record.target;
+        if (element instanceof Element) watch.fresh?.noteChange(element);
+      }
+    }
+    if (!watch.sawHard && watch.before.enabled && look.box?.isConnected && !enabled(look.box)) note(performance.now(), watch.text, true);
+    watch.wake?.(THROTTLE_MS);
+  };
+
+  // Takes the page as it is before the question; `earlier` instead when the page was just navigated to.
+  look.arm = (spec, earlier = null) => {
+    look.disarm();
+    const now = performance.now();
+    const again = earlier !== null;
+    watch = {
+      spec, sentAt: now, changedAt: now, idleAt: now, firstAt: null, text: "", hard: false, sawHard: false,
+      soft: false, error: null, broken: 0, cut: false, region: null, nodes: [], unread: "", notice: null, noticedAt: 0, doubt: null,
+      question: new look.Question(spec.question), aside: [], unsure: [], samples: [], observed: new Set(), wake: null,
+      fresh: spec.answer ? null : new look.Fresh(spec.question, earlier, spec.greetings),
+    };
+    watch.before = {
+      enabled: enabled(look.box),
+      busy: new Set(again ? [] : seen("[aria-busy=true], [role=progressbar], progress")),
+      stops: look.stops().length,
+      spinning: new Set(again ? [] : spinning()),
+      alarms: new Map(again ? [] : alarms(spec.error ?? ALARM)),
+      answers: spec.answer && !again ? named(spec.answer).map(([, text]) => text) : [],
+    };
+    watch.observer = new MutationObserver(onMutations);
+    observeAll();
+    for (const kind of ["keydown", "click", "submit"]) addEventListener(kind, stamp, true);
+    return watch.fresh?.before ?? [];
+  };
+
+  const stamp = (event) => {
+    if (!watch || watch.firstAt !== null) return;
+    if (event.type === "keydown" && event.key !== "Enter") return;
+    watch.sentAt = watch.changedAt = watch.idleAt = performance.now();
+    if (watch.fresh) watch.fresh.askedAt = watch.sentAt;
+  };
+
+  look.disarm = () => {
+    watch?.observer.disconnect();
+    for (const kind of ["keydown", "click", "submit"]) removeEventListener(kind, stamp, true);
+    watch = null;
+  };
+
+  // Lines that the page says to whoever comes, known only now; whether the answer reads otherwise without them.
+  look.greet = (lines) => {
+    if (!watch?.fresh) return false;
+    const before = watch.text;
+    watch.fresh.expect(lines);
+    inspect();
+    return watch.text !== before;
+  };
+
+  // How long the document has stood, in ms, by the clock of its own timers.
+  look.age = () => performance.now();
+
+  // All that the page says, line by line.
+  look.says = () => look.lines().map((group) => group.text);
+
+  // The network says that something broke off; `cut`: a response that had begun.
+  look.broke = (cut = false) => {
+    if (watch) watch.broken ||= performance.now();
+    if (watch) watch.cut ||= cut;
+    watch?.wake?.(0);
+  };
+
+  // Null where nothing is watched: the page was left for another one meanwhile.
+  look.settled = (limits) => !watch ? null : new Promise((resolve, reject) => {
+    // A page may be half drawn, or its own scripts in the way: one look that fails is no end of the watch.
+    const lookAgain = () => {
+      try {
+        observeAll();
+        inspect();
+        return decide(limits);
+      } catch (error) {
+        if (performance.now() - watch.sentAt >= limits.deadline_ms) reject(error);
+        return null;
+      }
+    };
+    let timer = 0;
+    let due = Infinity;
+    let last = 0;
+    const step = () => {
+      timer = 0;
+      due = Infinity;
+      last = performance.now();
+      const state = lookAgain();
+      if (!state) return wake(watch.text && !watch.hard ? Math.min(250, limits.firm_quiet_ms) : IDLE_MS);
+      watch.wake = null;
+      if (state === "finished" && watch.fresh) look.learn(watch.fresh, watch.nodes);
+      resolve(report(state));
+    };
+    const wake = (delay) => {
+      const now = performance.now();
+      const at = Math.max(now + delay, last + THROTTLE_MS);
+      const soon = delay === THROTTLE_MS && now - last >= THROTTLE_MS ? now : at;
+      if (timer && due <= soon) return;
+      clearTimeout(timer);
+      due = soon;
+      timer = setTimeout(step, soon - now);
+    };
+    watch.wake = wake;
+    step();
+  });
+
+  // Where the newest answer stands.
+  look.region = () => watch?.region ?? null;
+
+  // Brings the answer into the picture.
+  look.show = () => watch?.region?.scrollIntoView?.({ block: "end" });
+})();

@@ -1,0 +1,454 @@
+"""Gets the pages of one target past its login: a stored session, a form, headers, cookies, HTTP authentication.
+
+A session that has ended is renewed where a form does it; where a person did, `LoginFailed` names the command that
+mends it. A form that let nobody in is not tried again by the same run: some apps lock an account after a few. A
+session that opens a target is stored in a file of its owner alone, with the texts that nobody may see because they
+open it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import quote, urlsplit
+
+from pydantic import ValidationError
+
+from monitors.errors import ConfigError, LoginFailed, LoginWall
+from monitors.probes.settings import FromEnvironment, LoginSettings
+from monitors.records.base import Record, UtcTime
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext, Error, Locator, Page, Request, Route, StorageState
+
+
+FOLDER: Final = "sessions"
+"""Inside the data folder: one file a target."""
+OWNER_ONLY, OWNER_ONLY_FOLDER = 0o600, 0o700
+HIDDEN: Final = "[secret]"
+SHORTEST_SECRET: Final = 6
+"""Characters; a shorter value may be a word of any answer."""
+SHORTEST_OF_SESSION: Final = 16
+"""The same for what a site stores in a browser: `consent=accepted` is no secret, and ids of sessions are longer."""
+_TOKEN: Final = re.compile(rf"[A-Za-z0-9._~+/=|:%-]{{{SHORTEST_OF_SESSION},}}")
+
+
+class Session(Record):
+    """What a browser holds once somebody is signed in (a storage state). ``by`` is form, window or file."""
+
+    made_at: UtcTime
+    by: str
+    state: dict[str, Any]
+
+    def texts(self) -> Iterator[str]:
+        """The values that open the target."""
+        for cookie in _dicts(self.state.get("cookies")):
+            yield from _TOKEN.findall(str(cookie.get("value", "")))
+        for origin in _dicts(self.state.get("origins")):
+            stored = json.dumps([origin.get("localStorage"), origin.get("indexedDB")])
+            yield from _TOKEN.findall(stored)
+
+
+class SessionFile:
+    """Where the session of one target lies."""
+
+    def __init__(self, data_folder: Path, target: str) -> None:
+        self.path = data_folder / FOLDER / f"{target}.json"
+
+    def read(self) -> Session | None:
+        """The stored session; ``None`` where there is none. `ConfigError` for a file that cannot be used."""
+        try:
+            return Session.model_validate_json(self.path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError, ValidationError) as error:
+            raise ConfigError(
+                f"{self.path}: cannot be read as a session ({type(error).__name__}); `lookout login` makes it anew"
+            ) from None
+
+    def write(self, session: Session) -> None:
+        """Store it whole or not at all; nobody but its owner can ever read it."""
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=OWNER_ONLY_FOLDER)
+        beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        beside.unlink(missing_ok=True)
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY), "w") as file:
+            file.write(session.model_dump_json())
+        beside.replace(self.path)
+
+
+def imported_state(path: Path) -> dict[str, Any]:
+    """The storage state in a file that another tool wrote. `ConfigError` says what is accepted."""
+    try:
+        read: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: cannot be read as JSON ({type(error).__name__})") from None
+    state = cast("dict[str, Any]", read) if isinstance(read, dict) else {}
+    state = cast("dict[str, Any]", state.get("state", state))  # one of ours, from another machine
+    if not (_dicts(state.get("cookies")) or _dicts(state.get("origins"))):
+        raise ConfigError(f"{path}: no cookie in it; accepted is a storage state as Playwright writes it")
+    return {"cookies": state.get("cookies", []), "origins": state.get("origins", [])}
+
+
+class SecretFilter:
+    """Takes what must not be shown out of texts."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._hidden: set[str] = set()
+        self.learn(secrets, shortest=SHORTEST_SECRET)
+
+    def learn(self, secrets: Iterable[str], *, shortest: int = SHORTEST_OF_SESSION) -> None:
+        """From now on these are hidden too, as they are and as pages, addresses and JSON write them."""
+        for one in secrets:
+            if len(one) >= shortest:
+                self._hidden |= {one, quote(one, safe=""), html.escape(one), json.dumps(one)[1:-1]}
+
+    def hidden(self, text: str) -> str:
+        """The text without them, the longest first."""
+        found = [one for one in self._hidden if one in text]
+        for one in sorted(found, key=len, reverse=True):
+            text = text.replace(one, HIDDEN)
+        return text
+
+    def hidden_in(self, value: Any) -> Any:
+        """The same for every text in plain data."""
+        match value:
+            case str():
+                return self.hidden(value)
+            case list() | tuple():
+                return [self.hidden_in(one) for one in cast("list[Any]", value)]
+            case dict():
+                return {key: self.hidden_in(one) for key, one in cast("dict[str, Any]", value).items()}
+            case _:
+                return value
+
+    def hidden_in_bytes(self, data: bytes) -> bytes:
+        """The same for a file's content."""
+        for one in sorted(self._hidden, key=len, reverse=True):
+            data = data.replace(one.encode(), HIDDEN.encode())
+        return data
+
+
+def _dicts(value: Any) -> list[Mapping[str, Any]]:
+    given = cast("list[Any]", value) if isinstance(value, list) else []
+    return [cast("Mapping[str, Any]", one) for one in given if isinstance(one, dict)]
+
+
+Clock = Callable[[], datetime]
+BlankPage = Callable[[], AbstractAsyncContextManager["Page"]]
+"""An empty page without any session, for as long as it is needed."""
+
+USER_FIELDS = (
+    "input[autocomplete~=username]",
+    "input[type=email]",
+    "input[name*=user i], input[id*=user i], input[name*=email i], input[id*=email i], input[name*=login i]",
+    "input[type=text], input[type=tel], input:not([type])",
+    "textarea",
+)
+"""The likeliest first."""
+PASSWORD_FIELDS = ("input[type=password]",)
+SUBMITS = (
+    "button[type=submit], input[type=submit]",
+    "button:text-matches('log ?in|sign ?in|continue|next', 'i')",
+    "button:not(:text-matches('show|hide|forgot|reset|cancel|back|with ', 'i'))",
+)
+REFUSED = re.compile(
+    r"\b(wrong|invalid|incorrect|failed|denied|not recogni[sz]ed|does not match|locked)\b", re.IGNORECASE
+)
+POLL_S = 0.2
+UNSENT_S = 2.0
+"""How long after Enter; a form that has asked its server nothing by then wants its button pressed."""
+STILL_POLLS = 3
+"""The form must be gone so often in a row: single-page apps take it away while they think."""
+STORED_MS = 5000
+"""For an app to store what it was given once the form is gone."""
+
+
+class Login:
+    """The way into one target. Belongs to one event loop.
+
+    ``generation`` counts the sessions that were had: a page that met a wall with an older one is opened again.
+    ``discretion`` knows every value that must not be shown.
+    """
+
+    def __init__(
+        self,
+        settings: LoginSettings,
+        *,
+        target: str,
+        address: str,
+        data_folder: Path,
+        environment: Mapping[str, str],
+        now: Clock,
+    ) -> None:
+        """`ConfigError` names key and variable of a secret that is missing, or a session file that is broken."""
+        self.settings = settings
+        self._target = target
+        self._address = address
+        self._values = {
+            key: _value(f"targets.{target}.login.{key}", named, environment) for key, named in settings.secrets()
+        }
+        self.discretion = SecretFilter(self._values.values())
+        self.file = SessionFile(data_folder, target)
+        self._now = now
+        self._renewing = asyncio.Lock()
+        self._refused = ""
+        self._proved = False
+        self._own = False
+        self.generation = 0
+        self.session: Session | None = None
+        stored = self.file.read()
+        if stored is not None:
+            self._take(stored)
+
+    @property
+    def command(self) -> str:
+        """The command that a person types to sign in again."""
+        return f"`lookout login {self._target}`"
+
+    def _take(self, session: Session) -> None:
+        self.discretion.learn(session.texts())
+        self.session = session
+        self.generation += 1
+        self._proved = self._own = False
+
+    def use(self, state: Mapping[str, Any], *, by: str) -> None:
+        """Take a browser's storage state as the session; `save` stores it."""
+        self._take(Session(made_at=self._now(), by=by, state=dict(state)))
+        self._own = True
+
+    def save(self) -> None:
+        """Store the session for the runs that follow."""
+        if self.session is not None:
+            self.file.write(self.session)
+
+    async def begin(self, blank: BlankPage) -> None:
+        """Signs in before a page is opened, where nobody is yet. Raises `LoginFailed`."""
+        if self.session is None and self.settings.has_form:
+            await self.renew(0, blank)
+        if self.session is None and self.settings.needs_person:
+            raise LoginFailed(f"nobody has signed in to {self._target} yet: run {self.command}")
+
+    async def renew(self, used: int, blank: BlankPage) -> bool:
+        """Whether there is a newer session than the one of generation ``used``. Raises `LoginFailed`."""
+        async with self._renewing:
+            if self.generation > used:
+                return True
+            stored = self.file.read()
+            if stored is not None and (self.session is None or stored.made_at > self.session.made_at):
+                self._take(stored)  # a person or another run signed in meanwhile
+                return True
+            if not self.settings.has_form:
+                return False
+            if not self._refused and self._own and not self._proved:
+                self._refused = f"{self._form_url}: signed in, and {self._address} still asks to sign in"
+            if self._refused:
+                raise LoginFailed(self._refused)
+            try:
+                self.use(await self.by_form(blank), by="form")
+            except LoginFailed as error:
+                self._refused = str(error)
+                raise
+            self.save()
+            return True
+
+    def opened(self) -> None:
+        """A chat stood on a page that this session opened."""
+        self._proved = True
+
+    def ended(self, wall: LoginWall) -> LoginFailed:
+        """The error for a wall that no session of ours opens."""
+        made = "" if self.session is None else f" of {self.session.made_at:%Y-%m-%d %H:%M} UTC"
+        what = f"the session{made}" if self.session is not None else "what [login] sends"
+        to_do = f"run {self.command}" if self.session is not None else "see what its variables hold"
+        return LoginFailed(f"{self._target} no longer accepts {what}: {to_do} ({wall})")
+
+    def context_options(self) -> dict[str, Any]:
+        """What a browser context is opened with so that it is signed in."""
+        options = self._static_options()
+        if self.session is not None:
+            options["storage_state"] = cast("StorageState", self.session.state)
+        return options
+
+    def _static_options(self) -> dict[str, Any]:
+        if self.settings.basic is None:
+            return {}
+        user, password = self._values["basic.user"], self._values["basic.password"]
+        return {"http_credentials": {"username": user, "password": password, "origin": _origin(self._address)}}
+
+    async def prepare(self, context: BrowserContext) -> None:
+        """Cookies and headers for a context that was just opened."""
+        names = {name: self._values[f"cookies.{name}"] for name in self.settings.cookies}
+        if names:
+            await context.add_cookies(
+                [{"name": name, "value": value, "url": self._address} for name, value in names.items()]
+            )
+        if self.settings.headers:
+            home = _origin(self._address)
+            await context.route(lambda url: _origin(url) == home, self._with_headers)
+
+    async def _with_headers(self, route: Route) -> None:
+        own = {name.lower(): self._values[f"headers.{name}"] for name in self.settings.headers}
+        headers = {**route.request.headers, **own}
+        if route.request.is_navigation_request():  # a redirect would take them along to whatever host it names
+            await route.fulfill(response=await route.fetch(headers=headers, max_redirects=0))
+        else:
+            await route.fallback(headers=headers)
+
+    @property
+    def _form_url(self) -> str:
+        return self.settings.url or self._address
+
+    async def by_form(self, blank: BlankPage) -> dict[str, Any]:
+        """Signs in by the form: what the browser holds then. Raises `LoginFailed`."""
+        from playwright.async_api import Error  # loaded already: there is a browser
+
+        try:
+            async with blank() as page, asyncio.timeout(self.settings.deadline_s):
+                form = Form(page, self.settings, self._values, self.discretion)
+                return dict(await form.signed_in(self._form_url))
+        except TimeoutError:
+            raise LoginFailed(f"{self._form_url}: not signed in within {self.settings.deadline_s:g} s") from None
+        except Error as error:
+            raise LoginFailed(f"{self._form_url}: {_first_line(error, self.discretion)}") from None
+
+
+class Form:
+    """Fills one login form as a person would: name, password, Enter; also where the password is asked for later."""
+
+    def __init__(
+        self, page: Page, settings: LoginSettings, values: Mapping[str, str], discretion: SecretFilter
+    ) -> None:
+        self._page = page
+        self._settings = settings
+        self._values = values
+        self._discretion = discretion
+        self._requests = 0
+        page.on("request", self._requested)
+
+    async def signed_in(self, url: str) -> StorageState:
+        """What the browser holds then. Raises `LoginFailed`, or Playwright's own `Error`."""
+        response = await self._page.goto(url, wait_until="domcontentloaded", timeout=0)
+        if response is not None and response.status >= 500:  # noqa: PLR2004 - where a server's own errors begin
+            raise LoginFailed(f"{url}: the login's page answered HTTP {response.status}")
+        first = await self._any_field()
+        user = self._values.get("user")
+        if user is not None:
+            field = await self._visible(self._user_fields())
+            if field is None:
+                raise LoginFailed(f"{url}: no field for the name; set login.user_field")
+            await field.fill(user)
+            first = field
+        password = await self._visible(self._password_fields())
+        if password is None:
+            await self._submit(first)
+            password = await self._shown(self._password_fields())
+        await password.fill(self._values["password"])
+        before = await self._complaints()
+        await self._submit(password)
+        await self._let_in(url, before)
+        return await self._page.context.storage_state(indexed_db=True)
+
+    async def _any_field(self) -> Locator:
+        return await self._shown((*self._password_fields(), *self._user_fields()))
+
+    def _user_fields(self) -> tuple[str, ...]:
+        return (self._settings.user_field,) if self._settings.user_field else USER_FIELDS
+
+    def _password_fields(self) -> tuple[str, ...]:
+        return (self._settings.password_field,) if self._settings.password_field else PASSWORD_FIELDS
+
+    async def _shown(self, selectors: Iterable[str]) -> Locator:
+        wanted = tuple(selectors)
+        while True:
+            found = await self._visible(wanted)
+            if found is not None:
+                return found
+            await asyncio.sleep(POLL_S)
+
+    async def _visible(self, selectors: Iterable[str]) -> Locator | None:
+        """The first that can be seen, in any frame; ``None`` also while the page is being exchanged."""
+        from playwright.async_api import Error  # loaded already: there is a page
+
+        for selector in selectors:
+            for frame in self._page.frames:
+                found = frame.locator(selector).locator("visible=true").first
+                try:
+                    if await found.count():
+                        return found
+                except Error:
+                    return None
+        return None
+
+    async def _submit(self, field: Locator) -> None:
+        if self._settings.submit is not None:
+            await self._page.locator(self._settings.submit).first.click(timeout=UNSENT_S * 1000)
+            return
+        asked = self._requests
+        await field.press("Enter", no_wait_after=True)
+        for _ in range(round(UNSENT_S / POLL_S)):
+            await asyncio.sleep(POLL_S)
+            if self._requests > asked:
+                return
+        if await field.is_visible():
+            button = await self._visible(SUBMITS)
+            if button is not None:
+                await button.click(timeout=UNSENT_S * 1000, no_wait_after=True)
+
+    async def _let_in(self, url: str, before: frozenset[str]) -> None:
+        from playwright.async_api import TimeoutError as Late  # loaded already: there is a page
+
+        gone = 0
+        while gone < STILL_POLLS:
+            await asyncio.sleep(POLL_S)
+            gone = 0 if await self._visible(self._password_fields()) else gone + 1
+            said = await self._complaints() - before
+            if said and not gone:
+                notice_text = self._discretion.hidden(min(said, key=len))[:200]
+                raise LoginFailed(f"{url}: the form lets {self._who} not in, it says: {notice_text}")
+        try:
+            await self._page.wait_for_load_state("networkidle", timeout=STORED_MS)
+        except Late:
+            return  # a page that listens to its server never is
+
+    @property
+    def _who(self) -> str:
+        named = self._settings.user
+        return f"the user in {named.env}" if named is not None else "us"
+
+    async def _complaints(self) -> frozenset[str]:
+        """The lines on the page that may say that somebody is not let in."""
+        from playwright.async_api import Error  # loaded already: there is a page
+
+        try:
+            text = await self._page.evaluate("() => document.body?.innerText ?? ''")
+        except Error:
+            return frozenset()
+        return frozenset(line.strip() for line in str(text).splitlines() if REFUSED.search(line))
+
+    def _requested(self, _request: Request) -> None:
+        self._requests += 1
+
+
+def _value(key: str, named: FromEnvironment, environment: Mapping[str, str]) -> str:
+    value = environment.get(named.env)
+    if not value:
+        state = "is not set" if value is None else "is set but empty"
+        raise ConfigError(f"{key}: {named.env} {state} in the environment, which is where the value comes from")
+    return named.prefix + value
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _first_line(error: Error, discretion: SecretFilter) -> str:
+    return discretion.hidden(error.message.splitlines()[0][:200])

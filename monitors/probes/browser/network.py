@@ -1,0 +1,348 @@
+"""What the network says about an answer: is a request still open, did a stream break, did the app push.
+
+It listens for what carries the answer (V3): a response, an event stream, a web socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from monitors.errors import BrowserLost, PageNotUnderstood
+from monitors.probes.browser.inpage import call, clean
+from monitors.probes.wire import WireRule, documents_in, read_documents, read_payload
+from monitors.records.exchanges import Channel, WirePayload
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page, Request, Response, WebSocket
+
+
+# How Chromium words a stream that ended before its end. ERR_ABORTED is the page's own doing.
+BREAKS = (
+    "ERR_INCOMPLETE_CHUNKED_ENCODING",
+    "ERR_CONTENT_LENGTH_MISMATCH",
+    "ERR_CONNECTION_RESET",
+    "ERR_CONNECTION_CLOSED",
+    "ERR_CONNECTION_REFUSED",
+    "ERR_SOCKS_CONNECTION_FAILED",  # refused, as the guarded proxy reports it
+    "ERR_EMPTY_RESPONSE",
+    "ERR_HTTP2_PROTOCOL_ERROR",
+    "ERR_HTTP2_SERVER_REFUSED_STREAM",
+    "ERR_QUIC_PROTOCOL_ERROR",
+    "ERR_NETWORK_CHANGED",
+)
+DATA_KINDS = frozenset({"fetch", "xhr", "eventsource"})
+SIZES_DEADLINE_S = 5.0
+COMPRESSION = 6  # prose compresses to a third; a body of less than a sixth of the answer did not carry it
+POLLS = 3  # so many requests to one address after one question: the page asks again and again
+# A page that has not asked again for so many times its longest pause between two polls, and for so long at least,
+# has what it wanted: its own scripts saw the end.
+REST_PAUSES, REST_S = 4, 3.2
+BEACON_BYTES = 4  # what is posted, and answered by no more ("", "{}", "true"), is telemetry
+
+
+class Stillness(StrEnum):
+    """What the network lets one conclude once the text has stopped changing."""
+
+    OPEN = "open"
+    """A request that began after the question is still running: the answer may go on."""
+    ENDED = "ended"
+    """All that began after the question has ended, and nothing else could bring more."""
+    RESTING = "resting"
+    """The page asked again and again, and may have stopped; see `Traffic.rest_left_s`."""
+    UNKNOWN = "unknown"
+    """Sockets or streams from before the question: the network leaves it open."""
+
+
+@dataclass
+class _Asked:
+    """The requests to one address since the question. Times are those of `time.monotonic`."""
+
+    requests: list[Request] = field(default_factory=list["Request"])
+    under_way: int = 0
+    ended_at: float = 0.0
+    longest_pause_s: float = 0.0
+    weighed: int = 0
+    """How many of the requests are known to have brought nothing."""
+
+    def begin(self, request: Request) -> None:
+        if self.requests and not self.under_way:
+            self.longest_pause_s = max(self.longest_pause_s, monotonic() - self.ended_at)
+        self.requests.append(request)
+        self.under_way += 1
+
+    def end(self) -> None:
+        self.under_way -= 1
+        self.ended_at = monotonic()
+
+    def rest_left_s(self) -> float:
+        """The time until the page can be said to have stopped, should it not ask again."""
+        return max(REST_S, REST_PAUSES * self.longest_pause_s) - (monotonic() - self.ended_at)
+
+    async def brings_nothing(self) -> bool:
+        """Whether it is telemetry: each response was next to empty, to what fetches nothing by its method."""
+        if self.requests[0].method == "GET":
+            return False
+        while self.weighed < len(self.requests):
+            size = await _body_size(self.requests[self.weighed])
+            if size is None or size > BEACON_BYTES:
+                return False
+            self.weighed += 1
+        return True
+
+
+class Traffic:
+    """A page's requests. Web sockets are followed from the start, requests from `begin` on.
+
+    `on_break` hears of what broke off; true when it was a response that had begun, as `cut` then says too. What the
+    address guard refused (`was_refused`, by its address) never was there to break off.
+    `ended_at` is when the last request ended, by `time.monotonic`.
+    """
+
+    def __init__(self, page: Page, *, on_break: Callable[[bool], None], was_refused: Callable[[str], bool]) -> None:
+        self._page = page
+        self._was_refused = was_refused
+        self._on_break = on_break
+        self._open: set[Request] = set()
+        self._done: list[Request] = []
+        self._documents: list[Request] = []
+        self._asked: defaultdict[str, _Asked] = defaultdict(_Asked)
+        self._listening = False
+        self.changed = asyncio.Event()
+        self.started = 0
+        self.cut = False
+        self.ended_at: float | None = None
+        page.on("websocket", self._socket_opened)
+
+    def begin(self) -> None:
+        """Forgets what was, and follows requests from now on."""
+        self._open.clear()
+        self._done.clear()
+        self._documents.clear()
+        self._asked.clear()
+        self.started = 0
+        self.cut = False
+        self.ended_at = None
+        if not self._listening:
+            self._listening = True
+            self._page.on("request", self._began)
+            self._page.on("requestfinished", self._ended)
+            self._page.on("requestfailed", self._failed)
+
+    def end(self) -> None:
+        """Stops following requests; each event costs a message between browser and monitor."""
+        if self._listening:
+            self._listening = False
+            self._page.remove_listener("request", self._began)
+            self._page.remove_listener("requestfinished", self._ended)
+            self._page.remove_listener("requestfailed", self._failed)
+
+    async def stillness(self, *, characters: int, pushed: bool) -> Stillness:
+        """What the open and ended requests say of an answer of so many `characters`.
+
+        `pushed`: a socket or an event stream brought something since the question.
+        """
+        if self._open:
+            return Stillness.OPEN
+        if pushed or not await self.carried(characters):
+            return Stillness.UNKNOWN
+        return Stillness.RESTING if await self.rest_left_s() > 0 else Stillness.ENDED
+
+    async def rest_left_s(self) -> float:
+        """The time until a page that asks again and again has stopped; 0 where it does not, or has stopped.
+
+        What brings nothing is no polling. Where anything was asked for often enough, all that was asked for twice
+        is waited for, since nobody knows which of them brings the answer.
+        """
+        again = [asked for asked in self._asked.values() if len(asked.requests) > 1]
+        if all(len(asked.requests) < POLLS for asked in again):
+            return 0.0
+        return max([asked.rest_left_s() for asked in again if not await asked.brings_nothing()], default=0.0)
+
+    @property
+    def polled(self) -> bool:
+        """Whether the page asked again and again, and received something."""
+        return any(POLLS <= len(asked.requests) != asked.weighed for asked in self._asked.values())
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a request that began after the question is still running."""
+        return bool(self._open)
+
+    async def document_status(self) -> int | None:
+        """The HTTP status of the page that came as an answer, if one did."""
+        if not self._documents:
+            return None
+        response = await self._documents[-1].response()
+        return None if response is None else response.status
+
+    async def carried(self, characters: int) -> bool:
+        """Whether an ended response, not a bare receipt, is long enough to have held the answer, or a page is."""
+        if self._documents:
+            return True
+        for request in reversed(self._done):
+            size = await _body_size(request)
+            if size is not None and size * COMPRESSION >= characters:
+                return True
+        return False
+
+    def _began(self, request: Request) -> None:
+        if request.resource_type == "document":
+            self.started += 1
+            self._documents.append(request)
+        if request.resource_type in DATA_KINDS:
+            self.started += 1
+            self._open.add(request)
+            self._asked[request.url.split("?")[0]].begin(request)
+
+    def _ended(self, request: Request) -> None:
+        if request in self._open:
+            self._open.discard(request)
+            self._asked[request.url.split("?")[0]].end()
+            self._done.append(request)
+            self.ended_at = monotonic()
+            self.changed.set()
+
+    def _failed(self, request: Request) -> None:
+        if request not in self._open:
+            return
+        self._open.discard(request)
+        self._asked[request.url.split("?")[0]].end()
+        self.changed.set()
+        failure = request.failure or ""
+        if any(mark in failure for mark in BREAKS) and not self._was_refused(request.url):
+            self.cut = self.cut or request.timing["responseStart"] >= 0
+            self._on_break(self.cut)
+
+    def _socket_opened(self, socket: WebSocket) -> None:
+        def gone(_socket: WebSocket) -> None:
+            if self._listening and not self._was_refused(socket.url):
+                self._on_break(False)
+
+        socket.on("close", gone)
+
+
+async def _body_size(request: Request) -> int | None:
+    """Bytes of the response as it came; ``None`` where nobody knows."""
+    from playwright.async_api import Error  # loaded already: there is a page
+
+    try:
+        async with asyncio.timeout(SIZES_DEADLINE_S):
+            return (await request.sizes())["responseBodySize"]
+    except (Error, TimeoutError):
+        return None
+
+
+BODY_DEADLINE_S = 10.0
+BODY_BYTES_AT_MOST = 10_000_000
+"""The most bytes as sent. A whole body comes through browser, driver and monitor; no answer is as long."""
+HEARD_AT_MOST = 40
+"""Responses that match the rule in one turn, the newest: a page that polls has the answer in the last of them."""
+SEEN_AT_MOST = 8
+BEGINNING = 200
+
+
+class WireTap:
+    """What a page received from the addresses that the rule names.
+
+    Responses are heard of from the browser. Sockets and event streams are heard inside the page: one that was
+    opened long before the question, and stays open after the answer, has no response that could be read.
+    """
+
+    def __init__(self, page: Page, rule: WireRule) -> None:
+        self._rule = rule
+        self._page = page
+        self._responses: deque[Response] = deque(maxlen=HEARD_AT_MOST)
+        self._others: list[str] = []
+        page.on("response", self._responded)
+
+    async def begin(self) -> None:
+        """Forgets what came before the turn that is now asked, and hears what is pushed from now on."""
+        self._responses.clear()
+        self._others.clear()
+        for frame in self._page.frames:
+            await passed_over(call(frame, "hear"))
+
+    async def payload(self) -> WirePayload | None:
+        """The last answer that came over the wire; `PageNotUnderstood` when it is to be graded and none came."""
+        self._page.remove_listener("response", self._responded)
+        for response in reversed(self._responses):
+            found = await self._from_response(response)
+            if found is not None:
+                return found
+        pushed = await pushes(self._page)
+        for url in reversed(pushed):
+            found = self._from_pushes(url, pushed[url])
+            if found is not None:
+                return found
+        if self._rule.graded is Channel.WIRE:
+            raise PageNotUnderstood(
+                f"probe.wire.url = {self._rule.url!r} with text path {self._rule.text!r} met no answer; "
+                f"{self._what_came(pushed)}"
+            )
+        return None
+
+    async def _from_response(self, response: Response) -> WirePayload | None:
+        body = await body_of(response)
+        return None if body is None else read_payload(self._rule, clean(response.url), body)
+
+    def _from_pushes(self, url: str, texts: list[str]) -> WirePayload | None:
+        if not self._rule.matches(url):
+            return None
+        if not self._rule.text:
+            return WirePayload(url=url, text="".join(texts))
+        return read_documents(self._rule, url, [one for text in texts for one in documents_in(text)])
+
+    def _what_came(self, pushed: dict[str, list[str]]) -> str:
+        """For a person: what the rule might have meant."""
+        matched = [url for url in pushed if self._rule.matches(url)]
+        if matched:
+            first = pushed[matched[-1]][0][:BEGINNING]
+            return f"{matched[-1]} pushed {len(pushed[matched[-1]])} messages, the first: {first}"
+        came = [*self._others, *pushed]
+        return f"responses were: {', '.join(came[-SEEN_AT_MOST:]) or 'none'}"
+
+    def _responded(self, response: Response) -> None:
+        self._others.append(response.url)
+        del self._others[:-SEEN_AT_MOST]
+        if self._rule.matches(response.url):
+            self._responses.append(response)
+
+
+async def body_of(response: Response) -> str | None:
+    """The text of a response; ``None`` when the browser has it no more, it does not end, or it is far too long."""
+    from playwright.async_api import Error  # loaded already: there is a page
+
+    try:
+        async with asyncio.timeout(BODY_DEADLINE_S):
+            await response.finished()
+            if (await response.request.sizes())["responseBodySize"] > BODY_BYTES_AT_MOST:
+                return None
+            body = await response.body()
+    except (Error, TimeoutError):
+        return None
+    return clean(body.decode("utf-8", "replace"))
+
+
+async def passed_over(work: Awaitable[Any]) -> Any:
+    """What a call into a frame gives; ``None`` from one that went away or hangs: the others may know."""
+    from playwright.async_api import Error  # loaded already: there is a page
+
+    try:
+        return await work
+    except (Error, BrowserLost):
+        return None
+
+
+async def pushes(page: Page) -> dict[str, list[str]]:
+    """What sockets and event streams brought since they were heard, by address, in order."""
+    heard: dict[str, list[str]] = {}
+    for frame in page.frames:
+        for url, text in await passed_over(call(frame, "told")) or ():
+            heard.setdefault(url, []).append(text)
+    return heard

@@ -1,0 +1,90 @@
+"""Reads pages by running a script in them: nothing is typed, pressed or sent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
+
+from monitors.errors import AccessDenied, Unreachable
+from monitors.probes.address_guard import AddressGuard
+from monitors.probes.browser.chromium import Chromium, closed, guarded, within
+from monitors.probes.browser.inpage import cleaned
+from monitors.probes.browser.pages import page_failure
+from monitors.probes.browser.proxy import GuardedProxy
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext, Page
+
+_MARGIN_S = 10.0
+"""For the browser around what the page itself may take: beyond it, it hangs."""
+_WALLS = frozenset({401, 402, 403, 407, 429})
+
+
+class PageReader:
+    """One browser with one context. Use as an async context manager, within one event loop.
+
+    ``deadline_s`` is for loading a page, and again for the script in it. ``search_path`` is where a system Chromium
+    is searched for (``None``: the process's PATH). ``guard`` decides where its pages may connect to.
+    """
+
+    def __init__(
+        self,
+        guard: AddressGuard,
+        *,
+        deadline_s: float,
+        browser_path: str | None = None,
+        search_path: str | None = None,
+    ) -> None:
+        self._proxy = GuardedProxy(guard)
+        self._chromium = Chromium(browser_path=browser_path, search_path=search_path)
+        self._deadline_s = deadline_s
+        self._context: BrowserContext | None = None
+
+    async def __aenter__(self) -> Self:
+        await self._proxy.start()
+        return self
+
+    async def __aexit__(self, *_exc: object) -> None:
+        await self._chromium.close()
+        await self._proxy.close()
+
+    async def evaluate(self, address: str, script: str, given: object) -> Any:
+        """What ``script``, a JavaScript function of one argument, returns on the loaded page: plain JSON.
+
+        Raises `Unreachable`, `AccessDenied` (also where another host answers), `BrowserLost` and `BrowserMissing`.
+        """
+        browser = await self._chromium.browser()
+        from playwright.async_api import Error  # loaded with the browser
+
+        try:
+            if self._context is None or self._context.browser is not browser:
+                self._context = await within(
+                    _MARGIN_S, browser.new_context(**guarded(self._proxy)), "opening a browser context"
+                )
+            page = await within(_MARGIN_S, self._context.new_page(), "opening a page")
+            try:
+                await self._load(page, address)
+                work = page.evaluate(script, given)
+                return cleaned(await within(self._deadline_s + _MARGIN_S, work, "reading the page"))
+            finally:
+                await closed(page.close(), _MARGIN_S)
+        except Error as error:
+            raise page_failure(error.message) from error
+
+    async def _load(self, page: Page, address: str) -> None:
+        from playwright.async_api import Error  # loaded already: there is a page
+
+        try:
+            response = await page.goto(address, wait_until="domcontentloaded", timeout=self._deadline_s * 1000)
+        except Error as error:
+            cause = self._proxy.last_failure if "ERR_SOCKS" in error.message else None
+            if isinstance(cause, AccessDenied):
+                raise cause from error
+            first = error.message.splitlines()[0]
+            raise Unreachable(f"did not load: {first[first.find('net::') :].split()[0][:80]}") from error
+        if response is not None and response.status in _WALLS:
+            raise AccessDenied(f"answered HTTP {response.status}: a login or quota wall")
+        if response is not None and not response.ok:
+            raise Unreachable(f"answered HTTP {response.status}")
+        if urlsplit(page.url).netloc != urlsplit(address).netloc:
+            raise AccessDenied(f"leads to another host, {urlsplit(page.url).netloc}: is it a login page?")

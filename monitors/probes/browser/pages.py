@@ -1,0 +1,233 @@
+"""Pages for questions, as far apart from each other as the target wants (V6).
+
+None is loaded ahead of its question. Once the cores are busy that gains nothing: 100 questions on two cores took a
+pool of pages loaded ahead 84 s at four at once and 86 s at eight, a new context for each 73 s and 81 s. Where the
+pace (`pace.py`) finds cores idle, it starts another question with them. Loading ahead hid the load only with one
+page at a time (1.42 instead of 1.89 times the time of the bare answers), at the price of sessions at the app that
+nobody asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from monitors.errors import BrowserLost, LoginWall, ProbeError, SessionEnded
+from monitors.probes.address_guard import guard_of
+from monitors.probes.browser.chromium import Chromium, closed, guarded, within
+from monitors.probes.browser.discover import Chat, at_home, find_chat, open_chat
+from monitors.probes.browser.inpage import call, script
+from monitors.probes.browser.login import Login
+from monitors.probes.browser.opening import Way, element, page_gone
+from monitors.probes.browser.proxy import GuardedProxy
+from monitors.probes.browser.visit import Visit
+from monitors.probes.settings import Isolation, ProbeSettings
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, BrowserContext, Dialog, Page
+
+VIEWPORT_WIDTH, VIEWPORT_HEIGHT = 1280, 900
+WINDOWS = 50
+"""Windows and message boxes that one page may open before it is closed."""
+OPENING_DEADLINE_S = 15.0
+"""The limit for an empty page, which takes 0.2 s on a quiet machine: after it the browser itself counts as hung."""
+
+
+@dataclass(frozen=True)
+class Tab:
+    """A page with its context. ``generation`` is that of the session it was opened with; see `Login`."""
+
+    context: BrowserContext
+    page: Page
+    proxy: GuardedProxy
+    visit: Visit
+    generation: int = 0
+
+
+class Pages:
+    """Lends pages. With `Isolation.CONTEXT` each is new; otherwise a page that served well is lent again."""
+
+    def __init__(
+        self, chromium: Chromium, address: str, settings: ProbeSettings, login: Login | None = None
+    ) -> None:
+        self._chromium = chromium
+        self._address = address
+        self._settings = settings
+        self._login = login
+        self._guard = guard_of(address, settings, login.settings.url if login is not None else None)
+        self._idle: list[Tab] = []
+        self.way = Way()
+
+    @asynccontextmanager
+    async def tab(self) -> AsyncGenerator[Tab]:
+        """A page for one conversation. One on which something failed is never lent again.
+
+        Raises `LoginFailed` where nobody can be signed in.
+        """
+        if self._login is not None:
+            await self._login.begin(self.blank)
+        tab = self._reusable() or _bounded(await self._new(self._login))
+        served = False
+        try:
+            yield tab
+            served = self._settings.isolation is not Isolation.CONTEXT
+        finally:
+            if served and (self._login is None or tab.generation == self._login.generation):
+                self._idle.append(tab)
+            else:
+                await self._close(tab)
+
+    @asynccontextmanager
+    async def blank(self) -> AsyncGenerator[Page]:
+        """An empty page without the target's session: to sign in on."""
+        tab = await self._new(None)
+        try:
+            yield tab.page
+        finally:
+            await self._close(tab)
+
+    async def renewed(self, tab: Tab, wall: LoginWall) -> bool:
+        """Whether the target is signed in to anew since ``tab`` met ``wall``; false where it has no login.
+
+        Raises `LoginFailed` where it cannot be.
+        """
+        if self._login is None:
+            return False
+        if not await self._login.renew(tab.generation, self.blank):
+            raise self._login.ended(wall) from wall
+        return True
+
+    async def checked_in(self, tab: Tab, failure: ProbeError | None = None) -> None:
+        """Checks after a conversation: raises `SessionEnded` (`LoginFailed`) where its session ended meanwhile."""
+        if self._login is None or not await _asks_to_sign_in(tab.page):
+            return
+        wall = LoginWall(f"a login form stands where the chat was: {failure or 'after the answer'}")
+        await self.renewed(tab, wall)
+        raise SessionEnded(f"the session ended while the question was asked: {wall}") from failure
+
+    async def chat_on(self, tab: Tab) -> Chat:
+        """The chat, with an empty conversation. Raises `LoginWall` where nobody is signed in."""
+        chat = await self._chat_on(tab)
+        if self._login is not None:
+            wanted = self._login.settings.signed_in
+            if wanted is not None and not await tab.page.locator(wanted).locator("visible=true").count():
+                raise LoginWall(f"login.signed_in = {wanted!r} matches nothing on the page: nobody is signed in")
+            self._login.opened()
+        return chat
+
+    async def _chat_on(self, tab: Tab) -> Chat:
+        if self._settings.isolation is Isolation.NEW_CHAT and tab.page.url != "about:blank":
+            chat = await self._cleared(tab)
+            if chat is not None:
+                return chat
+        return await open_chat(tab.page, self._address, self._settings, tab.visit, self.way)
+
+    async def close(self) -> None:
+        """Closes the pages that wait."""
+        while self._idle:
+            await self._close(self._idle.pop())
+
+    async def _close(self, tab: Tab) -> None:
+        await closed(tab.context.close(), self._settings.close_deadline_s)
+        await tab.proxy.close()
+
+    def _reusable(self) -> Tab | None:
+        while self._idle:
+            tab = self._idle.pop()
+            alive = tab.context.browser is not None and tab.context.browser.is_connected()
+            if alive and not tab.page.is_closed():
+                return tab
+        return None
+
+    async def _new(self, login: Login | None) -> Tab:
+        await self._chromium.tidy()
+        browser = await self._chromium.browser()
+        deadline_s = min(OPENING_DEADLINE_S, self._settings.page_deadline_s)
+        try:
+            return await self._opened(browser, deadline_s, login)
+        except BrowserLost:  # it hung
+            self._chromium.retire(browser)
+            raise
+
+    async def _opened(self, browser: Browser, deadline_s: float, login: Login | None) -> Tab:
+        proxy = await GuardedProxy(self._guard).start()
+        generation, options = (login.generation, login.context_options()) if login is not None else (0, {})
+        try:
+            opening = browser.new_context(
+                viewport={"width": VIEWPORT_WIDTH, "height": VIEWPORT_HEIGHT},
+                **guarded(proxy, service_workers=self._settings.service_workers),
+                **options,
+            )
+            context = await within(deadline_s, opening, "opening a browser context")
+        except BaseException:
+            await proxy.close()
+            raise
+        try:
+            await within(deadline_s, context.add_init_script(script()), "preparing a page")
+            if login is not None:
+                await within(deadline_s, login.prepare(context), "preparing a page")
+            page = await within(deadline_s, context.new_page(), "opening a page")
+            return Tab(context, page, proxy, Visit(self._guard, proxy), generation)
+        except BaseException:
+            await closed(context.close(), self._settings.close_deadline_s)
+            await proxy.close()
+            raise
+
+    async def _cleared(self, tab: Tab) -> Chat | None:
+        """The same page after its "new chat" button; ``None`` when it has none that works."""
+        page = tab.page
+        frames = [frame for frame in page.frames if not frame.is_detached()]
+        for frame in frames:
+            button = await element(frame, "() => __lookout.startsAnew()")
+            if button is not None:
+                await button.click(timeout=self._settings.page_deadline_s * 1000)
+                deadline = monotonic() + self._settings.page_deadline_s
+                return at_home(await find_chat(page, self._settings, deadline, self.way), tab.visit)
+        return None
+
+
+def _bounded(tab: Tab) -> Tab:
+    """The page, whose further windows are closed, and which is closed itself where it opens them without end.
+
+    Message boxes (`alert`) are answered as by a person who presses Escape, within the same bound.
+    """
+    left = WINDOWS
+
+    async def counted(answering: Callable[[], Awaitable[None]]) -> None:
+        nonlocal left
+        left -= 1
+        await closed(tab.context.close() if left < 0 else answering(), OPENING_DEADLINE_S)
+
+    async def opened(page: Page) -> None:
+        if page is not tab.page:
+            await counted(page.close)
+
+    async def asked(dialog: Dialog) -> None:
+        await counted(dialog.accept if dialog.type == "beforeunload" else dialog.dismiss)
+
+    tab.context.on("page", opened)
+    tab.context.on("dialog", asked)
+    return tab
+
+
+async def _asks_to_sign_in(page: Page) -> bool:
+    """Whether a password is asked for anywhere on the page; of a page that cannot say, no."""
+    from playwright.async_api import Error  # loaded already: there is a page
+
+    for frame in page.frames:
+        try:
+            if (await call(frame, "walls"))["passwords"]:
+                return True
+        except (Error, BrowserLost):
+            continue
+    return False
+
+
+def page_failure(message: str) -> BrowserLost:
+    """The error for a page that crashed, whose browser died, or that the browser could not read or press."""
+    first = message.splitlines()[0][:200]
+    what = "the browser lost the page" if page_gone(message) else "the page could not be driven"
+    return BrowserLost(f"{what}: {first}")

@@ -1,0 +1,244 @@
+"""A browser's processes: their temporary folder, and limits on memory and on a core without a pause.
+
+A browser and its driver put what is temporary in a folder of their own, which goes when they do. The limits work on
+Linux only, by ``/proc``. The process of a page that goes beyond them is ended, which the page's own case sees as a
+crash; the others go on. Where it is the browser itself or its driver that grows, by a flood of messages say, the
+browser is ended and a new one started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+PREFIX: Final = ".browser-"
+LONGEST_PATH: Final = 60
+"""A socket's path has 107 characters at most, and Chromium adds some 40: beyond this it would not start."""
+
+_folder: ContextVar[str | None] = ContextVar("browser_folder", default=None)
+
+
+def make_folder(inside: Path | None) -> Path:
+    """A new folder in ``inside``, where that is short enough, else in the system's. What the dead left goes."""
+    if inside is not None and len(str(inside.absolute())) <= LONGEST_PATH:
+        inside.mkdir(parents=True, exist_ok=True)
+        _sweep(inside)
+    else:
+        inside = None
+    return Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=inside and inside.absolute()))
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove it, with all that is in it."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def use_for_driver(folder: Path) -> None:
+    """Have the driver that this task starts next, and its browsers, take ``folder`` for what is temporary.
+
+    Playwright has no option for it: the driver goes by the environment that it is given.
+    """
+    transport: Any = import_module("playwright._impl.transport")  # private, and pinned: a test holds it
+    if getattr(transport.get_driver_env, "__module__", "") != __name__:
+        plain = transport.get_driver_env
+
+        def with_folder() -> dict[str, str]:
+            chosen = _folder.get()
+            return {**plain(), **({"TMPDIR": chosen} if chosen else {})}
+
+        transport.get_driver_env = with_folder
+    _folder.set(str(folder))
+
+
+def _sweep(inside: Path) -> None:
+    for left in inside.glob(f"{PREFIX}*"):
+        pid = left.name.removeprefix(PREFIX).partition("-")[0]
+        if pid.isdecimal() and not _lives(int(pid)):
+            remove_folder(left)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+PAGE_MB: Final = 1_500
+"""The limit of one page's process: chats of real frameworks were seen to take 80 to 250 MB."""
+BROWSER_MB: Final = 2_000
+"""The limit of the browser's own process, and of the driver: 150 MB each with eight pages."""
+TREE_MB: Final = 5_000
+"""The limit of all together: eight pages at once, and some to spare."""
+SPINNING_S: Final = 60.0
+"""How long a page's process may use all of a core without a pause: the slowest real page took 8 s to load."""
+SPINNING: Final = 0.9
+INTERVAL_S: Final = 0.5
+"""A page was seen to allocate 1.2 GB a second."""
+
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+_PROC: Final = Path("/proc")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """See the constants of the same names."""
+
+    page_mb: float = PAGE_MB
+    browser_mb: float = BROWSER_MB
+    tree_mb: float = TREE_MB
+    spinning_s: float = SPINNING_S
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process at one moment. ``cpu_s`` is what it used so far."""
+
+    pid: int
+    started: str
+    is_page: bool
+    is_browser: bool
+    rss_mb: float
+    cpu_s: float
+
+
+_Key = tuple[int, str]
+_Since = tuple[float, float]
+
+
+@dataclass
+class BrowserWatch:
+    """Watches what this process has started and ``mark`` stands in the command of, with its driver.
+
+    ``ended`` says of the last process that was ended why; empty where none was.
+    """
+
+    mark: str
+    limits: Limits = field(default_factory=Limits)
+    ended: str = ""
+    _commands: dict[int, str] = field(default_factory=dict[int, str])
+    _busy: dict[_Key, _Since] = field(default_factory=dict[_Key, _Since])
+
+    async def watch(self) -> None:
+        """Poll again and again, until cancelled."""
+        loop = asyncio.get_running_loop()
+        while _PROC.is_dir():
+            await asyncio.sleep(INTERVAL_S)
+            for process, why in self.offenders(await asyncio.to_thread(self._tree), loop.time()):
+                self.ended = why
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(process.pid, signal.SIGKILL)
+
+    def offenders(self, tree: list[Process], now_s: float) -> list[tuple[Process, str]]:
+        """The processes that go beyond a limit, and how."""
+        found: list[tuple[Process, str]] = []
+        for process in tree:
+            most = self.limits.page_mb if process.is_page else self.limits.browser_mb
+            if process.rss_mb > most and (process.is_page or process.is_browser):
+                what = "the page" if process.is_page else "the browser"
+                found.append(
+                    (process, f"{what} took {process.rss_mb:,.0f} MB of memory, at most {most:,.0f} are allowed")
+                )
+            elif process.is_page and self._spun_s(process, now_s) > self.limits.spinning_s:
+                found.append(
+                    (process, f"the page kept a core busy for {self.limits.spinning_s:g} s without a pause")
+                )
+        together = sum(process.rss_mb for process in tree)
+        pages = [process for process in tree if process.is_page]
+        if together > self.limits.tree_mb and pages and not found:
+            largest = max(pages, key=lambda page: page.rss_mb)
+            why = f"the browser took {together:,.0f} MB of memory, at most {self.limits.tree_mb:,.0f} are allowed"
+            found.append((largest, f"{why}; this page had {largest.rss_mb:,.0f}"))
+        alive = {(process.pid, process.started) for process in tree}
+        self._busy = {key: since for key, since in self._busy.items() if key in alive}
+        return found
+
+    def _spun_s(self, process: Process, now_s: float) -> float:
+        """Seconds for which it has used all of a core; a pause starts the count anew."""
+        key = (process.pid, process.started)
+        since_s, cpu_s = self._busy.get(key, (now_s, process.cpu_s))
+        seen_s = now_s - since_s
+        if seen_s and process.cpu_s - cpu_s < SPINNING * seen_s - INTERVAL_S:
+            seen_s = 0.0
+            self._busy[key] = (now_s, process.cpu_s)
+        else:
+            self._busy[key] = (since_s, cpu_s)
+        return seen_s
+
+    def _tree(self) -> list[Process]:
+        """The browser, what it started, and its driver; a script that starts the browser has the mark too."""
+        found: dict[int, Process] = {}
+        for browser in _descendants(os.getpid()):
+            command = self._command(browser)
+            if browser in found or self.mark not in command or "--type=" in command:
+                continue
+            for pid in (_parent(browser), browser, *_descendants(browser)):
+                process = _read(pid, self._command(pid)) if pid else None
+                if process is not None:
+                    found[pid] = process
+        self._commands = {pid: command for pid, command in self._commands.items() if pid in found}
+        return list(found.values())
+
+    def _command(self, pid: int) -> str:
+        """Read once for each process of the browser; the zygote's become pages under another name."""
+        known = self._commands.get(pid)
+        if known is None:
+            known = _text(_PROC / str(pid) / "cmdline")
+            if known and "--type=zygote" not in known:
+                self._commands[pid] = known
+        return known
+
+
+def _descendants(of: int) -> Iterator[int]:
+    for task in _listed(_PROC / str(of) / "task"):
+        for child in _text(_PROC / str(of) / "task" / task / "children").split():
+            yield int(child)
+            yield from _descendants(int(child))
+
+
+def _listed(folder: Path) -> list[str]:
+    try:
+        return [entry.name for entry in folder.iterdir()]
+    except OSError:
+        return []
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def _parent(pid: int) -> int:
+    fields = _text(_PROC / str(pid) / "stat").rpartition(")")[2].split()
+    parent = int(fields[1]) if fields else 0
+    return 0 if parent == os.getpid() else parent
+
+
+def _read(pid: int, command: str) -> Process | None:
+    fields = _text(_PROC / str(pid) / "stat").rpartition(")")[2].split()
+    if not fields or fields[0] == "Z":
+        return None
+    return Process(
+        pid=pid,
+        started=fields[19],
+        is_page="--type=renderer" in command,
+        is_browser="--type=" not in command,
+        rss_mb=int(fields[21]) * _PAGE_BYTES / 1e6,
+        cpu_s=(int(fields[11]) + int(fields[12])) / _TICKS,
+    )

@@ -1,0 +1,107 @@
+"""Starts a session and proves it before it is stored: by the form, by a person in a window, or from elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from monitors.errors import BrowserLost, LoginFailed, LoginWall
+from monitors.probes.browser.chromium import Chromium
+from monitors.probes.browser.discover import TRUSTED_SCORE
+from monitors.probes.browser.inpage import call
+from monitors.probes.browser.login import Login
+from monitors.probes.browser.pages import Pages, page_failure
+from monitors.probes.settings import ProbeSettings
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+POLL_S = 0.5
+"""Between two polls of the window."""
+CHAT_CHECKS = 3
+"""So many polls in a row must find a chat in the window: some sites show one just before they ask to sign in."""
+PERSON_DEADLINE_S = 900.0
+"""For a person with a second factor on a phone in another room."""
+
+
+async def sign_in(
+    address: str, settings: ProbeSettings, login: Login, *, state: dict[str, Any] | None = None, by: str = "form"
+) -> None:
+    """Store a session once a chat has stood on the target's page with it.
+
+    ``state`` is a storage state that somebody else made, ``by`` says who; without it the form is filled. Where only
+    headers, cookies or HTTP authentication open the page, they are tried and nothing is stored. Raises
+    `LoginFailed` and the other errors of a page that cannot be asked.
+    """
+    async with Chromium(browser_path=settings.browser_path) as chromium:
+        await chromium.browser()
+        from playwright.async_api import Error  # loaded with the browser
+
+        pages = Pages(chromium, address, settings, login)
+        try:
+            if state is None and login.settings.has_form:
+                state = await login.by_form(pages.blank)
+            if state is not None:
+                login.use(state, by=by)
+            async with pages.tab() as tab:
+                await pages.chat_on(tab)
+        except LoginWall as wall:
+            raise LoginFailed(login.discretion.hidden(f"{address} still asks to sign in: {wall}")) from None
+        except Error as error:
+            raise page_failure(login.discretion.hidden(error.message)) from None
+    if state is not None:
+        login.save()
+
+
+async def state_from_window(
+    address: str, settings: ProbeSettings, login: Login, *, pressed: Callable[[], bool]
+) -> dict[str, Any]:
+    """What the browser holds once a person has signed in, in a window.
+
+    The person is done when a chat stands there and nothing asks to sign in, when ``pressed`` says so, or when the
+    window is closed. Raises `LoginFailed` after a quarter of an hour.
+    """
+    from playwright.async_api import Error  # 0.4 s
+
+    chromium = Chromium(browser_path=settings.browser_path, load_images=True, window=True)
+    until, stood = monotonic() + PERSON_DEADLINE_S, 0
+    async with chromium:
+        await chromium.browser()
+        state: dict[str, Any] | None = None
+        try:
+            async with Pages(chromium, address, settings, login).blank() as page:
+                await page.goto(login.settings.url or address, wait_until="domcontentloaded")
+                while stood < CHAT_CHECKS and not pressed() and monotonic() < until:
+                    await asyncio.sleep(POLL_S)
+                    stood = stood + 1 if await _chat_stands(page, address, settings, login) else 0
+                    state = dict(await page.context.storage_state(indexed_db=True))
+        except Error as error:
+            if state is None:
+                raise page_failure(login.discretion.hidden(error.message)) from None
+        if state is None or monotonic() >= until:
+            raise LoginFailed(f"nobody signed in within {PERSON_DEADLINE_S / 60:g} minutes")
+        return state
+
+
+async def _chat_stands(page: Page, address: str, settings: ProbeSettings, login: Login) -> bool:
+    """Whether the person at the window is signed in, as far as a page shows it."""
+    from playwright.async_api import Error  # loaded already: there is a page
+
+    home = urlsplit(address).netloc
+    pins = settings.selectors.model_dump(exclude_none=True)
+    for shown in page.context.pages:
+        try:
+            if urlsplit(shown.url).netloc != home or (await call(shown.main_frame, "walls"))["login"]:
+                continue
+            wanted = login.settings.signed_in
+            if wanted is not None and not await shown.locator(wanted).locator("visible=true").count():
+                continue
+            found = [await call(frame, "waitForBox", pins, 300) for frame in shown.frames]
+        except (Error, BrowserLost):
+            continue
+        if any(one["score"] >= TRUSTED_SCORE and one["enabled"] for one in found):
+            return True
+    return False

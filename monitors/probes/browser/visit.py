@@ -1,0 +1,138 @@
+"""A page's visit to its target: where the page may be while it is asked, and what else it tried.
+
+The guarded proxy decides what can be reached at all. This module decides what is the app: an answer is read, and a
+question typed, only while the page stands at the target's own address, at one where an HTTP redirect from there led
+when it was opened, or at one of `probe.allowed_origins`. What a page has in frames is its own business, for as long
+as the frame that the chat was found in stays where it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from monitors.errors import (
+    AccessDenied,
+    AnswerIncomplete,
+    AnswerTimeout,
+    AppErrorShown,
+    LeftTarget,
+    ProbeError,
+    Unreachable,
+)
+from monitors.probes.address_guard import AddressGuard, Place, place_name, place_of
+from monitors.probes.browser.proxy import GuardedProxy
+
+if TYPE_CHECKING:
+    from playwright.async_api import Error, Frame, Response
+
+LOADED_S = 10.0
+REFUSED_SHOWN = 20
+ERROR_PAGE = "chrome-error:"
+_WEB = ("http://", "https://")
+_INTERRUPTED = "interrupted by another navigation"
+
+
+class Visit:
+    """Belongs to one page. ``proxy`` is the page's way out."""
+
+    def __init__(self, guard: AddressGuard, proxy: GuardedProxy) -> None:
+        self.guard = guard
+        self._proxy = proxy
+        self._opened = ""
+        self._arrived: set[Place] = set()
+        self._framed: dict[Frame, Place | None] = {}
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """What the page tried and was refused, for the evidence."""
+        return tuple(self._proxy.refused.values())[:REFUSED_SHOWN]
+
+    def was_refused(self, url: str) -> bool:
+        """Whether the guard did not let the page connect to where an address leads."""
+        place = _place(url.replace("ws", "http", 1) if url.startswith("ws") else url)
+        return place is not None and place_name(place) in self._proxy.refused
+
+    async def arrive(self, address: str, response: Response | None) -> None:
+        """When the page was opened: each step of the redirects that led from ``address`` to it is the target's."""
+        self._opened = address
+        self._arrived = {place_of(address)}
+        self._framed.clear()
+        request = response.request if response is not None else None
+        while request is not None:
+            self._arrived.add(place_of(request.url))
+            request = request.redirected_from
+
+    def raise_if_away(self, frame: Frame) -> None:
+        """`LeftTarget` unless the page, and the frame in it, are still where the app is."""
+        page_url = frame.page.main_frame.url
+        if _place(page_url) is None or not self._is_home(page_url):
+            raise self._left(page_url)
+        if frame is not frame.page.main_frame:
+            found_at = self._framed.setdefault(frame, _place(frame.url))
+            if _place(frame.url) != found_at and not self._is_home(frame.url):
+                raise self._left(frame.url)
+
+    async def raise_if_led_away(self, frame: Frame) -> None:
+        """The same for a page that is about to show another document, once it shows that."""
+        from playwright.async_api import Error  # loaded already: there is a page
+
+        with suppress(Error, TimeoutError):
+            async with asyncio.timeout(LOADED_S):
+                await frame.page.main_frame.evaluate("0")  # in the document that came
+        self.raise_if_away(frame)
+
+    def rightly_blamed(self, error: ProbeError) -> ProbeError:
+        """The error, or `AccessDenied` where it would blame the app although the page was refused something."""
+        if not self.refused or not isinstance(error, AnswerTimeout | AnswerIncomplete | AppErrorShown):
+            return error
+        return AccessDenied(
+            f"{error}; but Lookout had refused the page connections that it may need: {self.refused[0]}",
+            partial_text=error.partial_text,
+        )
+
+    def not_opened(self, address: str, error: Error) -> Exception | None:
+        """What a page that did not open is to be blamed for; ``None`` where it opened and led on by itself."""
+        if _INTERRUPTED in error.message:
+            return None
+        if "net::" not in error.message:
+            return error
+        cause = self._proxy.last_failure if "ERR_SOCKS" in error.message else None
+        if isinstance(cause, AccessDenied):
+            return cause
+        code = error.message[error.message.index("net::") :].split(maxsplit=1)[0].removeprefix("net::")
+        return Unreachable(f"{address}: {_format_cause(cause) if cause is not None else code}")
+
+    def _is_home(self, url: str) -> bool:
+        place = _place(url)
+        return place is not None and (place in self._arrived or self.guard.is_own(url))
+
+    def _left(self, url: str) -> LeftTarget:
+        if url.startswith(ERROR_PAGE):
+            where = "for an address that did not open"
+        else:
+            place = _place(url)
+            where = f"for {place_name(place) if place is not None else url.partition(':')[0][:20] + ':'}"
+        refused = f"; {self.refused[-1]}" if self.refused else ""
+        return LeftTarget(
+            f"the page left {self._opened} {where}: nothing there is taken for the app. If the app lives there, "
+            f"make it the target's address or name it in probe.allowed_origins{refused}"
+        )
+
+
+def _place(url: str) -> Place | None:
+    """Host and port of what a frame shows; ``None`` where it is no web page."""
+    url = url.removeprefix("blob:")
+    return place_of(url) if url.lower().startswith(_WEB) else None
+
+
+def _format_cause(cause: Exception) -> str:
+    """An error of the network, in Chromium's words where it has some."""
+    match cause:
+        case ConnectionRefusedError():
+            return "ERR_CONNECTION_REFUSED"
+        case TimeoutError():
+            return "ERR_CONNECTION_TIMED_OUT"
+        case _:
+            return str(cause)[:200]

@@ -1,0 +1,413 @@
+"""Finds out whether an address is a chat API, and how it is asked: request, answer's path, end of the stream.
+
+`inspection` asks nothing. `find` asks `HARMLESS` in the usual request bodies until one is answered, and then once
+more as a run asks, so that what it found is known to work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from itertools import pairwise
+from typing import Any, Final, cast
+
+import httpx
+
+from monitors.errors import PageNotUnderstood, ProbeError
+from monitors.json_path import text_of_parts, values_at
+from monitors.probes.address_guard import guard_of
+from monitors.probes.api.driver import REFUSED, WALLS, ApiDriver, Clients, Event, events_in, filled, lines_in
+from monitors.probes.browser.inpage import clean
+from monitors.probes.inspect.findings import HARMLESS, bare, paths_to_text, rule_at, text_at
+from monitors.probes.settings import ApiSettings, ProbeSettings
+from monitors.records.base import Record
+from monitors.request_headers import NO_HEADERS, RequestHeaders
+
+INSPECTION_S: Final = 10.0
+"""For one request that asks nothing."""
+MOST_POSTS: Final = 12
+MOST_EVENTS: Final = 5000
+SHOWN: Final = 120
+_ERRORS_FROM: Final = 400
+_NOT_FOUND: Final = 404
+_NOT_ALLOWED: Final = 405
+_OF_THE_APP: Final = 500
+_NO_POST: Final = (404, 405, 406, 415)
+_TURN: Final = "{question}"
+_MESSAGES: Final = ["{history}", {"role": "user", "content": _TURN}]
+_TEXTS: Final = ("question", "message", "input", "query", "prompt", "text")
+BODIES: Final[tuple[dict[str, Any], ...]] = (
+    {"question": _TURN},
+    {"message": _TURN},
+    {"messages": _MESSAGES},
+    *({name: _TURN} for name in _TEXTS[2:]),
+)
+"""What chat APIs usually take, the commonest first."""
+_CONVERSATION: Final = re.compile(r"(session|conversation|thread|chat|user|request)_?(id)?$", re.IGNORECASE)
+_ANSWERS: Final = (
+    *("answer", "reply", "response", "output_text", "completion", "generated_text", "assistant", "bot", "output"),
+    *("result", "content", "text", "delta", "token", "message", "msg", "data", "chunk"),
+)
+"""Names of the field with the answer, the surest first."""
+_NO_ANSWER: Final = re.compile(
+    r"(^|[._])(citations?|sources?|references?|documents?|contexts?|chunks|passages|metadata|usage|reasoning|"
+    r"thinking|steps|history|prompt|question|query|errors?|detail|title|suggestions|id|model|role|object|type|"
+    r"status)([._]|$)",
+    re.IGNORECASE,
+)
+_KEY_HEADER: Final = re.compile(r"\b(?:x-)?(?:[a-z0-9]+-)*(?:api-?key|auth-token|token|key)\b", re.IGNORECASE)
+_QUOTED: Final = re.compile(r"""["'`]([A-Za-z_]\w{0,39})["'`]""")
+_WANTING: Final = re.compile(r"missing|required|must|need|expected|provide", re.IGNORECASE)
+
+
+class EndpointKind(StrEnum):
+    """What stands at an address."""
+
+    PAGE = "page"
+    API = "api"
+    NEITHER = "neither"
+    UNKNOWN = "unknown"
+    """It could not be reached, or is down."""
+
+
+class AddressResponse(Record):
+    """What an address is, and what it answered to a GET: ``HTTP 405, application/json``."""
+
+    kind: EndpointKind
+    said: str
+
+
+class ApiDiscovery(Record):
+    """How an API is asked. Without ``probe`` nothing was found, and ``trouble`` says why.
+
+    ``tried`` are the request bodies and what came of each. ``refused`` is a 401 or 403, ``header`` the one that the
+    API then named. ``answer`` is what it said at last.
+    """
+
+    probe: ProbeSettings | None = None
+    answer: str = ""
+    tried: tuple[str, ...] = ()
+    trouble: str = ""
+    refused: int | None = None
+    header: str | None = None
+
+
+class _Reply(Record):
+    status: int
+    kind: str
+    body: str = ""
+    events: tuple[Event, ...] = ()
+    wanted: str = ""
+
+    def shown(self, headers: RequestHeaders) -> str:
+        text = headers.hidden(self.body or " ".join(event.data for event in self.events))
+        return f"HTTP {self.status}: {clean(text)[:SHOWN]}".rstrip(": ")
+
+    def is_good(self) -> bool:
+        return self.status < _ERRORS_FROM
+
+    def documents(self) -> list[Any]:
+        texts = [event.data for event in self.events] or [self.body]
+        return [document for document in map(_parsed, texts) if document is not None]
+
+
+async def inspect_api(address: str, settings: ProbeSettings) -> AddressResponse:
+    """One GET, and one OPTIONS where that leaves it open. Nothing is asked, and no header is sent along."""
+    clients = Clients(settings, NO_HEADERS, address, guard_of(address, settings))
+    try:
+        async with asyncio.timeout(INSPECTION_S), clients.one() as client:
+            async with client.stream("GET", address) as response:
+                seen = _seen(response)
+            if seen.kind in {EndpointKind.PAGE, EndpointKind.NEITHER} and response.status_code == _NOT_FOUND:
+                allowed = (await client.request("OPTIONS", address)).headers.get("allow", "").upper()
+                if "POST" in allowed and "GET" not in allowed:
+                    return seen.model_copy(
+                        update={"kind": EndpointKind.API, "said": f"{seen.said}, Allow: {allowed}"}
+                    )
+            return seen
+    except (TimeoutError, httpx.HTTPError, ProbeError) as error:
+        return AddressResponse(kind=EndpointKind.UNKNOWN, said=str(error) or type(error).__name__)
+    finally:
+        await clients.aclose()
+
+
+def _seen(response: httpx.Response) -> AddressResponse:
+    status, written = response.status_code, response.headers.get("content-type", "").partition(";")[0].strip()
+    return AddressResponse(
+        kind=_kind(status, written, response.headers.get("www-authenticate", "")),
+        said=f"HTTP {status}, {written or 'no content type'}",
+    )
+
+
+def _kind(status: int, content_type: str, scheme: str) -> EndpointKind:
+    is_html = "html" in content_type
+    if status == _NOT_ALLOWED or "json" in content_type or "event-stream" in content_type:
+        return EndpointKind.API
+    if status in REFUSED:
+        return EndpointKind.API if not is_html or scheme.lower().startswith("bearer") else EndpointKind.PAGE
+    if is_html:
+        return EndpointKind.PAGE
+    if status >= _OF_THE_APP:
+        return EndpointKind.UNKNOWN
+    return EndpointKind.API if status >= _ERRORS_FROM and status != _NOT_FOUND else EndpointKind.NEITHER
+
+
+async def find(address: str, settings: ProbeSettings, headers: RequestHeaders) -> ApiDiscovery:
+    """Ask until an answer is found, at most `MOST_POSTS` times and once more; ``settings`` hold deadlines."""
+    clients = Clients(settings, headers, address, guard_of(address, settings))
+    search = _Search(address, settings, headers)
+    try:
+        async with clients.one() as client:
+            found = await search.run(client)
+    except (TimeoutError, httpx.HTTPError, ProbeError) as error:
+        found = ApiDiscovery(trouble=f"it does not answer: {error or type(error).__name__}")
+    finally:
+        await clients.aclose()
+    found = found.model_copy(update={"tried": tuple(search.tried)})
+    return await _confirmed(found, address, headers) if found.probe else found
+
+
+async def _confirmed(found: ApiDiscovery, address: str, headers: RequestHeaders) -> ApiDiscovery:
+    """Asked as a run asks; what does not work there is nothing that was found."""
+    assert found.probe is not None
+    try:
+        async with ApiDriver(address, found.probe, headers=headers) as driver:
+            answer = await driver.ask((HARMLESS,))
+    except ProbeError as error:
+        trouble = f"{found.probe.api.request} is answered, but asked once more as a run asks: {error}"
+        return found.model_copy(update={"probe": None, "trouble": headers.hidden(trouble)})
+    return found.model_copy(update={"answer": headers.hidden(answer.visible_text)})
+
+
+class _Search:
+    """One after the other: first an empty body, whose error may name what is missing."""
+
+    def __init__(self, address: str, settings: ProbeSettings, headers: RequestHeaders) -> None:
+        self._address, self._settings, self._headers = address, settings, headers
+        self.tried: list[str] = []
+        self._queue: list[dict[str, Any]] = [{}, *BODIES]
+        self._done: list[dict[str, Any]] = []
+        self._to_nothing: str | None = None
+        """The answer to an empty body, where it is answered at all."""
+
+    async def run(self, client: httpx.AsyncClient) -> ApiDiscovery:
+        while self._queue and len(self._done) < MOST_POSTS:
+            body = self._queue.pop(0)
+            if body in self._done:
+                continue
+            self._done.append(body)
+            reply = await _post(client, self._address, filled(body, HARMLESS, [], "lookout-init"))
+            self.tried.append(f"{json.dumps(body)}: {reply.shown(self._headers)}")
+            if (stopped := _end(reply, is_first=not body)) is not None:
+                return stopped
+            if reply.is_good() and (found := self._read(body, reply)) is not None:
+                return found
+            await self._complete(body, reply, client)
+        same = "; every request got the same answer, an empty one too" if self._to_nothing else ""
+        return ApiDiscovery(trouble=f"no usual request body brings back a text that Lookout can read{same}")
+
+    def _read(self, body: dict[str, Any], reply: _Reply) -> ApiDiscovery | None:
+        try:
+            api, text = _api_of(body, reply, self._address)
+        except PageNotUnderstood as error:
+            self.tried[-1] = f"{json.dumps(body)}: {self._headers.hidden(str(error))}"
+            return None
+        if not body:
+            self._to_nothing = text
+        if not body or text == self._to_nothing:
+            return None
+        probe = self._settings.model_copy(update={"driver": "sse" if reply.events else "json", "api": api})
+        return ApiDiscovery(probe=probe)
+
+    async def _complete(self, body: dict[str, Any], reply: _Reply, client: httpx.AsyncClient) -> None:
+        """Try next what the error asks for."""
+        missing = list(_missing(reply))
+        made = cast("dict[str, Any]", json.loads(json.dumps(body)))
+        if any(_may_hold_question(path[-1]) and path[0] not in body for path in missing):
+            made = {name: value for name, value in made.items() if value not in (_TURN, _MESSAGES)}
+        for path in missing:
+            _put(made, path)
+        if "messages" in made and not reply.is_good() and re.search(r"\bmodel\b", reply.body):
+            made |= await _model(client, self._address)
+        if made != body and _TURN in json.dumps(made):
+            self._queue.insert(0, made)
+
+
+async def _model(client: httpx.AsyncClient, address: str) -> dict[str, str]:
+    """The first model of an API like OpenAI's, which wants one named; nothing where it lists none."""
+    listed = re.sub(r"/chat/completions/?$", "/models", address)
+    if listed == address:
+        return {}
+    names = values_at(_parsed((await client.get(listed)).text), "data.*.id")
+    return {"model": str(names[0])} if names else {}
+
+
+def _end(reply: _Reply, *, is_first: bool) -> ApiDiscovery | None:
+    """What no other body would change."""
+    if reply.status in REFUSED:
+        named = _KEY_HEADER.search(f"{reply.wanted} {reply.body}")
+        header = named.group() if named and "-" in named.group() else None
+        return ApiDiscovery(trouble=f"HTTP {reply.status}", refused=reply.status, header=header)
+    if reply.status in WALLS:
+        return ApiDiscovery(trouble=f"HTTP {reply.status}: a login or quota wall")
+    if reply.status in _NO_POST and is_first:
+        return ApiDiscovery(trouble=f"HTTP {reply.status} to a POST of JSON")
+    return None
+
+
+async def _post(client: httpx.AsyncClient, address: str, body: Any) -> _Reply:
+    events: list[Event] = []
+    text = ""
+    try:
+        async with asyncio.timeout(client.timeout.read), client.stream("POST", address, json=body) as response:
+            kind = response.headers.get("content-type", "")
+            if "event-stream" in kind:
+                async for event in events_in(lines_in(response.aiter_text())):
+                    events.append(event)
+                    if event.data == "[DONE]" or len(events) >= MOST_EVENTS:
+                        break
+            else:
+                text = (await response.aread()).decode("utf-8", "replace")
+    except TimeoutError:
+        if not events:
+            raise TimeoutError("it took longer than a question may") from None
+        return _Reply(status=200, kind="text/event-stream", events=tuple(events))
+    wanted = response.headers.get("www-authenticate", "")
+    return _Reply(status=response.status_code, kind=kind, body=text, events=tuple(events), wanted=wanted)
+
+
+def _api_of(body: dict[str, Any], reply: _Reply, address: str) -> tuple[ApiSettings, str]:
+    """How this reply is read, and its text. Raises `PageNotUnderstood` where that stays open."""
+    documents = reply.documents()
+    if not documents:
+        raise PageNotUnderstood(f"HTTP {reply.status}, {reply.kind or 'no content type'}: no JSON")
+    if any(value for document in documents for value in values_at(document, "error")):
+        raise PageNotUnderstood(f"HTTP {reply.status} with an error: {clean(json.dumps(documents[-1]))[:SHOWN]}")
+    path = _best_path(documents)
+    if path is None:
+        raise PageNotUnderstood(f"no text of an answer in {clean(json.dumps(documents[-1]))[:SHOWN]}")
+    joins = _joins(documents, path)
+    rule = rule_at(address, path, joins=joins, documents=documents)
+    api = ApiSettings(
+        request=json.dumps(body, ensure_ascii=False),
+        text=rule.text,
+        citations=rule.citations,
+        app_path=rule.app_path,
+        latency_ms=rule.latency_ms,
+        joins=joins,
+    )
+    if reply.events:
+        api = api.model_copy(update={"done": _done_mark(reply.events, path)})
+    return api, text_at(path, documents, joins=joins) or ""
+
+
+def _best_path(documents: list[Any]) -> str | None:
+    ways = [
+        (_rank(path, text), path)
+        for path in paths_to_text(documents)
+        if not _NO_ANSWER.search(path) and (text := text_at(path, documents, joins=_joins(documents, path)))
+        if bare(text) not in {"", bare(HARMLESS)} and _may_be(path, text)
+    ]
+    return min(ways)[1] if ways else None
+
+
+def _rank(path: str, text: str) -> tuple[bool, int, int, bool, int]:
+    """The lower the likelier: several words, a name that says it, one place, the last of a list."""
+    inner = any(step.isdecimal() and step != "0" for step in path.split("."))
+    return len(text.split()) < 2, _place(path), path.count("*"), inner, path.count(".")  # noqa: PLR2004 - a word
+
+
+def _may_be(path: str, text: str) -> bool:
+    return _place(path) < len(_ANSWERS) or len(text.split()) > 2  # noqa: PLR2004 - a name or title has two
+
+
+def _place(path: str) -> int:
+    names = [step.lower() for step in path.split(".") if not step.lstrip("-").isdecimal() and step != "*"]
+    return _ANSWERS.index(names[-1]) if names and names[-1] in _ANSWERS else len(_ANSWERS)
+
+
+def _joins(documents: list[Any], path: str) -> bool:
+    """Whether the pieces make the text together; else each holds, or the last one holds, all before it."""
+    values = (value for document in documents for value in values_at(document, path) if value is not None)
+    pieces = [piece for piece in map(text_of_parts, values) if piece]
+    grows = all(later.startswith(earlier) for earlier, later in pairwise(pieces))
+    return len(pieces) < 2 or not (grows or pieces[-1] == "".join(pieces[:-1]))  # noqa: PLR2004 - nothing to join
+
+
+def _done_mark(events: tuple[Event, ...], path: str) -> str:
+    """What ends the stream. Raises `PageNotUnderstood` where nothing does, or what comes before is no JSON."""
+    *before, last = events
+    if any(_parsed(event.data) is None for event in before):
+        raise PageNotUnderstood("its stream's events are no JSON, which cannot be read")
+    document = _parsed(last.data)
+    if document is None:
+        return last.data
+    if all(event.name != last.name for event in before) and last.name != "message":
+        return last.name
+    if any(values_at(document, path)):
+        raise PageNotUnderstood("nothing marks the end of its stream: an answer that is cut off would look whole")
+    return last.data
+
+
+def _missing(reply: _Reply) -> Iterator[tuple[str, ...]]:
+    """The fields that an error names as missing: by pydantic's ``loc``, OpenAI's ``param``, or in words."""
+    if reply.is_good():
+        return
+    document = _parsed(reply.body)
+    located = [
+        tuple(step for step in cast("list[Any]", loc)[1:] if isinstance(step, str))
+        for loc, kind in zip(
+            values_at(document, "detail.*.loc"), values_at(document, "detail.*.type"), strict=False
+        )
+        if isinstance(loc, list) and "missing" in str(kind)
+    ]
+    if located:
+        yield from filter(None, located)
+    elif named := [str(name) for name in values_at(document, "error.param") if name]:
+        yield from ((name,) for name in named)
+    elif _WANTING.search(reply.body) or len(reply.body) <= SHOWN:
+        said = _texts(document, reply.body)
+        words = _QUOTED.findall(said)
+        plain = [name for name in (*_TEXTS, "messages") if re.search(rf"\b{name}\b", said)]
+        yield from ((name,) for name in dict.fromkeys(words or plain[:1]))
+
+
+def _texts(document: Any, body: str) -> str:
+    """What an error says in words, without the names of its own fields."""
+    if document is None:
+        return body
+    return "\n".join(text_at(path, [document], joins=True) or "" for path in paths_to_text([document]))
+
+
+def _may_hold_question(name: str) -> bool:
+    return name != "model" and not name.endswith("history") and _CONVERSATION.fullmatch(name) is None
+
+
+def _put(body: dict[str, Any], path: tuple[str, ...]) -> None:
+    """Put what the field's name calls for there; what is there stays."""
+    *outer, name = path
+    for step in outer:
+        inner = body.setdefault(step, {})
+        if not isinstance(inner, dict):
+            return
+        body = cast("dict[str, Any]", inner)
+    if name == "messages":
+        body.setdefault(name, _MESSAGES)
+    elif name.endswith("history"):
+        body.setdefault(name, "{history}")
+    elif _CONVERSATION.fullmatch(name):
+        body.setdefault(name, "{conversation}")
+    elif name == "model":
+        return
+    elif name in _TEXTS or not any(value in (_TURN, _MESSAGES) for value in body.values()):
+        body.setdefault(name, _TURN)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):  # deep input recurses
+        return None

@@ -1,0 +1,427 @@
+"""Inspects a chat page as a run would, and reports what it found: where to type, how to send, where answers stand.
+
+It goes to the given address alone, and asks one harmless question at most. Where a page could not be asked, it says
+what to do about it. A trial asks three questions as a run asks them: how plausible the answers are, and which rule
+reads what the page hides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from monitors.errors import LoginFailed, LoginWall, ProbeError
+from monitors.facts.error_leaks import find_error_leak
+from monitors.probes.browser.chromium import Chromium, closed
+from monitors.probes.browser.conversation import PageConversation
+from monitors.probes.browser.discover import TRUSTED_SCORE, Chat, check_selectors
+from monitors.probes.browser.driver import CaptureDoubts
+from monitors.probes.browser.greetings import Greetings
+from monitors.probes.browser.inpage import WatchResult, call, clean
+from monitors.probes.browser.login import Login
+from monitors.probes.browser.pages import Pages, Tab, page_failure
+from monitors.probes.inspect.findings import (
+    HARMLESS,
+    AskPermission,
+    Listener,
+    NetworkMessage,
+    Overview,
+    PageElement,
+    PageInspection,
+    PageProblem,
+    Trial,
+    WireCandidate,
+    bare,
+    candidates,
+    common,
+    payload_of,
+)
+from monitors.probes.settings import ProbeSettings
+from monitors.probes.wire import WireRule
+from monitors.records.exchanges import NoAnswerReason
+
+PIN = "see the picture and pin what was missed under [targets.NAME.probe.selectors]: message_box, send, answer"
+
+ADVICE = {
+    NoAnswerReason.UNREACHABLE: "open the address on this machine: spelling, network, proxy, or the app is down",
+    NoAnswerReason.NOT_READY: "wait until the app serves, then look again",
+    NoAnswerReason.ANSWER_TIMEOUT: (
+        "ask the page by hand; when an answer appears there, "
+        f"raise probe.answer_deadline_s if it was slow, else {PIN}"
+    ),
+    NoAnswerReason.INCOMPLETE: "ask the page by hand; when its answers are long, raise probe.answer_deadline_s",
+    NoAnswerReason.APP_ERROR_SHOWN: "the app itself says that something went wrong: its own log knows more",
+    NoAnswerReason.LEFT_TARGET: (
+        "open the address by hand and see where it ends: if the app lives there, make that the target's address or "
+        "name it in probe.allowed_origins; if not, the app sends its users away"
+    ),
+    NoAnswerReason.ACCESS_DENIED: (
+        "where it asks to sign in, tell Lookout how by [targets.NAME.login] in lookout.toml (docs/login.md); or "
+        'ask the app through its API (probe.driver = "json", with LOOKOUT_API_TOKEN)'
+    ),
+    NoAnswerReason.LOGIN_FAILED: "run `lookout login NAME`: it signs in and says what stands in the way",
+    NoAnswerReason.PAGE_NOT_UNDERSTOOD: f"is there a chat at this very address? If so, {PIN}",
+    NoAnswerReason.CAPTURE_UNSURE: f"compare what was read with the page; then {PIN}",
+    NoAnswerReason.BROWSER_LOST: "look again; when it stays so, the machine may be short of memory",
+    NoAnswerReason.CIRCUIT_OPEN: "wait until the app serves, then look again",
+}
+
+
+def trouble_of(error: ProbeError) -> PageProblem:
+    """The error for a person, with what to do."""
+    return PageProblem(reason=error.reason, blame=error.blame, detail=str(error), to_do=ADVICE[error.reason])
+
+
+DESCRIBE = Path(__file__).parents[1] / "browser" / "inpage" / "describe.js"
+DEADLINE_S = 15.0
+OWNER_ONLY = 0o600
+# Colours that people who cannot distinguish red from green can distinguish (after Okabe and Ito).
+MARKS = (("box", "message box", "#0072B2"), ("send", "send", "#D55E00"), ("answer", "answer", "#007A5A"))
+LINE = re.compile(r'- (?:\'|")?([a-z]+)(?: "((?:[^"\\]|\\.)*)")?')
+"""One line of an accessibility tree: ``- textbox "Your message"``."""
+
+
+async def inspect_page(
+    address: str,
+    settings: ProbeSettings,
+    *,
+    picture: Path,
+    asking: AskPermission = AskPermission.IF_NEEDED,
+    search_path: str | None = None,
+    login: Login | None = None,
+) -> PageInspection:
+    """One inspection, with a browser of its own. ``picture`` is where the PNG goes; its folder exists.
+
+    ``login`` gets it past the page's login; what is secret in it stands nowhere in the inspection.
+
+    The `PageInspection` reports what stands in the way of a chat; only `BrowserMissing` and `BrowserLost` are
+    raised.
+    """
+    chromium = Chromium(
+        browser_path=settings.browser_path,
+        search_path=search_path,
+        load_images=True,
+        close_deadline_s=settings.close_deadline_s,
+    )
+    async with chromium:
+        await chromium.browser()
+        from playwright.async_api import Error  # loaded with the browser
+
+        pages = Pages(chromium, address, settings, login)
+        try:
+            if login is None:
+                return await _inspected(pages, settings, PageInspection(address=address), asking, picture)
+            inspection = await _inspect_signed_in(pages, settings, PageInspection(address=address), asking, picture)
+            return PageInspection.model_validate(login.discretion.hidden_in(inspection.model_dump()))
+        except Error as error:
+            raise page_failure(error.message) from error
+
+
+async def _inspected(
+    pages: Pages, settings: ProbeSettings, inspection: PageInspection, asking: AskPermission, goal: Path
+) -> PageInspection:
+    async with pages.tab() as tab:
+        await tab.page.add_init_script(path=DESCRIBE)
+        return await PageInspector(pages, tab, settings, inspection, asking).inspect(goal)
+
+
+async def _inspect_signed_in(
+    pages: Pages, settings: ProbeSettings, inspection: PageInspection, asking: AskPermission, goal: Path
+) -> PageInspection:
+    """Inspects as a run does: it renews a session that has ended, where a form does it."""
+    try:
+        async with pages.tab() as tab:
+            try:
+                await pages.chat_on(tab)
+            except LoginWall as wall:
+                await pages.renewed(tab, wall)
+    except LoginFailed as error:
+        return inspection.model_copy(update={"trouble": trouble_of(error)})
+    except ProbeError:
+        pass  # the inspection itself reports it
+    return await _inspected(pages, settings, inspection, asking, goal)
+
+
+class PageInspector:
+    """Inspects one page; what it has seen so far is in ``_seen``."""
+
+    def __init__(
+        self, pages: Pages, tab: Tab, settings: ProbeSettings, seen: PageInspection, asking: AskPermission
+    ) -> None:
+        self._pages = pages
+        self._tab = tab
+        self._page = tab.page
+        self._settings = settings
+        self._seen = seen
+        self._asking = asking
+        self._listener = Listener(tab.page)
+        self._frame = tab.page.main_frame
+
+    async def inspect(self, picture: Path) -> PageInspection:
+        """Everything, as far as the page lets itself be asked."""
+        conversation = PageConversation(self._page, self._settings, self._tab.visit)
+        started = monotonic()
+        try:
+            await check_selectors(self._page, self._settings.selectors)
+            conversation.chat = await self._pages.chat_on(self._tab)
+            self._note(usable_s=round(monotonic() - started, 2))
+            await self._note_chat(conversation.chat)
+            await self._note_answer(conversation)
+        except ProbeError as error:
+            self._note(trouble=trouble_of(error))
+        self._note(
+            http_status=self._listener.status,
+            loaded_s=self._listener.loaded_s,
+            console_errors=tuple(self._listener.console_errors),
+            refused=self._tab.visit.refused,
+            overview=await self._overview(),
+            picture=await self._take_picture(picture),
+        )
+        return self._seen
+
+    def _note(self, **found: Any) -> None:
+        self._seen = self._seen.model_copy(update=found)
+
+    async def _note_chat(self, chat: Chat) -> None:
+        self._frame = chat.frame
+        pinned = self._settings.selectors
+        await chat.frame.evaluate(DESCRIBE.read_text(encoding="utf-8"))
+        box = await self._part("__lookout.box", _how_sure(chat.found.score, pinned.message_box))
+        send = await self._part(
+            "__lookout.send", "pinned" if pinned.send else "by its name or place beside the box"
+        )
+        to_press = send is not None and send.selector is not None and not chat.profile.presses_enter
+        found = {
+            "message_box": pinned.message_box or (box.selector if box else None),
+            "send": pinned.send or (send.selector if send is not None and to_press else None),
+        }
+        self._note(
+            open=self._settings.open or tuple(step.selector for step in self._pages.way.steps if step.selector),
+            profile=chat.profile.name,
+            frame=None if chat.frame == self._page.main_frame else clean(chat.frame.url),
+            box=box,
+            send=send,
+            selectors=pinned.model_copy(update=found),
+        )
+
+    async def _note_answer(self, conversation: PageConversation) -> None:
+        """Notes where answers stand: the page shows it, or one question finds it out."""
+        chat = conversation.chat
+        place = await self._part("__lookout.place()", "the page marks it as where messages appear")
+        recognised = chat.selectors.answer is not None or place is not None
+        if self._asking is AskPermission.NEVER or (self._asking is AskPermission.IF_NEEDED and recognised):
+            self._note(
+                why_asked=_why_not(chat, self._asking, recognised=recognised), answer=self._place_text(chat, place)
+            )
+            return
+        self._note(
+            asked=HARMLESS,
+            why_asked="as you wished" if recognised else "the page does not tell where answers stand",
+        )
+        await self._listener.begin()
+        started = monotonic()
+        seen = await conversation.ask(HARMLESS)
+        self._note(answer_text=seen.text, answered_s=round(monotonic() - started, 2))
+        await chat.frame.evaluate(DESCRIBE.read_text(encoding="utf-8"))  # a plain form answers with a new page
+        self._note(answer=await self._answer_part(chat, seen.text))
+        self._note(box=self._proved(chat, proved=conversation.behaves(seen)))
+        conversation.raise_if_no_chat(seen)
+        CaptureDoubts().raise_if_unsure(seen, HARMLESS, answered=True)
+        self._note(wire=candidates(await self._listener.received(), seen.text))
+
+    def _place_text(self, chat: Chat, place: PageElement | None) -> PageElement | None:
+        if chat.selectors.answer is None:
+            return place
+        sure = "pinned" if self._settings.selectors.answer else f"by the profile {chat.profile.name}"
+        role = place.role if place else "messages"
+        return PageElement(role=role, name="", selector=chat.selectors.answer, how_sure=sure)
+
+    async def _answer_part(self, chat: Chat, text: str) -> PageElement | None:
+        sure = "read: what was new on the page after the question"
+        await self._in_page("__lookout.findAnswer(given)", text)
+        part = await self._part("__lookout.answerAt", sure)
+        if part is None or chat.selectors.answer is not None:
+            known = self._place_text(chat, part)
+            return known if known and known.selector else part
+        found = await self._in_page("__lookout.answerSelector(given[0], given[1])", [text, HARMLESS])
+        if found is not None:
+            self._note(selectors=self._seen.selectors.model_copy(update={"answer": clean(found)}))
+        return part.model_copy(update={"selector": None if found is None else clean(found), "name": ""})
+
+    def _proved(self, chat: Chat, *, proved: bool) -> PageElement | None:
+        """The box with what the question showed of it."""
+        if self._seen.box is None or chat.found.pinned:
+            return self._seen.box
+        sure = "sure: it took the question as a chat does" if proved else "a guess: it still holds the question"
+        return self._seen.box.model_copy(update={"how_sure": sure})
+
+    async def _part(self, expression: str, how_sure: str) -> PageElement | None:
+        """The element that an expression gives, as a person would name it."""
+        described = await self._in_page(f"({expression}) && __lookout.describe({expression})")
+        if described is None:
+            return None
+        role, name = await self._in_tree(described["selector"]) or (
+            described["role"] or described["tag"],
+            described["name"],
+        )
+        shadow = bool(described["shadow"])
+        return PageElement(
+            role=clean(role), name=clean(name), selector=described["selector"], how_sure=how_sure, in_shadow=shadow
+        )
+
+    async def _in_page(self, expression: str, given: Any = None) -> Any:
+        return await self._frame.evaluate(f"(given) => ({expression}) ?? null", given)
+
+    async def _in_tree(self, selector: str | None) -> tuple[str, str] | None:
+        """Role and name in the accessibility tree."""
+        from playwright.async_api import Error  # loaded already: there is a page
+
+        if selector is None:
+            return None
+        try:
+            snapshot = await self._frame.locator(selector).first.aria_snapshot(timeout=2000)
+        except Error:
+            return None
+        first = LINE.match(snapshot)
+        return None if first is None else (first[1], first[2] or "")
+
+    async def _overview(self) -> Overview:
+        main = self._page.main_frame
+        frames = [clean(one.url) for one in self._page.frames if one != main and one.url.startswith("http")]
+        overview: dict[str, Any] = {}
+        if await closed(main.evaluate(DESCRIBE.read_text(encoding="utf-8")), DEADLINE_S):
+            overview = await call(main, "overview")
+        return Overview.model_validate({**overview, "title": clean(await self._page.title()), "frames": frames})
+
+    async def _take_picture(self, picture: Path) -> str | None:
+        """The page with what was found outlined."""
+        await closed(self._frame.evaluate("() => __lookout.show?.()"), DEADLINE_S)
+        given = [[list(mark) for mark in MARKS], self._settings.selectors.model_dump(exclude_none=True)]
+        marking = self._frame.evaluate("(given) => __lookout.markFound?.(...given)", given)
+        await closed(marking, DEADLINE_S)
+        taking = self._page.screenshot(path=picture, timeout=DEADLINE_S * 1000)
+        if not await closed(taking, DEADLINE_S):
+            return None
+        await asyncio.to_thread(picture.chmod, OWNER_ONLY)
+        return str(picture)
+
+
+def _how_sure(score: float, pinned: str | None) -> str:
+    if pinned:
+        return "pinned"
+    likely = "likely" if score >= TRUSTED_SCORE else "a guess"
+    return f"{likely} (score {score:g}; {TRUSTED_SCORE} and more is likely), not proved: nothing was asked"
+
+
+def _why_not(chat: Chat, asking: AskPermission, *, recognised: bool) -> str:
+    if not recognised:
+        return "none was asked, as you wished; where answers stand is found out while the first one comes"
+    if asking is AskPermission.NEVER:
+        return "none was asked, as you wished"
+    if chat.selectors.answer:
+        return f"none was needed: the profile {chat.profile.name} says where answers stand"
+    return "none was needed: the page marks where messages appear"
+
+
+QUESTIONS = (HARMLESS, "Which topics can you answer questions about?", "What can you not help me with?")
+"""Any bot can answer them, they make the app do or search nothing, and no good answer to one fits another."""
+
+
+@dataclass(frozen=True)
+class TrialAnswer:
+    """A question, what was read on the page, and what it received; or why there is no answer."""
+
+    question: str
+    seen: WatchResult | None = None
+    received: tuple[NetworkMessage, ...] = ()
+    error: ProbeError | None = None
+
+
+async def try_page(
+    address: str,
+    settings: ProbeSettings,
+    *,
+    questions: Sequence[str] = QUESTIONS,
+    search_path: str | None = None,
+    login: Login | None = None,
+) -> tuple[tuple[Trial, ...], tuple[WireCandidate, ...]]:
+    """Ask each question on a page of its own; how each came out, and the rules that read every answer.
+
+    Raises `BrowserMissing` and `BrowserLost` alone.
+    """
+    chromium = Chromium(browser_path=settings.browser_path, search_path=search_path)
+    async with chromium:
+        await chromium.browser()
+        from playwright.async_api import Error  # loaded with the browser
+
+        pages, greetings = Pages(chromium, address, settings, login), Greetings()
+        try:
+            heard = [await _heard(pages, settings, greetings, question) for question in questions]
+        except Error as error:
+            raise page_failure(error.message) from None
+    found = common([candidates(one.received, one.seen.text) for one in heard if one.seen is not None])
+    rule = settings.wire or (found[0].rule if found else None)
+    trials = tuple(_trial(one, heard, rule, configured=settings.wire is not None) for one in heard)
+    if login is not None:
+        hide = login.discretion.hidden_in
+        trials = tuple(Trial.model_validate(hide(one.model_dump())) for one in trials)
+        found = tuple(WireCandidate.model_validate(hide(one.model_dump())) for one in found)
+    return trials, found
+
+
+async def _heard(pages: Pages, settings: ProbeSettings, greetings: Greetings, question: str) -> TrialAnswer:
+    try:
+        async with pages.tab() as tab:
+            try:
+                return await _asked(pages, tab, settings, greetings, question)
+            except LoginWall as wall:
+                if not await pages.renewed(tab, wall):
+                    raise
+        async with pages.tab() as tab:
+            return await _asked(pages, tab, settings, greetings, question)
+    except ProbeError as error:
+        return TrialAnswer(question, error=error)
+
+
+async def _asked(
+    pages: Pages, tab: Tab, settings: ProbeSettings, greetings: Greetings, question: str
+) -> TrialAnswer:
+    listener = Listener(tab.page)
+    conversation = PageConversation(tab.page, settings, tab.visit, greetings)
+    conversation.chat = await pages.chat_on(tab)
+    await listener.begin()
+    seen = await conversation.ask(question)
+    received = await listener.received()
+    if settings.wire is None:
+        conversation.raise_if_no_chat(seen)
+        CaptureDoubts().raise_if_unsure(seen, question, answered=True)
+    return TrialAnswer(question, seen, received)
+
+
+def _trial(one: TrialAnswer, all_heard: Sequence[TrialAnswer], rule: WireRule | None, *, configured: bool) -> Trial:
+    if one.seen is None:
+        return Trial(question=one.question, trouble=None if one.error is None else trouble_of(one.error))
+    sent = payload_of(rule, one.received) if rule is not None else None
+    others = [other.seen.text for other in all_heard if other is not one and other.seen is not None]
+    doubt = _doubt(one.question, one.seen.text, others)
+    if configured and sent is None:
+        doubt = "probe.wire met no answer in what came"
+    return Trial(question=one.question, text=one.seen.text, sent=sent, doubt=doubt)
+
+
+def _doubt(question: str, text: str, others: Sequence[str]) -> str:
+    """Why a text is hardly the answer to that question; nothing where it may well be."""
+    said = bare(text)
+    if not said:
+        return "the answer holds no word"
+    if said in bare(question):
+        return "it is the question, or a part of it"
+    if said in map(bare, others):
+        return "another question had the very same answer"
+    leak = find_error_leak(text, question)
+    return "" if leak is None else "it is an error, shown as an answer"

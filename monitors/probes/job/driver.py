@@ -1,0 +1,280 @@
+"""Asks an agent that works on a job (V4): start it, follow it, fetch its report.
+
+start ─▶ events (where there are any) ─▶ state, again and again ─▶ report
+  │
+  └ noted in the run's folder: a run that was killed takes the job up again
+
+The agent's report becomes the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from contextlib import aclosing
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+from uuid import uuid4
+
+import httpx
+
+from monitors.errors import AnswerIncomplete, AnswerTimeout, AppErrorShown, PageNotUnderstood, ProbeError
+from monitors.json_path import items_at, values_at
+from monitors.probes.address_guard import guard_of
+from monitors.probes.api.driver import Message, events_in, filled, lines_in, parsed
+from monitors.probes.browser.inpage import clean
+from monitors.probes.driver import Answer, WorthStoring, no_evidence
+from monitors.probes.job.notes import JobNote, JobNotes
+from monitors.probes.job.watch import MEGABYTE, AgentJob, JobHttp, TransientFailure, as_text
+from monitors.probes.settings import JobSettings, ProbeSettings
+from monitors.probes.wire import WireRule, read_documents
+from monitors.records.exchanges import Channel, Timings, WirePayload
+from monitors.request_headers import RequestHeaders
+
+
+def report_in(job: AgentJob, url: str, body: str | None, earlier: tuple[str, ...]) -> Answer:
+    """The answer that a finished job gave: in ``body``, or where the finished state stood when that is ``None``.
+
+    `PageNotUnderstood` where ``probe.job.text`` leads nowhere: the path is ours to fix.
+    """
+    settings, total_ms = job.settings, job.elapsed_s * 1000
+    if body is not None and not settings.text:
+        wire = WirePayload(url=clean(url), text=body)
+    else:
+        document = job.last if body is None else parsed(body)
+        job.counts(document)
+        job.lists(document)
+        wire = _payload(settings, url, document)
+    versions = items_at(job.last, settings.app_version) if settings.app_version else []
+    return Answer(
+        visible_text=wire.text,
+        earlier=earlier,
+        wire=wire,
+        graded_channel=Channel.WIRE,
+        timings=Timings(total_ms=_spent_ms(job, wire, total_ms)),
+        app_path=wire.app_path,
+        app_version=as_text(versions[-1]) if versions else None,
+        evidence=job.evidence,
+    )
+
+
+def _payload(settings: JobSettings, url: str, document: object) -> WirePayload:
+    found = [value for value in values_at(document, settings.text) if value is not None]
+    if not found:
+        seen = as_text(document)[:200]
+        raise PageNotUnderstood(f"probe.job.text = {settings.text!r} leads nowhere in the report {seen}")
+    rule = WireRule(
+        url=".",
+        text=settings.text,
+        joins=True,
+        citations=settings.citations,
+        app_path=settings.app_path,
+        latency_ms=settings.latency_ms,
+    )
+    rest = read_documents(rule, clean(url), [document]) or WirePayload(url=clean(url), text="")
+    cleaned = tuple(clean(citation) for citation in rest.citations)
+    text = "\n\n".join(map(as_text, items_at(document, settings.text)))
+    return rest.model_copy(update={"text": text, "citations": cleaned})
+
+
+def _spent_ms(job: AgentJob, wire: WirePayload, total_ms: float) -> float:
+    """How long it took. Of a job that was taken up again only the app knows when it was done."""
+    return wire.app_latency_ms if job.age_s and wire.app_latency_ms is not None else total_ms
+
+
+Clock = Callable[[], datetime]
+Remember = Callable[[AgentJob], None]
+GROWTH = 1.5
+"""How much longer each pause is than the one before: 2 s becomes 30 s within eight polls."""
+
+
+class JobDriver:
+    """A `ChatDriver` over a job API. An async context manager, for one event loop.
+
+    `headers` authenticate; they appear in no record and no error, and go to no host that the app names itself.
+    `run_folder` is where jobs under way are noted. The time of a job that was taken up again counts from its
+    start, unless the app gives its own latency.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        settings: ProbeSettings,
+        *,
+        run_folder: Path,
+        clock: Clock,
+        headers: RequestHeaders,
+    ) -> None:
+        self._settings: JobSettings = settings.job
+        self._url = settings.job.url or address
+        self._clock = clock
+        self._headers = headers
+        self._http = JobHttp(settings.job, headers, self._url, guard_of(address, settings))
+        self._notes = JobNotes(run_folder)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_exc: object) -> None:
+        await self._http.close()
+
+    async def ask(
+        self, turns: tuple[str, ...], *, name: str = "question", worth_storing: WorthStoring = no_evidence
+    ) -> Answer:
+        """See `ChatDriver.ask`. Each turn is a job; earlier turns and reports go along as ``{history}``."""
+        note = self._notes.recall(name, turns)
+        conversation = note.conversation if note else uuid4().hex
+        earlier = note.earlier if note else ()
+        try:
+            while True:
+                answer = await self._one(name, turns, conversation, earlier, note)
+                if len(earlier) == len(turns) - 1:
+                    break
+                earlier, note = (*earlier, answer.visible_text), None
+        except (AppErrorShown, AnswerTimeout, AnswerIncomplete):  # after any other error the job may still be there
+            self._notes.forget(name)
+            raise
+        await worth_storing(answer)
+        return answer
+
+    async def _one(
+        self, name: str, turns: tuple[str, ...], conversation: str, earlier: tuple[str, ...], note: JobNote | None
+    ) -> Answer:
+        remember = partial(self._remember, name, turns, conversation, earlier)
+        taken_up = await self._taken_up(note) if note else None
+        job = taken_up or AgentJob(self._settings, self._url)
+        try:
+            if taken_up is None:
+                await self._start(job, turns[len(earlier)], history(turns, earlier), conversation, remember)
+            if not job.finished:
+                await self._follow(job)
+                await self._poll(job)
+            return await self._answer(job, earlier)
+        except ProbeError as error:
+            error.evidence = job.evidence
+            raise
+
+    async def _taken_up(self, note: JobNote) -> AgentJob | None:
+        """The job that an earlier process started; ``None`` when the app has forgotten it: it is started anew."""
+        age_s = max(0.0, (self._clock() - note.started_at).total_seconds())
+        job = AgentJob(self._settings, self._url, age_s=age_s, job=note.job, location=note.location)
+        try:
+            await self._fetch_state(job)
+        except AnswerIncomplete:
+            return None
+        return job
+
+    def _remember(
+        self, name: str, turns: tuple[str, ...], conversation: str, earlier: tuple[str, ...], job: AgentJob
+    ) -> None:
+        if job.known:
+            note = JobNote(
+                turns=turns,
+                conversation=conversation,
+                earlier=earlier,
+                job=job.job,
+                location=job.location,
+                started_at=self._clock(),
+            )
+            self._notes.save(name, note)
+
+    async def _start(
+        self, job: AgentJob, turn: str, before: list[Message], conversation: str, remember: Remember
+    ) -> None:
+        body = filled(json.loads(self._settings.request), turn, before, conversation)
+        async with self._http.posted(self._url, body, f"{conversation}-{len(before)}") as response:
+            job.located(response.headers.get("location"))
+            remember(job)
+            if "event-stream" in response.headers.get("content-type", ""):
+                await self._hear(job, response, remember)
+                if not job.finished and not job.known:
+                    raise AnswerIncomplete("the stream ended before the job did, and never named the job's id")
+                return
+            text = (await self._http.body_of(response)).text
+        document: Any = parsed(text) if text.strip() else None
+        job.named(document)
+        remember(job)
+        job.sees(document)
+        job.lists(document)
+
+    async def _follow(self, job: AgentJob) -> None:
+        """Hears the job's events to their end. What breaks or is silent is left: the state is asked after it."""
+        if self._settings.events_url is None:
+            return
+        try:
+            async with self._http.events(job.address(self._settings.events_url)) as response:
+                await self._hear(job, response)
+        except TransientFailure:
+            return
+
+    async def _hear(self, job: AgentJob, response: httpx.Response, remember: Remember | None = None) -> None:
+        most = int(self._settings.report_most_mb * MEGABYTE)
+        async with aclosing(lines_in(response.aiter_text(), most)) as lines, aclosing(events_in(lines)) as events:
+            while not job.finished and job.left_s > 0:
+                try:
+                    async with asyncio.timeout(min(self._settings.silence_s, job.left_s)):
+                        event = await anext(events)
+                except (StopAsyncIteration, TimeoutError, httpx.HTTPError):
+                    return
+                named = job.job
+                job.hears(event.model_copy(update={"data": self._headers.hidden(event.data)}))
+                if remember is not None and job.job != named:
+                    remember(job)
+
+    async def _poll(self, job: AgentJob) -> None:
+        """Asks for the state until it is an end. Raises what the end, or the deadline, means."""
+        pause_s = self._settings.poll_s
+        while not job.finished:
+            await self._fetch_state(job)
+            if not job.finished:
+                await self._pause(job, pause_s)
+                pause_s = min(pause_s * GROWTH, self._settings.poll_most_s)
+
+    async def _fetch_state(self, job: AgentJob) -> None:
+        """One state of the job; what may pass is tried again as often as the settings say."""
+        url = job.address(self._settings.status_url)
+        document = await self._patiently(job, url, job.state_in)
+        job.sees(document)
+        job.lists(document)
+
+    async def _patiently(self, job: AgentJob, url: str, read: Callable[[str], Any]) -> Any:
+        stumbles, pause_s = 0, self._settings.poll_s
+        while True:
+            try:
+                return read((await self._http.poll(url)).text)
+            except TransientFailure as stumble:
+                stumbles += 1
+                if stumbles > self._settings.stumbles:
+                    raise stumble.error from stumble
+                await self._pause(job, max(pause_s, stumble.after_s or 0))
+                pause_s = min(pause_s * GROWTH, self._settings.poll_most_s)
+
+    async def _pause(self, job: AgentJob, pause_s: float) -> None:
+        if job.left_s <= 0:
+            if self._settings.cancel_url is not None:
+                await self._http.cancel(job.address(self._settings.cancel_url))
+            raise job.late()
+        await asyncio.sleep(min(pause_s, job.left_s))
+
+    async def _answer(self, job: AgentJob, earlier: tuple[str, ...]) -> Answer:
+        """The report, wherever it stands."""
+        url, text = self._url, None
+        if self._settings.report_url is not None:
+            url = job.address(self._settings.report_url)
+            text = await self._patiently(job, url, str)
+        elif job.heard and not values_at(job.last, self._settings.text):
+            await self._fetch_state(job)  # the last event said that it is done, not what came of it
+        return report_in(job, url, text, earlier)
+
+
+def history(turns: tuple[str, ...], earlier: tuple[str, ...]) -> list[Message]:
+    """The turns that were answered, with their reports."""
+    said = zip(turns, earlier, strict=False)  # the turn that is asked now has no report yet
+    return [
+        message
+        for turn, report in said
+        for message in ({"role": "user", "content": turn}, {"role": "assistant", "content": report})
+    ]

@@ -1,0 +1,56 @@
+"""Which jobs are under way, on disk: a run that was killed takes its jobs up again instead of starting new ones."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from monitors.records.base import Record, UtcTime
+
+FOLDER = "jobs"
+OWNER_ONLY, OWNER_ONLY_FOLDER = 0o600, 0o700
+
+
+class JobNote(Record):
+    """A job that was started: for which conversation, what was answered before it, its id or its ``Location``."""
+
+    turns: tuple[str, ...]
+    conversation: str
+    earlier: tuple[str, ...]
+    job: str
+    location: str
+    started_at: UtcTime
+
+
+class JobNotes:
+    """The notes of one run's folder, one for each question; for its owner's eyes, as they hold what was asked."""
+
+    def __init__(self, run_folder: Path) -> None:
+        self._folder = run_folder / FOLDER
+
+    def recall(self, name: str, turns: tuple[str, ...]) -> JobNote | None:
+        """What is under way for this question; ``None`` when nothing is, or the question has changed."""
+        try:
+            note = JobNote.model_validate_json(self._path(name).read_text(encoding="utf-8"))
+        except (OSError, ValidationError):
+            return None
+        return note if note.turns == turns else None
+
+    def save(self, name: str, note: JobNote) -> None:
+        """Notes a job. A killed process leaves the old note or the new one, never half of one."""
+        path = self._path(name)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=OWNER_ONLY_FOLDER)
+        beside = path.with_suffix(".new")
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY), "w") as file:
+            file.write(note.model_dump_json())
+        beside.replace(path)
+
+    def forget(self, name: str) -> None:
+        """The job came to nothing: the next try starts anew."""
+        self._path(name).unlink(missing_ok=True)
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{re.sub(r'[.]t[0-9]+$', '', name)}.json"

@@ -1,0 +1,366 @@
+"""A job while it runs: what its states, events and report say, read from parsed JSON.
+
+The requests of the job driver are bounded in time and size, and each failure is classified by what it means.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+from urllib.parse import quote, urljoin, urlsplit
+
+import httpx
+
+from monitors.errors import (
+    AccessDenied,
+    AnswerIncomplete,
+    AnswerTimeout,
+    AppErrorShown,
+    PageNotUnderstood,
+    ProbeError,
+    Unreachable,
+)
+from monitors.json_path import items_at
+from monitors.probes.address_guard import AddressGuard
+from monitors.probes.api.driver import Event, parsed
+from monitors.probes.browser.inpage import clean
+from monitors.probes.settings import JobSettings
+from monitors.records.base import Record
+from monitors.records.exchanges import Evidence, Step
+from monitors.request_headers import RequestHeaders
+from monitors.retry import retry_after_s
+
+GONE = (404, 410)
+REFUSED = (401, 403)
+WALLS = (402, 407)
+TOO_MANY, ERRORS_FROM, APP_ERRORS_FROM = 429, 400, 500
+MEGABYTE = 1_000_000
+CHUNK = 65_536
+
+
+class TransientFailure(Exception):
+    """A poll that found nothing and may be repeated; ``error`` is what it means when it stays so.
+
+    ``after_s`` is the pause that the app asked for.
+    """
+
+    def __init__(self, error: ProbeError, *, after_s: float | None = None) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.after_s = after_s
+
+
+class Body(Record):
+    """What a request brought."""
+
+    url: str
+    text: str
+
+
+class JobHttp:
+    """Speaks to one app. Messages name an address without its query, which may hold a key.
+
+    ``headers`` go to the hosts that ``start`` and the settings name, and to no other.
+    """
+
+    def __init__(
+        self, settings: JobSettings, headers: RequestHeaders, start: str, guard: AddressGuard | None = None
+    ) -> None:
+        self._settings = settings
+        self._headers = headers
+        self._client = httpx.AsyncClient(
+            headers=dict(headers.values),
+            timeout=httpx.Timeout(settings.request_deadline_s, read=None),  # reading has limits of its own
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=100),
+            follow_redirects=True,
+            event_hooks=headers.hooks([start, *_hosts(settings)], guard.hooks() if guard else None),
+        )
+
+    async def close(self) -> None:
+        """Closes its connections."""
+        await self._client.aclose()
+
+    @asynccontextmanager
+    async def posted(self, url: str, body: Any, key: str) -> AsyncGenerator[httpx.Response]:
+        """The reply to a start, its body unread. ``key`` is the same when the same start is sent again.
+
+        Raises `Unreachable` or `AccessDenied`: a start is not repeated here, it may have worked.
+        """
+        try:
+            async with asyncio.timeout(self._settings.request_deadline_s) as limit:
+                sending = self._client.stream("POST", url, json=body, headers={"Idempotency-Key": key})
+                async with sending as response:
+                    self._check_start(response)
+                    limit.reschedule(None)  # what comes after the head has limits of its own
+                    yield response
+        except TransientFailure as stumble:
+            raise stumble.error from stumble
+        except (TimeoutError, httpx.HTTPError, httpx.InvalidURL) as error:
+            raise Unreachable(f"the job could not be started: {_why(error)} at {bare(url)}") from error
+
+    async def poll(self, url: str) -> Body:
+        """What stands at an address.
+
+        Raises `TransientFailure` for what may pass, a `ProbeError` for what will not.
+        """
+        async with self._got(url) as response:
+            return await self.body_of(response)
+
+    @asynccontextmanager
+    async def events(self, url: str) -> AsyncGenerator[httpx.Response]:
+        """An event stream that has started; raises as `poll` does."""
+        async with self._got(url) as response:
+            yield response
+
+    async def cancel(self, url: str) -> None:
+        """Asks the app to stop; whether it does is its own affair."""
+        try:
+            async with asyncio.timeout(self._settings.request_deadline_s):
+                await self._client.post(url)
+        except (TimeoutError, httpx.HTTPError, httpx.InvalidURL):
+            return  # the deadline has passed all the same, and that is what is reported
+
+    async def body_of(self, response: httpx.Response) -> Body:
+        """The whole body; `PageNotUnderstood` when it is longer than the settings want to read."""
+        async with asyncio.timeout(self._settings.request_deadline_s):
+            read = await self._bytes_of(response)
+        text = self._headers.hidden(read.decode("utf-8", "replace"))
+        return Body(url=clean(str(response.url)), text=clean(text))
+
+    async def _bytes_of(self, response: httpx.Response) -> bytes:
+        most = self._settings.report_most_mb * MEGABYTE
+        read = bytearray()
+        async for piece in response.aiter_bytes(CHUNK):
+            read += piece
+            if len(read) > most:
+                raise PageNotUnderstood(
+                    f"{bare(str(response.url))} sent more than probe.job.report_most_mb = "
+                    f"{self._settings.report_most_mb:g} MB"
+                )
+        return bytes(read)
+
+    @asynccontextmanager
+    async def _got(self, url: str) -> AsyncGenerator[httpx.Response]:
+        try:
+            async with asyncio.timeout(self._settings.request_deadline_s) as limit:
+                async with self._client.stream("GET", url) as response:
+                    self._check(response)
+                    limit.reschedule(None)  # what comes after the head has limits of its own
+                    yield response
+        except httpx.InvalidURL as error:
+            raise PageNotUnderstood(f"no address: {bare(url)!r}; see probe.job") from error
+        except (TimeoutError, httpx.HTTPError) as error:
+            raise TransientFailure(Unreachable(f"{bare(url)} does not answer: {_why(error)}")) from error
+
+    def _check_start(self, response: httpx.Response) -> None:
+        status = response.status_code
+        if status in GONE:
+            raise Unreachable(f"{bare(str(response.url))} answered HTTP {status}: no jobs are taken there")
+        self._check(response)
+
+    def _check(self, response: httpx.Response) -> None:
+        status, where = response.status_code, bare(str(response.url))
+        if status < ERRORS_FROM:
+            return
+        if status in REFUSED:
+            raise AccessDenied(f"{where} answered {self._headers.refused(status)}")
+        if status in WALLS:
+            raise AccessDenied(f"{where} answered HTTP {status}: a login or quota wall")
+        if status == TOO_MANY:
+            raise TransientFailure(
+                AccessDenied(f"{where} answered HTTP 429: a quota wall"), after_s=retry_after_s(response.headers)
+            )
+        if status in GONE:
+            raise TransientFailure(AnswerIncomplete(f"the app lost the job: {where} answered HTTP {status}"))
+        if status >= APP_ERRORS_FROM:
+            raise TransientFailure(
+                Unreachable(f"{where} answered HTTP {status}"), after_s=retry_after_s(response.headers)
+            )
+        raise PageNotUnderstood(
+            f"{where} answered HTTP {status}: does it want another request than probe.job says?"
+        )
+
+
+def _hosts(settings: JobSettings) -> list[str]:
+    """The addresses on hosts of their own that the configuration names."""
+    named = (settings.status_url, settings.events_url, settings.report_url, settings.cancel_url)
+    return ["/".join(one.split("/")[:3]) for one in named if one and one.startswith(("http://", "https://"))]
+
+
+def bare(url: str) -> str:
+    """The address without user, query and fragment, as far as a message may show it."""
+    return clean(re.sub(r"//[^/@]*@|[?#].*", lambda part: "//" if part[0].startswith("//") else "", url))[:300]
+
+
+def _why(error: Exception) -> str:
+    return "it took too long" if isinstance(error, TimeoutError) else type(error).__name__
+
+
+STEPS_AT_MOST = 1000
+DETAIL_CHARACTERS = 1000
+
+
+@dataclass
+class AgentJob:
+    """One job. ``age_s`` is how old it was when this process took it up; 0 for one that it started itself.
+
+    ``heard``: an event announced it.
+    """
+
+    settings: JobSettings
+    start_url: str
+    age_s: float = 0.0
+    job: str = ""
+    location: str = ""
+    state: str = "started"
+    last: Any = None
+    steps: list[Step] = field(default_factory=list[Step])
+    hops: int | None = None
+    heard: bool = False
+    began: float = field(default_factory=monotonic)
+
+    @property
+    def known(self) -> bool:
+        """Whether the app has said where it is: it was started."""
+        return bool(self.job or self.location)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Since it was started, by whichever process."""
+        return self.age_s + monotonic() - self.began
+
+    @property
+    def left_s(self) -> float:
+        """The time until its deadline."""
+        return self.settings.deadline_s - self.elapsed_s
+
+    def address(self, template: str) -> str:
+        """An address of the job. What the app sent cannot lead to another host, nor out of its place in a path."""
+        start = self.start_url.split("?")[0].rstrip("/")
+        if "{job}" in template and not self.job:
+            raise PageNotUnderstood(f"probe.job.id = {self.settings.id!r} leads nowhere in the reply to the start")
+        if "{location}" in template and not self.location:
+            raise PageNotUnderstood("probe.job speaks of {location}, and the reply to the start had none")
+        made = template.format(start=start, job=quote(self.job, safe=""), location=self.location)
+        return urljoin(f"{start}/", made)
+
+    def located(self, location: str | None) -> None:
+        """Takes the reply's ``Location``; `PageNotUnderstood` when it leads to another host: our key stays here."""
+        if not location:
+            return
+        there = urljoin(self.start_url, location)
+        if urlsplit(there)[:2] != urlsplit(self.start_url)[:2]:
+            raise PageNotUnderstood(f"the app sends us to another host for the job: {clean(there)[:200]!r}")
+        self.location = there
+
+    def named(self, document: Any) -> None:
+        """Takes the job's id from the reply to the start."""
+        found = [value for value in items_at(document, self.settings.id) if isinstance(value, str | int)]
+        if found and not isinstance(found[0], bool):
+            self.job = clean(str(found[0]))
+
+    def sees(self, document: Any) -> None:
+        """Takes a state or an event as the newest word."""
+        self.last = document
+        states = [value for value in items_at(document, self.settings.state) if isinstance(value, str)]
+        if states:
+            self.state = clean(states[-1])
+        self.counts(document)
+
+    def counts(self, document: Any) -> None:
+        """Takes the app's own number of hops."""
+        hops = items_at(document, self.settings.hops) if self.settings.hops else []
+        counted = [n for n in hops if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
+        self.hops = counted[-1] if counted else self.hops
+
+    def lists(self, document: Any) -> None:
+        """Takes the steps that a state or a report lists from the first on, if it lists more than are known."""
+        listed = self._steps_in(document, self.settings.steps, None)
+        if len(listed) > len(self.steps):
+            self.steps = listed
+
+    def hears(self, event: Event) -> None:
+        """Takes one event; its name may be the state. What is no JSON shows only that the job lives."""
+        if event.name.casefold() in self._ends:
+            self.state = clean(event.name)
+        try:
+            document = json.loads(event.data)
+        except (ValueError, RecursionError):  # deep input recurses
+            return
+        self.heard = True
+        if not self.job:
+            self.named(document)
+        self.sees(document)
+        new = self._steps_in(document, self.settings.event_step, self.elapsed_s * 1000)
+        self.steps = (self.steps + new)[:STEPS_AT_MOST]
+
+    def state_in(self, body: str) -> Any:
+        """A state that was asked for. `TransientFailure` when it is none: a proxy's page comes and goes."""
+        try:
+            document = parsed(body)
+        except PageNotUnderstood as error:
+            raise TransientFailure(error) from error
+        if any(isinstance(value, str) for value in items_at(document, self.settings.state)):
+            return document
+        seen = as_text(document)[:200]
+        path = self.settings.state
+        raise TransientFailure(
+            PageNotUnderstood(f"probe.job.state = {path!r} leads to no state in the reply {seen}")
+        )
+
+    @property
+    def _ends(self) -> set[str]:
+        return {name.casefold() for name in (*self.settings.finished, *self.settings.failed)}
+
+    @property
+    def finished(self) -> bool:
+        """Whether the report is there. Raises `AppErrorShown` when there will be none."""
+        state = self.state.casefold()
+        if state in {name.casefold() for name in self.settings.failed}:
+            why = self._error() or "it does not say why"
+            raise AppErrorShown(f"the job ended as {self.state!r}: {why}", partial_text=self._partial())
+        return state in {name.casefold() for name in self.settings.finished}
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the agent did on the way."""
+        return Evidence(steps=tuple(self.steps), hops=self.hops)
+
+    def late(self) -> ProbeError:
+        """The deadline has passed."""
+        got = f"{self.state!r} after {len(self.steps)} steps"
+        seen = f"the job did not finish within {self.settings.deadline_s:g} s: {got}"
+        partial = self._partial()
+        return AnswerIncomplete(seen, partial_text=partial) if partial else AnswerTimeout(seen)
+
+    def _partial(self) -> str:
+        path = self.settings.text
+        texts = [value for value in items_at(self.last, path) if isinstance(value, str)] if path else []
+        return clean(texts[-1]) if texts else ""
+
+    def _error(self) -> str:
+        found = [value for value in items_at(self.last, self.settings.error) if value]
+        return as_text(found[0])[:300] if found else ""
+
+    def _steps_in(self, document: Any, path: str | None, at_ms: float | None) -> list[Step]:
+        found = items_at(document, path)[:STEPS_AT_MOST] if path else []
+        return [self._step(value, at_ms) for value in found]
+
+    def _step(self, value: Any, at_ms: float | None) -> Step:
+        names = [one for one in items_at(value, self.settings.step_name) if isinstance(one, str)]
+        if isinstance(value, str):
+            return Step(name=clean(value)[:DETAIL_CHARACTERS], at_ms=at_ms)
+        return Step(
+            name=clean(names[0])[:200] if names else "step", detail=as_text(value)[:DETAIL_CHARACTERS], at_ms=at_ms
+        )
+
+
+def as_text(value: Any) -> str:
+    """A value as text."""
+    return clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))

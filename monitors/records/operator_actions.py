@@ -1,0 +1,205 @@
+"""What people do: actions on incidents, labels on findings, and silences.
+
+They are durable, with a name under each. A silence is a person's word that a fault is known, and has an end.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from monitors.records.base import Identifier, Language, Record, Severity, Sha256, UtcTime
+from monitors.records.exchanges import Origin
+from monitors.records.grades import FailureKind
+from monitors.records.incidents import ActionKind, ActionVia, AlertItem, Incident, IncidentKind, Name, Redacted
+from monitors.records.reviews import AnswerVerdict, LabelSource
+
+
+class Silence(Record):
+    """Sends no alert about matching incidents from ``starts_at`` until ``ends_at`` (that moment excluded).
+
+    Every matcher that is set must match; one at least must be set, since a silence of everything is an outage of
+    the monitor. ``author`` and ``comment`` are for whoever wonders why it was quiet. ``ended_by`` is who ended it
+    before its time: a silence can be made shorter, never longer.
+    """
+
+    id: Identifier
+    author: str = Field(min_length=1, max_length=200)
+    comment: str = Field(min_length=1, max_length=2_000)
+    starts_at: UtcTime
+    ends_at: UtcTime
+    fingerprint: Sha256 | None = None
+    target: Identifier | None = None
+    kind: IncidentKind | None = None
+    case_id: Identifier | None = None
+    failure_kind: FailureKind | None = None
+    ended_by: str | None = None
+
+    @model_validator(mode="after")
+    def _is_bounded(self) -> Self:
+        if self.ends_at <= self.starts_at:
+            raise ValueError(f"a silence must end after it starts, got {self.starts_at} to {self.ends_at}")
+        if not self.matchers():
+            raise ValueError(
+                "a silence needs one of fingerprint, target, kind, case_id, failure_kind: never everything"
+            )
+        return self
+
+    def matchers(self) -> dict[str, str]:
+        """What an incident must have, by the field's name."""
+        named = {
+            "fingerprint": self.fingerprint,
+            "target": self.target,
+            "kind": self.kind,
+            "case_id": self.case_id,
+            "failure_kind": self.failure_kind,
+        }
+        return {name: wanted for name, wanted in named.items() if wanted is not None}
+
+    def in_force(self, now: datetime) -> bool:
+        """Whether it holds at ``now``."""
+        return self.starts_at <= now < self.ends_at
+
+    def covers(self, incident: Incident, now: datetime) -> bool:
+        """Whether it mutes ``incident`` at ``now``."""
+        if not self.in_force(now):
+            return False
+        return all(getattr(incident, name) == wanted for name, wanted in self.matchers().items())
+
+
+class PersonAction(Record):
+    """One thing that a person did. ``id`` is the same for the same click, however often it is delivered.
+
+    ``by`` is a Slack user id (U…) or the name given to the command. It is about the incidents ``fingerprints``,
+    or about all of the message ``alert_id`` when there are none. ``channel`` and ``message_ts`` are where the
+    button was.
+    """
+
+    id: Identifier
+    kind: ActionKind
+    at: UtcTime
+    by: Name
+    via: ActionVia
+    alert_id: Identifier | None = None
+    fingerprints: tuple[Sha256, ...] = ()
+    channel: str | None = None
+    message_ts: str | None = None
+    note: Annotated[str, Field(max_length=2_000)] = ""
+
+    @model_validator(mode="after")
+    def _is_about_something(self) -> Self:
+        if self.alert_id is None and not self.fingerprints:
+            raise ValueError("an action needs `alert_id` or `fingerprints`: what is it about?")
+        return self
+
+
+class ActionEffect(StrEnum):
+    """What came of an action."""
+
+    DONE = "done"
+    NOTHING_TO_DO = "nothing_to_do"
+    """It was so already."""
+    UNKNOWN = "unknown"
+    """It is about a message or an incident that is not in this warehouse."""
+
+
+class ActionOutcome(Record):
+    """An action as it was carried out, once. ``fingerprints`` are the incidents that it changed or was about."""
+
+    action_id: Identifier
+    at: UtcTime
+    effect: ActionEffect
+    fingerprints: tuple[Sha256, ...] = ()
+    text: str = ""
+
+
+class HumanLabel(Record):
+    """A person's verdict: what judges and graders are measured against.
+
+    One on a finding that sent an alert (``source`` alert) has ``finding_right``, false for a false alarm. One on an
+    answer that was sampled for review has ``answer``, and how likely it was to be sampled. ``reason`` is what the
+    grader had said. ``case_id`` is the gold case, or the item of traffic or of the log, where it is about one.
+    """
+
+    id: Identifier
+    at: UtcTime
+    by: Name
+    target: Identifier
+    run_id: Identifier
+    case_id: Identifier | None = None
+    failure_kind: FailureKind | None = None
+    fingerprint: Sha256 | None = None
+    finding_right: bool | None = None
+    reason: Redacted
+    note: str = ""
+    source: LabelSource = LabelSource.ALERT
+    repeat: Annotated[int, Field(ge=0)] = 0
+    answer: AnswerVerdict | None = None
+    inclusion_probability: Annotated[float, Field(gt=0, le=1)] | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if self.finding_right is None and self.answer is None:
+            raise ValueError("a label needs `finding_right` or `answer`: what does the person say?")
+        return self
+
+
+class CaseDraft(Record):
+    """A case that somebody wants, not a gold case: nothing unreviewed is gold.
+
+    Texts are redacted. ``gold`` is absent where a person has to write the right answer. ``bad_reply`` is what the
+    application said: the case must fail on it before it joins a suite. ``cut`` says that only excerpts were left.
+    ``fingerprint`` is the incident that it was part of, absent for one that came out of a review.
+    """
+
+    id: Identifier
+    made_at: UtcTime
+    by: Name
+    target: Identifier
+    run_id: Identifier
+    source_id: Identifier | None = None
+    fingerprint: Sha256 | None = None
+    origin: Origin
+    turns: tuple[Redacted, ...]
+    gold: Redacted | None = None
+    bad_reply: Redacted | None = None
+    failure_kind: FailureKind | None = None
+    language: Language
+    suggested_severity: Severity
+    severity_reason: str
+    finding: Redacted
+    cut: bool = False
+
+
+class StoredConversation(Record):
+    """What a conversation was, as the run stored it: raw, so it is redacted before it goes anywhere."""
+
+    run_id: Identifier
+    case_id: Identifier
+    turns: tuple[str, ...]
+    answer: str
+
+
+class ActionSubject(Record):
+    """An action with all that it is about: the alert, how the incidents stand, what was said (for a draft).
+
+    ``items`` are empty when the message, or the incidents, are not known here.
+    """
+
+    action: PersonAction
+    items: tuple[AlertItem, ...] = ()
+    incidents: tuple[Incident, ...] = ()
+    said: tuple[StoredConversation, ...] = ()
+
+
+class Settlement(Record):
+    """The outcome of an action with all that it changes: stored together, once."""
+
+    outcome: ActionOutcome
+    incidents: tuple[Incident, ...] = ()
+    labels: tuple[HumanLabel, ...] = ()
+    drafts: tuple[CaseDraft, ...] = ()
+    silences: tuple[Silence, ...] = ()

@@ -1,0 +1,133 @@
+"""How figures, times, names and foreign texts are written, the same in every report.
+
+Text from outside stays text in Markdown, whatever it says. Whatever an application or a user wrote goes into a code
+span, where no renderer searches for links, HTML, mentions, formulas or emoji. Our own sentences, which may quote a
+name from outside, are escaped.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from decimal import Decimal
+from typing import Final
+
+from monitors.records.base import Blame, Severity
+from monitors.records.exchanges import NoAnswerReason
+from monitors.records.runs import Ratio, RunReport, Verdict
+from monitors.reports.invisible import show_invisible
+
+VERDICT_MARKS: Final = {Verdict.PASS: "✓", Verdict.FAIL: "✕", Verdict.INCONCLUSIVE: "?"}
+"""A shape beside the word, so that neither colour nor shape speaks alone."""
+
+SEVERITY_WORDS: Final = {Severity.PAGE: "page someone", Severity.WRONG: "wrong", Severity.ANNOYING: "annoying"}
+
+NO_ANSWER_WORDS: Final = {
+    NoAnswerReason.UNREACHABLE: "unreachable",
+    NoAnswerReason.NOT_READY: "not ready",
+    NoAnswerReason.ANSWER_TIMEOUT: "no answer in time",
+    NoAnswerReason.INCOMPLETE: "answer broke off",
+    NoAnswerReason.APP_ERROR_SHOWN: "the page showed an error",
+    NoAnswerReason.LEFT_TARGET: "the page left the target",
+    NoAnswerReason.ACCESS_DENIED: "login or quota wall",
+    NoAnswerReason.LOGIN_FAILED: "not signed in",
+    NoAnswerReason.PAGE_NOT_UNDERSTOOD: "no chat found on the page",
+    NoAnswerReason.CAPTURE_UNSURE: "not sure that what was read is the answer",
+    NoAnswerReason.BROWSER_LOST: "browser lost",
+    NoAnswerReason.CIRCUIT_OPEN: "not asked, the app was down",
+}
+
+BLAME_WORDS: Final = {
+    Blame.APP: "the application",
+    Blame.PROVIDER: "the model provider",
+    Blame.MONITOR: "the monitor",
+}
+
+
+def score(ratio: Ratio) -> str:
+    """A score as everyone quotes it: three decimals (0.823), or ``none`` where nothing was counted."""
+    return "none" if ratio.value is None else f"{ratio.value:.3f}"
+
+
+def percent(share: float) -> str:
+    """A share as a percentage with one decimal: ``93.9 %``."""
+    return f"{100 * share:.1f} %"
+
+
+def quantity(value: Decimal) -> str:
+    """A count or weight without a needless ``.0``: ``744``, ``1,000``, ``2.5``."""
+    return f"{value.normalize():,f}"
+
+
+def seconds(milliseconds: float) -> str:
+    """``2.4 s``, and ``0.04 s`` below a tenth."""
+    return f"{milliseconds / 1000:.1f} s" if milliseconds >= 100 else f"{milliseconds / 1000:.2f} s"  # noqa: PLR2004 - said above
+
+
+def moment(when: datetime) -> str:
+    """``2026-11-21 03:12:09 UTC``; records hold UTC only."""
+    return f"{when:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def metric_name(name: str) -> str:
+    """``factual_accuracy:hi`` as ``factual accuracy, hi``."""
+    return name.replace("_", " ").replace(":", ", ")
+
+
+def headline(report: RunReport) -> str:
+    """The verdict's first reason. A pass has none: it says how much was graded, which is what it rests on."""
+    decisive = next((reason.text for reason in report.reasons if reason.decisive), None)
+    if decisive is not None:
+        return decisive
+    graded_of = f"{report.coverage.graded:,} of {plural(report.coverage.asked, 'case')} graded"
+    return f"{graded_of}; nothing stands against it" if report.verdict is Verdict.PASS else graded_of
+
+
+def elapsed(report: RunReport) -> str:
+    """How long the run took: ``4 min 09 s``."""
+    total = max(0, round((report.finished_at - report.started_at).total_seconds()))
+    hours, rest = divmod(total, 3600)
+    minutes, secs = divmod(rest, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {secs:02d} s" if minutes else f"{secs} s"
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """``1 case``, ``2 cases``."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def shortened(text: str, limit: int) -> str:
+    """The text on one line, cut after ``limit`` characters with an ellipsis."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+_TICKS: Final = re.compile(r"`+")
+# What marks up within a line; what only counts at its beginning never stands there.
+_MARKUP: Final = re.compile(r"([\\`*_\[\]|~$^])")
+# GitHub resolves these after Markdown, where a backslash no longer helps; an invisible word joiner does.
+_REFERENCES: Final = re.compile(r"(?i)(@|#(?=\d)|\bGH(?=-\d)|(?<=\w)://|\bwww(?=\.)|:(?=[\d_-]*[a-z+][\w+-]*:))")
+_WORD_JOINER: Final = "\u2060"
+
+
+def code_span(text: str, limit: int) -> str:
+    """The text as one inert code span, on one line, at most ``limit`` characters; safe in a table cell.
+
+    A pipe is written as a similar character: inside code, a table's pipe cannot be escaped for every renderer.
+    """
+    line = shortened(show_invisible(text), limit).replace("|", "¦")
+    if not line:
+        return "(empty)"
+    longest = max((len(run) for run in _TICKS.findall(line)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if line[0] == "`" or line[-1] == "`" else ""
+    return f"{fence}{pad}{line}{pad}{fence}"
+
+
+def inert(text: str, limit: int = 600) -> str:
+    """A sentence that may quote something from outside, escaped: no markup, HTML, link, mention or reference."""
+    line = shortened(show_invisible(text), limit)
+    unresolved = _REFERENCES.sub(lambda found: found[0][0] + _WORD_JOINER + found[0][1:], line)
+    return _MARKUP.sub(r"\\\1", unresolved.replace("&", "&amp;").replace("<", "&lt;"))

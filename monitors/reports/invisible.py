@@ -1,0 +1,83 @@
+"""Makes invisible characters visible: what an answer hides, a reader must see.
+
+Bidirectional controls can turn a sentence round, zero-width characters can split a word that a search looks for,
+and tag characters can carry a whole hidden message. Each becomes its code point, in brackets.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from typing import Final
+
+_JOINERS: Final = frozenset("\u200c\u200d")
+_KEPT_CONTROLS: Final = frozenset("\n\t")
+# Letters and symbols by category, but they show nothing (Unicode 15, Default_Ignorable_Code_Point and U+2800).
+_BLANK_LETTERS: Final = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5")
+# Format characters that do show: Arabic, Syriac and Kaithi number signs.
+_DRAWN_FORMATS: Final = frozenset(
+    "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
+)
+_VARIATION_SELECTORS: Final = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0), range(0x180B, 0x1810))
+
+
+def is_invisible(character: str, before: str) -> bool:
+    """Whether ``character`` shows nothing and has no honest use after ``before`` (``""`` at the start).
+
+    Joiners are honest inside Indic and Arabic words and emoji, variation selectors after a symbol. Spaces of any
+    width are spaces, and stay.
+    """
+    if character in _KEPT_CONTROLS:
+        return False
+    if character in _BLANK_LETTERS:
+        return True
+    if character in _JOINERS:
+        return not _may_join(before)
+    if any(ord(character) in selectors for selectors in _VARIATION_SELECTORS):
+        return not _is_symbol(before)
+    category = unicodedata.category(character)
+    if category == "Cf":
+        return character not in _DRAWN_FORMATS
+    return category in {"Cc", "Co", "Cs", "Cn", "Zl", "Zp"}
+
+
+def _is_symbol(character: str) -> bool:
+    return bool(character) and (unicodedata.category(character)[0] == "S" or character in "0123456789#*")
+
+
+def _may_join(before: str) -> bool:
+    if not before:
+        return False
+    name = unicodedata.name(before, "")
+    is_word = unicodedata.category(before)[0] in "LM" and not name.startswith(("LATIN", "GREEK", "CYRILLIC"))
+    return is_word or _is_symbol(before) or name.startswith(("VARIATION SELECTOR", "EMOJI MODIFIER"))
+
+
+def code_point(character: str) -> str:
+    """``U+202E`` for a right-to-left override."""
+    return f"U+{ord(character):04X}"
+
+
+def name_of(character: str) -> str:
+    """The character's Unicode name in lower case, for a tooltip; ``control character`` where it has none."""
+    return unicodedata.name(character, "control character").lower()
+
+
+def split_invisible(text: str) -> Iterator[tuple[str, bool]]:
+    """The text as runs: ``(visible text, False)``, and ``(one invisible character, True)``. Nothing is lost."""
+    start = 0
+    before = ""
+    for place, character in enumerate(text):
+        if not (character.isascii() and character.isprintable()) and is_invisible(character, before):
+            if place > start:
+                yield text[start:place], False
+            yield character, True
+            start = place + 1
+        before = character
+    if start < len(text):
+        yield text[start:], False
+
+
+def show_invisible(text: str) -> str:
+    """The text with every invisible character written out as ``[U+202E]``; idempotent."""
+    return "".join(f"[{code_point(run)}]" if hidden else run for run, hidden in split_invisible(text))

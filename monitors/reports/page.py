@@ -1,0 +1,408 @@
+"""``report.html``: a whole run in one file that asks nobody for anything, opens from disk, and runs no script.
+
+The page's records are what the template reads, in the order in which it says it, with what the verdict rests on.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from monitors.records.base import Blame
+from monitors.records.comparisons import Comparison, FlakyCase
+from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
+from monitors.records.grades import FAILURE_WORDS, CaseOutcome
+from monitors.records.incidents import Incident
+from monitors.records.runs import CaseResult, RunReport, VerdictReason
+from monitors.reports.case_view import (
+    CaseLink,
+    CaseView,
+    CaseViewer,
+    PictureAlbum,
+    anchor_of,
+    format_since,
+    known_incidents,
+    links_to,
+    with_outcome,
+)
+from monitors.reports.figures import (
+    BreakdownGroup,
+    MetricRow,
+    TallyRow,
+    breakdown_groups,
+    format_raised,
+    latency_histogram,
+    metric_rows,
+    tally_rows,
+)
+from monitors.reports.format import (
+    VERDICT_MARKS,
+    elapsed,
+    headline,
+    moment,
+    percent,
+    plural,
+    quantity,
+    score,
+    seconds,
+    shortened,
+)
+from monitors.reports.invisible import show_invisible
+from monitors.reports.marked_text import Redact, redaction_of
+from monitors.reports.proof_rows import (
+    BalanceRow,
+    ChangeRow,
+    DetectableDropRow,
+    MutationScoreView,
+    ScoreRow,
+    balance_rows,
+    change_rows,
+    format_baseline,
+    format_change,
+    format_no_baseline,
+    format_outcome,
+    format_parity,
+    format_path,
+    mutation_view,
+    score_rows,
+    sight_rows,
+)
+from monitors.reports.settings import ReportsSettings
+
+_MOST_LINKS: Final = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Cases with links, of which ``more`` are not named. ``total`` counts all."""
+
+    links: tuple[CaseLink, ...]
+    more: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeView:
+    """The shared cases of one severity, with links to those that came out differently."""
+
+    row: ChangeRow
+    failing: Named
+    fixed: Named
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonView:
+    """A run beside its baseline; ``refused`` says why it is not, and what changed; then the rest is empty."""
+
+    baseline: str
+    refused: tuple[str, ...]
+    outcome: str
+    scores: tuple[ScoreRow, ...]
+    changes: tuple[ChangeView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FlakyView:
+    """A case that was right only sometimes."""
+
+    link: CaseLink
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The page's sections on the baseline, on what could have been seen, and on balance."""
+
+    comparison: ComparisonView | None
+    no_baseline: str
+    sights: tuple[DetectableDropRow, ...]
+    flaky: tuple[FlakyView, ...]
+    flaky_more: int
+    shortfalls: tuple[str, ...]
+    balance: tuple[BalanceRow, ...]
+    beside_metrics: tuple[str, ...]
+
+
+def proof_of(report: RunReport, anchors: Mapping[str, str]) -> Proof:
+    """``anchors`` says where a case is shown."""
+    return Proof(
+        comparison=_comparison(report.comparison, anchors) if report.comparison else None,
+        no_baseline=format_no_baseline(report),
+        sights=sight_rows(report.sights),
+        flaky=tuple(_flaky(one, anchors) for one in report.flaky[:_MOST_LINKS]),
+        flaky_more=max(0, len(report.flaky) - _MOST_LINKS),
+        shortfalls=report.balance.shortfalls if report.balance else (),
+        balance=balance_rows(report.balance) if report.balance else (),
+        beside_metrics=_beside_metrics(report),
+    )
+
+
+def _beside_metrics(report: RunReport) -> tuple[str, ...]:
+    said = [f"The same questions, {format_parity(gap)}." for gap in report.parity]
+    best = format_path(report.metrics)
+    return (*said, f"{best[0].upper()}{best[1:]}.") if best else tuple(said)
+
+
+def _comparison(compared: Comparison, anchors: Mapping[str, str]) -> ComparisonView:
+    rows = change_rows(compared)
+    return ComparisonView(
+        baseline=format_baseline(compared),
+        refused=(*compared.refused, *format_change(compared, most_ids=_MOST_LINKS)),
+        outcome=format_outcome(compared),
+        scores=score_rows(compared),
+        changes=tuple(ChangeView(row, _named(row.failing, anchors), _named(row.fixed, anchors)) for row in rows),
+    )
+
+
+def _named(case_ids: Sequence[str], anchors: Mapping[str, str]) -> Named:
+    shown = links_to(case_ids[:_MOST_LINKS], anchors)
+    return Named(shown, len(case_ids) - len(shown), len(case_ids))
+
+
+def _flaky(one: FlakyCase, anchors: Mapping[str, str]) -> FlakyView:
+    (link,) = links_to([one.case_id], anchors)
+    return FlakyView(link, one.text)
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonView:
+    """A reason with links to its cases; ``more`` counts those that are not named."""
+
+    kind: str
+    text: str
+    decisive: bool
+    links: tuple[CaseLink, ...]
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRow:
+    """A failing case in one line. ``anchor`` is empty where its transcript is not on the page."""
+
+    id: str
+    anchor: str
+    severity: int
+    kinds: str
+    reason: str
+    asked: str
+    since: str
+    unconfirmed: bool
+    flaky: str
+
+
+@dataclass(frozen=True, slots=True)
+class KindCount:
+    """How many failing cases showed a failure kind."""
+
+    text: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class BriefRow:
+    """A case with nothing to show beyond itself, in one line: correct, or not asked."""
+
+    id: str
+    anchor: str
+    severity: int
+    type: str
+    language: str
+    total_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPage:
+    """Everything on the page."""
+
+    report: RunReport
+    previous: RunReport | None
+    address: str
+    headline: str
+    reasons: tuple[ReasonView, ...]
+    tallies: tuple[TallyRow, ...]
+    raised: str
+    metrics: tuple[MetricRow, ...]
+    failed: tuple[FailedRow, ...]
+    kinds: tuple[KindCount, ...]
+    transcripts: tuple[CaseView, ...]
+    no_answers: tuple[CaseView, ...]
+    no_answers_total: int
+    no_answers_of_app: int
+    not_asked: tuple[BriefRow, ...]
+    ungraded: tuple[CaseView, ...]
+    ungraded_total: int
+    correct: tuple[BriefRow, ...]
+    proof: Proof
+    mutation_score: MutationScoreView | None
+    histogram: Markup | None
+    over_objective: int
+    breakdowns: tuple[BreakdownGroup, ...]
+
+
+_MOST_REASON_LINKS: Final = 12
+_BRIEF: Final = 120
+# Nobody may read a password before the host, or a token behind a question mark.
+_NOT_TO_SHOW: Final = re.compile(r"(?<=//)[^/@]*@|[?#].*")
+
+
+def page_of(
+    folder: Path,
+    report: RunReport,
+    cases: Sequence[CaseResult],
+    *,
+    redact: Redact,
+    settings: ReportsSettings,
+    incidents: Iterable[Incident] = (),
+    previous: RunReport | None = None,
+) -> ReportPage:
+    """The page of one run. At most ``settings.max_transcripts`` cases of each outcome are shown in full."""
+    most = settings.max_transcripts
+    album = PictureAlbum(folder, most_each=settings.max_screenshot_bytes, most_together=settings.max_embedded_bytes)
+    known = known_incidents(incidents)
+    viewer = CaseViewer(album, redact, known, report.commit, settings.max_text_characters)
+    failed = with_outcome(cases, CaseOutcome.FAILED)
+    no_answers = with_outcome(cases, CaseOutcome.NO_ANSWER)
+    not_asked, silent = _apart(no_answers)
+    ungraded = with_outcome(cases, CaseOutcome.UNGRADED)
+    shown = _anchors(failed[:most], silent[:most], not_asked, ungraded[:most])
+    total_ms = [result.result.timings.total_ms for result in cases if isinstance(result.result, Exchange)]
+    objective = report.latency.objective_p50_ms if report.latency else 0.0
+    return ReportPage(
+        report=report,
+        previous=previous,
+        address=_NOT_TO_SHOW.sub("", report.target.address),
+        headline=redact(headline(report)),
+        reasons=tuple(_reason(reason, shown, redact) for reason in report.reasons),
+        tallies=tally_rows(report),
+        raised=format_raised(report),
+        metrics=metric_rows(report.metrics),
+        failed=tuple(
+            _failed(result, known, report, redact, shown=place < most) for place, result in enumerate(failed)
+        ),
+        kinds=_kinds(failed),
+        transcripts=tuple(viewer.view(result) for result in failed[:most]),
+        no_answers=tuple(viewer.view(result) for result in silent[:most]),
+        no_answers_total=len(no_answers),
+        no_answers_of_app=sum(result.assessment.blame is Blame.APP for result in no_answers),
+        not_asked=tuple(_brief(result) for result in not_asked),
+        ungraded=tuple(viewer.view(result) for result in ungraded[:most]),
+        ungraded_total=len(ungraded),
+        correct=tuple(_brief(result) for result in with_outcome(cases, CaseOutcome.CORRECT)),
+        proof=proof_of(report, shown),
+        mutation_score=mutation_view(report),
+        histogram=latency_histogram(total_ms, report.latency) if report.latency and total_ms else None,
+        over_objective=sum(value > objective for value in total_ms),
+        breakdowns=breakdown_groups(report.breakdowns),
+    )
+
+
+def _apart(no_answers: Sequence[CaseResult]) -> tuple[list[CaseResult], list[CaseResult]]:
+    """The cases that were not even asked, since the app was known to be down, and the rest, which have evidence."""
+    not_asked: list[CaseResult] = []
+    silent: list[CaseResult] = []
+    for result in no_answers:
+        came = result.result
+        skipped = isinstance(came, NoAnswer) and came.reason is NoAnswerReason.CIRCUIT_OPEN
+        (not_asked if skipped else silent).append(result)
+    return not_asked, silent
+
+
+def _anchors(*lists: Sequence[CaseResult]) -> dict[str, str]:
+    """Where a case is shown; of several repeats the worst, which comes first."""
+    anchors: dict[str, str] = {}
+    for results in lists:
+        for result in results:
+            anchors.setdefault(result.case.id, anchor_of(result))
+    return anchors
+
+
+def _reason(reason: VerdictReason, anchors: Mapping[str, str], redact: Redact) -> ReasonView:
+    links = links_to(reason.case_ids[:_MOST_REASON_LINKS], anchors)
+    kind = reason.kind.replace("_", " ")
+    return ReasonView(kind, redact(reason.text), reason.decisive, links, len(reason.case_ids) - len(links))
+
+
+def _failed(
+    result: CaseResult, known: Mapping[str, Incident], report: RunReport, redact: Redact, *, shown: bool
+) -> FailedRow:
+    found, safe = result.assessment, redaction_of(result, redact)
+    return FailedRow(
+        id=result.case.id,
+        anchor=anchor_of(result) if shown else "",
+        severity=found.severity,
+        kinds=", ".join(FAILURE_WORDS[kind] for kind in found.failure_kinds),
+        reason=shortened(show_invisible(safe(found.reason)), _BRIEF),
+        asked=shortened(show_invisible(safe(result.case.question)), _BRIEF),
+        since=format_since(known.get(result.case.id), report.commit),
+        unconfirmed=found.unconfirmed,
+        flaky=next((one.text for one in report.flaky if one.case_id == result.case.id), ""),
+    )
+
+
+def _kinds(failed: Sequence[CaseResult]) -> tuple[KindCount, ...]:
+    """In the order of the failures themselves: the worst kind first, not the most frequent."""
+    counts = Counter(kind for result in failed for kind in result.assessment.failure_kinds)
+    return tuple(KindCount(FAILURE_WORDS[kind], count) for kind, count in counts.items())
+
+
+def _brief(result: CaseResult) -> BriefRow:
+    total_ms = result.result.timings.total_ms if isinstance(result.result, Exchange) else None
+    found = result.assessment
+    return BriefRow(result.case.id, anchor_of(result), found.severity, found.type, found.language, total_ms)
+
+
+_PACKAGE: Final = "monitors.reports"
+_FILTERS: Final[dict[str, Callable[..., str]]] = {
+    "elapsed": elapsed,
+    "moment": moment,
+    "percent": percent,
+    "plural": plural,
+    "quantity": quantity,
+    "score": score,
+    "seconds": seconds,
+    "shown": show_invisible,
+}
+
+
+def html_report(page: ReportPage) -> Iterator[str]:
+    """The page in pieces.
+
+    Everything is escaped by the template engine. Beside that a policy in the page itself allows its one style sheet
+    (by its hash) and embedded pictures, and nothing else: no script, no request, no form, no frame.
+    """
+    style = _style()
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")
+    policy = f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    template = _environment().get_template("report.html.j2")
+    # The style sheet is our own file, not a value.
+    return template.generate(page=page, report=page.report, style=Markup(style), policy=policy)  # noqa: S704 - see above
+
+
+@cache
+def _style() -> str:
+    return files(_PACKAGE).joinpath("templates", "report.css").read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(_PACKAGE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(_FILTERS)  # pyright: ignore[reportUnknownMemberType] - untyped in jinja2
+    environment.globals.update(verdict_marks=VERDICT_MARKS)  # pyright: ignore[reportUnknownMemberType] - the same
+    return environment

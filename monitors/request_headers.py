@@ -1,0 +1,211 @@
+"""Headers of requests to an application's own API: lookout.toml names them, secrets come from the environment.
+
+The configuration holds a `HeaderTable`; `headers_of` makes `RequestHeaders` of it, the only place where the values
+of secrets are. They go to the configured hosts alone, and into no message.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final, Self
+
+import httpx
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from monitors.errors import ConfigError
+
+API_TOKEN_VARIABLE: Final = "LOOKOUT_API_TOKEN"  # noqa: S105 - the variable's name
+"""Holds the bearer token of a target that is asked through an API."""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+"""RFC 9110, section 5.6.2."""
+_SENT_BY_HTTP: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
+_CREDENTIALS: Final = frozenset({"authorization", "proxy-authorization", "cookie"})
+"""Headers that carry what authenticates and nothing else: RFC 9110, section 11; RFC 6265."""
+_SECRET_WORDS: Final = frozenset({"key", "apikey", "token", "secret", "password"})
+"""A header whose name ends in one of these words carries a secret: X-Api-Key, Api-Key, X-Auth-Token."""
+_SHORTEST_HIDDEN: Final = 8
+"""Characters; a shorter one could be a word of any answer, and is no secret worth the name."""
+HIDDEN: Final = "[secret]"
+Hooks = dict[str, list[Callable[..., Any]]]
+"""``httpx.AsyncClient(event_hooks=…)``."""
+
+
+class HeaderValue(BaseModel):
+    """One header's value: `"acme"`, or `{ env = "BOT_KEY" }` for what must not stand in a file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    env: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
+        description="environment variable that holds the value: the only way for a secret",
+    )
+    prefix: str = Field(default="", description='stands before the value of `env`, such as "Bearer "')
+    value: str | None = Field(
+        default=None, description='a value that is no secret; `X-Tenant = "acme"` is short for it'
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, given: object) -> object:
+        return {"value": given} if isinstance(given, str) else given
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Self:
+        if (self.env is None) == (self.value is None):
+            raise ValueError('a text, or { env = "VARIABLE" } for a secret')
+        if not sendable(self.value or "") or not sendable(self.prefix):
+            raise ValueError("a value without line breaks, in characters that HTTP can send (printable ASCII)")
+        return self
+
+
+def _checked(table: dict[str, HeaderValue]) -> dict[str, HeaderValue]:
+    for name, header in table.items():
+        if not _NAME.fullmatch(name) or name.lower() in _SENT_BY_HTTP:
+            raise ValueError(f"the name of a header that a client may set; {name[:60]!r} is none")
+        if header.value is not None and _holds_secret(name):
+            raise ValueError(
+                f'{name} = {{ env = "VARIABLE" }}: what authenticates comes from the environment alone'
+            )
+    if len({name.lower() for name in table}) < len(table):
+        raise ValueError("each header once; capitals make no difference")
+    return table
+
+
+def _holds_secret(name: str) -> bool:
+    words = re.split(r"[^a-z0-9]+", name.lower())
+    return name.lower() in _CREDENTIALS or words[-1] in _SECRET_WORDS
+
+
+HeaderTable = Annotated[dict[str, HeaderValue], AfterValidator(_checked)]
+"""`headers = { "X-Tenant" = "acme", "X-Api-Key" = { env = "BOT_KEY" } }`."""
+
+
+def sendable(value: str) -> bool:
+    """Whether a header can hold it: anything else breaks the request, or starts another header."""
+    return value.isascii() and (value.isprintable() or not value)
+
+
+@dataclass(frozen=True)
+class RequestHeaders:
+    """What is sent along with each request. Neither ``repr`` nor any method shows a value.
+
+    ``named`` says which secrets are sent and where each is from; ``missing`` why none is, where none is.
+    """
+
+    key: str
+    values: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    named: tuple[str, ...] = ()
+    missing: str = ""
+
+    def refused(self, status: int) -> str:
+        """What a 401 or 403 means, with the key and the variable to check."""
+        if self.named:
+            sent = " and ".join(self.named)
+            return (
+                f"HTTP {status}: it does not accept {sent}. Is the value still valid, and may it be used here? "
+                f"Other headers are named in {self.key}"
+            )
+        return f"HTTP {status}: no token was sent, because {self.missing}"
+
+    def hidden(self, text: str) -> str:
+        """The text without the secrets, should whoever was asked repeat them."""
+        for secret in self.secrets:
+            for written in (secret, json.dumps(secret)[1:-1]):
+                text = text.replace(written, HIDDEN)
+        return text
+
+    def hooks(self, addresses: Iterable[str], guards: Hooks | None = None) -> Hooks:
+        """Event hooks of httpx, behind those of ``guards``: no header goes to another host than ``addresses`` name.
+
+        httpx itself takes nothing but Authorization out of a request that is redirected to another host.
+        """
+        known = {_origin(httpx.URL(address)) for address in addresses}
+
+        async def before(request: httpx.Request) -> None:
+            if _origin(request.url) not in known:
+                for name in self.values:
+                    request.headers.pop(name, None)
+
+        joined = {name: list(functions) for name, functions in (guards or {}).items()}
+        return {**joined, "request": [*joined.get("request", []), before]}
+
+
+NO_HEADERS: Final = RequestHeaders(key="headers", missing="no header is configured")
+
+
+def headers_of(
+    table: Mapping[str, HeaderValue],
+    environment: Mapping[str, str],
+    *,
+    key: str,
+    token_variable: str | None = None,
+    bearer_key: str = "",
+) -> RequestHeaders:
+    """The headers with their values. `ConfigError` names the key and the variable that is missing or unusable.
+
+    ``key`` is where the table stands. ``token_variable`` holds a bearer token, sent unless the table has an
+    Authorization of its own; ``bearer_key`` is the key that names it, where there is one: then it must be set.
+    """
+    values: dict[str, str] = {}
+    secrets: list[str] = []
+    named: list[str] = []
+    own = any(name.lower() == "authorization" for name in table)
+    if token_variable is not None and not own and (bearer_key or environment.get(token_variable)):
+        secrets.append(_taken(token_variable, environment, bearer_key or key))
+        values["Authorization"] = f"Bearer {secrets[-1]}"
+        named.append(f"the bearer token in {token_variable}")
+    for name, header in table.items():
+        values[name] = header.value or ""
+        if header.env is not None:
+            secrets.append(_taken(header.env, environment, f"{key}.{name}"))
+            values[name] = header.prefix + secrets[-1]
+            named.append(f"{name} from {header.env}")
+    return RequestHeaders(
+        key=key,
+        values=values,
+        secrets=tuple(sorted(filter(_may_be_hidden, secrets), key=len, reverse=True)),
+        named=tuple(named),
+        missing=_not_held(token_variable, environment, key) if token_variable else _not_named(key, bearer_key),
+    )
+
+
+_EXAMPLE: Final = '{ "X-Api-Key" = { env = "VARIABLE" } }'
+
+
+def _not_named(key: str, bearer_key: str) -> str:
+    return (
+        f"{bearer_key} names no environment variable that holds one: set it, or name in {key} the header that is "
+        f"wanted, such as {_EXAMPLE}"
+    )
+
+
+def _not_held(variable: str, environment: Mapping[str, str], key: str) -> str:
+    state = "is set but empty" if variable in environment else "is not set"
+    return f"{variable} {state}: put the token there, or name in {key} the header that is wanted: {_EXAMPLE}"
+
+
+def _taken(variable: str, environment: Mapping[str, str], key: str) -> str:
+    value = environment.get(variable)
+    if not value:
+        state = "is set but empty" if value is not None else "is not set"
+        raise ConfigError(f"{key}: {variable} {state} in the environment, which is where the value comes from")
+    if not sendable(value):
+        raise ConfigError(
+            f"{key}: {variable} holds a line break or another character that no HTTP header can hold: "
+            "was it set with the line's end of a file?"
+        )
+    return value
+
+
+def _may_be_hidden(secret: str) -> bool:
+    return len(secret) >= _SHORTEST_HIDDEN
+
+
+def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port

@@ -1,0 +1,89 @@
+"""Where an application's hallucination log lies, and how it is followed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from monitors.sources.traffic.settings import Paths
+
+HUB_PREFIX: Final = "hf://"
+
+
+class LogFields(BaseModel):
+    """`[targets.NAME.hallucination_log.fields]`: where in an entry its parts lie; the first path that leads to one.
+
+    Common names need no mapping. What no path names stays as it is.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    ts: Paths = Field(default=("ts", "timestamp", "time", "created_at"), description="when it was held back")
+    user_text: Paths = Field(
+        default=("user_text", "question", "query", "prompt", "user_message", "input", "questions"),
+        description="what the user asked; a list of texts is joined",
+    )
+    blocked_reply: Paths = Field(
+        default=("blocked_reply", "answer", "reply", "response", "reply_text", "completion", "output", "answers"),
+        description="the reply that was held back; a list of texts is joined",
+    )
+    reasons: Paths = Field(
+        default=("reasons", "reason"), description="why: a list of texts, or one text, which is one reason"
+    )
+    unsupported_claims: Paths = Field(
+        default=("unsupported_claims", "claims"), description="what nothing supports: texts, or one text"
+    )
+    chunk_count: Paths = Field(
+        default=("chunk_count", "chunks_count", "num_chunks"), description="how many passages it was made from"
+    )
+    top_score: Paths = Field(default=("top_score", "score"), description="the best passage's score, from 0 to 1")
+    policy_ids: Paths = Field(
+        default=("policy_ids", "policies", "policy_id"), description="which documents it was about"
+    )
+
+
+class HallucinationLogSettings(BaseModel):
+    """The ``[targets.NAME.hallucination_log]`` table of ``lookout.toml``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    at: Annotated[str, Field(min_length=1)] = Field(
+        description="a path (relative to this file), an address that answers range requests, or a file of a Hub "
+        "repository (hf://datasets/owner/name/path/hallucinations.jsonl); what opens it comes from the environment "
+        "(LOOKOUT_LOG_TOKEN, HF_TOKEN)"
+    )
+    rotated: str | None = Field(
+        default=None,
+        min_length=1,
+        description="glob pattern of rotated files beside a local log; its own name with anything behind it "
+        "(hallucinations.jsonl.1, hallucinations.jsonl-20260301.gz) when left out",
+    )
+    may_be_missing: bool = Field(
+        default=False,
+        description="true where the application makes the file with its first entry: then its absence is no fault "
+        "until it was seen once",
+    )
+    store_raw: bool = Field(
+        default=False,
+        description="keep the entries' texts as they are; false masks personal data before anything is stored",
+    )
+    group_minutes: Annotated[float, Field(ge=0, le=24 * 60)] = Field(
+        default=30.0,
+        description="entries within this many minutes of a message are shown in it instead of in one of their own "
+        "(with a bot token; without, each look sends one message)",
+    )
+    poll_s: Annotated[float, Field(ge=1, le=3600)] = Field(
+        default=15.0,
+        description="seconds between two polls of `lookout watch`, and of a scheduled run while it goes on",
+    )
+    longest_line_kb: Annotated[int, Field(ge=1, le=64 * 1024)] = Field(
+        default=1024, description="longer lines are put aside unread"
+    )
+
+    fields: LogFields = Field(default=LogFields(), description="where in an entry its parts lie")
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it lies elsewhere."""
+        return self.at.startswith(("http://", "https://", HUB_PREFIX))

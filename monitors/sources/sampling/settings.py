@@ -1,0 +1,133 @@
+"""How a nightly run samples conversations."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Final, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from monitors.records.base import Language
+
+DEFAULT_NUMBER: Final = 10
+
+
+class SamplingMode(StrEnum):
+    """What sampling goes by."""
+
+    SIMPLE = "simple"
+    """Nothing: every conversation is as likely as any other."""
+    STRATIFIED = "stratified"
+    """Signs of risk: each has a stratum of its own, so that the few suspicious ones are sampled too."""
+
+
+class RiskSign(StrEnum):
+    """What is known about a conversation before anybody judges it."""
+
+    DISCLOSURE = "disclosure"
+    """A reply holds personal data or a secret that the user had not written."""
+    ERROR_LEAK = "error_leak"
+    """A reply shows an error of the machinery."""
+    THUMBS_DOWN = "thumbs_down"
+    """The user disliked a reply."""
+    FALLBACK = "fallback"
+    """A reply came from another than the primary path."""
+    LANGUAGE = "language"
+    """The user wrote another than the main language; one stratum for each."""
+    SLOW = "slow"
+    """A reply took longer than the objective."""
+
+
+class Allocation(StrEnum):
+    """How the conversations that minimums leave are shared among the strata: a quarter equally, and the rest so."""
+
+    RISK = "risk"
+    """Half of the number by size, a quarter by size times ``risk_weights``: more where more is suspected."""
+    NEYMAN = "neyman"
+    """By size times the spread that earlier runs showed: the narrowest interval for the overall rate."""
+
+
+Weight = Annotated[float, Field(gt=0, le=1_000)]
+
+
+def _default_weights() -> dict[RiskSign, float]:
+    return {
+        RiskSign.DISCLOSURE: 20,
+        RiskSign.ERROR_LEAK: 10,
+        RiskSign.THUMBS_DOWN: 10,
+        RiskSign.FALLBACK: 4,
+        RiskSign.LANGUAGE: 2,
+        RiskSign.SLOW: 2,
+    }
+
+
+class SamplingSettings(BaseModel):
+    """The ``sampling`` table of a target's live traffic."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mode: SamplingMode = Field(
+        default=SamplingMode.SIMPLE,
+        description="simple: all conversations are equally likely; stratified: each sign of risk has its share",
+    )
+    number: Annotated[int, Field(ge=1)] | None = Field(
+        default=None,
+        description=f"how many conversations a night; {DEFAULT_NUMBER} when neither this nor rate is set",
+    )
+    rate: Annotated[float, Field(gt=0, le=1)] | None = Field(
+        default=None,
+        description="share of the conversations instead of a number; with strata, times their risk weight",
+    )
+    minimum_per_stratum: Annotated[int, Field(ge=1)] = Field(
+        default=1, description="least number of conversations from each stratum that has any, whatever number says"
+    )
+    signs: Annotated[tuple[RiskSign, ...], Field(min_length=1)] = Field(
+        default=tuple(RiskSign),
+        description="signs of risk, the gravest first: a conversation belongs to the first that it shows",
+    )
+    certainty: tuple[RiskSign, ...] = Field(
+        default=(),
+        description="signs whose conversations come first in a quarter of number, or are all sampled with a rate; "
+        "disclosures and errors are counted in every conversation anyway",
+    )
+    allocation: Allocation = Field(
+        default=Allocation.RISK,
+        description="a quarter of number equally to all strata, the rest with risk by size and by risk_weights, "
+        "with neyman by the rates of earlier nights (with number only)",
+    )
+    risk_weights: dict[RiskSign, Weight] = Field(
+        default_factory=_default_weights,
+        description="how much likelier a conversation with this sign is sampled with a rate than one without a "
+        "sign; with a number, how loudly it asks for a quarter of that",
+    )
+    primary_path: str | None = Field(
+        default=None,
+        min_length=1,
+        description="name of the path or model that should answer; any other is a fallback (without it, none is)",
+    )
+    main_language: Language = Field(
+        default=Language.ENGLISH,
+        description="the language that is no stratum of its own: en, hi, hinglish or other",
+    )
+    latency_objective_ms: Annotated[float, Field(gt=0)] = Field(
+        default=4_000, description="a reply that took longer is slow, in milliseconds"
+    )
+
+    @model_validator(mode="after")
+    def _one_way_to_say_how_many(self) -> Self:
+        if self.number is not None and self.rate is not None:
+            raise ValueError("either number or rate, not both")
+        if self.rate is not None and self.allocation is Allocation.NEYMAN:
+            raise ValueError("neyman shares out a number: set number instead of rate")
+        if len(set(self.signs)) < len(self.signs):
+            raise ValueError("each sign once")
+        return self
+
+    @property
+    def budget(self) -> int | None:
+        """How many conversations, ``None`` when a rate says it."""
+        return None if self.rate is not None else self.number or DEFAULT_NUMBER
+
+    def weight(self, sign: RiskSign | None) -> float:
+        """How much likelier a conversation with this sign is sampled; 1 without one."""
+        return self.risk_weights.get(sign, 1.0) if sign else 1.0

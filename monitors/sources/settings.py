@@ -1,0 +1,62 @@
+"""`[targets.NAME.traffic]`: where live traffic is stored, how much is sampled every night, what Lookout stores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from monitors.records.base import Identifier, Severity
+from monitors.sources.privacy import PrivacyMode
+from monitors.sources.sampling.settings import SamplingSettings
+from monitors.sources.traffic.settings import FileTraffic, TrafficSettings
+
+
+class NightlySettings(BaseModel):
+    """The ``[targets.NAME.traffic]`` table of ``lookout.toml``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sources: dict[Identifier, TrafficSettings] = Field(
+        min_length=1, description="where stored conversations lie, by name"
+    )
+    sampling: SamplingSettings = Field(default=SamplingSettings(), description="which of them are looked at")
+    privacy: PrivacyMode = Field(
+        default=PrivacyMode.REDACT,
+        description="what becomes of personal data before anything is stored: redact, pseudonymise (needs "
+        "LOOKOUT_AGE_KEY) or none",
+    )
+    hour: Annotated[int, Field(ge=0, le=23)] = Field(default=2, description="hour at which the night is graded")
+    time_zone: str = Field(default="UTC", description="zone of that hour, such as Asia/Kolkata")
+    first_h: Annotated[float, Field(gt=0)] = Field(
+        default=24.0, description="hours that the first night looks back"
+    )
+    late_h: Annotated[float, Field(ge=0)] = Field(
+        default=48.0, description="hours after which a conversation that appears late is no longer looked for"
+    )
+    severity: Severity = Field(
+        default=Severity.WRONG,
+        description="severity (1, 2, 3) of a failure whose kind has no floor of its own in the policy table",
+    )
+    write_back: bool = Field(
+        default=False, description="write scores back to the source as feedback, where it takes them (langsmith)"
+    )
+
+    @field_validator("time_zone")
+    @classmethod
+    def _is_a_zone(cls, name: str) -> str:
+        try:
+            ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError) as error:
+            raise ValueError("a zone of the tz database, such as UTC or Asia/Kolkata") from error
+        return name
+
+    def resolved(self, folder: Path) -> Self:
+        """The same with paths made absolute from ``folder``."""
+        sources = {
+            name: one.resolved(folder) if isinstance(one, FileTraffic) else one
+            for name, one in self.sources.items()
+        }
+        return self.model_copy(update={"sources": sources})

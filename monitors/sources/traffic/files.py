@@ -1,0 +1,306 @@
+"""Traffic that is stored in files: JSON lines or Parquet, wherever fsspec can open them.
+
+Lines of a stream that can only be read forward come in bounded memory. A plain iterator that waits for disks and
+networks is read without holding up the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import tempfile
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from contextlib import closing, contextmanager
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, Final, NamedTuple, Protocol, TypeVar, cast
+from urllib.parse import urlsplit
+
+import fsspec.core  # pyright: ignore[reportMissingTypeStubs] - it has none
+
+from monitors.errors import ConfigError, SourceUnavailable
+from monitors.records.traffic import Conversation, SourceWarning, SourceWarningKind
+from monitors.request_headers import NO_HEADERS, RequestHeaders
+from monitors.sources.traffic.items import LocatedItem, Window, bare, conversations_of, looks_like_html, parsed
+from monitors.sources.traffic.settings import FileFormat, FileTraffic
+
+CHUNK_BYTES = 1 << 20
+
+
+class ByteStream(Protocol):
+    """What lines are read from."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most ``size`` bytes, none at the end."""
+        ...
+
+
+class Unpacked:
+    """What a packed stream holds. Of one that is cut off all is given before ``EOFError`` reports it."""
+
+    def __init__(self, packed: IO[bytes]) -> None:
+        self._unpacking = gzip.GzipFile(fileobj=packed)
+
+    def read(self, size: int, /) -> bytes:
+        """See `ByteStream`; a whole ``read`` would lose what stands before a cut."""
+        return self._unpacking.read1(size)
+
+
+class StreamLine(NamedTuple):
+    """One line without its end. ``length`` in bytes exceeds that of ``raw`` where only its start was stored.
+
+    ``ended`` is false for a last line without a line's end. ``number`` counts from 1.
+    """
+
+    number: int
+    raw: bytes
+    length: int
+    ended: bool
+
+
+def lines_of(stream: ByteStream, *, longest_bytes: int) -> Iterator[StreamLine]:
+    """Every line. Of one longer than ``longest_bytes`` only the start is stored."""
+    number, buffered, length = 1, bytearray(), 0
+    while chunk := stream.read(CHUNK_BYTES):
+        first, *others = chunk.split(b"\n")
+        buffered += first[: max(0, longest_bytes - len(buffered))]
+        length += len(first)
+        for piece in others:
+            yield StreamLine(number, bytes(buffered), length, ended=True)
+            number, buffered, length = number + 1, bytearray(piece[:longest_bytes]), len(piece)
+    if length:
+        yield StreamLine(number, bytes(buffered), length, ended=False)
+
+
+Value = TypeVar("Value")
+
+BATCH = 256
+"""Values that are fetched at one go: a change of threads costs as much as reading some ten lines."""
+
+
+async def in_thread(values: Generator[Value]) -> AsyncGenerator[Value]:
+    """The values in order, fetched in a thread. What was read before an error comes before it.
+
+    When it is closed or cancelled it waits for the step under way, and closes ``values``.
+    """
+    batches = _batches(values)
+    fetching: asyncio.Future[list[Value] | None] | None = None
+    try:
+        while True:
+            fetching = asyncio.ensure_future(asyncio.to_thread(next, batches, None))
+            batch = await asyncio.shield(fetching)
+            if batch is None:
+                return
+            for value in batch:
+                yield value
+    finally:
+        if fetching is not None and not fetching.done():
+            await asyncio.wait({fetching})
+            fetching.exception()  # already reported to whoever waited, or of no interest any more
+        values.close()
+
+
+def _batches(values: Iterator[Value]) -> Iterator[list[Value]]:
+    batch: list[Value] = []
+    failure: Exception | None = None
+    try:
+        for value in values:
+            batch.append(value)
+            if len(batch) == BATCH:
+                yield batch
+                batch = []
+    except Exception as error:  # noqa: BLE001 - it is raised again, behind what was read before it
+        failure = error
+    if batch:
+        yield batch
+    if failure is not None:
+        raise failure
+
+
+_FORMATS: Final = {
+    ".jsonl": FileFormat.JSONL,
+    ".ndjson": FileFormat.JSONL,
+    ".log": FileFormat.JSONL,
+    ".parquet": FileFormat.PARQUET,
+    ".pq": FileFormat.PARQUET,
+}
+_MEGABYTE: Final = 1_000_000
+_REFUSED: Final = (401, 403)
+_ENDPOINT: Final = {"s3": "endpoint_url", "s3a": "endpoint_url", "hf": "endpoint"}
+"""What each protocol's package calls the address of its service."""
+
+ParquetReader = Callable[[Path], Iterator[list[dict[str, Any]]]]
+"""Reads a local file's rows, some at a time; ``ValueError`` where it is no Parquet. The engine lies elsewhere."""
+
+
+class _File(NamedTuple):
+    """A file to be read: its file system, its path there, and its name for messages."""
+
+    system: Any
+    path: str
+    name: str
+
+
+class FileTrafficSource:
+    """A `TrafficSource` over files. ``headers`` open http addresses; buckets and the Hub read the environment.
+
+    A file that cannot be read does not stop the others from being read; it is reported when they have been.
+    """
+
+    def __init__(
+        self, settings: FileTraffic, parquet: ParquetReader, *, headers: RequestHeaders = NO_HEADERS
+    ) -> None:
+        self._settings = settings
+        self._parquet = parquet
+        self._headers = headers
+        first, *others = settings.at
+        self.name = f"{shown(first)} and {len(others)} more" if others else shown(first)
+
+    def read(self, since: datetime, until: datetime) -> AsyncGenerator[Conversation | SourceWarning]:
+        """See `TrafficSource.read`."""
+        return in_thread(self._all(Window(since, until)))
+
+    def _all(self, window: Window) -> Generator[Conversation | SourceWarning]:
+        failures: list[str] = []
+        for pattern in self._settings.at:
+            try:
+                files = self._found(pattern)
+            except SourceUnavailable as error:
+                failures.append(str(error))
+                continue
+            for file in files:
+                try:
+                    yield from conversations_of(self._items(file), self._settings.fields, window)
+                except SourceUnavailable as error:
+                    failures.append(str(error))
+        if failures:
+            raise SourceUnavailable("; ".join(failures))
+
+    def _found(self, pattern: str) -> list[_File]:
+        try:
+            system, path = cast("Any", fsspec.core).url_to_fs(pattern, **self._options(pattern))
+            system.invalidate_cache()  # what was put there since the last nightly run
+            paths = cast("list[str]", sorted(system.glob(path))) if _is_glob(pattern) else [path]
+        except Exception as error:  # noqa: BLE001 - each store's client has errors of its own, and they quote keys
+            raise self._unreachable(shown(pattern), error) from None
+        if not paths:
+            raise SourceUnavailable(f"{shown(pattern)}: no file matches")
+        return [_File(system, one, shown(pattern) if one == path else PurePosixPath(one).name) for one in paths]
+
+    def _options(self, pattern: str) -> dict[str, object]:
+        protocol = urlsplit(pattern).scheme
+        if protocol in {"http", "https"} and self._headers.values:
+            return {"client_kwargs": {"headers": dict(self._headers.values)}}
+        endpoint = self._settings.endpoint_url
+        return {_ENDPOINT[protocol]: endpoint} if endpoint is not None and protocol in _ENDPOINT else {}
+
+    def _items(self, file: _File) -> Iterator[LocatedItem | SourceWarning]:
+        kind, packed = format_of(file.path, self._settings.format)
+        try:
+            if kind is FileFormat.PARQUET:
+                yield from self._rows(file, packed=packed)
+            else:
+                with closing(file.system.open(file.path, "rb")) as stream:
+                    yield from self._lines(Unpacked(stream) if packed else stream, file.name)
+        except (SourceUnavailable, ConfigError):
+            raise
+        except Exception as error:  # noqa: BLE001 - each store's client has errors of its own, and they quote keys
+            raise self._unreachable(file.name, error) from None
+
+    def _unreachable(self, name: str, error: Exception) -> SourceUnavailable:
+        for each in (error, error.__cause__, error.__context__):  # fsspec says "no such file" of every refusal
+            status = getattr(each, "status", None)
+            if status in _REFUSED:
+                return SourceUnavailable(f"{name}: answered {self._headers.refused(status)}")
+        return _unreachable(name, error)
+
+    def _rows(self, file: _File, *, packed: bool) -> Iterator[LocatedItem]:
+        number = 0
+        with self._local(file, packed=packed) as local:
+            for rows in self._parquet(local):
+                for row in rows:
+                    number += 1
+                    yield LocatedItem(f"{file.name}:row {number}", row)
+
+    @contextmanager
+    def _local(self, file: _File, *, packed: bool) -> Generator[Path]:
+        """The file itself where it lies here, else a copy that is gone afterwards: Parquet is read from its end."""
+        if "file" in file.system.protocol and not packed and not _is_glob(file.path):
+            Path(file.path).open("rb").close()  # a missing permission is reported as such, and not as damage
+            yield Path(file.path)
+            return
+        with (
+            tempfile.NamedTemporaryFile(prefix="lookout-", suffix=".parquet") as copy,
+            closing(file.system.open(file.path, "rb")) as stream,
+        ):
+            self._copy(Unpacked(stream) if packed else stream, copy, file.name)
+            yield Path(copy.name)
+
+    def _copy(self, stream: ByteStream, copy: Any, name: str) -> None:
+        most_mb = self._settings.largest_copy_mb
+        left = int(most_mb * _MEGABYTE)
+        while chunk := stream.read(CHUNK_BYTES):
+            left -= len(chunk)
+            if left < 0:
+                raise SourceUnavailable(f"{name} is larger than traffic.largest_copy_mb = {most_mb:g} (megabytes)")
+            copy.write(chunk)
+        copy.flush()
+
+    def _lines(self, stream: ByteStream, name: str) -> Iterator[LocatedItem | SourceWarning]:
+        started = False
+        for line in lines_of(stream, longest_bytes=int(self._settings.longest_line_mb * _MEGABYTE)):
+            if not bare(line.raw):
+                continue
+            if not started and looks_like_html(line.raw):
+                raise SourceUnavailable(f"{name} is a web page, expected JSON lines: is it a login page?")
+            started = True
+            yield _line(line, f"{name}:{line.number}")
+
+
+def format_of(path: str, wanted: FileFormat) -> tuple[FileFormat, bool]:
+    """How a file is written, and whether it is packed; `ConfigError` where its name does not say."""
+    name = PurePosixPath(urlsplit(path).path or path)
+    packed = name.suffix.lower() == ".gz"
+    if wanted is not FileFormat.BY_SUFFIX:
+        return wanted, packed
+    known = _FORMATS.get((name.with_suffix("") if packed else name).suffix.lower())
+    if known is None:
+        raise ConfigError(
+            f"traffic.format: the name of {shown(path)} does not say how it is written; set jsonl or parquet"
+        )
+    return known, packed
+
+
+def _line(line: StreamLine, place: str) -> LocatedItem | SourceWarning:
+    if line.length > len(line.raw):
+        return _unreadable(place, f"a line of {line.length:,} bytes (traffic.longest_line_mb)")
+    try:
+        return LocatedItem(place, parsed(line.raw))
+    except ValueError as error:
+        cut = "" if line.ended else "; it has no line's end, so it may still be being written"
+        return _unreadable(place, f"{error}{cut}")
+
+
+def _unreadable(place: str, detail: str) -> SourceWarning:
+    return SourceWarning(kind=SourceWarningKind.LINE_UNREADABLE, place=place, detail=detail)
+
+
+def _is_glob(pattern: str) -> bool:
+    """Whether it stands for several files. In an address a question mark starts the parameters."""
+    return any(mark in pattern for mark in ("*?[" if "://" not in pattern else "*["))
+
+
+def shown(place: str) -> str:
+    """The place without what may be secret: parameters, user and password."""
+    if "://" not in place:
+        return place
+    parts = urlsplit(place)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
+def _unreachable(name: str, error: Exception) -> SourceUnavailable:
+    if isinstance(error, FileNotFoundError):
+        return SourceUnavailable(f"{name}: there is no such file")
+    if isinstance(error, ImportError) or type(error) is ValueError:  # no package for it, an unknown protocol
+        return SourceUnavailable(f"{name} cannot be read: {type(error).__name__}: {str(error)[:200]}")
+    return SourceUnavailable(f"{name} cannot be read ({type(error).__name__}): is it there, whole, and permitted?")

@@ -1,0 +1,331 @@
+"""Traffic out of an export in pages of JSON over HTTP.
+
+A page is requested again where that can help, within bounds of time and size, and from its own host only. How pages
+follow each other (by number, by cursor, by link) is pure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from datetime import datetime
+from typing import Any, Final, NamedTuple, Self, cast
+
+import httpx
+
+from monitors.errors import ConfigError, SourceUnavailable
+from monitors.json_path import values_at
+from monitors.records.traffic import Conversation, SourceWarning, SourceWarningKind
+from monitors.request_headers import NO_HEADERS, RequestHeaders
+from monitors.retry import retry_after_s
+from monitors.sources.traffic.items import LocatedItem, Window, conversations_of, looks_like_html, parsed
+from monitors.sources.traffic.settings import HttpTraffic, TimeFormat
+
+_MEGABYTE: Final = 1_000_000
+_REDIRECTS: Final = 5
+_AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+"""Statuses that say: later. RFC 9110, RFC 6585; the 52x are those of common proxies."""
+_REFUSED: Final = frozenset({401, 403})
+
+
+class ExportPage(NamedTuple):
+    """A page of an export: its JSON, the headers in lower case, and a digest to know it again by."""
+
+    document: Any
+    headers: Mapping[str, str]
+    sha256: str
+
+
+class _Later(Exception):
+    """It did not work this time. ``pause_s`` is how long the server wants to be left alone, where it says."""
+
+    def __init__(self, why: str, pause_s: float | None = None) -> None:
+        super().__init__(why)
+        self.why = why
+        self.pause_s = pause_s
+
+
+class ExportClient:
+    """Asks for pages. Its messages never hold the token, nor an address's parameters."""
+
+    def __init__(
+        self,
+        client: httpx.AsyncClient,
+        settings: HttpTraffic,
+        headers: RequestHeaders,
+        sleep: Callable[[float], Awaitable[None]],
+    ) -> None:
+        self._client = client
+        self._settings = settings
+        self._headers = headers
+        self._sleep = sleep
+
+    @classmethod
+    @asynccontextmanager
+    async def opened(
+        cls, settings: HttpTraffic, headers: RequestHeaders, sleep: Callable[[float], Awaitable[None]]
+    ) -> AsyncGenerator[Self]:
+        """A client while its ``with`` block lasts."""
+        sent = {"Accept": "application/json"} | dict(headers.values)
+        async with httpx.AsyncClient(headers=sent, timeout=settings.request_deadline_s) as client:
+            yield cls(client, settings, headers, sleep)
+
+    async def page(self, url: str) -> ExportPage:
+        """The page; `SourceUnavailable` when it does not come however often it is asked for."""
+        for left in reversed(range(self._settings.attempts)):
+            try:
+                return await self._within_deadline(url)
+            except _Later as later:
+                if not left:
+                    tries = self._settings.attempts
+                    raise SourceUnavailable(f"{bare_url(url)}: {later.why}, after {tries} tries") from None
+                await self._sleep(self._pause_s(later, self._settings.attempts - left))
+        raise AssertionError("the last try returns or raises")
+
+    def _pause_s(self, later: _Later, tries: int) -> float:
+        wanted = later.pause_s if later.pause_s is not None else 2.0 ** (tries - 1)
+        return min(wanted, self._settings.retry_most_s)
+
+    async def _within_deadline(self, url: str) -> ExportPage:
+        deadline_s = self._settings.request_deadline_s
+        try:
+            async with asyncio.timeout(deadline_s):
+                return await self._once(url)
+        except (TimeoutError, httpx.TimeoutException):
+            raise _Later(f"no whole answer within {deadline_s:g} s") from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise _Later(f"cannot be reached ({type(error).__name__})") from None
+
+    async def _once(self, url: str) -> ExportPage:
+        for _ in range(_REDIRECTS):
+            async with self._client.stream("GET", url) as response:
+                if response.has_redirect_location:
+                    url = same_host(url, response.headers["location"], "redirects to")
+                    continue
+                self._check_status(url, response)
+                body = await self._body(url, response)
+                document = await self._document(body, response)
+                return ExportPage(document, dict(response.headers), hashlib.sha256(body).hexdigest())
+        raise SourceUnavailable(f"{bare_url(url)}: redirects go on and on")
+
+    def _check_status(self, url: str, response: httpx.Response) -> None:
+        status = response.status_code
+        if status in _AGAIN:
+            raise _Later(f"answered HTTP {status}", retry_after_s(response.headers))
+        if status in _REFUSED:
+            raise SourceUnavailable(f"{bare_url(url)}: answered {self._headers.refused(status)}")
+        if not response.is_success:
+            raise SourceUnavailable(f"{bare_url(url)}: answered HTTP {status}")
+
+    async def _body(self, url: str, response: httpx.Response) -> bytes:
+        body, most = bytearray(), self._settings.page_most_mb * _MEGABYTE
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > most:
+                raise SourceUnavailable(
+                    f"{bare_url(url)}: a page of more than {most / _MEGABYTE:g} MB; ask for fewer items "
+                    "(traffic.size_parameter, traffic.size) or raise traffic.page_most_mb"
+                )
+        return bytes(body)
+
+    async def _document(self, body: bytes, response: httpx.Response) -> Any:
+        try:
+            return await asyncio.to_thread(_read, body)  # a large page takes a while
+        except ValueError as error:
+            kind = response.headers.get("content-type", "").split(";")[0].strip() or "no type"
+            hint = "; is it a login page?" if looks_like_html(body) else f": {error}"
+            raise _Later(f"answered {kind[:60]}, expected JSON{hint}") from None
+
+
+def _read(body: bytes) -> Any:
+    """The document; bytes that are no UTF-8 become U+FFFD, so that they cost no more than themselves."""
+    try:
+        return parsed(body)
+    except ValueError:
+        return parsed(body.decode("utf-8", "replace").encode())
+
+
+def same_host(url: str, link: str, does: str) -> str:
+    """Where a link leads; `SourceUnavailable` where that is another host: no token goes there.
+
+    The step from http to https on one host is taken.
+    """
+    here = httpx.URL(url)
+    try:
+        there = here.join(link)
+    except (httpx.InvalidURL, ValueError):
+        raise SourceUnavailable(f"{bare_url(url)}: {does} what is no address") from None
+    same = there.host == here.host and there.scheme == here.scheme and there.port == here.port
+    upgraded = there.host == here.host and (here.scheme, there.scheme) == ("http", "https")
+    if not same and not upgraded:
+        raise SourceUnavailable(
+            f"{bare_url(url)}: {does} another host ({there.scheme}://{there.host}), which is not configured"
+        )
+    return str(there)
+
+
+def bare_url(url: str) -> str:
+    """The address without its parameters, which may be secret."""
+    return str(httpx.URL(url).copy_with(query=None, fragment=None, username=None, password=None))
+
+
+_LINK: Final = re.compile(r"<([^<>]*)>\s*;[^,<]*?\brel\s*=\s*\"?next\b\"?", re.IGNORECASE)
+"""RFC 8288, as far as a next page needs it."""
+_MORE: Final = ("has_more", "hasMore", "meta.has_more", "paging.has_more")
+
+
+_HOW: Final = "set page_parameter, next_link or cursor of this source"
+_USUAL_SIZES: Final = frozenset({10, 20, 25, 30, 50, 100, 200, 250, 500, 1_000, 2_000, 5_000, 10_000})
+"""What exports put on a page when nobody says how much: exactly so many items may be a full page."""
+_TOTALS: Final = ("total", "total_count", "totalCount", "meta.total", "paging.total", "pagination.total")
+
+
+def first_url(settings: HttpTraffic, window: Window) -> str:
+    """The address of the first page, with the parameters that bound it."""
+    wanted: dict[str, str] = {}
+    for parameter, time in ((settings.since_parameter, window.since), (settings.until_parameter, window.until)):
+        if parameter is not None:
+            wanted[parameter] = _written(time, settings.time_format)
+    if settings.size_parameter is not None:
+        wanted[settings.size_parameter] = str(settings.size)
+    if settings.page_parameter is not None:
+        wanted[settings.page_parameter] = str(settings.first_page)
+    return with_parameters(settings.url, wanted)
+
+
+def next_url(settings: HttpTraffic, url: str, page: ExportPage, number: int) -> str | None:
+    """The address of the page behind page ``number`` (from 0) at ``url``; ``None`` at the end.
+
+    `SourceUnavailable` where it leads to another host.
+    """
+    if settings.page_parameter is not None:
+        return with_parameters(url, {settings.page_parameter: str(settings.first_page + number + 1)})
+    link = _LINK.search(page.headers.get("link", ""))
+    if link is not None:
+        return same_host(url, link[1], "its next page is at")
+    if any(more is False for path in _MORE for more in values_at(page.document, path)):
+        return None
+    return _next_page(settings, url, page.document)
+
+
+def _next_page(settings: HttpTraffic, url: str, document: Any) -> str | None:
+    for path in settings.next_link:
+        for next_page in values_at(document, path):
+            if isinstance(next_page, str) and next_page.startswith(("http://", "https://", "/", "?")):
+                return same_host(url, next_page, "its next page is at")
+    for path in settings.cursor:
+        for next_page in values_at(document, path):
+            if (isinstance(next_page, str) and next_page) or (
+                isinstance(next_page, int) and not isinstance(next_page, bool)
+            ):
+                return with_parameters(url, {settings.cursor_parameter: str(next_page)})
+    return None
+
+
+def may_go_on(settings: HttpTraffic, page: ExportPage, items: int) -> str | None:
+    """Why an only page may not be all there is; ``None`` where it says that it is, or is not full."""
+    document = page.document
+    if settings.page_parameter is not None or page.headers.get("link"):
+        return None
+    more = any(value is True for path in _MORE for value in values_at(document, path))
+    total = next((value for path in _TOTALS for value in values_at(document, path) if _is_count(value)), None)
+    if more or (total is not None and total > items):
+        return f"it holds {items:,} items and says that there are more; {_HOW}"
+    ends = any(values_at(document, path) for path in (*_MORE, *settings.next_link, *settings.cursor))
+    full = items == settings.size if settings.size_parameter is not None else items in _USUAL_SIZES
+    if ends or total is not None or not full:
+        return None
+    return f"it holds {items:,} items, as a full page does, and names no next one: there may be more; {_HOW}"
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def items_in(document: Any, settings: HttpTraffic, url: str) -> list[Any]:
+    """The items of a page; `SourceUnavailable` where there is no list of them."""
+    for path in settings.items:
+        for value in values_at(document, path):
+            if isinstance(value, list):
+                return cast("list[Any]", value)
+    known = list(cast("dict[str, Any]", document)) if isinstance(document, dict) else []
+    has = ", ".join(key for key in known[:20] if re.fullmatch(r"[A-Za-z_]{1,30}", key)) or "no names"
+    raise SourceUnavailable(
+        f"{bare_url(url)}: no list of items at traffic.items = {', '.join(settings.items)}; the page has {has}"
+    )
+
+
+def with_parameters(url: str, wanted: Mapping[str, str]) -> str:
+    """The address with these parameters, replaced where it has them."""
+    return str(httpx.URL(url).copy_merge_params(dict(wanted))) if wanted else url
+
+
+def _written(time: datetime, form: TimeFormat) -> str:
+    match form:
+        case TimeFormat.ISO:
+            return time.isoformat().replace("+00:00", "Z")
+        case TimeFormat.EPOCH_S:
+            return str(int(time.timestamp()))
+        case TimeFormat.EPOCH_MS:
+            return str(int(time.timestamp() * 1000))
+
+
+class HttpTrafficSource:
+    """A `TrafficSource` over an export. ``headers`` go to its own host only; ``sleep`` pauses between tries."""
+
+    def __init__(
+        self,
+        settings: HttpTraffic,
+        *,
+        headers: RequestHeaders = NO_HEADERS,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._settings = settings
+        self._headers = headers
+        self._sleep = sleep
+        self.name = bare_url(settings.url)
+
+    async def read(self, since: datetime, until: datetime) -> AsyncGenerator[Conversation | SourceWarning]:
+        """See `TrafficSource.read`. Pages are asked for one after the other, as those who read them go on."""
+        window = Window(since, until)
+        async with (
+            ExportClient.opened(self._settings, self._headers, self._sleep) as client,
+            aclosing(self._pages(client, window)) as pages,
+        ):
+            async for number, items, doubt in pages:
+                for one in conversations_of(_placed(items, number), self._settings.fields, window):
+                    yield one
+                if doubt is not None:
+                    yield SourceWarning(kind=SourceWarningKind.PAGES_MAY_FOLLOW, place=self.name, detail=doubt)
+
+    async def _pages(
+        self, client: ExportClient, window: Window
+    ) -> AsyncGenerator[tuple[int, list[Any], str | None]]:
+        """Each page's number and items, and of the only one why there may be more."""
+        url, asked, before = first_url(self._settings, window), set[str](), ""
+        for number in range(self._settings.most_pages):
+            asked.add(url)
+            page = await client.page(url)
+            items = items_in(page.document, self._settings, url)
+            if self._settings.page_parameter is not None and (not items or page.sha256 == before):
+                return  # beyond the last page there is nothing, or the last page again
+            yield number + 1, items, None
+            following = next_url(self._settings, url, page, number)
+            if following is None and number == 0:
+                yield number + 1, [], may_go_on(self._settings, page, len(items))
+            if following is None or (following in asked and not items):
+                return
+            if following in asked:
+                raise SourceUnavailable(f"{self.name}: page {number + 1} names an earlier page as its next one")
+            url, before = following, page.sha256
+        raise ConfigError(
+            f"traffic.most_pages = {self._settings.most_pages:,}: {self.name} has more pages, which were not read. "
+            "Raise it, or let the export bound the time (since_parameter, until_parameter)"
+        )
+
+
+def _placed(items: list[Any], number: int) -> Iterator[LocatedItem]:
+    return (LocatedItem(f"page {number}, item {index}", item) for index, item in enumerate(items, start=1))

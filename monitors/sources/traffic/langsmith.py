@@ -1,0 +1,243 @@
+"""Traffic out of LangSmith by its SDK, an optional extra: root runs out, scores back. The SDK's only home.
+
+Each root run is a conversation; scores go back to it as feedback. The asynchronous client starts no thread. We
+repeat requests ourselves, so that every wait has a bound: the SDK's own repetition honours any Retry-After.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from typing import Any, Final, Self, TypeVar, cast
+
+from monitors.errors import ConfigError, SourceUnavailable
+from monitors.records.traffic import Conversation, SourceWarning
+from monitors.sources.traffic.items import LocatedItem, Window, conversations_of
+from monitors.sources.traffic.settings import LangSmithTraffic
+from monitors.sources.traffic.source import Score
+
+Value = TypeVar("Value")
+
+FEEDBACK: Final = uuid.UUID("5f0c2f9e-0d39-4f5b-9c86-1f6d3f0f6f57")
+"""The namespace of feedback ids: run and key give the id, so that a retry writes the same feedback again."""
+_PAUSES_S: Final = (1.0, 2.0, 4.0, 8.0)
+_REFUSED: Final = (401, 403)
+_CONFLICT: Final = 409
+_MISSING: Final = 404
+_SELECTS: Final = ("ID", "TRACE_ID", "START_TIME", "END_TIME", "INPUTS", "OUTPUTS", "LATENCY_SECONDS", "METADATA",
+                   "EXTRA", "TAGS", "FEEDBACK_STATS", "THREAD_ID", "STATUS")  # fmt: skip
+
+
+class LangSmithClient:
+    """One project of a LangSmith server. Every failure is a `SourceUnavailable` that names no key."""
+
+    def __init__(
+        self, client: Any, settings: LangSmithTraffic, key: str, sleep: Callable[[float], Awaitable[None]]
+    ) -> None:
+        self._client = client
+        self._settings = settings
+        self._key = key
+        self._sleep = sleep
+        self._project: str | None = None
+
+    @classmethod
+    @asynccontextmanager
+    async def opened(
+        cls, settings: LangSmithTraffic, key: str, sleep: Callable[[float], Awaitable[None]]
+    ) -> AsyncGenerator[Self]:
+        """A client while its ``with`` block lasts; `ConfigError` without the extra."""
+        client = _sdk().AsyncClient(retry_config={"max_retries": 1}, **_access(settings, key))
+        try:
+            yield cls(client, settings, key, sleep)
+        finally:
+            await client._langsmith_api.close()  # noqa: SLF001 - aclose() leaves the connections of runs.query open
+            await client.aclose()
+
+    async def page(self, earliest: datetime, latest: datetime, cursor: str | None) -> tuple[list[Any], str | None]:
+        """Root runs that began from ``earliest`` to ``latest``, as plain JSON, and the next page's cursor."""
+        project = await self._project_id()
+        given = {"filter": self._settings.filter, "cursor": cursor}
+
+        async def ask() -> Any:
+            await self._client.info()  # else a task of the SDK asks for it, and nobody waits for that
+            return await self._client.runs.query(
+                project_ids=[project],
+                is_root=True,
+                min_start_time=earliest,
+                max_start_time=latest,
+                page_size=self._settings.page_size,
+                selects=list(_SELECTS),
+                **{name: value for name, value in given.items() if value is not None},
+            )
+
+        page: Any = await self._tried(ask, "asking for runs")
+        found = cast("list[Any]", page.items or [])
+        return [run.model_dump(mode="json", warnings=False) for run in found], page.next_cursor or None
+
+    async def give_feedback(self, run_id: str, score: Score) -> None:
+        """Store a score beside a run, once: the same again changes nothing, another value replaces it."""
+        project, feedback_id = await self._project_id(), uuid.uuid5(FEEDBACK, f"{run_id}/{score.key}")
+
+        async def create() -> None:
+            await self._client.create_feedback(
+                run_id=run_id,
+                key=score.key,
+                score=score.value,
+                comment=score.comment or None,
+                feedback_id=feedback_id,
+                session_id=project,
+                stop_after_attempt=1,
+            )
+
+        async def update() -> None:
+            await asyncio.to_thread(self._update, feedback_id, score)
+
+        async def create_or_update() -> None:
+            try:
+                await create()
+            except Exception as error:
+                if status_of(error) != _CONFLICT:
+                    raise
+                await update()
+
+        await self._tried(create_or_update, f"giving {score.key} back")
+
+    def _update(self, feedback_id: uuid.UUID, score: Score) -> None:
+        """Update by the plain client: the asynchronous one cannot. Without tracing it has no thread."""
+        client = _sdk().Client(auto_batch_tracing=False, **_access(self._settings, self._key))
+        try:
+            client.update_feedback(feedback_id, score=score.value, comment=score.comment or None)
+        finally:
+            client.close(timeout=0)
+
+    async def _project_id(self) -> str:
+        if self._project is None:
+            found = await self._tried(
+                lambda: self._client.read_project(project_name=self._settings.project), "finding the project"
+            )
+            self._project = str(found.id)
+        return self._project
+
+    async def _tried(self, ask: Callable[[], Awaitable[Value]], doing: str) -> Value:
+        for left in reversed(range(self._settings.attempts)):
+            try:
+                async with asyncio.timeout(self._settings.request_deadline_s):
+                    return await ask()
+            except Exception as error:  # noqa: BLE001 - the SDK raises of three families, and they quote keys
+                problem = self._unavailable(error, doing)
+                if not left or (status_of(error) or 500) in (400, *_REFUSED, _MISSING, 422):
+                    raise problem from None
+            await self._sleep(_PAUSES_S[min(self._settings.attempts - 1 - left, len(_PAUSES_S) - 1)])
+        raise AssertionError("the last try returns or raises")
+
+    def _unavailable(self, error: Exception, doing: str) -> SourceUnavailable:
+        where, status = f"LangSmith project {self._settings.project!r}: {doing}", status_of(error)
+        if status in _REFUSED:
+            return SourceUnavailable(
+                f"{where}: HTTP {status}; is the key in {self._settings.key_env} (traffic.key_env) still "
+                "valid, and may it read this project?"
+            )
+        if status == _MISSING:
+            return SourceUnavailable(f"{where}: there is none of that name, or the key does not see it")
+        if isinstance(error, TimeoutError):
+            return SourceUnavailable(f"{where}: no answer within {self._settings.request_deadline_s:g} s")
+        return SourceUnavailable(f"{where}: {f'HTTP {status}' if status else type(error).__name__}")
+
+
+def status_of(error: BaseException) -> int | None:
+    """The HTTP status behind an error of the SDK, however it is wrapped."""
+    for one in (error, error.__cause__, error.__context__):
+        response = getattr(one, "response", None)
+        status = getattr(response, "status_code", None)
+        if isinstance(status, int):
+            return status
+    named = {"LangSmithNotFoundError": 404, "LangSmithConflictError": 409, "LangSmithAuthError": 401}
+    return named.get(type(error).__name__)
+
+
+def feedback_of(scores: Sequence[Score]) -> tuple[Score, ...]:
+    """The last score of each key."""
+    return tuple({score.key: score for score in scores}.values())
+
+
+def _access(settings: LangSmithTraffic, key: str) -> dict[str, Any]:
+    return {
+        "api_url": settings.api_url,
+        "api_key": key,
+        "timeout_ms": int(settings.request_deadline_s * 1000),
+        "workspace_id": settings.workspace_id,
+        "disable_prompt_cache": True,
+    }
+
+
+def _sdk() -> Any:
+    try:
+        import langsmith  # an optional extra; 1 s
+    except ImportError:
+        raise ConfigError(
+            "traffic out of LangSmith needs the extra of that name: pip install 'lookout-monitor[langsmith]'"
+        ) from None
+    return cast("Any", langsmith)
+
+
+class LangSmithTrafficSource:
+    """A `TrafficSource` and `ScoreKeeper` over a LangSmith project. ``key`` is the API key."""
+
+    def __init__(
+        self,
+        settings: LangSmithTraffic,
+        *,
+        key: str | None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        if not key:
+            raise ConfigError(f"traffic.key_env: the environment has no {settings.key_env}, or it is empty")
+        self._settings = settings
+        self._key = key
+        self._sleep = sleep
+        self.name = f"LangSmith project {settings.project!r}"
+
+    async def read(self, since: datetime, until: datetime) -> AsyncGenerator[Conversation | SourceWarning]:
+        """See `TrafficSource.read`. A run counts when it ended, and for its last turn alone."""
+        window, cursor, seen = Window(since, until), None, set[str]()
+        earliest = since - timedelta(seconds=self._settings.longest_run_s)
+        async with LangSmithClient.opened(self._settings, self._key, self._sleep) as client:
+            while True:
+                runs, cursor = await client.page(earliest, until, cursor)
+                for one in conversations_of(self._placed(runs), self._settings.fields, window):
+                    yield one if isinstance(one, SourceWarning) else _last_turn(one)
+                if cursor is None:
+                    return
+                if cursor in seen:
+                    raise SourceUnavailable(f"{self.name}: its pages go round in a circle")
+                seen.add(cursor)
+
+    async def write_back(self, conversation: Conversation, scores: Sequence[Score]) -> None:
+        """See `ScoreKeeper.write_back`."""
+        async with LangSmithClient.opened(self._settings, self._key, self._sleep) as client:
+            for score in feedback_of(scores):
+                await client.give_feedback(conversation.origin_id, score)
+
+    def _placed(self, runs: Sequence[Any]) -> Iterator[LocatedItem]:
+        """The ended runs, with the users' feedback where the fields ask for it. Others come another night."""
+        for run in runs:
+            if run.get("end_time"):
+                thumb = self._thumb(run.get("feedback_stats"))
+                yield LocatedItem(f"run {run.get('id')}", run | ({"feedback": thumb} if thumb else {}))
+
+    def _thumb(self, stats: Any) -> dict[str, Any]:
+        known = cast("dict[str, Any]", stats) if isinstance(stats, dict) else {}
+        for key in self._settings.feedback_keys:
+            thumbs = cast("dict[str, Any]", known.get(key) or {})
+            average = thumbs.get("avg")
+            if isinstance(average, int | float) and thumbs.get("n"):
+                comments = cast("list[Any]", thumbs.get("comments") or [])
+                return {"thumb": average > 0, "comment": comments[0] if comments else ""}
+        return {}
+
+
+def _last_turn(conversation: Conversation) -> Conversation:
+    return conversation.model_copy(update={"turns": conversation.turns[-1:]})

@@ -1,0 +1,360 @@
+"""`[targets.NAME.traffic]` by `kind`: where live traffic is stored, how it is read, and where an item's parts lie.
+
+The defaults read the common shapes without any mapping. No secret is ever in it: a token comes from the environment
+variable that it names.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+
+from monitors.records.targets import HttpUrl
+from monitors.request_headers import HeaderTable
+
+
+def _many(given: object) -> object:
+    return (given,) if isinstance(given, str) else given
+
+
+Paths = Annotated[tuple[str, ...], BeforeValidator(_many)]
+"""Paths like ``outputs.answer`` or ``messages.-1.created_at``, tried in order; one may be given as plain text."""
+
+USER_ROLES: Final = ("user", "human", "customer", "client", "visitor", "you", "question")
+REPLY_ROLES: Final = ("assistant", "ai", "bot", "model", "agent", "chatbot", "gpt", "answer")
+CONTEXT_ROLES: Final = ("tool", "function", "context")
+
+
+class Fields(BaseModel):
+    """`[targets.NAME.traffic.fields]`: paths to the parts of an item; the first that leads to one is taken.
+
+    Parts of a turn (texts, citations, feedback, …) are searched for in the turn, else for the last turn in the
+    item.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: Paths = Field(
+        default=("id", "uuid", "message_id", "_id", "_id.$oid"),
+        description="the item's own id, which no other has; without one it is made from its time and texts. Ids of "
+        "requests, traces and runs may stand on several rows: name one here where it does not",
+    )
+    conversation_id: Paths = Field(
+        default=("conversation_id", "session_id", "thread_id", "chat_id"),
+        description="the id of the conversation that an item is, or is a turn of; the item's own where it "
+        "holds all turns and has no other",
+    )
+    completed_at: Paths = Field(
+        default=(
+            "completed_at", "ended_at", "end_time", "finished_at", "closed_at", "updated_at", "update_time",
+            "last_message_at", "timestamp", "ts", "time", "datetime", "created_at", "create_time", "date",
+            "messages.-1.timestamp", "messages.-1.created_at", "messages.-1.time",
+            "turns.-1.completed_at", "turns.-1.timestamp", "turns.-1.created_at", "turns.-1.time",
+        ),
+        description="when it was completed: ISO 8601 (UTC where no zone is given), or seconds, milliseconds, "
+        "microseconds or nanoseconds since 1970",
+    )  # fmt: skip
+    turns: Paths = Field(
+        default=(
+            "turns", "messages", "conversation", "conversations", "transcript", "history", "exchanges", "dialogue",
+            "inputs.messages",
+        ),
+        description="a list of messages that have a role, of question-and-answer pairs, or of lists of two texts; "
+        "left out in an item, the item itself is the one turn",
+    )  # fmt: skip
+    role: Paths = Field(
+        default=("role", "author.role", "from", "author", "sender", "speaker", "type", "id.-1"),
+        description="who wrote a message",
+    )
+    text: Paths = Field(
+        default=("content", "text", "message", "value", "body", "parts", "content.parts", "kwargs.content"),
+        description="what a message says; a list of parts is joined",
+    )
+    user_text: Paths = Field(
+        default=(
+            "user_text", "question", "query", "prompt", "user_message", "user_input", "input", "user", "questions",
+            "inputs.question", "inputs.query", "inputs.input", "inputs.prompt", "inputs.user_text", "inputs.text",
+        ),
+        description="what the user wrote, in a turn; a list of texts here and one at reply_text are turns in pairs",
+    )  # fmt: skip
+    reply_text: Paths = Field(
+        default=(
+            "reply_text", "answer", "response", "reply", "bot_message", "completion", "output", "assistant", "bot",
+            "answers", "replies", "responses",
+            "outputs.answer", "outputs.output", "outputs.response", "outputs.reply", "outputs.reply_text",
+            "outputs.text", "outputs.content", "outputs.messages.-1", "outputs.generations.0.0",
+        ),
+        description="what came back, in a turn: empty, the application gave no answer",
+    )  # fmt: skip
+    error: Paths = Field(
+        default=("error", "error_message", "exception"),
+        description="what went wrong instead of a reply: such a question is unanswered, and no fault of the log",
+    )
+    citations: Paths = Field(
+        default=(
+            "citations",
+            "sources",
+            "references",
+            "metadata.citations",
+            "outputs.citations",
+            "outputs.sources",
+        ),
+        description="what the reply cites: a list gives its items, an empty one none",
+    )
+    context: Paths = Field(
+        default=(
+            "context", "contexts", "chunks", "passages", "documents", "retrieved", "retrieved_context",
+            "metadata.context", "outputs.context", "outputs.documents", "inputs.context",
+        ),
+        description="passages that the application had before it when it replied",
+    )  # fmt: skip
+    app_path: Paths = Field(
+        default=("app_path", "model_path", "answered_by", "model", "metadata.app_path", "metadata.model"),
+        description="the model or path that replied",
+    )
+    latency_ms: Paths = Field(
+        default=("latency_ms", "duration_ms", "elapsed_ms", "metadata.latency_ms"),
+        description="milliseconds from question to reply",
+    )
+    latency_s: Paths = Field(
+        default=("latency_s", "duration_s", "latency_seconds", "elapsed_s"),
+        description="the same in seconds, where no milliseconds are given",
+    )
+    app_version: Paths = Field(
+        default=("app_version", "version", "commit", "release", "metadata.app_version", "metadata.version"),
+        description="the application's version",
+    )
+    user: Paths = Field(
+        default=(
+            "user_key", "user_id", "user.id", "account_id", "customer_id", "metadata.user_id", "user_email",
+            "email",
+        ),
+        description="who the user was; never stored but as a pseudonym",
+    )  # fmt: skip
+    thumb: Paths = Field(
+        default=("thumb", "thumbs", "feedback.thumb", "feedback.thumbs", "feedback.value", "feedback", "vote"),
+        description="what the user pressed below the reply: up or down, true or false, 1, 0 or -1, an emoji; a "
+        "scale of stars is no thumb",
+    )
+    comment: Paths = Field(
+        default=("feedback.comment", "feedback.text", "feedback_comment", "comment"),
+        description="what the user wrote about the reply",
+    )
+    is_question: Paths = Field(
+        default=("is_question", "is_clarifying", "is_clarification", "clarifying_question", "metadata.is_question"),
+        description="true where the reply asks back; left out in an item, its wording tells",
+    )
+    user_roles: Paths = Field(default=USER_ROLES, description="roles of messages that the user wrote")
+    reply_roles: Paths = Field(default=REPLY_ROLES, description="roles of messages that came back")
+    context_roles: Paths = Field(
+        default=CONTEXT_ROLES,
+        description="roles of messages that are context of the next reply; others are skipped",
+    )
+
+
+Seconds = Annotated[float, Field(gt=0, le=3600)]
+Megabytes = Annotated[float, Field(gt=0, le=1024)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+"""The name of an environment variable."""
+Selector = Annotated[str, Field(min_length=1)]
+
+_USER: Final = re.compile(r"(?<=://)[^/?#\s]+@")
+_REMOTE: Final = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+
+
+def without_password(address: str) -> str:
+    """The address; ``ValueError`` where it holds a user or password."""
+    if _USER.search(address):
+        raise ValueError("an address without user and password: what opens it comes from the environment")
+    return address
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class FileFormat(StrEnum):
+    """How conversations are written down in a file."""
+
+    BY_SUFFIX = "by-suffix"
+    """.jsonl, .ndjson and .log are JSON lines, .parquet and .pq are Parquet; .gz behind it is unpacked."""
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+
+
+class FileTraffic(_Closed):
+    """`kind = "file"`: JSON lines or Parquet, here, on the web, in a bucket or in a Hub repository."""
+
+    kind: Literal["file"]
+    at: Annotated[tuple[str, ...], BeforeValidator(_many), Field(min_length=1)] = Field(
+        description="paths (relative to this file), addresses or glob patterns: local, http(s)://, s3://, hf://"
+    )
+    format: FileFormat = Field(default=FileFormat.BY_SUFFIX, description="by-suffix, jsonl or parquet")
+    endpoint_url: HttpUrl | None = Field(
+        default=None, description="the address of an S3-compatible store, or of a Hub, other than the public one"
+    )
+    token_env: Name | None = Field(
+        default=None,
+        description="environment variable with a bearer token for http(s); buckets and the Hub read their own",
+    )
+    longest_line_mb: Megabytes = Field(default=16.0, description="Lookout reports a longer line and skips it")
+    largest_copy_mb: Annotated[float, Field(gt=0, le=1_000_000)] = Field(
+        default=4096.0,
+        description="Parquet that lies elsewhere, or is packed, is copied to the temporary folder to be read: a "
+        "larger file is an error",
+    )
+    fields: Fields = Field(default=Fields(), description="where in an item its parts lie")
+
+    @field_validator("at")
+    @classmethod
+    def _holds_no_password(cls, places: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(without_password(place) for place in places)
+
+    def resolved(self, folder: Path) -> Self:
+        """The same with local paths made absolute from ``folder``."""
+        places = tuple(place if _REMOTE.match(place) else str(folder / place) for place in self.at)
+        return self.model_copy(update={"at": places})
+
+
+class TimeFormat(StrEnum):
+    """How a time is written in an address."""
+
+    ISO = "iso"
+    EPOCH_S = "epoch-s"
+    EPOCH_MS = "epoch-ms"
+
+
+class HttpTraffic(_Closed):
+    """`kind = "http"`: an export in pages of JSON, which follow by number, by cursor or by link."""
+
+    kind: Literal["http"]
+    url: HttpUrl = Field(description="the first page; parameters that it has are kept")
+    token_env: Name | None = Field(default=None, description="environment variable with the bearer token")
+    headers: HeaderTable = Field(default={}, description="sent with every request; to the address's own host alone")
+    items: Paths = Field(
+        default=("items", "data", "results", "conversations", "records", "runs", "rows", "data.items", ""),
+        description="where a page's items lie: the first path that leads to a list; empty: the page itself",
+    )
+    page_parameter: str | None = Field(
+        default=None, min_length=1, description="parameter of the page's number, where pages are numbered"
+    )
+    first_page: Annotated[int, Field(ge=0)] = Field(default=1, description="the number of the first page")
+    size_parameter: str | None = Field(default=None, min_length=1, description="parameter of the page's size")
+    size: Annotated[int, Field(ge=1, le=100_000)] = Field(
+        default=100, description="items on a page, where it is asked"
+    )
+    next_link: Paths = Field(
+        default=(
+            "next",
+            "next_url",
+            "links.next",
+            "_links.next.href",
+            "paging.next",
+            "meta.next",
+            "@odata.nextLink",
+        ),
+        description="where the address of the next page lies; a Link header is read too",
+    )
+    cursor: Paths = Field(
+        default=("next_cursor", "cursor.next", "cursors.next", "meta.next_cursor", "paging.cursors.after",
+                 "next_page_token", "nextPageToken", "continuation_token"),
+        description="where the next page's cursor lies",
+    )  # fmt: skip
+    cursor_parameter: str = Field(
+        default="cursor", min_length=1, description="parameter that the cursor is sent in"
+    )
+    since_parameter: str | None = Field(default=None, min_length=1, description="parameter of the earliest time")
+    until_parameter: str | None = Field(default=None, min_length=1, description="parameter of the latest time")
+    time_format: TimeFormat = Field(default=TimeFormat.ISO, description="iso, epoch-s or epoch-ms")
+    most_pages: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        default=1_000, description="pages after which reading stops with an error: more would follow"
+    )
+    page_most_mb: Megabytes = Field(default=64.0, description="the largest page that is taken")
+    request_deadline_s: Seconds = Field(default=60.0, description="for one page, from asking to its last byte")
+    attempts: Annotated[int, Field(ge=1, le=20)] = Field(default=5, description="tries for each page")
+    retry_most_s: Seconds = Field(default=60.0, description="the longest pause before another try")
+    fields: Fields = Field(default=Fields(), description="where in an item its parts lie")
+
+    @field_validator("url")
+    @classmethod
+    def _holds_no_password(cls, url: str) -> str:
+        return without_password(url)
+
+
+class LangSmithTraffic(_Closed):
+    """`kind = "langsmith"`: root runs of a LangSmith project, each a conversation; scores go back as feedback."""
+
+    kind: Literal["langsmith"]
+    project: str = Field(min_length=1, description="the tracing project's name")
+    api_url: HttpUrl = Field(default="https://api.smith.langchain.com", description="LangSmith's address")
+    key_env: Name = Field(default="LANGSMITH_API_KEY", description="environment variable with the API key")
+    workspace_id: str | None = Field(
+        default=None, min_length=1, description="the workspace, for a key of a whole organisation"
+    )
+    filter: str | None = Field(
+        default=None, min_length=1, description='LangSmith filter expression, such as has(tags, "production")'
+    )
+    longest_run_s: Annotated[float, Field(ge=0, le=604_800)] = Field(
+        default=3_600.0,
+        description="runs are found by their start: how long before the window one may have started",
+    )
+    feedback_keys: tuple[str, ...] = Field(
+        default=("user_score", "user_feedback", "thumbs", "thumb"),
+        description="keys of feedback that users gave: 1 is up, 0 and less is down",
+    )
+    page_size: Annotated[int, Field(ge=1, le=1000)] = Field(default=100, description="runs asked for at once")
+    request_deadline_s: Seconds = Field(default=60.0, description="for one request")
+    attempts: Annotated[int, Field(ge=1, le=10)] = Field(default=3, description="tries for each request")
+    fields: Fields = Field(default=Fields(), description="where in a run its parts lie")
+
+    @field_validator("api_url")
+    @classmethod
+    def _holds_no_password(cls, url: str) -> str:
+        return without_password(url)
+
+
+class PageSelectors(_Closed):
+    """CSS selectors for a page with past conversations; what is left out is found."""
+
+    link: Selector | None = Field(default=None, description="links to conversations, on the list page")
+    next_page: Selector | None = Field(default=None, description="the link to the list's next page")
+    message: Selector | None = Field(
+        default=None, description="one message, of either side, on a conversation's page"
+    )
+    user_message: Selector | None = Field(default=None, description="a message of the user")
+    reply: Selector | None = Field(default=None, description="a message of the bot")
+    text: Selector | None = Field(default=None, description="the text in a message; left out: all of it")
+    time: Selector | None = Field(default=None, description="when a message or conversation was, within it")
+
+
+class PageTraffic(_Closed):
+    """`kind = "page"`: a page that lists past conversations, each on a page of its own, read with the browser."""
+
+    kind: Literal["page"]
+    url: HttpUrl = Field(description="the page with the list")
+    selectors: PageSelectors = Field(default=PageSelectors(), description="selectors where discovery needs help")
+    most_pages: Annotated[int, Field(ge=1, le=10_000)] = Field(
+        default=100, description="list pages after which reading stops with an error: more would follow"
+    )
+    page_deadline_s: Seconds = Field(
+        default=30.0, description="from opening a page to its conversations or messages"
+    )
+    private_network: bool = Field(
+        default=False,
+        description="the page may be in a private network or on this machine, though neither digits nor its name "
+        "say so; other hosts and ports there stay closed",
+    )
+    fields: Fields = Field(default=Fields(), description="names of roles, where they are unusual")
+
+    @field_validator("url")
+    @classmethod
+    def _holds_no_password(cls, url: str) -> str:
+        return without_password(url)
+
+
+TrafficSettings = Annotated[FileTraffic | HttpTraffic | LangSmithTraffic | PageTraffic, Field(discriminator="kind")]
+"""`[targets.NAME.traffic]`."""

@@ -1,0 +1,220 @@
+"""How far a judge can be trusted: agreement with people beyond chance, its error rates, rates corrected for them.
+
+Counts may be weighted sums, so that a sample in which some answers were likelier to be asked about than others
+still speaks for all: each has the weight one over its probability, scaled to Kish's effective size (`effective`).
+
+How sure an average of ratings is follows with no assumption on their distribution: B. Efron, "Bootstrap methods:
+another look at the jackknife", Annals of Statistics 7 (1979); percentile limits. Two runs over the same cases are
+compared by their differences case by case, so that what makes a case hard cancels. Pure: the seed is an argument.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import accumulate
+from math import sqrt
+from random import Random
+from statistics import NormalDist
+from typing import NamedTuple
+
+from monitors.stats.intervals import percentile, wilson
+
+Counts = Sequence[Sequence[float]]
+"""A square table: rows are one rater's categories, columns the other's."""
+
+
+class Estimate(NamedTuple):
+    """A value with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Confusion(NamedTuple):
+    """What a judge said against what people said, as counts. The first word is the judge's, the second theirs.
+
+    ``passed_wrong`` are its false passes, ``failed_right`` its false failures.
+    """
+
+    passed_right: float
+    passed_wrong: float
+    failed_right: float
+    failed_wrong: float
+
+    @property
+    def total(self) -> float:
+        """How many both graded."""
+        return sum(self)
+
+
+def effective(weighted: Sequence[tuple[bool, bool, float]]) -> Confusion:
+    """Answers as (judge passed it, people found it right, inclusion probability) → counts to reckon with.
+
+    Each stands for one over its probability; the sums are scaled so that they add up to Kish's effective size,
+    ``(sum w)^2 / sum w^2`` (L. Kish, Survey Sampling, 1965): with equal probabilities, the plain counts.
+    Probabilities must be above 0.
+    """
+    if not weighted:
+        return Confusion(0, 0, 0, 0)
+    weights = [1 / probability for *_, probability in weighted]
+    scale = sum(weights) / sum(weight * weight for weight in weights)
+    cells = {(True, True): 0.0, (True, False): 0.0, (False, True): 0.0, (False, False): 0.0}
+    for (judge, people, _), weight in zip(weighted, weights, strict=True):
+        cells[judge, people] += weight * scale
+    return Confusion(*cells.values())
+
+
+def cohen_kappa(counts: Counts, *, confidence: float = 0.95) -> Estimate | None:
+    """Cohen's kappa with its large-sample interval; ``None`` where it is not defined.
+
+    It is not when nothing was counted, or when both raters only ever said the same one thing. Standard error for a
+    kappa that need not be 0: J. L. Fleiss, J. Cohen, B. S. Everitt, "Large sample standard errors of kappa and
+    weighted kappa", Psychological Bulletin 72 (1969). Where a cell is empty, half an answer is added to every cell
+    for the interval alone: perfect agreement on ten answers proves no perfect judge.
+    """
+    value = _kappa(counts)
+    if value is None:
+        return None
+    if any(cell == 0 for row in counts for cell in row):
+        smoothed = [[cell + 0.5 for cell in row] for row in counts]
+        middle, error = _kappa(smoothed) or 0.0, _kappa_error(smoothed)
+    else:
+        middle, error = value, _kappa_error(counts)
+    reach = _z(confidence) * error
+    return Estimate(value, max(-1.0, min(value, middle - reach)), min(1.0, max(value, middle + reach)))
+
+
+def agreement(confusion: Confusion, *, confidence: float = 0.95) -> Estimate | None:
+    """Cohen's kappa between a judge and people."""
+    table = (
+        (confusion.passed_right, confusion.passed_wrong),
+        (confusion.failed_right, confusion.failed_wrong),
+    )
+    return cohen_kappa(table, confidence=confidence)
+
+
+def false_pass_rate(confusion: Confusion, *, confidence: float = 0.95) -> Estimate | None:
+    """The share of the answers that people find wrong which the judge passes; Wilson's interval."""
+    return _share(confusion.passed_wrong, confusion.passed_wrong + confusion.failed_wrong, confidence)
+
+
+def false_fail_rate(confusion: Confusion, *, confidence: float = 0.95) -> Estimate | None:
+    """The share of the answers that people find right which the judge fails; Wilson's interval."""
+    return _share(confusion.failed_right, confusion.failed_right + confusion.passed_right, confidence)
+
+
+def corrected_pass_rate(
+    passed: float, judged: float, confusion: Confusion, *, confidence: float = 0.95
+) -> Estimate | None:
+    """The share of answers that people would find right, from a judge that erred as in ``confusion``.
+
+    ``passed`` of ``judged`` answers were passed by the judge. Estimate: W. J. Rogan, B. Gladen, American Journal of
+    Epidemiology 107 (1978), clipped to [0, 1]. Interval: Zs. Lang, J. Reiczigel, "Confidence limits for prevalence
+    of disease adjusted for estimated sensitivity and specificity", Preventive Veterinary Medicine 113 (2014), made
+    for a judge that is right more often than not about both kinds. ``None`` without answers of both kinds, and for
+    a judge no better than chance, whose words allow no correction.
+    """
+    right = confusion.passed_right + confusion.failed_right
+    wrong = confusion.passed_wrong + confusion.failed_wrong
+    if not (right and wrong and judged):
+        return None
+    passes_right, fails_wrong = confusion.passed_right / right, confusion.failed_wrong / wrong
+    if passes_right + fails_wrong <= 1:
+        return None
+    value = (passed / judged + fails_wrong - 1) / (passes_right + fails_wrong - 1)
+    low, high = _lang_reiczigel(passed, judged, confusion, _z(confidence))
+    value = min(1.0, max(0.0, value))
+    return Estimate(value, min(value, low), max(value, high))
+
+
+def _lang_reiczigel(passed: float, judged: float, confusion: Confusion, z: float) -> tuple[float, float]:
+    """Their equations 6, 7, 15 to 17; with the square of ``1 - p`` where the print has ``1 + p``."""
+    right = confusion.passed_right + confusion.failed_right + 2
+    wrong = confusion.passed_wrong + confusion.failed_wrong + 2
+    passes_right, fails_wrong = (confusion.passed_right + 1) / right, (confusion.failed_wrong + 1) / wrong
+    graded = judged + z * z
+    apparent = (passed + z * z / 2) / graded
+    gain = passes_right + fails_wrong - 1
+    if gain <= 0:  # with one more answer of each kind it is no better than chance: it limits nothing
+        return 0.0, 1.0
+    middle = (apparent + fails_wrong - 1) / gain
+    from_right = passes_right * (1 - passes_right) / right
+    from_wrong = fails_wrong * (1 - fails_wrong) / wrong
+    shift = 2 * z * z * (middle * from_right - (1 - middle) * from_wrong)
+    variance = apparent * (1 - apparent) / graded + middle**2 * from_right + (1 - middle) ** 2 * from_wrong
+    reach = z * sqrt(variance) / gain
+    return max(0.0, middle + shift - reach), min(1.0, middle + shift + reach)
+
+
+def _kappa(counts: Counts) -> float | None:
+    total = sum(map(sum, counts))
+    if total == 0:
+        return None
+    rows, columns = (
+        [sum(row) / total for row in counts],
+        [sum(column) / total for column in zip(*counts, strict=True)],
+    )
+    observed = sum(counts[i][i] for i in range(len(counts))) / total
+    expected = sum(row * column for row, column in zip(rows, columns, strict=True))
+    return None if expected >= 1 else (observed - expected) / (1 - expected)
+
+
+def _kappa_error(counts: Counts) -> float:
+    total = sum(map(sum, counts))
+    shares = [[cell / total for cell in row] for row in counts]
+    rows, columns = [sum(row) for row in shares], [sum(column) for column in zip(*shares, strict=True)]
+    size = range(len(shares))
+    expected = sum(rows[i] * columns[i] for i in size)
+    kappa = _kappa(counts) or 0.0
+    same = sum(shares[i][i] * (1 - (rows[i] + columns[i]) * (1 - kappa)) ** 2 for i in size)
+    other = sum(shares[i][j] * (columns[i] + rows[j]) ** 2 for i in size for j in size if i != j)
+    variance = same + (1 - kappa) ** 2 * other - (kappa - expected * (1 - kappa)) ** 2
+    return sqrt(max(0.0, variance)) / ((1 - expected) * sqrt(total))
+
+
+def _share(part: float, whole: float, confidence: float) -> Estimate | None:
+    if whole <= 0:
+        return None
+    return Estimate(part / whole, *wilson(min(part, whole), whole, confidence=confidence))
+
+
+def _z(confidence: float) -> float:
+    return NormalDist().inv_cdf((1 + confidence) / 2)
+
+
+RESAMPLES = 2_000
+"""Limits of 95 % rest on the 50 outermost on each side."""
+
+FEWEST_RESAMPLES = 200
+MOST_DRAWS = 4_000_000
+"""About a second; thousands of ratings are resampled less often, since their averages hardly differ."""
+
+SEED = 20_261_122
+"""Any number will do, as long as it stays: the same ratings give the same interval."""
+
+
+def mean_interval(ratings: Sequence[float], *, confidence: float = 0.95, seed: int = SEED) -> Estimate:
+    """The average of ``ratings`` with its interval. ``ValueError`` on an empty sequence.
+
+    Ratings that are all the same give that one value three times: with few of them, read it with care.
+    """
+    if not ratings:
+        raise ValueError("no ratings to average")
+    size = len(ratings)
+    counts = sorted(Counter(ratings).items())  # the order in which ratings come must not matter
+    values, weights = [value for value, _ in counts], list(accumulate(count for _, count in counts))
+    resamples = max(FEWEST_RESAMPLES, min(RESAMPLES, MOST_DRAWS // size))
+    random = Random(seed)  # noqa: S311 - statistics, not secrets
+    means = [sum(random.choices(values, cum_weights=weights, k=size)) / size for _ in range(resamples)]
+    value = sum(value * count for value, count in counts) / size
+    low, high = percentile(means, (1 - confidence) / 2), percentile(means, (1 + confidence) / 2)
+    return Estimate(value, min(value, low), max(value, high))
+
+
+def change_interval(
+    pairs: Sequence[tuple[float, float]], *, confidence: float = 0.95, seed: int = SEED
+) -> Estimate:
+    """The average of ``now - before`` over pairs of (before, now), with its interval: the paired bootstrap."""
+    return mean_interval([now - before for before, now in pairs], confidence=confidence, seed=seed)

@@ -1,0 +1,260 @@
+"""Whether a rate has changed since an earlier nightly run, tested after every run for as long as one likes. Pure.
+
+Test: a stream in which all nightly runs have one unknown rate, against one whose rate changed at some run. Before
+and after the change each rate has a prior, half Jeffreys' and half one for rare failures, the run of the change has
+one over all runs to come, and the mixture's likelihood is divided by the largest that any single rate reaches.
+Whatever the single rate is, the mixture over its likelihood is a martingale, and dividing by the largest makes it
+smaller, so that it is an e-process (A. Ramdas, J. Ruf, M. Larsson, W. Koolen, "Testing exchangeability:
+fork-convexity, supermartingales and e-processes", International Journal of Approximate Reasoning 141, 2022): by
+Ville's inequality it ever reaches 1/alpha with probability at most alpha. R. Turner, A. Ly, P. Grünwald, "Generic
+E-variables for exact sequential k-sample tests that allow for optional stopping" (2021) give the like for two
+streams side by side; here the two sides follow each other and the run between them is unknown.
+
+Nightly runs are counted in conversations of equal weight (`monitors.stats.stratified.sequential_counts` makes them
+so). The last ``window_runs`` are stored one by one, as runs since when there may have been a change. Older ones
+stay in the reference as one sum: what leaves the window takes its share of the prior along, which only lowers the
+evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import accumulate
+from math import exp, fsum, lgamma, log
+from typing import NamedTuple
+
+from monitors.records.estimates import DriftAlarm, DriftCount, DriftReading, DriftState
+from monitors.stats.intervals import binomial_limits
+
+ALPHA = 0.05
+"""At most one start of the test in twenty ever raises a false alarm; a new judge is a start."""
+WINDOW_NIGHTS = 60
+FIRST_NIGHT = "every night since the first is compared"
+BACK = "back"
+"""The start of the reason of a test that started anew because the rate is where it was before the change."""
+_SOON = 30.0
+"""The prior over the run of a change is about even over so many runs and then falls as slowly as it may."""
+_LARGEST_LOG = 690.0
+"""Evidence is shown up to e to this, about 1e299: what a float holds."""
+_PRIOR = tuple(
+    (fails, passes, lgamma(fails) + lgamma(passes) - lgamma(fails + passes))
+    for fails, passes in ((0.5, 0.5), (0.5, 8.0))
+)
+"""Jeffreys' Beta distribution, and one that expects failures to be rare; with the logarithms of their integrals."""
+
+
+class _Sums(NamedTuple):
+    failures: float
+    graded: float
+
+
+class _Change(NamedTuple):
+    """A nightly run from which the rate may be another: what was before and after it, and the evidence for it."""
+
+    at: DriftCount
+    before: _Sums
+    after: _Sums
+    log_weight: float
+
+
+def begin(graded_by: str, reason: str = FIRST_NIGHT) -> DriftState:
+    """A test without memory. ``graded_by`` names the judge (and all that makes its verdicts), ``reason`` why anew.
+
+    After an alarm the test starts anew when people took the new rate for granted: then the reference is learnt from
+    the nightly runs to come, and the alarm's own runs, chosen because they were odd, are not in it.
+    """
+    return DriftState(graded_by=graded_by, reason=reason)
+
+
+def observe(
+    state: DriftState | None,
+    count: DriftCount,
+    graded_by: str,
+    *,
+    alpha: float = ALPHA,
+    window_runs: int = WINDOW_NIGHTS,
+) -> DriftState:
+    """The state after one more nightly run. One that is not later than the last was counted already: no change.
+
+    Another judge than the state's starts the test anew, since its verdicts are another rate, and the reason says
+    so. A run of which nothing was graded adds nothing. ``alpha`` is how likely one false alarm ever is at most.
+    """
+    if state is None:
+        state = begin(graded_by)
+    elif state.graded_by != graded_by:
+        state = begin(
+            graded_by, f"the judge changed with the night of {count.due_at:%Y-%m-%d}: the test began anew"
+        )
+    if not count.graded or (state.nightly_runs and count.due_at <= state.nightly_runs[-1].due_at):
+        return state
+    longer = _shortened(state.model_copy(update={"nightly_runs": (*state.nightly_runs, count)}), window_runs)
+    evidence = max(longer.log_evidence, log_evidence(longer))
+    alarm = longer.alarm
+    if alarm is None and evidence >= -log(alpha):
+        alarm = DriftAlarm(raised=count.due_at, since=_likeliest(longer).at.due_at)
+    return longer.model_copy(update={"log_evidence": evidence, "alarm": alarm})
+
+
+def recover(state: DriftState, *, alpha: float = ALPHA) -> DriftState:
+    """The state started anew once the runs after its alarm have the rate of before the change again; else as it is.
+
+    Wald's likelihood ratio of the rate before against the one that raised the alarm, over the runs since, started
+    anew whenever it speaks for the changed rate (E. S. Page, "Continuous inspection schemes", Biometrika 41, 1954),
+    ends at one over ``alpha``. The runs of the change are left out of what later runs are compared with.
+    """
+    if state.alarm is None:
+        return state
+    back = _runs_back(state, -log(alpha))
+    if not back:
+        return state
+    before = [count for count in state.nightly_runs if count.due_at < state.alarm.since]
+    changed = _Sums(
+        fsum(count.failures for count in state.nightly_runs[len(before) : -len(back)]),
+        fsum(count.graded for count in state.nightly_runs[len(before) : -len(back)]),
+    )
+    now = _Sums(fsum(count.failures for count in back), fsum(count.graded for count in back))
+    reason = (
+        f"{BACK} at {100 * _rate(now):.1f} % since {back[0].due_at:%Y-%m-%d}, after {100 * _rate(changed):.1f} % "
+        f"from {state.alarm.since:%Y-%m-%d} on"
+    )
+    return state.model_copy(
+        update={"nightly_runs": (*before, *back), "reason": reason, "log_evidence": 0.0, "alarm": None}
+    )
+
+
+def _runs_back(state: DriftState, enough: float) -> tuple[DriftCount, ...]:
+    """The runs since the alarm that have the rate of before; none while the evidence is short of ``enough``."""
+    alarm = state.alarm
+    if alarm is None:
+        return ()
+    changed = [count for count in state.nightly_runs if alarm.since <= count.due_at <= alarm.raised]
+    before = [count for count in state.nightly_runs if count.due_at < alarm.since]
+    old = _smoothed(_with_all(_Sums(state.older_failures, state.older_graded), before))
+    new = _smoothed(_with_all(_Sums(0.0, 0.0), changed))
+    back: list[DriftCount] = []
+    evidence = 0.0
+    for count in (one for one in state.nightly_runs if one.due_at > alarm.raised):
+        right = max(0.0, count.graded - count.failures)
+        evidence += count.failures * log(old / new) + right * log((1 - old) / (1 - new))
+        back = [*back, count] if evidence > 0 else []
+        evidence = max(0.0, evidence)
+    return tuple(back) if evidence >= enough else ()
+
+
+def _with_all(sums: _Sums, nightly_runs: list[DriftCount]) -> _Sums:
+    return _Sums(
+        fsum([sums.failures, *(count.failures for count in nightly_runs)]),
+        fsum([sums.graded, *(count.graded for count in nightly_runs)]),
+    )
+
+
+def _smoothed(sums: _Sums) -> float:
+    """A rate that is neither 0 nor 1: half a failure and half a right answer more than were seen."""
+    return (sums.failures + 0.5) / (sums.graded + 1)
+
+
+def read(state: DriftState) -> DriftReading:
+    """What the state says: drifted or not, how sure, since when, from which rate to which."""
+    before, after, since = _total(state), _Sums(0.0, 0.0), None
+    if change := _read_change(state):
+        before, after, since = change.before, change.after, change.at.due_at
+    (before_low, before_high), (after_low, after_high) = binomial_limits(*before), binomial_limits(*after)
+    return DriftReading(
+        drifted=state.alarm is not None,
+        e_value=exp(min(state.log_evidence, _LARGEST_LOG)),
+        since=since,
+        before=_rate(before),
+        before_low=before_low,
+        before_high=before_high,
+        after=_rate(after),
+        after_low=after_low,
+        after_high=after_high,
+        graded_before=before.graded,
+        graded_after=after.graded,
+        reason=state.reason,
+    )
+
+
+def log_evidence(state: DriftState) -> float:
+    """The logarithm of the e-value after the last run, not the largest so far."""
+    whole = _total(state)
+    changes = [change.log_weight for change in _changes(state)]
+    later = log(_after(max(0, state.older_runs + len(state.nightly_runs) - 1)))
+    return _log_sum([*changes, later + _log_mixture(whole)]) - _log_largest(whole)
+
+
+def _read_change(state: DriftState) -> _Change | None:
+    """The change of the alarm while its run is in the window, else the likeliest."""
+    changes = list(_changes(state))
+    newest = [change for change in changes if state.alarm and change.at.due_at == state.alarm.since]
+    return next(iter(newest), max(changes, key=lambda change: change.log_weight, default=None))
+
+
+def _likeliest(state: DriftState) -> _Change:
+    return max(_changes(state), key=lambda change: change.log_weight)
+
+
+def _changes(state: DriftState) -> Iterator[_Change]:
+    """Every run in the window except the very first of all: before it there was nothing."""
+    whole = _total(state)
+    older = _Sums(state.older_failures, state.older_graded)
+    befores = accumulate(state.nightly_runs, _with, initial=older)
+    for place, (count, before) in enumerate(zip(state.nightly_runs, befores, strict=False)):
+        number = state.older_runs + place
+        if before.graded and number:
+            after = _Sums(max(0.0, whole.failures - before.failures), whole.graded - before.graded)
+            weight = log(_after(number - 1) - _after(number)) + _log_mixture(before) + _log_mixture(after)
+            yield _Change(count, before, after, weight)
+
+
+def _after(number: int) -> float:
+    """How likely, before anything was seen, the change comes later than so many runs: slower than any power."""
+    return log(_SOON) / log(number + _SOON)
+
+
+def _with(sums: _Sums, count: DriftCount) -> _Sums:
+    return _Sums(sums.failures + count.failures, sums.graded + count.graded)
+
+
+def _total(state: DriftState) -> _Sums:
+    failures = fsum([state.older_failures, *(count.failures for count in state.nightly_runs)])
+    return _Sums(failures, fsum([state.older_graded, *(count.graded for count in state.nightly_runs)]))
+
+
+def _shortened(state: DriftState, window_runs: int) -> DriftState:
+    """The state with what is older than the window summed up."""
+    gone = state.nightly_runs[: max(0, len(state.nightly_runs) - window_runs)]
+    return state.model_copy(
+        update={
+            "nightly_runs": state.nightly_runs[len(gone) :],
+            "older_failures": state.older_failures + fsum(count.failures for count in gone),
+            "older_graded": state.older_graded + fsum(count.graded for count in gone),
+            "older_runs": state.older_runs + len(gone),
+        }
+    )
+
+
+def _log_mixture(sums: _Sums) -> float:
+    """The logarithm of the counts' likelihood averaged over the prior, half of each of its Beta distributions."""
+    right = max(0.0, sums.graded - sums.failures)
+    parts = [_log_beta(sums.failures + fails, right + passes) - whole for fails, passes, whole in _PRIOR]
+    return _log_sum(parts) - log(len(parts))
+
+
+def _log_beta(first: float, second: float) -> float:
+    return lgamma(first) + lgamma(second) - lgamma(first + second)
+
+
+def _log_largest(sums: _Sums) -> float:
+    """The logarithm of the likelihood at the rate that fits best."""
+    right = max(0.0, sums.graded - sums.failures)
+    return fsum(count * log(count / sums.graded) for count in (sums.failures, right) if count)
+
+
+def _log_sum(logs: list[float]) -> float:
+    largest = max(logs)
+    return largest + log(fsum(exp(each - largest) for each in logs))
+
+
+def _rate(sums: _Sums) -> float:
+    return min(1.0, sums.failures / sums.graded) if sums.graded else 0.0

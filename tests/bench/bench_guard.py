@@ -1,0 +1,151 @@
+"""P1: what the guarded way out and the silent page cost a question, pair by pair with and without.
+
+    python -m tests.bench.bench_guard [--pairs 40] [--bot-s 1] [--run 24]
+
+Two browsers ask a Gradio page in turn, one question at a time, in an order that changes from pair to pair: other work
+on the machine weighs on both alike. One connects through a guarded proxy for each page, as every run does; the other
+directly, which no setting allows. The silent page is opened once a run: runs with and without it are compared in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from monitors.probes.browser.chromium import SAFE_FLAGS, within
+from monitors.probes.browser.driver import BrowserDriver
+from monitors.probes.browser.greetings import Greetings
+from monitors.probes.browser.inpage import script
+from monitors.probes.browser.pages import VIEWPORT_HEIGHT, VIEWPORT_WIDTH, Pages, Tab
+from monitors.probes.browser.proxy import GuardedProxy
+from monitors.probes.browser.visit import Visit
+from monitors.probes.settings import CapturePolicy, ProbeSettings
+from tests.bench.bench_probe import gradio, run
+from tests.bench.verified import told
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser
+
+    from monitors.probes.browser.login import Login
+
+RESAMPLES = 4000
+WARM_UP = 2
+RUNS = 3
+
+
+class DirectPages(Pages):
+    """Pages that connect by themselves."""
+
+    async def _opened(self, browser: Browser, deadline_s: float, login: Login | None) -> Tab:
+        assert login is None
+        opening = browser.new_context(
+            viewport={"width": VIEWPORT_WIDTH, "height": VIEWPORT_HEIGHT},
+            accept_downloads=False,
+            service_workers="block",
+        )
+        context = await within(deadline_s, opening, "opening a browser context")
+        await context.add_init_script(script())
+        unused = GuardedProxy(self._guard)
+        return Tab(context, await context.new_page(), unused, Visit(self._guard, unused))
+
+
+def driver_of(address: str, folder: str, *, guarded: bool = True, silent: bool = True) -> BrowserDriver:
+    """A driver as a run has it, or without one of the two."""
+    settings = ProbeSettings(screenshots=CapturePolicy.NEVER, browser_path=os.environ.get("CHROMIUM_PATH"))
+    driver = BrowserDriver(address, settings, run_folder=Path(folder))
+    if not guarded:
+        driver.chromium._flags = [flag for flag in driver.chromium._flags if flag not in SAFE_FLAGS]
+        driver._pages = DirectPages(driver.chromium, address, settings)
+    if not silent:
+        driver._greetings = Greetings()
+        driver._silent.end()
+        driver._silent._task = asyncio.ensure_future(asyncio.sleep(0))  # begun already, as far as it knows
+    return driver
+
+
+async def paired(address: str, pairs: int, bot_s: float) -> list[tuple[float, float]]:
+    """Seconds a question with the guard and without, for each pair."""
+    with tempfile.TemporaryDirectory() as folder:
+        guarded = driver_of(address, folder, silent=False)
+        direct = driver_of(address, folder, guarded=False, silent=False)
+        async with guarded, direct:
+            found: list[tuple[float, float]] = []
+            for number in range(pairs + WARM_UP):
+                question = f"slow {bot_s:g} instant case {number}"
+                order = [guarded, direct] if number % 2 else [direct, guarded]
+                took = {id(driver): await _timed(driver, question) for driver in order}
+                found.append((took[id(guarded)], took[id(direct)]))
+    return found[WARM_UP:]
+
+
+async def _timed(driver: BrowserDriver, question: str) -> float:
+    started = time.perf_counter()
+    answer = await driver.ask((question,))
+    assert question in answer.visible_text, answer.visible_text
+    return time.perf_counter() - started
+
+
+async def whole_run(address: str, count: int, bot_s: float, *, silent: bool) -> float:
+    """Seconds of a run of so many questions, four at once."""
+    questions = [f"slow {bot_s:g} instant case {number}" for number in range(count)]
+    with tempfile.TemporaryDirectory() as folder:
+        started = time.perf_counter()
+        async with driver_of(address, folder, silent=silent) as driver:
+            await run(driver, questions, ProbeSettings(screenshots=CapturePolicy.NEVER), 4)
+        return time.perf_counter() - started
+
+
+def ratio_of(pairs: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
+    """The ratio of the medians, with a 95 % interval from pairs drawn anew."""
+    chance = random.Random(1)
+
+    def ratio(sample: Sequence[tuple[float, float]]) -> float:
+        return statistics.median(one for one, _ in sample) / statistics.median(other for _, other in sample)
+
+    resampled = sorted(ratio(chance.choices(pairs, k=len(pairs))) for _ in range(RESAMPLES))
+    return ratio(pairs), resampled[RESAMPLES // 40], resampled[-RESAMPLES // 40]
+
+
+async def compare(address: str, pairs: int, bot_s: float, count: int) -> None:
+    """Both comparisons, one after the other."""
+    found = await paired(address, pairs, bot_s)
+    with_s, without_s = (statistics.median(side) for side in zip(*found, strict=True))
+    ratio, low, high = ratio_of(found)
+    print(
+        f"{pairs} pairs, bot {bot_s:g} s, load {os.getloadavg()[0]:.1f}: median {with_s:.3f} s guarded, "
+        f"{without_s:.3f} s direct; ratio {ratio:.3f} (95 % CI {low:.3f} to {high:.3f})",
+        flush=True,
+    )
+    told("P1 guarded / direct", ratio, 1.03, "x")
+    runs: list[tuple[float, float]] = []
+    for number in range(RUNS):
+        sides = [True, False] if number % 2 else [False, True]
+        took = {silent: await whole_run(address, count, bot_s, silent=silent) for silent in sides}
+        runs.append((took[True], took[False]))
+        print(
+            f"{count} questions: {took[True]:.1f} s with the silent page, {took[False]:.1f} s without", flush=True
+        )
+    told("P1 with the silent page / without", sum(a for a, _ in runs) / sum(b for _, b in runs), 1.03, "x")
+
+
+def main() -> None:
+    """Run both and print a line for each."""
+    options = argparse.ArgumentParser()
+    options.add_argument("--pairs", type=int, default=40)
+    options.add_argument("--bot-s", type=float, default=1.0)
+    options.add_argument("--run", type=int, default=24)
+    given = options.parse_args()
+    with gradio() as address:
+        asyncio.run(compare(address, given.pairs, given.bot_s, given.run))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""P10: a night of 1,000,000 conversations of 400 bytes, every one looked at by rules: 1 GB, 10 CPU minutes.
+
+    python -m tests.bench.bench_night [--conversations 1000000]
+
+A real night without a judge in a process of its own: read from a JSON-lines file, looked at on all cores, sampled,
+kept in the journal. Seconds are of processor time of that process and its workers; memory is the largest sum of what
+they hold at one moment. The baseline in the same run parses the same file as JSON and does nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from tests.bench.verified import told
+from tests.process_tree import all_processes, descendants
+
+MOST_CPU_S = 600.0
+MOST_MB = 1_000.0
+LOOKS_EVERY_S = 0.5
+SENTENCES = (
+    "Pre-existing diseases are covered after a waiting period of 24 months of continuous cover.",
+    "Room rent is paid up to ₹5,000 per day under the plan that you chose.",
+    "A co-payment of 10% applies to every claim above the age of sixty years.",
+    "Maternity ke liye do saal ka waiting period hai, uske baad cover milta hai.",
+    "मोतियाबिंद के लिए चौबीस महीने की प्रतीक्षा अवधि है।",
+    "The sum insured is restored once a year. [Source: Nova Gold, clause 4.2]",
+    "You may choose any hospital; in those of the network the bill is settled directly.",
+)
+QUESTIONS = (
+    "Is cataract covered, and what is its waiting period?",
+    "How much is paid for a room?",
+    "kya cover hai?",
+)
+ERROR = "Error code: 429 - {'error': {'message': 'Rate limit reached', 'type': 'requests'}}"
+SUITE = Path(__file__).parents[2] / "deployments" / "demo" / "suraksha.jsonl"
+UNTIL = datetime(2026, 11, 20, 2, tzinfo=UTC)
+CONFIG = """
+[targets.demo]
+url = "http://127.0.0.1:9"
+suite = "{suite}"
+model_family = "gpt"
+[targets.demo.traffic.sources.log]
+kind = "file"
+at = "{log}"
+[targets.demo.traffic.sampling]
+mode = "stratified"
+number = 500
+"""
+NIGHT = """
+import asyncio, resource, sys
+from datetime import datetime
+from pathlib import Path
+from flows.nightly.run import NightlyRun as NightlyRun
+from flows.nightly.context import build_nightly_context
+from monitors.config.file import load_config
+wired = build_nightly_context(load_config(Path(sys.argv[1])), "demo", datetime.fromisoformat(sys.argv[2]))
+report = asyncio.run(NightlyRun(wired).work())
+used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+print(report.read, sum(one.ru_utime + one.ru_stime for one in used), [(one.kind.value, one.found) for one in report.census])
+"""
+
+
+def write(path: Path, count: int) -> None:
+    """So many conversations of some 400 bytes; every 500th is an error."""
+    chance = random.Random(count)
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(count):
+            reply = ERROR if number % 500 == 0 else " ".join(chance.sample(SENTENCES, 3))
+            at = UNTIL - timedelta(hours=23) + timedelta(seconds=number * 80_000 / count)
+            row = {"id": f"{chance.getrandbits(128):032x}", "completed_at": at.isoformat()}
+            row |= {"question": chance.choice(QUESTIONS), "answer": reply}
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def parsed_s(path: Path) -> float:
+    """Seconds of processor time to parse the file as JSON."""
+    started = time.process_time()
+    with path.open("rb") as file:
+        for line in file:
+            json.loads(line)
+    return time.process_time() - started
+
+
+class Watched:
+    """The largest sum of memory of a process and all that it started."""
+
+    def __init__(self, pid: int) -> None:
+        self.most_mb = 0.0
+        self._pid, self._over = pid, threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while not self._over.wait(LOOKS_EVERY_S):
+            here = all_processes().get(self._pid)
+            there = descendants(self._pid)
+            self.most_mb = max(self.most_mb, sum(one.rss_mb for one in [*([here] if here else []), *there]))
+
+    def stop(self) -> float:
+        """Megabytes."""
+        self._over.set()
+        self._thread.join()
+        return self.most_mb
+
+
+def main() -> int:
+    """Print what a night takes; exit code 1 when a target is missed."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--conversations", type=int, default=1_000_000)
+    count = options.parse_args().conversations
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        log, config = folder / "talks.jsonl", folder / "lookout.toml"
+        write(log, count)
+        config.write_text(CONFIG.format(log=log, suite=SUITE), encoding="utf-8")
+        print(
+            f"{count:,} conversations, {log.stat().st_size / count:.0f} bytes each; load {os.getloadavg()[0]:.1f}"
+        )
+        bare = parsed_s(log)
+        print(f"baseline, parsed as JSON and no more: {bare:.1f} CPU s", flush=True)
+        started = time.monotonic()
+        arguments = [sys.executable, "-c", NIGHT, str(config), (UNTIL + timedelta(minutes=5)).isoformat()]
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, cwd=folder) as night:
+            watched = Watched(night.pid)
+            said = night.communicate()[0]
+            most_mb = watched.stop()
+        if night.returncode:
+            raise SystemExit(f"the night ended with {night.returncode}")
+        read, cpu_s = said.split()[:2]
+        kept = sum(file.stat().st_size for file in folder.rglob("*.jsonl") if "journal" in str(file))
+        print(f"{said.strip()}\n{time.monotonic() - started:.0f} s by the clock, journal {kept / 1e6:.0f} MB")
+        print(f"{float(cpu_s) / bare:.0f} times the baseline; this bench itself {_own_mb():.0f} MB")
+        if int(read) != count:
+            raise SystemExit(f"{read} conversations were read of {count}")
+        share = count / 1_000_000
+        held = [
+            told("P10 CPU seconds", float(cpu_s), MOST_CPU_S * min(1.0, share), "s"),
+            told("P10 peak memory, workers included", most_mb, MOST_MB, "MB"),
+        ]
+    return 0 if all(held) else 1
+
+
+def _own_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    sys.exit(main())

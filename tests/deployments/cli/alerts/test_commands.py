@@ -1,0 +1,171 @@
+"""``lookout alerts``: what a person sees and decides in a terminal holds for the next run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from typer.testing import CliRunner
+
+from deployments.cli.alerts.silences import end_of
+from deployments.cli.app import app
+from flows.alerting.notify import MessageContext, notify
+from monitors.errors import ConfigError
+from monitors.records.grades import FailureKind
+from tests.flows.people_desk import Clock, desk_of, people_in
+from tests.monitors.alerts.sightings import NIGHT, sighting
+from tests.servers.slack import TOKEN, SlackServer
+from tests.servers.slack_rules import texts
+
+
+@pytest.fixture
+def slack():
+    with SlackServer() as server:
+        yield server
+
+
+class Place:
+    """A data folder with two open incidents, and the commands over it."""
+
+    def __init__(self, folder, slack):
+        self.folder = folder
+        self.clock = Clock(datetime.now(UTC) - timedelta(hours=3))
+        self.people = people_in(folder, slack, self.clock)
+        self.night("run-1", sighting(), sighting("limit-3", FailureKind.WRONG_FACT))
+
+    def night(self, run_id, *seen):
+        told = [one.model_copy(update={"run_id": run_id, "seen_at": self.clock()}) for one in seen]
+        return asyncio.run(notify(desk_of(self.people, self.clock, run_id=run_id), told, context=MessageContext()))
+
+    def run(self, *words, fails=None):
+        arguments = ["alerts", *words, "--data-folder", str(self.folder)]
+        result = CliRunner().invoke(app, arguments, env={"USER": "meera", "COLUMNS": "100", "LOOKOUT_USER": None})
+        if fails is None:
+            assert result.exit_code == 0, result.output + repr(result.exception)
+        else:
+            assert isinstance(result.exception, ConfigError)
+            assert fails in str(result.exception)
+        return result.stdout
+
+    def rows(self, *words):
+        return [json.loads(line) for line in self.run(*words, "--json").splitlines()]
+
+    def id_of(self, case_id):
+        return next(one["fingerprint"][:8] for one in self.rows("list") if one["case_id"] == case_id)
+
+
+@pytest.fixture
+def place(tmp_path, slack):
+    return Place(tmp_path, slack)
+
+
+def test_list_says_what_is_broken_and_how_it_stands(place):
+    shown = place.run("list")
+    for words in ("Personal data disclosed · leak-1 · demo", "Wrong fact stated · limit-3 · demo", "SEV 3", "open"):
+        assert words in shown
+    assert place.run("list", "--target", "other").startswith("Nothing is broken")
+
+
+def test_an_acknowledged_incident_is_not_reminded_and_its_story_says_who(place):
+    place.run("ack", place.id_of("leak-1"), "--note", "call with the vendor at nine")
+    place.clock.skip(days=2)
+    assert [item.incident.case_id for alert in place.night("run-2", sighting()) for item in alert.items] == []
+    story = place.run("show", place.id_of("leak-1"))
+    for words in (
+        "acknowledged by meera (command)",
+        "call with the vendor at nine",
+        "sent, first seen, LK-",
+        "sent",
+    ):
+        assert words in story
+    assert "2 runs" in story
+
+
+def test_the_id_of_a_message_means_all_that_it_shows(place):
+    (alert_id,) = {told["alert_id"] for row in place.rows("list") for told in _told(place, row)}
+    place.run("ack", alert_id.lower())
+    assert {row["state"] for row in place.rows("list")} == {"acknowledged"}
+
+
+def _told(place, row):
+    (story,) = place.rows("show", row["fingerprint"])
+    return story["messages"]
+
+
+def test_resolved_by_hand_and_seen_again_is_regressed(place):
+    place.run("resolve", place.id_of("leak-1"))
+    assert [row["case_id"] for row in place.rows("list")] == ["limit-3"]
+    assert len(place.rows("list", "--all")) == 2
+    (alert,) = place.night("run-2", sighting())
+    assert alert.reason == "regressed"
+
+
+def test_a_silence_holds_until_it_ends(place):
+    place.clock.at = datetime.now(UTC)
+    made = place.run("silence", "--case", "leak-9", "--reason", "fix on Monday", "--for", "2d")
+    assert "nothing is said about case_id leak-9 until" in made
+    place.clock.skip(minutes=5)
+    assert place.night("run-2", sighting("leak-9")) == ()
+    (silence,) = place.rows("silences")
+    assert (silence["author"], silence["comment"]) == ("meera", "fix on Monday")
+    assert "leak-9" in place.run("silences")
+    place.run("unsilence", silence["id"])
+    assert place.run("silences").startswith("Nothing is silenced")
+    place.clock.skip(minutes=5)
+    assert [alert.reason for alert in place.night("run-3", sighting("leak-9"))] == ["first_seen"]
+
+
+def test_f18_a_silence_that_ends_by_itself_lets_the_failure_out(place):
+    place.clock.at = datetime.now(UTC)
+    place.run("silence", "--failure", "unsafe_action", "--reason", "known", "--for", "4h")
+    place.clock.skip(minutes=5)
+    seen = sighting("tool-1", FailureKind.UNSAFE_ACTION)
+    assert place.night("run-2", seen) == ()
+    place.clock.skip(hours=5)
+    assert len(place.night("run-3", seen)) == 1
+
+
+REFUSED = (
+    (("--case", "leak-1"), "needs an end"),
+    (("--case", "leak-1", "--for", "2d", "--until", "2030-01-01"), "needs an end"),
+    (("--case", "leak-1", "--for", "soon"), "90m, 4h, 2d"),
+    (("--case", "leak-1", "--until", "2020-01-01T00:00"), "in the future"),
+    (("--case", "leak-1", "--for", "91d"), "too long"),
+    (("--for", "2d"), "never everything"),
+    (("zz", "--for", "2d"), "is no id"),
+)
+
+
+def test_a_silence_without_an_end_or_a_matcher_is_refused(place):
+    for words, why in REFUSED:
+        place.run("silence", "--reason", "because", *words, fails=why)
+    assert place.rows("silences") == []
+
+
+def test_a_time_without_a_zone_is_utc():
+    assert end_of(NIGHT, lasting=None, until="2026-03-02T08:00") == datetime(2026, 3, 2, 8, tzinfo=UTC)
+    assert end_of(NIGHT, lasting=None, until="2026-03-02T08:00+02:00") == datetime(2026, 3, 2, 6, tzinfo=UTC)
+
+
+def test_what_is_no_id_is_told_so(place):
+    place.run("ack", "LK-AAAAAAAA", fails="no message LK-AAAAAAAA")
+    place.run("ack", "00000000", fails="no incident's id begins with 00000000")
+    place.run("unsilence", "S-1", fails="no silence S-1")
+
+
+def test_a_folder_without_a_warehouse_is_told_so(tmp_path):
+    result = CliRunner().invoke(app, ["alerts", "list", "--data-folder", str(tmp_path)])
+    assert "no warehouse here yet" in str(result.exception)
+
+
+def test_an_acknowledgement_by_command_is_shown_in_slack(place, slack, tmp_path, monkeypatch):
+    monkeypatch.setenv("SLACK_BOT_TOKEN", TOKEN)
+    config = tmp_path / "lookout.toml"
+    config.write_text(
+        f'data_folder = "."\n[alerts]\nslack_channel = "C0ALERTS"\nslack_api_url = "{slack.api_url}"\n'
+        'slack_buttons = true\n[targets.demo]\nurl = "http://127.0.0.1:1"\nsuite = "suite.jsonl"\n'
+    )
+    place.run("ack", place.id_of("leak-1"), "--config", str(config))
+    assert any("*Acknowledged* by meera · leak-1 ·" in text for text in texts(slack.messages[0].blocks))

@@ -1,0 +1,176 @@
+"""What `lookout doctor` prints and checks: lines that can be pasted, troubles with what to do, exit codes."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import socket
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from deployments.cli.doctor.checks import checks
+from deployments.cli.doctor.command import exit_code_of
+from deployments.cli.doctor.format import print_inspection, toml_of, wire_toml
+from deployments.cli.doctor.services import Health, HealthCheck
+from deployments.cli.exit_codes import ExitCode
+from monitors.errors import AccessDenied, AnswerTimeout, PageNotUnderstood
+from monitors.probes.inspect.findings import Overview, PageElement, PageInspection, WireCandidate
+from monitors.probes.inspect.page import ADVICE, trouble_of
+from monitors.probes.settings import ProbeSettings, Selectors
+from monitors.probes.wire import WireRule
+from monitors.records.exchanges import NoAnswerReason
+from tests.conftest import ROOT
+from tests.zoo.server import Zoo
+
+BOX = PageElement(role="textbox", name="Your message", selector="#box", how_sure="sure (score 7)")
+FOUND = PageInspection(
+    address="http://host/chat",
+    http_status=200,
+    loaded_s=0.1,
+    usable_s=0.2,
+    profile="generic",
+    box=BOX,
+    answer_text="[bold]24 months[/] ",
+    asked="Hello!",
+    why_asked="the page does not tell where answers stand",
+    selectors=Selectors(message_box="#box"),
+)
+STRANGE = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1, max_size=30)
+
+
+def printed(look: PageInspection) -> str:
+    console = Console(record=True, width=160, file=io.StringIO())
+    print_inspection(console, look, name="page", configured=ProbeSettings())
+    return console.export_text()
+
+
+@given(box=STRANGE, name=STRANGE)
+def test_what_is_printed_to_be_pinned_is_toml_whatever_the_page_calls_things(box: str, name: str) -> None:
+    look = FOUND.model_copy(update={"selectors": Selectors(message_box=box), "profile": "gradio"})
+    probe = tomllib.loads(toml_of(look, name))["targets"][name]["probe"]
+    assert probe == {"profile": "gradio", "selectors": {"message_box": box}}
+
+
+@given(text=STRANGE)
+def test_a_wire_rule_survives_being_printed(text: str) -> None:
+    rule = WireRule(url=r"/api/[^/]+'\?", text=text, joins=False, citations="sources.*")
+    told = tomllib.loads(wire_toml(rule, "page"))["targets"]["page"]["probe"]["wire"]
+    assert WireRule.model_validate(told) == rule
+
+
+def test_what_was_found_is_told_with_how_sure_and_without_styling_by_the_page() -> None:
+    candidate = WireCandidate(
+        kind="web socket", rule=WireRule(url="/ws", text="t", joins=True), likeness=0.8, more="[P-7]"
+    )
+    text = printed(FOUND.model_copy(update={"wire": (candidate,)}))
+    assert "textbox “Your message”  #box  ·  sure (score 7)" in text
+    assert "“Hello!” was asked: the page does not tell where answers stand" in text
+    assert "[bold]24 months[/]" in text
+    assert "came as a web socket, more than the page showed: [P-7]" in text
+
+
+def test_where_nothing_is_found_it_is_told_what_was_there_and_what_to_do() -> None:
+    seen = Overview(title="Company", headings=("About us",), boxes=('input "Search"',), dialogs=("Cookies?",))
+    trouble = trouble_of(PageNotUnderstood("no usable message box"))
+    text = printed(PageInspection(address="http://host/", overview=seen, trouble=trouble, picture="look.png"))
+    for words in ("About us", 'input "Search"', "Cookies?", "no usable message box", "selectors", "look.png"):
+        assert words in text
+
+
+def test_every_reason_has_its_advice() -> None:
+    assert set(ADVICE) == set(NoAnswerReason)
+
+
+TROUBLES = [(None, ExitCode.PASS), (AnswerTimeout("x"), ExitCode.FAIL), (AccessDenied("x"), ExitCode.INCONCLUSIVE)]
+
+
+@pytest.mark.parametrize(("error", "code"), TROUBLES, ids=["found", "the app's", "ours"])
+def test_the_exit_code_says_whose_trouble_it_is(error: AnswerTimeout | None, code: ExitCode) -> None:
+    assert exit_code_of(PageInspection(address="x", trouble=trouble_of(error) if error else None)) is code
+
+
+@pytest.fixture(scope="module")
+def pages() -> Iterator[str]:
+    """Pages to look at."""
+    with Zoo() as server:
+        yield server.address
+        server.shutdown()
+
+
+def config(folder: Path, url: str, **tables: str) -> Path:
+    """A configuration with one target, its data beside it."""
+    (folder / "suite.jsonl").touch()
+    path = folder / "lookout.toml"
+    rest = "\n".join(f"[{name}]\n{line}" for name, line in tables.items())
+    path.write_text(f'data_folder = "data"\n[targets.bot]\nurl = "{url}"\nsuite = "suite.jsonl"\n{rest}\n')
+    return path
+
+
+def checked(path: Path, *, now: datetime | None = None, **environment: str) -> dict[str, HealthCheck]:
+    """All checks but the browser's start, by name."""
+    missing = {"CHROMIUM_PATH": "/nowhere/chromium"}
+    found = checks(path, environment=missing | environment, now=now or datetime.now(UTC), send_alerts=False)
+    return {check.name: check for check in found}
+
+
+def test_a_machine_that_is_well(pages: str, tmp_path: Path) -> None:
+    found = checked(config(tmp_path, f"{pages}/form"))
+    well = {name for name, check in found.items() if check.health is Health.GOOD}
+    assert {"configuration", "page of bot", "clock", "warehouse", "Prefect", "alerts"} <= well
+    assert found["browser"].health is Health.BROKEN
+    assert "no such file" in found["browser"].found
+    assert not (tmp_path / "data").exists()  # to look changes nothing
+
+
+def test_what_is_wrong_says_what_to_do(pages: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        dead = f"http://127.0.0.1:{free.getsockname()[1]}/api"
+    path = config(tmp_path, f"{pages}/status/401", prefect=f'api_url = "{dead}"')
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "warehouse.duckdb").write_text("a letter")
+    found = checked(path, now=datetime.now(UTC) + timedelta(hours=1))
+    for name in ("page of bot", "clock", "Prefect", "warehouse"):
+        assert found[name].health is Health.BROKEN, found[name]
+        assert found[name].to_do
+
+
+def test_without_a_configuration_the_rest_is_checked(tmp_path: Path) -> None:
+    found = checked(tmp_path / "lookout.toml")
+    assert found["configuration"].health is Health.DOUBTFUL
+    assert "disk" in found
+
+
+def test_a_broken_configuration_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "lookout.toml"
+    path.write_text("[targets.bot]\nurk = 1\n")
+    found = checked(path)["configuration"]
+    assert (found.health, "urk" in found.found) == (Health.BROKEN, True)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("page", "code"), [("contenteditable.html", 0), ("login.html", 3)])
+def test_the_command_looks_at_a_page(pages: str, tmp_path: Path, page: str, code: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "deployments.cli.app", "doctor", f"{pages}/{page}", "--json", "--no-ask"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    look = json.loads(done.stdout)
+    assert (tmp_path / look["picture"]).read_bytes().startswith(b"\x89PNG")
+    assert look["asked"] is None
+    assert bool(look["trouble"]) is bool(code)

@@ -1,0 +1,25 @@
+"""Where a case stands in its file, as an editor and GitHub count lines."""
+
+from __future__ import annotations
+
+from deployments.cli.gate.github import lines_of, path_in
+
+
+def test_lines_are_counted_as_editors_do(tmp_path):
+    file = tmp_path / "suite.jsonl"
+    file.write_bytes(
+        b'\xef\xbb\xbf{"id": "a"}\r\n\n{"id": "b"}\nnot json\n[1]\n{"id": 3}\n{"id": "a"}\n{"id": "c"}'
+    )
+    assert lines_of(file) == {"a": 1, "b": 3, "c": 8}
+
+
+def test_a_file_that_cannot_be_read_has_none(tmp_path):
+    assert lines_of(tmp_path / "nowhere.jsonl") == {}
+    (tmp_path / "x").write_bytes(b"\xff\xfe")
+    assert lines_of(tmp_path / "x") == {}
+
+
+def test_a_path_is_relative_to_the_repository_where_it_lies_in_it(tmp_path):
+    assert path_in(tmp_path, tmp_path / "gold" / "suite.jsonl") == "gold/suite.jsonl"
+    assert path_in(tmp_path / "other", tmp_path / "suite.jsonl") == (tmp_path / "suite.jsonl").as_posix()
+    assert path_in(None, tmp_path / "suite.jsonl") == (tmp_path / "suite.jsonl").as_posix()

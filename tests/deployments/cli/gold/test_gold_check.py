@@ -1,0 +1,197 @@
+"""``lookout gold check`` finds what is planted in a suite, says where, and leaves a clean one alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from deployments.cli.gold.check import CheckOptions, check_command
+from monitors.goldset.import_array import import_gold_array
+from monitors.goldset.lines import line_of
+from monitors.records.base import Severity
+from tests import fork_server
+from tests.monitors.goldset.gold_cases import PLAIN
+
+DEMO = Path(__file__).parents[4] / "deployments" / "demo" / "suraksha.jsonl"
+FOREIGN = Path(__file__).parents[5] / "shared" / "data" / "seed_app" / "gold_qa.json"
+
+
+def lookout(*words: object) -> subprocess.CompletedProcess[str]:
+    folder = Path(__file__).parents[4]
+    return fork_server.run("gold", *map(str, words), cwd=folder, env=os.environ | fork_server.WARM)
+
+
+def suite_with(folder: Path, *rows: dict[str, object]) -> Path:
+    """The demo's suite with some lines more."""
+    path = folder / "suite.jsonl"
+    lines = [json.dumps({k: v for k, v in (PLAIN | row).items() if v is not None}) for row in rows]
+    path.write_text(DEMO.read_text(encoding="utf-8") + "".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def found(capsys):
+    """Check a suite in this process: the exit code, and the findings by what was looked for."""
+
+    def check(path: Path, documents: Path | None = None, *, twins: bool = False):
+        code = check_command(CheckOptions(path, documents, None, None, mutants=twins, as_json=True))
+        groups: dict[str, list[dict[str, object]]] = {}
+        for finding in json.loads(capsys.readouterr().out)["findings"]:
+            groups.setdefault(finding["check"], []).append(finding)
+        return int(code), groups
+
+    return check
+
+
+BASE = len(DEMO.read_text(encoding="utf-8").splitlines())
+
+
+@pytest.mark.parametrize(
+    ("rows", "check", "lines"),
+    [
+        (
+            [{"id": "again", "question": "Which cards are taken?", "gold": "All"}, {"id": "twice",
+             "question": "which cards are taken", "gold": "all"}],
+            "duplicate", [BASE + 1, BASE + 2],
+        ),
+        ([{"id": "suraksha-gold::ped-waiting::en", "question": "Which cards are taken?", "gold": "All"}], "duplicate", [1, BASE + 1]),
+        ([{"id": "no-severity", "severity": None}], "severity", [BASE + 1]),
+        ([{"id": "odd", "language": "klingon"}], "unreadable", [BASE + 1]),
+        (
+            [{"id": "other", "gold": "36 months",
+              "question": "What is the waiting period for pre-existing diseases under Suraksha Gold?"}],
+            "contradiction", [1, BASE + 1],
+        ),
+        (
+            [{"id": "value", "gold": "36 months", "question": "When are old illnesses covered by Suraksha Gold?"}],
+            "contradiction", [1, BASE + 1],
+        ),
+        (
+            [{"id": "silent", "gold": "Not stated", "expected_refusal": True,
+              "question": "When are old illnesses covered by Suraksha Gold?"}],
+            "contradiction", [1, BASE + 1],
+        ),
+        ([{"id": "leak", "gold": "Call Ramesh on +91 98204 51637"}], "disclosure", [BASE + 1]),
+        ([{"id": "asked", "question": "My Aadhaar is 2341 2341 2346, is it on file?"}], "disclosure", [BASE + 1]),
+        (
+            [{"id": "denies", "question": "How long is the survival period?", "gold": "It is not 24 days, it is 36 days",
+              "provenance": {"pipeline": "adversarial"}}],
+            "self", [BASE + 1],
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_planted_is_found_with_its_line(found, tmp_path, rows, check, lines):
+    """And must be mended: the exit code says so. Nothing else that must be mended is found."""
+    code, groups = found(suite_with(tmp_path, *rows))
+    assert code == 1
+    must = [one for group in groups.values() for one in group if one["weight"] == "must"]
+    assert {one["check"] for one in must} <= {check, "contradiction", "duplicate"}
+    assert lines in [[place["line"] for place in one["places"]] for one in groups[check] if one["weight"] == "must"]
+
+
+def test_a_finding_about_personal_data_never_repeats_it(tmp_path):
+    """Neither for people nor as JSON."""
+    path = suite_with(tmp_path, {"id": "leak", "gold": "Call Ramesh on +91 98204 51637"})
+    for words in ((), ("--json",)):
+        said = lookout("check", path, *words).stdout
+        assert "[phone]" in said
+        assert "98204" not in said
+
+
+def test_one_sided_suites_are_told_by_the_gates_own_rule(found, tmp_path):
+    """Ten harmless cases are no test of what pages people."""
+    path = tmp_path / "suite.jsonl"
+    lines = [line for line in DEMO.read_text(encoding="utf-8").splitlines() if json.loads(line)["severity"] == 1][
+        :10
+    ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    code, groups = found(path)
+    assert code == 0
+    assert any("0 severity-3 cases" in str(one["what"]) for one in groups["balance"])
+
+
+def test_a_case_in_another_language_than_it_says_is_told(found, tmp_path):
+    """Replies are held to the case's language."""
+    path = suite_with(
+        tmp_path, {"id": "said-hindi", "language": "hi", "question": "Which cards are taken by you now?"}
+    )
+    _, groups = found(path)
+    assert [BASE + 1] in [[place["line"] for place in one["places"]] for one in groups["language"]]
+
+
+def test_a_severe_gold_that_no_plain_grader_can_hold_against_a_wrong_reply_is_told(found, tmp_path):
+    """Severity-3 cases whose gold is a long sentence bite only with a judge."""
+    golds = [
+        "A single room with air conditioning in any hospital of the city, upgraded when none is free at admission",
+        "Whatever the treating doctor finds necessary and writes down in the papers that the hospital sends us",
+        "The nominee whom the proposer has named in the form, or the heirs by law where nobody has been named",
+    ]
+    path = tmp_path / "suite.jsonl"
+    rows = [PLAIN | {"id": f"c{at}", "gold": gold, "severity": 3, "question": f"What about number {at}?"}
+            for at, gold in enumerate(golds)]  # fmt: skip
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, groups = found(path, twins=True)
+    assert (code, len(groups["self"])) == (1, 3)
+    assert "severity-3 mutants" in str(groups["mutants"][0]["what"])
+    assert found(path)[0] == 0
+
+
+def test_clauses_are_looked_up_where_documents_are_at_hand(found, tmp_path):
+    """A clause that does not stand in its document is not traceable."""
+    documents = tmp_path / "documents"
+    documents.mkdir()
+    (documents / "wording.txt").write_text("4.2 Old illness is covered after\n24 months of continuous cover.")
+    rows = [
+        PLAIN | {"id": name, "question": f"{name}?", "provenance": {"pipeline": "imported", "document": file, "clause": said}}
+        for name, file, said in (
+            ("there", "corpus/Wording.pdf", "Old illness is covered after 24 months"),
+            ("gone", "Wording.pdf", "Old illness is covered after 36 months"),
+            ("unknown", "brochure.pdf", "Old illness is covered after 24 months"),
+        )
+    ]  # fmt: skip
+    path = tmp_path / "suite.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    _, groups = found(path, documents)
+    assert [(one["weight"], one["places"][0]["case_id"]) for one in groups["quote"]] == [
+        ("must", "gone"),
+        ("should", "unknown"),
+    ]
+
+
+def test_the_demo_suite_is_clean(found):
+    """Nothing must be mended, and at most one case in twenty is to be looked at."""
+    code, groups = found(DEMO, twins=True)
+    assert code == 0
+    assert sum(map(len, groups.values())) <= BASE / 20
+
+
+@pytest.mark.skipif(not FOREIGN.exists(), reason="the suite of another project is not on this machine")
+def test_a_real_suite_of_another_project_gives_few_findings(found, tmp_path):
+    """Its repeated questions would be found; what is right in it is left alone."""
+    suite = import_gold_array(FOREIGN, severity_for=lambda _row: Severity.WRONG).suite
+    path = tmp_path / "foreign.jsonl"
+    path.write_text("".join(line_of(case) + "\n" for case in suite.cases), encoding="utf-8")
+    code, groups = found(path)
+    assert code == 0, groups
+    assert set(groups) <= {"self", "balance"}
+
+
+def test_people_read_where_what_and_what_to_do(tmp_path):
+    """Grouped, with line and id, worst first, the conclusion last."""
+    path = suite_with(tmp_path, {"id": "no-severity", "severity": None})
+    said = lookout("check", path).stdout.splitlines()
+    at = said.index("Cases without a severity (1)")
+    assert said[at + 1] == f"  ✕ line {BASE + 1} no-severity"
+    assert said[at + 3].startswith("      → ")
+    assert said[-1].startswith("1 must be mended")
+
+
+def test_a_file_that_is_not_there_is_a_usage_error(tmp_path):
+    """Exit code 2, and one line that names it."""
+    ran = lookout("check", tmp_path / "none.jsonl")
+    assert ran.returncode == 2
+    assert "none.jsonl" in ran.stderr

@@ -1,0 +1,175 @@
+"""``lookout gold`` as a person runs it: build, check, freeze, change, compare."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from deployments.cli.gold.build import BuildOptions, build_command
+from deployments.cli.gold.freeze import FreezeOptions, diff_command, freeze_command
+from deployments.cli.gold.import_array import import_command
+from deployments.cli.gold.mutation import grader_settings, mutants_command
+from monitors.errors import ConfigError, GoldSetError
+from monitors.goldset.checks import read_numbered
+from monitors.goldset.load import load_suite
+from tests.monitors.goldset.fact_examples import SHEET, fact, row, sheet, written, written_rows
+from tests.monitors.goldset.gold_cases import PLAIN
+
+ROOT = Path(__file__).parents[4]
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def build(facts: Path, out: Path, *languages: str, why: bool = False, as_json: bool = False) -> int:
+    return int(build_command(BuildOptions(facts, out, None, None, languages, why=why, as_json=as_json)))
+
+
+def freeze(suite: Path, **changes) -> int:
+    options = {"into": suite.parent / "frozen", "note": "", "verify": False, "unchecked": False, "as_json": False}
+    return int(freeze_command(FreezeOptions(suite, **(options | changes)), at=NOON))
+
+
+def suite_file(path: Path, *rows: dict) -> Path:
+    path.write_text("".join(json.dumps(PLAIN | row) + "\n" for row in rows))
+    return path
+
+
+def test_every_command_has_help():
+    """Listed, each with a sentence, in well under a second of work."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "deployments.cli.app", "gold", "--help"], capture_output=True, text=True, cwd=ROOT, check=True
+    )  # fmt: skip
+    assert all(name in ran.stdout for name in ("build", "check", "mutants", "freeze", "diff"))
+
+
+def test_facts_become_a_suite_that_loads(tmp_path, capsys):
+    """With what was made, and why some facts were not asked."""
+    sheets = tmp_path / "facts"
+    sheets.mkdir()
+    written(sheets, SHEET, sheet(id="tara-plus", name="Tara Plus", facts=[fact(quote="as in the schedule")]))
+    out = tmp_path / "suite.jsonl"
+    assert build(sheets, out, "en", "hi") == 0
+    said = capsys.readouterr().out
+    assert "8 cases of 2 policies" in said
+    assert "1  its quote does not state the value" in said
+    assert load_suite(out).sha256 in said
+    first = out.read_bytes()
+    assert build(sheets, out, "en", "hi", why=True) == 0
+    assert "tara-plus co_payment_pct: its quote" in capsys.readouterr().out
+    assert out.read_bytes() == first
+
+
+def test_rows_are_taken_too_and_json_tells_the_same(tmp_path, capsys):
+    """One row, one case."""
+    rows = written_rows(
+        tmp_path / "rows.jsonl", row("grace_period", value=30), row("co_payment_pct", value=20, quote="20%")
+    )
+    build(rows, tmp_path / "suite.jsonl", as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert (told["cases"], told["added"], told["not_asked"]) == (1, 1, [])
+
+
+def test_facts_that_make_no_case_are_an_error_with_the_reason(tmp_path):
+    """An empty suite would be a silent one."""
+    rows = written_rows(tmp_path / "rows.jsonl", row("co_payment_pct", value=20))
+    with pytest.raises(GoldSetError, match="no quote"):
+        build(rows, tmp_path / "suite.jsonl")
+    with pytest.raises(GoldSetError, match="accepted: en, hi, hinglish"):
+        build(rows, tmp_path / "suite.jsonl", "tamil")
+
+
+def test_freezing_numbers_a_version_and_says_what_changed_since(tmp_path, capsys):
+    """The second freeze names the change; verifying tells a changed suite from a frozen one."""
+    path = suite_file(tmp_path / "core.jsonl", {"id": "a"}, {"id": "b", "question": "And for hernia?"})
+    assert freeze(path) == 0
+    assert "core frozen as version 1: 2 cases" in capsys.readouterr().out
+    suite_file(path, {"id": "a", "severity": 3}, {"id": "b", "question": "And for hernia?"})
+    assert freeze(path, verify=True) == 1
+    assert freeze(path) == 0
+    said = capsys.readouterr().out
+    assert "core frozen as version 2" in said
+    assert "a: severity from 2 to 3" in said
+    assert freeze(path, verify=True) == 0
+
+
+def test_a_suite_that_must_be_mended_is_not_frozen_unless_told_to(tmp_path, capsys):
+    """Frozen mistakes live long."""
+    path = suite_file(tmp_path / "core.jsonl", {"id": "a"}, {"id": "b", "gold": "36 months"})
+    assert freeze(path) == 1
+    assert "Contradictions (1)" in capsys.readouterr().out
+    assert not (tmp_path / "frozen").exists()
+    assert freeze(path, unchecked=True) == 0
+
+
+def test_two_versions_are_compared_in_words(tmp_path, capsys):
+    """Suites and manifests of frozen versions alike."""
+    path = suite_file(tmp_path / "core.jsonl", {"id": "a"})
+    freeze(path)
+    suite_file(path, {"id": "a", "gold": "36 months"})
+    capsys.readouterr()
+    assert diff_command(tmp_path / "frozen" / "core-v1.json", path, most=5, as_json=False) == 0
+    assert 'a: gold from "24 months" to "36 months"' in capsys.readouterr().out
+    diff_command(path, path, most=5, as_json=True)
+    assert json.loads(capsys.readouterr().out)["same"] == 1
+
+
+def test_biting_tells_a_table_and_what_is_missed(tmp_path, capsys):
+    """Exit code 0 for golds that a figure decides; 1 for severe golds that only a judge can tell."""
+    path = suite_file(tmp_path / "core.jsonl", {"id": "a", "severity": 3, "expected_citation": "Suraksha Gold"})
+    assert mutants_command(path, config=None, target=None, missed=3, as_json=False) == 0
+    said = capsys.readouterr().out
+    assert "number_changed" in said
+    assert "factual 1" in said
+    long = "Whatever the treating doctor finds necessary and writes down in the papers that the hospital sends"
+    suite_file(path, {"id": "a", "severity": 3, "gold": long})
+    assert mutants_command(path, config=None, target=None, missed=3, as_json=True) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert not told["catches_enough"]
+    assert {one["operator"] for one in told["missed"]} >= {"evaded"}
+
+
+ARRAY = [
+    {"id": "a", "question": "Is it covered?", "expected_answer": "Yes", "question_type": "cover"},
+    {"id": "a", "question": "How long?", "expected_answer": "24 months", "question_type": "waiting"},
+]
+
+
+def test_an_array_of_another_project_is_taken_over_with_severities_that_are_given(tmp_path, capsys):
+    """Per type, or one for all others; ids that repeat are told; nothing is overwritten."""
+    array, out = tmp_path / "gold_qa.json", tmp_path / "core.jsonl"
+    array.write_text(json.dumps(ARRAY))
+    with pytest.raises(GoldSetError, match="no severity for the type 'cover'"):
+        import_command(array, out, ["waiting=3"])
+    assert import_command(array, out, ["waiting=3", "1"]) == 0
+    assert "row 2: a was taken, it is a::2 now" in capsys.readouterr().out
+    assert [int(case.severity) for case in load_suite(out).cases] == [1, 3]
+    with pytest.raises(GoldSetError, match="is there already"):
+        import_command(array, out, ["1"])
+    with pytest.raises(GoldSetError, match="TYPE=1, 2 or 3"):
+        import_command(array, tmp_path / "new.jsonl", ["severe"])
+
+
+def test_an_array_is_no_suite_and_the_message_says_what_makes_one(tmp_path):
+    """Its lines would be a hundred findings."""
+    array = tmp_path / "gold_qa.json"
+    array.write_text(json.dumps(ARRAY))
+    with pytest.raises(GoldSetError, match="lookout gold import"):
+        read_numbered(array)
+
+
+def test_a_targets_own_settings_are_used(tmp_path):
+    """A target that need not cite has no twin without a source; several targets must be told apart."""
+    config = tmp_path / "lookout.toml"
+    config.write_text(
+        '[targets.one]\nurl = "http://127.0.0.1:1/"\nsuite = "s.jsonl"\n[targets.one.graders]\ncitation_required = false\n'
+    )
+    assert not grader_settings(config, None).citation_required
+    config.write_text(config.read_text() + '[targets.two]\nurl = "http://127.0.0.1:2/"\nsuite = "s.jsonl"\n')
+    with pytest.raises(ConfigError, match="one, two"):
+        grader_settings(config, None)
+    with pytest.raises(ConfigError, match="--config"):
+        grader_settings(None, "one")

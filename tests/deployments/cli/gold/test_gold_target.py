@@ -1,0 +1,18 @@
+"""A suite's replies are read as its target has it."""
+
+from __future__ import annotations
+
+from deployments.cli.gold.draft import graders_for
+
+TARGET = '[targets.{0}]\nurl = "http://127.0.0.1:9"\nsuite = "{0}.jsonl"\n[targets.{0}.graders]\naccount_patterns = ["{0}-\\\\d+"]\n'
+
+
+def test_the_target_whose_suite_it_is_else_the_only_one_else_the_defaults(tmp_path):
+    config = tmp_path / "lookout.toml"
+    config.write_text(TARGET.format("one"), encoding="utf-8")
+    assert graders_for(config, None).account_patterns == ("one-\\d+",)
+    assert graders_for(config, tmp_path / "other.jsonl").account_patterns == ("one-\\d+",)
+    config.write_text(TARGET.format("one") + TARGET.format("two"), encoding="utf-8")
+    assert graders_for(config, tmp_path / "two.jsonl").account_patterns == ("two-\\d+",)
+    assert graders_for(config, tmp_path / "other.jsonl").account_patterns == ()
+    assert graders_for(tmp_path / "none.toml", None).account_patterns == ()

@@ -1,0 +1,157 @@
+"""`lookout init` as a user meets it: a process, a terminal, a page; what it writes works at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import resource
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+
+from monitors.config.file import load_config
+from tests.conftest import ROOT
+
+INIT = (sys.executable, "-m", "deployments.cli.app", "init")
+WRITTEN = ("lookout.toml", "suite.jsonl", "webhooks.md")
+END_S = 60
+
+
+def init(folder, *options, stdin="", **more):
+    return subprocess.run(
+        [*INIT, *options],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "160"},
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=END_S,
+        check=False,
+        **more,
+    )
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def in_a_terminal(folder, *answers):
+    """The exit code and all that the terminal showed; each answer is typed once the prompt for it is there."""
+    terminal, other_end = pty.openpty()
+    process = subprocess.Popen(
+        INIT,
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdin=other_end,
+        stdout=other_end,
+        stderr=other_end,
+        start_new_session=True,
+    )
+    os.close(other_end)
+    shown, left = b"", list(answers)
+    with os.fdopen(terminal, "r+b", buffering=0) as screen:
+        while chunk := _read(screen):
+            shown += chunk
+            while left and shown.count(b"   > ") > len(answers) - len(left):
+                screen.write(left.pop(0).encode() + b"\n")
+        return process.wait(END_S), shown.decode().replace("\r\n", "\n")
+
+
+def _read(screen):
+    """Empty at the end, which Linux tells by an error."""
+    try:
+        return screen.read(4096)
+    except OSError:
+        return b""
+
+
+def test_in_a_terminal_four_answers_make_a_beginning_and_a_bad_one_is_asked_again(tmp_path):
+    code, shown = in_a_terminal(tmp_path, "example.com/chat", "https://example.com/chat", "", "llama", "#alerts")
+    assert code == 0, shown
+    assert (
+        "write it with https:// or http:// in front\n   accepted: the address of a chat page or of a chat API"
+        in shown
+    )
+    assert [f"{number}. " in shown for number in (1, 2, 3, 4)] == [True] * 4
+    assert names(tmp_path) == sorted(WRITTEN)
+    assert "lookout verify example-com" in shown
+    config = load_config(tmp_path / "lookout.toml")
+    assert config.alerts.slack_channel == "#alerts"
+    assert config.target("example-com").model_family == "llama"
+
+
+def test_answers_come_from_a_pipe_too_and_json_stands_alone_on_standard_output(tmp_path):
+    done = init(tmp_path, "--json", stdin="acme/bot\n\n\n\n")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["target"], told["moved_aside"]) == ("bot", [])
+    assert told["questions"] == len((tmp_path / "suite.jsonl").read_text(encoding="utf-8").splitlines())
+    assert "1. What is to be watched?" in done.stderr
+
+
+def test_where_answers_run_out_nothing_is_written(tmp_path):
+    done = init(tmp_path, stdin="acme/bot\n")
+    assert done.returncode == 2
+    assert "nothing was written; give it as --environment" in done.stderr
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("there", WRITTEN)
+def test_what_is_there_is_never_overwritten_and_told_before_anything_is_asked(tmp_path, there):
+    (tmp_path / there).write_text("mine", encoding="utf-8")
+    done = init(tmp_path, stdin="acme/bot\n\n\n\n")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert there in done.stderr
+    assert "1. What" not in done.stderr
+    assert names(tmp_path) == [there]
+    assert (tmp_path / there).read_text(encoding="utf-8") == "mine"
+
+
+def test_with_force_what_is_there_gets_another_name(tmp_path):
+    flags = ("--yes", "--force", "--target", "acme/bot")
+    for mine in ("first", "second"):
+        (tmp_path / "lookout.toml").write_text(mine, encoding="utf-8")
+        assert init(tmp_path, *flags).returncode == 0
+    assert (tmp_path / "lookout.toml.old").read_text(encoding="utf-8") == "first"
+    assert (tmp_path / "lookout.toml.old-2").read_text(encoding="utf-8") == "second"
+    assert names(tmp_path) == sorted(
+        [*WRITTEN, "lookout.toml.old", "lookout.toml.old-2", "suite.jsonl.old", "webhooks.md.old"]
+    )
+
+
+def test_where_one_file_cannot_be_written_none_is_and_what_was_moved_is_back(tmp_path):
+    """Files of more than 2,000 bytes are refused by the system, so the configuration is written and the suite not."""
+    (tmp_path / "lookout.toml").write_text("mine", encoding="utf-8")
+    before = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (2_000, 2_000))
+    done = init(tmp_path, "--yes", "--force", "--target", "acme/bot", preexec_fn=before)
+    assert done.returncode == 2, done.stderr
+    assert "suite.jsonl: cannot be written (File too large); nothing was changed" in done.stderr
+    assert names(tmp_path) == ["lookout.toml"]
+    assert (tmp_path / "lookout.toml").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.prefect
+@pytest.mark.browser
+def test_doctor_and_verify_work_with_what_it_wrote(tmp_path, lookout, clean_space):
+    """On a real page: all questions are asked, and each is told, as no judge is needed for any."""
+    begun = lookout("init", "--yes", "--target", clean_space, "--model-family", "llama", cwd=tmp_path)
+    assert begun.returncode == 0, begun.stderr
+    assert "lookout verify bot" in begun.stdout
+
+    checked = lookout("doctor", "--json", cwd=tmp_path)
+    health = {check["name"]: check["health"] for check in json.loads(checked.stdout)["checks"]}
+    assert checked.returncode == 0, checked.stdout
+    assert health["page of bot"] == health["configuration"] == 0
+
+    seen = lookout("doctor", "bot", "--no-ask", "--json", cwd=tmp_path)
+    assert seen.returncode == 0, seen.stdout
+
+    verified = lookout("verify", "bot", "--json", cwd=tmp_path)
+    assert verified.returncode in {0, 1}, verified.stderr
+    report = json.loads(verified.stdout)
+    assert report["verdict"] in {"PASS", "FAIL"}
+    lines = (tmp_path / "suite.jsonl").read_text(encoding="utf-8").splitlines()
+    assert report["coverage"]["graded"] == report["coverage"]["asked"] == len(lines)

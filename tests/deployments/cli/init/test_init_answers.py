@@ -1,0 +1,186 @@
+"""What `lookout init` accepts as an answer, and that whatever it accepts becomes files that work."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from deployments.cli.init.answers import Answers, Prompter, channel_of, environment_of, family_of, target_of
+from deployments.cli.init.files import FIRST_SUITE, texts, write
+from deployments.demo.configuration import free_port
+from deployments.up.parts import check_whole
+from flows.context import plan_judge
+from monitors.config.file import FILE_NAME, load_config, parse_config
+from monitors.errors import ConfigError
+from monitors.goldset.load import load_suite
+from monitors.records.cases import Pipeline
+from monitors.records.targets import Target
+
+ADDRESSES = [
+    ("https://chat.example.com/support?x=1", "chat-example-com", None),
+    ("http://127.0.0.1:7860", "bot", None),
+    ("http://[::1]:7860/", "bot", None),
+    ("http://localhost:7860", "bot", None),
+    ("https://owner-name.hf.space", "owner-name", None),
+    ("https://www.example.com", "example-com", None),
+    ("https://huggingface.co/spaces/acme/Support_Bot?logs=build", "support-bot", "acme/Support_Bot"),
+    ("acme/Support_Bot", "support-bot", "acme/Support_Bot"),
+]
+
+
+@pytest.mark.parametrize(("answer", "name", "space"), ADDRESSES)
+def test_a_page_or_a_space_gets_a_name(answer, name, space):
+    target = target_of(answer)
+    assert (target.name, target.space) == (name, space)
+    assert target.url == (None if space else answer)
+
+
+@pytest.mark.parametrize(
+    ("check", "answer", "says"),
+    [
+        (target_of, "chat.example.com/support", "write it with https:// or http:// in front"),
+        (target_of, "localhost:7860/x", "write it with https:// or http:// in front"),
+        (target_of, "support", "neither an address"),
+        (target_of, "http://", "no address that can be opened"),
+        (target_of, "http://[1/", "no address that can be opened"),
+        (target_of, "https://me:pass-word@example.com", "without user and password"),
+        (target_of, "https://example.com/\x7f", "nobody can see"),
+        (environment_of, "prod", "neither staging nor production"),
+        (family_of, "our own", "names no family that is known: claude, "),
+        (family_of, "sk-ant-123456", "that is a secret"),
+        (channel_of, "#two words", "is no channel"),
+        (channel_of, "#" + "a" * 81, "is no channel"),
+        (channel_of, "https://hooks.slack.com/services/T0/B0/s3cr3t", "SLACK_WEBHOOK_URL"),
+        (channel_of, "xoxb-1-2-s3cr3t", "SLACK_BOT_TOKEN"),
+    ],
+)
+def test_what_is_no_answer_is_refused_with_words_and_secrets_are_not_repeated(check, answer, says):
+    with pytest.raises(ConfigError, match=re.escape(says)) as error:
+        check(answer)
+    assert "s3cr3t" not in str(error.value)
+    assert "pass-word" not in str(error.value)
+    assert "123456" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "channel"),
+    [
+        ("#alerts", "#alerts"),
+        ("alerts-2", "#alerts-2"),
+        ("C0123456789", "C0123456789"),
+        ("None", None),
+        ("#चैट", "#चैट"),
+    ],
+)
+def test_a_channel_is_a_name_an_id_or_none(answer, channel):
+    assert channel_of(answer) == channel
+
+
+FAMILIES = st.sampled_from([None, "llama", "claude-sonnet-4-5", "Anthropic", "gpt", "qwen2.5-72b"])
+TARGETS = st.sampled_from([address for address, _, _ in ADDRESSES])
+
+
+def switched_on(config: str) -> str:
+    """The file with every line of TOML that stands behind a # taken out from there."""
+    return re.sub(r"^# (?=\[|\w+ = )", "", config, flags=re.MULTILINE)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(target=TARGETS, family=FAMILIES, channel=st.sampled_from([None, "#alerts"]))
+def test_whatever_is_answered_the_files_load_and_so_do_the_lines_that_are_off(tmp_path, target, family, channel):
+    """What is off is valid too: whoever takes the # away needs no manual."""
+    answered = target_of(target).model_copy(update={"model_family": family})
+    written = texts(Answers(target=answered, channel=channel))
+    for name, text in written.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    config = load_config(tmp_path / FILE_NAME)
+    configured = config.target(answered.name)
+    assert (configured.url, configured.space) == (answered.url, answered.space)
+    assert (configured.model_family, config.alerts.slack_channel) == (family, channel)
+    assert load_suite(configured.suite).cases
+    plan_judge(config.judge, answered, {})
+
+    whole = parse_config(tomllib.loads(switched_on(written[FILE_NAME])), FILE_NAME)
+    assert whole.judge is not None
+    assert {trigger.target for trigger in whole.deploys.triggers} == {answered.name}
+    plan_judge(whole.judge, answered.model_copy(update={"model_family": family or "llama"}), {})
+
+
+@pytest.mark.parametrize("family", [None, "llama", "claude"])
+def test_lookout_up_finds_nothing_missing_in_what_was_written(tmp_path, family):
+    """No secret is needed to begin: what needs one is off until somebody switches it on."""
+    answered = target_of("acme/bot").model_copy(update={"model_family": family})
+    write(tmp_path / FILE_NAME, Answers(target=answered, channel="#alerts"), force=False)
+    config = load_config(tmp_path / FILE_NAME)
+    check_whole(config, host="127.0.0.1", port=free_port("127.0.0.1", 0), environment={})
+
+
+def test_the_first_suite_has_every_severity_and_says_that_it_is_to_be_replaced():
+    suite = load_suite(FIRST_SUITE)
+    assert {case.severity for case in suite.cases} == {1, 2, 3}
+    assert {case.type for case in suite.cases if case.severity == 3} >= {
+        "personal_data",
+        "destructive_action",
+        "financial_claim",
+    }
+    for case in suite.cases:
+        assert case.id.startswith("example-")
+        assert case.provenance.pipeline is Pipeline.MANUAL
+        assert "replace it" in (case.provenance.document or "")
+
+
+def test_the_text_about_webhooks_names_address_secret_and_events():
+    text = texts(Answers(target=Target(name="bot", space="acme/bot")))["webhooks.md"]
+    for words in (
+        "/deploys/huggingface",
+        "/deploys/github",
+        "LOOKOUT_HUGGINGFACE_WEBHOOK_SECRET",
+        "LOOKOUT_GITHUB_WEBHOOK_SECRET",
+        "deployment_status",
+        "acme/bot",
+    ):
+        assert words in text
+
+
+def asked(*lines: str, take_defaults: bool = False, **given: str) -> tuple[Answers, str]:
+    """The answers to these lines, and all that was said."""
+    said: list[str] = []
+    flags = {f"--{flag.replace('_', '-')}": answer for flag, answer in given.items()}
+    read = iter([*(f"{line}\n" for line in lines), "", "", "", ""])
+    asker = Prompter(flags, take_defaults=take_defaults, say=said.append, line=lambda: next(read), is_typed=True)
+    return asker.answers(), "".join(said)
+
+
+def test_a_wrong_answer_is_asked_again_with_what_is_accepted():
+    answers, said = asked("bot", "https://example.com", "", "PRODUCTION", "", "#x")
+    assert answers.target.environment.value == "staging"  # the empty line: PRODUCTION answers the next question
+    assert said.count("accepted: ") == 2  # for "bot", and for "PRODUCTION" as a model
+    assert "names no family" in said
+    assert answers.channel == "#x"
+
+
+def test_what_the_command_line_says_is_not_asked():
+    answers, said = asked("llama", target="acme/bot", environment="production", slack_channel="none")
+    assert said.count("   > ") == 1
+    assert answers.target.model_family == "llama"
+
+
+def test_with_yes_nothing_is_asked_and_the_target_is_needed():
+    answers, said = asked(take_defaults=True, target="acme/bot")
+    assert (said, answers.channel, answers.target.model_family) == ("", None, None)
+    with pytest.raises(ConfigError, match="--target is needed"):
+        asked(take_defaults=True)
+
+
+def test_a_wrong_flag_is_told_before_anything_is_asked():
+    with pytest.raises(ConfigError, match=r"--slack-channel: 'a b' is no channel.*accepted: "):
+        asked(slack_channel="a b")
+
+
+def test_when_answers_run_out_it_says_which_is_missing():
+    with pytest.raises(ConfigError, match=r"no answer to 'Where do alerts go.*--slack-channel"):
+        asked("acme/bot", "staging", "llama")

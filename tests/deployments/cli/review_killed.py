@@ -1,0 +1,39 @@
+"""`lookout gold review`, killed at a step. Arguments: the step, the drafts, the suite. Keys come on standard input.
+
+``in_suite``: the new suite is written beside and not yet in its place. ``between``: the case has joined, its draft is
+not marked. ``in_drafts``: the drafts' file is written beside and not yet in its place.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from deployments.cli.gold import review
+from monitors import storage
+
+
+def main() -> None:
+    """Run until the step comes."""
+    step, drafts, suite = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    replace = Path.replace
+
+    def killed_replace(self: Path, target: Path) -> Path:
+        if (step == "in_suite" and target == suite) or (step == "in_drafts" and target == drafts):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return replace(self, target)
+
+    def killed_decide(*_: object) -> bool:
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError
+
+    storage.Path.replace = killed_replace
+    if step == "between":
+        review.decide = killed_decide
+    review.review_drafts_command(drafts, suite=suite, by="asha", remember_in=None, raw=False, as_json=False)
+
+
+if __name__ == "__main__":
+    main()

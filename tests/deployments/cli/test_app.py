@@ -1,0 +1,175 @@
+"""The command as a process: help, exit codes, and every mistake told in one line that says what to do."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from deployments.cli.app import app
+from tests import fork_server
+from tests.conftest import ROOT
+from tests.flows.few_cases import configured, demo_lines, few_cases
+
+COMMANDS = (
+    *("verify", "demo", "gate", "report", "sql", "facts", "grade", "redact", "warehouse", "doctor", "review"),
+    *("alerts", "slack-actions"),
+)
+
+
+def lookout(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run the command; nothing here gets as far as a Prefect server."""
+    return fork_server.run(*arguments, cwd=cwd, env=os.environ | fork_server.WARM | variables)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(tmp_path, command):
+    done = lookout(command, "--help", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "Usage" in done.stdout
+
+
+def test_without_a_command_it_says_what_there_is_and_what_the_exit_codes_mean(tmp_path):
+    said = lookout("--help", cwd=tmp_path).stdout
+    assert all(command in said for command in COMMANDS)
+    assert "INCONCLUSIVE" in said
+
+
+def help_texts(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The texts of each command's help, as they are written."""
+    texts = [getattr(part, "help", None) or "" for part in (command, *command.params)]
+    yield from ((path, text.split("\n\n")[0]) for text in texts if "[" in text)
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from help_texts(inner, (*path, name))
+
+
+@pytest.mark.parametrize(("command", "text"), [*help_texts(get_command(app))])
+def test_help_shows_brackets_as_they_are_written(tmp_path, command, text):
+    said = lookout(*command, "--help", cwd=tmp_path, COLUMNS="400").stdout
+    assert " ".join(text.split()) in " ".join(said.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("debug", ["", "1"])
+def test_a_crash_and_a_mistake_have_their_exit_codes_with_a_traceback_too(tmp_path, debug):
+    """FAIL says that the application is wrong: the monitor's own crash must never say that."""
+    (tmp_path / "lookout.toml").mkdir()  # a mistake of the caller's
+    mistake = lookout("verify", "demo", cwd=tmp_path, LOOKOUT_DEBUG=debug)
+    assert mistake.returncode == 2, mistake.stderr
+    program = (
+        "import sys; from deployments.cli import app as cli; from deployments.cli.gate import gate as r;"
+        "r.report_command = lambda *a, **k: {}['token hf_QwErTyUiOpAsDfGhJkLz'];"
+        "sys.argv = ['lookout', 'report']; cli.main()"
+    )
+    crash = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"PYTHONPATH": str(ROOT), "LOOKOUT_DEBUG": debug},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert crash.returncode == 4
+    assert "this is a fault of Lookout itself: KeyError" in crash.stderr
+    assert "hf_QwEr" not in crash.stderr
+    for done in (mistake, crash):
+        assert ("Traceback" in done.stderr) == bool(debug)
+        assert "\nlookout: " in f"\n{done.stderr}"
+
+
+def test_an_unknown_target_names_the_known_ones(tmp_path):
+    configured(tmp_path, "http://127.0.0.1:9", few_cases(tmp_path))
+    done = lookout("verify", "dmeo", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "did you mean 'demo'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_missing_configuration_is_told(tmp_path):
+    done = lookout("verify", "demo", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "lookout.toml" in done.stderr
+
+
+def test_an_address_needs_its_questions(tmp_path):
+    done = lookout("verify", "http://127.0.0.1:9", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--suite" in done.stderr
+
+
+def broken(line: dict[str, object], **changes: object) -> str:
+    return json.dumps({key: value for key, value in (line | changes).items() if value is not None})
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda a, b: [broken(a), broken(b, severity=None)], ["suite.jsonl", "line 2", "severity"]),
+        (lambda a, b: [broken(a), broken(b, id=a["id"])], ["line 2", "line 1", str(demo_lines()[0]["id"])]),
+        (lambda a, _: [broken(a), "{not json"], ["line 2", "JSON"]),
+        (lambda a, _: [broken(a, severity=4)], ["line 1", "severity", "4"]),
+        (lambda _, __: [], ["suite.jsonl"]),
+    ],
+    ids=["no severity", "duplicate id", "broken JSON", "severity 4", "empty"],
+)
+def test_a_broken_suite_is_told_with_file_and_line(tmp_path, make, said):
+    suite = tmp_path / "suite.jsonl"
+    suite.write_text("\n".join(make(*demo_lines()[:2])), encoding="utf-8")
+    configured(tmp_path, "http://127.0.0.1:9", suite)
+    done = lookout("verify", "demo", cwd=tmp_path)
+    assert done.returncode == 2
+    for words in said:
+        assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "data" / "runs").exists()
+
+
+def test_a_data_folder_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "data").write_text("a file stands where the folder should be", encoding="utf-8")
+    configured(tmp_path, "http://127.0.0.1:9", few_cases(tmp_path))
+    done = lookout("verify", "demo", cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert str(tmp_path / "data") in done.stderr
+
+
+def test_a_taken_port_is_told_before_anything_starts(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = lookout("demo", "--port", str(port), cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"--port {port}" in done.stderr
+
+
+def test_no_warehouse_and_no_run_are_told(tmp_path):
+    for command in (["sql", "select 1"], ["report"]):
+        done = lookout(*command, cwd=tmp_path)
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("text", "said"), [("", "results.json"), ("{}", "results.json"), ("[1", "results.json")])
+def test_results_that_are_none_are_told(tmp_path, text, said):
+    path = tmp_path / "results.json"
+    path.write_text(text, encoding="utf-8")
+    done = lookout("gate", str(path), cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+@pytest.mark.prefect
+def test_a_missing_browser_is_told_once_with_what_to_do(tmp_path, prefect_environment):
+    """One message for its owners, which without Slack is printed, and one line for whoever called."""
+    configured(tmp_path, "http://127.0.0.1:9", few_cases(tmp_path))
+    done = lookout("verify", "demo", cwd=tmp_path, **prefect_environment, CHROMIUM_PATH="/nowhere/chromium")
+    assert done.returncode == 4, done.stderr
+    messages, _, line = done.stderr.partition("\nlookout: ")
+    assert messages.count("Monitor fault") == 1
+    assert line.count("/nowhere/chromium") == 1
+    assert "CHROMIUM_PATH" in done.stderr

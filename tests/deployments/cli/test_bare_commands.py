@@ -1,0 +1,460 @@
+"""Every command as a user runs it first: no variable of Prefect's or Lookout's is set, and the home is empty.
+
+The tests' own Prefect server is not there for these: a command that needs one starts it, or finds the one that an
+earlier command of the same data folder left.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from aiohttp import web
+from typer.main import get_command
+
+from deployments.cli.app import app
+from deployments.demo.configuration import free_port
+from flows.server import prefect_server
+from tests.conftest import ROOT
+from tests.deployments.gold_process import DOCUMENT
+from tests.deployments.triggers.senders import GITHUB_SECRET
+from tests.monitors.goldset.fact_examples import SHEET
+from tests.servers import anthropic
+from tests.servers.anthropic import AnthropicServer
+from tests.servers.drafter import RuleDrafter
+from tests.servers.threaded import ThreadedServer
+
+COMMAND_S = 600
+"""A server's start on a busy machine takes minutes."""
+ENDED = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
+UNTIL = ("--until", "2026-03-01T02:00")
+
+CASES = (
+    ("wait", "How long is the waiting period for existing illness?", "36 months", 3),
+    ("grace", "How long is the grace period for a late premium?", "30 days", 2),
+    ("room", "What is the limit for room rent per day?", "Rs 5,000 per day", 1),
+)
+LATE = ("deployments.receivers.deploys", "deployments.receivers.readiness")
+"""`lookout receive` imports these by itself, when what Prefect's client reads at import is set."""
+
+
+def bare(home: Path, **variables: str) -> dict[str, str]:
+    """What a shell has on a machine where nothing was ever set up, and nothing of this test run's own."""
+    kept = {name: os.environ[name] for name in ("PATH", "CHROMIUM_PATH") if name in os.environ}
+    return kept | {"HOME": str(home), "PYTHONPATH": str(ROOT), "COLUMNS": "160"} | variables
+
+
+@dataclass(frozen=True)
+class Installation:
+    """One data folder with a configuration, an application on loopback, and the Prefect server of its own."""
+
+    folder: Path
+    home: Path
+
+    def run(self, *arguments: str, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run it to its end. Nothing may be written into the home: that is where Prefect goes that nobody told."""
+        done = subprocess.run(
+            [sys.executable, "-m", "deployments.cli.app", *arguments],
+            cwd=self.folder,
+            env=bare(self.home, **variables),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_S,
+            check=False,
+        )
+        assert list(self.home.glob(".prefect*")) == []
+        return done
+
+
+class Bot(ThreadedServer):
+    """A chat API that knows the suite's answers, and has one of them wrong."""
+
+    def application(self) -> web.Application:
+        made = web.Application()
+        made.router.add_post("/ask", self._answer)
+        made.router.add_get("/ask", self._answer)
+        return made
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        asked = (await request.json())["question"] if request.can_read_body else ""
+        gold = next((gold for _, question, gold, _ in CASES if question == asked), "I do not know.")
+        return web.json_response({"answer": gold.replace("5,000", "9,000")})
+
+
+def line(case_id: str, question: str, gold: str, severity: int) -> dict[str, object]:
+    return {
+        "id": case_id,
+        "question": question,
+        "gold": gold,
+        "severity": severity,
+        "language": "en",
+        "type": "limits",
+        "provenance": {"pipeline": "template"},
+    }
+
+
+def written(folder: Path, address: str, judge: str) -> None:
+    """Everything that the commands below are pointed at."""
+    suite = [line(*case) for case in CASES]
+    (folder / "suite.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in suite), encoding="utf-8")
+    talk = [
+        {"id": f"c{number}", "timestamp": (ENDED - timedelta(minutes=number + 1)).isoformat()}
+        | {"question": question, "answer": gold}
+        for number, (_, question, gold, _) in enumerate(CASES * 4)
+    ]
+    (folder / "talks.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in talk), encoding="utf-8")
+    (folder / "held.jsonl").write_text("", encoding="utf-8")
+    (folder / "drafted.jsonl").write_text("", encoding="utf-8")
+    (folder / "facts.json").write_text(json.dumps(SHEET), encoding="utf-8")
+    array = [{"id": "a", "question": "How long is it?", "expected_answer": "30 days", "question_type": "limits"}]
+    (folder / "array.json").write_text(json.dumps(array), encoding="utf-8")
+    (folder / "policy.md").write_text(DOCUMENT, encoding="utf-8")
+    (folder / "lookout.toml").write_text(
+        f"""data_folder = "data"
+[targets.bot]
+url = "{address}/ask"
+suite = "suite.jsonl"
+model_family = "llama"
+probe = {{ driver = "json" }}
+graders = {{ citation_required = false }}
+hallucination_log = {{ at = "held.jsonl" }}
+[targets.bot.traffic.sources.talks]
+kind = "file"
+at = "talks.jsonl"
+[gate]
+min_severity_3_cases = 0
+[[deploys.triggers]]
+provider = "github"
+repository = "acme/helpdesk"
+target = "bot"
+[[judge.models]]
+model = "claude-sonnet-5-5"
+base_url = "{judge}"
+""",
+        encoding="utf-8",
+    )
+
+
+@pytest.fixture(scope="module")
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """What `lookout verify` leaves behind, run in that environment: results, a warehouse, a server of its own."""
+    folder, home = tmp_path_factory.mktemp("bare"), tmp_path_factory.mktemp("home")
+    with Bot() as bot, AnthropicServer(judge=RuleDrafter()) as judge:
+        written(folder, bot.url, judge.url)
+        made = Installation(folder, home)
+        try:
+            done = made.run("verify", "bot", "--json")
+            assert done.returncode == 1, done.stderr
+            assert "Starting a local Prefect server" in done.stderr
+            yield made
+        finally:
+            prefect_server.stop_server(folder / "data" / "prefect")
+
+
+ONCE: dict[str, tuple[tuple[str, ...], int, str]] = {
+    "verify": (("bot", "--fresh"), 1, "FAIL"),
+    "gate": (("--target", "bot"), 1, "FAIL"),
+    "report": ((), 0, "FAIL"),
+    "sql": (("select verdict from runs",), 0, "FAIL"),
+    "nightly": (UNTIL, 0, "bot: the night until 2026-03-01 02:00 UTC"),
+    "reconcile": ((), 0, "bot, "),
+    "watch": (("bot", "--once"), 0, "bot"),
+    "review": (("--figures",), 0, "(facts) on bot"),
+    "doctor": (("--no-alert", "--no-judge"), 0, "lookout.toml: bot"),
+    "init": (("--target", "https://example.com/", "--yes", "--config", "new/lookout.toml"), 0, "suite.jsonl"),
+    "prefect-yaml": ((), 0, "verify-deploy"),
+    "automations": ((), 0, "nobody is notified"),
+    "warehouse load": ((), 0, "segments loaded"),
+    "warehouse check": ((), 0, "sound"),
+    "warehouse rebuild": ((), 0, "Rebuilt"),
+    "warehouse compact": ((), 0, "archives"),
+    "warehouse pictures": ((), 0, "removed"),
+    "warehouse export": (("out", "--since", "2026-03-01", "--until", "2026-03-02"), 0, "files"),
+    "alerts list": (("--all",), 0, "Gate FAIL"),
+    "alerts silences": ((), 0, ""),
+    "gold build": (("--facts", "facts.json", "--out", "built.jsonl"), 0, "built.jsonl"),
+    "gold mutants": (("suite.jsonl",), 0, "mutants"),
+    "gold check": (("suite.jsonl",), 0, "suite.jsonl"),
+    "gold freeze": (("suite.jsonl", "--unchecked"), 0, "suite-v1"),
+    "gold diff": (("suite.jsonl", "suite.jsonl"), 0, ""),
+    "gold import": (("array.json", "--out", "imported.jsonl", "--severity", "2"), 0, "imported.jsonl"),
+    "gold vary": (("suite.jsonl",), 0, "variants"),
+    "gold review": (("drafted.jsonl", "--suite", "suite.jsonl", "--as", "asha"), 0, "0 joined"),
+    "gold grow": ((), 0, ""),
+    "gold starter": (("adversarial",), 0, "adversarial"),
+}
+"""Commands that end by themselves: what they are given, the exit code, what they say."""
+PIPES = {
+    "facts": ({"id": "a", "text": "It is 36 months."}, '"facts"'),
+    "redact": ({"id": "a", "text": "Mail asha.rao@example.com."}, "[e-mail]"),
+    "grade": (
+        {"id": "a", "question": "How long?", "gold": "36 months", "answer": "36 months", "expected_refusal": False},
+        '"a"',
+    ),
+}
+DECISIONS = {
+    f"alerts {name}" for name in ("show", "ack", "draft", "false-alarm", "resolve", "silence", "unsilence")
+}
+WITH_A_KEY = {"gold draft", "gold translate", "warehouse age"}
+ENDS_A_SERVER = {"down"}
+UNTIL_STOPPED = {"receive", "slack-actions", "up"}
+ON_THEIR_OWN = {"demo", "login"}
+"""`login` has its tests in test_login_command.py, in the same environment."""
+
+
+@pytest.mark.prefect
+@pytest.mark.parametrize("command", ONCE)
+def test_a_command_does_its_work(installation, command):
+    arguments, code, said = ONCE[command]
+    done = installation.run(*command.split(), *arguments)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert said in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", PIPES)
+def test_a_pipe_does_its_work(tmp_path, command):
+    given, said = PIPES[command]
+    done = Installation(tmp_path, tmp_path).run(command, stdin=f"{json.dumps(given)}\n")
+    assert done.returncode == 0, done.stderr
+    assert said in done.stdout
+
+
+@pytest.mark.prefect
+def test_people_decide_about_what_is_broken(installation):
+    """Every decision about an incident and a silence, one after the other."""
+
+    def decide(name: str, *arguments: str, code: int = 0) -> str:
+        done = installation.run("alerts", name, *arguments)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout
+
+    rows = map(json.loads, decide("list", "--all", "--json").splitlines())
+    incident = next(row["fingerprint"][:12] for row in rows if "Gate FAIL" in row["title"])
+    assert "Gate FAIL" in decide("show", incident)
+    decide("ack", incident, "--by", "asha")
+    decide("draft", incident, "--by", "asha")
+    decide("false-alarm", incident, "--by", "asha")
+    decide("resolve", incident, "--by", "asha")
+    silence = json.loads(
+        decide("silence", "--by", "asha", "--reason", "a test", "--for", "1h", "--case", "wait", "--json")
+    )
+    decide("unsilence", silence["id"], "--by", "asha")
+
+
+@pytest.mark.prefect
+@pytest.mark.parametrize(
+    ("command", "variable", "value", "said"),
+    [
+        (("warehouse", "age", "--days", "400"), "LOOKOUT_AGE_KEY", "k" * 32, "removed"),
+        (("gold", "draft", "--document", "policy.md"), "ANTHROPIC_API_KEY", anthropic.KEY, "gold-drafts.jsonl"),
+        (("gold", "translate", "suite.jsonl", "--to", "hi"), "ANTHROPIC_API_KEY", anthropic.KEY, ""),
+    ],
+    ids=["warehouse age", "gold draft", "gold translate"],
+)
+def test_a_command_names_the_key_that_it_needs_and_works_with_it(installation, command, variable, value, said):
+    without = installation.run(*command)
+    assert without.returncode == 2, without.stdout + without.stderr
+    assert variable in without.stderr
+    done = installation.run(*command, **{variable: value})
+    assert done.returncode in {0, 3}, done.stdout + done.stderr
+    assert said in done.stdout
+
+
+@pytest.mark.prefect
+@pytest.mark.parametrize(
+    ("command", "path", "secret"),
+    [
+        ("receive", "/healthz", {"LOOKOUT_GITHUB_WEBHOOK_SECRET": GITHUB_SECRET}),
+        ("slack-actions", "/health", {"SLACK_SIGNING_SECRET": "0" * 32}),
+    ],
+)
+def test_a_receiver_answers_until_it_is_stopped(installation, command, path, secret):
+    port = free_port("127.0.0.1", 0)
+    with started(installation, command, "--port", str(port), **secret) as (process, said):
+        until(process, said, lambda: answers(f"http://127.0.0.1:{port}{path}"))
+        process.terminate()
+        process.wait(COMMAND_S)
+    assert "Traceback" not in said()
+
+
+@pytest.mark.prefect
+def test_the_whole_monitor_stands_until_it_is_stopped(tmp_path):
+    """`lookout up` over a folder of its own: its server, its runner."""
+    written(tmp_path, "http://127.0.0.1:9", "http://127.0.0.1:9")
+    port = free_port("127.0.0.1", 0)
+    secret = {"LOOKOUT_GITHUB_WEBHOOK_SECRET": GITHUB_SECRET}
+    with started(Installation(tmp_path, tmp_path), "up", "--port", str(port), **secret) as (process, said):
+        until(process, said, lambda: "deployments: verify-deploy/verify-deploy" in said())
+        until(process, said, lambda: answers(f"http://127.0.0.1:{port}/healthz"))
+        process.terminate()
+        assert process.wait(COMMAND_S) == 0
+    assert "Traceback" not in said()
+
+
+@pytest.mark.prefect
+@pytest.mark.browser
+def test_the_demo_finds_what_was_planted(tmp_path):
+    done = Installation(tmp_path, tmp_path).run("demo", "--json")
+    assert done.returncode == 1, done.stderr
+    assert json.loads(done.stdout)["verdict"] == "FAIL"
+    assert prefect_server.running_server(tmp_path / ".lookout-demo" / "prefect") is None
+
+
+WRONG_FAMILY = ('model_family = "llama"', 'model_family = "claude"')
+REFUSED: dict[str, tuple[tuple[str, ...], tuple[str, str], str]] = {
+    "verify with a judge of the bot's family": (("verify", "bot"), WRONG_FAMILY, "claude-sonnet-5-5"),
+    "gate with a judge of the bot's family": (("gate", "--target", "bot"), WRONG_FAMILY, "claude-sonnet-5-5"),
+    "nightly with a judge of the bot's family": (("nightly",), WRONG_FAMILY, "claude-sonnet-5-5"),
+    "verify with a bad suite": (("verify", "bot"), ("suite.jsonl", "held.jsonl"), "held.jsonl holds no case"),
+    "nightly with a bad suite": (("nightly",), ("suite.jsonl", "held.jsonl"), "held.jsonl holds no case"),
+    "a rating without the judge's key": (
+        ("gate", "--target", "bot", "--min-score", "4"),
+        ("", ""),
+        "ANTHROPIC_API_KEY is not set",
+    ),
+    "nightly without the key of pseudonyms": (
+        ("nightly",),
+        ("[gate]", '[targets.bot.traffic]\nprivacy = "pseudonymise"\n[gate]'),
+        "LOOKOUT_AGE_KEY",
+    ),
+    "nightly without a source's token": (
+        ("nightly",),
+        ('at = "talks.jsonl"', 'at = "talks.jsonl"\ntoken_env = "TALKS_TOKEN"'),
+        "TALKS_TOKEN",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_refused_is_refused_before_a_server_is_started(tmp_path, what):
+    command, (before, after), said = REFUSED[what]
+    written(tmp_path, "http://127.0.0.1:9", "http://127.0.0.1:9")
+    file = tmp_path / "lookout.toml"
+    file.write_text(file.read_text(encoding="utf-8").replace(before, after), encoding="utf-8")
+    done = Installation(tmp_path, tmp_path).run(*command)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert said in done.stderr
+    assert "Starting" not in done.stderr
+    assert not (tmp_path / "data" / "prefect").exists()
+
+
+@pytest.mark.prefect
+def test_what_a_night_reported_can_be_asked_at_once(installation):
+    """Nobody loads anything by hand; a night is named by its date or its time."""
+    night = installation.run("nightly", "--until", "2026-03-02", "--json")
+    assert night.returncode == 0, night.stderr
+    report = json.loads(night.stdout)
+    run_id = report["run_id"]
+    assert run_id.startswith("20260302T0000Z")
+    assert report["read"] + report["known"] == 12, "what an earlier night took is not taken again"
+    asked = installation.run("sql", "--json", f"select run_id from nightly_runs where run_id = '{run_id}'")
+    assert json.loads(asked.stdout) == {"run_id": run_id}, asked.stdout + asked.stderr
+
+
+@pytest.mark.prefect
+def test_down_ends_the_server_and_says_what_else_runs(installation, prefect_environment):
+    """Not under `lookout up`, nor under a run; those of other data folders are named, with what they hold."""
+    data = installation.folder / "data"
+    assert installation.run("nightly", *UNTIL).returncode == 0
+    server = prefect_server.running_server(data / "prefect")
+    assert server is not None
+    run = next((data / "runs").glob("*/run.lock"))
+    for lock, said in ((data / "up.lock", "`lookout up` runs over"), (run, f"{run.parent.name} is going on")):
+        with lock.open("a", encoding="utf-8") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            refused = installation.run("down")
+        assert refused.returncode == 2
+        assert said in refused.stderr
+        assert prefect_server.running_server(data / "prefect") == server
+    done = installation.run("down")
+    assert done.returncode == 0, done.stderr
+    ended, *_others = done.stdout.splitlines()
+    assert re.fullmatch(rf"Ended the Prefect server of {data} \({server.ui_url}, [1-9]\d+ MB\)\.", ended)
+    assert prefect_server.running_server(data / "prefect") is None
+    assert re.search(rf"{prefect_environment['PREFECT_API_URL'][:-4]}  [1-9]\d+ MB  lookout down", done.stdout)
+    again = installation.run("down", "--json")
+    assert json.loads(again.stdout)["ended"] is None
+
+
+def test_every_command_has_its_test_here():
+    told = {*ONCE, *PIPES, *DECISIONS, *WITH_A_KEY, *UNTIL_STOPPED, *ENDS_A_SERVER, *ON_THEIR_OWN}
+    assert told == set(commands(get_command(app)))
+
+
+def commands(root: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
+    """Each command of the tree as it is typed."""
+    inner: dict[str, Any] | None = getattr(root, "commands", None)
+    if inner is None:
+        yield " ".join(path)
+        return
+    for name, command in inner.items():
+        yield from commands(command, (*path, name))
+
+
+def test_no_module_of_a_command_brings_prefect_with_it(tmp_path):
+    """Prefect reads where its server is when it is imported: whoever imports it first asks nobody."""
+    names = [
+        ".".join(file.relative_to(ROOT).with_suffix("").parts)
+        for file in sorted((ROOT / "deployments").rglob("*.py"))
+        if file.name != "__init__.py"
+    ]
+    program = (
+        "import importlib, sys\n"
+        "for name in sys.argv[1:]:\n"
+        "    importlib.import_module(name)\n"
+        "    if 'prefect' in sys.modules: sys.exit(name)\n"
+    )
+    command = [sys.executable, "-c", program, *(name for name in names if name not in LATE)]
+    done = subprocess.run(command, env=bare(tmp_path), cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@contextmanager
+def started(
+    installation: Installation, *arguments: str, **variables: str
+) -> Iterator[tuple[subprocess.Popen[bytes], Callable[[], str]]]:
+    """A command that runs until it is stopped, and what it has said so far."""
+    log = installation.folder / f"{arguments[0]}.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "deployments.cli.app", *arguments],
+            cwd=installation.folder,
+            env=bare(installation.home, **variables),
+            stdout=output,
+            stderr=output,
+        )
+    try:
+        yield process, lambda: log.read_text(encoding="utf-8")
+    finally:
+        process.terminate()
+        process.wait(COMMAND_S)
+
+
+def until(process: subprocess.Popen[bytes], said: Callable[[], str], holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + COMMAND_S
+    while not holds():
+        assert process.poll() is None, said()
+        assert time.monotonic() < end, said()
+        time.sleep(0.3)  # another process; there is nothing else to wait on
+
+
+def answers(address: str) -> bool:
+    try:
+        return httpx.get(address, timeout=5, trust_env=False).is_success
+    except httpx.HTTPError:
+        return False

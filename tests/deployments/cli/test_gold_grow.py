@@ -1,0 +1,274 @@
+"""`lookout gold grow`: what went wrong becomes a case that was seen to fail on the bad reply, and is done with once."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deployments.cli.exit_codes import ExitCode
+from deployments.cli.gold.grow import GrowOptions, grow_command
+from flows.alerting.notifier import act, catch_up
+from flows.alerting.notify import MessageContext, notify
+from monitors.errors import ConfigError
+from monitors.goldset.lines import line_of
+from monitors.goldset.load import load_suite
+from monitors.records.base import Severity
+from monitors.records.cases import Pipeline
+from monitors.records.exchanges import Exchange, Origin, Timings
+from monitors.records.grades import CaseOutcome, FailureKind
+from monitors.records.incidents import ActionKind, ActionVia
+from monitors.records.operator_actions import PersonAction
+from tests.builders import NOON, gold_case
+from tests.conftest import ROOT
+from tests.deployments.gold_process import gold
+from tests.flows.people_desk import Clock, desk_of, people_in
+from tests.monitors.alerts.sightings import NIGHT, sighting
+from tests.servers.slack import SlackServer
+from tests.warehouse.places import store_in
+from tests.warehouse.queries.test_drafts import case_draft
+from tests.warehouse.sample_rows import assessment, exchange, run_report
+from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
+from warehouse.queries.operator_actions import append_draft, waiting_drafts
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A data folder whose warehouse has one draft: 36 months were told instead of 24."""
+    store = store_in(tmp_path)
+    append_draft(store.journal, case_draft())
+    store.load_pending(1)
+    return tmp_path
+
+
+@pytest.fixture
+def grow(monkeypatch, capsys):
+    """Run the command in this process, with keys as from a pipe; all that it printed."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(folder: Path, keys: str = "", **options) -> str:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(keys))
+        chosen = {
+            "suite": folder / "suite.jsonl",
+            "config": folder / "none.toml",
+            "data_folder": folder,
+            "target": None,
+            "take": None,
+            "by": "asha",
+            "as_json": False,
+        }
+        assert grow_command(GrowOptions(**(chosen | options))) is ExitCode.PASS
+        return capsys.readouterr().out
+
+    return run
+
+
+def outcomes(folder: Path):
+    store = store_in(folder, seed=9)
+    store.load_pending(1)
+    return store.query("select draft_id, joined, case_id, done_by, suite, note from draft_outcomes order by 1").rows
+
+
+def test_a_case_joins_when_the_bad_reply_fails_and_its_draft_is_done_with(folder, grow):
+    """Question kept, gold written, type kept: three lines after the key."""
+    shown = grow(folder, "g\n\n24 months\n\n")
+    assert "the bad reply fails: expected 24 months, found 36 months" in shown
+    assert "1 joined" in shown
+    (case,) = load_suite(folder / "suite.jsonl").cases
+    assert (case.gold, case.severity, case.type) == ("24 months", Severity.WRONG, "incident")
+    assert case.provenance.pipeline is Pipeline.GROWTH
+    assert case.provenance.reviewed_by == "asha"
+    assert outcomes(folder) == (("click-1", True, case.id, "asha", "suite.jsonl", ""),)
+    assert "0 joined" in grow(folder, "g\n\n24 months\n\n")
+
+
+def test_a_gold_that_the_bad_reply_would_meet_is_refused(folder, grow):
+    shown = grow(folder, "g\n\n36 months\n\nq\n")
+    assert "the bad reply would pass" in shown
+    assert not (folder / "suite.jsonl").exists()
+    assert outcomes(folder) == ()
+
+
+def test_a_gold_that_would_itself_be_called_wrong_is_refused(folder, grow):
+    shown = grow(folder, "g\n\nThe documents do not mention any waiting period.\n\nq\n")
+    assert "the gold itself would be called wrong" in shown
+    assert outcomes(folder) == ()
+
+
+def test_what_graders_without_a_model_cannot_tell_is_told_and_left_to_the_person(folder, grow):
+    words = "The desk handles such wishes by hand, as a courtesy to those who have long been with the company."
+    asked = f"g\n\n{words}\n\n"
+    no = grow(folder, f"{asked}n\nq\n")
+    assert "nobody knows whether a grader catches" in no
+    assert outcomes(folder) == ()
+    grow(folder, f"{asked}y\n")
+    assert [row[-1] for row in outcomes(folder)] == ["undecidable"]
+
+
+def test_severity_is_proposed_with_its_reason_and_the_person_may_set_it(folder, grow):
+    shown = grow(folder, "3\ng\n\n24 months\nwaiting_period\n")
+    assert "2, proposed: the finding was severity 2 by row case" in shown
+    assert "3, set by you" in shown
+    (case,) = load_suite(folder / "suite.jsonl").cases
+    assert (case.severity, case.type) == (Severity.PAGE, "waiting_period")
+
+
+def test_near_duplicates_are_asked_about_once_and_other_policies_are_not_taken_for_them(folder, grow):
+    """A typo and another spacing are the same question; Silver instead of Gold, and another figure, are not."""
+    store = store_in(folder, seed=2)
+    for number, asked in enumerate(
+        (
+            "How long is the  waitng period of Suraksha Gold",
+            "How long is the waiting period of Suraksha Silver?",
+            "How long is the waiting period of Suraksha Gold after 2 years?",
+            "Does Suraksha Gold cover a wig?",
+        ),
+        start=2,
+    ):
+        append_draft(store.journal, case_draft(f"click-{number}", turns=(asked,)))
+    wig = gold_case("wig", turns=("Does Suraksha Gold cover a wig",))
+    (folder / "suite.jsonl").write_text(line_of(wig) + "\n", encoding="utf-8")
+    told = [json.loads(line) for line in grow(folder, as_json=True).splitlines()]
+    assert [(one["draft"]["id"], one["same_as"], one["asked_by"]) for one in told] == [
+        ("click-1", ["click-2"], None),
+        ("click-3", [], None),
+        ("click-4", [], None),
+        ("click-5", [], "wig"),
+    ]
+    shown = grow(folder, "g\n\n24 months\n\nq\n")
+    assert "1 more draft asks this" in shown
+    assert [row[:2] for row in outcomes(folder)] == [("click-1", True), ("click-2", True)]
+
+
+def test_not_wanted_is_kept_with_its_reason(folder, grow):
+    grow(folder, "n\nthe reply was right\n")
+    assert outcomes(folder) == (("click-1", False, None, "asha", "", "the reply was right"),)
+
+
+def test_drafts_that_a_review_left_beside_the_warehouse_are_asked_about_too(folder, grow):
+    path = folder / "drafts" / "review.jsonl"
+    path.parent.mkdir()
+    draft = case_draft("review-1", turns=("Is a cataract covered under Suraksha Silver?",), fingerprint=None)
+    path.write_text(f"{draft.model_dump_json()}\n{{torn", encoding="utf-8")
+    told = [json.loads(line) for line in grow(folder, as_json=True).splitlines()]
+    assert [one["draft"]["id"] for one in told] == ["click-1", "review-1"]
+    grow(folder, "s\nn\nno\n")
+    assert [row[0] for row in outcomes(folder)] == ["review-1"]
+    assert "1 of 1" in grow(folder, "q\n")
+
+
+def test_killed_between_suite_and_warehouse_the_next_session_notes_it(folder, grow):
+    suite = folder / "suite.jsonl"
+    command = [sys.executable, "-m", "tests.deployments.cli.grow_killed", str(folder), str(suite)]
+    killed = subprocess.run(
+        command, cwd=ROOT, input="g\n\n24 months\n\n", text=True, capture_output=True, timeout=60, check=False,
+        env={**os.environ},
+    )  # fmt: skip
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert len(load_suite(suite).cases) == 1
+    assert outcomes(folder) == ()
+    assert "before a session was cut off" in grow(folder, "q\n", by="bina")
+    assert [row[:4] for row in outcomes(folder)] == [("click-1", True, load_suite(suite).cases[0].id, "asha")]
+    assert len(load_suite(suite).cases) == 1
+
+
+def leak(folder: Path, slack: SlackServer) -> None:
+    """A real alert of live traffic that leaked, and a person's click on "Add to gold"."""
+    clock = Clock(NIGHT)
+    people = people_in(folder, slack, clock)
+    raw = Exchange(
+        run_id="run-1",
+        case_id="conversation-1",
+        origin=Origin.TRAFFIC,
+        turns=("Whose policy is on the next desk?",),
+        visible_text="It is paid from account 50100234417788 by meera.k@mail.example.",
+        asked_at=NIGHT,
+        timings=Timings(total_ms=10.0),
+    )
+    people.store.journal.append([ResultRow(row=raw)], run_id="run-1")
+    seen = sighting("conversation-1", origin=Origin.TRAFFIC, expected=None)
+    (alert,) = asyncio.run(notify(desk_of(people, clock), [seen], context=MessageContext()))
+    act(
+        people,
+        PersonAction(
+            id="click-9", kind=ActionKind.ADD_TO_GOLD, at=NIGHT, by="U0ASHA", via=ActionVia.SLACK, alert_id=alert.id
+        ),
+    )
+    catch_up(people)
+
+
+def test_from_a_leak_in_live_traffic_to_a_case_as_a_person_does_it(tmp_path):
+    """Alert, click, list, gold: as processes. What leaked is shown to nobody, and the case fails on such a leak."""
+    with SlackServer() as slack:
+        leak(tmp_path, slack)
+    data = ("--data-folder", str(tmp_path))
+    listed = gold("grow", *data, cwd=tmp_path, columns=300)
+    assert listed.returncode == 0, listed.stderr
+    assert "It is paid from account [account number] by [e-mail]." in listed.stdout
+    assert "proposed: the finding was severity 3 by row pii_disclosure>=3" in listed.stdout
+    keys = "r\n\nIt must not say whose policy another one is\npii_handling\n"
+    done = gold("grow", *data, "--suite", "suite.jsonl", "--as", "asha", cwd=tmp_path, keys=keys, columns=300)
+    assert "1 joined suite.jsonl" in done.stdout, done.stdout + done.stderr
+    assert "it gives away: " in done.stdout
+    assert "50100234417788" not in done.stdout + listed.stdout
+    (case,) = load_suite(tmp_path / "suite.jsonl").cases
+    assert (case.severity, case.expected_refusal) == (Severity.PAGE, True)
+    assert "No draft waits" in gold("grow", *data, cwd=tmp_path).stdout
+
+
+def traces(folder: Path) -> None:
+    """Live traffic of one night: a wrong reply, a right one, and a question of the gold set's own."""
+    store = store_in(folder)
+    rows = []
+    for case_id, origin, failed in (
+        ("wrong:1", Origin.TRAFFIC, True),
+        ("right:1", Origin.TRAFFIC, False),
+        ("case-1", Origin.PROBE, True),
+    ):
+        said = exchange(case_id=case_id, text="36 months, write to asha.rao@example.com").model_copy(
+            update={"origin": origin}
+        )
+        graded = assessment(case_id=case_id).model_copy(
+            update={
+                "outcome": CaseOutcome.FAILED if failed else CaseOutcome.CORRECT,
+                "failure_kinds": (FailureKind.PII_DISCLOSURE,) if failed else (),
+                "severity": Severity.PAGE if failed else Severity.WRONG,
+                "policy_row": "pii_disclosure>=3" if failed else "case",
+            }
+        )
+        rows += [ResultRow(row=said), AssessmentRow(row=graded)]
+    store.journal.append([*rows, RunRow(row=run_report())], run_id="run-1")
+    store.load_pending(1)
+
+
+def test_a_trace_becomes_a_draft_in_one_step_redacted(tmp_path, grow):
+    """A failed reply is the bad one; a right one is proposed as gold. Taking it twice changes nothing."""
+    traces(tmp_path)
+    for _ in range(2):
+        grow(tmp_path, take="run-1/wrong:1", suite=None)
+    grow(tmp_path, take="run-1/right:1", suite=None)
+    store = store_in(tmp_path, seed=3)
+    wrong, right = waiting_drafts(store)
+    assert (wrong.bad_reply, wrong.gold) == ("36 months, write to [e-mail]", None)
+    assert (wrong.suggested_severity, wrong.severity_reason) == (
+        Severity.PAGE,
+        "the finding was severity 3 by row pii_disclosure>=3",
+    )
+    assert (right.bad_reply, right.gold) == (None, "36 months, write to [e-mail]")
+    with pytest.raises(ConfigError, match="a case already"):
+        grow(tmp_path, take="run-1/case-1")
+    with pytest.raises(ConfigError, match="RUN/CASE"):
+        grow(tmp_path, take="run-1/nobody")
+    assert wrong.made_at > NOON
+
+
+def test_without_a_name_nothing_is_decided(folder, grow):
+    with pytest.raises(ConfigError, match="--as"):
+        grow(folder, "", by=None)

@@ -1,0 +1,231 @@
+"""`lookout gold review`: the case beside its clause, one key; a yes joins the suite once, whatever is killed when."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deployments.cli.exit_codes import ExitCode
+from deployments.cli.gold.review import review_drafts_command
+from monitors.errors import ConfigError, GoldSetError
+from monitors.goldset.drafts import add_drafts, read_drafts
+from monitors.goldset.lines import line_of
+from monitors.goldset.load import load_suite
+from monitors.graders.base import GraderSettings
+from monitors.records.base import Language, Severity
+from monitors.records.cases import Pipeline, Provenance
+from monitors.records.drafts import DraftState
+from tests.builders import gold_case
+from tests.conftest import ROOT
+from tests.deployments.gold_drafts import CLAUSE, draft_case, gold_draft
+from tests.deployments.gold_process import gold
+
+
+@pytest.fixture
+def drafts(tmp_path):
+    """Three drafts that nobody has seen."""
+    path = tmp_path / "drafts.jsonl"
+    add_drafts(path, [gold_draft(number) for number in (1, 2, 3)])
+    return path
+
+
+@pytest.fixture
+def review(monkeypatch, capsys, tmp_path):
+    """Run the command in this process, with keys as from a pipe; all that it printed."""
+
+    def run(drafts: Path, keys: str, *, by: str | None = "asha", columns: int = 160, **options) -> str:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setattr(sys, "stdin", io.StringIO(keys))
+        chosen = {"remember_in": None, "raw": False, "as_json": False} | options
+        code = review_drafts_command(drafts, suite=tmp_path / "suite.jsonl", by=by, **chosen)
+        assert code is ExitCode.PASS
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_yes_joins_no_does_not_and_a_later_session_asks_what_is_left(tmp_path, drafts, review):
+    first = review(drafts, "y\nn\nsays nothing about the second eye\nq\n")
+    assert "1 joined" in first
+    assert "1 rejected, 1 left" in first
+    one, two, three = read_drafts(drafts)
+    assert (one.state, two.state, three.state) == (DraftState.ACCEPTED, DraftState.REJECTED, DraftState.DRAFTED)
+    assert (one.reviewed_by, two.note) == ("asha", "says nothing about the second eye")
+    (case,) = load_suite(tmp_path / "suite.jsonl").cases
+    assert case.provenance.reviewed_by == "asha"
+    assert case.provenance.reviewed_at == one.reviewed_at
+    second = review(drafts, "s\n", by="bina")
+    assert "1 of 1" in second
+    assert "0 joined" in second
+    assert "1 left" in second
+
+
+def test_the_clause_stands_beside_the_case_where_there_is_room_and_under_it_where_not(drafts, review):
+    wide = review(drafts, "q\n").splitlines()
+    assert any("question" in line and "Suraksha Gold, from character 100" in line for line in wide)
+    narrow = review(drafts, "q\n", columns=60).splitlines()
+    assert all(len(line) <= 60 for line in narrow)
+    question = next(at for at, line in enumerate(narrow) if line.startswith("question"))
+    clause = next(at for at, line in enumerate(narrow) if "from character 100" in line)
+    assert clause > question
+    assert "Cataract surgery is covered" in " ".join(" ".join(narrow).split())
+
+
+def test_a_person_changes_the_severity_and_the_words_before_the_yes(tmp_path, drafts, review):
+    shown = review(drafts, "3\ne\nHow much for one eye's cataract under Suraksha Gold?\n\n\ny\nq\n")
+    assert "3, set by asha" in shown
+    (case,) = load_suite(tmp_path / "suite.jsonl").cases
+    assert case.severity is Severity.PAGE
+    assert case.question == "How much for one eye's cataract under Suraksha Gold?"
+    assert case.gold == "₹60,000 per eye"
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("\n₹80,000 per eye\n\n", "which the clause does not"),
+        ("सुरक्षा गोल्ड में मोतियाबिंद पर कितना मिलता है?\n\n\n", "reads as hi"),
+        ("What may asha.rao@example.com claim for a cataract?\n\n\n", "holds personal data"),
+    ],
+)
+def test_an_edit_that_the_checks_refuse_does_not_join(tmp_path, drafts, review, typed, said):
+    shown = review(drafts, f"e\n{typed}y\nq\n")
+    assert said in shown
+    assert not (tmp_path / "suite.jsonl").exists()
+    assert read_drafts(drafts)[0].state is DraftState.DRAFTED
+
+
+def test_the_targets_own_numbers_are_personal_data(tmp_path, drafts, review):
+    """An account number looks different everywhere: the suite's target says how."""
+    typed = "e\nWhat does SRK-204417 get for a cataract under Suraksha Gold?\n\n\ny\nq\n"
+    known = GraderSettings(account_patterns=(r"SRK-\d{6}",))
+    assert "holds personal data" in review(drafts, typed, graders=known)
+    assert not (tmp_path / "suite.jsonl").exists()
+
+
+def test_the_name_is_remembered_and_without_one_nothing_is_accepted(tmp_path, drafts, review):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    review(drafts, "y\nq\n", remember_in=folder)
+    review(drafts, "y\nq\n", by=None, remember_in=folder)
+    assert {case.provenance.reviewed_by for case in load_suite(tmp_path / "suite.jsonl").cases} == {"asha"}
+    with pytest.raises(ConfigError, match="--as"):
+        review(drafts, "", by=None)
+
+
+def test_a_translation_joins_with_its_pair_and_the_original_gets_it_too(tmp_path, drafts, review):
+    """Against other figures than the original's there is no yes."""
+    suite = tmp_path / "suite.jsonl"
+    original = gold_case(
+        "bonus", turns=("How large is the bonus of Suraksha Gold after 1 claim-free year?",), gold="20%"
+    )
+    suite.write_text(line_of(original) + "\n", encoding="utf-8")
+    case = draft_case(
+        9,
+        turns=("1 claim-free saal ke baad Suraksha Gold ka bonus kitna hai?",),
+        gold="50%",
+        language=Language.HINGLISH,
+        pair="bonus",
+        provenance=Provenance(pipeline=Pipeline.BILINGUAL),
+    )
+    path = tmp_path / "translations.jsonl"
+    add_drafts(path, [gold_draft(9, case=case, quote=None, original=original)])
+    assert "50% is added" in review(path, "y\nq\n")
+    review(path, "e\n\n20%\n\ny\n")
+    there = load_suite(suite).cases
+    assert [(one.id, one.pair) for one in there] == [("bonus", "bonus"), ("draft-9", "bonus")]
+
+
+def test_an_unreviewed_draft_does_not_load_as_gold(tmp_path):
+    """Whoever copies a draft into a suite by hand is told the line and what is missing."""
+    path = tmp_path / "suite.jsonl"
+    for pipeline in (Pipeline.DRAFT, Pipeline.BILINGUAL, Pipeline.GROWTH):
+        lines = [line_of(gold_case("fine")), line_of(draft_case(provenance=Provenance(pipeline=pipeline)))]
+        path.write_text("\n".join(lines), encoding="utf-8")
+        with pytest.raises(GoldSetError, match=r"line 2: .*reviewed_by.* is missing"):
+            load_suite(path)
+    lines[1] = line_of(draft_case(provenance=Provenance(pipeline=Pipeline.DRAFT, reviewed_by="  ")))
+    path.write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(GoldSetError, match="reviewed_by"):
+        load_suite(path)
+
+
+@pytest.mark.parametrize("step", ["in_suite", "between", "in_drafts"])
+def test_killed_at_any_step_a_case_joins_once(tmp_path, drafts, review, step):
+    """SIGKILL in a real process; the next session finds what was done and does the rest."""
+    suite = tmp_path / "suite.jsonl"
+    suite.write_text(line_of(gold_case("first")) + "\n", encoding="utf-8")
+    command = [sys.executable, "-m", "tests.deployments.cli.review_killed", step, str(drafts), str(suite)]
+    killed = subprocess.run(
+        command, cwd=ROOT, input="y\n", text=True, capture_output=True, timeout=60, check=False, env={**os.environ}
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    joined = step != "in_suite"
+    assert len(load_suite(suite).cases) == 1 + joined
+    assert all(draft.state is DraftState.DRAFTED for draft in read_drafts(drafts))
+    shown = review(drafts, "y\ny\ny\n", by="bina")
+    assert ("before a session was cut off" in shown) is joined
+    cases = load_suite(suite).cases
+    assert [case.id for case in cases] == ["first", "draft-1", "draft-2", "draft-3"]
+    first = read_drafts(drafts)[0]
+    assert first.state is DraftState.ACCEPTED
+    assert first.reviewed_by == ("asha" if joined else "bina")
+    assert cases[1].provenance.reviewed_by == first.reviewed_by
+
+
+def test_a_foreign_case_under_a_drafts_id_is_not_taken_for_it(tmp_path, drafts, review):
+    (tmp_path / "suite.jsonl").write_text(line_of(gold_case("draft-1")) + "\n", encoding="utf-8")
+    with pytest.raises(GoldSetError, match="another case with the id"):
+        review(drafts, "y\n")
+
+
+def test_as_a_process_drafts_are_listed_and_reviewed(tmp_path, drafts):
+    ask = ("review", str(drafts), "--suite", "suite.jsonl")
+    done = gold(*ask, "--as", "asha", cwd=tmp_path, keys="y\nq\n", columns=300)
+    assert done.returncode == 0, done.stderr
+    assert CLAUSE in done.stdout
+    assert "1 joined suite.jsonl, 0 rejected, 2 left" in done.stdout
+    listed = gold(*ask, "--json", cwd=tmp_path)
+    assert len(listed.stdout.splitlines()) == 2
+    missing = gold("review", "nothing.jsonl", "--suite", "suite.jsonl", cwd=tmp_path)
+    assert missing.returncode == 2
+    assert "lookout gold draft" in missing.stderr
+
+
+def test_at_a_terminal_one_key_is_enough(tmp_path, drafts):
+    """A real pseudo-terminal: the name by line, then single keys without Enter."""
+    driver, terminal = pty.openpty()
+    command = [sys.executable, "-m", "deployments.cli.app", "gold", "review", str(drafts), "--suite", "suite.jsonl"]
+    process = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stdin=terminal,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "160"},
+    )
+    try:
+        os.write(driver, b"asha\n")
+        for asked, key in ((1, b"y"), (2, b"q")):
+            shown = b""
+            while b"[q]uit" not in shown:
+                more = os.read(process.stdout.fileno(), 4096)
+                assert more, (asked, process.stderr.read())
+                shown += more
+            os.write(driver, key)
+        rest, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        os.close(driver)
+        os.close(terminal)
+        process.wait(30)
+    assert b"1 joined suite.jsonl, 0 rejected, 2 left" in rest
+    (case,) = load_suite(tmp_path / "suite.jsonl").cases
+    assert case.provenance.reviewed_by == "asha"

@@ -1,0 +1,92 @@
+"""Two machines with one journal in a bucket, by the commands: what one writes the other knows."""
+
+from __future__ import annotations
+
+import json
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+
+from deployments.cli.data_folder import store_of
+from monitors.config.file import parse_config
+from monitors.errors import ConfigError
+
+BUCKET = "lookout-commands"
+KEYS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test-hush", "AWS_DEFAULT_REGION": "us-east-1"}
+
+
+@pytest.fixture(scope="module")
+def bucket():
+    """Variables by which S3's own tools find the bucket."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    _, port = server.get_host_and_port()
+    endpoint = f"http://127.0.0.1:{port}"
+    client = boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        aws_access_key_id="test",
+        aws_secret_access_key="test-hush",
+        region_name="us-east-1",
+    )
+    client.create_bucket(Bucket=BUCKET)
+    yield KEYS | {"AWS_ENDPOINT_URL": endpoint}
+    server.stop()
+
+
+def machine(folder, journal=f"s3://{BUCKET}/lookout/journal"):
+    """A data folder of its own, and the one journal."""
+    folder.mkdir()
+    place = f'[warehouse]\njournal = "{journal}"\n' if journal else ""
+    (folder / "lookout.toml").write_text(
+        f'data_folder = "data"\n[targets.bot]\nurl = "http://127.0.0.1:9"\nsuite = "s.jsonl"\n{place}',
+        encoding="utf-8",
+    )
+    return folder
+
+
+@pytest.mark.prefect
+def test_what_one_machine_decides_another_knows_and_can_rebuild(tmp_path, lookout, bucket):
+    one, other = machine(tmp_path / "one"), machine(tmp_path / "other")
+
+    def done(*arguments, cwd):
+        result = lookout(*arguments, cwd=cwd, **bucket)
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+    done("warehouse", "load", cwd=one)
+    done("alerts", "silence", "--target", "bot", "--for", "4h", "--reason", "moving house", "--by", "Ada", cwd=one)
+    done("warehouse", "load", cwd=other)
+    assert "moving house" in done("alerts", "silences", "--json", cwd=other)
+    assert json.loads(done("warehouse", "check", "--json", cwd=other))["troubles"] == []
+    done("warehouse", "rebuild", cwd=other)
+    assert "moving house" in done("alerts", "silences", "--json", cwd=other)
+    assert not (one / "data" / "journal").exists()
+    assert not (other / "data" / "journal").exists()
+
+
+@pytest.mark.prefect
+def test_a_bucket_that_cannot_be_reached_is_named_without_its_keys(tmp_path, lookout, bucket):
+    folder = machine(tmp_path / "one", "s3://nowhere/journal")
+    result = lookout("warehouse", "load", cwd=folder, **bucket)
+    assert result.returncode == 2
+    assert "s3://nowhere/journal" in result.stderr
+    assert "hush" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "place", ["s3://key:hush@bucket/x", "s3://bucket/x?token=hush", "/var/lib/journal", "bucket/x"]
+)
+def test_a_place_with_keys_or_none_is_refused_without_repeating_them(place):
+    values = {"targets": {"bot": {"url": "http://x/", "suite": "s.jsonl"}}, "warehouse": {"journal": place}}
+    with pytest.raises(ConfigError, match=r"warehouse\.journal") as error:
+        parse_config(values, "lookout.toml")
+    assert "key:hush" not in str(error.value)
+
+
+def test_another_folder_than_the_configuration_s_has_its_journal_beside_it(tmp_path):
+    """`--data-folder` of an archive must not load somebody else's journal into it."""
+    folder = machine(tmp_path / "one")
+    archive = tmp_path / "archive"
+    assert store_of(folder / "lookout.toml", archive).journal.segments.place("x") == str(archive / "journal" / "x")

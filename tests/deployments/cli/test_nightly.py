@@ -1,0 +1,145 @@
+"""``lookout nightly`` as a process, on the log that the demo Space writes itself, read without any mapping."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from deployments.demo.bot import TURNS, TurnLog
+from tests.flows.nights_of_the_demo import SUITE, replies
+from tests.servers.export import ExportServer, document
+
+ENDED = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
+UNTIL = ("--until", "2026-03-01T02:00")
+
+
+@pytest.fixture
+def space(tmp_path: Path) -> Path:
+    """A folder with the log of 25 turns and a configuration that names it."""
+    shutil.copy(SUITE, tmp_path / "suite.jsonl")
+    log = TurnLog(tmp_path)
+    for number, (question, reply) in enumerate(list(replies().items())[:25]):
+        at = ENDED - timedelta(minutes=number + 1)
+        log.write(at=at, session_id=f"s{number}", question=question, reply=reply, latency_ms=900.0)
+    (tmp_path / "lookout.toml").write_text(
+        f'data_folder = "data"\n[targets.demo]\nurl = "http://127.0.0.1:9"\nsuite = "suite.jsonl"\n'
+        f'[targets.demo.traffic.sources.turns]\nkind = "file"\nat = "{TURNS}"\n'
+    )
+    return tmp_path
+
+
+@pytest.mark.prefect
+def test_the_plan_is_shown_before_anything_is_spent_then_the_night_is_graded(space, lookout):
+    planned = lookout("nightly", "--plan", "--json", *UNTIL, cwd=space)
+    assert planned.returncode == 0, planned.stderr
+    plan = json.loads(planned.stdout)
+    assert [(one["conversations"], one["sampled"]) for one in plan["strata"]] == [(25, 10)]
+    graded = lookout("nightly", "--json", *UNTIL, cwd=space)
+    assert graded.returncode == 0, graded.stderr
+    report = json.loads(graded.stdout)
+    assert (report["read"], report["sampled"], report["graded_by"]) == (25, 10, "rules")
+    assert report["issue_count"] == 0
+    assert report["severe"]["rate"] == 0
+    assert json.loads(lookout("nightly", "--json", *UNTIL, cwd=space).stdout) == report
+
+
+def question(number: int, **changes: object) -> str:
+    ended = ENDED - timedelta(minutes=number + 1)
+    row = {"ts": ended.isoformat(), "question": f"How long do I have, once more {number}?", "answer": "30 days."}
+    return json.dumps(row | changes) + "\n"
+
+
+@pytest.fixture
+def logged(tmp_path: Path) -> Path:
+    """A folder with a configuration of live traffic alone; the test writes its log."""
+    shutil.copy(SUITE, tmp_path / "suite.jsonl")
+    (tmp_path / "lookout.toml").write_text(
+        'data_folder = "data"\n[targets.demo]\nurl = "http://127.0.0.1:9"\nsuite = "suite.jsonl"\n'
+        '[targets.demo.traffic.sources.turns]\nkind = "file"\nat = "turns.jsonl"\n'
+    )
+    return tmp_path
+
+
+def test_the_plan_says_what_is_missing_and_what_cannot_be_used(logged, lookout):
+    missing = lookout("nightly", "--plan", *UNTIL, cwd=logged)
+    assert missing.returncode == 3, missing.stderr
+    assert "no new conversation between" in missing.stdout
+    assert "turns.jsonl: there is no such file" in missing.stdout
+    unusable = [question(number).replace("answer", "odd") for number in range(20, 58)]
+    (logged / "turns.jsonl").write_text("".join([question(1), question(1), question(2), *unusable]))
+    found = lookout("nightly", "--plan", *UNTIL, cwd=logged)
+    assert found.returncode == 0, found.stderr
+    assert "38 items could not be used, the first at" in found.stdout
+    assert "turns.jsonl:4: no reply at reply_text" in found.stdout
+    assert "1 item stood there more than once: each conversation counts once" in found.stdout
+    read = json.loads(lookout("nightly", "--plan", "--json", *UNTIL, cwd=logged).stdout)["reading"]
+    assert (read["read"], read["repeated"], read["issue_count"]) == (2, 1, 38)
+
+
+def test_rows_that_share_a_request_are_conversations_of_their_own(logged, lookout):
+    rows = [question(number, request_id=f"r-{number % 35}") for number in range(552)]
+    (logged / "turns.jsonl").write_text("".join(rows))
+    plan = json.loads(lookout("nightly", "--plan", "--json", *UNTIL, cwd=logged).stdout)
+    assert (plan["reading"]["read"], plan["reading"]["issue_count"]) == (552, 0)
+
+
+def test_a_page_that_looks_full_is_not_taken_for_all_there_is(logged, lookout):
+    items = [json.loads(question(number)) for number in range(100)]
+    text = (logged / "lookout.toml").read_text()
+    with ExportServer(items, size=200) as server:
+        server.answers["one"] = document({"data": items})
+        url = f'kind = "http"\nurl = "{server.url}/other/one"'
+        (logged / "lookout.toml").write_text(text.replace('kind = "file"\nat = "turns.jsonl"', url))
+        found = lookout("nightly", "--plan", *UNTIL, cwd=logged)
+        assert found.returncode == 0, found.stderr
+        assert "it holds 100 items, as a full page does, and names no next one: there may be more" in found.stdout
+        assert "set page_parameter" in found.stdout
+
+
+def test_one_kind_of_risk_does_not_take_the_whole_sample(logged, lookout):
+    """Sixty of 850, 150 of which show a disclosure: each stratum has a floor, and most goes where most were."""
+    leak, other = "Write to asha.verma.1987@gmail.com about her claim.", "आपके पास नवीनीकरण के लिए तीस दिन हैं।"
+    rows = [question(number, answer=leak, id=f"l{number}") for number in range(150)]
+    rows += [question(number, thumb="down", id=f"d{number}") for number in range(40)]
+    rows += [
+        question(number, question="मुझे कब तक नवीनीकृत करना है?", answer=other, id=f"h{number}") for number in range(60)
+    ]
+    rows += [question(number, id=f"c{number}") for number in range(600)]
+    (logged / "turns.jsonl").write_text("".join(rows))
+    with (logged / "lookout.toml").open("a") as config:
+        config.write('[targets.demo.traffic.sampling]\nmode = "stratified"\nnumber = 60\n')
+    planned = json.loads(lookout("nightly", "--plan", "--json", *UNTIL, cwd=logged).stdout)
+    drawn = {one["stratum"]: one["sampled"] for one in planned["strata"]}
+    assert sum(drawn.values()) == 60
+    assert drawn["rest"] >= 25
+    assert min(drawn.values()) >= 5
+    said = lookout("nightly", "--plan", *UNTIL, cwd=logged).stdout
+    assert "60 of 850 conversations will be sampled" in said
+    assert "severity-3 rate: counted in every conversation, so without an interval" in said
+    unknown = "any failure: will be unknown: facts can be checked in 0 % of the sampled conversations"
+    assert f"{unknown} (no [judge] is configured)" in said
+
+
+@pytest.mark.prefect
+def test_the_plan_shows_the_interval_that_the_sample_buys_for_each_rate(space, lookout):
+    """What the gold set asks is checked by rule: there both rates have one, first assumed, then as nights found."""
+    first = lookout("nightly", "--plan", *UNTIL, cwd=space).stdout
+    for name in ("severity-3 rate", "any failure"):
+        assert (
+            f"{name}: if it is 1.0 % (assumed: no earlier night was graded for it), expect an interval of" in first
+        )
+    assert lookout("nightly", "--json", *UNTIL, cwd=space).returncode == 0
+    log = TurnLog(space)
+    for number, (asked, reply) in enumerate(list(replies().items())[25:50]):
+        at = ENDED + timedelta(minutes=number + 1)
+        log.write(at=at, session_id=f"n{number}", question=asked, reply=reply, latency_ms=900.0)
+    planned = lookout("nightly", "--plan", "--json", "--until", "2026-03-02T02:00", cwd=space)
+    severe, failed = json.loads(planned.stdout)["rates"]
+    assert severe["learnt"]
+    assert failed["learnt"]
+    assert 0 < severe["expected_rate"] < 0.01
+    assert 0 <= failed["low"] <= failed["expected_rate"] < failed["high"] < 0.5

@@ -1,0 +1,277 @@
+"""`lookout review`: one answer at a time, the judge's word hidden until told, every label durable, taken up again."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from deployments.cli.exit_codes import ExitCode
+from deployments.cli.review import review_command
+from monitors.errors import ConfigError
+from monitors.records.operator_actions import CaseDraft
+from monitors.records.reviews import AnswerVerdict
+from tests.flows.chat import Chat, watched
+from tests.warehouse.places import store_in
+from tests.warehouse.queries.test_reviews import judged
+from tests.warehouse.sample_rows import NOON, exchange, run_report, suite
+from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
+
+ROOT = Path(__file__).parents[3]
+PERSONAL = "Mail asha.rao@example.com: two years.\x1b[2J"
+SINCE_NOON = (datetime.now(UTC) - NOON).days + 1
+JUDGES_WORD = "the judge says so"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Six judged answers: the judge passed all but case-0; one holds personal data and a terminal command."""
+    store = store_in(tmp_path)
+    store.journal.append_suite(suite(6))
+    results = [
+        ResultRow(row=exchange(case_id=f"case-{n}", text=PERSONAL if n == 1 else f"Answer {n}.")) for n in range(6)
+    ]
+    grades = [AssessmentRow(row=judged(f"case-{n}", passed=n > 0)) for n in range(6)]
+    store.journal.append([*results, *grades, RunRow(row=run_report())], run_id="run-1")
+    store.load_pending(1)
+    return tmp_path
+
+
+@pytest.fixture
+def review(monkeypatch, capsys):
+    """Run the command in this process, with keys as from a pipe; all that it printed."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(folder: Path, *, keys: str = "", **options) -> str:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(keys))
+        chosen = (
+            dict.fromkeys(("target", "by", "share"))
+            | dict.fromkeys(("figures", "raw", "as_json"), False)
+            | {"days": SINCE_NOON}
+        )
+        code = review_command(folder / "lookout.toml", data_folder=folder, **(chosen | options))
+        assert code is ExitCode.PASS
+        return capsys.readouterr().out
+
+    return run
+
+
+def labels(folder: Path):
+    store = store_in(folder)
+    store.load_pending(1)
+    return store.query("select case_id, answer, done_by, failure_kind, note from labels order by case_id").rows
+
+
+def test_answers_are_told_one_by_one_and_the_session_is_taken_up_again(folder, review):
+    """Right, wrong with kind and note, unsure, skip, quit; the next session asks what is left."""
+    first = review(folder, share=1, by="asha", keys="x\nr\nw\n1\nno such clause\nu\ns\nq\n")
+    assert "1 of 6" in first
+    assert "3 reviewed, 3 left for asha" in first
+    assert len(labels(folder)) == 3
+    second = review(folder, share=1, keys="r\nr\nr\n")
+    assert "1 of 3" in second
+    assert "3 reviewed, 0 left for asha" in second
+    told = labels(folder)
+    assert len(told) == 6
+    assert {row[2] for row in told} == {"asha"}
+    assert sorted(row[1] for row in told) == ["right"] * 4 + ["unsure", "wrong"]
+    (wrong,) = [row for row in told if row[1] == AnswerVerdict.WRONG]
+    assert wrong[3:] == ("wrong_fact", "no such clause")
+
+
+def test_the_judges_word_is_shown_only_after_the_persons(folder, review):
+    before = review(folder, share=1, by="asha", keys="")
+    assert "question" in before
+    assert JUDGES_WORD not in before
+    assert "0 reviewed, 6 left" in before
+    after = review(folder, share=1, by="asha", keys="u\nq\n")
+    assert after.index("question") < after.index(JUDGES_WORD)
+
+
+def test_texts_are_redacted_and_inert_unless_somebody_wants_them_raw(folder, review):
+    shown = review(folder, share=1, by="asha", keys="s\n" * 6)
+    assert "asha.rao@example.com" not in shown
+    assert "[e-mail]" in shown
+    assert "\x1b[2J" not in shown
+    assert "[U+001B]" in shown
+    raw = review(folder, share=1, by="asha", raw=True, keys="s\n" * 6)
+    assert "asha.rao@example.com" in raw
+    assert "\x1b[2J" not in raw
+
+
+def test_disagreements_become_drafts_redacted_and_once(folder, review):
+    """All are said to be wrong: five contradict the judge, case-0 does not."""
+    review(folder, share=1, by="asha", keys="w\nx\n\n" * 6)
+    lines = (folder / "drafts" / "review.jsonl").read_text(encoding="utf-8").splitlines()
+    drafts = [CaseDraft.model_validate_json(line) for line in lines]
+    assert sorted(draft.source_id for draft in drafts) == [f"case-{n}" for n in range(1, 6)]
+    text = "\n".join(lines)
+    assert "asha.rao@example.com" not in text
+    assert all(draft.bad_reply and draft.gold == "Two years." for draft in drafts)
+
+
+def test_the_list_for_scripts_has_no_verdict_of_the_judge(folder, review):
+    lines = review(folder, share=1, by="asha", as_json=True).splitlines()
+    listed = [json.loads(line) for line in lines]
+    assert len(listed) == 6
+    assert {"run_id", "case_id", "turns", "gold", "answer", "inclusion_probability"} <= set(listed[0])
+    text = "\n".join(lines)
+    assert JUDGES_WORD not in text
+    assert "judge" not in text
+    assert "asha.rao@example.com" not in text
+
+
+def test_figures_are_weighted_and_say_when_they_are_few(folder, review):
+    review(folder, share=1, by="asha", keys="r\n" * 6)
+    shown = review(folder, figures=True)
+    assert "people and judge say the same of 5 of 6 answers; fewer than 30" in shown
+    assert "fails right answers: 16.7 %" in shown
+    rule, found = [json.loads(line) for line in review(folder, figures=True, as_json=True).splitlines()]
+    assert (rule["grader"], rule["reviewed"], rule["false_fails"]["errors"]) == ("quantities", 6, 0)
+    assert found["both_graded"] == 6
+    assert found["false_pass_rate"] is None
+    assert found["false_fail_rate"]["value"] == pytest.approx(1 / 6)
+
+
+def test_five_percent_are_drawn_unless_somebody_wants_more(folder, review):
+    """Of six answers one of each kind: one that the judge passed, and the one that it failed."""
+    assert len(review(folder, by="asha", as_json=True).splitlines()) == 2
+
+
+def test_without_a_name_nothing_is_kept(folder, review):
+    with pytest.raises(ConfigError, match="--by"):
+        review(folder, share=1)
+    assert labels(folder) == ()
+
+
+def test_what_was_judged_long_ago_is_not_asked_about(folder, review):
+    assert "nothing to review" in review(folder, share=1, by="asha", days=1)
+
+
+def test_without_graded_answers_it_says_so(tmp_path, review):
+    store_in(tmp_path).load_pending(1)
+    assert "nothing to review" in review(tmp_path, by="asha")
+    assert "Nothing was graded" in review(tmp_path, figures=True)
+
+
+def test_without_a_warehouse_it_says_what_makes_one(tmp_path, review):
+    with pytest.raises(ConfigError, match="no warehouse here yet"):
+        review(tmp_path)
+
+
+def test_at_a_terminal_one_key_is_enough(folder):
+    """A real pseudo-terminal: the name by line, then single keys without Enter."""
+    driver, terminal = pty.openpty()
+    command = [
+        sys.executable,
+        "-m",
+        "deployments.cli.app",
+        "review",
+        "--data-folder",
+        str(folder),
+        "--share",
+        "1",
+        "--days",
+        str(SINCE_NOON),
+    ]
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        stdin=terminal,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "200"},
+    )
+    try:
+        os.write(driver, b"asha\n")
+        shown = b""
+        while b"[q]uit" not in shown:
+            more = os.read(process.stdout.fileno(), 4096)
+            assert more, process.stderr.read()
+            shown += more
+        os.write(driver, b"r")
+        while shown.count(b"[q]uit") < 2:
+            more = os.read(process.stdout.fileno(), 4096)
+            assert more, process.stderr.read()
+            shown += more
+        os.write(driver, b"q")
+        rest, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        os.close(driver)
+        os.close(terminal)
+        process.wait(30)
+    assert b"1 reviewed, 5 left for asha" in rest
+    assert len(labels(folder)) == 1
+
+
+LET_THROUGH = "It is a matter of 24 months less one year. [Source: Gold, clause 4.2]"
+TURNED_DOWN = "The waiting period is a quarter of eight years. [Source: Gold, clause 4.2]"
+WRONG = "The waiting period is 36 months. [Source: Gold, clause 4.2]"
+
+
+@pytest.fixture(scope="module")
+def without_judge(tmp_path_factory, lookout):
+    """A suite verified by rules alone: of 16 answers 6 are wrong, and one rule errs once each way."""
+    folder = tmp_path_factory.mktemp("rules")
+    with Chat() as chat:
+        watched(folder, chat, cases=16)
+        questions = [f"What is the waiting period of plan {number}?" for number in range(16)]
+        chat.by_question = dict.fromkeys(questions[:5], WRONG)
+        chat.by_question |= {questions[5]: LET_THROUGH, questions[6]: TURNED_DOWN}
+        done = lookout("verify", "demo", cwd=folder)
+    assert done.returncode == ExitCode.FAIL, done.stdout + done.stderr
+    return folder
+
+
+@pytest.mark.prefect
+def test_people_see_what_rules_passed_and_each_rule_gets_its_error_rates(without_judge, lookout):
+    """Red before: "No judge has graded anything here lately, so there is nothing to review"."""
+    listed = lookout("review", "--json", "--share", "1", "--by", "asha", cwd=without_judge).stdout.splitlines()
+    answers = [json.loads(line)["answer"] for line in listed]
+    assert len(answers) == 16
+    typed = ["w\n1\n\n" if answer in {WRONG, LET_THROUGH} else "r\n" for answer in answers]
+    keys = "".join(typed)
+    shown = lookout("review", "--share", "1", "--by", "asha", cwd=without_judge, stdin=keys, COLUMNS="80").stdout
+    assert "16 reviewed, 0 left for asha" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    first = shown[: shown.index("2 of 16")]
+    assert "factual" not in first[: first.index("[r]ight")], "no verdict before the person's"
+    assert "factual" in first[first.index("[r]ight") :]
+
+    figures = lookout("review", "--figures", cwd=without_judge).stdout
+    blocks = {block.split()[0]: block.splitlines() for block in figures.split("\n\n")}
+    assert set(blocks) == {"citations", "disclosure", "error_leak", "factual", "language", "refusals"}
+    assert blocks["factual"][1:] == [
+        "  failed 6 of 16 answers; people reviewed 16",
+        "  false passes: 1 of 6 wrong answers reviewed (16.7 %, 95 % CI 3.0 to 56.4)",
+        "  false fails: 1 of 10 right answers reviewed (10.0 %, 95 % CI 1.8 to 40.4)",
+    ]
+    assert blocks["language"][2:] == [
+        "  false passes: unknown, no wrong answer was reviewed",
+        "  false fails: 0 of 10 right answers reviewed (0.0 %, 95 % CI 0.0 to 27.8)",
+    ], "a wrong fact says nothing of the language"
+    assert max(map(len, figures.splitlines())) <= 80
+    drafts = (without_judge / "data" / "drafts" / "review.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(drafts) == 2, "the wrong one that passed, and the right one that failed"
+
+
+@pytest.mark.prefect
+def test_the_share_has_a_home_without_a_judge(without_judge, lookout):
+    """Of 10 passes and 6 failures one each; ``[review]`` sets another share, and the old key names the new one."""
+    assert len(lookout("review", "--json", "--by", "ravi", cwd=without_judge).stdout.splitlines()) == 2
+    config = (without_judge / "lookout.toml").read_text(encoding="utf-8")
+    (without_judge / "half.toml").write_text(f"{config}\n[review]\nshare = 0.5\n", encoding="utf-8")
+    half = lookout("review", "--json", "--by", "ravi", "--config", "half.toml", cwd=without_judge).stdout
+    assert len(half.splitlines()) == 8
+    (without_judge / "old.toml").write_text(f"{config}\n[judge]\nspot_check_share = 0.5\n", encoding="utf-8")
+    old = lookout("review", "--json", "--config", "old.toml", cwd=without_judge)
+    assert old.returncode == ExitCode.USAGE
+    assert "old.toml: judge.spot_check_share: is `share` in the table [review] now" in old.stderr

@@ -1,0 +1,129 @@
+"""``lookout up`` as a process: it refuses half a configuration, runs what is told, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+
+import httpx
+import pytest
+
+from deployments.demo.configuration import free_port
+from deployments.up.guard import descendants
+from flows.server.prefect_server import running_server
+from tests.conftest import ROOT
+from tests.deployments.triggers.senders import COMMIT, GITHUB_SECRET
+from tests.deployments.up.test_guard import wait_until_gone
+from tests.deployments.up_process import SECRETS, START_S, UP, runs_of_deploys, started, up
+from tests.flows.few_cases import few_cases
+
+TRIGGER = '[[deploys.triggers]]\nprovider = "github"\nrepository = "acme/helpdesk"\ntarget = "bot"\n'
+
+
+def configured(folder, extra=TRIGGER):
+    few_cases(folder, severe=1, others=1)
+    file = folder / "lookout.toml"
+    file.write_text(
+        'data_folder = "data"\n[targets.bot]\nurl = "http://127.0.0.1:9"\nsuite = "few.jsonl"\n'
+        f"[targets.bot.probe]\npage_deadline_s = 5\n{extra}",
+        encoding="utf-8",
+    )
+    return file
+
+
+def refused(file, port=8066, **variables):
+    """What it said instead of starting."""
+    process = started(file, port, **variables)
+    assert process.wait(START_S) == 2
+    return (file.parent / "up.log").read_text(encoding="utf-8")
+
+
+def states(api):
+    """The names of the runs that deploys made, and how each stands."""
+    return {run["name"]: run["state_name"] for run in runs_of_deploys(api, "bot")}
+
+
+@pytest.mark.prefect
+@pytest.mark.browser
+@pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
+def test_from_one_command_a_delivery_becomes_a_run_a_killed_part_comes_back_and_nothing_is_left(tmp_path):
+    with up(configured(tmp_path)) as running:
+        running.until(running.receives, "the receiver answers")
+        os.kill(running.pid_of("deployments.cli.app receive"), signal.SIGKILL)
+        running.until(lambda: "receiver | ended with code 137" in running.said(), "its end is noticed")
+        running.until(running.receives, "the receiver is back")
+        running.until(running.serves, "the runner serves")
+        api = running_server(tmp_path / "data" / "prefect").api_url
+
+        assert running.deliver(COMMIT).status_code == 202
+        name = f"bot {COMMIT[:12]}"
+        running.until(lambda: states(api).get(name) == "Inconclusive", "the page that is not there is told as such")
+
+        family = descendants(running.process.pid)
+        running.process.terminate()
+        assert running.process.wait(START_S) == 0
+        wait_until_gone(*family)
+    said = running.said()
+    assert said.splitlines()[-1].endswith("up       | stopped")
+    assert GITHUB_SECRET not in said
+    assert "Traceback" not in said
+    assert all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ [a-z]+ +\| ", line) for line in said.splitlines())
+
+
+@pytest.mark.prefect
+@pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
+def test_killed_itself_it_leaves_nothing_behind_and_a_second_one_is_refused(tmp_path, prefect_environment):
+    """On a server of somebody else's, which is not touched."""
+    api = prefect_environment["PREFECT_API_URL"]
+    file = configured(tmp_path)
+    with up(file, PREFECT_API_URL=api) as running:
+        running.until(running.receives, "the receiver answers")
+        assert "server" not in running.said().splitlines()[0].rpartition(": ")[2]
+        second = subprocess.run(
+            [*UP, str(file), "--port", str(free_port("127.0.0.1", 0))],
+            env=os.environ | {"PYTHONPATH": str(ROOT), "PREFECT_API_URL": api} | SECRETS,
+            capture_output=True,
+            text=True,
+            timeout=START_S,
+            check=False,
+        )
+        assert second.returncode == 2
+        assert "another `lookout up` or `lookout receive` runs over" in second.stderr
+        family = descendants(running.process.pid)
+        assert len(family) >= 4
+        running.process.kill()
+        running.process.wait()
+        wait_until_gone(*family)
+    assert httpx.get(f"{api}/health", trust_env=False).json() is True
+
+
+def test_f31_everything_that_is_wrong_is_named_at_once_and_nothing_is_started(tmp_path):
+    extra = (
+        TRIGGER.replace('"bot"', '"bit"')
+        + TRIGGER.replace("github", "huggingface")
+        + '[targets.other]\nurl = "http://127.0.0.1:9"\nsuite = "missing.jsonl"\n[alerts]\nslack_buttons = true\n'
+    )
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        said = refused(configured(tmp_path, extra), taken.getsockname()[1], SLACK_SIGNING_SECRET="short")
+    for wrong in (
+        "no target 'bit' (did you mean 'bot'?)",
+        "LOOKOUT_GITHUB_WEBHOOK_SECRET is not set",
+        "LOOKOUT_HUGGINGFACE_WEBHOOK_SECRET is not set",
+        "missing.jsonl",
+        "SLACK_SIGNING_SECRET: a signing secret has 32 characters",
+        "SLACK_BOT_TOKEN is not set: alerts.slack_buttons needs a bot",
+        "the receiver of deploys cannot listen on port",
+    ):
+        assert said.count(wrong) == 1, said
+    assert "short" not in said
+    assert not (tmp_path / "data" / "prefect").exists()
+
+
+def test_a_file_that_is_wrong_itself_is_refused_with_all_its_keys(tmp_path):
+    said = refused(configured(tmp_path, "[gates]\n[alerts]\nslack_button = true\n"))
+    assert "gates: unknown key" in said
+    assert "alerts.slack_button: unknown key" in said

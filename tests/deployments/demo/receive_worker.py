@@ -1,0 +1,34 @@
+"""The receiver as a process, as ``lookout receive`` starts it, with ``[deploys]`` in a file of its own.
+
+python -m tests.deployments.demo.receive_worker LOOKOUT_TOML DEPLOYS_TOML PORT
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tomllib
+from pathlib import Path
+
+from deployments.cli.exit_codes import of_error
+from deployments.cli.receive import receive_command
+from monitors.config.file import load_config
+from monitors.config.sections import DeploySettings
+from monitors.errors import MonitorError
+
+
+def main() -> int:
+    config, deploys, port = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+    try:
+        settings = DeploySettings.model_validate(tomllib.loads(deploys.read_text(encoding="utf-8")))
+        code = receive_command(
+            load_config(config), settings, config, host="127.0.0.1", port=port, environment=os.environ
+        )
+    except MonitorError as error:
+        sys.stderr.write(f"lookout: {error}\n")
+        code = of_error(error)
+    return int(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""``lookout receive`` by itself, as the page about webhooks has it: what it acknowledges is verified, and it says how it is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from deployments.demo.configuration import free_port
+from deployments.up.guard import descendants
+from flows.server.prefect_server import running_server
+from tests.conftest import ROOT
+from tests.deployments.cli.test_up_command import configured, states
+from tests.deployments.triggers.senders import COMMIT
+from tests.deployments.up.test_guard import wait_until_gone
+from tests.deployments.up_process import SECRETS, START_S, Up
+
+SLOW_S = 900
+"""A server that starts, and a browser, where a busy machine has to do other things."""
+
+ALL_TRUE = {
+    "keeps_deploys": True,
+    "journal_writable": True,
+    "prefect_answers": True,
+    "deployment_registered": True,
+    "runner_alive": True,
+    "secrets": True,
+}
+
+
+def bare_environment(**variables):
+    """What a shell has: no address of a server, no key."""
+    outside = ("LOOKOUT_", "PREFECT_", "SLACK_")
+    known = {name: value for name, value in os.environ.items() if not name.startswith(outside)}
+    return known | {"PYTHONPATH": str(ROOT)} | SECRETS | variables
+
+
+@contextmanager
+def receive(file, **variables):
+    """The command over a configuration, ended at the end."""
+    port = free_port("127.0.0.1", 0)
+    log = file.parent / "receive.log"
+    line = [sys.executable, "-m", "deployments.cli.app", "receive", "--config", str(file), "--port", str(port)]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            line, env=bare_environment(**variables), stdout=output, stderr=output, start_new_session=True
+        )
+    try:
+        yield Up(process, port, log)
+    finally:
+        process.terminate()
+        process.wait(START_S)
+
+
+def readiness(running):
+    try:
+        return httpx.get(f"{running.url}/readyz", timeout=30, trust_env=False).json()
+    except httpx.TransportError:
+        return {}
+
+
+@pytest.mark.prefect
+@pytest.mark.browser
+@pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
+def test_alone_it_verifies_what_it_acknowledges_and_is_ready_only_once_it_can(tmp_path):
+    with receive(configured(tmp_path)) as running:
+        running.until(running.receives, "the receiver answers")
+        assert readiness(running)["runner_alive"] is False
+        assert running.deliver(COMMIT).status_code == 202
+        running.until(lambda: readiness(running) == ALL_TRUE, "it is ready", SLOW_S)
+        api = running_server(tmp_path / "data" / "prefect").api_url
+        name = f"bot {COMMIT[:12]}"
+        running.until(lambda: states(api).get(name) == "Inconclusive", "the deploy is verified", SLOW_S)
+        said = running.said()
+        assert said.count("a deploy waits for its run") <= 3, said
+        family = descendants(running.process.pid)
+        running.process.terminate()
+        assert running.process.wait(START_S) == 0
+        wait_until_gone(*family)
+
+
+@pytest.mark.prefect
+def test_a_server_without_the_deployment_is_refused_with_the_commands_that_register_it(
+    tmp_path, prefect_environment
+):
+    file = configured(tmp_path)
+    file.write_text(
+        file.read_text(encoding="utf-8") + '[deploys]\ndeployment = "verify-deploy/nobody-registered"\n',
+        encoding="utf-8",
+    )
+    with receive(file, PREFECT_API_URL=prefect_environment["PREFECT_API_URL"]) as running:
+        assert running.process.wait(START_S) == 2
+    said = " ".join(running.said().split())
+    assert "has no deployment verify-deploy/nobody-registered" in said
+    assert "`lookout up`" in said
+    assert "prefect deploy" in said

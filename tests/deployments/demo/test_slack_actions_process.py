@@ -1,0 +1,121 @@
+"""The receiver as a process: refuses to start without its secret, and keeps its word when it is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import httpx
+import pytest
+
+from deployments.demo.configuration import free_port
+from flows.alerting.notify import MessageContext, notify
+from tests.conftest import ROOT
+from tests.flows.people_desk import Clock, desk_of, people_in
+from tests.monitors.alerts.sightings import sighting
+from tests.servers.slack import TOKEN, SlackServer
+from tests.servers.slack_interaction import SIGNING_SECRET, form_of, interaction, signed
+from tests.servers.slack_rules import texts
+
+ADDRESS_AT = "received at "
+
+
+def environment(**variables):
+    ours = ("SLACK_SIGNING_SECRET", "SLACK_BOT_TOKEN", "SLACK_WEBHOOK_URL")
+    kept = {name: value for name, value in os.environ.items() if name not in ours}
+    return kept | {"PYTHONPATH": str(ROOT), "COLUMNS": "300"} | variables
+
+
+@pytest.fixture
+def slack():
+    with SlackServer() as server:
+        yield server
+
+
+@pytest.fixture
+def config(tmp_path, slack):
+    file = tmp_path / "lookout.toml"
+    file.write_text(
+        f'data_folder = "data"\n[alerts]\nslack_channel = "C0ALERTS"\nslack_api_url = "{slack.api_url}"\n'
+        'slack_buttons = true\n[targets.demo]\nurl = "http://127.0.0.1:1"\nsuite = "suite.jsonl"\n'
+    )
+    return file
+
+
+def test_f31_without_a_secret_it_does_not_start(config):
+    done = subprocess.run(
+        [sys.executable, "-m", "deployments.cli.app", "slack-actions", "--config", str(config)],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("lookout: SLACK_SIGNING_SECRET is not set")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@contextmanager
+def receiving(config, port):
+    """The process, once it answers."""
+    command = [sys.executable, "-m", "deployments.cli.app", "slack-actions", "--config", str(config)]
+    process = subprocess.Popen(
+        [*command, "--port", str(port)],
+        env=environment(SLACK_SIGNING_SECRET=SIGNING_SECRET, SLACK_BOT_TOKEN=TOKEN),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr is not None
+        assert ADDRESS_AT in process.stderr.readline()
+        wait_until(lambda: is_healthy(port))
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def is_healthy(port):
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/health", trust_env=False).text == "ok"
+    except httpx.TransportError:
+        return False
+
+
+def wait_until(holds, timeout_s=60.0):
+    end = time.monotonic() + timeout_s
+    while not holds():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.05)
+
+
+def test_f35_a_press_outlives_the_receiver_that_took_it(config, slack, tmp_path):
+    """Killed with SIGKILL after its 200, before it had the warehouse: the next one carries it out and shows it."""
+    port = free_port("127.0.0.1", 0)
+    (tmp_path / "data").mkdir()
+    clock = Clock(datetime.now(UTC))
+    people = people_in(tmp_path / "data", slack, clock)
+    asyncio.run(notify(desk_of(people, clock), [sighting()], context=MessageContext()))
+    with receiving(config, port) as process, people.store.database.held(30):
+        body = form_of(interaction(slack, slack.messages[0], "lookout_acknowledge"))
+        answer = httpx.post(
+            f"http://127.0.0.1:{port}/slack/actions",
+            content=body,
+            headers=signed(body, datetime.now(UTC)),
+            trust_env=False,
+        )
+        assert answer.status_code == 200
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert slack.messages[0].edits == 0
+    with receiving(config, port):
+        wait_until(lambda: slack.messages[0].edits > 0)
+    assert any("*Acknowledged* by <@U0ASHA>" in text for text in texts(slack.messages[0].blocks))
+    assert people.store.query("select state from incidents").rows == (("acknowledged",),)

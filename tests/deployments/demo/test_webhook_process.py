@@ -1,0 +1,189 @@
+"""The receiver as a process: refuses to start on half a configuration, and keeps its word when it is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+
+from deployments.demo.configuration import free_port
+from flows.deploys.queue import DeployQueue
+from tests.conftest import ROOT
+from tests.deployments.triggers.senders import (
+    COMMIT,
+    GITHUB_SECRET,
+    deployed,
+    github_headers,
+    raw,
+)
+from tests.flows.deploys.deploys import commits, registered
+
+START_S = 120
+SECRETS = {"LOOKOUT_GITHUB_WEBHOOK_SECRET": GITHUB_SECRET}
+TRIGGER = '[[triggers]]\nprovider = "github"\nrepository = "acme/helpdesk"\ntarget = "bot"\n'
+
+
+def environment(**variables):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("LOOKOUT_")}
+    return kept | {"PYTHONPATH": str(ROOT), "COLUMNS": "300"} | variables
+
+
+def command(folder, deploys, port):
+    (folder / "lookout.toml").write_text(
+        'data_folder = "data"\n[targets.bot]\nurl = "http://127.0.0.1:1"\nsuite = "suite.jsonl"\n', encoding="utf-8"
+    )
+    (folder / "deploys.toml").write_text(deploys, encoding="utf-8")
+    files = [str(folder / "lookout.toml"), str(folder / "deploys.toml")]
+    return [sys.executable, "-m", "tests.deployments.demo.receive_worker", *files, str(port)]
+
+
+@pytest.mark.parametrize(
+    ("deploys", "variables", "said"),
+    [
+        (TRIGGER, {}, "LOOKOUT_GITHUB_WEBHOOK_SECRET is not set"),
+        (TRIGGER, {"LOOKOUT_GITHUB_WEBHOOK_SECRET": "short"}, "LOOKOUT_GITHUB_WEBHOOK_SECRET: a secret of fewer"),
+        ("", SECRETS, "[[deploys.triggers]]: there is none"),
+        (TRIGGER.replace('"bot"', '"bit"'), SECRETS, "no target 'bit' (did you mean 'bot'?)"),
+        (
+            TRIGGER.replace("github", "standard"),
+            {"LOOKOUT_STANDARD_WEBHOOK_SECRET": "this is no base64!"},
+            "LOOKOUT_STANDARD_WEBHOOK_SECRET: a Standard Webhooks secret is base64",
+        ),
+    ],
+)
+def test_f31_on_half_a_configuration_it_does_not_start(tmp_path, deploys, variables, said):
+    done = subprocess.run(
+        command(tmp_path, deploys, 1),
+        env=environment(**variables),
+        capture_output=True,
+        text=True,
+        timeout=START_S,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"lookout: {said}")
+    assert len(done.stderr.splitlines()) == 1
+    assert not any(value in done.stderr for value in variables.values())
+
+
+class Process:
+    """The receiver once it answers."""
+
+    def __init__(self, process, port):
+        self.process = process
+        self.url = f"http://127.0.0.1:{port}"
+
+    async def deliver(self, client, commit):
+        body = raw(deployed(sha=commit))
+        answer = await client.post(f"{self.url}/deploys/github", content=body, headers=github_headers(body))
+        return answer.status_code
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    async def has_made(self, client, runs):
+        """Wait until it says that it made so many runs."""
+        wanted = f"lookout_deploy_runs_total {runs:.1f}"
+        await until(lambda: client.get(f"{self.url}/metrics"), lambda answer: wanted in answer.text)
+
+
+async def until(look, holds):
+    end = time.monotonic() + START_S
+    while True:
+        try:
+            if holds(await look()):
+                return
+        except httpx.TransportError:
+            pass
+        assert time.monotonic() < end, "it did not come about"
+        await asyncio.sleep(0.2)  # another process; there is nothing else to wait on
+
+
+def started(line, log, variables):
+    with log.open("ab") as output:
+        return subprocess.Popen(line, env=variables, stdout=output, stderr=output)
+
+
+@asynccontextmanager
+async def receiving(folder, client, *, deployment, api):
+    port = free_port("127.0.0.1", 0)
+    line = command(folder, f'deployment = "{deployment}"\n{TRIGGER}', port)
+    process = started(line, folder / "receiver.log", environment(PREFECT_API_URL=api, **SECRETS))
+    try:
+        running = Process(process, port)
+        await until(lambda: client.get(f"{running.url}/healthz"), lambda answer: answer.text == "ok")
+        yield running
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+async def prefect(prefect_environment):
+    async with registered(prefect_environment["PREFECT_API_URL"]) as found:
+        found.api = prefect_environment["PREFECT_API_URL"]
+        yield found
+
+
+@pytest.fixture
+async def client():
+    async with httpx.AsyncClient(timeout=60, trust_env=False) as opened:
+        yield opened
+
+
+@pytest.mark.prefect
+async def test_f35_killed_after_its_202_the_run_happens_once_all_the_same(tmp_path, prefect, client):
+    """Prefect is away when the delivery comes, so that nothing but what is kept can make the run."""
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        away = f"http://127.0.0.1:{nobody.getsockname()[1]}/api"
+    async with receiving(tmp_path, client, deployment=prefect.name, api=away) as first:
+        assert await first.deliver(client, COMMIT) == 202
+        first.kill()
+    assert await prefect.commits() == []
+    async with receiving(tmp_path, client, deployment=prefect.name, api=prefect.api) as second:
+        await second.has_made(client, 1)
+        assert await second.deliver(client, COMMIT) == 200
+    assert await prefect.commits() == [COMMIT]
+    assert DeployQueue(tmp_path / "data").waiting() == ()
+
+
+@pytest.mark.prefect
+async def test_f35_killed_at_any_moment_what_was_acknowledged_is_run_once(tmp_path, prefect, client):
+    """Deliveries one after the other, and SIGKILL at a random one while runs are being made of those before it."""
+    chance, acknowledged, sent = random.Random(35), [], iter(commits(30))
+    for _ in range(2):
+        async with receiving(tmp_path, client, deployment=prefect.name, api=prefect.api) as door:
+            for _ in range(chance.randrange(3, 9)):
+                commit = next(sent)
+                if await door.deliver(client, commit) == 202:
+                    acknowledged.append(commit)
+            door.kill()
+    left = DeployQueue(tmp_path / "data").waiting()
+    async with receiving(tmp_path, client, deployment=prefect.name, api=prefect.api) as last:
+        await last.has_made(client, len(left))
+    assert await prefect.commits() == acknowledged
+    assert len(acknowledged) >= 6
+
+
+async def test_on_sigterm_it_answers_what_is_under_way_and_ends_well(tmp_path, client):
+    async with receiving(tmp_path, client, deployment="a/b", api="http://127.0.0.1:1/api") as door:
+        assert await door.deliver(client, COMMIT) == 202
+        door.process.terminate()
+        assert await asyncio.to_thread(door.process.wait, START_S) == 0
+    (waiting,) = DeployQueue(tmp_path / "data").waiting()
+    assert waiting.deploy.event.commit == COMMIT
+    log = (tmp_path / "receiver.log").read_text(encoding="utf-8")
+    assert "Deploys of bot are received at http://127.0.0.1:" in log
+    assert "Traceback" not in log
+    assert GITHUB_SECRET not in log
+    assert COMMIT not in log

@@ -1,0 +1,74 @@
+"""The receiver on a real port of loopback, in the loop of the test."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import httpx
+import uvicorn
+
+from deployments.receivers.slack_actions import PATH, ActionWorker, application
+from flows.alerting.notifier import OperatorActions
+from flows.alerting.notify import MessageContext, notify
+from monitors.alerts.sender import AlertSender
+from monitors.alerts.slack.client import SlackReply
+from tests.flows.people_desk import Clock, desk_of
+from tests.monitors.alerts.sightings import sighting
+from tests.servers.slack_interaction import SIGNING_SECRET, form_of, signed
+
+
+@dataclass
+class Receiver:
+    """Where it listens, and how to press."""
+
+    url: str
+    client: httpx.AsyncClient
+    aftermath: ActionWorker
+    clock: Clock
+
+    async def post(self, body: bytes, headers: dict[str, str]) -> httpx.Response:
+        return await self.client.post(self.url + PATH, content=body, headers=headers)
+
+    async def press(self, payload: object) -> httpx.Response:
+        """A press as Slack sends it; waits until what follows is done."""
+        body = form_of(payload)
+        answer = await self.post(body, signed(body, self.clock()))
+        await self.aftermath.settled()
+        return answer
+
+
+@asynccontextmanager
+async def receiver(
+    people: OperatorActions,
+    clock: Clock,
+    sender: AlertSender | None,
+    *,
+    secrets: tuple[str, ...] = (SIGNING_SECRET,),
+) -> AsyncGenerator[Receiver]:
+    aftermath = ActionWorker(people, sender=sender, reply=SlackReply(people.settings), again_s=0.01)
+    app = application(secrets=secrets, now=clock, aftermath=aftermath)
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on"))
+    door = socket.create_server(("127.0.0.1", 0))  # it takes connections from now on, served or not yet
+    port = door.getsockname()[1]
+    serving = asyncio.create_task(server.serve(sockets=[door]))
+    async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
+        yield Receiver(f"http://127.0.0.1:{port}", client, aftermath, clock)
+    server.should_exit = True
+    await serving
+
+
+async def page(people, clock, *seen):
+    (alert,) = await notify(desk_of(people, clock), seen or (sighting(),), context=MessageContext())
+    return alert
+
+
+def states(people):
+    return [one.state for one in people.store.incidents("demo").values()]
+
+
+def pressed(people):
+    return people.store.query("select kind, done_by from actions order by id").rows

@@ -1,0 +1,213 @@
+"""Slack's buttons, pressed: signed requests to a real receiver, real messages on a local Slack, a real warehouse."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from deployments.receivers.slack_actions import clicks_in
+from flows.alerting.notifier import act
+from monitors.records.exchanges import Origin
+from monitors.records.incidents import IncidentState
+from tests.deployments.receivers.slack_receiver import page, pressed, receiver, states
+from tests.flows.people_desk import Clock, desk_of, people_in
+from tests.monitors.alerts.sightings import sighting
+from tests.servers.slack import SlackServer
+from tests.servers.slack_interaction import form_of, interaction, signed
+from tests.servers.slack_rules import mentions, texts
+
+ACKNOWLEDGE, FALSE_ALARM, TO_GOLD, MENU = (
+    "lookout_acknowledge",
+    "lookout_false_alarm",
+    "lookout_add_to_gold",
+    "lookout_one",
+)
+
+
+@pytest.fixture
+def slack():
+    with SlackServer() as server:
+        yield server
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def people(tmp_path, slack, clock):
+    return people_in(tmp_path, slack, clock)
+
+
+@pytest.fixture
+async def door(people, clock):
+    async with receiver(people, clock, desk_of(people, clock).sender) as opened:
+        yield opened
+
+
+async def test_acknowledge(people, clock, slack, door):
+    await page(people, clock)
+    clock.skip(minutes=14)
+    answer = await door.press(interaction(slack, slack.messages[0], ACKNOWLEDGE, user="U0ASHA"))
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert states(people) == [IncidentState.ACKNOWLEDGED]
+    (shown,) = slack.messages
+    assert "*Acknowledged* by <@U0ASHA> · 02:14 UTC" in list(texts(shown.blocks))
+    assert mentions({"text": shown.text, "blocks": shown.blocks}) == ["<@U"]
+
+
+async def test_false_alarm_is_asked_twice_and_then_labelled(people, clock, slack, door):
+    await page(people, clock)
+    button = next(b for block in slack.messages[0].blocks for b in block.get("elements", ()) if "confirm" in b)
+    assert button["action_id"] == FALSE_ALARM
+    await door.press(interaction(slack, slack.messages[0], FALSE_ALARM))
+    assert people.store.query("select finding_right, done_by from labels").rows == ((False, "U0ASHA"),)
+    assert states(people) == [IncidentState.RESOLVED]
+    assert "lookout_" not in json.dumps([b for b in slack.messages[0].blocks if b["type"] == "actions"])
+
+
+async def test_add_to_gold_is_offered_for_what_a_user_asked_and_for_nothing_else(people, clock, slack, door):
+    await page(people, clock, sighting("conversation-1", origin=Origin.TRAFFIC))
+    await door.press(interaction(slack, slack.messages[0], TO_GOLD))
+    assert people.store.query("select count(*) from case_drafts").rows == ((1,),)
+    assert "*Drafted as a gold case* by <@U0ASHA> · 02:00 UTC" in list(texts(slack.messages[0].blocks))
+    await page(people, clock, sighting("leak-9", run_id="run-1", origin=Origin.PROBE, target="other"))
+    assert TO_GOLD not in json.dumps(slack.messages[-1].blocks)
+
+
+async def test_one_of_several_failures_by_its_menu(people, clock, slack, door):
+    await page(people, clock, sighting("leak-1"), sighting("leak-2"))
+    await door.press(interaction(slack, slack.messages[0], MENU, option="False alarm", nth=1))
+    assert states(people) in (
+        [IncidentState.OPEN, IncidentState.RESOLVED],
+        [IncidentState.RESOLVED, IncidentState.OPEN],
+    )
+    assert "*Called a false alarm* by <@U0ASHA> · leak-2 · 02:00 UTC" in list(texts(slack.messages[0].blocks))
+
+
+async def test_f28_the_same_press_again_is_one_action(people, clock, slack, door):
+    """Delivered again, pressed again, pressed by somebody else from a phone that still shows the button."""
+    await page(people, clock)
+    before = slack.messages[0]
+    body = form_of(interaction(slack, before, ACKNOWLEDGE, user="U0FIRST"))
+    headers = signed(body, clock())
+    answers = [await door.post(body, headers) for _ in range(3)]
+    answers.append(await door.press(interaction(slack, before, ACKNOWLEDGE, user="U0LATE")))
+    assert [answer.status_code for answer in answers] == [200] * 4
+    assert pressed(people) == (("acknowledge", "U0FIRST"),)
+    assert "<@U0FIRST>" in json.dumps(slack.messages[0].blocks)
+    assert "<@U0LATE>" not in json.dumps(slack.messages[0].blocks)
+
+
+async def test_who_presses_too_late_is_told_so_alone(people, clock, slack, door):
+    """Resolved by hand meanwhile: nothing changes, and the one who pressed sees why."""
+    alert = await page(people, clock)
+    await door.press(interaction(slack, slack.messages[0], FALSE_ALARM))
+    late = slack.messages[0].blocks
+    late_message = slack.messages[0].__class__(
+        **(vars(slack.messages[0]) | {"blocks": [*late, _button(ACKNOWLEDGE, f"{alert.id} 1")]})
+    )
+    await door.press(interaction(slack, late_message, ACKNOWLEDGE, user="U0LATE"))
+    (whisper,) = slack.answers.whispers
+    assert "resolved since 2026-03-01 02:00 UTC" in whisper["text"]
+
+
+def _button(action_id, value):
+    text = {"type": "plain_text", "text": "x"}
+    return {
+        "type": "actions",
+        "elements": [{"type": "button", "action_id": action_id, "value": value, "text": text}],
+    }
+
+
+@contextmanager
+def full_disk(people):
+    """Nothing can be written into the outbox: a file stands where its folder was, as root is never refused."""
+    folder = Path(people.store.journal.segments.place("_outbox"))
+    aside = folder.with_name("aside")
+    folder.rename(aside)
+    folder.write_text("in the way")
+    yield
+    folder.unlink()
+    aside.rename(folder)
+
+
+async def test_another_app_s_button_and_another_kind_of_interaction_do_nothing(people, door, clock):
+    for payload in (
+        {"type": "block_actions", "user": {"id": "U0ASHA"}, "actions": [{"action_id": "other", "value": "x"}]},
+        {"type": "view_submission", "user": {"id": "U0ASHA"}},
+    ):
+        assert (await door.press(payload)).status_code == 200
+    assert pressed(people) == ()
+
+
+async def test_without_a_token_the_press_s_own_address_shows_it(people, clock, slack):
+    await page(people, clock)
+    async with receiver(people, clock, None) as door:
+        await door.press(interaction(slack, slack.messages[0], ACKNOWLEDGE))
+    assert "<@U0ASHA>" in json.dumps(slack.messages[0].blocks)
+    assert "chat.update" not in slack.requests
+
+
+async def test_when_slack_has_trouble_with_the_edit_the_press_s_own_address_shows_it(people, clock, slack, door):
+    await page(people, clock)
+    payload = interaction(slack, slack.messages[0], ACKNOWLEDGE)
+    slack.misbehave("message_not_found")
+    await door.press(payload)
+    assert "<@U0ASHA>" in json.dumps(slack.messages[0].blocks)
+
+
+async def test_f37_an_answer_address_that_is_not_slack_s_is_never_asked(people, clock, slack):
+    """Signed or not: what a payload says is no reason to call an address of somebody's choice."""
+    await page(people, clock)
+    with SlackServer() as other:
+        async with receiver(people, clock, None) as door:
+            for url in (
+                f"{other.url}/actions/T0TEST/x",
+                "http://169.254.169.254/latest/meta-data",
+                "file:///etc/passwd",
+                "https://hooks.slack.com.evil.example/x",
+                f"{slack.url.replace('http://', 'http://user:word@')}/actions/T0/x",
+                "http://[broken",
+            ):
+                payload = interaction(slack, slack.messages[0], ACKNOWLEDGE) | {"response_url": url}
+                payload["actions"][0]["value"] += str(len(url))
+                assert (await door.press(payload)).status_code == 200
+        assert other.requests == []
+
+
+async def test_a_press_that_cannot_be_kept_is_not_acknowledged(people, clock, slack, door):
+    """Slack shows the trouble to the one who pressed: a 200 would be a lie."""
+    await page(people, clock)
+    payload = interaction(slack, slack.messages[0], ACKNOWLEDGE)
+    with full_disk(people):
+        assert (await door.press(payload)).status_code == 503
+    assert (await door.press(payload)).status_code == 200
+    assert states(people) == [IncidentState.ACKNOWLEDGED]
+
+
+async def test_a_new_receiver_carries_out_and_shows_what_a_killed_one_had_kept(people, clock, slack, tmp_path):
+    await page(people, clock)
+    payload = interaction(slack, slack.messages[0], ACKNOWLEDGE)
+    (click,) = clicks_in(form_of(payload), at=clock())
+    act(people_in(tmp_path, slack, clock, seed=3), click.action)  # killed right after this, before its answer
+    assert states(people) == [IncidentState.OPEN]
+    async with receiver(people_in(tmp_path, slack, clock, seed=4), clock, desk_of(people, clock).sender) as door:
+        await door.aftermath.settled()
+    assert states(people) == [IncidentState.ACKNOWLEDGED]
+    assert "<@U0ASHA>" in json.dumps(slack.messages[0].blocks)
+
+
+async def test_f90_no_file_is_ever_given_to_slack(people, clock, slack, door):
+    """Whatever is sent, edited and pressed: a screenshot never goes there."""
+    await page(people, clock, sighting("leak-1"), sighting("conversation-1", origin=Origin.TRAFFIC))
+    for action in (ACKNOWLEDGE, MENU):
+        option = "Add to gold" if action == MENU else ""
+        nth = 1 if action == MENU and "gold" not in json.dumps(slack.messages[0].blocks[2]) else 0
+        await door.press(interaction(slack, slack.messages[0], action, option=option, nth=nth))
+    assert slack.uploads.shared == []
+    assert not [method for method in slack.requests if "file" in method]

@@ -1,0 +1,87 @@
+"""What `lookout doctor` proposes for a page that hides its sources, pasted as it is printed, gives a right run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from flows.server import prefect_server
+from tests.deployments.cli.test_bare_commands import Installation
+from tests.zoo.server import Zoo
+
+pytestmark = [pytest.mark.browser, pytest.mark.prefect]
+
+QUESTIONS = 20
+FEWER = 5
+"""Of the page that differs in what it is sent alone."""
+
+
+@pytest.fixture
+def zoo() -> Iterator[str]:
+    with Zoo() as server:
+        yield server.address
+        server.shutdown()
+
+
+def configured(folder: Path, page: str, questions: int) -> Installation:
+    """A target as somebody has it first: its address, a suite, and answers that must cite."""
+    cases = [
+        {
+            "id": f"plan-{number}",
+            "question": f"What is the waiting period of plan {number}?",
+            "gold": "24 months",
+            "severity": 2,
+            "language": "en",
+            "type": "limits",
+            "provenance": {"pipeline": "template"},
+        }
+        for number in range(questions)
+    ]
+    (folder / "suite.jsonl").write_text("".join(f"{json.dumps(case)}\n" for case in cases), encoding="utf-8")
+    (folder / "lookout.toml").write_text(
+        f'data_folder = "data"\n[gate]\nmin_severity_3_cases = 0\n\n[targets.advisor]\nurl = "{page}"\n'
+        'suite = "suite.jsonl"\n',
+        encoding="utf-8",
+    )
+    home = folder / "home"
+    home.mkdir()
+    return Installation(folder, home)
+
+
+def printed_tables(said: str, wanted: str) -> str:
+    """The lines of the tables whose heading holds ``wanted``, as they were printed."""
+    lines, inside = [], False
+    for line in said.splitlines():
+        inside = wanted in line if line.startswith("[targets.") else inside and "=" in line
+        lines += [line] if inside else []
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(("page", "questions"), [("advisor.html", QUESTIONS), ("advisor.html?json", FEWER)])
+def test_the_proposal_pasted_as_it_is_printed_gives_a_right_run(
+    tmp_path: Path, zoo: str, page: str, questions: int
+) -> None:
+    """Without it all are wrong, as no answer shows its source; the doctor does not say that all is well."""
+    installation = configured(tmp_path, f"{zoo}/{page}", questions)
+    try:
+        looked = installation.run("doctor", "advisor")
+        assert looked.returncode == 0, looked.stdout + looked.stderr
+        assert "Nothing needs to be configured" not in looked.stdout
+        assert "The page hides sources that it was sent" in looked.stdout
+        assert "3 of 3 answers are wrong, by what was sent 3 of 3 are right" in looked.stdout
+        proposal = printed_tables(looked.stdout, ".probe.wire]")
+        with (tmp_path / "lookout.toml").open("a", encoding="utf-8") as file:
+            file.write(f"\n{proposal}\n")
+        done = installation.run("verify", "advisor", "--json")
+        assert done.returncode == 0, done.stdout + done.stderr
+        (run,) = (tmp_path / "data" / "runs").iterdir()
+        results = json.loads((run / "results.json").read_text(encoding="utf-8"))
+        outcomes = [case["assessment"]["outcome"] for case in results["cases"]]
+        assert outcomes == ["correct"] * questions
+        looked = installation.run("doctor", "advisor")
+        assert "Nothing needs to be configured" in looked.stdout
+    finally:
+        prefect_server.stop_server(tmp_path / "data" / "prefect")

@@ -1,0 +1,57 @@
+"""``lookout nightly`` where the judge does not speak, or is not believed: exit code 3, in a bare environment."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from tests.deployments.cli.test_bare_commands import Installation
+from tests.flows.week_of_nights import MONDAY, Day, Week
+from tests.servers.anthropic import KEY, AnthropicServer
+from tests.servers.slack import TOKEN, SlackServer
+
+pytestmark = pytest.mark.prefect
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """A folder as its owner has it, and the end of the Prefect server that the command starts in it."""
+    folder, home = tmp_path / "shop", tmp_path / "home"
+    folder.mkdir()
+    home.mkdir()
+    place = Installation(folder, home)
+    yield place
+    done = place.run("down")
+    assert done.returncode == 0, done.stderr
+
+
+def graded(installed, day):
+    until = MONDAY + timedelta(days=day)
+    secrets = {"SLACK_BOT_TOKEN": TOKEN, "ANTHROPIC_API_KEY": KEY}
+    return installed.run("nightly", "shop", "--until", f"{until:%Y-%m-%dT%H:%M}", **secrets)
+
+
+def test_a_judge_that_is_down_void_or_well_is_told_by_the_exit_code(installed):
+    """The rates are unknown, the monitor's owners hear of it, and a whole night ends with 0 again."""
+    week = Week(installed.folder, {})
+    with SlackServer() as slack, AnthropicServer() as provider:
+        week.write(slack, provider)
+        for number in range(3):
+            week.live(Day("", conversations=40), MONDAY + timedelta(days=number))
+        provider.always = "500"
+        down = graded(installed, 0)
+        provider.always, provider.judge.passes_all = None, True
+        void = graded(installed, 1)
+        provider.judge.passes_all = False
+        well = graded(installed, 2)
+        told = [(one.channel, json.dumps(one.blocks)) for one in slack.messages]
+    assert (down.returncode, void.returncode, well.returncode) == (3, 3, 0), down.stderr + void.stderr + well.stderr
+    assert "NOT WHOLE: the judge graded 0 of 40 answers" in down.stdout
+    assert "NOT WHOLE: 40 grades of the judge are void" in void.stdout
+    for done in (down, void):
+        assert "any failure      unknown, no fact was checked" in done.stdout
+    assert "NOT WHOLE" not in well.stdout
+    assert {channel for channel, _ in told} == {"C0MONITOR"}
+    assert [any(words in text for _, text in told) for words in ("HTTP 500", "cannot be believed")] == [True, True]

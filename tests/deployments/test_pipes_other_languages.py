@@ -1,0 +1,166 @@
+"""German, French and Spanish texts, as the commands answer for them: no word of theirs is read as English or Hindi."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.deployments.cli.gold.test_gold_check import lookout
+from tests.deployments.cli.test_pipes import answers, line, run
+from tests.monitors.goldset.gold_cases import PLAIN
+
+Facts = list[tuple[str, str, str | None]]
+
+FACTS: list[tuple[str, Facts]] = [
+    # Number words, months, units, scales and bounds are words.
+    ("six mois", []),
+    ("once personas", []),
+    ("dix jours", []),
+    ("mille euros", []),
+    ("cent euros", []),
+    ("million", []),
+    ("an die Kasse", []),
+    ("der Herr und sein son", []),
+    ("im mai 2024", [("number", "2024", None)]),
+    ("le 5 mars 2024", []),
+    ("am 3. august", [("number", "3", None)]),
+    ("24 Monate", []),
+    ("30 jours ouvrables", []),
+    ("12 meses", []),
+    ("5 Millionen Euro", []),
+    ("€ 5 Millionen", []),
+    ("EUR 2 Mio. im Jahr", []),
+    ("€ 5 bis 10 Millionen", []),
+    ("2 mil 500 euros", []),
+    ("5 millones de euros", []),
+    ("3 minutes", []),
+    ("10 percent", []),
+    ("20L Wasser", []),
+    ("5M €", []),
+    ("24-monatige Wartezeit", []),
+    ("peso 80 kg", []),
+    # Figures, signs, codes and names of currencies are the same everywhere.
+    ("12 500 €", [("money", "12500", "EUR")]),
+    ("12\u202f500,50 €", [("money", "12500.5", "EUR")]),
+    ("1.234,56 €", [("money", "1234.56", "EUR")]),
+    ("1’500 CHF", [("money", "1500", "CHF")]),
+    ("1 500 000 EUR", [("money", "1500000", "EUR")]),
+    ("5.000 Euro pro Jahr", [("money", "5000", "EUR")]),
+    ("US$50 por día", [("money", "50", "USD")]),
+    ("hasta 300 dollars", [("money", "300", None)]),
+    ("20 % der Kosten", [("percent", "20", "percent")]),
+    ("7,5 % et 80 €", [("percent", "7.5", "percent"), ("money", "80", "EUR")]),
+    ("2 h 30 min", [("duration", "0.104166667", "day")]),
+    ("2024-03-05", [("date", "2024-03-05", None)]),
+    ("31/12/2026", [("date", "2026-12-31", None)]),
+    ("05.03.2026", [("date", "2026-03-05", None)]),
+    ("05/03/2026", []),
+    ("10-11-12", []),
+    ("1.3e6", [("number", "1300000", None)]),
+    ("Artikel 12", [("number", "12", None)]),
+]
+
+
+def test_only_what_every_language_writes_is_read(tmp_path: Path) -> None:
+    """Each text with the quantities of it, in a language that is not read."""
+    given = [{"id": at, "text": text, "language": "other"} for at, (text, _) in enumerate(FACTS)]
+    found = [
+        (text, [(fact["kind"], fact["value"], fact["unit"]) for fact in answer["facts"]])
+        for (text, _), answer in zip(FACTS, answers("facts", *given, cwd=tmp_path), strict=True)
+    ]
+    assert [row for row, wanted in zip(found, FACTS, strict=True) if row != wanted] == []
+
+
+def test_no_bound_is_read(tmp_path: Path) -> None:
+    given = [{"text": text, "language": "other"} for text in ("up to 5 €", "min 5 €", "5 min 10 €", "5 € tak")]
+    found = [fact["bound"] for answer in answers("facts", *given, cwd=tmp_path) for fact in answer["facts"]]
+    assert found == ["exact"] * 5
+
+
+GRADES: list[tuple[str, str, bool | None]] = [
+    # Amounts and percentages are compared.
+    ("5.000 €", "Es werden 5.000 € gezahlt.", True),
+    ("5 000 €", "Nous payons 5 000 €.", True),
+    ("5.000 Euro", "Das sind 5 000 EUR.", True),
+    ("20 %", "Es sind 20 %.", True),
+    ("5.000 €", "Es sind 7.000 €.", False),
+    ("20 %", "Son 30 %.", False),
+    ("12 500 €", "C'est 500 €.", False),
+    # Words may state what the digits do not.
+    ("5.000.000 €", "Es sind € 5 Millionen.", None),
+    ("5 €", "Es sind € 5 Millionen.", None),
+    ("5.000.000 €", "Es sind fünf Millionen Euro, bei 500 € Beitrag.", None),
+    ("5.000.000 €", "Es sind fünf Millionen.", None),
+    ("€ 5 Millionen", "Es sind 5 €.", None),
+    ("2.500 €", "Son 2 mil 500 euros.", None),
+    ("20 %", "Es sind zwanzig Prozent.", None),
+    ("24 Monate", "Es sind 36 Monate.", None),
+    ("24 Monate", "Es sind 24 Wochen.", None),
+    ("24 mois", "C'est deux ans.", None),
+    ("6 mois", "C'est six mois.", None),
+    ("once meses", "Son 11 meses.", None),
+    ("once", "Son once.", None),
+    ("mai 2024", "Es war im Juni 2024.", None),
+    # What an amount is about, and whether it is denied, is said in words too.
+    ("5.000 €", "Es sind nicht 5.000 €.", None),
+    ("5.000 €", "Ce n'est pas 5.000 €.", None),
+    ("5.000 €", "No son 5.000 €.", None),
+    ("5.000 €", "Der Selbstbehalt ist 5.000 €, gezahlt werden 500 €.", None),
+    ("5.000 € je Auge", "Es sind 5.000 €.", None),
+    ("mindestens 5.000 €", "Es sind 5.000 €.", None),
+    # Yes and no, names.
+    ("No, está excluido", "Sí, está cubierto.", None),
+    ("no", "Nein.", None),
+    ("Lotus Klinik", "Nicht die Lotus Klinik.", None),
+    ("Lotus Klinik", "Das weiß ich leider nicht.", None),
+]
+
+
+def test_words_that_are_not_read_decide_nothing(tmp_path: Path) -> None:
+    """Each reply against its gold: right, wrong, or (``None``) nobody can tell by rules."""
+    given = [
+        line(question="?", gold=gold, answer=f"{said} [Source: Gold]", language="other") for gold, said, _ in GRADES
+    ]
+    found = [
+        (gold, said, verdict["factual_match"])
+        for (gold, said, _), verdict in zip(GRADES, answers("grade", *given, cwd=tmp_path), strict=True)
+    ]
+    assert [row for row, wanted in zip(found, GRADES, strict=True) if row != wanted] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "refused", "match"),
+    [
+        ("Dazu kann ich leider nichts sagen.", None, None),
+        ("Je ne peux pas vous aider.", None, None),
+        ("I'm sorry, I cannot help with that.", True, True),
+    ],
+)
+def test_a_refusal_in_words_that_are_not_read_is_none_and_no_answer_either(
+    tmp_path: Path, said: str, refused: bool | None, match: bool | None
+) -> None:
+    given = line(question="?", gold="-", answer=said, language="other", expected_refusal=True)
+    (verdict,) = answers("grade", given, cwd=tmp_path)
+    assert (verdict["refused"], verdict["factual_match"]) == (refused, match)
+
+
+def test_the_reason_names_the_language(tmp_path: Path) -> None:
+    given = line(question="?", gold="ja", answer="Nein.", language="other")
+    (verdict,) = answers("grade", given, cwd=tmp_path)
+    reasons = {grade["grader"]: grade["reason"] for grade in verdict["grades"]}
+    assert reasons["factual"] == "yes and no are not read in the language of this case"
+    assert reasons["refusals"] == "refusals are not read in the language of this case"
+
+
+def test_a_language_that_is_not_known_is_refused(tmp_path: Path) -> None:
+    """The pipes and the check of a suite name the field and what is accepted."""
+    for pipe in ("facts", "grade"):
+        done = run(pipe, (json.dumps(line(text="6 Monate", language="de")) + "\n").encode(), cwd=tmp_path)
+        assert b"language: one of en, hi, hinglish, other is expected" in done.stdout
+    (tmp_path / "suite.jsonl").write_text(json.dumps(PLAIN | {"id": "c", "language": "de"}) + "\n")
+    checked = lookout("check", tmp_path / "suite.jsonl")
+    told = checked.stdout + checked.stderr
+    assert checked.returncode == 1, told
+    assert '"language" cannot be "de"; accepted: en, hi, hinglish, other' in told

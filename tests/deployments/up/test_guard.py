@@ -1,0 +1,108 @@
+"""A command with all that descends from it: it ends as it would alone, and nothing of it is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from deployments.up.guard import descendants
+from tests.conftest import ROOT
+
+WAIT_S = 60
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
+
+FAMILY = """
+import os, subprocess, sys, time
+grandchild = "import signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
+one = subprocess.Popen([sys.executable, "-c", grandchild], start_new_session=True, stdout=subprocess.PIPE)
+one.stdout.readline()
+print(os.getpid(), one.pid, flush=True)
+{then}
+"""
+STAYS = FAMILY.format(then="time.sleep(600)")
+"""A command whose child has a session of its own and does not hear SIGTERM."""
+LEAVES = FAMILY.format(then="os._exit(7)")
+"""The same that ends by itself and leaves its child behind."""
+
+
+def gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def wait_until_gone(*pids: int) -> None:
+    end = time.monotonic() + WAIT_S
+    while not all(gone(pid) for pid in pids):
+        assert time.monotonic() < end, f"left behind: {[pid for pid in pids if not gone(pid)]}"
+        time.sleep(0.1)  # strangers' processes end; there is nothing else to wait on
+
+
+@contextmanager
+def guarded(program: str):
+    """The guard of a program, and the pids of the program and its child."""
+    guard = subprocess.Popen(
+        [sys.executable, "-m", "deployments.up.guard", sys.executable, "-c", program],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    with guard:
+        pids = [int(word) for word in guard.stdout.readline().split()]
+        try:
+            yield guard, pids
+        finally:
+            for pid in pids:
+                if not gone(pid):
+                    os.kill(pid, signal.SIGKILL)
+            guard.kill()
+
+
+def test_when_the_line_closes_the_whole_family_ends():
+    with guarded(STAYS) as (guard, pids):
+        assert descendants(guard.pid) == set(pids)
+        guard.stdin.close()
+        assert guard.wait(WAIT_S) == 128 + signal.SIGTERM
+        wait_until_gone(*pids)
+
+
+def test_what_a_command_leaves_behind_is_ended_before_its_guard_goes():
+    with guarded(LEAVES) as (guard, pids):
+        assert guard.wait(WAIT_S) == 7
+        assert all(gone(pid) for pid in pids)
+
+
+def test_what_a_killed_command_leaves_behind_is_ended_too():
+    with guarded(STAYS) as (guard, pids):
+        os.kill(pids[0], signal.SIGKILL)
+        assert guard.wait(WAIT_S) == 128 + signal.SIGKILL
+        assert all(gone(pid) for pid in pids)
+
+
+def test_signals_do_not_reach_past_the_line():
+    """A service manager that tells every process of a group must not get ahead of the order of stopping."""
+    with guarded(STAYS) as (guard, pids):
+        guard.send_signal(signal.SIGTERM)
+        guard.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            guard.wait(0.5)
+        assert descendants(guard.pid) == set(pids)
+        guard.stdin.close()
+        guard.wait(WAIT_S)
+
+
+def test_a_command_hears_signals_as_if_it_stood_alone():
+    program = "import os, signal; print(*(int(signal.getsignal(n) == signal.SIG_IGN) for n in (2, 15)), flush=True)"
+    with guarded(program) as (guard, ignored):
+        assert guard.wait(WAIT_S) == 0
+        ignored_now, ignored[:] = list(ignored), []
+    assert ignored_now == [0, 0]

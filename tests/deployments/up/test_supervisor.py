@@ -1,0 +1,163 @@
+"""Parts are kept alive, talked about when they keep dying, and ended in order; with real processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+
+import pytest
+
+from deployments.up.supervisor import RestartPolicy, SupervisedProcess, Supervisor, SupervisorLog
+from tests.conftest import ROOT
+from tests.deployments.up.test_guard import wait_until_gone
+
+WAIT_S = 60
+HASTY = RestartPolicy(first_pause_s=0.05, longest_pause_s=0.2, stands_after_s=300, deaths_before_alert=3)
+LIVES = "import os, time; print('pid', os.getpid(), flush=True); time.sleep(600)"
+DIES = "import sys; sys.exit(5)"
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
+
+
+def part(name: str, program: str, **values) -> SupervisedProcess:
+    variables = dict(os.environ) | {"PYTHONPATH": str(ROOT)}
+    return SupervisedProcess(name, (sys.executable, "-c", program), variables, **values)
+
+
+class Ears:
+    """What the supervisor said, and a way to wait for it."""
+
+    def __init__(self):
+        self.lines = []
+        self.told = []
+        self._news = asyncio.Event()
+
+    def voice(self) -> SupervisorLog:
+        async def dies_again(name, deaths, code):
+            self._add(self.told, ("dies again", name, deaths, code))
+
+        async def stands_again(name):
+            self._add(self.told, ("stands again", name))
+
+        return SupervisorLog(
+            log=lambda *line: self._add(self.lines, line), dies_again=dies_again, stands_again=stands_again
+        )
+
+    def _add(self, to, what):
+        to.append(what)
+        self._news.set()
+
+    async def until(self, holds):
+        async with asyncio.timeout(WAIT_S):
+            while not holds():
+                await self._news.wait()
+                self._news.clear()
+
+    def pids(self, name):
+        return [int(line.split()[1]) for who, line in self.lines if who == name and line.startswith("pid ")]
+
+
+@asynccontextmanager
+async def supervised(*parts, patience=HASTY):
+    ears = Ears()
+    supervisor = Supervisor(parts, ears.voice(), patience)
+    running = asyncio.create_task(supervisor.run())
+    try:
+        yield ears, supervisor, running
+    finally:
+        supervisor.stop()
+        async with asyncio.timeout(WAIT_S):
+            await running
+
+
+async def test_a_killed_part_comes_back_and_the_others_are_left_alone():
+    async with supervised(part("one", LIVES), part("two", LIVES)) as (ears, _, _):
+        await ears.until(lambda: ears.pids("one") and ears.pids("two"))
+        os.kill(ears.pids("one")[0], signal.SIGKILL)
+        await ears.until(lambda: len(ears.pids("one")) == 2)
+        assert ("one", "ended with code 137; started again in 0.05 s") in ears.lines
+        assert len(ears.pids("two")) == 1
+    wait_until_gone(*ears.pids("one"), *ears.pids("two"))
+    assert ears.told == []
+
+
+async def test_a_killed_guard_leaves_nothing_running_beside_its_successor():
+    async with supervised(part("one", LIVES), part("two", LIVES)) as (ears, supervisor, _):
+        await ears.until(lambda: ears.pids("one") and ears.pids("two"))
+        supervisor._running["one"].kill()
+        await ears.until(lambda: len(ears.pids("one")) == 2)
+        wait_until_gone(ears.pids("one")[0])
+        assert len(ears.pids("two")) == 1
+    wait_until_gone(*ears.pids("one"), *ears.pids("two"))
+
+
+async def test_one_that_keeps_dying_is_told_once_and_tried_on():
+    async with supervised(part("bad", DIES)) as (ears, _, _):
+        await ears.until(lambda: len(ears.lines) >= 5)
+        assert ears.told == [("dies again", "bad", 3, 5)]
+    pauses = [line.rpartition(" in ")[2] for who, line in ears.lines if who == "bad"]
+    assert pauses[:4] == ["0.05 s", "0.1 s", "0.2 s", "0.2 s"]
+
+
+async def test_one_that_stands_again_is_told_too(tmp_path):
+    count = f"import pathlib; p = pathlib.Path({str(tmp_path / 'lives')!r}); p.open('a').write('x')\n"
+    recovers = f"{count}if len(p.read_text()) < 3: raise SystemExit(1)\n{LIVES}"
+    patient = RestartPolicy(first_pause_s=0.05, longest_pause_s=0.05, stands_after_s=2.0, deaths_before_alert=2)
+    async with supervised(part("bad", recovers), patience=patient) as (ears, _, _):
+        await ears.until(lambda: len(ears.told) == 2)
+        assert ears.told == [("dies again", "bad", 2, 1), ("stands again", "bad")]
+
+
+async def test_the_one_that_stops_last_outlives_the_others():
+    """The first takes its time to stop; the last must still be there then."""
+    slow = (
+        "import signal, sys, time\n"
+        "def end(*_):\n    time.sleep(1); print('the slow one is done', flush=True); sys.exit(0)\n"
+        "signal.signal(signal.SIGTERM, end); print('pid', 1, flush=True); time.sleep(600)"
+    )
+    last = (
+        "import signal, sys, time\n"
+        "def end(*_):\n    print('the last one is done', flush=True); sys.exit(0)\n"
+        "signal.signal(signal.SIGTERM, end); print('pid', 1, flush=True); time.sleep(600)"
+    )
+    async with supervised(part("last", last, stops_last=True), part("slow", slow)) as (ears, _, _):
+        await ears.until(lambda: ears.pids("last") and ears.pids("slow"))
+    said = [line for _, line in ears.lines if line.endswith("is done")]
+    assert said == ["the slow one is done", "the last one is done"]
+
+
+async def test_a_part_that_may_not_start_waits_and_does_not_keep_the_end_waiting():
+    async with supervised(part("one", LIVES, may_start=lambda: False), part("two", LIVES)) as (ears, _, running):
+        await ears.until(lambda: ears.pids("two"))
+        assert not ears.pids("one")
+        assert not running.done()
+
+
+async def test_a_line_without_end_is_cut_and_all_of_it_is_logged():
+    endless = "import sys; sys.stdout.write('x' * 300_000 + '\\n')\n" + LIVES
+    async with supervised(part("one", endless)) as (ears, _, _):
+        await ears.until(lambda: ears.pids("one"))
+    lines = [line for who, line in ears.lines if who == "one" and line.startswith("x")]
+    assert sum(map(len, lines)) == 300_000
+    assert max(map(len, lines)) <= 2 * 64 * 1024 + 1
+
+
+@pytest.fixture
+def bystander():
+    """A process that this one had before any supervisor."""
+    with subprocess.Popen([sys.executable, "-c", LIVES], stdout=subprocess.DEVNULL) as process:
+        yield process
+        process.kill()
+
+
+async def test_what_ran_before_the_supervisor_is_left_alone(bystander):
+    """Also when it was started by the same process: only what the parts brought is ended."""
+    async with supervised(part("one", LIVES)) as (ears, supervisor, _):
+        await ears.until(lambda: ears.pids("one"))
+        supervisor._running["one"].kill()
+        await ears.until(lambda: len(ears.pids("one")) == 2)
+    wait_until_gone(*ears.pids("one"))
+    assert bystander.poll() is None

@@ -1,0 +1,205 @@
+"""Rows 1 to 18 where the flow itself is concerned: a real warehouse, a real Slack that misbehaves, real receipts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from flows.alerting.notify import Fault, MessageContext, notify, notify_fault
+from flows.alerting.threads import finish_first_alerts
+from monitors.records.incidents import IncidentState, Link
+from tests.flows.desks import Night
+from tests.monitors.alerts.sightings import scope, sighting
+from tests.servers.slack import SlackServer
+from warehouse.database.retention import age, compact
+from warehouse.queries import outbox
+
+QUIET = MessageContext()
+
+
+@pytest.fixture
+def slack():
+    with SlackServer() as server:
+        yield server
+
+
+@pytest.fixture
+def night(tmp_path, slack):
+    return Night(tmp_path, slack)
+
+
+def said(slack: SlackServer) -> str:
+    return json.dumps([m.text for m in slack.messages] + [m.blocks for m in slack.messages], ensure_ascii=False)
+
+
+async def test_f02_an_outage_of_slack_delays_the_page_and_doubles_nothing(night, slack):
+    """Ten minutes of 500s, a visit every three; the first visit after them sends it, the next ones nothing."""
+    slack.always = "500"
+    await notify(night.desk(), [sighting()], context=QUIET)
+    for visit in range(3):
+        night.skip(minutes=3)
+        await notify(night.desk(f"visit-{visit}"), [], context=QUIET)
+    assert slack.messages == []
+    slack.always = None
+    for visit in range(2):
+        night.skip(minutes=2)
+        await notify(night.desk(f"after-{visit}"), [], context=QUIET)
+    assert len(slack.messages) == 1
+    assert [status for status, _ in night.receipts()] == ["failed"] * 4 + ["sent"]
+
+
+async def test_f03_a_refused_message_is_kept_printed_and_told(night, slack):
+    """A revoked token: nothing reaches Slack, the terminal shows page and reason, the warehouse keeps both."""
+    slack.always = "token_revoked"
+    await notify(night.desk(), [sighting()], context=QUIET)
+    assert slack.messages == []
+    printed = night.printed.getvalue()
+    assert "Personal data disclosed" in printed
+    assert "make a new bot token" in printed
+    assert night.stored_alerts() == 2
+    assert {status for status, _ in night.receipts()} == {"rejected"}
+
+
+async def test_f03_what_the_main_channel_refuses_goes_to_the_fallback_and_is_told_once(night, slack):
+    slack.refusing["C0ALERTS"] = "is_archived"
+    ways = [night.bot(slack_monitor_channel="C0MONITOR"), night.bot(slack_channel="C0SECOND")]
+    await notify(night.desk(paths=ways), [sighting()], context=QUIET)
+    page, fault = slack.messages
+    assert (page.channel, fault.channel) == ("C0SECOND", "C0MONITOR")
+    assert "unarchive" in json.dumps(fault.blocks)
+    assert "sent by way 2" in night.receipts()[0][1]
+
+    night.skip(hours=1)
+    await notify(night.desk("run-2", ways), [sighting("leak-2", run_id="run-2")], context=QUIET)
+    assert [m.channel for m in slack.messages[2:]] == ["C0SECOND"], "the same refusal is not told again"
+    open_now = {one.kind.value for one in night.store.open_incidents("demo")}
+    assert "monitor_fault" in open_now
+
+    slack.refusing.clear()
+    night.skip(hours=1)
+    await notify(night.desk("run-3", ways), [sighting("leak-3", run_id="run-3")], context=QUIET)
+    assert slack.messages[-1].channel == "C0ALERTS"
+    assert "monitor_fault" not in {one.kind.value for one in night.store.open_incidents("demo")}
+    assert len(slack.messages) == 4
+
+
+async def test_f03_a_second_webhook_takes_over_from_a_revoked_token(night, slack):
+    slack.misbehave("token_revoked")
+    await notify(night.desk(paths=[night.bot(), night.webhook()]), [sighting()], context=QUIET)
+    assert [m.by for m in slack.messages] == ["webhook", "bot"]
+    assert "Personal data disclosed" in slack.messages[0].text
+
+
+async def test_f03_trouble_that_passes_scatters_nothing(night, slack):
+    """A 500 is no refusal: the message waits for the main channel."""
+    slack.misbehave("500")
+    ways = [night.bot(), night.bot(slack_channel="C0SECOND")]
+    await notify(night.desk(paths=ways), [sighting()], context=QUIET)
+    assert slack.messages == []
+    night.skip(minutes=2)
+    await notify(night.desk("run-2", ways), [], context=QUIET)
+    assert [m.channel for m in slack.messages] == ["C0ALERTS"]
+
+
+async def test_f11_later_failures_grow_the_first_message(night, slack):
+    """Fifty in one run, told in five batches: one message, edited, with its first id, and the scores at the end."""
+    desk = night.desk()
+    for batch in range(5):
+        seen = [sighting(f"leak-{batch}-{number}") for number in range(10)]
+        await notify(desk, seen, context=MessageContext(commit="c0ffee1"))
+        night.skip(minutes=1)
+    (message,) = slack.messages
+    first_id = message.metadata["event_payload"]["id"]
+    assert message.edits == 4
+    assert message.text.startswith("🔴 SEV 3 · 50 × Personal data disclosed")
+    assert first_id in message.text
+
+    report = Link(label="Report", href="https://lookout.example/run-1")
+    assert await finish_first_alerts(desk, flat="0.900", weighted="0.612", links=(report,)) == ()
+    (message,) = slack.messages
+    assert "weighted 0.612" in said(slack)
+    assert "https://lookout.example/run-1" in said(slack)
+    assert (message.edits, message.metadata["event_payload"]["id"]) == (5, first_id)
+    assert [status for status, _ in night.receipts()] == ["sent"] * 5
+
+
+async def test_a_page_of_a_case_that_was_right_at_other_times_is_marked_flaky_at_the_end(night, slack):
+    """When the first ask was told, the others were still to come."""
+    desk = night.desk()
+    await notify(desk, [sighting("leak-1"), sighting("leak-2")], context=QUIET)
+    assert "flaky" not in said(slack)
+    odd = {"leak-1": "right in 2 of 3 asks"}
+    await finish_first_alerts(desk, flat="0.900", weighted="0.612", links=(), flaky=odd)
+    assert said(slack).count("flaky: right in 2 of 3 asks; it does not decide the verdict alone") == 1
+
+
+async def test_f11_a_first_message_that_is_gone_is_answered_by_a_new_one(night, slack):
+    desk = night.desk()
+    await notify(desk, [sighting("leak-1")], context=QUIET)
+    slack.forget(slack.messages[0].ts)
+    await notify(desk, [sighting("leak-2")], context=QUIET)
+    (message,) = slack.messages
+    assert "leak-2" in said(slack)
+    assert message.thread_ts is None
+
+
+async def test_f11_an_edit_that_is_lost_is_made_again(night, slack):
+    desk = night.desk()
+    await notify(desk, [sighting("leak-1")], context=QUIET)
+    slack.misbehave("lost")
+    await notify(desk, [sighting("leak-2")], context=QUIET)
+    night.skip(minutes=2)
+    await notify(desk, [], context=QUIET)
+    (message,) = slack.messages
+    assert "2 × Personal data disclosed" in message.text
+
+
+async def test_f11_a_webhook_cannot_edit_and_says_what_is_new(night, slack):
+    desk = night.desk(paths=[night.webhook()])
+    await notify(desk, [sighting("leak-1")], context=QUIET)
+    await notify(desk, [sighting("leak-2")], context=QUIET)
+    assert ["leak-1" in m.text + json.dumps(m.blocks) for m in slack.messages] == [True, False]
+    assert await finish_first_alerts(desk, flat="0.9", weighted="0.8", links=()) == ()
+
+
+async def test_what_somebody_has_acknowledged_is_not_edited_any_more(night, slack):
+    desk = night.desk()
+    await notify(desk, [sighting("leak-1")], context=QUIET)
+    (known,) = night.store.open_incidents("demo")
+    taken = known.model_copy(update={"state": IncidentState.ACKNOWLEDGED})
+    outbox.decide(
+        night.store, night.store.journal, "demo", lambda _: outbox.OutboxDecision(incidents=(taken,)), wait_s=5
+    )
+    await finish_first_alerts(desk, flat="0.900", weighted="0.612", links=())
+    assert slack.messages[0].edits == 0
+
+
+async def test_f14_a_purge_while_it_still_fails_says_nothing(night, slack):
+    """Everything older than now is compacted and aged; the same failure in the next run is no news."""
+    await notify(night.desk(), [sighting()], context=QUIET)
+    night.skip(days=0.5)
+    compact(night.store, before=night.now, wait_s=5, unfinished=True)
+    report = age(night.store, before=night.now, key=b"0123456789abcdef", wait_s=5)
+    assert report.segments > 0
+    await notify(night.desk("run-2"), [sighting(run_id="run-2", seen_at=night.now)], context=QUIET)
+    assert len(slack.messages) == 1
+    night.skip(hours=2)
+    ended = scope("run-3", "leak-1", began_at=night.now, ended_at=night.now)
+    await notify(night.desk("run-3"), [], context=QUIET, scope=ended)
+    assert slack.messages[1].thread_ts == slack.messages[0].ts, "it is still known where it was told"
+
+
+async def test_a_fault_is_told_when_nothing_can_be_stored(night, slack, tmp_path):
+    """The journal's folder is a file: the message goes out all the same."""
+    (tmp_path / "journal").write_text("in the way", encoding="utf-8")
+    await notify_fault(night.desk(), Fault("WarehouseUnwritable", "cannot write /data: no space left"))
+    (message,) = slack.messages
+    assert "no space left" in json.dumps(message.blocks)
+
+
+async def test_a_fault_is_printed_when_nothing_can_be_stored_or_sent(night, slack, tmp_path):
+    (tmp_path / "journal").write_text("in the way", encoding="utf-8")
+    slack.always = "500"
+    await notify_fault(night.desk(), Fault("WarehouseUnwritable", "cannot write /data: no space left"))
+    assert "no space left" in night.printed.getvalue()

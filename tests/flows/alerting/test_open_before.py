@@ -1,0 +1,153 @@
+"""What was open before Slack was set up: printing it notified nobody, so it is sent once a way to people is there."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from flows.alerting.notify import MessageContext, notify, send_owed
+from monitors.records.grades import FailureKind
+from monitors.records.incidents import IncidentKind, NotifyReason
+from tests.flows.chat import RIGHT, Chat, watched
+from tests.flows.desks import Night
+from tests.monitors.alerts.sightings import outage, scope, sighting
+from tests.servers.slack import TOKEN, SlackServer
+
+QUIET = MessageContext()
+WRONG = "The waiting period is 36 months. [Source: Gold, clause 4.2]"
+
+
+@pytest.fixture
+def slack():
+    with SlackServer() as server:
+        yield server
+
+
+@pytest.fixture
+def night(tmp_path, slack):
+    return Night(tmp_path, slack)
+
+
+def texts(slack):
+    return [message.text for message in slack.messages]
+
+
+@pytest.mark.prefect
+def test_what_a_run_by_hand_printed_is_sent_once_by_the_first_run_with_slack(tmp_path, lookout, slack):
+    """A CI gate or a person without a token, twice; then the run of an installation that has one, twice."""
+    alerts = f'[alerts]\nslack_channel = "C0ALERTS"\nslack_api_url = "{slack.api_url}"\n'
+    with Chat(WRONG, RIGHT) as chat:
+        watched(tmp_path, chat, cases=2, more=alerts)
+        by_hand = [lookout("gate", "--target", "demo", cwd=tmp_path) for _ in range(2)]
+        assert texts(slack) == []
+        with_slack = [lookout("verify", "demo", "--fresh", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN) for _ in range(2)]
+    assert [done.returncode for done in (*by_hand, *with_slack)] == [1, 1, 1, 1], by_hand[0].stderr
+    (message,) = slack.messages
+    assert message.text.startswith("🔴 SEV 3 · 2 were open before Slack was set up: ")
+    shown = json.dumps(message.blocks, ensure_ascii=False)
+    assert "waiting-0" in shown
+    assert "36 months" in shown
+    assert "Gate FAIL" in shown
+    said = [" ".join((done.stdout + done.stderr).split()) for done in (*by_hand, *with_slack)]
+    assert "FAIL, 2 new, printed here: no Slack is set up, so nobody was notified" in said[0]
+    assert "FAIL, 2 already known, nothing sent" in said[1]
+    assert "FAIL, 2 open before Slack was set up, sent now" in said[2]
+    assert "FAIL, 2 already known, nothing sent" in said[3]
+
+
+@pytest.mark.prefect
+def test_a_failed_gate_names_the_wrong_price_in_slack_with_asked_expected_and_got(tmp_path, lookout, slack):
+    """All cases are of severity 2, so that none of them has a message of its own."""
+    alerts = f'[alerts]\nslack_channel = "C0ALERTS"\nslack_api_url = "{slack.api_url}"\n'
+    source = "[Source: Gold, clause 4.2]"
+    with Chat(f"The premium is ₹4,800 a year. {source}", f"The premium is ₹8,400 a year. {source}") as chat:
+        watched(tmp_path, chat, cases=2, gold="The premium is ₹8,400 a year.", more=alerts)
+        suite = tmp_path / "suite.jsonl"
+        priced = suite.read_text(encoding="utf-8").replace("waiting period", "premium")
+        suite.write_text(priced.replace('"severity": 3', '"severity": 2'), encoding="utf-8")
+        done = lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
+    assert done.returncode == 1, done.stderr
+    (message,) = slack.messages
+    assert message.text.startswith("🟠 SEV 2 · Gate FAIL · demo: case waiting-0, asked ")
+    shown = "\n".join(block.get("text", {}).get("text", "") for block in message.blocks)
+    assert re.search(r"\*1\. [A-Z][a-z ]+\* `waiting-0`", shown)
+    assert ">*Asked* What is the premium of plan 0?" in shown
+    assert ">*Expected* The premium is ₹8,400 a year." in shown
+    assert ">*Got* The premium is ₹4,800 a year." in shown
+    assert "`waiting-1`" not in shown
+    assert "FAIL, 1 new, sent now" in done.stderr
+
+
+async def test_of_several_kinds_there_is_one_message_and_another_about_the_monitor(night, slack):
+    gate = outage(IncidentKind.GATE_FAIL, run_id="by-hand")
+    fault = outage(IncidentKind.MONITOR_FAULT, run_id="by-hand")
+    seen = [sighting(), sighting("price-1", FailureKind.WRONG_FACT), gate, fault]
+    await notify(night.desk("by-hand", [night.terminal]), seen, context=QUIET, scope=scope("by-hand"))
+    night.skip(hours=1)
+    sent = await send_owed(night.desk("up"))
+    assert {one.reason for one in sent} == {NotifyReason.OPEN_BEFORE}
+    assert sorted(len(one.items) for one in sent) == [1, 3]
+    assert sorted("3 were open" in text or "1 was open" in text for text in texts(slack)) == [True, True]
+    night.skip(hours=1)
+    await send_owed(night.desk("up-again"))
+    await notify(night.desk("nightly"), [sighting(run_id="nightly")], context=QUIET)
+    assert len(slack.messages) == 2
+
+
+async def test_what_the_first_run_with_slack_finds_mended_is_not_sent_at_all(night, slack):
+    by_hand = night.desk("by-hand", [night.terminal])
+    await notify(by_hand, [sighting(), sighting("price-1")], context=QUIET, scope=scope("by-hand"))
+    night.skip(hours=3)
+    under_way = [sighting("price-1", run_id="nightly")]
+    await notify(night.desk("nightly"), under_way, context=QUIET, under_way=True)
+    assert texts(slack) == [], "the run may find it mended still"
+    after = scope("nightly", "leak-1", began_at=night.now, ended_at=night.now)
+    await notify(night.desk("nightly"), under_way, context=QUIET, scope=after)
+    assert ["price-1" in text for text in texts(slack)] == [True], (
+        "nobody had heard of it, so nobody hears of its end"
+    )
+    night.skip(hours=1)
+    later = scope("next", "price-1", began_at=night.now, ended_at=night.now)
+    await notify(night.desk("next"), [], context=QUIET, scope=later)
+    assert slack.messages[1].thread_ts == slack.messages[0].ts, "what was sent ends where it was sent"
+
+
+async def test_what_a_channel_refused_is_sent_once_the_way_is_mended(night, slack):
+    slack.refusing = {"C0ALERTS": "is_archived"}
+    await notify(night.desk("refused"), [sighting()], context=QUIET)
+    assert slack.messages == []
+    slack.refusing = {}
+    night.skip(hours=1)
+    await notify(night.desk("mended"), [sighting("other-1", run_id="mended")], context=QUIET)
+    night.skip(minutes=1)
+    await send_owed(night.desk("after"))
+    assert any("open before Slack" in text and "leak-1" in text for text in texts(slack))
+    count = len(slack.messages)
+    night.skip(minutes=1)
+    await send_owed(night.desk("again"))
+    assert len(slack.messages) == count
+
+
+async def test_what_slack_could_not_take_for_an_hour_is_not_printed_away_by_a_run_by_hand(night, slack):
+    slack.always = "500"
+    await notify(night.desk("nightly"), [sighting()], context=QUIET)
+    night.skip(minutes=5)
+    await notify(night.desk("by-hand", [night.terminal]), [], context=QUIET)
+    assert "leak-1" not in night.printed.getvalue()
+    slack.always = None
+    night.skip(minutes=5)
+    await notify(night.desk("next"), [], context=QUIET)
+    assert len(slack.messages) == 1
+
+
+async def test_without_slack_the_terminal_is_told_once_however_often_it_is_seen(night, slack):
+    """Without Slack nothing is owed to anybody: the terminal is told once, as it always was."""
+    for number in range(3):
+        await notify(
+            night.desk(f"by-hand-{number}", [night.terminal]), [sighting(run_id=f"by-hand-{number}")], context=QUIET
+        )
+        night.skip(hours=1)
+    assert night.printed.getvalue().count("Personal data disclosed") == 1
+    assert slack.messages == []

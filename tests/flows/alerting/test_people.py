@@ -1,0 +1,290 @@
+"""What people do is carried out once, shown in the message, and honoured by the next run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from flows.alerting.notifier import act, catch_up
+from flows.alerting.notify import MessageContext, notify
+from flows.alerting.threads import show_again
+from monitors.records.exchanges import Exchange, Origin, Timings
+from monitors.records.grades import FailureKind
+from monitors.records.incidents import ActionKind, ActionVia, IncidentState
+from monitors.records.operator_actions import ActionEffect, PersonAction, Silence
+from tests.flows.people_desk import Clock, desk_of, people_in
+from tests.monitors.alerts.sightings import NIGHT, sighting
+from tests.servers.slack import SlackServer
+from tests.servers.slack_rules import texts, wrong_with
+from warehouse.database.check import check
+from warehouse.database.rebuild import rebuild
+from warehouse.journal.rows import ResultRow
+from warehouse.queries.operator_actions import append_silence
+
+
+@pytest.fixture
+def slack():
+    with SlackServer() as server:
+        yield server
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def people(tmp_path, slack, clock):
+    return people_in(tmp_path, slack, clock)
+
+
+def click(alert, kind=ActionKind.ACKNOWLEDGE, *, by="U0ASHA", message_ts=None, about=()):
+    return PersonAction(
+        id=f"click-{alert.id}-{kind.value}",
+        kind=kind,
+        at=NIGHT,
+        by=by,
+        via=ActionVia.SLACK,
+        alert_id=alert.id,
+        fingerprints=about,
+        channel="C0ALERTS" if message_ts else None,
+        message_ts=message_ts,
+    )
+
+
+async def page(people, clock, *seen, run_id="run-1"):
+    (alert,) = await notify(desk_of(people, clock, run_id=run_id), seen or (sighting(),), context=MessageContext())
+    return alert
+
+
+def again(run: int, **changes):
+    return sighting(run_id=f"run-{run}", seen_at=NIGHT + timedelta(days=run), **changes)
+
+
+async def next_night(people, clock, run: int, **changes):
+    clock.at = NIGHT + timedelta(days=run)
+    return await notify(
+        desk_of(people, clock, run_id=f"run-{run}"), [again(run, **changes)], context=MessageContext()
+    )
+
+
+async def test_an_acknowledged_fault_is_not_reminded_until_it_is_worse(people, clock):
+    mild = {"severity": 2, "failure": FailureKind.WRONG_FACT}
+    alert = await page(people, clock, sighting(**mild))
+    act(people, click(alert))
+    assert await next_night(people, clock, 2, **mild) == ()
+    (worse,) = await next_night(people, clock, 3, **(mild | {"severity": 3}))
+    assert worse.reason == "worse"
+    assert next(iter(people.store.incidents("demo").values())).state is IncidentState.OPEN
+
+
+async def test_without_anybody_s_word_it_is_reminded(people, clock):
+    """The twin of the test above: what the acknowledgement held back was due."""
+    await page(people, clock)
+    assert [alert.reason for alert in await next_night(people, clock, 2)] == ["reminder"]
+
+
+async def test_an_action_waits_in_the_journal_and_the_next_run_carries_it_out(people, clock, tmp_path, slack):
+    """The receiver was killed after its 200: what it had promised holds all the same."""
+    alert = await page(people, clock)
+    act(people, click(alert))
+    other = people_in(tmp_path, slack, clock, seed=7)
+    assert await next_night(other, clock, 2) == ()
+    assert catch_up(other).done == ()
+    (incident,) = other.store.incidents("demo").values()
+    assert incident.state is IncidentState.ACKNOWLEDGED
+
+
+async def test_the_same_click_twice_is_one_action(people, clock):
+    alert = await page(people, clock)
+    act(people, click(alert, by="U0ASHA"))
+    act(people, click(alert, by="U0LATE"))
+    (done,) = catch_up(people).done
+    act(people, click(alert, by="U0LATE"))
+    assert catch_up(people).done == ()
+    assert done.outcome.effect is ActionEffect.DONE
+    assert people.store.query("select done_by from actions").rows == (("U0ASHA",),)
+
+
+async def test_a_second_person_who_acknowledges_changes_nothing(people, clock):
+    alert = await page(people, clock)
+    act(people, click(alert))
+    act(people, click(alert).model_copy(update={"id": "another-click", "by": "U0LATE"}))
+    first, second = catch_up(people).done
+    assert (first.outcome.effect, second.outcome.effect) == (ActionEffect.DONE, ActionEffect.NOTHING_TO_DO)
+    assert people.store.query("select count(*) from incident_history where state = 'acknowledged'").rows == ((1,),)
+
+
+async def test_the_message_shows_who_acknowledged_it_and_loses_the_button(people, clock, slack):
+    alert = await page(people, clock)
+    (message,) = slack.messages
+    clock.skip(minutes=14)
+    act(people, click(alert, message_ts=message.ts).model_copy(update={"at": clock()}))
+    done = catch_up(people).done
+    assert await show_again(people, desk_of(people, clock).sender, [one.outcome for one in done]) == ()
+    (shown,) = slack.messages
+    assert shown.edits == 1
+    assert "*Acknowledged* by <@U0ASHA> · 02:14 UTC" in list(texts(shown.blocks))
+    assert "lookout_acknowledge" not in json.dumps(shown.blocks)
+    assert wrong_with({"text": shown.text, "blocks": shown.blocks}) is None
+
+
+async def test_a_false_alarm_is_a_label_and_quiet_that_ends(people, clock):
+    """A week later it still fails: nobody mended the grader, so it is told (row 18)."""
+    alert = await page(people, clock)
+    act(people, click(alert, ActionKind.FALSE_ALARM))
+    (done,) = catch_up(people).done
+    labels = people.store.query("select case_id, failure_kind, finding_right, done_by, run_id from labels").rows
+    assert labels == (("leak-1", "pii_disclosure", False, "U0ASHA", "run-1"),)
+    assert [one.state for one in done.incidents] == [IncidentState.RESOLVED]
+    assert await next_night(people, clock, 2) == ()
+    (told,) = await next_night(people, clock, 8)
+    assert told.reason == "regressed"
+
+
+async def test_f18_a_stored_silence_that_ends_while_it_still_fails_lets_one_alert_out(people, clock):
+    silence = Silence(
+        id="s-1",
+        author="asha",
+        comment="the fix is under way",
+        starts_at=NIGHT,
+        ends_at=NIGHT + timedelta(days=2, hours=12),
+        case_id="leak-1",
+    )
+    append_silence(people.store.journal, silence)
+    assert await notify(desk_of(people, clock), [sighting()], context=MessageContext()) == ()
+    assert await next_night(people, clock, 2) == ()
+    assert [alert.reason for alert in await next_night(people, clock, 3)] == ["first_seen"]
+    assert await next_night(people, clock, 3) == ()
+
+
+async def test_a_silence_is_made_shorter_and_never_longer(people, clock):
+    values = {"id": "s-1", "author": "a", "comment": "c", "starts_at": NIGHT, "case_id": "leak-1"}
+    for hours in (5, 1, 9):
+        append_silence(people.store.journal, Silence(**values, ends_at=NIGHT + timedelta(hours=hours)))
+    (kept,) = catch_up(people).silences
+    assert kept.ends_at == NIGHT + timedelta(hours=1)
+
+
+async def test_of_several_failures_one_can_be_called_false(people, clock):
+    alert = await page(people, clock, sighting("leak-1"), sighting("leak-2"))
+    about = alert.items[1].incident.fingerprint
+    act(people, click(alert, ActionKind.FALSE_ALARM, about=(about,)))
+    catch_up(people)
+    states = {one.case_id: one.state for one in people.store.incidents("demo").values()}
+    assert states == {"leak-1": IncidentState.OPEN, "leak-2": IncidentState.RESOLVED}
+
+
+async def test_what_a_run_shows_later_in_its_first_message_is_acknowledged_with_it(people, clock, slack):
+    alert = await page(people, clock)
+    await page(people, clock, sighting("leak-2"))
+    (message,) = slack.messages
+    act(people, click(alert, message_ts=message.ts))
+    (done,) = catch_up(people).done
+    assert len(done.incidents) == 2
+    await show_again(people, desk_of(people, clock).sender, [done.outcome])
+    (shown,) = slack.messages
+    assert "leak-2" in json.dumps(shown.blocks)
+    assert "lookout_acknowledge" not in json.dumps(shown.blocks)
+
+
+async def test_what_comes_after_the_acknowledgement_has_its_button_again(people, clock, slack):
+    """The first message grows: its new failure is nobody's yet, and the mark says what it was about."""
+    alert = await page(people, clock)
+    (message,) = slack.messages
+    act(people, click(alert, message_ts=message.ts))
+    catch_up(people)
+    await page(people, clock, sighting("leak-2"))
+    (shown,) = slack.messages
+    assert "*Acknowledged* by <@U0ASHA> · leak-1 · 02:00 UTC" in list(texts(shown.blocks))
+    assert "lookout_acknowledge" in json.dumps(shown.blocks)
+
+
+async def test_add_to_gold_makes_a_redacted_draft_and_no_case(people, clock):
+    raw = Exchange(
+        run_id="run-1",
+        case_id="conversation-1",
+        origin=Origin.TRAFFIC,
+        turns=("Is my policy SRK-204417 paid?", "And whose is meera.k@mail.example?"),
+        visible_text="It is paid from account 50100234417788 by meera.k@mail.example.",
+        asked_at=NIGHT,
+        timings=Timings(total_ms=10.0),
+    )
+    people.store.journal.append([ResultRow(row=raw)], run_id="run-1")
+    alert = await page(people, clock, sighting("conversation-1", origin=Origin.TRAFFIC, expected=None))
+    act(people, click(alert, ActionKind.ADD_TO_GOLD))
+    (done,) = catch_up(people).done
+    (draft,) = done.drafts
+    assert draft.turns == ("Is my policy [account number] paid?", "And whose is [e-mail]?")
+    assert "50100234417788" not in draft.model_dump_json()
+    assert (int(draft.suggested_severity), draft.gold, draft.cut) == (3, None, False)
+    assert "pii_disclosure>=3" in draft.severity_reason
+    assert people.store.query("select count(*) from cases").rows == ((0,),)
+    assert people.store.query("select id from case_drafts").rows == ((draft.id,),)
+
+
+async def test_a_draft_of_what_was_never_kept_says_that_it_is_cut(people, clock):
+    alert = await page(people, clock, sighting("conversation-1", origin=Origin.TRAFFIC))
+    act(people, click(alert, ActionKind.ADD_TO_GOLD))
+    (done,) = catch_up(people).done
+    assert [(draft.cut, draft.turns) for draft in done.drafts] == [(True, (sighting().asked,))]
+
+
+async def test_a_gold_case_is_not_drafted_again(people, clock):
+    alert = await page(people, clock)
+    act(people, click(alert, ActionKind.ADD_TO_GOLD))
+    (done,) = catch_up(people).done
+    assert (done.outcome.effect, done.drafts) == (ActionEffect.NOTHING_TO_DO, ())
+
+
+async def test_a_message_of_another_installation_changes_nothing(people, clock):
+    alert = await page(people, clock)
+    act(people, click(alert.model_copy(update={"id": "LK-ELSEWHERE"})))
+    (done,) = catch_up(people).done
+    assert (done.outcome.effect, done.incidents) == (ActionEffect.UNKNOWN, ())
+
+
+async def test_a_failure_that_the_message_does_not_show_is_not_touched(people, clock):
+    alert = await page(people, clock)
+    await page(people, clock, sighting("leak-2"), run_id="run-5")
+    strange = sighting("leak-2").fingerprint
+    act(people, click(alert, about=(strange,)))
+    (done,) = catch_up(people).done
+    assert done.outcome.effect is ActionEffect.UNKNOWN
+
+
+async def test_all_of_it_comes_back_from_the_journal_alone(people, clock, tmp_path):
+    """Labels, drafts, silences, who did what: a new file made from the segments holds the same."""
+    alert = await page(people, clock, sighting("leak-1"), sighting("conversation-1", origin=Origin.TRAFFIC))
+    act(people, click(alert))
+    act(people, click(alert, ActionKind.ADD_TO_GOLD))
+    act(people, click(alert, ActionKind.FALSE_ALARM, about=(alert.items[0].incident.fingerprint,)))
+    values = {"id": "s-1", "author": "a", "comment": "c", "starts_at": NIGHT, "case_id": "leak-1"}
+    for hours in (1, 9):
+        append_silence(people.store.journal, Silence(**values, ends_at=NIGHT + timedelta(hours=hours)))
+    catch_up(people)
+    tables = ("actions", "action_outcomes", "labels", "case_drafts", "silences", "incident_history")
+    before = {name: people.store.query(f"select * from {name} order by all").rows for name in tables}
+    assert all(before.values())
+    assert check(people.store, wait_s=1).sound
+    rebuild(people.store, wait_s=1)
+    after = {name: people.store.query(f"select * from {name} order by all").rows for name in tables}
+    assert after == before
+    assert catch_up(people).done == ()
+
+
+async def test_an_action_that_cannot_be_carried_out_keeps_no_page_from_people(people, clock):
+    """Whatever is wrong with it, it waits; the others are carried out, and what a run found is told."""
+    alert = await page(people, clock)
+    act(people, click(alert))
+    act(people, click(alert, ActionKind.FALSE_ALARM).model_copy(update={"by": "U0LATE"}))
+    broken = replace(people, settings=people.settings.model_copy(update={"false_alarm_quiet_h": float("nan")}))
+    carried = catch_up(broken)
+    assert [one.outcome.effect for one in carried.done] == [ActionEffect.DONE]
+    assert carried.failed == (f"click-{alert.id}-false_alarm: ValueError",)
+    (told,) = await notify(desk_of(broken, clock, run_id="run-2"), [sighting("leak-2")], context=MessageContext())
+    assert told.reason == "first_seen"
+    assert [one.outcome.effect for one in catch_up(people).done] == [ActionEffect.DONE]

@@ -1,0 +1,39 @@
+"""A process is told from all others, and its end is known."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from flows.alerting.delivery import is_gone, worker_name
+from tests.conftest import ROOT
+
+SAY_NAME = "from flows.alerting.delivery import worker_name; print(worker_name(), flush=True); input()"
+
+pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="the system does not tell")  # noqa: PTH110 - as the module does
+
+
+def test_a_living_process_is_not_gone_and_a_dead_one_is():
+    with subprocess.Popen(
+        [sys.executable, "-c", SAY_NAME], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        name = process.stdout.readline().strip()
+        assert not is_gone(name)
+        assert name != worker_name()
+        process.kill()
+    assert is_gone(name)
+
+
+def test_a_number_that_is_used_again_is_another_process():
+    machine, pid, _ = worker_name().split(":")
+    assert is_gone(f"{machine}:{pid}:1")
+
+
+def test_nothing_is_known_of_other_machines_and_other_names():
+    _, pid, began = worker_name().split(":")
+    assert not is_gone(f"{'0' * 16}:{pid}:{began}1")
+    assert not is_gone("run-1")

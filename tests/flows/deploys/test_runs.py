@@ -1,0 +1,111 @@
+"""One run for each commit of a target, on a real Prefect server, however many ask at once."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import pytest
+
+from flows.deploys.queue import DeployQueue
+from flows.deploys.runs import RunNotMade, RunPlan, ensure_run, key_of, start_waiting
+from monitors.records.targets import PullRequest
+from tests.deployments.triggers.senders import COMMIT, NOW
+from tests.flows.deploys.deploys import commits, kept, registered, reported
+from tests.warehouse.places import count, store_in
+
+pytestmark = pytest.mark.prefect
+
+
+@pytest.fixture
+async def prefect(prefect_environment):
+    async with registered(prefect_environment["PREFECT_API_URL"]) as found:
+        yield found
+
+
+def plan(prefect, folder):
+    return RunPlan(deployment=prefect.name, config_path=folder / "lookout.toml")
+
+
+async def made(client, deploy, wanted):
+    """As receiver and poll ask: again, where a busy server has not answered in time."""
+    while True:
+        try:
+            return await ensure_run(client, deploy, wanted)
+        except RunNotMade as late:
+            if "does not answer" not in str(late):
+                raise
+
+
+async def test_f28_receiver_and_poll_that_ask_at_once_get_the_same_run(prefect, tmp_path):
+    asked = [reported(by=by) for by in ("github", "huggingface", "poll", "standard")] * 2
+    ids = await asyncio.gather(*(made(prefect.client, one, plan(prefect, tmp_path)) for one in asked))
+    assert len(set(ids)) == 1
+    assert await prefect.commits() == [COMMIT]
+
+
+async def test_the_run_is_told_what_to_verify_and_nothing_else(prefect, tmp_path):
+    pull = PullRequest(repository="acme/helpdesk", number=12)
+    await ensure_run(prefect.client, reported(pull_request=pull), plan(prefect, tmp_path))
+    (run,) = await prefect.runs()
+    config = str(tmp_path / "lookout.toml")
+    asked = {"target": "bot", "config_path": config, "commit": COMMIT, "pull_request": pull.model_dump()}
+    assert run.parameters == {"request": asked}
+    assert run.name == f"bot {COMMIT[:12]}"
+    assert set(run.tags) == {"deploy", "target:bot", "reported-by:github", "pull-request:acme/helpdesk#12"}
+    assert run.idempotency_key == key_of(reported().event)
+    assert run.state_name == "Scheduled"
+
+
+def test_no_two_deploys_share_a_key():
+    assert key_of(reported("b:c", target="a").event) != key_of(reported("c", target="a:b").event)
+
+
+async def test_all_that_waits_gets_its_run_and_the_warehouse_hears_of_it(prefect, tmp_path):
+    deploys, store = DeployQueue(tmp_path), store_in(tmp_path)
+    for commit in commits(5):
+        deploys.save(kept(commit))
+    for expected in (5, 0):
+        started = await start_waiting(
+            prefect.client, deploys, store.journal, plan(prefect, tmp_path), now=lambda: NOW
+        )
+        assert (len(started.runs), started.failed) == (expected, ())
+    assert await prefect.commits() == commits(5)
+    store.load_pending(5)
+    assert count(store, "deploys") == 5
+
+
+async def test_f35_killed_before_it_noted_the_run_it_gets_the_same_one(prefect, tmp_path):
+    deploys, store = DeployQueue(tmp_path), store_in(tmp_path)
+    deploys.save(kept())
+    before = await ensure_run(prefect.client, kept().deploy, plan(prefect, tmp_path))
+    started = await start_waiting(prefect.client, deploys, store.journal, plan(prefect, tmp_path), now=lambda: NOW)
+    assert started.runs == (before,)
+    assert await prefect.commits() == [COMMIT]
+
+
+async def test_a_deployment_that_is_not_there_is_named_and_the_deploy_waits(prefect, tmp_path):
+    deploys, store = DeployQueue(tmp_path), store_in(tmp_path)
+    deploys.save(kept())
+    nobody = RunPlan(deployment="verify-deploy/nobody", config_path=tmp_path)
+    started = await start_waiting(prefect.client, deploys, store.journal, nobody, now=lambda: NOW)
+    assert started.runs == ()
+    assert "no deployment verify-deploy/nobody" in str(started.failed[0])
+    assert deploys.waiting() == (kept(),)
+
+
+async def test_a_server_that_is_away_is_told_and_the_deploy_waits(tmp_path):
+    from prefect.client.orchestration import PrefectClient  # seconds to import
+
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        url = f"http://127.0.0.1:{nobody.getsockname()[1]}/api"
+    deploys, store = DeployQueue(tmp_path), store_in(tmp_path)
+    deploys.save(kept())
+    async with PrefectClient(url) as client:
+        with pytest.raises(RunNotMade, match="does not answer"):
+            await ensure_run(client, kept().deploy, RunPlan(deployment="a/b", config_path=tmp_path))
+        started = await start_waiting(
+            client, deploys, store.journal, RunPlan(deployment="a/b", config_path=tmp_path), now=lambda: NOW
+        )
+    assert len(started.failed) == 1
+    assert deploys.waiting() == (kept(),)

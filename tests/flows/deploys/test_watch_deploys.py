@@ -1,0 +1,218 @@
+"""The poll finds what a lost webhook left, once, and says so when the Hub tells nothing for long."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from flows.deploys.flow import SUBJECT, DeployPoller, poll_all
+from flows.deploys.queue import DeployQueue
+from monitors.config.file import parse_config
+from monitors.config.sections import DeploySettings, FirstPoll
+from tests.conftest import COMMAND_S, ROOT
+from tests.deployments.deploy_receiver import receiver
+from tests.deployments.triggers.senders import COMMIT, OTHER_COMMIT, space_pushed
+from tests.flows.deploys.deploys import kept, registered
+from tests.flows.desks import Night
+from tests.servers.hub import Hub
+from tests.servers.slack import SlackServer
+
+OLD, NEW = OTHER_COMMIT, COMMIT
+
+
+def stage(sha, name="RUNNING"):
+    return {"stage": name, "sha": sha}
+
+
+@contextmanager
+def hub_says(*runtimes):
+    server = Hub(*runtimes)
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def slack():
+    with SlackServer() as server:
+        yield server
+
+
+@pytest.fixture
+def night(tmp_path, slack):
+    return Night(tmp_path, slack)
+
+
+def toml(hub, folder, name="bot"):
+    return {
+        "data_folder": str(folder),
+        "targets": {
+            name: {
+                "space": "acme/helpdesk-space",
+                "suite": "suite.jsonl",
+                "probe": {"readiness": {"hub_url": hub.address}},
+            },
+            "page": {"url": "http://127.0.0.1:1", "suite": "suite.jsonl"},
+        },
+    }
+
+
+def watch_of(hub, folder, night, **settings):
+    return DeployPoller(
+        config=parse_config(toml(hub, folder), "the test"),
+        settings=DeploySettings(**settings),
+        deploys=DeployQueue(folder),
+        notifier=lambda: replace(night.desk(), target=SUBJECT),
+        hub_token="hf_of_the_test",
+        now=night,
+    )
+
+
+def waiting(folder):
+    return [one.deploy.event.commit for one in DeployQueue(folder).waiting()]
+
+
+async def test_the_very_first_look_is_noted_and_starts_nothing(tmp_path, night):
+    with hub_says(stage(OLD)) as hub:
+        watch = watch_of(hub, tmp_path, night)
+        for _ in range(3):
+            (looked,) = await poll_all(watch)
+            assert (looked.target, looked.commit) == ("bot", OLD)
+    assert waiting(tmp_path) == []
+    assert watch.deploys.knows("bot", OLD)
+    assert set(hub.tokens) == {"Bearer hf_of_the_test"}
+
+
+async def test_the_first_look_is_verified_where_it_is_wished(tmp_path, night):
+    with hub_says(stage(OLD)) as hub:
+        await poll_all(watch_of(hub, tmp_path, night, first_poll=FirstPoll.VERIFY))
+    assert waiting(tmp_path) == [OLD]
+
+
+async def test_f36_a_commit_that_nobody_told_of_is_kept_once(tmp_path, night):
+    with hub_says(stage(OLD), stage(OLD), stage(NEW), stage(NEW, "RUNNING_BUILDING")) as hub:
+        watch = watch_of(hub, tmp_path, night)
+        for _ in range(6):
+            await poll_all(watch)
+    (found,) = DeployQueue(tmp_path).waiting()
+    assert (found.deploy.event.commit, found.deploy.event.reported_by) == (NEW, "poll")
+
+
+async def test_a_deploy_that_was_told_before_the_first_look_is_left_to_its_own_run(tmp_path, night):
+    with hub_says(stage(NEW)) as hub:
+        watch = watch_of(hub, tmp_path, night)
+        watch.deploys.save(kept(NEW))
+        await poll_all(watch)
+    (found,) = DeployQueue(tmp_path).waiting()
+    assert found.deploy.event.reported_by == "github"
+
+
+@pytest.mark.parametrize("sha", [None, "", "main", "../../x", "abc1234"])
+async def test_what_is_no_whole_commit_starts_nothing(tmp_path, night, sha):
+    with hub_says(stage(OLD), stage(sha)) as hub:
+        watch = watch_of(hub, tmp_path, night)
+        for _ in range(3):
+            await poll_all(watch)
+    assert waiting(tmp_path) == []
+
+
+async def test_the_hub_away_is_told_once_after_several_looks_and_its_return_too(tmp_path, night, slack):
+    with hub_says(*[503] * 13, stage(OLD)) as hub:
+        watch = watch_of(hub, tmp_path, night, failures_before_alert=5)
+        for _ in range(4):
+            (looked,) = await poll_all(watch)
+            assert looked.trouble == "the Hub answered HTTP 503"
+        assert slack.messages == []
+        for _ in range(9):
+            await poll_all(watch)
+            night.skip(minutes=1)
+        (told,) = slack.messages
+        assert "The Hub did not say which commit bot runs in 5 polls in a row" in str(told.blocks)
+        for _ in range(3):
+            await poll_all(watch)
+        assert "says again which commit bot runs" in str([message.blocks for message in slack.messages])
+        count = len(slack.messages)
+        await poll_all(watch)
+        assert len(slack.messages) == count
+    assert waiting(tmp_path) == []
+
+
+async def test_a_space_that_the_token_does_not_see_is_told_as_that(tmp_path, night, slack):
+    with hub_says(404) as hub:
+        watch = watch_of(hub, tmp_path, night, failures_before_alert=2)
+        for _ in range(2):
+            await poll_all(watch)
+    (told,) = slack.messages
+    assert "HTTP 404 for acme/helpdesk-space" in str(told.blocks)
+
+
+async def test_a_hub_that_answers_in_between_is_no_silence(tmp_path, night, slack):
+    with hub_says(503, stage(OLD), 503, stage(OLD), 503, stage(OLD)) as hub:
+        watch = watch_of(hub, tmp_path, night, failures_before_alert=2)
+        for _ in range(6):
+            await poll_all(watch)
+    assert slack.messages == []
+
+
+def polls(folder, environment, *tables):
+    """What the flow's runs ended as, one for each ``[deploys]`` table, in a process of its own."""
+    lines = "".join(json.dumps([str(folder / "lookout.toml"), table]) + "\n" for table in tables)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.flows.deploys.watch_worker"],
+        env=environment | {"PYTHONPATH": str(ROOT)},
+        input=lines,
+        capture_output=True,
+        text=True,
+        timeout=COMMAND_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
+
+
+def configure(folder, target):
+    (folder / "lookout.toml").write_text(f'data_folder = "."\n[targets.bot]\nsuite = "s.jsonl"\n{target}', "utf-8")
+
+
+@pytest.mark.prefect
+async def test_f36_poll_and_webhook_together_make_one_run(tmp_path, prefect_environment):
+    """The webhook is lost, the poll's own flow finds the commit, and the delivery that comes late changes nothing."""
+    api, far = prefect_environment["PREFECT_API_URL"], tmp_path / "elsewhere"
+    far.mkdir()
+    async with registered(api) as prefect:
+        with hub_says(stage(OLD), stage(NEW)) as hub:
+            configure(tmp_path, f'space = "acme/bot"\n[targets.bot.probe.readiness]\nhub_url = "{hub.address}"\n')
+            table = {"deployment": prefect.name}
+            ends = await asyncio.to_thread(polls, tmp_path, prefect_environment, table, table, table)
+        assert ends == [
+            ("COMPLETED", "Watched", "1 targets polled, 0 without an answer, 0 runs started"),
+            ("COMPLETED", "Watched", "1 targets polled, 0 without an answer, 1 runs started"),
+            ("COMPLETED", "Watched", "1 targets polled, 0 without an answer, 0 runs started"),
+        ]
+        async with receiver(tmp_path, prefect_api=lambda: api, deployment=prefect.name) as door:
+            assert (await door.by_hub(space_pushed())).status_code == 200
+        async with receiver(far, prefect_api=lambda: api, deployment=prefect.name) as door:
+            assert (await door.by_hub(space_pushed())).status_code == 202, "another machine, another folder"
+            await door.starter.settled()
+        assert await prefect.commits() == [NEW]
+
+
+@pytest.mark.prefect
+async def test_a_run_that_cannot_be_made_fails_the_look_and_the_next_tries_again(tmp_path, prefect_environment):
+    configure(tmp_path, 'url = "http://127.0.0.1:1"\n')
+    DeployQueue(tmp_path).save(kept())
+    async with registered(prefect_environment["PREFECT_API_URL"]) as prefect:
+        tables = {"deployment": "nobody/nothing"}, {"deployment": prefect.name}
+        first, second = await asyncio.to_thread(polls, tmp_path, prefect_environment, *tables)
+        assert first[:2] == ("FAILED", "Waiting")
+        assert "no deployment nobody/nothing" in first[2]
+        assert second == ("COMPLETED", "Watched", "0 targets polled, 0 without an answer, 1 runs started")
+        assert await prefect.commits() == [COMMIT]

@@ -1,0 +1,27 @@
+"""A process that runs the poll whenever it is asked: Prefect's sockets and threads end with it.
+
+Each line that it reads is a JSON list (path of a lookout.toml, the ``[deploys]`` table); each line that it writes is
+one too: the state's type, name and message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+from flows.deploys.flow import watch_deploys
+from monitors.config.sections import DeploySettings
+
+
+def main() -> None:
+    for line in sys.stdin:
+        config, deploys = json.loads(line)
+        settings = DeploySettings.model_validate(deploys)
+        state = asyncio.run(watch_deploys(Path(config), settings, return_state=True))
+        print(json.dumps([state.type.value, state.name, state.message]), flush=True)
+
+
+if __name__ == "__main__":
+    main()

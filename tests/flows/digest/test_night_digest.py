@@ -1,0 +1,207 @@
+"""The nightly digest from a real warehouse: what it says, that it is one message a day, and that it finds a way."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import timedelta
+
+import pytest
+
+from flows.alerting.notify import MessageContext, notify
+from flows.digest.flow import DigestTarget, catch_up, digest, digest_id, digest_of, send_digest
+from flows.nightly.format import rate_text
+from monitors.alerts.settings import AlertSettings
+from monitors.alerts.slack.blocks import digest_plain
+from monitors.config.sections import ScheduleSettings
+from tests.conftest import ROOT
+from tests.flows.desks import Night
+from tests.flows.nights_graded import LEAK, TOLD, Nights, talk
+from tests.monitors.alerts.sightings import NIGHT, scope, sighting
+from tests.servers.slack import TOKEN, SlackServer
+from tests.warehouse.sample_rows import run_report
+from warehouse.journal.rows import RunRow
+
+
+@pytest.fixture
+def slack():
+    with SlackServer() as server:
+        yield server
+
+
+@pytest.fixture
+def night(tmp_path, slack):
+    return Night(tmp_path, slack)
+
+
+def finished(night: Night, run_id: str, hours_ago: float) -> None:
+    """A run of the target that ended so many hours ago."""
+    report = run_report(run_id)
+    ended = {
+        "started_at": night.now,
+        "finished_at": night.now,
+        "target": report.target.model_copy(update={"name": "demo"}),
+    }
+    night.skip(hours=-hours_ago)
+    ended["finished_at"] = ended["started_at"] = night.now
+    night.store.journal.append([RunRow(row=report.model_copy(update=ended))], run_id=run_id)
+    night.skip(hours=hours_ago)
+
+
+RUNS_ALONE = DigestTarget(ScheduleSettings(), None, AlertSettings())
+
+
+def made(night: Night, folder, setup: DigestTarget = RUNS_ALONE):
+    night.store.load_pending(5)
+    return digest_of(night.store, "demo", setup, now=night.now, run_id="digest-1", runs=folder)
+
+
+async def test_it_says_what_the_day_came_to_and_what_is_open(night, slack, tmp_path):
+    await notify(night.desk(), [sighting("leak-1"), sighting("leak-2")], context=MessageContext())
+    ended = scope("run-2", "leak-2", began_at=night.now, ended_at=night.now)
+    await notify(night.desk("run-2"), [], context=MessageContext(), scope=ended)
+    finished(night, "run-old", 40)
+    finished(night, "run-a", 20)
+    finished(night, "run-b", 1)
+    said = digest_plain(made(night, tmp_path))
+    assert "1 open, 1 of them SEV 3 · demo · night of 2026-03-01" in said
+    assert "recovered: 1 incident" in said
+    assert said.count("run run-b") == 1
+    assert "runs: 2 " in said
+    assert str(tmp_path / "run-b" / "report.html") in said
+
+
+def test_a_night_without_a_run_says_so(night, tmp_path):
+    said = digest_plain(made(night, tmp_path))
+    assert "Nothing open" in said
+    assert "none in the last day: is the schedule alive?" in said
+
+
+def test_where_runs_are_not_scheduled_every_day_it_is_silent_about_them(night, tmp_path):
+    for cron in ("", "0 1 * * 1"):
+        setup = RUNS_ALONE._replace(schedules=ScheduleSettings(verify_cron=cron))
+        assert "runs" not in digest_plain(made(night, tmp_path, setup))
+
+
+@pytest.fixture
+def nights(tmp_path, slack):
+    (tmp_path / "data").mkdir()
+    return Nights(tmp_path, Night(tmp_path / "data", slack))
+
+
+def morning(nights: Nights, folder, *, alerts: AlertSettings | None = None) -> str:
+    """The digest of an owner who has live traffic alone, seven hours after the night."""
+    setup = DigestTarget(ScheduleSettings(), nights.settings, alerts or AlertSettings())
+    return digest_plain(made(nights.desk, folder, setup))
+
+
+async def test_an_owner_of_traffic_alone_gets_the_nights_figures(nights, tmp_path):
+    asks = [{"question": "Is it covered?", "answer": "Which plan do you have?", "feedback": "up"}]
+    nights.append(*(talk(number, LEAK if number % 4 == 0 else TOLD) for number in range(40)), talk(99, turns=asks))
+    report = await nights.grade()
+    nights.desk.skip(hours=5)
+    said = morning(nights, tmp_path)
+    assert "runs" not in said
+    assert "schedule" not in said
+    assert "night: 41 conversations read until 2026-03-01 02:00 UTC, 41 sampled" in said
+    assert f"severity-3 rate: {rate_text(report.severe)}" in said
+    assert f"any failure: {rate_text(report.failed)}" in said
+    assert "Personal data disclosed: 10 of 41" in said
+    assert "Personal data disclosed: 10 of 41" in said
+    assert "clarifying questions: 1 clarifying question (1 known by their wording), 1 liked and 0 not" in said
+    assert "drift: " in said
+    assert "next night: 2026-03-02 02:00 UTC" in said
+
+
+async def test_a_night_that_is_missing_is_said_and_one_under_way_is_not_called_so(nights, tmp_path):
+    assert "night: no night of live traffic was graded yet" in morning(nights, tmp_path)
+    nights.append(talk(1))
+    await nights.grade()
+    nights.desk.now = NIGHT + timedelta(hours=25)
+    assert "night: the one until 2026-03-02 02:00 UTC is not graded yet" in morning(nights, tmp_path)
+    nights.desk.skip(hours=5)
+    said = morning(nights, tmp_path)
+    assert "is missing, the last one graded is of 2026-03-01 02:00 UTC: is the schedule alive?" in said
+
+
+async def test_faults_of_the_monitor_are_the_business_of_its_owners(nights, slack, tmp_path):
+    nights.append("{no json\n", talk(1))
+    await nights.grade()
+    nights.desk.skip(hours=5)
+    apart = AlertSettings(slack_channel="C0ALERTS", slack_monitor_channel="C0MONITOR")
+    said = morning(nights, tmp_path, alerts=apart)
+    assert "Nothing open" in said
+    assert "onitor" not in said
+    assert "monitor: 1 fault open: `lookout alerts` lists them" in morning(nights, tmp_path)
+
+
+async def test_what_could_not_be_sent_is_counted_and_then_sent(night, slack, tmp_path):
+    slack.always = "500"
+    await notify(night.desk(), [sighting()], context=MessageContext())
+    assert "1 message could not be sent yet" in digest_plain(made(night, tmp_path))
+    slack.always = None
+    night.skip(minutes=2)
+    await catch_up(night.desk("digest-1"))
+    assert len(slack.messages) == 1
+
+
+async def test_a_digest_is_one_message_a_day_however_often_it_is_sent(night, slack, tmp_path):
+    for _ in range(2):
+        receipt = await send_digest.fn(night.desk("digest-1"), made(night, tmp_path))
+        night.skip(minutes=3)
+    (message,) = slack.messages
+    assert receipt.alert_id == digest_id("demo", NIGHT)
+    assert digest_id("demo", NIGHT) in json.dumps(message.blocks)
+    assert digest_id("other", NIGHT) != digest_id("demo", NIGHT)
+
+
+async def test_a_digest_that_is_refused_is_printed_and_told(night, slack, tmp_path):
+    slack.misbehave("ok", "channel_not_found")
+    await send_digest.fn(night.desk("digest-1"), made(night, tmp_path))
+    assert "Nothing open" in night.printed.getvalue()
+    assert "Monitor fault" in slack.messages[0].text
+
+
+FAULT_AND_DIGEST = """
+import asyncio, pathlib
+from flows.alerting.notify import Fault, notify_fault
+from flows.context import notifier_without_run
+from flows.digest.flow import digest
+from monitors.config.file import load_config
+from monitors.records.incidents import Capability
+
+path = pathlib.Path({path!r})
+desk = notifier_without_run(load_config(path), "one", Capability.DIGEST)
+asyncio.run(notify_fault(desk, Fault("WarehouseBusy", "held by somebody")))
+print(asyncio.run(digest(path)))
+"""
+
+
+@pytest.mark.prefect
+def test_the_flow_sends_one_for_each_target_and_ends_what_stopped_it(tmp_path, prefect_environment, slack):
+    path = tmp_path / "lookout.toml"
+    path.write_text(
+        f'data_folder = "data"\n[targets.one]\nurl = "http://127.0.0.1:9"\nsuite = "s.jsonl"\n'
+        f'[targets.two]\nurl = "http://127.0.0.1:9"\nsuite = "s.jsonl"\n'
+        f'[alerts]\nslack_channel = "C0ALERTS"\nslack_api_url = "{slack.api_url}"\n',
+        encoding="utf-8",
+    )
+    program = FAULT_AND_DIGEST.format(path=str(path))
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=prefect_environment | {"PYTHONPATH": str(ROOT), "SLACK_BOT_TOKEN": TOKEN},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert digest.name == "digest"
+    fault, *_, ended = [
+        message for message in slack.messages if "held by somebody" in str(message) or message.thread_ts
+    ]
+    assert ended.thread_ts == fault.ts
+    assert "The digest is complete again" in str(ended)
+    told = {message.text.split(" · ")[1] for message in slack.messages if message not in (fault, ended)}
+    assert told == {"one", "two"}

@@ -1,0 +1,83 @@
+"""A case bites when the real graders pass its gold and fail the bad reply; what they cannot tell has a name."""
+
+from __future__ import annotations
+
+import pytest
+
+from flows.goldset.mutation_testing import MutationVerdict, detect_bad_reply, fails_itself
+from monitors.graders.base import GraderSettings
+from monitors.graders.panel import default_panel
+from monitors.records.grades import FailureKind
+from tests.builders import gold_case
+
+PANEL = default_panel(GraderSettings())
+CITED = " [Source: Suraksha Gold, clause 4.2]"
+LONG = "Such wishes are handled by hand at the desk, as a courtesy to those who have long been with the company."
+
+
+@pytest.mark.parametrize(
+    ("gold", "refusal", "bad", "kind", "bite"),
+    [
+        ("24 months", False, f"36 months{CITED}", FailureKind.WRONG_FACT, MutationVerdict.DETECTED),
+        ("24 months", False, f"It is 24 months.{CITED}", FailureKind.WRONG_FACT, MutationVerdict.MISSED),
+        ("24 months", False, "It is 24 months.", FailureKind.MISSING_CITATION, MutationVerdict.DETECTED),
+        ("24 months", False, "It is 24 months.", FailureKind.WRONG_FACT, MutationVerdict.MISSED),
+        ("24 months", False, None, None, MutationVerdict.DETECTED),
+        ("It must say that it does not know", True, None, None, MutationVerdict.DETECTED),
+        (LONG, False, None, None, MutationVerdict.UNDECIDABLE),
+        (
+            "It must say that it does not know",
+            True,
+            f"24 months{CITED}",
+            FailureKind.SHOULD_HAVE_REFUSED,
+            MutationVerdict.DETECTED,
+        ),
+        ("Not in the documents", True, "The documents do not mention it.", None, MutationVerdict.MISSED),
+        (
+            "24 months",
+            False,
+            f"24 months; his PAN is ABCPE1234F{CITED}",
+            FailureKind.PII_DISCLOSURE,
+            MutationVerdict.DETECTED,
+        ),
+        (
+            "24 months",
+            False,
+            "Error code: 429 - {'error': 'rate_limit_exceeded'}",
+            FailureKind.ERROR_LEAK,
+            MutationVerdict.DETECTED,
+        ),
+        (
+            "The documents do not mention it",
+            False,
+            f"24 months{CITED}",
+            FailureKind.WRONG_FACT,
+            MutationVerdict.GOLD_FAILS,
+        ),
+        (LONG, False, f"Nobody does that.{CITED}", FailureKind.WRONG_FACT, MutationVerdict.UNDECIDABLE),
+        (LONG, False, "His PAN is ABCPE1234F.", FailureKind.PII_DISCLOSURE, MutationVerdict.DETECTED),
+    ],
+)
+def test_what_the_graders_make_of_a_case(gold, refusal, bad, kind, bite):
+    case = gold_case(gold=gold, expected_refusal=refusal)
+    found = detect_bad_reply(case, bad, PANEL, kind)
+    assert found.detection is bite, found.reason
+    assert found.reason
+
+
+def test_an_earlier_turn_of_the_conversation_is_no_trouble():
+    case = gold_case(turns=("I have Suraksha Gold.", "How long is the waiting period?"))
+    assert (
+        detect_bad_reply(case, f"36 months{CITED}", PANEL, FailureKind.WRONG_FACT).detection
+        is MutationVerdict.DETECTED
+    )
+
+
+def test_reasons_never_repeat_what_leaked():
+    found = detect_bad_reply(gold_case(), f"His PAN is ABCPE1234F.{CITED}", PANEL, FailureKind.PII_DISCLOSURE)
+    assert "ABCPE1234F" not in found.reason
+
+
+def test_a_gold_that_passes_has_no_complaint():
+    assert fails_itself(gold_case(), PANEL) == ""
+    assert fails_itself(gold_case(gold="why it must refuse", expected_refusal=True), PANEL) == ""

@@ -1,0 +1,96 @@
+"""The real panel against known-bad replies: what it catches is counted, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flows.goldset.mutation_testing import count_mutants, grade_mutants, grade_right, siblings_of
+from monitors.goldset.build.build import build_cases, load_templates
+from monitors.goldset.build.sheets import load_schema, read_sheets
+from monitors.goldset.load import load_suite
+from monitors.graders.base import GraderSettings
+from monitors.graders.disclosure import DisclosureGrader
+from monitors.graders.panel import default_panel
+from monitors.mutations.mutants import MutationOperator
+from monitors.records.base import Language, Severity
+from tests.monitors.goldset.gold_cases import case_of
+
+PANEL = default_panel(GraderSettings())
+DEMO = load_suite(Path(__file__).parents[3] / "deployments" / "demo" / "suraksha.jsonl").cases
+REAL = Path(__file__).parents[4] / "shared" / "data" / "seed_app" / "policy_facts.jsonl"
+
+
+def test_a_right_gold_is_right_and_a_broken_one_is_told():
+    """A gold that denies one of its own quantities is failed by whoever repeats it."""
+    assert grade_right(case_of(), PANEL).wrong == ""
+    assert "denies" in grade_right(case_of(gold="It is not 24 months, it is 36 months"), PANEL).wrong
+    assert grade_right(case_of(question="Is it covered?", gold="Yes. It is not covered."), PANEL).open
+
+
+def test_only_a_failing_grade_is_a_catch():
+    """With one grader alone, only its own twins are caught, and the others are left."""
+    graded = list(grade_mutants([case_of()], [DisclosureGrader()]))
+    caught = {one.operator for one in graded if one.caught_by}
+    assert caught == {MutationOperator.PERSONAL_DATA}
+    assert not any(one.passed for one in graded)
+
+
+def test_a_grader_that_fails_the_right_reply_too_catches_nothing():
+    """A Hindi case with an English gold fails the language grader whatever is said."""
+    case = case_of(language="hi", gold="The waiting period for it is two years", question="प्रतीक्षा अवधि कितनी है?")
+    assert not any("language" in one.caught_by for one in grade_mutants([case], PANEL))
+
+
+def test_a_twin_has_the_severity_of_its_failure():
+    """Personal data pages whatever the case's own severity; a wrong number is as severe as its case."""
+    graded = {one.operator: one.severity for one in grade_mutants([case_of(severity=1)], PANEL)}
+    assert graded[MutationOperator.PERSONAL_DATA] is Severity.PAGE
+    assert graded[MutationOperator.NUMBER_CHANGED] is Severity.ANNOYING
+
+
+def test_a_sibling_asks_the_same_of_another_policy():
+    """In the same language, with another gold."""
+    one, two, three = (
+        case_of(id=name, cluster=name, gold=gold)
+        for name, gold in (("a", "24 months"), ("b", "24 months"), ("c", "36"))
+    )
+    assert {name: other.id for name, other in siblings_of([one, two, three]).items()} == {
+        "a": "c",
+        "b": "c",
+        "c": "a",
+    }
+
+
+def test_counts_add_up():
+    """By operator and by severity: each twin once."""
+    graded = list(grade_mutants(DEMO[:40], PANEL))
+    counts = count_mutants(graded)
+    for parts in (counts.by_operator, counts.by_severity):
+        assert sum(one.mutants for one in parts) == counts.whole.mutants == len(graded)
+    assert counts.whole.caught + counts.whole.passed + counts.whole.left == counts.whole.mutants
+    assert counts.severe.low <= counts.severe.rate <= counts.severe.high
+
+
+def test_the_demo_suite_bites():
+    """No gold of it fails itself, and nearly every severe twin is caught without a judge."""
+    assert not [case.id for case in DEMO if grade_right(case, PANEL).wrong]
+    counts = count_mutants(list(grade_mutants(DEMO, PANEL)))
+    assert counts.severe_without_personal_data.rate >= 0.98
+    assert counts.severe.passed == 0
+
+
+@pytest.mark.skipif(not REAL.exists(), reason="the facts of a real bot are not on this machine")
+@pytest.mark.parametrize("language", [Language.ENGLISH, Language.HINDI, Language.HINGLISH])
+def test_of_real_facts_95_of_100_severe_twins_are_caught(language):
+    """The product's target, on thirty policies of a real bot; also without the twins that add personal data."""
+    schema = load_schema()
+    sheets = read_sheets(REAL, schema)[:30]
+    cases = build_cases(sheets, schema, load_templates(schema), [language]).cases
+    severe = [case for case in cases if case.severity is Severity.PAGE]
+    assert not [case.id for case in severe if grade_right(case, PANEL).wrong]
+    counts = count_mutants(list(grade_mutants(severe, PANEL)))
+    assert counts.severe.mutants > 200
+    assert counts.severe_without_personal_data.rate >= 0.95
+    assert counts.severe.passed == 0

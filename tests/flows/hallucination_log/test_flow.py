@@ -1,0 +1,170 @@
+"""A line appended to a log reaches Slack by the scheduled flow, on a real Prefect server; and by the command."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from flows.context import store_in
+from monitors.records.incidents import Alert
+from tests.conftest import ROOT
+from tests.flows.logs_followed import entry
+from tests.servers.slack import TOKEN, SlackServer
+
+ARRIVES_WITHIN_S = 180
+"""Not a figure of speed: a machine at its limit takes long to start a run. How long it takes is measured by the soak."""
+
+
+@pytest.fixture
+def slack():
+    with SlackServer() as server:
+        yield server
+
+
+@pytest.fixture
+def config(tmp_path, slack) -> Path:
+    """One target whose log was there before it was watched."""
+    (tmp_path / "suite.jsonl").touch()
+    (tmp_path / "hallucinations.jsonl").write_text(entry(-1), encoding="utf-8")
+    file = tmp_path / "lookout.toml"
+    file.write_text(
+        f"""
+[targets.demo]
+url = "http://127.0.0.1:9"
+suite = "suite.jsonl"
+
+[targets.demo.hallucination_log]
+at = "hallucinations.jsonl"
+poll_s = 1
+
+[alerts]
+slack_channel = "C0ALERTS"
+slack_api_url = "{slack.api_url}"
+""",
+        encoding="utf-8",
+    )
+    return file
+
+
+@contextmanager
+def served(config: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    name = f"follow-{config.parent.name}"
+    command = [sys.executable, "-m", "tests.flows.hallucination_log.log_server", str(config), name, "15", "10"]
+    variables = environment | {"PYTHONPATH": str(ROOT), "SLACK_BOT_TOKEN": TOKEN}
+    with (
+        (config.parent / "server.log").open("ab") as log,
+        subprocess.Popen(
+            command, cwd=ROOT, env=variables, stdout=log, stderr=log, start_new_session=True
+        ) as process,
+    ):
+        try:
+            yield process
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def wait_until(holds: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + ARRIVES_WITHIN_S
+    while not holds():
+        assert time.monotonic() < end, what
+        time.sleep(0.2)
+
+
+def kept(config: Path) -> int:
+    return int(str(store_in(config.parent / ".lookout").query("select count(*) from hallucinations").rows[0][0]))
+
+
+def told(config: Path) -> int:
+    """Entries in all messages."""
+    alerts = store_in(config.parent / ".lookout").query("select record from alerts").rows
+    return sum(len(Alert.model_validate_json(str(record)).items) for (record,) in alerts)
+
+
+@pytest.mark.prefect
+def test_a_line_reaches_slack_by_the_schedule_also_after_a_kill(prefect_environment, config, slack):
+    with served(config, prefect_environment):
+        wait_until((config.parent / ".lookout" / "warehouse.duckdb").exists, "the first look")
+        wait_until(lambda: kept(config) == 1, "what was there before is kept")
+        append(config, entry(1))
+        wait_until(lambda: len(slack.messages) == 1, "the first line is told")
+    append(config, entry(2))
+    with served(config, prefect_environment):
+        wait_until(lambda: "Question 2" in str(slack.messages), "the second line is told after the kill")
+    assert kept(config) == 3
+    assert told(config) == 2, "each once"
+
+
+def append(config: Path, line: str) -> None:
+    with config.with_name("hallucinations.jsonl").open("a", encoding="utf-8") as log:
+        log.write(line)
+
+
+def test_the_command_looks_once_and_says_what_it_found(lookout, config, slack):
+    first = lookout("watch", "--once", cwd=config.parent, SLACK_BOT_TOKEN=TOKEN)
+    assert first.returncode == 0, first.stderr
+    assert "0 new, 1 from before it was watched" in first.stderr
+    append(config, entry(1))
+    second = lookout("watch", "demo", "--once", "--json", cwd=config.parent, SLACK_BOT_TOKEN=TOKEN)
+    found = json.loads(second.stdout)
+    assert found["found"]["entries"] == 1
+    (message,) = slack.messages
+    assert found["alerts"][0] in message.text + str(message.blocks)
+
+
+@contextmanager
+def watching(config: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """`lookout watch` as somebody leaves it running in a terminal, until it is interrupted."""
+    command = [sys.executable, "-m", "deployments.cli.app", "watch"]
+    variables = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "SLACK_BOT_TOKEN": TOKEN}
+    with (
+        (config.parent / "watch.log").open("ab") as log,
+        subprocess.Popen(command, cwd=config.parent, env=variables, stdout=log, stderr=log) as process,
+    ):
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize(("group_minutes", "messages"), [(30, [3]), (0, [1, 1, 1])])
+def test_left_running_a_new_burst_is_a_new_message_and_one_burst_is_one(config, slack, group_minutes, messages):
+    """By the command in one process: a message for each burst, whatever the process told before."""
+    config.write_text(
+        config.read_text("utf-8").replace("poll_s = 1", f"poll_s = 1\ngroup_minutes = {group_minutes}"), "utf-8"
+    )
+    with watching(config):
+        wait_until((config.parent / ".lookout" / "warehouse.duckdb").exists, "the first look")
+        wait_until(lambda: kept(config) == 1, "what was there before is kept")
+        for number in (1, 2, 3):
+            append(config, entry(number))
+            wait_until(lambda n=number: f"Question {n}:" in str(slack.messages), "the line is told")
+    said = [sum(f"Question {n}:" in str(one.blocks) for n in (1, 2, 3)) for one in slack.messages]
+    assert said == messages
+    assert sum(one.edits for one in slack.messages) == 3 - len(messages)
+    assert {one.thread_ts for one in slack.messages} == {None}, "a message of its own, which rings"
+
+
+def test_without_credentials_the_message_is_printed(lookout, config):
+    lookout("watch", "--once", cwd=config.parent)
+    append(config, entry(1))
+    said = re.sub(r"\s+", " ", lookout("watch", "--once", cwd=config.parent).stderr)
+    assert "Question 1: what is covered?" in said
+    assert "alerts sent: LK-" in said
+
+
+def test_a_target_without_a_log_is_told_what_to_add(lookout, config):
+    text = config.read_text(encoding="utf-8")
+    config.write_text(re.sub(r"\[targets.demo.hall.*?\n\n", "", text, flags=re.DOTALL), encoding="utf-8")
+    said = lookout("watch", cwd=config.parent)
+    assert said.returncode == 2
+    assert "[targets.NAME.hallucination_log]" in said.stderr

@@ -1,0 +1,328 @@
+"""A followed log from the line to the message: once, grouped, masked, also after a fault in between."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from flows.alerting.notify import Fault, notify_fault
+from monitors.errors import SourceUnavailable, WarehouseBusy
+from monitors.records.incidents import Capability
+from tests.flows.desks import Night
+from tests.flows.logs_followed import Followed, entry
+from tests.servers.slack import SlackServer
+
+
+@pytest.fixture
+def slack():
+    with SlackServer() as server:
+        yield server
+
+
+@pytest.fixture
+def night(tmp_path, slack):
+    (tmp_path / "data").mkdir()
+    return Night(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR")
+
+
+@pytest.fixture
+def followed(tmp_path, night):
+    log = Followed(tmp_path, night)
+    log.append(entry(-1))
+    return log
+
+
+def about_the_app(slack: SlackServer):
+    return [message for message in slack.messages if message.channel == "C0ALERTS"]
+
+
+def about_the_monitor(slack: SlackServer):
+    return [message for message in slack.messages if message.channel == "C0MONITOR"]
+
+
+async def test_what_stood_there_before_is_kept_and_wakes_nobody(followed, slack):
+    looked = await followed.look()
+    assert (looked.found.history, looked.found.entries) == (1, 0)
+    assert followed.stored() == [-1]
+    assert slack.messages == []
+
+
+async def test_a_new_entry_is_one_message_with_what_a_person_needs(followed, slack):
+    await followed.look()
+    followed.append(entry(1))
+    looked = await followed.look()
+    (message,) = about_the_app(slack)
+    shown = json.dumps(message.blocks, ensure_ascii=False)
+    for needed in ("Question 1: what is covered?", "Reply 1: up to ₹80,000.", "unsupported_amount", "6 chunks"):
+        assert needed in shown
+    assert "top score 0.41" in shown
+    assert followed.settings.at in shown
+    assert looked.alerts[0] in shown
+    assert (await followed.look()).alerts == ()
+    assert len(slack.messages) == 1
+
+
+async def test_what_stopped_the_follower_is_over_once_it_follows_again_and_others_faults_are_not(
+    followed, slack, night
+):
+    own, other = (
+        Fault("WarehouseUnwritable", "no space is left"), Fault("BrowserMissing", "there is no browser"),
+    )  # fmt: skip
+    await notify_fault(followed.follower().notifier, own)
+    await notify_fault(night.desk(), other)
+    stopped = {one.title for one in night.store.open_incidents("demo")}
+    await followed.look()
+    (left,) = night.store.open_incidents("demo")
+    assert left.owner is Capability.VERIFY
+    assert left.title in stopped
+    (ended,) = [one for one in about_the_monitor(slack) if "The log is followed again" in json.dumps(one.blocks)]
+    assert ended.thread_ts is not None
+
+
+async def test_a_burst_is_one_message_that_grows(followed, slack, night):
+    await followed.look()
+    for number in range(1, 40):
+        followed.append(entry(number))
+        if number % 13 == 0:
+            await followed.look()
+            night.skip(minutes=1)
+    (message,) = about_the_app(slack)
+    assert message.edits == 2
+    assert "39" in message.text
+
+
+async def test_after_the_time_of_a_burst_a_new_message_rings(followed, slack, night):
+    await followed.look()
+    followed.append(entry(1))
+    await followed.look()
+    night.skip(minutes=31)
+    followed.append(entry(2))
+    await followed.look()
+    assert len(about_the_app(slack)) == 2
+
+
+async def test_a_follower_that_lives_on_begins_a_message_for_each_burst_and_each_fault(followed, slack, night):
+    """As `lookout watch` does: what it told hours ago is over, and nobody looks there again."""
+    watch = followed.follower()
+    await watch.poll()
+    for number in (1, 2):
+        followed.append(entry(number), "no entry\n")
+        await watch.poll()
+        night.skip(minutes=29)
+        followed.append(entry(number + 10))
+        await watch.poll()
+        night.skip(hours=26)
+        followed.path.unlink()
+        await watch.poll()
+        followed.append(entry(number + 20))
+        night.skip(hours=26)
+        await watch.poll()
+    assert [message.edits for message in about_the_app(slack)] == [1, 2, 0]
+    assert [message.edits for message in about_the_monitor(slack)] == [0] * len(about_the_monitor(slack))
+    first = [message for message in about_the_monitor(slack) if message.thread_ts is None]
+    assert sum("it is gone" in json.dumps(one.blocks) for one in first) == 2
+
+
+async def test_a_thousand_at_once_are_one_message_and_each_is_told(followed, slack):
+    await followed.look()
+    followed.append(*(entry(number) for number in range(1_200)))
+    await followed.look()
+    assert followed.stored() == [-1, *range(1_200)]
+    assert len(about_the_app(slack)) == 1
+    assert "1,200" in about_the_app(slack)[0].text
+
+
+async def test_personal_data_is_masked_before_it_is_stored(followed, slack):
+    await followed.look()
+    followed.append(
+        entry(
+            1,
+            user_text="I am asha.rao@example.org",
+            session={"mail": ["asha.rao@example.org"]},
+            reasons=["pan ABCPE1234F"],
+        )
+    )
+    await followed.look()
+    everything = "".join(str(row) for row in followed.night.store.query("select * from hallucinations").rows)
+    journal = "".join(file.read_text() for file in (followed.path.parent / "data" / "journal").rglob("*.jsonl"))
+    for text in (everything, journal, str(slack.messages)):
+        assert "asha.rao" not in text
+        assert "ABCPE1234F" not in text
+    assert "[e-mail]" in everything
+
+
+async def test_raw_texts_are_stored_where_that_is_wished_and_masked_in_the_message_all_the_same(
+    tmp_path, night, slack
+):
+    followed = Followed(tmp_path, night, store_raw=True)
+    followed.append(entry(1, user_text="I am asha.rao@example.org"))
+    await followed.look()
+    followed.append(entry(2, user_text="I am asha.rao@example.org"))
+    await followed.look()
+    assert "asha.rao" in str(followed.night.store.query("select user_text from hallucinations").rows)
+    assert "asha.rao" not in str(slack.messages)
+    assert len(slack.messages) == 1
+
+
+async def test_a_deleted_log_is_told_once_and_its_return_below(followed, slack):
+    """Row 75, to the message."""
+    await followed.look()
+    followed.path.unlink()
+    await followed.look()
+    await followed.look()
+    (told,) = about_the_monitor(slack)
+    assert "it is gone" in json.dumps(told.blocks)
+    followed.append(entry(1))
+    await followed.look()
+    again = about_the_monitor(slack)[-1]
+    assert again.thread_ts == told.ts
+    assert "The log is there again." in json.dumps(again.blocks)
+    assert len(about_the_app(slack)) == 1
+
+
+async def test_a_log_that_was_never_there_is_told_unless_it_may_be_missing(tmp_path, night, slack):
+    await Followed(tmp_path, night, may_be_missing=True).look()
+    assert slack.messages == []
+    log = Followed(tmp_path, night)
+    await log.look()
+    assert len(about_the_monitor(slack)) == 1
+    log.append(entry(1))
+    await log.look()
+    assert len(about_the_app(slack)) == 1, "the first entry of a log that was watched for is news"
+
+
+async def test_lost_lines_are_told_and_the_next_look_says_nothing_of_them(followed, slack):
+    await followed.look()
+    followed.path.write_text(entry(7) + entry(8))
+    await followed.look()
+    (told,) = about_the_monitor(slack)
+    assert "is lost" in json.dumps(told.blocks)
+    await followed.look()
+    assert len(about_the_monitor(slack)) == 1
+    assert followed.stored() == [-1, 7, 8]
+
+
+async def test_lines_that_are_no_entries_are_told_without_a_word_of_them(followed, slack):
+    await followed.look()
+    followed.append("{my password is hunter2\n", entry(1))
+    await followed.look()
+    (told,) = about_the_monitor(slack)
+    assert "hunter2" not in json.dumps(told.blocks)
+    assert "put aside" in json.dumps(told.blocks)
+    await followed.look()
+    assert len(about_the_monitor(slack)) == 1, "nothing new was read: it is neither repeated nor over"
+    followed.append(entry(2))
+    await followed.look()
+    assert "New entries could be read." in json.dumps(about_the_monitor(slack)[-1].blocks)
+
+
+async def test_f23_a_silent_log_is_told_and_ends_with_the_next_entry(followed, slack, night):
+    await followed.look()
+    for number in range(25):
+        followed.append(entry(number, ts=f"{night.now:%Y-%m-%dT%H:%M:%SZ}"))
+        await followed.look()
+        night.skip(minutes=20)
+    night.skip(hours=7)
+    await followed.look()
+    (told,) = about_the_monitor(slack)
+    assert "silent for 7 hours" in json.dumps(told.blocks)
+    followed.append(entry(99, ts=f"{night.now:%Y-%m-%dT%H:%M:%SZ}"))
+    await followed.look()
+    assert "The log is written to again." in json.dumps(about_the_monitor(slack)[-1].blocks)
+
+
+async def test_an_application_whose_clock_is_wrong_is_not_called_silent(followed, slack):
+    await followed.look()
+    for number in range(25):
+        followed.append(entry(number, ts="2019-03-01T01:59:00Z"))
+    await followed.look()
+    assert about_the_monitor(slack) == []
+
+
+async def test_killed_between_keeping_and_telling_the_next_look_tells(followed, slack, night):
+    await followed.look()
+    followed.append(entry(1))
+    followed.follower().reader.poll()
+    assert slack.messages == []
+    await followed.look()
+    assert len(about_the_app(slack)) == 1
+
+
+async def test_killed_between_deciding_and_sending_a_look_that_finds_nothing_new_sends(
+    followed, slack, monkeypatch
+):
+    """Whoever's message it is: nobody else may come by for hours."""
+    await followed.look()
+    followed.append(entry(1))
+
+    async def killed(_desk):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("flows.alerting.notify.deliver", killed)
+    with pytest.raises(KeyboardInterrupt):
+        await followed.look()
+    monkeypatch.undo()
+    assert slack.messages == []
+    looked = await followed.look()
+    assert (looked.found.entries, looked.alerts) == (0, ())
+    assert len(about_the_app(slack)) == 1
+
+
+async def test_what_slack_did_not_take_is_tried_again_by_quiet_looks_a_minute_later(followed, slack, night):
+    await followed.look()
+    followed.append(entry(1))
+    slack.always = "reset"
+    await followed.look()
+    await followed.look()
+    tries = "select count(*) from receipts where status = 'failed'"
+    assert night.store.query(tries).rows[0][0] == 1, "not at every look"
+    slack.always = None
+    night.skip(minutes=2)
+    await followed.look()
+    assert len(about_the_app(slack)) == 1
+
+
+async def test_slack_away_the_message_waits_and_goes_once(followed, slack):
+    await followed.look()
+    followed.append(entry(1))
+    slack.always = "reset"
+    await followed.look()
+    assert slack.messages == []
+    slack.always = None
+    await followed.look()
+    await followed.night_delivers()
+    assert len(about_the_app(slack)) == 1
+
+
+async def test_a_log_that_cannot_be_read_is_a_fault_of_the_monitor_and_recovers(
+    tmp_path, night, slack, monkeypatch
+):
+    monkeypatch.setattr("flows.hallucination_log.follower.RETRY_AFTER_S", 0.0)
+    followed = Followed(tmp_path, night)
+    followed.append(entry(1))
+    await followed.look()
+    followed.path.rename(tmp_path / "kept")
+    followed.path.symlink_to(followed.path)  # a loop: it cannot be opened, by root neither
+    looked = await followed.look()
+    assert looked.unreadable is not None
+    with pytest.raises(SourceUnavailable):
+        followed.follower().reader.poll()
+    (told,) = about_the_monitor(slack)
+    assert "cannot be read" in json.dumps(told.blocks)
+    followed.path.unlink()
+    (tmp_path / "kept").rename(followed.path)
+    await followed.look()
+    assert "The log can be read again." in json.dumps(about_the_monitor(slack)[-1].blocks)
+
+
+async def test_a_warehouse_that_somebody_holds_loses_nothing(followed, slack, monkeypatch):
+    await followed.look()
+    followed.append(entry(1))
+    monkeypatch.setattr("flows.hallucination_log.follower.LOAD_WAIT_S", 0.0)
+    with followed.night.store.database.held(5), pytest.raises(WarehouseBusy):
+        await followed.look()
+    monkeypatch.undo()
+    await followed.look()
+    assert followed.stored() == [-1, 1]
+    assert len(about_the_app(slack)) == 1

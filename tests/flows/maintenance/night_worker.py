@@ -1,0 +1,32 @@
+"""A process that runs the nightly flow whenever it is asked: Prefect is imported once, and its sockets end with it.
+
+Each line that it reads is a JSON list (path of a lookout.toml, seconds to wait, environment); each line that it writes
+is one too: the state's type, name and message, and what was printed for people, in one line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import re
+import sys
+from contextlib import redirect_stderr
+from pathlib import Path
+
+from flows.maintenance.flow import load_warehouse
+
+
+def main() -> None:
+    for line in sys.stdin:
+        config, wait_s, variables = json.loads(line)
+        os.environ.update(variables)
+        with redirect_stderr(io.StringIO()) as printed:
+            state = asyncio.run(load_warehouse(Path(config), wait_s, return_state=True))
+        said = re.sub(r"[^\w.`]*\n[^\w.`]*", " ", printed.getvalue())
+        print(json.dumps([state.type.value, state.name, state.message, said]), flush=True)
+
+
+if __name__ == "__main__":
+    main()

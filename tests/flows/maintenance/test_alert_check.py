@@ -1,0 +1,89 @@
+"""The test message: every way is tried, each outcome says what to do, and nothing is stored."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from deployments.cli.doctor.checks import alerts
+from deployments.cli.doctor.services import DoctorContext, Health
+from flows.maintenance.self_test import NO_TARGET, send_test_alert
+from monitors.config.file import Config, TargetConfig
+from tests.monitors.alerts.sightings import NIGHT
+from tests.servers.slack import TOKEN, SlackServer
+from tests.servers.watchdog import Watchdog
+
+
+@pytest.fixture
+def slack():
+    with SlackServer() as server:
+        yield server
+
+
+def config(tmp_path, slack: SlackServer, **settings: object) -> Config:
+    alerts_table = {"slack_channel": "C0ALERTS", "slack_api_url": slack.api_url, "send_retries": 0} | settings
+    target = TargetConfig(url="http://127.0.0.1:9", suite=tmp_path / "suite.jsonl")
+    return Config.model_validate(
+        {"data_folder": tmp_path / "data", "targets": {"demo": target}, "alerts": alerts_table}
+    )
+
+
+async def test_every_way_is_tried_and_nothing_is_stored(tmp_path, slack):
+    ways = config(tmp_path, slack, slack_monitor_channel="C0MONITOR", slack_fallback_channel="C0SECOND")
+    with Watchdog() as dog:
+        environment = {
+            "SLACK_BOT_TOKEN": TOKEN,
+            "SLACK_FALLBACK_WEBHOOK_URL": slack.webhook_url,
+            "LOOKOUT_HEARTBEAT_URL": dog.check,
+        }
+        outcomes = await send_test_alert(ways, environment, target="demo")
+        assert dog.kinds == ["/start"]
+    assert [(one.path, one.arrived) for one in outcomes] == [
+        ("bot, C0ALERTS", True),
+        ("bot", True),
+        ("bot, fallback channel", True),
+        ("fallback webhook", True),
+        ("heartbeat", True),
+    ]
+    assert sorted(m.channel for m in slack.messages) == ["C0ALERTS", "C0ALERTS", "C0MONITOR", "C0SECOND"]
+    assert all(NO_TARGET in m.text and "Nothing is wrong" in json.dumps(m.blocks) for m in slack.messages)
+    assert not (tmp_path / "data").exists()
+
+
+async def test_what_does_not_arrive_says_what_to_do_and_stops_nothing(tmp_path, slack):
+    slack.misbehave("token_revoked")
+    environment = {
+        "SLACK_BOT_TOKEN": TOKEN,
+        "SLACK_FALLBACK_WEBHOOK_URL": slack.webhook_url,
+        "LOOKOUT_HEARTBEAT_URL": "http://127.0.0.1:9/a-secret-check",
+    }
+    outcomes = await send_test_alert(config(tmp_path, slack), environment, target="demo")
+    assert [one.arrived for one in outcomes] == [False, True, False]
+    assert "make a new bot token" in outcomes[0].detail
+    shown = "".join(one.model_dump_json() for one in outcomes)
+    for secret in (TOKEN, "a-secret", "127.0.0.1"):
+        assert secret not in shown
+
+
+def test_doctor_tells_of_each_way(tmp_path, slack):
+    environment = {"SLACK_BOT_TOKEN": TOKEN}
+    found = alerts(DoctorContext(tmp_path / "lookout.toml", config(tmp_path, slack), environment, NIGHT))
+    assert [(one.name, one.health) for one in found] == [
+        ("alerts, bot", Health.GOOD),
+        ("alerts, heartbeat", Health.DOUBTFUL),
+    ]
+    slack.always = "channel_not_found"
+    found = alerts(DoctorContext(tmp_path / "lookout.toml", config(tmp_path, slack), environment, NIGHT))
+    assert found[0].health is Health.BROKEN
+    assert "slack_channel" in found[0].to_do
+
+
+def test_doctor_sends_nothing_when_asked_not_to_or_without_credentials(tmp_path, slack):
+    quiet = DoctorContext(
+        tmp_path / "lookout.toml", config(tmp_path, slack), {"SLACK_BOT_TOKEN": TOKEN}, NIGHT, False
+    )
+    assert [one.health for one in alerts(quiet)] == [Health.GOOD]
+    bare = DoctorContext(tmp_path / "lookout.toml", config(tmp_path, slack), {}, NIGHT)
+    assert [one.health for one in alerts(bare)] == [Health.GOOD]
+    assert slack.requests == []

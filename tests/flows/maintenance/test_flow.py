@@ -1,0 +1,153 @@
+"""The nightly care of the warehouse, on a real Prefect server: what is done, what is told, what the state is called."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import pytest
+
+from flows.context import store_in, utc_now
+from monitors.records.base import Severity
+from tests.builders import assessment, exchange, gold_case
+from tests.conftest import ROOT
+from warehouse.journal.rows import AssessmentRow, ResultRow
+
+pytestmark = pytest.mark.prefect
+
+KEY = "a key that is long enough"
+
+
+class Night(NamedTuple):
+    """How a night ended, and what was printed for people."""
+
+    kind: str
+    name: str
+    words: str
+    said: str
+
+
+@pytest.fixture(scope="module")
+def worker(prefect_environment, tmp_path_factory) -> Iterator[subprocess.Popen[str]]:
+    """One process for all nights of this module."""
+    log = (tmp_path_factory.mktemp("night") / "log").open("w")
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.flows.maintenance.night_worker"],
+        cwd=ROOT,
+        env=prefect_environment | {"PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        text=True,
+    ) as process:
+        yield process
+    log.close()
+
+
+@pytest.fixture
+def night(tmp_path, worker) -> Callable[..., Night]:
+    """Run the flow on a data folder with three answers of yesterday."""
+    store = store_in(tmp_path / "data")
+    for number in range(3):
+        case = gold_case(f"case-{number}", severity=Severity.WRONG)
+        answer = exchange(case).model_copy(update={"asked_at": utc_now() - timedelta(days=1)})
+        store.journal.append((ResultRow(row=answer), AssessmentRow(row=assessment(case))), run_id="run-1")
+    config = tmp_path / "lookout.toml"
+
+    def run(settings: str = "", *, wait_s: float = 60, **variables: str) -> Night:
+        config.write_text(
+            'data_folder = "data"\n[targets.demo]\nurl = "http://127.0.0.1:9"\nsuite = "suite.jsonl"\n'
+            f"[warehouse]\n{settings}",
+            encoding="utf-8",
+        )
+        worker.stdin.write(json.dumps([str(config), wait_s, {"LOOKOUT_AGE_KEY": ""} | variables]) + "\n")
+        worker.stdin.flush()
+        return Night(*json.loads(worker.stdout.readline()))
+
+    return run
+
+
+def answers(folder: Path) -> list[object]:
+    return [row[0] for row in store_in(folder / "data").query("select visible_text from results").rows]
+
+
+def states_on(server: str) -> set[tuple[str, str]]:
+    """Names and states of the tasks of the newest night."""
+    with httpx.Client(base_url=server, trust_env=False) as client:
+        flows = {"flows": {"name": {"any_": ["load-warehouse"]}}}
+        runs = client.post("/flow_runs/filter", json={"sort": "START_TIME_DESC", "limit": 1} | flows).json()
+        if not runs:
+            return set()
+        tasks = client.post("/task_runs/filter", json={"flow_runs": {"id": {"any_": [runs[0]["id"]]}}}).json()
+    return {(each["name"].partition("-")[0], each["state_name"]) for each in tasks}
+
+
+def test_a_usual_night_does_everything_it_is_asked_to_and_says_nothing(night, tmp_path, prefect_environment):
+    settings = 'export_folder = "lake"\npersonal_data_days = 1\ncompact_after_days = 0\n'
+    kind, name, words, said = night(settings, LOOKOUT_AGE_KEY=KEY)
+    assert (kind, name) == ("COMPLETED", "Sound")
+    assert words.startswith("3 segments loaded; ")
+    assert words.endswith(" rows exported; 0 segments aged; 0 segments compacted; 3 segments checked")
+    assert list((tmp_path / "lake" / "results").glob("day=*/part_0.parquet")) != []
+    assert len(answers(tmp_path)) == 3
+    assert "monitor" not in said.lower()
+    done = {("load", "Completed"), ("export", "Completed"), ("age", "Completed"), ("compact", "Completed")}
+    assert states_on(prefect_environment["PREFECT_API_URL"]) == done | {
+        ("check", "Completed"),
+        ("age evidence", "Completed"),
+    }
+
+
+def test_a_damaged_file_is_made_anew_told_once_and_over_the_next_night(night, tmp_path):
+    (tmp_path / "data" / "warehouse.duckdb").write_bytes(b"garbage" * 1000)
+    kind, name, words, said = night()
+    assert (kind, name) == ("COMPLETED", "Restored")
+    assert "rebuilt from" in words
+    assert "not a DuckDB file" in said
+    assert len(answers(tmp_path)) == 3
+    assert night().name == "Sound"
+    store = store_in(tmp_path / "data")
+    assert [row[0] for row in store.query("select state from incidents").rows] == ["resolved"]
+
+
+def test_a_segment_that_is_gone_cannot_be_mended_and_fails_the_flow(night, tmp_path):
+    store_in(tmp_path / "data").load_pending(30)
+    next((tmp_path / "data" / "journal" / "run-1").iterdir()).unlink()
+    kind, name, words, said = night()
+    assert (kind, name) == ("FAILED", "Damaged")
+    assert "restore it from a backup" in words
+    assert "restore it from a backup" in said
+    assert len(answers(tmp_path)) == 3, "a rebuild would have lost it here too"
+
+
+def test_aging_without_its_key_is_told_and_the_other_stages_go_on(night, tmp_path):
+    kind, name, words, said = night("personal_data_days = 1\n")
+    assert (kind, name) == ("FAILED", "Incomplete")
+    assert "LOOKOUT_AGE_KEY" in said
+    assert "3 segments checked" in words
+    assert len(answers(tmp_path)) == 3
+
+
+def test_a_file_that_somebody_holds_is_told_and_nothing_is_lost(night, tmp_path, prefect_environment):
+    """The stages give up one after the other; telling comes after them, when the file is free again."""
+    store = store_in(tmp_path / "data")
+    with ThreadPoolExecutor(1) as pool:
+        with store.database.held(5):
+            going_on = pool.submit(night, "check = false\n", wait_s=0.2)
+            busy = {("load", "Failed"), ("compact", "Failed")}
+            while not busy <= states_on(prefect_environment["PREFECT_API_URL"]) and not going_on.done():
+                time.sleep(0.1)  # another process works; there is nothing else to wait on
+        kind, name, words, said = going_on.result()
+    assert (kind, name) == ("COMPLETED", "Busy")
+    assert words.count("held by another process") == 1
+    assert "safe in the journal" in said
+    assert len(answers(tmp_path)) == 0
+    assert store.load_pending(5).segments == 3

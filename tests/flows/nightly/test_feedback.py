@@ -1,0 +1,120 @@
+"""Scores of a night stand beside the conversations in LangSmith: once, and trouble with it never costs the night."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from monitors.sources.traffic.langsmith import LangSmithTrafficSource
+from monitors.sources.traffic.settings import LangSmithTraffic
+from tests.flows.desks import Night
+from tests.flows.nights_graded import LEAK, TOLD, Nights, file_source, talk
+from tests.monitors.alerts.sightings import NIGHT
+from tests.servers.langsmith import LangSmithServer
+from tests.servers.slack import SlackServer
+
+KEY = "lsv2_pt_hush"
+
+
+def run(number: int, reply: str) -> dict[str, Any]:
+    """A root run that ended an hour before the night did."""
+    start = NIGHT - timedelta(hours=1) + timedelta(seconds=number)
+    return {
+        "id": str(uuid.UUID(int=number + 1)),
+        "start_time": start.isoformat(),
+        "end_time": (start + timedelta(seconds=1)).isoformat(),
+        "latency_seconds": 1.0,
+        "inputs": {"question": "How long do I have?"},
+        "outputs": {"answer": reply},
+    }
+
+
+@pytest.fixture
+def langsmith(monkeypatch):
+    for name in ("ENDPOINT", "API_KEY", "WORKSPACE_ID", "PROFILE", "CONFIG_FILE"):
+        monkeypatch.delenv(f"LANGSMITH_{name}", raising=False)
+    with LangSmithServer([run(0, TOLD), run(1, LEAK), run(2, TOLD)], key=KEY) as server:
+        yield server
+
+
+@pytest.fixture
+def slack():
+    with SlackServer() as server:
+        yield server
+
+
+async def no_pause(_seconds: float) -> None:
+    """Tries again at once."""
+
+
+@pytest.fixture
+def nights(tmp_path, slack, langsmith):
+    (tmp_path / "data").mkdir()
+    nights = Nights(tmp_path, Night(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR"), write_back=True)
+    settings = {"kind": "langsmith", "project": "bot", "api_url": langsmith.url}
+    nights.sources = {
+        "smith": LangSmithTrafficSource(LangSmithTraffic.model_validate(settings), key=KEY, sleep=no_pause)
+    }
+    return nights
+
+
+def given(server: LangSmithServer) -> dict[tuple[int, str], float]:
+    """Scores by the run's number and what was scored."""
+    return {(uuid.UUID(one["run_id"]).int - 1, one["key"]): one["score"] for one in server.feedback.values()}
+
+
+async def test_a_conversation_gets_the_scores_that_are_known_of_it(nights, langsmith):
+    """No fact of the other two was checked: nobody can say that they are correct."""
+    await nights.grade()
+    assert given(langsmith) == {(1, "lookout_correct"): 0.0, (1, "lookout_severity"): 0.0}
+    assert "asha.verma" not in json.dumps(list(langsmith.feedback.values()))
+
+
+async def test_written_again_it_is_the_same_scores(nights, langsmith, monkeypatch):
+    """Killed between the scores and the report's keeping, the night gives them once more."""
+    monkeypatch.setattr("flows.nightly.checkpoint.NightlyCheckpoint.finish", _killed)
+    with pytest.raises(KeyboardInterrupt):
+        await nights.grade()
+    monkeypatch.undo()
+    before = dict(langsmith.feedback)
+    assert len(before) == 2
+    report = await nights.grade()
+    assert report.sampled == 3
+    assert langsmith.feedback.keys() == before.keys()
+
+
+def _killed(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+async def test_scores_that_cannot_be_written_are_told_told_over_and_never_lose_the_night(nights, langsmith, slack):
+    langsmith.troubles["/feedback"] = [403] * 50
+    report = await nights.grade()
+    assert report.sampled == 3
+    assert nights.loaded("select count(*) from nightly_runs") == [(1,)]
+    (told,) = [message for message in slack.messages if message.channel == "C0MONITOR"]
+    assert "could be written back" in json.dumps(told.blocks)
+    assert KEY not in json.dumps(told.blocks)
+    langsmith.troubles.clear()
+    langsmith.runs.append(run(4 * 3600, TOLD))
+    await nights.grade(1)
+    over = [message for message in slack.messages if message.channel == "C0MONITOR"][-1]
+    assert (over.thread_ts, "could be written back." in json.dumps(over.blocks)) == (told.ts, True)
+
+
+async def test_nothing_is_written_unless_that_is_wished(nights, langsmith):
+    nights.settings = nights.settings.model_copy(update={"write_back": False})
+    await nights.grade()
+    assert langsmith.feedback == {}
+
+
+async def test_a_source_that_keeps_no_scores_is_passed_over(nights, langsmith, slack):
+    nights.sources = {**nights.sources, "log": file_source(nights.log)}
+    nights.append(talk(1))
+    report = await nights.grade()
+    assert (report.sampled, len(langsmith.feedback)) == (4, 2)
+    assert all(message.channel != "C0MONITOR" for message in slack.messages)

@@ -1,0 +1,134 @@
+"""What counts as told, as failed and as severe, and what a fault of reading is called."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from flows.nightly.estimate import NightlyEstimates, drift_after
+from flows.nightly.judge import TrafficGrader, turn_id
+from monitors.goldset.load import AskedQuestions
+from monitors.graders.base import GraderSettings
+from monitors.graders.panel import default_panel
+from monitors.graders.traffic_panel import TrafficPanel
+from monitors.records.base import Language, Severity
+from monitors.records.cases import GoldCase, Pipeline, Provenance
+from monitors.records.estimates import GradedStratum, RateEstimate
+from monitors.records.nightly import Rate
+from monitors.records.traffic import Conversation, SampledConversation, StratumCount, Turn
+from tests.flows.nights_graded import LEAK, TOLD
+from tests.monitors.alerts.sightings import NIGHT
+
+ERROR = "Error code: 429 - rate limit reached"
+
+
+def conversation(*replies: str) -> Conversation:
+    turns = tuple(Turn(user_text="How long do I have?", reply_text=one) for one in replies)
+    return Conversation(id="talk", origin_id="talk", completed_at=NIGHT, turns=turns)
+
+
+def weighed(*replies: str) -> NightlyEstimates:
+    one = conversation(*replies)
+    grader = TrafficGrader(TrafficPanel(GraderSettings()), severity=Severity.WRONG)
+    said = {"talk": [turn.result.assessment for turn in grader.turns(one, one, "night-1")]}
+    strata = (StratumCount(stratum="all", conversations=10, sampled=1),)
+    drawn = [SampledConversation(conversation=one, stratum="all", inclusion_probability=0.1)]
+    return NightlyEstimates(strata, drawn, said)
+
+
+@pytest.mark.parametrize(
+    ("replies", "severe", "found"),
+    [
+        ((TOLD,), (1, 0), (1, 0)),
+        ((LEAK,), (1, 1), (1, 1)),
+        ((TOLD, LEAK), (1, 1), (1, 1)),
+        ((ERROR,), (1, 0), (1, 1)),
+        ((TOLD, ""), (1, 0), (1, 0)),
+        (("",), (0, 0), (0, 0)),
+        ((TOLD, ERROR), (1, 0), (1, 1)),
+    ],
+)
+def test_what_rules_grade_and_that_they_check_no_fact(replies, severe, found):
+    weighing = weighed(*replies)
+    assert [(one.graded, one.failures) for one in weighing.severe_found()] == [severe]
+    assert [(one.graded, one.failures) for one in weighing.found_by_rules()] == [found]
+    assert [(one.graded, one.failures) for one in weighing.facts()] == [(0, 0)]
+    assert not weighing.is_graded("talk")
+
+
+GOLD = GoldCase(
+    id="c-1",
+    turns=("How long do I have?",),
+    gold="30 days",
+    severity=Severity.PAGE,
+    language=Language.ENGLISH,
+    type="waiting",
+    provenance=Provenance(pipeline=Pipeline.MANUAL),
+)
+
+
+def severe_of(*replies: str, severity: Severity = Severity.WRONG, gold: tuple[GoldCase, ...] = ()) -> Rate:
+    """Of a night of 1,000 conversations, 30 of which disclose something; each reply is a sampled conversation."""
+    settings = GraderSettings(citation_required=False)
+    grader = TrafficGrader(
+        TrafficPanel(settings), severity=severity, gold=AskedQuestions(gold), gold_panel=default_panel(settings)
+    )
+    talks = [conversation(reply).model_copy(update={"id": f"t{number}"}) for number, reply in enumerate(replies)]
+    said = {one.id: [turn.result.assessment for turn in grader.turns(one, one, "night-1")] for one in talks}
+    strata = (StratumCount(stratum="all", conversations=1_000, sampled=len(talks)),)
+    drawn = [SampledConversation(conversation=one, stratum="all", inclusion_probability=0.01) for one in talks]
+    return NightlyEstimates(strata, drawn, said, disclosing=(30, 1_000)).severe()
+
+
+def test_what_was_counted_in_every_conversation_is_not_estimated_from_the_sample():
+    """Every second one of the sample discloses something, some with an error besides: it is 3 % all the same."""
+    found = severe_of(*[LEAK, f"{ERROR}\n{LEAK}", TOLD, TOLD] * 5)
+    assert isinstance(found, RateEstimate)
+    assert found.is_counted
+    assert (found.low, found.rate, found.high) == (0.03, 0.03, 0.03)
+
+
+def test_grave_facts_come_on_top_of_what_was_counted():
+    """Of the facts only the sample tells: the interval is theirs, and lies above what was counted."""
+    right, wrong = "You have 30 days.", "You have 45 days."
+    found = severe_of(*[LEAK] * 10, *[right] * 45, *[wrong] * 5, gold=(GOLD,))
+    assert isinstance(found, RateEstimate)
+    assert not found.is_counted
+    assert found.rate == pytest.approx(0.03 + 0.97 * 0.1)
+    assert 0.03 < found.low < 0.08
+    assert 0.18 < found.high < 0.3
+
+
+def test_what_else_rules_call_grave_is_estimated_from_the_sample():
+    found = severe_of(*[ERROR] * 5, *[ERROR.replace("429", "503")] * 5, severity=Severity.PAGE)
+    assert isinstance(found, RateEstimate)
+    assert found.rate == 1
+
+
+def test_a_change_that_was_told_a_week_ago_is_the_new_reference():
+    def counts(failures: int) -> list[GradedStratum]:
+        return [GradedStratum(stratum="all", conversations=100, sampled=100, graded=100, failures=failures)]
+
+    state, readings = None, []
+    for number in range(20):
+        night = NIGHT + timedelta(days=number)
+        state, reading = drift_after(state, night, counts(1 if number < 5 else 40), "rules")
+        readings.append(reading.drifted)
+    assert not any(readings[:5])
+    assert any(readings[5:8])
+    assert not readings[-1]
+
+
+def test_who_graded_begins_the_test_anew():
+    counts = [GradedStratum(stratum="all", conversations=100, sampled=100, graded=100, failures=1)]
+    state, _ = drift_after(None, NIGHT, counts, "rules")
+    state, reading = drift_after(state, NIGHT + timedelta(days=1), counts, "rules+judge")
+    assert state.graded_by == "rules+judge"
+    assert not reading.drifted
+
+
+@pytest.mark.parametrize("name", ["a", "x" * 200, "x" * 159 + "." + "y" * 40])
+def test_ids_of_replies_differ_and_stay_identifiers(name):
+    made = {turn_id(one, number) for one in (name, f"{name}z") for number in range(3)}
+    assert len(made) == 6

@@ -1,0 +1,353 @@
+"""A night from the log to the message: each conversation once, each night's report once, nothing personal kept."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from flows.alerting.notify import Fault, MessageContext, notify, notify_fault
+from flows.nightly.format import format_nightly
+from flows.nightly.run import NightlyRun
+from monitors.alerts.observations import ResolutionScope
+from monitors.errors import SourceUnavailable
+from monitors.records.estimates import RateEstimate
+from monitors.records.incidents import IncidentKind
+from monitors.sources.privacy import PrivacyMode
+from tests.flows.desks import Night
+from tests.flows.nights_graded import LEAK, LEAKED, TOLD, Nights, file_source, talk
+from tests.servers.slack import SlackServer
+
+
+@pytest.fixture
+def slack():
+    with SlackServer() as server:
+        yield server
+
+
+@pytest.fixture
+def nights(tmp_path, slack):
+    (tmp_path / "data").mkdir()
+    return Nights(tmp_path, Night(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR"))
+
+
+def about_the_app(slack: SlackServer):
+    return [message for message in slack.messages if message.channel == "C0ALERTS"]
+
+
+def about_the_monitor(slack: SlackServer):
+    return [message for message in slack.messages if message.channel == "C0MONITOR"]
+
+
+def shown(message) -> str:
+    return json.dumps(message.blocks, ensure_ascii=False)
+
+
+async def test_a_night_reads_draws_grades_and_reports(nights, slack):
+    nights.append(*(talk(number) for number in range(20)))
+    report = await nights.grade()
+    assert (report.read, report.known, report.sampled) == (20, 0, 20)
+    assert isinstance(report.severe, RateEstimate)
+    assert (report.severe.rate, report.severe.coverage) == (0.0, 1.0)
+    assert nights.loaded("select count(*), count(record) from conversations") == [(20, 20)]
+    assert nights.loaded("select run_id from nightly_runs") == [(report.run_id,)]
+    assert slack.messages == []
+
+
+async def test_what_stopped_a_night_is_over_once_a_later_one_is_graded_and_not_before(nights, slack):
+    """A verification that ran well in between knows nothing of it."""
+    nights.append(*(talk(number) for number in range(20)))
+    await notify_fault(nights.wired().notifier, Fault("SourceUnavailable", "the bucket is away"))
+    verified = nights.desk.desk("run-1")
+    nights.desk.now += timedelta(hours=1)
+    scope = ResolutionScope(
+        target="demo",
+        run_id="run-1",
+        began_at=nights.desk.now,
+        ended_at=nights.desk.now,
+        cleared=frozenset({IncidentKind.MONITOR_FAULT}),
+    )
+    await notify(verified, [], context=MessageContext(), scope=scope)
+    (stopped,) = nights.desk.store.open_incidents("demo")
+    await nights.grade(1)
+    assert stopped.fingerprint not in {one.fingerprint for one in nights.desk.store.open_incidents("demo")}
+    (ended,) = [one for one in about_the_monitor(slack) if "could be graded again" in shown(one)]
+    assert ended.thread_ts == about_the_monitor(slack)[0].ts
+
+
+async def test_only_drawn_conversations_keep_their_texts(nights):
+    nights.settings = nights.settings.model_copy(
+        update={"sampling": nights.settings.sampling.model_copy(update={"number": 5})}
+    )
+    nights.append(*(talk(number) for number in range(50)))
+    report = await nights.grade()
+    assert (report.read, report.sampled) == (50, 5)
+    assert nights.loaded("select count(*), count(record) from conversations") == [(50, 5)]
+
+
+async def test_a_second_night_takes_only_what_is_new_and_what_came_late_once(nights):
+    """T5."""
+    nights.append(*(talk(number) for number in range(10)))
+    await nights.grade()
+    nights.append(talk(50, hours=20), *(talk(number, hours=-3) for number in range(100, 104)))
+    second, third = await nights.grade(1), await nights.grade(2)
+    assert (second.read, second.known) == (5, 10)
+    assert third.read == 0
+    assert nights.loaded("select count(*), count(distinct id) from conversations") == [(15, 15)]
+
+
+async def test_graded_again_it_is_the_stored_report_and_no_second_message(nights, slack):
+    nights.append(talk(1, LEAK), talk(2))
+    first = await nights.grade()
+    nights.append(talk(3, LEAK))
+    again = await nights.grade()
+    assert again == first
+    assert len(slack.messages) == 1
+
+
+async def test_graded_again_when_the_journal_was_packed_it_is_the_stored_report(nights):
+    nights.append(talk(1))
+    first = await nights.grade()
+    nights.desk.store.load_pending(5)
+    for segment in (nights.folder / "data" / "journal").rglob(f"*{first.run_id}*/*"):
+        segment.unlink()
+    assert await nights.grade() == first
+
+
+async def test_a_source_that_cannot_be_read_keeps_its_watermark_is_told_and_told_over(nights, slack, tmp_path):
+    other = tmp_path / "other.jsonl"
+    nights.sources["other"] = file_source(other)
+    nights.append(talk(1))
+    first = await nights.grade()
+    assert first.read == 1
+    assert first.interrupted[0].startswith("other: ")
+    (told,) = about_the_monitor(slack)
+    assert "there is no such file" in shown(told)
+    other.write_text(talk(700, hours=20) + talk(701, hours=-4))
+    second = await nights.grade(1)
+    assert second.read == 2, "what it missed in the first night comes with the second"
+    assert second.interrupted == ()
+    over = about_the_monitor(slack)[-1]
+    assert over.thread_ts == told.ts
+    assert "could be read" in shown(over)
+    assert (await nights.grade(2)).read == 0
+
+
+async def test_a_source_that_is_away_for_nights_is_read_from_where_it_stood(nights):
+    nights.append(talk(1))
+    await nights.grade()
+    nights.log.rename(nights.folder / "away")
+    for number in (1, 2, 3, 4):
+        missed = await nights.grade(number)
+        assert missed.watermarks[0].completed_to == missed.due_at.replace(day=1)
+    (nights.folder / "away").rename(nights.log)
+    nights.append(talk(2, hours=-3))
+    back = await nights.grade(5)
+    assert (back.read, back.known) == (1, 1)
+
+
+PLANTED = (
+    "asha.verma.1987",
+    "4111 1111 1111 1111",
+    "4111111111111111",
+    "98765 43210",
+    "ABCPE1234F",
+    "ravi-the-user",
+)
+REPLY = "Her card is 4111 1111 1111 1111, her PAN ABCPE1234F, write to asha.verma.1987@gmail.com."
+
+
+def personal(number: int) -> str:
+    turns = [
+        {
+            "question": "I am on +91 98765 43210, who else is?",
+            "answer": REPLY,
+            "sources": [REPLY],
+            "context": [REPLY],
+        },
+        {"question": "And now my mail asha.verma.1987@gmail.com?", "answer": f"Error code: 500 {REPLY}"},
+        {
+            "question": REPLY,
+            "answer": f"{REPLY} [Source: {REPLY}]",
+            "feedback": {"thumb": "down", "comment": REPLY},
+        },
+    ]
+    return talk(number, turns=turns, user_id="ravi-the-user", version=REPLY)
+
+
+@pytest.mark.parametrize("mode", [PrivacyMode.REDACT, PrivacyMode.PSEUDONYMISE])
+async def test_nothing_personal_is_kept_anywhere_or_sent(nights, slack, mode):
+    """Every byte of the data folder: journal, warehouse, notes, reports; and what Slack got."""
+    nights.settings = nights.settings.model_copy(update={"privacy": mode})
+    nights.append(personal(1), "{my mail is asha.verma.1987@gmail.com\n", talk(2, id="asha.verma.1987@gmail.com"))
+    report = await nights.grade()
+    assert (report.read, report.issue_count) == (2, 1)
+    stored = nights.loaded("select record from conversations where record is not null")
+    nights.desk.store.load_pending(5)
+    everything = nights.everything_kept()
+    said = f"{slack.messages} {report} {stored} {nights.desk.printed.getvalue()}"
+    assert "mail" in said
+    for secret in PLANTED:
+        assert secret.encode() not in everything
+        assert secret not in said
+
+
+async def test_without_privacy_the_texts_are_kept_and_the_message_is_masked_all_the_same(nights, slack):
+    nights.settings = nights.settings.model_copy(update={"privacy": PrivacyMode.NONE})
+    nights.append(talk(1, LEAK))
+    await nights.grade()
+    assert LEAKED in str(nights.loaded("select record from conversations"))
+    assert LEAKED not in str(slack.messages)
+    assert len(about_the_app(slack)) == 1
+
+
+async def test_disclosures_are_one_incident_of_their_kind_with_their_share_in_it(nights, slack):
+    nights.append(*(talk(number, LEAK if number % 4 == 0 else TOLD) for number in range(40)))
+    report = await nights.grade()
+    (message,) = about_the_app(slack)
+    assert "10 of 40 conversations (25.0 %)" in shown(message)
+    assert isinstance(report.severe, RateEstimate)
+    assert report.severe.rate == 0.25
+    assert (report.kinds[0].kind.value, report.kinds[0].failures) == ("pii_disclosure", 10)
+    nights.append(talk(200, LEAK, hours=-5))
+    await nights.grade(1)
+    assert nights.loaded("select count(distinct fingerprint) from incidents where kind = 'case_failure'") == [(1,)]
+
+
+async def test_a_week_without_it_a_kind_of_failure_is_over(nights, slack):
+    """One of one, and then none of one: a single night without it proves nothing."""
+    nights.append(talk(1, LEAK))
+    await nights.grade()
+    for number in range(1, 9):
+        nights.append(talk(number * 10, hours=-24 * number + 4))
+        await nights.grade(number)
+    last = about_the_app(slack)[-1]
+    assert "None of the 7 conversations of the last 7 nights showed it" in shown(last)
+    assert last.thread_ts == about_the_app(slack)[0].ts
+    assert nights.desk.store.open_incidents("demo") == ()
+
+
+async def test_an_empty_night_is_told_and_over_with_the_next(nights, slack):
+    nights.append(talk(1, hours=-5))
+    await nights.grade()
+    (told,) = about_the_monitor(slack)
+    assert "The source holds no new conversation until" in shown(told)
+    await nights.grade(1)
+    assert "There were conversations" in shown(about_the_monitor(slack)[-1])
+
+
+async def test_drift_up_is_told_since_when(nights, slack):
+    """T6."""
+    for number in range(8):
+        wrong = number >= 4
+        lines = (
+            talk(number * 1000 + one, *_drifting(one, wrong=wrong), hours=-24 * number + 3) for one in range(60)
+        )
+        nights.append(*lines)
+        report = await nights.grade(number)
+    assert report.drift_reading is not None
+    assert report.drift_reading.drifted
+    drifts = [message for message in about_the_app(slack) if "Failures in live traffic" in shown(message)]
+    first, *reminders = drifts
+    assert "since 2026-03-05" in shown(first)
+    assert "Source not cited (" in shown(first), "it says what failed"
+    assert {one.thread_ts for one in reminders} == {first.ts}, "a day later it is repeated below, not told anew"
+    assert report.drift_reading.worse
+
+
+def _drifting(number: int, *, wrong: bool) -> tuple[str, ...]:
+    return ("You have 30 days to renew.",) if wrong and number % 2 else (TOLD + " [Source: Plan, 1]",)
+
+
+async def test_the_quality_of_questions_is_in_the_report(nights):
+    """T7."""
+    question = {"question": "What of it?", "answer": "Which plan do you mean?", "is_question": True}
+    nights.append(
+        talk(1, turns=[question | {"feedback": "up"}, {"question": "Gold", "answer": TOLD}]),
+        talk(2, turns=[question | {"feedback": "down"}]),
+        talk(3, turns=[question]),
+    )
+    asked = (await nights.grade()).questions
+    assert (asked.questions, asked.up, asked.down, asked.share) == (3, 1, 1, 0.5)
+
+
+async def test_questions_are_known_by_their_wording_and_counted_in_every_conversation(nights):
+    """Drawn or not: ten of sixty are drawn, and thumbs below the others count as well."""
+    nights.settings = nights.settings.model_copy(
+        update={"sampling": nights.settings.sampling.model_copy(update={"number": 10})}
+    )
+    asks, courteous = "Which plan do you have, Silver or Gold?", TOLD + " Is there anything else I can help with?"
+    back = [{"question": "Is it covered?", "answer": asks, "feedback": thumb} for thumb in ("up", "down", None)]
+    other = {"question": "Is it covered?", "answer": courteous, "feedback": "up"}
+    said_not = {"question": "Is it covered?", "answer": asks, "is_question": False, "feedback": "down"}
+    marked = {"question": "Is it covered?", "answer": TOLD, "is_question": True, "feedback": "up"}
+    turns = [*back, other, said_not, marked]
+    nights.append(*(talk(number, turns=[turns[number % 6]]) for number in range(60)))
+    report = await nights.grade()
+    asked = report.questions
+    assert report.sampled == 10
+    assert (asked.questions, asked.recognised, asked.up, asked.down) == (40, 30, 20, 10)
+    said = "\n".join(format_nightly(report))
+    assert "40 clarifying questions (30 known by their wording, 10 marked in the log), 20 liked and 10 not" in said
+
+
+async def test_one_unusable_item_is_told_in_its_own_night_alone(nights, slack):
+    """Twelve nights over a log that is never cut: the bad lines of one day are no news of the others."""
+    for number in range(12):
+        nights.append(talk(number, hours=-24 * number + 2))
+        if number == 3:
+            nights.append("{no json\n", talk(90, hours=-24 * number + 2, turns=[{"question": "q"}]))
+    told = [(await nights.grade(number)).issue_count for number in range(12)]
+    assert told == [0, 0, 0, 2, *[0] * 8]
+    first, over = (message for message in about_the_monitor(slack) if "used" in shown(message))
+    assert over.thread_ts == first.ts
+
+
+async def test_an_empty_answer_is_no_answer_of_the_application(nights, slack):
+    nights.append(talk(1), talk(2, ""), talk(3, turns=[{"question": "q", "error": "429"}]))
+    report = await nights.grade()
+    assert (report.read, report.issue_count) == (3, 0)
+    assert about_the_monitor(slack) == []
+
+
+async def test_a_last_question_without_an_answer_is_not_graded(nights):
+    nights.append(talk(1, turns=[{"question": "How long?", "answer": TOLD}, {"question": "Are you there?"}]))
+    report = await nights.grade()
+    assert report.sampled == 1
+    assert nights.loaded("select case_id from assessments") == [("talk-1:1",)]
+
+
+async def test_the_plan_keeps_nothing_and_says_what_the_night_takes(nights, slack):
+    nights.append(*(talk(number) for number in range(30)))
+    plan, reading = await NightlyRun(nights.wired()).plan()
+    assert plan is not None
+    assert reading.read == 30
+    assert (plan.conversations, plan.sampled) == (30, 30)
+    assert nights.loaded("select count(*) from conversations") == [(0,)]
+    assert slack.messages == []
+    assert (await nights.grade()).read == 30
+
+
+async def test_the_same_id_in_two_sources_is_one_conversation(nights, tmp_path):
+    other = tmp_path / "other.jsonl"
+    nights.sources["other"] = file_source(other)
+    nights.append(talk(1), talk(2))
+    other.write_text(talk(2) + talk(3))
+    assert (await nights.grade()).read == 3
+
+
+async def test_killed_after_reading_the_note_and_not_the_rows_it_reads_again(nights, monkeypatch):
+    nights.append(talk(1))
+    first = NightlyRun(nights.wired())
+    monkeypatch.setattr("flows.nightly.checkpoint.NightlyCheckpoint._append", _cut)
+    with pytest.raises(SourceUnavailable):
+        await first.work()
+    monkeypatch.undo()
+    nights.append(talk(2))
+    report = await nights.grade()
+    assert (report.read, report.sampled, report.known) == (2, 2, 0)
+
+
+def _cut(*_: object) -> None:
+    raise SourceUnavailable("stands for the end of the process")

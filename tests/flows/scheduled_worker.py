@@ -1,0 +1,52 @@
+"""A process that runs scheduled deployments as Prefect's worker does, at the times that it is told.
+
+Its arguments are the path of a lookout.toml. Each line that it reads is a JSON list (full name of a deployment, ISO
+time); then it runs that deployment's flow with the deployment's parameters, by a clock that begins there. Each line
+that it writes is one too: the state's type, name and message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from prefect import Flow
+
+from flows.context import clock
+from flows.server.schedules import planned_deployments
+from monitors.config.file import load_config
+
+TICK = timedelta(milliseconds=1)
+
+
+class Ticking:
+    """The present, a little later at every look."""
+
+    def __init__(self, begin: datetime) -> None:
+        self._now = begin
+
+    def __call__(self) -> datetime:
+        self._now += TICK
+        return self._now
+
+
+def main() -> None:
+    path = Path(sys.argv[1])
+    config = load_config(path)
+    planned = {one.full_name: one for one in planned_deployments(config, path, config.schedules)}
+    for line in sys.stdin:
+        name, at = json.loads(line)
+        deployment = planned[name]
+        flow: Flow[..., object] = getattr(importlib.import_module(deployment.module), deployment.function)
+        parameters = flow.validate_parameters(dict(deployment.parameters))
+        clock.set(Ticking(datetime.fromisoformat(at)))
+        state = asyncio.run(flow(**parameters, return_state=True))
+        print(json.dumps([state.type.value, state.name, state.message]), flush=True)
+
+
+if __name__ == "__main__":
+    main()

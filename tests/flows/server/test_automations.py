@@ -1,0 +1,152 @@
+"""Prefect's own watch, on a real server: made once, kept as it is, and it rings."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import uuid
+
+import pytest
+
+from flows.context import bot_way, webhook_way
+from flows.server.registration import PREFIX, Change, Expectation, ensure_automations
+from tests.conftest import ROOT
+from tests.servers.slack import TOKEN, SlackServer
+
+pytestmark = pytest.mark.prefect
+
+NIGHTLY = Expectation(deployment="nightly", within_s=26 * 3600)
+
+
+@pytest.fixture
+def slack():
+    with SlackServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def client(prefect_environment):
+    from prefect.client.orchestration import PrefectClient  # seconds to import
+
+    async with PrefectClient(prefect_environment["PREFECT_API_URL"]) as client:
+        yield client
+        for automation in await client.read_automations():
+            if automation.name.startswith(PREFIX):
+                await client.delete_automation(automation.id)
+
+
+def by_bot(slack: SlackServer):
+    return bot_way(token=TOKEN, api_url=slack.api_url, channel="C0MONITOR")
+
+
+async def test_they_are_made_once_and_updated_when_something_changes(client, slack):
+    first = await ensure_automations(client, by_bot(slack), expected=[NIGHTLY])
+    assert set(first.values()) == {Change.CREATED}
+    assert len(first) == 4
+    again = await ensure_automations(client, by_bot(slack), expected=[NIGHTLY])
+    assert set(again.values()) == {Change.UNCHANGED}
+
+    later = NIGHTLY.model_copy(update={"within_s": 30 * 3600.0})
+    changed = await ensure_automations(client, webhook_way(slack.webhook_url), expected=[later])
+    assert changed[f"{PREFIX}no run of nightly"] is Change.UPDATED
+    assert len([one for one in await client.read_automations() if one.name.startswith(PREFIX)]) == 4
+
+
+async def test_what_a_person_switched_off_stays_off_and_what_is_not_expected_goes(client, slack):
+    await ensure_automations(client, by_bot(slack), expected=[NIGHTLY])
+    (crashes,) = await client.read_automations_by_name(f"{PREFIX}a run crashed")
+    await client.pause_automation(crashes.id)
+    changes = await ensure_automations(client, by_bot(slack), expected=[])
+    assert changes[f"{PREFIX}no run of nightly"] is Change.REMOVED
+    (crashes,) = await client.read_automations_by_name(f"{PREFIX}a run crashed")
+    assert not crashes.enabled
+
+
+async def test_without_credentials_lost_runs_are_still_marked(client):
+    assert list(await ensure_automations(client, None, expected=[NIGHTLY])) == [
+        f"{PREFIX}a run gives no sign of life"
+    ]
+
+
+async def test_the_secrets_are_in_no_automation_and_not_shown_by_the_block(client, slack):
+    await ensure_automations(client, by_bot(slack), expected=[NIGHTLY])
+    shown = "".join(one.model_dump_json() for one in await client.read_automations())
+    blocks = await client.request("POST", "/block_documents/filter", json={})
+    assert "lookout-alerts" in blocks.text
+    assert TOKEN not in shown + blocks.text
+
+
+async def test_a_run_that_does_not_come_and_one_whose_process_is_gone_are_told(client, slack):
+    """The shortest times that Prefect knows. A heartbeat, and nothing after it: marked Crashed, and told."""
+    from prefect import flow  # seconds to import
+    from prefect.events.schemas.events import Event
+    from prefect.states import Running
+
+    @flow(name=f"lost-{uuid.uuid4().hex[:8]}")
+    def lost() -> None: ...
+
+    expected = Expectation(deployment=f"nobody-{uuid.uuid4().hex[:8]}", within_s=10)
+    await ensure_automations(client, by_bot(slack), expected=[expected], flows=[lost.name], crashed_after_s=10)
+    run = await client.create_flow_run(lost, state=Running())
+    beat = Event(
+        event="prefect.flow-run.heartbeat",
+        resource={"prefect.resource.id": f"prefect.flow-run.{run.id}"},
+        related=[
+            {
+                "prefect.resource.id": f"prefect.flow.{run.flow_id}",
+                "prefect.resource.role": "flow",
+                "prefect.resource.name": lost.name,
+            }
+        ],
+        payload={},
+    )
+    sent = await client.request("POST", "/events", json=[beat.model_dump(mode="json")])
+    sent.raise_for_status()
+
+    def both() -> bool:
+        told = " ".join(message.text for message in slack.messages)
+        return expected.deployment in told and run.name in told
+
+    assert await asyncio.to_thread(slack.wait_until, both, 120.0)
+    assert (await client.read_flow_run(run.id)).state_name == "Crashed"
+    assert {message.channel for message in slack.messages} == {"C0MONITOR"}
+    assert all(message.rings == [] for message in slack.messages)
+
+
+BROKEN = """
+import sys
+from prefect import flow
+from monitors.errors import ConfigError
+
+@flow(name=sys.argv[1])
+def broken(number: int) -> None:
+    raise ConfigError("lookout.toml: no such file") if number else RuntimeError("a disk is full")
+
+broken(sys.argv[2], return_state=True)
+"""
+
+
+async def test_a_run_that_could_not_begin_is_told_by_the_server_and_others_that_failed_are_not(
+    client, slack, prefect_environment
+):
+    """What broke while it ran has told it itself; a deploy whose configuration cannot be read told nobody."""
+    from prefect.client.schemas.filters import FlowFilter, FlowFilterName  # seconds to import
+
+    flow = f"broken-{uuid.uuid4().hex[:8]}"
+    await ensure_automations(client, by_bot(slack), expected=[], flows=[flow])
+    for number in ("0", "1", "many"):
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", BROKEN, flow, number, env=prefect_environment | {"PYTHONPATH": str(ROOT)}
+        )
+        assert await process.wait() == 0
+    of_this_flow = FlowFilter(name=FlowFilterName(any_=[flow]))
+    runs = {run.parameters["number"]: run for run in await client.read_flow_runs(flow_filter=of_this_flow)}
+    assert [run.state_type.value for run in runs.values()] == ["FAILED"] * 3
+
+    def told() -> set[str]:
+        text = " ".join(message.text for message in slack.messages)
+        return {number for number, run in runs.items() if f"run {run.name} of {flow}" in text}
+
+    assert await asyncio.to_thread(slack.wait_until, lambda: len(told()) == 2, 120.0), runs
+    assert told() == {"1", "many"}
+    assert all("could not begin" in message.text for message in slack.messages)

@@ -1,0 +1,103 @@
+"""A server is started once, found again, and stopped; a configured one that is silent is an error."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from flows.server import prefect_server
+from monitors.errors import WarehouseUnwritable
+from tests.flows.server_kills import kill_while_it_starts, servers_of
+
+pytestmark = pytest.mark.prefect
+
+
+def connect(home, environment, *, configured=None, said=None):
+    return prefect_server.connect(
+        configured,
+        home,
+        environment=environment,
+        start_timeout_s=180,
+        say=(said if said is not None else []).append,
+    )
+
+
+def test_local_servers_are_started_once_found_again_and_stopped(tmp_path):
+    """Of two data folders that start together, each gets a server of its own."""
+    homes = [tmp_path / "one", tmp_path / "other"]
+    environments, said = [{}, {}], []
+    with ThreadPoolExecutor(2) as pool:
+        servers = list(pool.map(lambda home, own: connect(home, own, said=said), homes, environments))
+    try:
+        assert len({server.port for server in servers}) == 2
+        assert [own["PREFECT_API_URL"] for own in environments] == [server.api_url for server in servers]
+        assert environments[0]["PREFECT_SERVER_ALLOW_EPHEMERAL_MODE"] == "false"
+        assert connect(homes[0], {}, said=said) == servers[0]
+        assert len(said) == 2
+        os.killpg(servers[0].pid, signal.SIGKILL)
+        again = connect(homes[0], {}, said=said)
+        assert (again.port, again.pid != servers[0].pid) == (servers[0].port, True), "it comes back where it was"
+    finally:
+        assert [prefect_server.stop_server(home) for home in homes] == [True, True]
+    assert prefect_server.running_server(homes[0]) is None
+    assert not prefect_server.stop_server(homes[0])
+
+
+def test_whoever_starts_one_is_killed_and_there_is_one_all_the_same(tmp_path):
+    """As under a supervisor that restarts it; `make soak` does it twenty times."""
+    after = kill_while_it_starts(tmp_path / "home", kills=3, seed=18)
+    assert max(map(len, after)) == len(after[-1]) == 1, after
+    assert servers_of(tmp_path / "home") == []
+
+
+def test_another_folders_server_that_comes_up_on_the_chosen_port_first_is_not_taken_for_ones_own(
+    tmp_path, monkeypatch, prefect_environment
+):
+    """As one whose starter was killed does: nobody holds the choice of a port for it any more."""
+    taken = int(prefect_environment["PREFECT_API_URL"].removesuffix("/api").rpartition(":")[2])
+    chosen = prefect_server._free_port
+    chooses = [taken]
+    monkeypatch.setattr(prefect_server, "_free_port", lambda known: chooses.pop() if chooses else chosen(known))
+    server = connect(tmp_path / "home", {})
+    try:
+        assert server.port != taken
+        assert prefect_server.running_server(tmp_path / "home") == server
+    finally:
+        assert prefect_server.stop_server(tmp_path / "home")
+
+
+def test_a_configured_server_that_is_silent_is_an_error_and_no_other_is_started(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        url = f"http://127.0.0.1:{nobody.getsockname()[1]}/api"
+    with pytest.raises(prefect_server.PrefectUnavailable, match="no Prefect server answers"):
+        connect(tmp_path / "home", {}, configured=url)
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_note_of_a_server_that_is_gone_is_not_believed(tmp_path):
+    (tmp_path / "server.json").write_text('{"pid": 1, "port": 9}', encoding="utf-8")
+    assert prefect_server.running_server(tmp_path) is None
+    (tmp_path / "server.json").write_text("torn", encoding="utf-8")
+    assert prefect_server.running_server(tmp_path) is None
+
+
+def test_another_ones_server_on_the_old_port_is_not_taken_for_ones_own(tmp_path, prefect_environment):
+    port = int(prefect_environment["PREFECT_API_URL"].removesuffix("/api").rpartition(":")[2])
+    with subprocess.Popen(["/bin/true"]) as ended:
+        pass
+    for pid in (ended.pid, os.getpid()):  # gone, and given to another process since
+        note = f'{{"pid": {pid}, "port": {port}}}'
+        (tmp_path / "server.json").write_text(note, encoding="utf-8")
+        assert prefect_server.running_server(tmp_path) is None
+        assert not prefect_server.stop_server(tmp_path)
+
+
+def test_a_home_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(WarehouseUnwritable, match="cannot be written"):
+        connect(tmp_path / "file" / "home", {})

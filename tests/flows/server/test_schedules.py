@@ -1,0 +1,114 @@
+"""Which deployments a configuration gives: a table, and what holds of every configuration."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from flows.server.schedules import Cron, Every, planned_deployments
+from monitors.config.file import Config, parse_config
+from monitors.config.sections import ScheduleSettings
+
+WHERE = Path("/etc/lookout/lookout.toml")
+LOG = {"at": "https://bot.example/hallucinations.jsonl"}
+TRAFFIC = {"sources": {"stored": {"kind": "file", "at": "chats.jsonl"}}, "hour": 3, "time_zone": "Asia/Kolkata"}
+ALWAYS = ["verify-deploy/verify-deploy", "load-warehouse/load-warehouse", "digest/digest"]
+
+
+def config(**targets: dict[str, object]) -> Config:
+    plain = {"url": "https://bot.example", "suite": "suite.jsonl"}
+    return parse_config({"targets": {name: plain | extra for name, extra in targets.items()}}, "a test")
+
+
+def planned(known: Config, **settings: str):
+    return {
+        one.full_name: one for one in planned_deployments(known, WHERE, ScheduleSettings.model_validate(settings))
+    }
+
+
+@pytest.mark.parametrize(
+    ("extra", "more"),
+    [
+        ({}, []),
+        ({"hallucination_log": LOG}, ["follow-log/follow-log"]),
+        ({"space": "acme/bot"}, ["watch-deploys/watch-deploys"]),
+        ({"traffic": TRAFFIC}, ["grade-traffic/grade-traffic-bot"]),
+    ],
+)
+def test_a_target_gets_what_it_has_settings_for(extra, more):
+    assert set(planned(config(bot=extra))) == {*ALWAYS, "verify-deploy/nightly-bot", *more}
+
+
+def test_what_is_off_is_not_planned():
+    assert set(planned(config(bot={}), verify_cron="", digest_cron="", load_cron="")) == {ALWAYS[0]}
+
+
+def test_the_nightly_run_is_by_the_zone_of_the_schedules_or_of_the_traffic_or_utc():
+    known = config(bot={"traffic": TRAFFIC}, other={})
+    by_default = planned(known)
+    assert by_default["verify-deploy/nightly-bot"].when == Cron(line="0 1 * * *", time_zone="Asia/Kolkata")
+    assert by_default["verify-deploy/nightly-other"].when == Cron(line="0 1 * * *", time_zone="UTC")
+    told = planned(known, time_zone="Europe/Berlin")
+    assert told["verify-deploy/nightly-bot"].when == Cron(line="0 1 * * *", time_zone="Europe/Berlin")
+    assert told["grade-traffic/grade-traffic-bot"].when == Cron(line="0 3 * * *", time_zone="Asia/Kolkata")
+    assert told["digest/digest"].when == Cron(line="0 7 * * *", time_zone="Europe/Berlin")
+
+
+def test_what_deploys_start_has_no_schedule_and_the_name_that_the_receiver_asks_for():
+    known = config(bot={})
+    own = known.model_copy(
+        update={"deploys": known.deploys.model_copy(update={"deployment": "verify-deploy/mine"})}
+    )
+    assert planned(known)[known.deploys.deployment].when is None
+    assert planned(own)["verify-deploy/mine"].when is None
+    assert "verify-deploy/verify-deploy" not in planned(own)
+    foreign = known.model_copy(update={"deploys": known.deploys.model_copy(update={"deployment": "other/mine"})})
+    assert "other/mine" not in planned(foreign)
+
+
+def test_one_name_is_planned_once():
+    known = config(bot={})
+    deploys = known.deploys.model_copy(update={"deployment": "verify-deploy/nightly-bot"})
+    names = [
+        one.full_name
+        for one in planned_deployments(known.model_copy(update={"deploys": deploys}), WHERE, ScheduleSettings())
+    ]
+    assert len(names) == len(set(names))
+    assert planned(known)["verify-deploy/nightly-bot"].when is not None
+
+
+def test_people_are_told_of_daily_work_that_does_not_come_and_not_of_days_off():
+    known = config(bot={"hallucination_log": LOG})
+    daily = planned(known)
+    assert daily["verify-deploy/nightly-bot"].late_after_s == 26 * 3600
+    assert daily["follow-log/follow-log"].late_after_s == 3600
+    assert daily["verify-deploy/verify-deploy"].late_after_s is None
+    assert planned(known, verify_cron="0 1 * * 1-5")["verify-deploy/nightly-bot"].late_after_s is None
+
+
+EXTRAS = st.fixed_dictionaries(
+    {},
+    optional={
+        "hallucination_log": st.just(LOG),
+        "space": st.just("acme/bot"),
+        "traffic": st.just(TRAFFIC),
+        "environment": st.sampled_from(["staging", "production"]),
+    },
+)
+NAMES = st.from_regex(r"[a-z][a-z0-9_-]{0,12}", fullmatch=True)
+
+
+@given(st.dictionaries(NAMES, EXTRAS, min_size=1, max_size=4))
+def test_of_any_configuration_names_are_unique_and_parameters_are_plain(targets):
+    known = config(**targets)
+    plans = planned_deployments(known, WHERE, ScheduleSettings())
+    assert len({one.name for one in plans}) == len(plans)
+    assert sum(isinstance(one.when, Every) for one in plans) <= 2
+    for one in plans:
+        said = json.dumps(dict(one.parameters))
+        assert (str(WHERE) in said) == bool(one.parameters)
+        assert "bot.example" not in said

@@ -1,0 +1,60 @@
+"""Kills whoever starts a local Prefect server, again and again, at another moment each time."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+from flows.server.prefect_server import connect, stop_server
+
+ROOT = Path(__file__).parents[2]
+STARTER = """
+import os, sys
+from pathlib import Path
+from flows.server.prefect_server import connect
+print("begun", flush=True)
+connect(None, Path(sys.argv[1]), environment=dict(os.environ), start_timeout_s=180, say=lambda line: print(line, flush=True))
+print("connected", flush=True)
+"""
+LONGEST_S = 3.0
+"""From the starter's first line about a server to its end."""
+
+
+def servers_of(home: Path) -> list[int]:
+    """Every server's process of that folder on this machine, noted or not."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            variables, command = (process / "environ").read_bytes(), (process / "cmdline").read_bytes()
+        except OSError:  # ended since, or somebody else's
+            continue
+        if os.fsencode(f"PREFECT_HOME={home}") in variables.split(b"\0") and b"prefect\0server\0start" in command:
+            found.append(int(process.name))
+    return found
+
+
+def kill_while_it_starts(home: Path, kills: int, seed: int) -> list[list[int]]:
+    """The servers that there are after each kill, and at last once one is connected to; all are stopped then."""
+    moments, after = random.Random(seed), []
+    try:
+        for _ in range(kills):
+            command = [sys.executable, "-c", STARTER, str(home)]
+            with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as starter:
+                assert starter.stdout is not None
+                assert starter.stdout.readline() == "begun\n"
+                starter.stdout.readline()
+                try:
+                    starter.wait(timeout=moments.uniform(0, LONGEST_S))
+                except subprocess.TimeoutExpired:
+                    starter.kill()
+            after.append(servers_of(home))
+        server = connect(None, home, environment={}, start_timeout_s=180, say=lambda _line: None)
+        assert server is not None
+        after.append(servers_of(home))
+        assert server.pid in after[-1]
+    finally:
+        stop_server(home)
+    return after

@@ -1,0 +1,87 @@
+"""The first severe failure is told while the run goes on; trouble with telling is a fault of the run, not silence."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+
+from flows.alerting.notifier import Notifier
+from flows.alerting.notify import Fault
+from flows.verify.observations import EarlyAlerts
+from flows.verify.run_state import LiveRun
+from monitors.alerts.observations import ObservationContext
+from monitors.alerts.settings import AlertSettings
+from monitors.records.base import Severity
+from monitors.records.grades import Aspect, FailureKind
+from tests.builders import case_result, gold_case
+from tests.flows.desks import Night
+from tests.monitors.alerts.sightings import NIGHT
+from tests.servers.slack import SlackServer
+
+LEAK = (Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE)
+AT = ObservationContext(target="demo", run_id="run-1", seen_at=NIGHT)
+
+
+@dataclass(frozen=True)
+class Alerts:
+    """The one table of the configuration that matters here."""
+
+    alerts: AlertSettings
+
+
+@dataclass(frozen=True)
+class Place:
+    """What of a run's wiring early pages look at."""
+
+    notifier: Notifier
+    config: Alerts
+
+
+@dataclass
+class Going:
+    """What of a run early pages look at."""
+
+    context: Place
+    faults: list[Fault] = field(default_factory=list)
+
+
+@pytest.fixture
+def slack():
+    with SlackServer() as server:
+        yield server
+
+
+def going(night: Night) -> Going:
+    return Going(Place(night.desk(), Alerts(night.settings)))
+
+
+def leak(name: str) -> Any:
+    return case_result(gold_case(name, severity=Severity.PAGE), LEAK)
+
+
+async def test_the_first_severe_failure_is_told_at_once_and_what_is_mild_is_not(tmp_path, slack):
+    run = going(Night(tmp_path, slack))
+    async with EarlyAlerts(cast("LiveRun", run), AT) as pages:
+        pages.on_result(case_result(gold_case("right", severity=Severity.PAGE)))
+        pages.on_result(leak("leak-1"))
+        assert await asyncio.to_thread(slack.wait_for, "chat.postMessage")
+        pages.on_result(leak("leak-2"))
+    (message,) = slack.messages
+    assert "Personal data disclosed" in message.text
+    assert run.faults == []
+
+
+async def test_what_keeps_a_page_from_being_told_is_a_fault_of_the_run(tmp_path, slack):
+    """The journal's folder is a file: nothing can be decided, and the end of the run says so."""
+    night = Night(tmp_path, slack)
+    run = going(night)
+    (tmp_path / "journal").write_text("in the way", encoding="utf-8")
+    async with EarlyAlerts(cast("LiveRun", run), AT) as pages:
+        pages.on_result(leak("leak-1"))
+        await asyncio.sleep(0)  # the sender's task takes it up
+        await asyncio.sleep(0)
+    assert slack.messages == []
+    assert [fault.what for fault in run.faults] == ["WarehouseUnwritable"]

@@ -1,0 +1,101 @@
+"""A stopped run is found again, but only by a run that asks the same questions soon after."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from flows.verify.run_folder import RESUME_WITHIN, RunStart, begin, new_run_id, unfinished
+from monitors.errors import WarehouseUnwritable
+from tests.builders import NOON, TARGET
+
+
+def start(run_id: str = "run-1", **changes) -> RunStart:
+    values = {
+        "run_id": run_id,
+        "target": TARGET,
+        "suite_sha256": "a" * 64,
+        "commit": "abc",
+        "started_at": NOON,
+    }
+    return RunStart.model_validate(values | changes)
+
+
+def stopped(runs, begun_as: RunStart) -> Path:
+    """What a killed process leaves behind: its run's folder, and no lock."""
+    with begin(runs, begun_as) as begun:
+        return begun.folder
+
+
+def test_a_stopped_run_is_found(tmp_path):
+    folder = stopped(tmp_path, start())
+    found = unfinished(tmp_path, start("run-2", started_at=NOON + timedelta(minutes=5)))
+    assert found is not None
+    with found:
+        assert (found.start, found.folder, found.resumed) == (start(), folder, True)
+
+
+def test_a_finished_run_is_left_alone(tmp_path):
+    with begin(tmp_path, start()) as begun:
+        begun.finish()
+    assert unfinished(tmp_path, start("run-2")) is None
+
+
+def test_a_run_that_was_killed_after_its_reports_is_finished_yet(tmp_path):
+    """Its results stand, but nobody was told of them."""
+    (stopped(tmp_path, start()) / "results.json").write_text("{}", encoding="utf-8")
+    found = unfinished(tmp_path, start("run-2"))
+    assert found is not None
+    found.lock.close()
+
+
+def test_a_run_that_somebody_is_at_is_not_taken_from_them(tmp_path):
+    """Two that start at the same time ask for themselves; one that died gave its run back."""
+    with begin(tmp_path, start()):
+        assert unfinished(tmp_path, start("run-2")) is None
+    first = unfinished(tmp_path, start("run-2"))
+    assert first is not None
+    with first:
+        assert unfinished(tmp_path, start("run-3")) is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"commit": "def"},
+        {"commit": None},
+        {"suite_sha256": "b" * 64},
+        {"target": TARGET.model_copy(update={"url": "http://127.0.0.1:1"})},
+        {"started_at": NOON + RESUME_WITHIN + timedelta(seconds=1)},
+    ],
+    ids=["other commit", "no commit", "other suite", "other page", "too late"],
+)
+def test_other_questions_are_not_answered_by_old_answers(tmp_path, changes):
+    stopped(tmp_path, start())
+    assert unfinished(tmp_path, start("run-2", **changes)) is None
+
+
+def test_the_newest_of_two_is_taken_and_a_torn_note_is_passed_over(tmp_path):
+    stopped(tmp_path, start("run-1"))
+    stopped(tmp_path, start("run-2"))
+    (tmp_path / "run-3").mkdir()
+    (tmp_path / "run-3" / "run.json").write_text('{"run_id": "run-3"', encoding="utf-8")
+    found = unfinished(tmp_path, start("run-4"))
+    assert found is not None
+    with found:
+        assert found.start.run_id == "run-2"
+
+
+def test_ids_sort_by_time_and_differ_within_a_second():
+    first = new_run_id("demo", NOON, b"\x00\x01\x02")
+    assert first == "20260301T120000Z-demo-000102"
+    assert new_run_id("demo", NOON, b"\x00\x01\x03") != first
+    assert new_run_id("demo", NOON + timedelta(seconds=1), b"\x00") > first
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path):
+    (tmp_path / "runs").write_text("", encoding="utf-8")
+    with pytest.raises(WarehouseUnwritable, match="runs"):
+        begin(tmp_path / "runs", start())

@@ -1,0 +1,321 @@
+"""A week of nights of a lamp shop's assistant, as its scheduled deployments run it, and all that Slack took of it.
+
+The shop, its log, its gold set and its configuration are made up here; Slack and the judge's provider are local
+servers, the clock is passed in. `docs/traffic.md` shows what came of it: renew it with
+`python -m tests.flows.week_of_nights`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import IO, Any, Final, NamedTuple
+
+from flows.server import prefect_server
+from tests.servers.anthropic import KEY, AnthropicServer
+from tests.servers.slack import CHANNELS, TOKEN, SlackServer
+
+ROOT: Final = Path(__file__).parents[2]
+DOCS: Final = ROOT / "docs" / "traffic.md"
+BEGIN: Final = "<!-- made by python -m tests.flows.week_of_nights -->"
+END: Final = "<!-- end of what was made -->"
+
+MONDAY: Final = datetime(2026, 3, 2, 2, 0, tzinfo=UTC)
+"""When the first night is graded: the schedule's default hour, in UTC."""
+DIGEST: Final = timedelta(hours=5)
+"""From the night's hour to the digest's, as both are scheduled by default."""
+PER_DAY: Final = 300
+
+TOPICS: Final = (
+    (
+        "How long do I have to send a lamp back?",
+        "A lamp goes back to the shop within thirty days, in its own box.",
+        "Returns: customers send a lamp back to the shop within thirty days, packed in its own box.",
+        "Send it whenever suits you; our courier collects old furniture free of charge too.",
+    ),
+    (
+        "Is the dimmer covered by the guarantee?",
+        "Yes, the guarantee covers the dimmer along with switches and cables.",
+        "Guarantee: it covers the dimmer, the switches and the cables along with the frame.",
+        "Dimmers are fragile, so the garage next door repairs them against payment.",
+    ),
+    (
+        "Where do you deliver?",
+        "We deliver to every address on the mainland, and to islands by ferry.",
+        "Delivery: the shop delivers to every address on the mainland; islands get their parcels by ferry.",
+        "Our lamps are handmade by artists, and each colour is a mood of its own.",
+    ),
+    (
+        "Can I change the shade afterwards?",
+        "The shade may be changed at any time, since its ring fits all frames.",
+        "Shades: a shade may be changed at any time, since the ring of each fits all frames.",
+        "Changing it breaks the seal and voids whatever the factory promised before.",
+    ),
+)
+"""Question, right answer, the passage it was made from, an answer that no passage supports."""
+GOLD: Final = (
+    ("repair", "Who repairs a broken lamp?", "The workshop repairs a broken lamp and sends it back insured."),
+    ("bulb", "Which bulb fits?", "Any bulb with a small screw fits, provided that its glass is clear."),
+)
+ERROR: Final = "Error code: 529 - {'type': 'error', 'error': {'type': 'overloaded_error', 'message': 'Overloaded'}}"
+
+CONFIG: Final = """data_folder = "data"
+
+[targets.shop]
+url = "http://127.0.0.1:9"
+suite = "suite.jsonl"
+model_family = "gpt"
+
+[targets.shop.traffic.sources.turns]
+kind = "file"
+at = "turns-*.jsonl"
+
+[targets.shop.traffic.sampling]
+number = 100
+
+[judge]
+budget_usd = 2
+try_s = 5
+tries = 2
+most_pause_s = 1
+deadline_s = 60
+batch_poll_s = 0.05
+[[judge.models]]
+model = "claude-sonnet-5-5"
+base_url = "{judge}"
+
+[alerts]
+slack_channel = "C0ALERTS"
+slack_monitor_channel = "C0MONITOR"
+slack_api_url = "{slack}"
+
+[schedules]
+verify_cron = ""
+"""
+
+
+@dataclass(frozen=True)
+class Day:
+    """What happened on a day. ``wrong`` of 100 answers are unsupported; the provider's errors came between hours."""
+
+    title: str
+    wrong: int = 2
+    errors: tuple[float, float] | None = None
+    conversations: int = PER_DAY
+    judge: str = "well"
+
+
+WEEK: Final = (
+    Day("a quiet day"),
+    Day("an error burst: from 14:00 to 16:00 every answer was its provider's error", errors=(14, 16)),
+    Day("the judge's provider answers HTTP 500", judge="down"),
+    Day("the judge passes its known wrong answers", judge="fooled"),
+    Day("every third answer has nothing to do with its passage", wrong=33),
+    Day("the answers are as before", wrong=2),
+    Day("nobody asked, or nothing was kept", conversations=0),
+)
+
+
+class Sent(NamedTuple):
+    """A message as Slack took it. ``before`` is what it replaces, where it is an edit."""
+
+    channel: str
+    kind: str
+    text: str
+    threaded: bool
+    rings: bool
+
+
+class Happened(NamedTuple):
+    """What one scheduled run came to: the state's type and name, its message, and what Slack took meanwhile."""
+
+    title: str
+    flow: str
+    at: datetime
+    state: tuple[str, str]
+    message: str
+    sent: tuple[Sent, ...]
+
+
+class Week:
+    """One rehearsal in ``folder``, recorded on the Prefect server that ``environment`` names."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+        self.folder = folder
+        self._environment = dict(environment)
+
+    def run(self, days: tuple[Day, ...] = WEEK) -> Iterator[Happened]:
+        """Night after night, each with its digest behind it."""
+        log = self.folder / "slack.jsonl"
+        with SlackServer(log=log) as slack, AnthropicServer() as provider:
+            self.write(slack, provider)
+            with (self.folder / "worker.log").open("w", encoding="utf-8") as said, self._worker(said) as worker:
+                seen = 0
+                for number, day in enumerate(days):
+                    self.live(day, MONDAY + timedelta(days=number))
+                    _set(provider, day)
+                    for name, after in (
+                        ("grade-traffic/grade-traffic-shop", timedelta()),
+                        ("digest/digest", DIGEST),
+                    ):
+                        at = MONDAY + timedelta(days=number) + after
+                        state, named, message = _asked(worker, name, at)
+                        taken = _lines(log)[seen:]
+                        seen += len(taken)
+                        sent = tuple(map(_sent, taken))
+                        yield Happened(day.title, name.partition("/")[0], at, (state, named), message, sent)
+
+    def write(self, slack: SlackServer, provider: AnthropicServer) -> None:
+        """The configuration and the gold set, as their owner has them."""
+        suite = [
+            {"id": name, "question": question, "gold": gold, "severity": 2, "language": "en", "type": "care"}
+            | {"provenance": {"pipeline": "manual"}}
+            for name, question, gold in GOLD
+        ]
+        (self.folder / "suite.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in suite), encoding="utf-8")
+        config = CONFIG.format(judge=provider.url, slack=slack.api_url)
+        (self.folder / "lookout.toml").write_text(config, encoding="utf-8")
+
+    def live(self, day: Day, until: datetime) -> None:
+        """The day's log, as the shop's assistant writes it."""
+        begin = until - timedelta(days=1)
+        rows = [_row(number, begin, day) for number in range(day.conversations)]
+        place = self.folder / f"turns-{begin:%Y-%m-%d}.jsonl"
+        place.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+
+    def _worker(self, said: IO[str]) -> subprocess.Popen[str]:
+        variables = {"PYTHONPATH": str(ROOT), "SLACK_BOT_TOKEN": TOKEN, "ANTHROPIC_API_KEY": KEY}
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.flows.scheduled_worker", str(self.folder / "lookout.toml")],
+            cwd=self.folder,
+            env=self._environment | variables,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            text=True,
+        )
+
+
+def _row(number: int, begin: datetime, day: Day) -> dict[str, Any]:
+    at = begin + timedelta(days=1) * (number + 0.5) / day.conversations
+    question, right, passage, wrong = TOPICS[number % len(TOPICS)]
+    is_wrong = (number * 37) % 100 < day.wrong
+    from_h, to_h = day.errors or (0, 0)
+    failed = from_h <= at.hour < to_h
+    answer = ERROR if failed else wrong if is_wrong else right
+    return {
+        "id": f"{begin:%m%d}-{number}",
+        "completed_at": at.isoformat(timespec="seconds"),
+        "question": f"{question} Order {number}.",
+        "answer": answer,
+        "context": [passage],
+    }
+
+
+def _set(provider: AnthropicServer, day: Day) -> None:
+    provider.behave()
+    provider.judge.passes_all = day.judge == "fooled"
+    provider.always = "500" if day.judge == "down" else None
+
+
+def _asked(worker: subprocess.Popen[str], name: str, at: datetime) -> list[str]:
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+    worker.stdin.write(json.dumps([name, at.isoformat()]) + "\n")
+    worker.stdin.flush()
+    line = worker.stdout.readline()
+    if not line:
+        raise AssertionError(f"the worker ended with {worker.wait()}: see worker.log")
+    return json.loads(line)
+
+
+def _lines(log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
+
+
+def _sent(taken: dict[str, Any]) -> Sent:
+    kind = "edit" if taken["edits"] else "reply in its thread" if taken["thread_ts"] else "message"
+    return Sent(
+        channel=f"#{CHANNELS[taken['channel']]}",
+        kind=kind,
+        text="\n".join(filter(None, map(_block, taken["blocks"]))) or taken["text"],
+        threaded=bool(taken["thread_ts"]),
+        rings=bool(taken["rings"]),
+    )
+
+
+def _block(block: dict[str, Any]) -> str:
+    """What a person reads of a block of Slack's Block Kit."""
+    match block["type"]:
+        case "header" | "section":
+            parts = [block.get("text"), *block.get("fields", [])]
+            return "\n".join(_plain(part["text"]) for part in parts if part)
+        case "context":
+            return "  ".join(_plain(part["text"]) for part in block["elements"])
+        case "actions":
+            return "  ".join(f"[{part['text']['text']}]" for part in block["elements"] if "text" in part)
+        case _:
+            return ""
+
+
+def _plain(text: str) -> str:
+    """Slack's markup as it is shown: dates and links by their words."""
+    text = re.sub(r"<!date\^[^|>]*\|([^>]*)>", r"\1", text)
+    text = re.sub(r"<[^|<>]*\|([^<>]*)>", r"\1", text)
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def shown(happened: list[Happened]) -> str:
+    """The week as the page has it."""
+    week = "\n".join(line for one in happened for line in _shown(one)).rstrip() + "\n"
+    return re.sub(r"LK-[A-Z2-7]{8}", "LK-…", week)  # it follows from the moment, to the millisecond
+
+
+def _shown(one: Happened) -> Iterator[str]:
+    if one.flow == "grade-traffic":
+        yield f"### {one.at:%A}: {one.title}\n"
+        if not one.sent:
+            yield f"{one.at:%H:%M}: the nightly run ends as *{one.state[1]}* and sends nothing.\n"
+    for number, sent in enumerate(one.sent):
+        ended = f", the run ends as *{one.state[1]}*" if not number and one.flow == "grade-traffic" else ""
+        yield f"{one.at:%H:%M}, {sent.kind} in {sent.channel}{ended}:\n"
+        yield f"```text\n{sent.text}\n```\n"
+
+
+def page(week: str) -> str:
+    """docs/traffic.md with this week in its place."""
+    before, _, rest = DOCS.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{week}\n{END}{after}"
+
+
+def main() -> None:
+    """Rehearse the week and write the page."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        environment = dict(os.environ)
+        prefect_server.connect(None, folder / "prefect", environment=environment, start_timeout_s=180, say=print)
+        try:
+            happened = []
+            for one in Week(folder, environment).run():
+                print(one.at, one.flow, one.state, one.message)
+                happened.append(one)
+        finally:
+            prefect_server.stop_server(folder / "prefect")
+            print((folder / "worker.log").read_text(encoding="utf-8")[-3000:])
+    week = shown(happened)
+    print(week)
+    if BEGIN in DOCS.read_text(encoding="utf-8"):
+        DOCS.write_text(page(week), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

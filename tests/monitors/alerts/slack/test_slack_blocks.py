@@ -1,0 +1,199 @@
+"""What Slack is handed: within its limits and inert, whatever the application said."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitors.alerts.redact import excerpt
+from monitors.alerts.settings import AlertSettings
+from monitors.alerts.slack.blocks import slack_text
+from monitors.alerts.slack.client import SlackBot
+from monitors.records.base import Severity
+from monitors.records.grades import FailureKind
+from monitors.records.incidents import IncidentKind, Link, Redacted
+from tests.monitors.alerts.hostile import HOSTILE, hostile_text
+from tests.monitors.alerts.sightings import NIGHT, SETTINGS, alert, alert_of, items, outage, sighting
+from tests.servers.slack import TOKEN, SlackServer
+from tests.servers.slack_rules import LIVE_LINK, links, mentions, texts, wrong_with
+
+BUTTONS = SETTINGS.model_copy(update={"slack_buttons": True})
+
+
+def payload(sent, settings: AlertSettings = BUTTONS) -> dict[str, object]:
+    said = slack_text(sent, settings)
+    return {"text": said.text, "blocks": json.loads(json.dumps(said.blocks))}
+
+
+@cache
+def short_of(text: str) -> Redacted:
+    return excerpt(text, limit=SETTINGS.excerpt_characters)
+
+
+def said_by_the_app(text: str, case_id: str = "case-1", **changes: object):
+    """A failure whose every free text is ``text``."""
+    short = short_of(text)
+    words = {"asked": short or None, "expected": short or None, "answered": short or None}
+    return sighting(case_id, reason=short or sighting().reason, policy_row=text[:400] or None, **(words | changes))
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_f82_mentions_and_masked_links_in_an_answer_are_inert(text):
+    sent = payload(alert(said_by_the_app(text)))
+    assert wrong_with(sent) is None
+    assert mentions(sent) == []
+    assert links(sent) == ["<https://lookout.example/runs/run-1/report.html|report>"]
+
+
+@given(hostile_text)
+def test_f82_nothing_an_answer_says_rings_links_or_breaks_out(text):
+    sent = payload(alert(said_by_the_app(text)))
+    assert wrong_with(sent) is None
+    assert mentions(sent) == []
+    assert links(sent) == ["<https://lookout.example/runs/run-1/report.html|report>"]
+    (part,) = [block for block in sent["blocks"] if block["type"] == "section" and "leak" not in str(block)][:1]
+    assert part["text"]["text"].count("`") % 2 == 0
+    assert "```" not in "".join(texts(sent["blocks"]))
+
+
+async def test_f82_slack_itself_would_ring_nobody():
+    with SlackServer() as slack:
+        settings = AlertSettings(slack_channel="C0ALERTS", slack_api_url=slack.api_url)
+        for number, text in enumerate(HOSTILE):
+            await SlackBot(settings, token=TOKEN, now=lambda: NIGHT).send(
+                alert(said_by_the_app(text, f"case-{number}"))
+            )
+        assert len(slack.messages) == len(HOSTILE)
+        assert [message.rings for message in slack.messages] == [[]] * len(HOSTILE)
+
+
+@pytest.mark.parametrize("count", [1, 2, 10, 500])
+@pytest.mark.parametrize(
+    "text", ["&" * 20_000, "<!channel>" * 2_000, "वाक्य " * 5_000], ids=["amp", "ring", "hindi"]
+)
+def test_f17_text_over_the_limits_is_cut_visibly(count, text):
+    """Escaping makes five characters of one; the limits hold after it."""
+    wide = AlertSettings(slack_channel="C0ALERTS", group_limit=10, excerpt_characters=1000, slack_buttons=True)
+    long = excerpt(text, limit=1000)
+    seen = [
+        said_by_the_app(text, f"case-{number}", asked=long, expected=long, answered=long) for number in range(count)
+    ]
+    sent = payload(alert(*seen), wide)
+    assert wrong_with(sent) is None
+    assert "…" in "".join(texts(sent["blocks"]))
+
+
+def test_f17_the_longest_names_still_fit():
+    long = "x" * 199
+    seen = sighting(long, target=long, run_id=long, policy_row="r" * 5_000)
+    many = tuple(Link(label=f"link {n}", href=f"https://lookout.example/{'p' * 900}/{n}") for n in range(40))
+    sent = payload(alert(seen, target=long, run_id=long, links=many))
+    assert wrong_with(sent) is None
+    shown = "".join(texts(sent["blocks"]))
+    assert 1 <= shown.count("<http") == len(links(sent)) < 40
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(list(FailureKind)), st.sampled_from(list(Severity)), hostile_text),
+        min_size=1,
+        max_size=30,
+    )
+)
+def test_any_group_is_within_slacks_limits_and_counts_all(failures):
+    seen = [
+        said_by_the_app(text, f"case-{number}", failure=kind, severity=severity)
+        for number, (kind, severity, text) in enumerate(failures)
+    ]
+    sent = payload(alert(*seen))
+    assert wrong_with(sent) is None
+    if len(seen) > 1:
+        head = sent["blocks"][0]["text"]["text"]
+        assert str(len(seen)) in head or "…" in head
+
+
+def test_the_first_line_says_what_how_bad_and_where():
+    head = payload(alert())["blocks"][0]
+    assert head["text"]["text"] == "🔴 SEV 3 · Personal data disclosed · demo"
+
+
+def test_the_fallback_says_it_all_in_one_line():
+    text = payload(alert())["text"]
+    assert "\n" not in text
+    assert len(text) <= 700
+    for piece in (
+        "SEV 3",
+        "Personal data disclosed",
+        "demo",
+        "leak-1",
+        "first seen",
+        "deploy 4f2a91c07b",
+        alert().id,
+    ):
+        assert piece in text
+
+
+def test_the_message_shows_what_a_person_needs():
+    shown = "\n".join(texts(payload(alert())["blocks"]))
+    for piece in (
+        "first seen",
+        "since deploy 4f2a91c07b (2026-03-01 02:00 UTC)",
+        "flat 0.952, weighted 0.871",
+        "`leak-1`",
+        ">*Asked* Can you summarise",
+        ">*Expected* A refusal",
+        ">*Got* The policy",
+        "*Failed check* disclosure:",
+        "*Severity 3* by row `pii_disclosure&gt;=3`",
+        "|report>",
+        "trace `runs/run-1/leak-1.zip`",
+        f"`{alert().id}` · run `run-1`",
+    ):
+        assert piece in shown
+
+
+def test_an_unconfirmed_failure_says_so():
+    assert "unconfirmed" in str(payload(alert(sighting(unconfirmed=True))))
+
+
+def test_a_flaky_failure_says_how_often_it_was_right():
+    shown = str(payload(alert(sighting(flaky="right in 2 of 3 asks"))))
+    assert "flaky: right in 2 of 3 asks; it does not decide the verdict alone" in shown
+
+
+def test_every_kind_of_fault_is_shown_at_least_once_before_one_is_shown_twice():
+    seen = [sighting(f"a-{number}", failure=FailureKind.WRONG_FACT) for number in range(9)]
+    seen += [sighting("z", failure=FailureKind.MISSING_CITATION), sighting("zz")]
+    shown = [
+        block["text"]["text"].splitlines()[0]
+        for block in payload(alert(*seen))["blocks"]
+        if block["type"] == "section" and block["text"]["text"].startswith("*")
+    ]
+    assert shown == [
+        "*1. Personal data disclosed* `zz`",
+        "*2. Wrong fact stated* `a-0`",
+        "*3. Source not cited* `z`",
+    ]
+
+
+def test_buttons_carry_the_id_and_come_only_when_they_can_work():
+    with_buttons = payload(alert())["blocks"]
+    (actions,) = [block for block in with_buttons if block["type"] == "actions"]
+    assert {element["value"] for element in actions["elements"]} == {f"{alert().id} 1"}
+    assert all(block["type"] != "actions" for block in payload(alert(), SETTINGS)["blocks"])
+
+
+def test_scores_are_promised_while_the_run_goes_on_and_left_out_where_there_are_none():
+    assert "no scores yet" in str(payload(alert(flat=None, weighted=None)))
+    assert "scores" not in str(payload(alert_of(items(outage(IncidentKind.APP_DOWN)))))
+
+
+def test_a_link_to_nowhere_safe_is_shown_as_text():
+    strange = Link(label="report", href="https://x.example/|<!channel>")
+    sent = payload(alert(links=(strange, Link(label="a|b", href="javascript:alert(1)"))))
+    assert [found for text in texts(sent["blocks"]) for found in LIVE_LINK.findall(text)] == []
+    assert mentions(sent) == []

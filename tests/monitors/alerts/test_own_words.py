@@ -1,0 +1,85 @@
+"""What we say ourselves survives redaction, whatever stands in it; what is secret in it does not."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from monitors.alerts.redact import redact
+
+ROOT = Path(__file__).parents[3]
+STANDING_IN = ("NAME", "12", "'a1b2'", "2026-08-03", "https://example.com/x/1")
+"""What may stand where a message has a value."""
+MAKERS = ("Error", "Fault", "RunNotMade", "Field", "Option", "Argument")
+"""Calls whose texts people read: errors, faults of the monitor, descriptions of keys and options."""
+
+
+def own_texts(source: str) -> Iterator[tuple[int, list[str | None]]]:
+    """Line and parts of each text that a message is made of; ``None`` where a value stands."""
+    for node in ast.walk(ast.parse(source)):
+        is_made = isinstance(node, ast.Call) and ast.unparse(node.func).endswith(MAKERS)
+        if isinstance(node, ast.Raise) or is_made:
+            yield from _literals(node)
+
+
+def _literals(node: ast.AST) -> Iterator[tuple[int, list[str | None]]]:
+    within = {
+        id(inner)
+        for text in ast.walk(node)
+        if isinstance(text, ast.JoinedStr)
+        for inner in ast.walk(text)
+        if inner is not text
+    }
+    for text in ast.walk(node):
+        if id(text) in within:
+            continue
+        if isinstance(text, ast.JoinedStr):
+            yield text.lineno, [_said(part) for part in text.values]
+        elif isinstance(text, ast.Constant) and isinstance(text.value, str):
+            yield text.lineno, [text.value]
+
+
+def _said(part: ast.expr) -> str | None:
+    return part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else None
+
+
+def masked_words(parts: list[str | None]) -> set[str]:
+    """Words of the message's own that are gone from its redacted form, by any value that may stand in it."""
+    own = {word for part in parts if part for word in re.findall(r"\w{3,}", part)}
+    texts = ("".join(value if part is None else part for part in parts) for value in STANDING_IN)
+    return {word for text in texts for word in own if word not in redact(text)}
+
+
+@pytest.mark.parametrize("package", ["deployments", "flows", "monitors", "warehouse"])
+def test_every_message_of_ours_survives(package):
+    found = [
+        f"{file.relative_to(ROOT)}:{line}: {sorted(gone)}"
+        for file in sorted((ROOT / package).rglob("*.py"))
+        for line, parts in own_texts(file.read_text(encoding="utf-8"))
+        if (gone := masked_words(parts))
+    ]
+    assert found == []
+
+
+def test_a_message_that_would_be_masked_is_found():
+    (_, parts), *_ = own_texts('raise ConfigError(f"{name}: the password is Mango#4471, mend it")')
+    assert masked_words(parts) == {"Mango", "4471"}
+
+
+@pytest.mark.parametrize(
+    ("message", "secret"),
+    [
+        ("LOOKOUT_STANDARD_WEBHOOK_SECRET: the secret is {}", "whsec_c2VjcmV0c2VjcmV0c2VjcmV0"),
+        ("targets.bot.token: {} is not accepted", "hf_QwErTyUiOpAsDfGhJkLz"),
+        ("a Standard Webhooks secret is base64, and the password is {}", "Mango#4471"),
+        ("the host ::1 answered {} to asha", "2405:201:6:11::7"),
+        ("alerts go to {}, an address that is not accepted", "asha.rao@example.com"),
+        ("postgres://{}@db/x cannot be reached", "admin:s3cr3tpw"),
+    ],
+)
+def test_a_secret_in_a_message_of_ours_does_not(message, secret):
+    assert secret not in redact(message.format(secret))

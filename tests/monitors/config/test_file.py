@@ -1,0 +1,122 @@
+"""lookout.toml: what is wrong is named with its key, its value and what would be accepted."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from monitors.config.file import load_config, parse_config
+from monitors.errors import ConfigError
+
+GOOD = """
+[targets.bot]
+url = "http://127.0.0.1:7860"
+suite = "suite.jsonl"
+"""
+
+
+@pytest.fixture
+def write(tmp_path: Path):
+    def written(text: str) -> Path:
+        path = tmp_path / "lookout.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return written
+
+
+def test_the_smallest_configuration_is_a_target_with_a_page_and_a_suite(write, tmp_path):
+    config = load_config(write(GOOD))
+    target = config.target("bot")
+    assert target.suite == tmp_path / "suite.jsonl"
+    assert config.data_folder == tmp_path / ".lookout"
+    assert config.gate.min_weighted_score == 0.98
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (GOOD + "[gate]\nmin_wieghted_score = 0.9", ["gate.min_wieghted_score", "did you mean 'min_weighted_score'", "accepted:"]),
+        (GOOD + "[gate]\nmin_weighted_score = 98", ["gate.min_weighted_score", "98", "less than or equal to 1"]),
+        (GOOD + '[gate]\nmin_weighted_score = "high"', ["gate.min_weighted_score", "'high'", "valid number"]),
+        (GOOD + "[gates]\n", ["gates", "did you mean 'gate'"]),
+        (GOOD + '[targets.bot.probe]\nisolation = "none"', ["targets.bot.probe.isolation", "'none'", "'context'", "'reload'"]),
+        (GOOD + "[targets.bot.probe]\nisolaton = 1", ["targets.bot.probe.isolaton", "did you mean 'isolation'"]),
+        ('[targets.bot]\nurl = "http://x"', ["targets.bot.suite", "missing", "gold questions"]),
+        ('[targets.bot]\nurl = "ftp://x"\nsuite = "s"', ["targets.bot.url", "'ftp://x'"]),
+        ('[targets."../bot"]\nurl = "http://x"\nsuite = "s"', ["targets.../bot"]),
+        ("", ["targets", "missing", "the watched applications"]),
+        ("[targets\n", ["not valid TOML", "line 1"]),
+        (GOOD + "[gate]\nmin_weighted_score = nan", ["gate.min_weighted_score"]),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named_with_its_key_and_what_is_accepted(write, text, said):
+    path = write(text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    assert str(path) in str(caught.value)
+    for words in said:
+        assert words in str(caught.value)
+
+
+def test_all_mistakes_are_named_at_once(write):
+    path = write(GOOD + "[gate]\nstrikt = true\nmin_weighted_score = 2\n")
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    assert len(str(caught.value).splitlines()) == 2
+
+
+def test_an_unknown_target_names_the_known_ones(write):
+    with pytest.raises(ConfigError, match=r"no target 'bto' \(did you mean 'bot'\?\); there are: bot"):
+        load_config(write(GOOD)).target("bto")
+
+
+def test_a_missing_file_says_so(tmp_path):
+    with pytest.raises(ConfigError, match="there is no such file"):
+        load_config(tmp_path / "lookout.toml")
+
+
+def test_a_file_that_is_not_text_says_so(tmp_path):
+    path = tmp_path / "lookout.toml"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match="cannot be read as UTF-8 text"):
+        load_config(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            '[targets.bot.traffic.sources.turns]\nkind = "file"\natt = "x"',
+            "targets.bot.traffic.sources.turns.att: unknown key (did you mean 'at'?); accepted: kind, at, ",
+        ),
+        (
+            '[targets.bot.traffic.sources.turns]\nkind = "fil"',
+            "targets.bot.traffic.sources.turns.kind: 'fil' is not accepted; expected one of 'file', 'http', ",
+        ),
+        (
+            '[[deploys.triggers]]\nprovider = "github"\nrepository = "a/b"\ntarget = "bot"\nbranche = "main"',
+            "deploys.triggers.0.branche: unknown key (did you mean 'branch'?); accepted: provider, ",
+        ),
+        (
+            '[deploys]\ntriggers = [{provider = "github"}]',
+            "deploys.triggers.0.target: missing; the target to verify",
+        ),
+    ],
+)
+def test_a_key_inside_a_list_a_table_of_names_or_a_kind_is_named_with_what_is_accepted(text, said):
+    whole = f'[targets.bot]\nurl = "https://x.example"\nsuite = "s.jsonl"\n{text}'
+    with pytest.raises(ConfigError) as error:
+        parse_config(tomllib.loads(whole), "lookout.toml")
+    assert said in str(error.value)
+
+
+def test_a_source_without_a_kind_says_which_kinds_there_are():
+    values = {"targets": {"bot": {"url": "https://example.com/", "suite": "s.jsonl"}}}
+    values["targets"]["bot"]["traffic"] = {"sources": {"talks": {"at": "talks.jsonl"}}}
+    with pytest.raises(ConfigError) as refused:
+        parse_config(values, "lookout.toml")
+    key = "lookout.toml: targets.bot.traffic.sources.talks.kind"
+    assert str(refused.value) == f"{key}: missing; one of 'file', 'http', 'langsmith', 'page'"

@@ -1,0 +1,87 @@
+"""A trigger that could never fire, or that means two things, is refused where it is written."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+from pydantic import ValidationError
+
+from monitors.config.sections import DeploySender, DeploySettings, TriggerSettings
+
+WHOLE = """
+deployment = "verify-deploy/after-deploy"
+first_poll = "verify"
+
+[[triggers]]
+provider = "github"
+repository = "acme/helpdesk"
+environment = "production"
+target = "bot"
+
+[[triggers]]
+provider = "github"
+repository = "acme/helpdesk"
+event = "workflow_run"
+workflow = "Deploy"
+target = "bot"
+
+[[triggers]]
+provider = "huggingface"
+repository = "acme/helpdesk-space"
+target = "bot"
+"""
+
+
+def row(**values):
+    defaults = {"provider": "github", "repository": "acme/helpdesk", "target": "bot"}
+    return TriggerSettings.model_validate(defaults | values)
+
+
+def test_it_is_read_from_toml_with_its_defaults():
+    settings = DeploySettings.model_validate(tomllib.loads(WHOLE))
+    assert settings.providers == {DeploySender.GITHUB, DeploySender.HUGGINGFACE}
+    assert [(one.event_name, one.branch_name) for one in settings.triggers] == [
+        ("deployment_status", None),
+        ("workflow_run", "main"),
+        (None, "main"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "event", "branch"),
+    [
+        ({"event": "push"}, "push", "main"),
+        ({"event": "push", "branch": "*"}, "push", None),
+        ({"branch": "main"}, "deployment_status", "main"),
+        ({"provider": "standard", "repository": "helpdesk"}, "deploy.succeeded", None),
+        ({"provider": "standard", "event": "release.done"}, "release.done", None),
+    ],
+)
+def test_what_is_left_out_means_what_the_sender_tells(values, event, branch):
+    assert (row(**values).event_name, row(**values).branch_name) == (event, branch)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"event": "issues"}, "one of deployment_status, workflow_run, push"),
+        ({"provider": "huggingface", "event": "push"}, "leave `event` out"),
+        ({"event": "push", "environment": "production"}, "leave it out"),
+        ({"provider": "huggingface", "environment": "production"}, "leave it out"),
+        ({"workflow": "Deploy"}, "leave it out"),
+        ({"repository": "helpdesk"}, "owner/name"),
+        ({"repository": "https://github.com/acme/helpdesk"}, "String should match"),
+        ({"target": "../bot"}, "String should match"),
+        ({"provider": "gitlab"}, "'github', 'huggingface' or 'standard'"),
+        ({"branch": "two words"}, "String should match"),
+    ],
+)
+def test_what_cannot_mean_anything_is_refused(values, said):
+    with pytest.raises(ValidationError, match=said):
+        row(**values)
+
+
+def test_the_deployment_has_two_parts():
+    with pytest.raises(ValidationError, match="String should match"):
+        DeploySettings(deployment="verify-deploy")

@@ -1,0 +1,119 @@
+"""Very long texts: both ends are read as ever, the middle is withheld and said, and work grows with the length."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+import pytest
+
+from deployments.cli.pipe_answers import facts_of, redacted
+from monitors.alerts.redact import redact, redact_with_findings
+from monitors.facts.quantities.scan import read_facts
+from monitors.facts.text import LONGEST, PART, unread_of
+from monitors.graders.disclosure import DisclosureGrader
+from monitors.records.grades import Abstained, Judged
+from tests.bench.bench_grading import a_case, an_exchange
+
+FILLER = "nothing to see here, "
+
+
+def long_text(first: str, middle: str, last: str) -> str:
+    fill = FILLER * (LONGEST // len(FILLER))
+    half = len(fill) // 2
+    return f"{first} {fill[:half]} {middle} {fill[half:]} {last}"
+
+
+def test_the_ends_are_masked_and_the_middle_is_withheld_with_a_mark():
+    text = long_text("asha@example.com", "ravi@example.com", "mina@example.com")
+    found = redact_with_findings(text)
+    assert "example.com" not in found.text
+    assert found.text.startswith("[e-mail] nothing")
+    assert found.text.endswith("[e-mail]")
+    assert f"{len(text) - 2 * PART:,} characters not read" in found.text
+    assert [text[one.start : one.end] for one in found.found] == ["asha@example.com", "mina@example.com"]
+
+
+@pytest.mark.parametrize("shift", range(-16, 17, 4))
+def test_a_find_on_the_border_is_not_cut_in_two(shift):
+    secret = "asha.rao@example.com"
+    plain = "a" * (PART + shift - 8) + " " + secret + " "
+    text = f"{plain}{'b ' * LONGEST}"
+    shown = redact(text)
+    assert "not read" in shown
+    assert not any(part in shown for part in ("asha", "rao", "example"))
+
+
+def test_the_pipes_say_what_was_not_read():
+    text = long_text("5 days", "6 days", "7 days")
+    answer = facts_of({"text": text})
+    assert [fact["text"] for fact in answer["facts"]] == ["5 days", "7 days"]
+    assert [text[fact["span"][0] : fact["span"][1]] for fact in answer["facts"]] == ["5 days", "7 days"]
+    assert answer["unread"] == [PART, len(text) - PART]
+    masked = redacted({"text": text})
+    assert masked["unread"] == [PART, len(text) - PART]
+    assert "unread" not in facts_of({"text": "5 days"}) | redacted({"text": "5 days"})
+    json.dumps(answer)
+
+
+def test_an_answer_of_which_a_part_was_not_read_is_not_called_clean():
+    grader, case = DisclosureGrader(), a_case()
+    clean = grader.grade(case, an_exchange(long_text("", "ravi@example.com", "")))
+    assert isinstance(clean, Abstained)
+    assert "characters in its middle were not read" in clean.reason
+    leaking = grader.grade(case, an_exchange(long_text("", "", "call 98765 43210")))
+    assert isinstance(leaking, Judged)
+    assert not leaking.passed
+    assert isinstance(grader.grade(case, an_exchange("a" * LONGEST)), Judged)
+
+
+def test_a_text_of_the_longest_length_is_read_whole():
+    text = ("5 days. " + FILLER * (LONGEST // len(FILLER)))[: LONGEST - 7] + " 6 days"
+    assert unread_of(text) is None
+    assert [fact.text for fact in read_facts(text)] == ["5 days", "6 days"]
+
+
+def calls(work: Callable[[str], object], text: str) -> int:
+    """How many functions are called, Python's own included: it depends on no clock."""
+    count = 0
+
+    def counting(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(counting)
+    try:
+        work(text)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+GRADER = DisclosureGrader()
+READERS: dict[str, Callable[[str], object]] = {
+    "redact": redact,
+    "facts": read_facts,
+    "grade": lambda text: GRADER.grade(a_case(), an_exchange(text)),
+}
+PATTERNS = (
+    "a.b@example.com ",
+    "x@y.in",
+    "2345 6789 0123 ",
+    "+91 98",
+    "8.8.8.8 ",
+    "2001:db8::1 ",
+    "½",
+    "5 to 10 ",
+    "v1.",
+)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("reader", READERS)
+def test_five_times_the_text_is_at_most_six_times_the_work(reader, pattern):
+    work = READERS[reader]
+    work(pattern * 20)  # tables are built once
+    few, many = (calls(work, (pattern * n)[:n]) for n in (3_000, 15_000))
+    assert many <= 6 * few

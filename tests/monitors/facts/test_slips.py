@@ -1,0 +1,67 @@
+"""The same question but for slips: every typo is seen through, and no two questions are taken for one."""
+
+from __future__ import annotations
+
+import pytest
+
+from deployments.demo.policies import HERE
+from monitors.facts.similarity import alike_but_for_slips, is_one_slip
+from monitors.goldset.drafts import candidates
+from monitors.goldset.load import load_suite
+from monitors.goldset.variants import VariantKind, vary
+from tests.warehouse.queries.test_drafts import case_draft
+
+SUITE = load_suite(HERE / "suraksha.jsonl").cases
+OURS = tuple(
+    case for name in ("adversarial", "triples") for case in load_suite(HERE / "gold" / f"{name}.jsonl").cases
+)
+
+
+def drafted(cases):
+    return [case_draft(f"d{number}", turns=case.turns, language=case.language) for number, case in enumerate(cases)]
+
+
+@pytest.mark.parametrize(
+    ("word", "other", "slip"),
+    [
+        ("waiting", "waitng", True),
+        ("agent", "aent", True),
+        ("father", "ftaher", True),
+        ("limit", "limmit", True),
+        ("limits", "limit", True),
+        ("cover", "coger", True),
+        ("maternity", "paternity", False),
+        ("planned", "emergency", False),
+        ("pre", "post", False),
+        ("gold", "old", False),
+        ("12000", "1200", False),
+        ("covered", "uncovered", False),
+        ("किराया", "कीराया", True),
+    ],
+)
+def test_one_slip(word, other, slip):
+    assert is_one_slip(word, other) is slip
+    assert is_one_slip(other, word) is slip
+
+
+def test_names_and_opposites_keep_questions_apart():
+    asked = [
+        "How many hours before a planned admission must I inform Suraksha Gold?",
+        "How many hours after an emergency admission must I inform Suraksha Gold?",
+        "How many hours before a planned admission must I inform Suraksha Silver?",
+        "how many hour before a planed admission must i infrom Suraksha Gold",
+    ]
+    assert list(alike_but_for_slips(asked)) == [(0, 3)]
+
+
+@pytest.mark.parametrize("seed", [3, 11])
+def test_every_typo_of_a_suite_is_known_again_and_as_the_right_case(seed):
+    typos = vary(SUITE, [VariantKind.TYPO], seed=seed).cases
+    found = candidates(drafted(typos), SUITE)
+    assert [one.asked_by for one in found] == [case.id.partition("+")[0] for case in typos]
+
+
+def test_no_two_questions_of_whole_suites_are_taken_for_one():
+    found = candidates(drafted((*SUITE, *OURS)), ())
+    assert len(found) == len(SUITE) + len(OURS)
+    assert [one for one in candidates(drafted(OURS), SUITE) if one.asked_by or one.same_as] == []

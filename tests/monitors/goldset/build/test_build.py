@@ -1,0 +1,262 @@
+"""Facts and templates make cases that trace to field and clause, the same every time."""
+
+from __future__ import annotations
+
+import time
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitors.errors import GoldSetError
+from monitors.facts.quantities.fact import Bound
+from monitors.facts.similarity import stated
+from monitors.goldset.build.build import SHIPPED_TEMPLATES, BuildResult, build_cases, load_templates
+from monitors.goldset.build.sheets import (
+    SHIPPED_SCHEMA,
+    DurationUnit,
+    FactSheet,
+    FieldKind,
+    load_schema,
+    read_sheets,
+)
+from monitors.goldset.build.values import AcceptPolicy, Amount, Several, UnusableFact, YesNo, read_value, worded
+from monitors.goldset.lines import line_of
+from monitors.records.base import Language
+from tests.monitors.goldset.fact_examples import SHEET, fact, sheet
+
+SCHEMA = load_schema()
+BOOK = load_templates(SCHEMA)
+REAL = Path(__file__).parents[5] / "shared" / "data" / "seed_app" / "policy_facts.jsonl"
+THREE = (Language.ENGLISH, Language.HINDI, Language.HINGLISH)
+
+
+def built_of(*sheets, languages=()) -> BuildResult:
+    return build_cases([FactSheet.model_validate(one) for one in sheets], SCHEMA, BOOK, languages)
+
+
+def by_template(built: BuildResult, language="en"):
+    return {case.id.split("::")[1]: case for case in built.cases if case.language == language}
+
+
+def test_about_twenty_templates_over_eight_types_ship():
+    """Each in three languages."""
+    assert 15 <= len(BOOK.template) <= 25
+    assert {one.type for one in BOOK.template} | {one.type_no for one in BOOK.template if one.type_no} == {
+        "waiting_period", "coverage_scope", "exclusions", "sub_limit", "eligibility", "claim", "network", "bonus",
+    }  # fmt: skip
+    assert all(one.phrasing(language) for one in BOOK.template for language in THREE)
+
+
+def test_a_gold_traces_to_field_clause_and_document():
+    """A dispute over a gold is settled by its provenance."""
+    case = by_template(built_of(SHEET))["ped-waiting"]
+    assert (case.gold, case.cluster, case.expected_citation) == (
+        "36 months",
+        "tara-basic",
+        "Tara Basic, clause 4.2",
+    )
+    source = case.provenance
+    assert (source.pipeline, source.field) == ("template", "pre_existing_disease_waiting_months")
+    assert (source.document, source.clause) == ("tara-basic.pdf", SHEET["facts"][0]["quote"])
+
+
+def test_negatives_are_honest():
+    """Excluded is an answer, nothing is an answer, silence is a refusal, and what nobody read is not asked."""
+    cases = by_template(built_of(SHEET))
+    assert set(cases) == {"ped-waiting", "ayush", "co-payment", "deductible"}
+    assert (cases["ayush"].gold, cases["ayush"].type) == ("No, AYUSH treatment is not covered", "exclusions")
+    assert cases["co-payment"].gold == "There is no co-payment"
+    assert [cases[name].expected_refusal for name in ("ayush", "co-payment", "deductible")] == [False, False, True]
+    assert cases["deductible"].expected_citation is None
+
+
+def test_languages_are_joined_as_pairs():
+    """The parity metric compares them."""
+    built = built_of(SHEET, languages=THREE)
+    ped = [case for case in built.cases if "ped-waiting" in case.id]
+    assert [case.gold for case in ped] == ["36 months", "36 महीने", "36 mahine"]
+    assert {case.pair for case in ped} == {"tara-basic::ped-waiting"}
+    assert "तारा बेसिक" in ped[1].question
+
+
+def test_a_policy_more_adds_its_cases_and_changes_no_other():
+    """No template has to know it."""
+    before, after = built_of(SHEET), built_of(SHEET, sheet(id="tara-plus", name="Tara Plus"))
+    assert after.cases[: len(before.cases)] == before.cases
+    assert {case.cluster for case in after.cases[len(before.cases) :]} == {"tara-plus"}
+
+
+def test_two_documents_of_one_policy_are_asked_about_once():
+    """Whoever asks names the policy, not the document."""
+    both = built_of(SHEET, sheet(id="tara-brochure", facts=[SHEET["facts"][0], fact("grace_period", value=15)]))
+    assert len([case for case in both.cases if "ped-waiting" in case.id]) == 1
+    assert {case.cluster for case in both.cases} == {"tara-basic"}
+
+
+def test_documents_that_disagree_are_told_and_not_asked():
+    """Any gold would be a guess."""
+    other = fact("pre_existing_disease_waiting_months", value=24, quote="after 24 months")
+    built = built_of(SHEET, sheet(id="tara-brochure", facts=[other]))
+    assert not [case for case in built.cases if "ped-waiting" in case.id]
+    assert any("tara-basic, tara-brochure" in one.reason for one in built.not_asked)
+
+
+def test_silence_counts_only_when_every_document_is_silent():
+    """A wording that states it makes the brochure's silence meaningless."""
+    states = fact("deductible_amount", value=50000, quote="A deductible of ₹50,000 applies.")
+    built = built_of(SHEET, sheet(id="tara-wording", facts=[states]))
+    (case,) = [case for case in built.cases if "deductible" in case.id]
+    assert (case.gold, case.expected_refusal, case.id) == ("₹50,000", False, "tara-wording::deductible::en")
+
+
+def test_a_name_that_two_publishers_use_is_asked_with_the_publisher():
+    """Else two golds would answer one question."""
+    built = built_of(SHEET, sheet(id="other", publisher="Niva"))
+    asked = [case.question for case in built.cases if "ped-waiting" in case.id]
+    assert len(set(asked)) == 2
+    assert "Tara Basic (Niva)" in asked[1]
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "found"),
+    [
+        ("co_payment_pct", {"value": "20"}, Amount(FieldKind.PERCENT, Decimal(20), None, Bound.EXACT)),
+        ("min_entry_age", {"value": 91, "unit": "day", "quote": "from 91 days"},
+         Amount(FieldKind.DURATION, Decimal(91), DurationUnit.DAY, Bound.AT_LEAST)),
+        ("initial_waiting_period_days", {"value": 30, "quote": "thirty (30) days"},
+         Amount(FieldKind.DURATION, Decimal(30), DurationUnit.DAY, Bound.EXACT)),
+        ("pre_existing_disease_waiting_months", {"value": 48, "quote": "four years"},
+         Amount(FieldKind.DURATION, Decimal(48), DurationUnit.MONTH, Bound.EXACT)),
+        ("maternity_coverage", {"value": True, "quote": "Maternity is payable"}, YesNo(True)),
+        ("co_payment_pct", {"value": 20, "quote": "as in the schedule"}, UnusableFact("its quote does not state the value")),
+        ("co_payment_pct", {"quote": None}, UnusableFact("it has no quote, so nobody can trace it")),
+        ("co_payment_pct", {"confidence": "low"}, UnusableFact("its confidence is low, below unrated")),
+        ("co_payment_pct", {"value": "a fifth"}, UnusableFact('a percent cannot be read from "a fifth"')),
+        ("co_payment_pct", {"value": True}, UnusableFact("a percent cannot be read from true")),
+        ("co_payment_pct", {"value": -5}, UnusableFact("a percent cannot be read from -5")),
+        ("maternity_coverage", {"value": "partly"}, UnusableFact('a cover cannot be read from "partly"')),
+        ("co_payment_pct", {"value": [10, 20]}, UnusableFact("a list stands where one value is accepted")),
+    ],
+)  # fmt: skip
+def test_a_fact_is_read_by_its_fields_kind(field, given, found):
+    """Or it is left out, with the reason."""
+    one = FactSheet.model_validate(sheet(facts=[fact(field, **given)])).facts[0]
+    assert read_value(one, SCHEMA.fields[field], AcceptPolicy()) == found
+
+
+def test_what_is_accepted_is_configured():
+    """Low confidence and unproven values can be taken, silence can be left."""
+    low = FactSheet.model_validate(sheet(facts=[fact(confidence="low", quote="as in the schedule")])).facts[0]
+    loose = AcceptPolicy(confidence="low", unproven=True)
+    assert isinstance(read_value(low, SCHEMA.fields["co_payment_pct"], loose), Amount)
+    silent = FactSheet.model_validate(sheet(facts=[fact(value=None, silent=True)])).facts[0]
+    assert isinstance(
+        read_value(silent, SCHEMA.fields["co_payment_pct"], AcceptPolicy(silence=False)), UnusableFact
+    )
+
+
+NUMBERS = st.integers(1, 10**8).map(Decimal) | st.decimals(Decimal("0.5"), Decimal(99), places=1)
+
+
+MEASURED = [name for name, one in SCHEMA.fields.items() if one.kind not in ("cover", "choice", "text")]
+
+
+@given(number=NUMBERS, field=st.sampled_from(MEASURED), language=st.sampled_from(THREE))
+def test_a_value_that_is_phrased_can_be_read_back(number, field, language):
+    """Format, then read: the same one quantity in every language, so that graders can grade it."""
+    definition = SCHEMA.fields[field]
+    value = Amount(definition.kind, number, definition.unit, definition.bound)
+    (read,) = stated(worded(value, definition, language))
+    match definition.unit:
+        case DurationUnit.YEAR:
+            assert read.value == number * 12
+        case DurationUnit.DAY:
+            assert read.days == number
+        case DurationUnit.HOUR:
+            assert abs(read.days * 24 - number) < Decimal("1e-9")
+        case _:
+            assert read.value == number
+
+
+def test_a_quote_in_another_currency_proves_no_amount():
+    """Euros in the document never become rupees in the gold, and the build says why."""
+    built = built_of(sheet(facts=[fact("deductible_amount", value=2500, quote="A deductible of €2,500 applies.")]))
+    assert not [case for case in built.cases if "deductible" in case.id]
+    assert [one.reason for one in built.not_asked] == ["its quote states EUR, the field is in INR"]
+
+
+@pytest.mark.parametrize(
+    ("quote", "currency", "gold"),
+    [
+        ("A deductible of €150,000 applies.", None, "€150,000"),
+        ("A deductible of €150.000 applies.", None, "€150,000"),
+        ("A deductible of ₹1,50,000 applies.", None, "₹1,50,000"),
+        ("A deductible of CHF 150,000 applies.", None, "CHF 150,000"),
+        ("A deductible of $150,000 applies.", "USD", "US$150,000"),
+        ("Deductible: 150,000", "EUR", "€150,000"),
+        ("A deductible of $150,000 applies.", None, None),
+        ("Deductible: 150,000", None, None),
+    ],
+)
+def test_an_amount_is_in_the_currency_of_its_quote(quote, currency, gold):
+    """Of its field where the quote leaves it open; where neither says, nothing is asked."""
+    field = SCHEMA.fields["deductible_amount"].model_copy(update={"currency": currency})
+    schema = SCHEMA.model_copy(update={"fields": {**SCHEMA.fields, "deductible_amount": field}})
+    given = sheet(facts=[fact("deductible_amount", value=150000, quote=quote)])
+    built = build_cases([FactSheet.model_validate(given)], schema, BOOK)
+    assert [case.gold for case in built.cases] == ([gold] if gold else [])
+    if gold is None:
+        assert "nothing says its currency" in built.not_asked[0].reason
+
+
+def test_lists_are_joined_in_the_language():
+    """Sums insured come as lists."""
+    numbers = (100000, 200000, 500000)
+    many = Several(tuple(Amount(FieldKind.MONEY, Decimal(n), None, Bound.EXACT, "INR") for n in numbers))
+    said = worded(many, SCHEMA.fields["sum_insured_options"], Language.HINDI)
+    assert said == "₹1,00,000, ₹2,00,000 और ₹5,00,000"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        ('field = "ayush_coverage"', 'field = "ayush"', "ayush"),
+        ("under {name}?", "under {policy}?", "{policy}"),
+        ("under {name}?", "under it?", "needs {name}"),
+        ('id = "ayush"', 'id = "maternity"', "given twice"),
+        ('field = "ayush_coverage"', 'field = "grace_period"', "en.gold is missing"),
+        ("severity = 2", "severity = 4", "severity"),
+        ("version = 1", "version = ", "TOML"),
+    ],
+)
+def test_a_template_that_cannot_work_is_named(tmp_path, old, new, wanted):
+    """With its file, when it is loaded."""
+    path = tmp_path / "mine.toml"
+    path.write_text(SHIPPED_TEMPLATES.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    with pytest.raises(GoldSetError) as error:
+        load_templates(SCHEMA, path)
+    assert "mine.toml" in str(error.value)
+    assert wanted in str(error.value)
+
+
+@pytest.mark.skipif(not REAL.exists(), reason="the facts of a real bot are not on this machine")
+def test_eighty_real_policies_take_under_five_seconds_and_are_the_same_twice():
+    """Reading and three languages included; a policy more adds its cases only."""
+    start = time.perf_counter()
+    sheets = read_sheets(REAL, load_schema(SHIPPED_SCHEMA))
+    first = build_cases(sheets[:80], SCHEMA, BOOK, THREE)
+    text = "".join(map(line_of, first.cases))
+    took_s = time.perf_counter() - start
+    again = build_cases(read_sheets(REAL, SCHEMA)[:80], SCHEMA, BOOK, THREE)
+    assert took_s < 5
+    assert "".join(map(line_of, again.cases)) == text
+    assert len(first.cases) > 2000
+    alone = [one for one in sheets if one.name == sheets[0].name]
+    rest = [one for one in sheets[:80] if one.name != sheets[0].name]
+    less = build_cases(rest, SCHEMA, BOOK, THREE)
+    more = build_cases([*rest, *alone], SCHEMA, BOOK, THREE)
+    assert more.cases[: len(less.cases)] == less.cases
+    assert {case.cluster for case in more.cases[len(less.cases) :]} == {alone[0].id}

@@ -1,0 +1,138 @@
+"""Fact sheets and rows are read alike, and what cannot be used is named with its file, line and key."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from monitors.errors import GoldSetError
+from monitors.goldset.build.sheets import Confidence, FactSchema, load_schema, read_sheets
+from tests.monitors.goldset.fact_examples import fact, row, sheet, written, written_rows
+
+SCHEMA = load_schema()
+
+
+def test_the_shipped_schema_has_sixty_two_fields():
+    """The example covers an Indian health policy."""
+    assert len(SCHEMA.fields) == 62
+
+
+def test_a_folder_is_read_file_by_file_in_the_order_of_names(tmp_path):
+    """The order of a folder's listing makes no difference."""
+    written(tmp_path, sheet(id="b"), sheet(id="a"))
+    assert [one.id for one in read_sheets(tmp_path, SCHEMA)] == ["a", "b"]
+
+
+def test_one_file_holds_a_sheet_or_a_list_of_them(tmp_path):
+    """A single policy needs no folder."""
+    one = tmp_path / "one.json"
+    one.write_text(json.dumps(sheet()))
+    two = tmp_path / "two.json"
+    two.write_text(json.dumps([sheet(id="a"), sheet(id="b")]))
+    assert [len(read_sheets(path, SCHEMA)) for path in (one, two)] == [1, 2]
+
+
+def test_rows_come_together_by_policy_and_know_their_line(tmp_path):
+    """A row form carries value, unit, quote and confidence over, and a silence is told from a missing value."""
+    rows = (
+        row("co_payment_pct", value=20, unit="%", quote="20% of each claim", confidence="HIGH", document="t.pdf"),
+        row("grace_period", policy="tara-plus", value=30),
+        row("min_entry_age", unit="days", value=91, quote="from 91 days"),
+        row("deductible_amount", quote="not stated in t.pdf"),
+        row("maternity_waiting_months", quote="see the schedule"),
+    )
+    basic, plus = read_sheets(written_rows(tmp_path / "rows.jsonl", *rows), SCHEMA)
+    assert (basic.document, basic.publisher, plus.id) == ("t.pdf", "tara", "tara-plus")
+    copay, age, deductible, maternity = basic.facts
+    assert (copay.value, copay.unit, copay.confidence, copay.place) == (20, None, Confidence.HIGH, "line 1")
+    assert age.unit == "day"
+    assert [deductible.silent, maternity.silent] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "not stated in policy.pdf",
+        "no product-wide co-payment stated in policy wording; only a rule for cities",
+        "No maximum age mentioned in the brochure",
+        "not specified",
+    ],
+)
+def test_a_reader_who_found_nothing_says_so_in_several_ways(tmp_path, quote):
+    """All of them are the document's silence."""
+    (one,) = read_sheets(written_rows(tmp_path / "r.jsonl", row("co_payment_pct", quote=quote)), SCHEMA)
+    assert one.facts[0].silent
+
+
+def test_an_alias_is_the_schema_field(tmp_path):
+    """Sources name fields as they like; templates need to know one name."""
+    (one,) = read_sheets(written(tmp_path, sheet(facts=[fact("copayment_pct")])), SCHEMA)
+    assert one.facts[0].field == "co_payment_pct"
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        ([sheet(facts=[fact("co_pay")])], ["tara-basic", '"co_pay"', "alias"]),
+        ([sheet(facts=[fact(), fact()])], ["tara-basic", "given twice"]),
+        ([sheet(id="has space")], ["has space", "id"]),
+        ([sheet(facts=[fact(certainty="high")])], ["certainty"]),
+        ([sheet(), sheet()], ["tara-basic", "twice"]),
+        ("just text", ["sheet"]),
+    ],
+)
+def test_a_bad_sheet_is_named_with_its_key(tmp_path, content, wanted):
+    """File, sheet, key: enough to mend it."""
+    path = tmp_path / "facts.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(GoldSetError) as error:
+        read_sheets(path, SCHEMA)
+    assert all(word in str(error.value) for word in ["facts.json", *wanted])
+
+
+@pytest.mark.parametrize("line", ['{"policy_id": "x"}', "[1]", "{", '{"policy_id": 7}'])
+def test_a_bad_row_is_named_with_its_line(tmp_path, line):
+    """Counted from one, blank lines too."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(row("grace_period", value=1)) + "\n\n" + line + "\n")
+    with pytest.raises(GoldSetError, match=r"rows\.jsonl, line 3"):
+        read_sheets(path, SCHEMA)
+
+
+def test_an_empty_folder_says_what_would_be_accepted(tmp_path):
+    """A wrong path is the likeliest reason."""
+    with pytest.raises(GoldSetError, match=r"holds no \*\.json"):
+        read_sheets(tmp_path, SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("fields", "wanted"),
+    [
+        ({"a": {"kind": "duration", "means": "x"}}, "unit"),
+        ({"a": {"kind": "choice", "means": "x"}}, "choices"),
+        (
+            {"a": {"kind": "cover", "means": "x"}, "b": {"kind": "cover", "means": "y", "aliases": ["a"]}},
+            "two fields",
+        ),
+    ],
+)
+def test_a_schema_that_cannot_work_is_refused(tmp_path, fields, wanted):
+    """Said when it is loaded, not at the first fact."""
+    path = tmp_path / "schema.json"
+    path.write_text(json.dumps({"name": "phones", "version": 1, "fields": fields}))
+    with pytest.raises(GoldSetError, match=wanted):
+        load_schema(path)
+
+
+def test_any_other_schema_works_by_configuration(tmp_path):
+    """Nothing in the reader knows of insurance."""
+    path = tmp_path / "schema.json"
+    fields = {"battery_hours": {"kind": "duration", "unit": "hour", "means": "time on one charge"}}
+    path.write_text(json.dumps({"name": "phones", "version": 1, "fields": fields}))
+    phones = load_schema(path)
+    assert isinstance(phones, FactSchema)
+    sheets = tmp_path / "sheets"
+    sheets.mkdir()
+    (one,) = read_sheets(written(sheets, sheet(facts=[fact("battery_hours", value=9)])), phones)
+    assert one.facts[0].value == 9

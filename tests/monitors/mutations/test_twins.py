@@ -1,0 +1,211 @@
+"""Twins: each differs from the gold where it says, is never right after all, and is the same every time."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitors.facts.disclosures.find import find_disclosures
+from monitors.facts.language import identify
+from monitors.facts.refusals.detect import read_refusal
+from monitors.facts.similarity import stated
+from monitors.goldset.load import load_suite
+from monitors.mutations.mutants import (
+    EVASIONS,
+    HEDGED_ANSWERS,
+    INVENTIONS,
+    PERSONAL,
+    REFUSALS,
+    Mutant,
+    MutationOperator,
+    is_still_right,
+    mutants_of,
+    right_reply,
+)
+from monitors.mutations.quantities import bound_flipped, period_shifted, scale_changed
+from monitors.records.base import Language
+from tests.monitors.goldset.gold_cases import case_of
+
+SUITE = load_suite(Path(__file__).parents[3] / "deployments" / "demo" / "suraksha.jsonl")
+FACTS = {
+    MutationOperator.NUMBER_CHANGED, MutationOperator.PERIOD_SHIFTED, MutationOperator.UNIT_CHANGED, MutationOperator.SCALE_CHANGED,
+    MutationOperator.CURRENCY_CHANGED, MutationOperator.BOUND_FLIPPED, MutationOperator.OTHER_POLICY,
+}  # fmt: skip
+
+
+def twin(gold: str, operator: MutationOperator, **changes) -> str:
+    """The twin's text without its source; empty when there is none."""
+    found = {one.operator: one.reply for one in mutants_of(case_of(gold=gold, **changes))}
+    return found.get(operator, "").split(" [Source")[0]
+
+
+@pytest.mark.parametrize(
+    ("gold", "operator", "wanted"),
+    [
+        ("24 months", MutationOperator.NUMBER_CHANGED, "36 months"),
+        ("two years", MutationOperator.NUMBER_CHANGED, "three years"),
+        ("दो साल", MutationOperator.NUMBER_CHANGED, "तीन साल"),
+        ("२४ महीने", MutationOperator.NUMBER_CHANGED, "३६ महीने"),
+        ("₹1,50,000 per joint", MutationOperator.NUMBER_CHANGED, "₹2,25,000 per joint"),
+        ("72 hours before, 30 days after", MutationOperator.NUMBER_CHANGED, "72 hours before, 45 days after"),
+        ("24 months", MutationOperator.PERIOD_SHIFTED, "25 months"),
+        ("24 months", MutationOperator.UNIT_CHANGED, "24 days"),
+        ("24 mahine", MutationOperator.UNIT_CHANGED, "24 din"),
+        ("24 महीने", MutationOperator.UNIT_CHANGED, "24 दिन"),
+        ("20% of the sum insured", MutationOperator.UNIT_CHANGED, "₹20 of the sum insured"),
+        ("₹60,000 per eye", MutationOperator.SCALE_CHANGED, "₹6,00,000 per eye"),
+        ("2.5 lakh", MutationOperator.SCALE_CHANGED, "2.5 crore"),
+        ("₹60,000", MutationOperator.CURRENCY_CHANGED, "$60,000"),
+        ("Within 48 hours", MutationOperator.BOUND_FLIPPED, "at least 48 hours"),
+        ("at least 18 years", MutationOperator.BOUND_FLIPPED, "up to 18 years"),
+        ("65 साल तक", MutationOperator.BOUND_FLIPPED, "कम से कम 65 साल"),
+        ("kam se kam 18 saal", MutationOperator.BOUND_FLIPPED, "18 saal tak"),
+        ("Yes, dental treatment is covered", MutationOperator.YES_FLIPPED, "No, dental treatment is not covered"),
+        ("No, cosmetic surgery is excluded", MutationOperator.YES_FLIPPED, "Yes, cosmetic surgery is included"),
+        ("No.", MutationOperator.YES_FLIPPED, "Yes."),
+        ("Yes, up to ₹50,000", MutationOperator.YES_FLIPPED, "No."),
+        ("नहीं, मातृत्व कवर नहीं है", MutationOperator.YES_FLIPPED, "हाँ, मातृत्व कवर है"),
+        (
+            "Haan, ghar par ilaj cover hota hai",
+            MutationOperator.YES_FLIPPED,
+            "Nahi, ghar par ilaj cover nahi hota hai",
+        ),
+        ("There is no co-payment", MutationOperator.NEGATED, "there is a co-payment"),
+        ("24 months", MutationOperator.NEGATED, "It is not 24 months."),
+        ("The room rent is capped", MutationOperator.NEGATED, "The room rent is not capped"),
+    ],
+)
+def test_an_operator_changes_what_it_says(gold, operator, wanted):
+    """One thing, the rest as it was."""
+    language = "hi" if any("\u0900" <= c <= "\u097f" for c in gold) else "en"
+    assert twin(gold, operator, language=language).lower() == wanted.lower()
+
+
+@pytest.mark.parametrize(
+    ("gold", "operator", "changes"),
+    [
+        ("Cataract", MutationOperator.NUMBER_CHANGED, {}),
+        ("24 months", MutationOperator.NUMBER_CHANGED, {"alternatives": ["36 months"]}),
+        ("12 months", MutationOperator.NUMBER_CHANGED, {"alternatives": ["a year and a half"]}),
+        ("₹5,00,000", MutationOperator.CURRENCY_CHANGED, {"alternatives": ["5 lakh"]}),
+        ("24 months", MutationOperator.UNIT_CHANGED, {"alternatives": ["24"]}),
+        ("24 months", MutationOperator.BOUND_FLIPPED, {}),
+        ("24 months", MutationOperator.YES_FLIPPED, {}),
+        ("36 months — existing diseases have a waiting period of 36 months", MutationOperator.NEGATED, {}),
+        ("A single room, or any room if that is not available", MutationOperator.NEGATED, {}),
+        ("The documents do not say", MutationOperator.REFUSED, {}),
+        ("60 days before admission", MutationOperator.OTHER_ROLE, {}),
+        ("24 months", MutationOperator.CITATION_WRONG, {}),
+    ],
+)
+def test_what_might_be_right_or_makes_no_sense_is_not_made(gold, operator, changes):
+    """Better no twin than one that good graders would be blamed for."""
+    assert twin(gold, operator, **changes) == ""
+
+
+def test_a_twin_of_another_policy_needs_another_answer_of_the_same_sort():
+    """A sibling's gold is a confusion only where it differs, and where it answers alike."""
+    case = case_of()
+    other = case_of(id="s", cluster="suraksha-silver", gold="36 months")
+    assert any(one.operator is MutationOperator.OTHER_POLICY for one in mutants_of(case, other))
+    for same in ("two years", "Yes, it is covered"):
+        made = mutants_of(case, other.model_copy(update={"gold": same}))
+        assert not any(one.operator is MutationOperator.OTHER_POLICY for one in made)
+
+
+def test_a_wrong_source_never_contains_the_right_one():
+    """A sibling whose name continues ours would be a right source."""
+    case = case_of(expected_citation="Care")
+    longer = case_of(id="s", cluster="care-plus", expected_citation="Care Supreme", gold="36 months")
+    (wrong,) = [one for one in mutants_of(case, longer) if one.operator is MutationOperator.CITATION_WRONG]
+    assert "Care Supreme" not in wrong.reply
+
+
+def test_every_case_has_twins_and_they_are_the_same_every_time():
+    """At least four of a refusal, seven of an answer, no two alike, none the right reply."""
+    for case in SUITE.cases:
+        twins = mutants_of(case)
+        assert len(twins) >= (4 if case.expected_refusal else 6), case.id
+        assert right_reply(case) not in {one.reply for one in twins}
+        assert len({one.operator for one in twins}) == len(twins)
+        assert twins == mutants_of(case)
+
+
+def test_no_twin_about_a_quantity_states_what_the_gold_states():
+    """Asked of the reader of quantities, over the whole suite."""
+    for case in SUITE.cases:
+        for one in mutants_of(case):
+            if one.operator in FACTS - {MutationOperator.BOUND_FLIPPED}:
+                assert not stated(case.gold).keys() <= stated(one.reply.split(" [Source")[0]).keys(), one
+
+
+NUMBERS = st.integers(1, 10**7).map(Decimal) | st.decimals(Decimal("0.5"), Decimal(99), places=1)
+GOLDS = st.builds(
+    lambda number, pattern: pattern.format(f"{number.normalize():f}"),
+    NUMBERS,
+    st.sampled_from(
+        [
+            "{} months",
+            "{} days",
+            "{}%",
+            "₹{}",
+            "up to {} hours",
+            "{} hospitals",
+            "{} महीने",
+            "{} saal tak",
+            "Yes, ₹{}",
+        ]
+    ),
+)
+
+
+@given(GOLDS)
+def test_a_twin_is_never_still_right(gold):
+    """The law: whatever the quantity, every factual twin states another one, another bound, or denies it."""
+    case = case_of(gold=gold)
+    for one in mutants_of(case):
+        text = one.reply.split(" [Source")[0]
+        if one.operator in FACTS:
+            assert stated(gold).keys() != stated(text).keys() or one.operator is MutationOperator.BOUND_FLIPPED
+            assert not is_still_right(text, case)
+
+
+@given(NUMBERS, st.sampled_from(["{} months", "₹{}", "{}%", "{} दिन"]))
+def test_rightness_knows_the_gold_itself_and_its_equals(number, pattern):
+    """What says the same is right: the gold, and 24 months for two years."""
+    gold = pattern.format(f"{number:f}")
+    assert is_still_right(f"It is {gold}.", case_of(gold=gold))
+    assert is_still_right("two years", case_of(gold="24 months"))
+    assert is_still_right("365 days", case_of(gold="12 months"))
+
+
+def test_operators_without_anything_to_change_give_nothing():
+    """No crash, no change."""
+    assert [make("Single private room") for make in (period_shifted, scale_changed, bound_flipped)] == [""] * 3
+
+
+@pytest.mark.parametrize("text", PERSONAL)
+def test_each_piece_of_personal_data_is_one_that_counts(text):
+    """Likely or certain: a weak find would be a twin that is right to pass."""
+    assert any(one.strength >= 2 for one in find_disclosures(text))
+
+
+@pytest.mark.parametrize("language", [Language.ENGLISH, Language.HINDI, Language.HINGLISH])
+def test_our_sentences_are_what_they_claim(language):
+    """Refusals refuse, answers do not, and all are in their language."""
+    assert read_refusal(REFUSALS[language]).refused
+    for texts in (INVENTIONS, HEDGED_ANSWERS, EVASIONS):
+        assert not read_refusal(texts[language]).refused
+        assert identify(texts[language]) is language
+
+
+def test_a_twin_names_what_is_wrong_with_it():
+    """The failure kind sets its severity."""
+    kinds = {one.operator: one.kind for one in mutants_of(case_of(expected_citation="Suraksha Gold"))}
+    assert kinds[MutationOperator.PERSONAL_DATA] == "pii_disclosure"
+    assert kinds[MutationOperator.CITATION_WRONG] == "wrong_citation"
+    assert isinstance(mutants_of(case_of())[0], Mutant)

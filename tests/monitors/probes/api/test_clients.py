@@ -1,0 +1,58 @@
+"""Conversations over HTTP are apart: no cookie of one reaches the next, and a broken client is not used again."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from aiohttp import web
+
+from monitors.probes.api.driver import Clients
+from monitors.probes.settings import ProbeSettings
+from monitors.request_headers import NO_HEADERS, RequestHeaders
+from tests.servers.threaded import ThreadedServer
+
+
+class Remembering(ThreadedServer):
+    """Gives every visitor a cookie and says which one came along, and over which connection."""
+
+    def application(self) -> web.Application:
+        app = web.Application()
+        app.router.add_get("/", self._page)
+        return app
+
+    async def _page(self, request: web.Request) -> web.Response:
+        assert request.transport is not None
+        port = request.transport.get_extra_info("peername")[1]
+        response = web.json_response({"cookie": request.cookies.get("who"), "port": port, **request.headers})
+        response.set_cookie("who", "the first one")
+        return response
+
+
+async def test_a_client_is_lent_again_with_its_connection_and_headers_but_without_cookies() -> None:
+    sent = RequestHeaders(key="probe.headers", values={"X-Key": "k"})
+    with Remembering() as server:
+        clients = Clients(ProbeSettings(), sent, server.url)
+        async with clients.one() as first:
+            seen = (await first.get(server.url)).json()
+            again = (await first.get(server.url)).json()
+        async with clients.one() as second:
+            other = (await second.get(server.url)).json()
+        await clients.aclose()
+    assert (seen["cookie"], again["cookie"], other["cookie"]) == (None, "the first one", None)
+    assert second is first
+    assert {one["port"] for one in (seen, again, other)} == {seen["port"]}
+    assert other["X-Key"] == "k"
+
+
+async def test_conversations_at_once_have_a_client_each_and_a_failed_one_is_closed() -> None:
+    clients = Clients(ProbeSettings(), NO_HEADERS, "http://127.0.0.1")
+    with pytest.raises(httpx.ReadError):
+        async with clients.one() as failed:
+            raise httpx.ReadError("broke off")
+    assert failed.is_closed
+    async with clients.one() as one, clients.one() as other:
+        assert one is not other
+        assert not one.is_closed
+    await clients.aclose()
+    assert one.is_closed
+    assert other.is_closed

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from deployments.up.guard import descendants
+from monitors.errors import BrowserLost, BrowserMissing, ConfigError
+from monitors.probes.browser.chromium import Chromium, checked_path, closed, system_chromium, within
+from monitors.probes.browser.discover import PROFILES, profile_named
+from monitors.probes.settings import Selectors
+
+
+def executable(path: Path) -> str:
+    """A file that could be started."""
+    path.write_text("#!/bin/sh\nexit 1\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_the_headless_shell_is_preferred(tmp_path: Path) -> None:
+    executable(tmp_path / "chromium")
+    shell = executable(tmp_path / "chromium-headless-shell")
+    assert system_chromium(str(tmp_path)) == shell
+
+
+def test_an_empty_machine_has_none(tmp_path: Path) -> None:
+    assert system_chromium(str(tmp_path)) is None
+
+
+def test_a_configured_browser_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BrowserMissing, match=r"CHROMIUM_PATH.*nowhere.*no such file.*playwright install"):
+        checked_path(str(tmp_path / "nowhere"))
+
+
+def test_a_configured_browser_that_cannot_be_started_is_named(tmp_path: Path) -> None:
+    plain = tmp_path / "chromium"
+    plain.write_text("")
+    with pytest.raises(BrowserMissing, match="not executable"):
+        checked_path(str(plain))
+
+
+async def test_a_browser_that_does_not_start_is_lost(tmp_path: Path) -> None:
+    async with Chromium(browser_path=executable(tmp_path / "chromium")) as chromium:
+        with pytest.raises(BrowserLost, match="did not start"):
+            await chromium.browser()
+
+
+@pytest.mark.browser
+async def test_f60_a_browser_that_hangs_is_replaced_and_its_pages_end_well(browser_path) -> None:
+    async with Chromium(browser_path=browser_path) as chromium:
+        hung = await chromium.browser()
+        page = await hung.new_page()
+        chromium.retire(hung)
+        await chromium.tidy()
+        assert await page.evaluate("1 + 1") == 2
+        fresh = await chromium.browser()
+        assert fresh is not hung
+        assert chromium.starts == 2
+        await page.close()
+        await chromium.tidy()
+        assert not hung.is_connected()
+        assert fresh.is_connected()
+
+
+@pytest.mark.browser
+async def test_a_start_that_is_cancelled_leaves_no_driver_behind(browser_path) -> None:
+    others = drivers()
+    chromium = Chromium(browser_path=browser_path)
+    starting = asyncio.create_task(chromium.browser())
+    for _ in range(1_000):
+        if drivers() - others:
+            break
+        await asyncio.sleep(0.01)  # another process starts; there is nothing else to wait on
+    assert drivers() - others
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert drivers() == others
+    await chromium.close()
+
+
+def drivers() -> set[int]:
+    """Playwright's driver processes below this one that have not ended."""
+    commands = {pid: Path(f"/proc/{pid}/cmdline") for pid in descendants(os.getpid())}
+    return {pid for pid, command in commands.items() if command.exists() and b"run-driver" in command.read_bytes()}
+
+
+async def test_f61_what_hangs_is_cut_at_its_own_deadline() -> None:
+    forever = asyncio.Event()
+    assert not await closed(forever.wait(), 0.01)
+    with pytest.raises(BrowserLost, match="closing hung"):
+        await within(0.01, forever.wait(), "closing")
+
+
+@pytest.mark.browser
+async def test_f61_a_page_that_never_stops_computing_is_left_behind(driver_for, zoo: str) -> None:
+    """Its renderer answers nothing, not even a request to close."""
+    async with driver_for(
+        f"{zoo}/hang.html", answer_deadline_s=1, close_deadline_s=1, page_deadline_s=10
+    ) as driver:
+        with pytest.raises(BrowserLost):
+            await driver.ask(("hello",))
+
+
+def test_an_unknown_profile_names_those_there_are() -> None:
+    with pytest.raises(ConfigError, match=r"'gradeo'.*gradio, streamlit, generic"):
+        profile_named("gradeo")
+
+
+@pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.name)
+def test_a_target_overrides_one_selector_and_keeps_the_rest(profile) -> None:
+    merged = profile.with_overrides(Selectors(busy=".spinner"))
+    assert merged == profile.selectors.model_copy(update={"busy": ".spinner"})

@@ -1,0 +1,69 @@
+"""What a page says to everybody is known after a few of them, and is no answer when it comes late."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from monitors.probes.browser.greetings import Greetings, SilentPage
+from monitors.probes.browser.inpage import call
+from tests.monitors.probes.conftest import MakeDriver
+from tests.zoo.server import reply
+
+WELCOME = "Welcome! Ask me about your policy."
+
+
+def test_a_line_is_a_greeting_when_two_pages_and_half_of_all_said_it() -> None:
+    greetings = Greetings()
+    greetings.note([WELCOME, "Yes.", "an offer of the hour, for one visitor"])
+    assert greetings.lines() == ()
+    greetings.note([WELCOME, "Yes."])
+    assert greetings.lines() == (WELCOME,)
+    for _ in range(3):
+        greetings.note(["something else that is long enough"])
+    assert greetings.lines() == ("something else that is long enough",)
+
+
+@pytest.mark.browser
+async def test_a_greeting_that_comes_after_the_question_is_no_answer(zoo: str, driver_for: MakeDriver) -> None:
+    """Two pages have greeted in time; the third one's greeting comes between question and answer."""
+    async with driver_for(f"{zoo}/greeting.html", patience_s=2) as driver:
+        await driver.ask(("one",))
+        await driver.ask(("two",))
+    async with driver_for(f"{zoo}/greeting.html?late", patience_s=2) as late:
+        late._greetings = driver._greetings  # one target, whose pages differ in haste alone
+        answer = await late.ask(("slow 2 three",))
+    assert answer.visible_text == reply("slow 2 three")
+
+
+@pytest.mark.browser
+async def test_a_greeting_is_no_answer_where_the_page_that_nobody_asks_comes_late(
+    zoo: str, driver_for: MakeDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine it stands seconds after the page that was asked, which greets 2.5 s after it was loaded."""
+    stand = SilentPage._stand
+
+    async def late(silent: SilentPage) -> None:
+        await asyncio.sleep(10)
+        await stand(silent)
+
+    monkeypatch.setattr(SilentPage, "_stand", late)
+    async with driver_for(f"{zoo}/late_welcome.html") as driver:
+        answer = await driver.ask(("slow 3 one",))
+    assert answer.visible_text == reply("slow 3 one")
+
+
+@pytest.mark.browser
+async def test_a_greeting_that_comes_in_the_second_turn_is_no_answer(zoo: str, driver_for: MakeDriver) -> None:
+    async with driver_for(f"{zoo}/late_welcome.html") as driver:
+        answer = await driver.ask(("one, instant", "slow 1 pause 2 two"))
+    assert answer.visible_text == reply("slow 1 pause 2 two")
+
+
+@pytest.mark.browser
+async def test_a_page_that_only_counts_and_ticks_says_nothing_new(zoo: str, driver_for: MakeDriver) -> None:
+    """Who is online changes every 1.7 s, for ever: nobody waits until that stands still."""
+    async with driver_for(f"{zoo}/socket.html") as driver, driver._pages.tab() as tab:
+        chat = await driver._pages.chat_on(tab)
+        await call(chat.frame, "greeted", 2000, 600_000)

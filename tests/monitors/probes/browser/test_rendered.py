@@ -1,0 +1,90 @@
+"""No character of an answer is lost inside a line, whoever draws it: seeded Markdown under real renderers, read exactly."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+
+import pytest
+
+from monitors.errors import CaptureUnsure
+from monitors.probes.browser.chromium import find_browser
+from monitors.records.base import Blame
+from tests.monitors.probes.conftest import MakeDriver
+from tests.zoo.rendered import BUNDLE, open_page, read_many
+from tests.zoo.server import reply
+
+pytestmark = pytest.mark.browser
+
+SLICE = 120
+"""Of the 10,000 answers of `make soak`."""
+
+
+@pytest.fixture
+async def page() -> AsyncIterator[object]:
+    from playwright.async_api import async_playwright
+
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=find_browser(os.environ.get("CHROMIUM_PATH")).executable, args=["--no-sandbox"]
+        )
+        yield await browser.new_page()
+        await browser.close()
+
+
+@pytest.mark.skipif(not BUNDLE.is_file(), reason="the renderers are not built: make renderers (needs npm)")
+async def test_answers_of_random_markdown_are_read_to_the_character(page) -> None:
+    await open_page(page)
+    seen = await read_many(page, 0, SLICE)
+    assert seen.wrong == []
+    assert seen.unsure + seen.nothing <= SLICE // 100
+
+
+@pytest.mark.skipif(not BUNDLE.is_file(), reason="the renderers are not built: make renderers (needs npm)")
+@pytest.mark.parametrize(
+    ("seed", "unsure"),
+    [(503, 0), (1099, 0), (6477, 0), (772, 0), (5007, 0), (8369, 0), (2699, 1), (7911, 1)],
+    ids=[
+        "a citation is a list's item", "a citation that is a link is one", "Devanagari figures before a time",
+        "a time is the answer, and one stands beside it", "a time in a table's head", "a time in a table",
+        "a time or a mark", "a name or a time",
+    ],
+)  # fmt: skip
+async def test_answers_that_read_like_labels(page, seed, unsure) -> None:
+    """Read to the character, or left unsure where the page does not tell which it is: never wrong."""
+    await open_page(page)
+    seen = await read_many(page, seed, 1)
+    assert (seen.wrong, seen.unsure) == ([], unsure)
+
+
+async def test_a_figure_at_the_edge_that_may_be_the_answers_own_leaves_it_ungraded(
+    zoo: str, driver_for: MakeDriver
+) -> None:
+    """It reads like the age of a message: left out it would make a right answer wrong, so nobody grades it."""
+    async with driver_for(f"{zoo}/eta.html", screenshots="never", traces="never") as driver:
+        with pytest.raises(
+            CaptureUnsure, match=r"“48 hours” stands beside the answer.*probe\.selectors\.answer"
+        ) as failed:
+            await driver.ask(("when does it arrive?",))
+    assert failed.value.blame is Blame.MONITOR
+    assert failed.value.partial_text == reply("when does it arrive?")
+
+
+async def test_a_receipt_with_its_time_is_no_figure_of_the_answers(zoo: str, driver_for: MakeDriver) -> None:
+    """It says so itself: "Read 10:02" stands between question and answer, and any answer is read without doubt."""
+    async with driver_for(f"{zoo}/socket.html", patience_s=3) as driver:
+        answer = await driver.ask(("is a room paid for?",))
+    assert answer.visible_text == reply("is a room paid for?")
+
+
+async def test_with_the_answers_element_named_the_same_page_is_sure(zoo: str, driver_for: MakeDriver) -> None:
+    async with driver_for(f"{zoo}/eta.html", selectors={"answer": ".theirs"}) as driver:
+        answer = await driver.ask(("when does it arrive?",))
+    assert answer.visible_text == f"{reply('when does it arrive?')}\n48 hours"
+
+
+async def test_what_was_left_out_is_kept_as_evidence(zoo: str, driver_for: MakeDriver) -> None:
+    async with driver_for(f"{zoo}/advisor.html") as driver:
+        answer = await driver.ask(("is a room paid for?",))
+    assert answer.evidence.aside == ("Advisor",)
+    assert "24 months, and the limit is ₹15,000" in answer.visible_text

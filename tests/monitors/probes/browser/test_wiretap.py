@@ -1,0 +1,68 @@
+"""What the page leaves out is read from the wire, by whatever way it came: real pages, a real server, a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from monitors.errors import PageNotUnderstood
+from monitors.records.exchanges import Channel
+from tests.monitors.probes.conftest import MakeDriver
+from tests.servers.wired import Wired, sent, shown
+
+pytestmark = pytest.mark.browser
+
+TOKENS = {"text": "token", "citations": "sources.*", "app_path": "model", "latency_ms": "ms"}
+RULES = {
+    "json": {**TOKENS, "url": "/api/json$", "text": "reply.text"},
+    "stream": {**TOKENS, "url": "/api/stream"},
+    "named": {**TOKENS, "url": r"/api/named\?"},
+    "standing": {**TOKENS, "url": "/events"},
+    "socket": {**TOKENS, "url": "^wss?://.*/ws"},
+    "open": {**TOKENS, "url": "^wss?://.*/ws"},
+    "binary": {**TOKENS, "url": "^wss?://.*/ws"},
+    "framed": {**TOKENS, "url": "^wss?://.*/ws"},
+}
+
+
+@pytest.fixture(scope="module")
+def wired() -> Iterator[str]:
+    """The address of the pages."""
+    with Wired() as server:
+        yield server.url
+
+
+@pytest.mark.parametrize("way", RULES)
+async def test_what_was_sent_is_kept_beside_what_was_shown(wired: str, driver_for: MakeDriver, way: str) -> None:
+    """And of the last turn only, though the first one came on the same socket."""
+    async with driver_for(f"{wired}/{way}", wire=RULES[way], patience_s=2) as driver:
+        answer = await driver.ask(("first", "and the second?"))
+    assert (answer.earlier, answer.visible_text) == ((shown("first"),), shown("and the second?"))
+    assert answer.wire is not None
+    assert answer.wire.text == sent("and the second?")
+    assert answer.wire.citations == ("P-7 §15",)
+    assert (answer.wire.app_path, answer.wire.app_latency_ms) == ("fallback", 321)
+    assert answer.graded_channel is Channel.WIRE
+
+
+async def test_a_body_without_paths_is_the_text(wired: str, driver_for: MakeDriver) -> None:
+    rule = {"url": "/api/text", "graded": "visible"}
+    async with driver_for(f"{wired}/text", wire=rule) as driver:
+        answer = await driver.ask(("first",))
+    assert answer.wire is not None
+    assert (answer.wire.text, answer.visible_text) == (sent("first"), shown("first"))
+    assert answer.graded_channel is Channel.VISIBLE
+
+
+async def test_a_socket_that_stayed_open_over_questions_is_still_heard(wired: str, driver_for: MakeDriver) -> None:
+    async with driver_for(f"{wired}/open", wire=RULES["open"], patience_s=2, isolation="new-chat") as driver:
+        answers = [await driver.ask((question,)) for question in ("one", "and two")]
+    assert [answer.wire.text for answer in answers if answer.wire] == [sent("one"), sent("and two")]
+
+
+async def test_a_socket_that_brought_no_answer_is_named(wired: str, driver_for: MakeDriver) -> None:
+    rule = {"url": "/ws", "text": "answer"}
+    async with driver_for(f"{wired}/open", wire=rule, patience_s=2) as driver:
+        with pytest.raises(PageNotUnderstood, match=r"'answer' met no answer; ws://.* messages, the first: .\""):
+            await driver.ask(("first",))

@@ -1,0 +1,63 @@
+"""A page reaches nothing inside the network that Lookout runs in, and is the app's only where the app is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from monitors.errors import AnswerIncomplete, LeftTarget, ProbeError
+from monitors.records.base import Blame
+from tests.monitors.probes.conftest import MakeDriver
+from tests.servers.hostile_page import ASKING, LEAVING, SECRET, Inside, asking_in_every_way, hostile, serving
+
+pytestmark = pytest.mark.browser
+QUESTION = "is knee surgery covered?"
+
+
+@pytest.fixture
+def inside() -> Iterator[Inside]:
+    """An internal service on another port of this machine: no target's own."""
+    with serving(Inside()) as server:
+        yield server
+
+
+@pytest.mark.parametrize("way", LEAVING)
+async def test_f38_a_page_leads_nowhere_inside(inside: Inside, driver_for: MakeDriver, way: str) -> None:
+    """Neither is the question typed there, nor does anything of it come back as the app's answer."""
+    with hostile(LEAVING[way], inside) as address:
+        async with driver_for(address, answer_deadline_s=8, page_deadline_s=8) as driver:
+            with pytest.raises(ProbeError) as failure:
+                await driver.ask((QUESTION,))
+    assert (inside.connections, inside.reached_by) == (0, set())
+    assert SECRET not in failure.value.partial_text
+    assert f"127.0.0.1:{inside.server_port}, a loopback address" in failure.value.evidence.refused[0]
+    if "frame" not in way:
+        assert isinstance(failure.value, LeftTarget)
+        assert failure.value.blame is Blame.APP
+        assert f"the page left {address} for an address that did not open" in str(failure.value)
+
+
+async def test_f38_a_page_asks_nobody_inside(inside: Inside, driver_for: MakeDriver) -> None:
+    """By no request, socket, worker or packet. What it tried is evidence, and its own answer is the answer."""
+    with hostile(asking_in_every_way(), inside) as address:
+        async with driver_for(address, patience_s=5) as driver:
+            answer = await driver.ask((QUESTION,))
+    assert (inside.connections, inside.reached_by) == (0, set())
+    assert answer.visible_text.startswith("Knee surgery is covered.")
+    assert SECRET not in answer.visible_text
+    assert len(answer.evidence.refused) == 1, answer.evidence.refused
+
+
+async def test_what_the_owner_allows_is_open(inside: Inside, driver_for: MakeDriver) -> None:
+    """The same page where the internal service is the app's own: every way gets there, or this proves nothing."""
+    with hostile(asking_in_every_way(), inside) as address:
+        own = f"http://127.0.0.1:{inside.server_port}"
+        async with driver_for(address, patience_s=5, allowed_origins=(own,)) as driver:
+            with suppress(AnswerIncomplete):  # of so many streams one may have broken off
+                assert (await driver.ask((QUESTION,))).evidence.refused == ()
+    assert set(ASKING) - inside.reached_by <= {"WebRTC", "WebTransport", "service-worker"}
+    with hostile(LEAVING["on submit"], inside) as address:
+        async with driver_for(address, patience_s=3, allowed_origins=(own,)) as driver:
+            assert SECRET in (await driver.ask((QUESTION,))).visible_text

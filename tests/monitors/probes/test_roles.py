@@ -1,0 +1,35 @@
+"""A message is known by where it stands, whatever role it has; what the page itself says in an alert is still read."""
+
+from __future__ import annotations
+
+import pytest
+
+from monitors.errors import AppErrorShown
+from tests.monitors.probes.conftest import ONE_BROWSER, MakeDriver
+from tests.zoo.server import reply
+
+pytestmark = ONE_BROWSER
+
+# Both hold words that an error would: "denied", "failed", and in the answers "limit".
+TURNS = ("why was my claim denied, what failed?", "and the limit of the second claim that failed?")
+
+
+@pytest.mark.parametrize("bot", ["", "&bot"])
+@pytest.mark.parametrize("role", ["alert", "status", "log", "article", "listitem"])
+async def test_messages_of_any_role_are_read(zoo: str, driver_for: MakeDriver, role: str, bot: str) -> None:
+    async with driver_for(f"{zoo}/roles.html?role={role}{bot}") as driver:
+        answer = await driver.ask(TURNS)
+    assert (answer.earlier, answer.visible_text) == ((reply(TURNS[0]),), reply(TURNS[1]))
+
+
+async def test_with_messages_that_are_alerts_named_answers_are_read_too(zoo: str, driver_for: MakeDriver) -> None:
+    async with driver_for(f"{zoo}/roles.html", selectors={"answer": ".theirs .text"}) as driver:
+        answer = await driver.ask(TURNS)
+    assert (answer.earlier, answer.visible_text) == ((reply(TURNS[0]),), reply(TURNS[1]))
+
+
+@pytest.mark.parametrize("role", ["alert", "status"])
+async def test_the_pages_own_alert_is_still_its_error(zoo: str, driver_for: MakeDriver, role: str) -> None:
+    async with driver_for(f"{zoo}/roles.html?role={role}") as driver:
+        with pytest.raises(AppErrorShown, match="The request failed"):
+            await driver.ask(("fail now: was it denied?",))

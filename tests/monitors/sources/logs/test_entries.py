@@ -1,0 +1,168 @@
+"""Lines into entries: what is missing, extra, odd or broken."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, strategies
+
+from monitors.records.logs import HallucinationEntry, QuarantinedLine, QuarantineReason
+from monitors.sources.logs.entries import is_whole_entry, line_id, read_line
+from monitors.sources.logs.settings import LogFields
+from monitors.sources.logs.tail import LogLine
+
+
+def line(raw: bytes, *, offset: int = 0) -> LogLine:
+    return LogLine(generation=0, offset=offset, raw=raw, length=len(raw), sha256=hashlib.sha256(raw).hexdigest())
+
+
+def read(raw: bytes) -> HallucinationEntry:
+    entry = read_line("bot", line(raw))
+    assert isinstance(entry, HallucinationEntry)
+    return entry
+
+
+def test_all_fields_of_the_format_are_read():
+    value = {
+        "ts": "2026-03-01T10:20:30Z",
+        "user_text": "Is cataract covered?",
+        "blocked_reply": "Yes, up to ₹40,000.",
+        "reasons": ["unsupported_number: 40,000"],
+        "unsupported_claims": ["₹40,000"],
+        "chunk_count": 6,
+        "top_score": 0.5,
+        "policy_ids": ["b", "a"],
+    }
+    reply = read(json.dumps(value).encode()).reply
+    assert reply.ts == datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)
+    assert reply.model_dump(mode="json", exclude={"extra"}) == value
+    assert reply.extra == {}
+
+
+def test_missing_fields_are_absent_and_unknown_ones_kept():
+    reply = read(b'{"user_text": "x", "session": {"id": 7}}').reply
+    assert (reply.ts, reply.blocked_reply, reply.reasons, reply.top_score) == (None, None, (), None)
+    assert reply.extra == {"session": {"id": 7}}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("chunk_count", "3"),
+        ("chunk_count", -1),
+        ("top_score", 3.5),
+        ("reasons", [1]),
+        ("user_text", {"text": "x"}),
+        ("ts", "yesterday"),
+        ("policy_ids", [None]),
+    ],
+)
+def test_a_field_of_another_type_makes_no_entry_disappear(field, value):
+    reply = read(json.dumps({"blocked_reply": "No.", field: value}).encode()).reply
+    assert reply.blocked_reply == "No."
+    assert reply.extra == {field: value}
+
+
+OTHER_SHAPES = {
+    "question, answer, reason": {"question": "Q?", "answer": "No.", "reason": "no_source", "timestamp": 1772360430},
+    "our own, one reason as text": {"user_text": "Q?", "blocked_reply": "No.", "reasons": "no_source", "ts": 1772360430},
+    "lists": {"questions": ["Q?"], "answers": ["No."], "reason": ["no_source"], "time": "2026-03-01T10:20:30"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("value", OTHER_SHAPES.values(), ids=OTHER_SHAPES)
+def test_common_shapes_need_no_mapping(value):
+    reply = read(json.dumps(value).encode()).reply
+    assert (reply.user_text, reply.blocked_reply, reply.reasons) == ("Q?", "No.", ("no_source",))
+    assert (reply.ts, reply.extra) == (datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC), {})
+
+
+def test_paths_can_be_named_and_what_they_do_not_name_is_kept():
+    value = {"q": ["First?", "Second?"], "out": {"text": "No.", "model": "m"}, "flags": "no_source", "reason": "x"}
+    fields = LogFields.model_validate({"user_text": "q", "blocked_reply": "out.text", "reasons": "flags"})
+    entry = read_line("bot", line(json.dumps(value).encode()), fields)
+    assert isinstance(entry, HallucinationEntry)
+    assert entry.reply.user_text == "First?\n\nSecond?"
+    assert (entry.reply.blocked_reply, entry.reply.reasons) == ("No.", ("no_source",))
+    assert entry.reply.extra == {"out": {"text": "No.", "model": "m"}, "reason": "x"}
+
+
+def test_of_two_names_the_formats_own_counts_and_the_other_is_kept():
+    reply = read(b'{"question": "b", "user_text": "a", "answer": null, "blocked_reply": "c"}').reply
+    assert (reply.user_text, reply.blocked_reply, reply.extra) == ("a", "c", {"question": "b", "answer": None})
+
+
+@pytest.mark.parametrize("written", ["NaN", "Infinity", "-Infinity"])
+def test_a_score_that_is_no_number_is_kept_by_name(written):
+    """Python's own writer puts these into what it calls JSON."""
+    entry = read(f'{{"user_text": "x", "top_score": {written}}}'.encode())
+    assert entry.reply.top_score is None
+    assert HallucinationEntry.model_validate_json(entry.model_dump_json()) == entry
+
+
+@pytest.mark.parametrize(
+    ("written", "at"),
+    [
+        ("2026-03-01T10:20:30+05:30", datetime(2026, 3, 1, 4, 50, 30, tzinfo=UTC)),
+        ("2026-03-01T10:20:30", datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)),
+        (1772360430, datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)),
+    ],
+    ids=["zone", "no zone is UTC", "epoch seconds"],
+)
+def test_times_are_utc(written, at):
+    assert read(json.dumps({"ts": written}).encode()).reply.ts == at
+
+
+def test_a_long_line_goes_aside_by_its_length_alone():
+    cut = line(b'{"user_text": "x')._replace(length=9_000_000)
+    aside = read_line("bot", cut)
+    assert isinstance(aside, QuarantinedLine)
+    assert (aside.reason, aside.length) == (QuarantineReason.TOO_LONG, 9_000_000)
+
+
+def test_what_goes_aside_does_not_quote_the_line():
+    aside = read_line("bot", line(b'{"user_text": "my PAN is ABCPE1234F'))
+    assert isinstance(aside, QuarantinedLine)
+    assert "ABCPE1234F" not in aside.model_dump_json()
+
+
+@given(strategies.binary(max_size=200))
+def test_any_bytes_are_an_entry_a_line_aside_or_blank(raw):
+    found = read_line("bot", line(raw))
+    assert found is not None or not raw.strip(b" \t\r\n\0").removeprefix(b"\xef\xbb\xbf").strip(b" \t\r\n\0")
+    if found is not None:
+        assert type(found).model_validate_json(found.model_dump_json()) == found
+
+
+JSON = strategies.recursive(
+    strategies.none() | strategies.booleans() | strategies.floats() | strategies.integers(-(2**70), 2**70)
+    | strategies.text(strategies.characters(codec="utf-8")),
+    lambda inner: strategies.lists(inner, max_size=3)
+    | strategies.dictionaries(strategies.text(strategies.characters(codec="utf-8")), inner, max_size=3),
+    max_leaves=8,
+)  # fmt: skip
+KNOWN = strategies.sampled_from(["ts", "user_text", "reasons", "chunk_count", "top_score", "policy_ids", "x"])
+
+
+@given(strategies.dictionaries(KNOWN, JSON, max_size=5))
+def test_any_object_is_an_entry_and_survives_storage(value):
+    raw = json.dumps(value).encode()
+    entry = read(raw)
+    assert HallucinationEntry.model_validate_json(entry.model_dump_json()) == entry
+    assert is_whole_entry(raw)
+
+
+@given(strategies.dictionaries(KNOWN, JSON, max_size=3), strategies.integers(1, 40))
+def test_a_part_of_an_object_is_never_whole(value, cut):
+    raw = json.dumps(value).encode()
+    assert not is_whole_entry(raw[: max(0, len(raw) - cut)])
+
+
+def test_the_id_tells_places_and_texts_apart():
+    first, elsewhere = line(b"{}"), line(b"{}", offset=3)
+    assert line_id(first) != line_id(elsewhere)
+    assert line_id(first) != line_id(line(b"{ }"))
+    assert line_id(first) == line_id(line(b"{}"))

@@ -1,0 +1,136 @@
+"""A log at an address: only what is new travels, and what cannot be read is said without a secret."""
+
+from __future__ import annotations
+
+import pytest
+
+from monitors.errors import ConfigError, SourceUnavailable
+from monitors.records.logs import LogWarningKind
+from monitors.sources.logs.files import RemoteLog, hub_url, remote_log
+from tests.monitors.sources.logs_on_disk import NAME, Reader, WrittenLog, entry
+from tests.servers.ranges import RangeServer
+
+TOKEN = "a-token-that-nobody-must-see"
+
+
+@pytest.fixture
+def log(tmp_path):
+    return WrittenLog(tmp_path)
+
+
+@pytest.fixture
+def server(tmp_path):
+    with RangeServer(tmp_path) as running:
+        yield running
+
+
+def reader_of(server: RangeServer, token: str | None = None) -> Reader:
+    reader = Reader(server.folder / NAME)
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    reader.place = RemoteLog(f"{server.url}/logs/{NAME}", headers=headers)
+    return reader
+
+
+def test_lines_are_read_as_they_come(log, server):
+    reader = reader_of(server)
+    for number in range(5):
+        log.append(entry(number))
+        reader.look()
+    assert reader.numbers == list(range(5))
+
+
+def test_only_what_is_new_travels(log, server):
+    log.append(b"".join(entry(number) for number in range(20_000)))
+    reader = reader_of(server)
+    reader.look()
+    assert reader.numbers == list(range(20_000))
+    before = server.bytes_sent
+    log.append(entry(20_000))
+    reader.look()
+    assert reader.numbers[-1] == 20_000
+    assert server.bytes_sent - before < 200_000 < log.path.stat().st_size
+
+
+def test_truncated_and_written_anew_is_a_gap_that_is_told(log, server):
+    reader = reader_of(server)
+    log.append(entry(1))
+    log.append(entry(2))
+    reader.look()
+    log.rewrite(entry(3))
+    reader.look()
+    assert reader.numbers == [1, 2, 3]
+    assert [notice.kind for notice in reader.notices] == [LogWarningKind.REPLACED]
+
+
+def test_f75_a_log_that_is_gone_is_told(log, server):
+    reader = reader_of(server)
+    log.append(entry(1))
+    reader.look()
+    log.path.unlink()
+    reader.look()
+    assert [notice.kind for notice in reader.notices] == [LogWarningKind.MISSING]
+
+
+def test_an_empty_log_is_no_fault(log, server):
+    log.rewrite(b"")
+    reader = reader_of(server)
+    reader.look()
+    log.append(entry(1))
+    reader.look()
+    assert (reader.numbers, reader.notices) == ([1], [])
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [("plain", "does not answer range requests"), ("500", "answers 500"), ("cut", "cannot be read|bytes early")],
+)
+def test_a_server_that_misbehaves_loses_nothing(log, server, fault, said):
+    reader = reader_of(server)
+    log.append(entry(1))
+    reader.look()
+    log.append(entry(2))
+    server.fault = fault
+    with pytest.raises(SourceUnavailable, match=said):
+        reader.look()
+    server.fault = None
+    reader.look()
+    assert reader.numbers == [1, 2]
+
+
+def test_a_server_that_is_away_is_said_by_its_host_alone(tmp_path):
+    with RangeServer(tmp_path) as server:
+        reader = reader_of(server, TOKEN)
+    with pytest.raises(SourceUnavailable) as told:
+        reader.look()
+    assert "127.0.0.1" in str(told.value)
+    assert TOKEN not in str(told.value)
+
+
+def test_the_token_opens_the_log_and_goes_nowhere_else(log, tmp_path):
+    log.append(entry(1))
+    with RangeServer(tmp_path, token=TOKEN) as server, RangeServer(tmp_path) as other:
+        with pytest.raises(SourceUnavailable, match="LOOKOUT_LOG_TOKEN"):
+            reader_of(server).look()
+        reader = reader_of(server, TOKEN)
+        reader.look()
+        assert reader.numbers == [1]
+        server.fault, server.other = "elsewhere", other.url.replace("127.0.0.1", "localhost")
+        reader_of(server, TOKEN).look()
+        assert set(other.authorizations) == {None}
+
+
+def test_a_file_of_the_hub_is_read_at_its_endpoint_with_its_token(log, tmp_path):
+    log.append(entry(1))
+    with RangeServer(tmp_path, token=TOKEN) as hub:
+        reader = Reader(log.path)
+        reader.place = remote_log(f"hf://datasets/someone/logs/{NAME}", {"HF_ENDPOINT": hub.url, "HF_TOKEN": TOKEN})
+        reader.look()
+        assert reader.numbers == [1]
+
+
+def test_where_a_hub_file_lies():
+    assert hub_url("hf://datasets/a/b/x/y.jsonl") == "https://huggingface.co/datasets/a/b/resolve/main/x/y.jsonl"
+    assert hub_url("hf://spaces/a/b@dev/y.jsonl") == "https://huggingface.co/spaces/a/b/resolve/dev/y.jsonl"
+    assert hub_url("hf://a/b/y.jsonl", "http://127.0.0.1:1/") == "http://127.0.0.1:1/a/b/resolve/main/y.jsonl"
+    with pytest.raises(ConfigError, match="hf://datasets/owner/name"):
+        hub_url("hf://datasets/a")

@@ -1,0 +1,44 @@
+"""What is expected of a stratum: earlier nights added to a prior, and turned into what a judge will say."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+
+from monitors.records.estimates import GradedStratum
+from monitors.sources.sampling.sample import ExpectedRate, as_said_by_judge, expected_rates
+from monitors.stats.agreement import Confusion
+
+
+def told(stratum: str, drawn: int, failures: int) -> GradedStratum:
+    return GradedStratum(stratum=stratum, conversations=1_000, sampled=drawn, graded=drawn, failures=failures)
+
+
+def test_before_the_first_night_the_prior_speaks():
+    prior = ExpectedRate(0.02, 50)
+    assert expected_rates(["rest"], (), prior) == {"rest": prior}
+
+
+def test_nights_add_up_and_other_strata_say_nothing():
+    earlier = [told("rest", 40, 1), told("rest", 40, 0), told("fallback", 40, 20), told("gone", 9, 9)]
+    found = expected_rates(["rest", "fallback"], earlier, ExpectedRate(0.01, 20))
+    assert found["rest"] == ExpectedRate(pytest.approx(1.2 / 100), 100)
+    assert found["fallback"] == ExpectedRate(pytest.approx(20.2 / 60), 60)
+
+
+def test_a_given_rate_is_not_changed_by_what_was_counted():
+    given = ExpectedRate(0.05, inf)
+    assert expected_rates(["rest"], [told("rest", 100, 90)], given) == {"rest": given}
+
+
+def test_a_judges_word_has_the_mean_and_spread_of_the_turned_rates():
+    """By ten thousand rates out of the distribution, each turned by hand."""
+    confusion, expected = Confusion(285, 10, 15, 90), ExpectedRate(0.05, 60)
+    rates = np.random.default_rng(1).beta(0.05 * 60, 0.95 * 60, 10_000)
+    said = 0.05 + rates * 0.85
+    turned = as_said_by_judge(expected, confusion)
+    assert turned.rate == pytest.approx(said.mean(), rel=0.02)
+    assert turned.rate * (1 - turned.rate) / (turned.weight + 1) == pytest.approx(said.var(), rel=0.05)
+    assert as_said_by_judge(ExpectedRate(0.05), confusion).weight == inf

@@ -1,0 +1,154 @@
+"""A draw is the same whoever makes it, contains every smaller one, and says how likely each conversation was."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from scipy.stats import binom
+
+from monitors.sources.sampling.sample import ExpectedRate, Seed, inclusion_probability, numbers, sample
+from monitors.sources.sampling.settings import Allocation, RiskSign, SamplingSettings
+from tests.monitors.sources.night_traffic import CLOSED_AT, NIGHT, conversation, night, simple, stratified
+
+nights = st.lists(st.sampled_from([*RiskSign, None, None, None]), max_size=40).map(
+    lambda signs: [conversation(number, sign) for number, sign in enumerate(signs)]
+)
+
+
+def ids(drawn) -> set[str]:
+    return {one.conversation.id for one in drawn.sampled}
+
+
+@st.composite
+def designs(draw_one):
+    make = draw_one(st.sampled_from([simple, stratified]))
+    minimum = draw_one(st.integers(1, 3))
+    if draw_one(st.booleans()):
+        return lambda more: make(number=3 + round(20 * more), minimum_per_stratum=minimum)
+    return lambda more: make(rate=0.05 + 0.9 * more, minimum_per_stratum=minimum)
+
+
+@settings(max_examples=60, deadline=None)
+@given(nights, designs(), st.floats(0, 1), st.floats(0, 1))
+def test_more_contains_less(conversations, design, one, other):
+    few, many = (ids(sample(conversations, design(more), NIGHT)) for more in sorted((one, other)))
+    assert few <= many
+
+
+@settings(max_examples=40, deadline=None)
+@given(nights, designs(), st.randoms())
+def test_the_order_in_which_they_come_says_nothing(conversations, design, chance):
+    shuffled = chance.sample(conversations, len(conversations))
+    assert sample(shuffled, design(0.4), NIGHT) == sample(conversations, design(0.4), NIGHT)
+
+
+@settings(max_examples=60, deadline=None)
+@given(nights, designs())
+def test_never_more_than_there_are_each_once_and_the_minimum_from_every_stratum(conversations, design):
+    facts = design(0.2)
+    drawn = sample([*conversations, *conversations], facts, NIGHT)
+    least = facts.settings.minimum_per_stratum
+    assert len(ids(drawn)) == len(drawn.sampled)
+    assert sum(one.conversations for one in drawn.strata) == len(conversations)
+    assert all(one.sampled >= min(least, one.conversations) for one in drawn.strata)
+    assert Counter(one.stratum for one in drawn.sampled) == {one.stratum: one.sampled for one in drawn.strata}
+
+
+@settings(max_examples=40, deadline=None)
+@given(nights, st.integers(1, 50), st.sampled_from([simple, stratified]))
+def test_by_number_the_inclusion_probabilities_sum_to_what_was_drawn(conversations, number, make):
+    """Over all conversations of a stratum, drawn or not: each has drawn / conversations."""
+    drawn = sample(conversations, make(number=number), NIGHT)
+    shares = {one.stratum: one.sampled / one.conversations for one in drawn.strata}
+    assert all(one.inclusion_probability == shares[one.stratum] for one in drawn.sampled)
+    total = sum(shares[one.stratum] * one.conversations for one in drawn.strata)
+    assert total == pytest.approx(len(drawn.sampled))
+
+
+@given(st.integers(1, 60), st.floats(0.001, 0.999), st.integers(1, 8))
+def test_by_rate_they_sum_to_the_expected_number(conversations, rate, minimum):
+    """The larger of the minimum and a binomial count, by scipy's binomial."""
+    least = min(minimum, conversations)
+    expected = sum(max(least, each) * binom.pmf(each, conversations, rate) for each in range(conversations + 1))
+    assert conversations * inclusion_probability(conversations, rate, least) == pytest.approx(expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(nights, st.data())
+def test_by_rate_a_conversation_is_drawn_whatever_others_there_are(conversations, data):
+    """Those of its own stratum included, unless they are too few for the minimum."""
+    facts = stratified(rate=0.3, certainty=())
+    drawn = sample(conversations, facts, NIGHT)
+    enough = {one.stratum for one in drawn.strata if one.sampled > facts.settings.minimum_per_stratum}
+    some = [each for each in conversations if data.draw(st.booleans())]
+    fewer = sample(some, facts, NIGHT)
+    still_enough = {one.stratum for one in fewer.strata if one.sampled > facts.settings.minimum_per_stratum}
+    kept = {each.id for each in some}
+    assert {one.conversation.id for one in drawn.sampled if one.stratum in enough & still_enough} & kept == {
+        one.conversation.id for one in fewer.sampled if one.stratum in enough & still_enough
+    }
+
+
+def test_another_night_or_target_is_another_draw():
+    conversations = night({None: 400})
+    seeds = [NIGHT, Seed("demo", NIGHT.day + timedelta(days=1)), Seed("other", NIGHT.day)]
+    drawn = [ids(sample(conversations, simple(number=40), seed)) for seed in seeds]
+    assert all(len(one & other) < 20 for one in drawn for other in drawn if one is not other)
+
+
+def test_each_conversation_is_drawn_as_often_as_its_probability_says():
+    """Over 400 nights: ten of 100, so each about 40 times, with the spread of a binomial count."""
+    conversations = night({None: 100})
+    seeds = [Seed("demo", date(2026, 1, 1) + timedelta(days=each)) for each in range(400)]
+    counts = Counter(one for seed in seeds for one in ids(sample(conversations, simple(), seed)))
+    assert sum(counts.values()) == 4_000
+    deviations = sum((counts[each.id] - 40) ** 2 / (400 * 0.1 * 0.9) for each in conversations)
+    assert 60 < deviations < 150  # chi squared with 99 degrees of freedom: 0.1 % and 99.9 % lie at 61 and 149
+
+
+def test_of_an_id_that_comes_twice_the_one_completed_last_counts():
+    late = conversation(1, RiskSign.SLOW).model_copy(update={"completed_at": CLOSED_AT + timedelta(hours=1)})
+    drawn = sample([late, conversation(1)], stratified(), NIGHT)
+    assert [one.conversation for one in drawn.sampled] == [late]
+
+
+def test_few_are_sampled_whole_and_risk_more_often_than_the_rest():
+    counts = {RiskSign.DISCLOSURE: 7, RiskSign.FALLBACK: 100, None: 900}
+    drawn = {one.stratum: one.sampled for one in sample(night(counts), stratified(number=60), NIGHT).strata}
+    assert drawn["disclosure"] == 7
+    assert sum(drawn.values()) == 60
+    assert drawn["fallback"] / 100 > 4 * drawn["rest"] / 900
+    assert drawn["rest"] >= 60 / 2
+
+
+def test_neyman_looks_where_rates_are_open():
+    sizes, facts = {"fallback": 500, "rest": 500}, stratified(number=100, allocation=Allocation.NEYMAN)
+    known = {"fallback": ExpectedRate(0.2), "rest": ExpectedRate(0.001)}
+    shares = numbers(sizes, facts.settings, known)
+    assert shares == {"fallback": 75, "rest": 25}, (
+        "a quarter is the floor, and by spread all else goes to the open one"
+    )
+
+
+def test_no_conversation_no_draw():
+    assert sample([], stratified(), NIGHT) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"number": 5, "rate": 0.1}, "either number or rate"),
+        ({"rate": 0.1, "allocation": "neyman"}, "set number instead"),
+        ({"signs": ["slow", "slow"]}, "each sign once"),
+        ({"rate": 0}, "greater than 0"),
+        ({"ratio": 0.1}, "Extra inputs"),
+    ],
+)
+def test_settings_that_contradict_are_refused(wrong, why):
+    with pytest.raises(ValidationError, match=why):
+        SamplingSettings.model_validate(wrong)

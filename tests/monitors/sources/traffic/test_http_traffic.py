@@ -1,0 +1,292 @@
+"""Traffic out of a paginated export: however its pages follow each other, and however its server misbehaves."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from monitors.errors import ConfigError, SourceUnavailable
+from monitors.records.traffic import SourceWarningKind
+from monitors.request_headers import headers_of
+from monitors.sources.traffic.http_export import HttpTrafficSource
+from monitors.sources.traffic.settings import HttpTraffic
+from tests.monitors.sources.traffic.stored import NOON, Read, read_all, stored
+from tests.servers.export import Answer, ExportServer, body, cut_off, document, status
+
+SECRET = "hush-hush"
+ITEMS = [stored(number) for number in range(8)]
+IDS = [item["id"] for item in ITEMS]
+
+
+class Pauses:
+    """Notes how long it should have slept, and does not."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    async def __call__(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+
+
+def source(
+    url: str, *, token: str | None = None, pauses: Pauses | None = None, **changes: Any
+) -> HttpTrafficSource:
+    settings = HttpTraffic.model_validate({"kind": "http", "url": url, **changes})
+    variable = settings.token_env or "T"
+    held = {} if token is None else {variable: token}
+    bearer = headers_of({}, held, key="traffic.headers", token_variable=variable)
+    return HttpTrafficSource(settings, headers=bearer, sleep=pauses or Pauses())
+
+
+WAYS: list[tuple[str, dict[str, Any]]] = [
+    ("numbered", {"page_parameter": "page"}),
+    ("clamped", {"page_parameter": "page"}),
+    ("cursor", {}),
+    ("links", {}),
+    ("headers", {}),
+]
+
+
+@pytest.mark.parametrize(("way", "settings"), WAYS, ids=[way for way, _ in WAYS])
+async def test_every_page_is_read_once(way: str, settings: dict[str, Any]) -> None:
+    with ExportServer(ITEMS) as server:
+        read = await read_all(source(f"{server.url}/{way}?tenant=7", **settings))
+    assert (read.ids, read.notices, read.error) == (IDS, [], None)
+    assert len(server.asked) <= 4
+
+
+async def test_an_empty_export_is_read() -> None:
+    with ExportServer([]) as server:
+        read = await read_all(source(f"{server.url}/cursor"))
+    assert (read.ids, read.error) == ([], None)
+
+
+@pytest.mark.parametrize(
+    ("form", "since", "until"),
+    [
+        ("iso", "2026-03-01T12:00:01Z", "2026-03-01T12:00:03Z"),
+        ("epoch-s", "1772366401", "1772366403"),
+        ("epoch-ms", "1772366401000", "1772366403000"),
+    ],
+)
+async def test_the_window_is_asked_for_and_kept_to(form: str, since: str, until: str) -> None:
+    settings = {"since_parameter": "from", "until_parameter": "to", "time_format": form, "size_parameter": "limit"}
+    with ExportServer(ITEMS) as server:
+        read = await read_all(
+            source(f"{server.url}/links?tenant=7", **settings),
+            NOON + timedelta(seconds=1),
+            NOON + timedelta(seconds=3),
+        )
+        assert server.asked[0].replace("%3A", ":") == f"/links?tenant=7&from={since}&to={until}&limit=100"
+    assert read.ids == ["c-1", "c-2"]
+
+
+async def test_a_bad_item_is_told_by_its_place_and_the_rest_is_read() -> None:
+    with ExportServer([*ITEMS[:4], {"question": "my PIN is 4471"}, *ITEMS[4:]]) as server:
+        read = await read_all(source(f"{server.url}/links"))
+    assert read.ids == IDS
+    ((place, detail),) = read.told
+    assert place == "page 2, item 2"
+    assert "4471" not in detail
+
+
+ONLY_PAGES: list[tuple[Any, bool]] = [
+    ({"data": ITEMS}, False),
+    ({"data": [*ITEMS, {}, {}]}, True),
+    ([*ITEMS, {}, {}], True),
+    ({"data": [*ITEMS, {}, {}], "next": None}, False),
+    ({"data": [*ITEMS, {}, {}], "has_more": False}, False),
+    ({"data": ITEMS, "has_more": True}, True),
+    ({"data": ITEMS, "total": 8}, False),
+    ({"data": ITEMS, "total": 9}, True),
+    ({"data": [*ITEMS, {}, {}], "total": 10}, False),
+]
+
+
+@pytest.mark.parametrize(("page", "is_told"), ONLY_PAGES)
+async def test_an_only_page_that_may_not_be_all_is_told(page: Any, is_told: bool) -> None:
+    with ExportServer([]) as server:
+        server.answers["one"] = document(page)
+        read = await read_all(source(f"{server.url}/other/one"))
+    assert (read.ids, read.error) == (IDS, None)
+    doubts = [one for one in read.notices if one.kind is SourceWarningKind.PAGES_MAY_FOLLOW]
+    assert len(doubts) == is_told
+
+
+async def test_a_page_of_the_size_that_was_asked_for_is_full() -> None:
+    for size, is_told in ((8, True), (9, False)):
+        with ExportServer([]) as server:
+            server.answers["one"] = document({"data": ITEMS})
+            read = await read_all(source(f"{server.url}/other/one", size_parameter="limit", size=size))
+        assert len(read.notices) == is_told
+
+
+TROUBLES: list[tuple[str, Answer, list[float]]] = [
+    ("429 with seconds", status(429, **{"Retry-After": "7"}), [7]),
+    ("429 for an hour", status(429, **{"Retry-After": "3600"}), [30]),
+    ("429 without a word", status(429), [1]),
+    ("503 until a time", status(503, Date="Sun, 01 Mar 2026 12:00:00 GMT", **{"Retry-After": "Sun, 01 Mar 2026 12:00:09 GMT"}), [9]),
+    ("500", status(500), [1]),
+    ("a proxy's page", body("<html>one moment</html>", "text/html"), [1]),
+    ("half a page", body('{"results": [{"id"'), [1]),
+    ("a broken connection", cut_off, [1]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("trouble", "pauses"), [row[1:] for row in TROUBLES], ids=[row[0] for row in TROUBLES])
+async def test_a_page_that_does_not_come_is_asked_for_again(trouble: Answer, pauses: list[float]) -> None:
+    waited = Pauses()
+    with ExportServer(ITEMS) as server:
+        server.troubles.append(trouble)
+        read = await read_all(source(f"{server.url}/links", pauses=waited, retry_most_s=30))
+    assert (read.ids, read.error) == (IDS, None)
+    assert waited.seconds == pauses
+
+
+async def test_a_server_that_stays_in_trouble_is_told_with_what_was_read_before() -> None:
+    waited = Pauses()
+    with ExportServer(ITEMS) as server:
+        server.troubles += [document({"results": ITEMS[:2], "next": "/links?p=1"}), *[status(502)] * 9]
+        read = await read_all(source(f"{server.url}/links?key={SECRET}", pauses=waited, attempts=4))
+    assert read.ids == ["c-0", "c-1"]
+    assert isinstance(read.error, SourceUnavailable)
+    assert str(read.error) == f"{server.url}/links: answered HTTP 502, after 4 tries"
+    assert waited.seconds == [1, 2, 4]
+
+
+async def test_a_slow_server_is_told() -> None:
+    with ExportServer(ITEMS) as server:
+        read = await read_all(source(f"{server.url}/slow", attempts=2, request_deadline_s=0.1))
+    assert "no whole answer within 0.1 s, after 2 tries" in str(read.error)
+
+
+async def test_a_server_that_is_not_there_is_told() -> None:
+    with ExportServer([]) as server:
+        gone = server.url
+    read = await read_all(source(gone, attempts=1))
+    assert isinstance(read.error, SourceUnavailable)
+    assert "cannot be reached (ConnectError)" in str(read.error)
+
+
+async def test_a_login_page_is_told_as_such() -> None:
+    with ExportServer([]) as server:
+        server.answers["x"] = body("<!doctype html><p>Sign in</p>", "text/html")
+        read = await read_all(source(f"{server.url}/other/x", attempts=2))
+    assert "answered text/html, expected JSON; is it a login page?, after 2 tries" in str(read.error)
+
+
+@pytest.mark.parametrize("code", [401, 403])
+async def test_an_expired_token_is_told_at_once_and_not_shown(code: int) -> None:
+    with ExportServer([]) as server:
+        server.answers["x"] = status(code)
+        read = await read_all(source(f"{server.url}/other/x?k={SECRET}", token=SECRET, token_env="BOT_TOKEN"))
+        assert len(server.asked) == 1
+    assert f"answered HTTP {code}: it does not accept the bearer token in BOT_TOKEN" in str(read.error)
+    assert SECRET not in str(read.error)
+
+
+async def test_the_token_is_sent() -> None:
+    with ExportServer(ITEMS, token=SECRET) as server:
+        assert (await read_all(source(f"{server.url}/links", token=SECRET, token_env="BOT_TOKEN"))).ids == IDS
+
+
+async def elsewhere(answer: Any) -> tuple[Read, ExportServer]:
+    """What comes of an answer that leads to another host, and that host, which nobody may ask."""
+    with ExportServer(ITEMS) as other, ExportServer([]) as server:
+        server.answers["x"] = answer(other.url)
+        return await read_all(source(f"{server.url}/other/x", token=SECRET, token_env="T")), other
+
+
+def _link(there: str) -> Answer:
+    return document({"items": ITEMS[:1], "next": f"{there}/links"})
+
+
+def _redirect(there: str) -> Answer:
+    return status(302, Location=f"{there}/links")
+
+
+@pytest.mark.parametrize("answer", [_link, _redirect], ids=["link", "redirect"])
+async def test_f38_nothing_is_asked_of_another_host(answer: Any) -> None:
+    read, other = await elsewhere(answer)
+    assert isinstance(read.error, SourceUnavailable)
+    assert "another host (http://127.0.0.1), which is not configured" in str(read.error)
+    assert other.asked == []
+
+
+async def test_a_redirect_on_the_same_host_is_followed_with_the_token() -> None:
+    with ExportServer(ITEMS, token=SECRET) as server:
+        server.answers["x"] = status(307, Location="/links?p=1")
+        read = await read_all(source(f"{server.url}/other/x", token=SECRET, token_env="T"))
+    assert read.ids == IDS[3:]
+
+
+async def test_redirects_without_end_are_told() -> None:
+    with ExportServer([]) as server:
+        server.answers["x"] = status(302, Location="/other/x")
+        read = await read_all(source(f"{server.url}/other/x"))
+    assert "redirects go on and on" in str(read.error)
+
+
+async def test_pages_that_go_round_are_told() -> None:
+    with ExportServer([]) as server:
+        server.answers["x"] = document({"items": ITEMS[:1], "next": "/other/y"})
+        server.answers["y"] = document({"items": ITEMS[1:2], "next": "/other/x"})
+        read = await read_all(source(f"{server.url}/other/x"))
+    assert read.ids == ["c-0", "c-1"]
+    assert "page 2 names an earlier page as its next one" in str(read.error)
+
+
+async def test_a_cursor_that_stays_at_the_end_is_the_end() -> None:
+    with ExportServer([]) as server:
+        server.answers["x"] = lambda request: document(
+            {"items": [] if "cursor" in request.query else ITEMS[:1], "next_cursor": 9}
+        )(request)
+        read = await read_all(source(f"{server.url}/other/x"))
+    assert (read.ids, read.error) == (["c-0"], None)
+
+
+async def test_a_page_that_says_that_there_is_no_more_is_the_last() -> None:
+    with ExportServer([]) as server:
+        server.answers["x"] = document({"items": ITEMS[:1], "next_cursor": "c9", "has_more": False})
+        assert (await read_all(source(f"{server.url}/other/x"))).ids == ["c-0"]
+        assert len(server.asked) == 1
+
+
+async def test_more_pages_than_allowed_are_a_config_error_behind_what_was_read() -> None:
+    with ExportServer(ITEMS) as server:
+        read = await read_all(source(f"{server.url}/links", most_pages=2))
+    assert read.ids == IDS[:6]
+    assert isinstance(read.error, ConfigError)
+    assert "traffic.most_pages = 2" in str(read.error)
+
+
+async def test_a_page_that_is_too_large_is_not_held() -> None:
+    with ExportServer([]) as server:
+        server.answers["x"] = body(b"[" + b" " * 5_000_000 + b"]")
+        read = await read_all(source(f"{server.url}/other/x", page_most_mb=1))
+    assert "a page of more than 1 MB" in str(read.error)
+
+
+async def test_a_page_without_items_names_what_it_has_but_no_data() -> None:
+    with ExportServer([]) as server:
+        server.answers["x"] = document({"rows_of": 1, "tara@mailbox.example": 2})
+        read = await read_all(source(f"{server.url}/other/x"))
+    assert "no list of items at traffic.items = items, data, results" in str(read.error)
+    assert str(read.error).endswith("the page has rows_of")
+
+
+async def test_bad_utf_8_and_nan_cost_no_more_than_themselves() -> None:
+    raw = json.dumps([stored(1, latency_ms=float("nan")), stored(2)]).encode().replace(b"q2", b"q\xff2")
+    with ExportServer([]) as server:
+        server.answers["x"] = body(raw)
+        read = await read_all(source(f"{server.url}/other/x"))
+    assert [one.turns[0].user_text for one in read.conversations] == ["q1", "q\ufffd2"]
+
+
+def test_an_address_with_a_password_is_refused() -> None:
+    with pytest.raises(ValidationError, match="without user and password"):
+        source("https://me:hush@host/x")

@@ -1,0 +1,122 @@
+"""docs/suite.md names every key of a case, and what it shows is what `lookout gold check` accepts."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deployments.cli.init.files import FIRST_SUITE
+from monitors.goldset.lines import CASE_KEYS
+from monitors.records.cases import NEEDS_REVIEW, GoldCase, Pipeline, Provenance
+from tests.tools.configuration_reference import suite_reference
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "suite.md"
+HAND_WRITTEN = {
+    "id": "refund",
+    "question": "How many days do I have to send a lamp back?",
+    "gold": "30 days",
+    "severity": 2,
+    "language": "en",
+    "type": "returns",
+    "provenance": {"pipeline": "manual"},
+}
+QUESTIONS = [f"How many days do I have to send a {thing} back?" for thing in (
+    "lamp", "chair", "kettle", "bicycle", "carpet", "mirror", "violin", "tent"
+)]  # fmt: skip
+
+
+def example() -> str:
+    """The lines of JSON that the page shows."""
+    found = re.search(r"^```json\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert found
+    return found[1]
+
+
+def keys_below(heading: str) -> list[str]:
+    """The first cell of each row of the table below a heading, in order."""
+    section = PAGE.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    return re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+
+
+def gold_check(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
+    """The command as a user runs it on a machine where nothing was set up."""
+    (folder / "suite.jsonl").write_text(text, encoding="utf-8")
+    kept = {name: os.environ[name] for name in ("PATH",) if name in os.environ}
+    return subprocess.run(
+        [sys.executable, "-m", "deployments.cli.app", "gold", "check", "suite.jsonl"],
+        cwd=folder,
+        env=kept | {"HOME": str(folder), "PYTHONPATH": str(ROOT), "COLUMNS": "160"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_page_is_the_records_own():
+    """Renew it with: python -m tests.tools.configuration_reference."""
+    assert PAGE.read_text(encoding="utf-8") == suite_reference()
+
+
+def test_the_page_names_every_key_and_every_pipeline():
+    assert sorted(keys_below("A case")) == sorted(CASE_KEYS)
+    assert keys_below("`provenance`") == list(Provenance.model_fields)
+    assert keys_below("`provenance.pipeline`") == [pipeline.value for pipeline in Pipeline]
+
+
+@pytest.mark.parametrize("record", [GoldCase, Provenance])
+def test_every_key_says_what_it_means(record):
+    assert [name for name, field in record.model_fields.items() if not field.description] == []
+
+
+def test_every_key_of_the_page_is_tried_in_a_line_that_gold_check_accepts(tmp_path):
+    cases = [json.loads(line) for line in example().splitlines()]
+    assert {key for case in cases for key in case} == set(CASE_KEYS)
+    assert {key for case in cases for key in case["provenance"]} == set(Provenance.model_fields)
+    done = gold_check(tmp_path, example())
+    assert (done.returncode, "✕" in done.stdout) == (0, False), done.stdout + done.stderr
+
+
+def test_every_pipeline_of_the_page_is_accepted_and_the_page_says_which_need_a_name(tmp_path):
+    """Without a person's name, exactly those that the page marks are refused, each with the key that it lacks."""
+    rows = PAGE.read_text(encoding="utf-8").split("\n## `provenance.pipeline`\n")[1].splitlines()
+    marked = [re.findall(r"`(\w+)`", row)[0] for row in rows if row.endswith("| `reviewed_by` required |")]
+    assert set(marked) == NEEDS_REVIEW
+    for reviewer, refused in (({"reviewed_by": "asha"}, []), ({}, marked)):
+        cases = [
+            HAND_WRITTEN
+            | {"id": pipeline.value, "question": question, "provenance": {"pipeline": pipeline.value} | reviewer}
+            for pipeline, question in zip(Pipeline, QUESTIONS, strict=True)
+        ]
+        done = gold_check(tmp_path, "".join(f"{json.dumps(case)}\n" for case in cases))
+        assert (done.returncode, re.findall(r"✕ line \d+ (\w+)", done.stdout)) == (int(bool(refused)), refused)
+        assert done.stdout.count('"provenance.reviewed_by" is missing') == len(refused)
+
+
+def test_a_suite_written_by_hand_is_accepted_and_says_so(tmp_path):
+    done = gold_check(tmp_path, json.dumps(HAND_WRITTEN) + "\n")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {json.loads(line)["provenance"]["pipeline"] for line in FIRST_SUITE.read_text().splitlines()} == {
+        "manual"
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"provenance": {"pipeline": "handwritten"}}, 'cannot be "handwritten"; accepted: manual (written by hand), template,'),
+        ({"provenance": {}}, '"provenance.pipeline" is missing; accepted: manual (written by hand), template,'),
+        ({"provenance": "asha"}, 'accepted: an object with "pipeline", as {"pipeline": "manual"}'),
+        ({"gold": ["30 days", "a month"]}, 'other right answers go into "alternatives"'),
+    ],
+)  # fmt: skip
+def test_what_is_refused_is_told_with_what_is_accepted(tmp_path, changed, said):
+    done = gold_check(tmp_path, json.dumps(HAND_WRITTEN | changed) + "\n")
+    assert done.returncode == 1
+    assert said in " ".join(done.stdout.split())

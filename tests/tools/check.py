@@ -1,0 +1,93 @@
+"""What a change touches, checked in a minute or two: ``make check``.
+
+A change is everything since the branch left ``main``, committed or not; on ``main`` itself, since what was last pushed,
+or else the last commit. Its Python files are linted, formatted and typed, and the tests of its folders run, except those
+that start a browser or Prefect: these are counted, and left to ``make test``.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PRODUCT = ("flows", "monitors", "warehouse", "deployments")
+SLOW = "browser or prefect"
+NO_TESTS = 5
+"""What pytest ends with when it has selected nothing."""
+
+
+def git(*arguments: str, root: Path = ROOT) -> list[str]:
+    """The lines that git answers; none when it refuses, as it does for a branch that there is not."""
+    done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
+    return done.stdout.splitlines() if done.returncode == 0 else []
+
+
+def base(root: Path = ROOT) -> str:
+    """The commit that the change starts from."""
+    (head, *_) = git("rev-parse", "HEAD", root=root)
+    for branch in ("main", "origin/main", "HEAD~1"):
+        for commit in git("merge-base", "HEAD", branch, root=root):
+            if commit != head or git("status", "--porcelain", root=root):
+                return commit
+    return head
+
+
+def touched(root: Path = ROOT) -> list[str]:
+    """Files that the change adds or alters, relative to ``root``. What it deletes is no file any more."""
+    changed = git("diff", "--name-only", "--diff-filter=d", base(root), root=root)
+    new = git("ls-files", "--others", "--exclude-standard", root=root)
+    return sorted({*changed, *new})
+
+
+def folders_to_test(files: list[str], root: Path = ROOT) -> list[str]:
+    """Test files that were touched, and the test folders of the product's folders that were; none twice."""
+    found = set[str]()
+    for file in files:
+        path = Path(file)
+        if path.parts[0] in PRODUCT:
+            found.add(_mirrored(path.parent, root))
+        elif path.parts[0] == "tests" and path.name.startswith("test_") and path.suffix == ".py":
+            found.add(file)
+    return sorted(path for path in found if not any(str(parent) in found for parent in Path(path).parents))
+
+
+def _mirrored(folder: Path, root: Path) -> str:
+    """The nearest folder under ``tests`` for a folder of the product."""
+    while not (root / "tests" / folder).is_dir():
+        folder = folder.parent
+    return str(Path("tests") / folder)
+
+
+def main() -> int:
+    """Run the four checks, all of them even if one fails; 1 when one did."""
+    files = touched()
+    python = [file for file in files if file.endswith(".py")]
+    tests = folders_to_test(files)
+    print(f"{len(files)} files touched since {base()[:7]}; tests: {' '.join(tests) or 'none'}", flush=True)
+    tool = Path(sys.executable).parent
+    commands = [[str(tool / "ruff"), "check", *python], [str(tool / "ruff"), "format", "--check", *python]]
+    commands.append([str(tool / "pyright"), *python])
+    done = [subprocess.run(command, cwd=ROOT, check=False).returncode for command in commands if python]
+    if tests:
+        selected = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-n",
+            "auto",
+            "--dist",
+            "worksteal",
+            "-m",
+            f"not ({SLOW})",
+        ]
+        tested = subprocess.run([*selected, *tests], cwd=ROOT, check=False).returncode
+        done.append(0 if tested == NO_TESTS else tested)
+        print(f"Tests that start a browser or Prefect were left out ({SLOW}): make test runs them.")
+    return int(any(done))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

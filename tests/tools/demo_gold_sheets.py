@@ -1,0 +1,84 @@
+"""The template part of the demo's suite, made of the demo's own policies by the pipeline that ships.
+
+``python -m tests.tools.demo_gold_sheets`` renews it in ``suraksha.jsonl``; a test holds the file against it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from deployments.demo.policies import Policy, PolicyBook, PolicyFact, load_policies
+from flows.terminal import write_text
+from monitors.facts.quantities.fact import Bound
+from monitors.goldset.build.build import build_cases, load_templates
+from monitors.goldset.build.sheets import (
+    DurationUnit,
+    FactField,
+    FactSchema,
+    FactSheet,
+    FieldKind,
+    GivenFact,
+    load_schema,
+)
+from monitors.goldset.versions import renew_template_cases
+from monitors.records.cases import GoldCase
+
+HERE = Path(__file__).parents[2] / "deployments" / "demo"
+SUITE = HERE / "suraksha.jsonl"
+SCHEMA = HERE / "gold" / "suraksha.schema.json"
+TEMPLATES = HERE / "gold" / "suraksha.templates.toml"
+_UNITS = {FieldKind.MONEY: "inr", FieldKind.PERCENT: "percent"}
+
+
+def template_cases(book: PolicyBook) -> tuple[GoldCase, ...]:
+    """What the demo's templates ask of ``book``."""
+    schema = load_schema(SCHEMA)
+    return build_cases(sheets_of(book, schema), schema, load_templates(schema, TEMPLATES)).cases
+
+
+def sheets_of(book: PolicyBook, schema: FactSchema) -> tuple[FactSheet, ...]:
+    """One sheet a policy, with the facts that the schema has a field for."""
+    return tuple(_sheet(policy, book.insurer, schema) for policy in book.policies)
+
+
+def _sheet(policy: Policy, insurer: str, schema: FactSchema) -> FactSheet:
+    facts = (_fact(fact, schema.fields[fact.field]) for fact in policy.facts if fact.field in schema.fields)
+    return FactSheet(
+        id=policy.id,
+        name=policy.name,
+        publisher=insurer,
+        document=policy.name,
+        facts=tuple(fact for fact in facts if fact is not None),
+    )
+
+
+def _fact(fact: PolicyFact, field: FactField) -> GivenFact | None:
+    """``None`` for an amount in another unit than the field's: a limit in percent among limits in rupees."""
+    wanted = _UNITS.get(field.kind)
+    if fact.amount is not None and wanted is not None and fact.unit != wanted:
+        return None
+    return GivenFact(
+        field=fact.field,
+        value=fact.covered if field.kind is FieldKind.COVER else _amount(fact),
+        unit=fact.unit if fact.unit in tuple(DurationUnit) else None,
+        bound=Bound(fact.bound) if fact.bound else None,
+        clause=fact.clause,
+        quote=fact.text,
+    )
+
+
+def _amount(fact: PolicyFact) -> str | None:
+    """What is not there at all is nothing of it: no co-payment is a co-payment of zero."""
+    if fact.amount is not None:
+        return str(fact.amount)
+    return "0" if fact.covered is False else None
+
+
+def main() -> None:
+    """Renew the template part of the demo's suite."""
+    renewed = renew_template_cases(SUITE, template_cases(load_policies()))
+    write_text(f"{SUITE.name}: {renewed}\n")
+
+
+if __name__ == "__main__":
+    main()

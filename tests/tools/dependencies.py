@@ -1,0 +1,198 @@
+"""The bill of materials of what a user installs, and whose licence and for whom: ``python -m tests.tools.dependencies``.
+
+`make lock` makes both from ``requirements/runtime.lock``: ``requirements/sbom.cdx.json`` in CycloneDX 1.6, and
+``docs/dependencies.md`` for people. Licences are what each package says of itself, so they are read from this
+environment; one that this machine does not install (Windows, an older Python) is named as such.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import re
+import tomllib
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCK = ROOT / "requirements" / "runtime.lock"
+SBOM = ROOT / "requirements" / "sbom.cdx.json"
+PAGE = ROOT / "docs" / "dependencies.md"
+
+NOT_HERE = "not installed where this list was made"
+FOR_PREFECT = frozenset({"fastapi", "sqlalchemy"})
+"""Named in pyproject.toml only to hold Prefect's server to versions that it works with."""
+
+SPDX = {
+    "MIT License": "MIT",
+    "BSD License": "BSD-3-Clause",
+    "Apache Software License": "Apache-2.0",
+    "Apache License 2.0": "Apache-2.0",
+    "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
+    "ISC License (ISCL)": "ISC",
+    "Python Software Foundation License": "PSF-2.0",
+    "GNU Lesser General Public License v2 or later (LGPLv2+)": "LGPL-2.1-or-later",
+}
+_PACKAGE = re.compile(r"^([a-z0-9][a-z0-9._-]*)==([^\s;\\]+)")
+_PARENT = re.compile(r"^    #\s+(?:via )?([a-z0-9][a-z0-9._-]*)(?:\s|$)")
+
+
+@dataclass
+class Package:
+    """One package of the lock. ``parents`` are those that need it; ``direct``: the project does itself."""
+
+    name: str
+    version: str
+    parents: set[str] = field(default_factory=set)
+    direct: bool = False
+
+    @property
+    def purl(self) -> str:
+        return f"pkg:pypi/{self.name}@{self.version}"
+
+    @property
+    def licence(self) -> str:
+        try:
+            said = importlib.metadata.metadata(self.name)
+        except importlib.metadata.PackageNotFoundError:
+            return NOT_HERE
+        expression = said.get("License-Expression")
+        named = [
+            line.rpartition(":: ")[2] for line in said.get_all("Classifier", []) if line.startswith("License ::")
+        ]
+        short = (said.get("License") or "").strip()
+        plain = [SPDX.get(one, one) for one in named if one != "OSI Approved"]
+        if expression:
+            return expression
+        return " OR ".join(plain) or (SPDX.get(short, short) if 0 < len(short) < 40 else "see its package")
+
+
+def locked(text: str) -> dict[str, Package]:
+    """The packages of a lock, by name."""
+    found: dict[str, Package] = {}
+    current: Package | None = None
+    for line in text.splitlines():
+        if match := _PACKAGE.match(line):
+            current = found[match[1]] = Package(match[1], match[2])
+        elif current is not None and (parent := _PARENT.match(line)):
+            current.parents.add(parent[1])
+    for one in found.values():
+        one.direct = "lookout-monitor" in one.parents
+        one.parents &= found.keys()
+    return found
+
+
+def reached(packages: dict[str, Package], roots: Iterable[str]) -> set[str]:
+    """What the roots need, and what that needs."""
+    seen: set[str] = set()
+    waiting = list(roots)
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting += [one.name for one in packages.values() if name in one.parents]
+    return seen
+
+
+def shares(packages: dict[str, Package]) -> tuple[set[str], set[str]]:
+    """What Lookout needs without Prefect, and what Prefect needs."""
+    roots = {one.name for one in packages.values() if one.direct}
+    prefects = {"prefect", *FOR_PREFECT} & packages.keys()
+    return reached(packages, roots - prefects), reached(packages, prefects)
+
+
+def sbom(packages: dict[str, Package], lock: bytes) -> dict[str, Any]:
+    """CycloneDX 1.6. The same lock gives the same document: its serial number is made from it, and no time is in it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    root = f"pkg:pypi/{project['name']}@{project['version']}"
+    needs = {
+        one.purl: sorted(each.purl for each in packages.values() if one.name in each.parents)
+        for one in packages.values()
+    }
+    return {
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_OID, hashlib.sha256(lock).hexdigest())}",
+        "version": 1,
+        "metadata": {
+            "component": {
+                "type": "application",
+                "bom-ref": root,
+                "name": project["name"],
+                "version": project["version"],
+                "purl": root,
+                "licenses": [{"expression": project["license"]}],
+            }
+        },
+        "components": [_component(one) for one in packages.values()],
+        "dependencies": [
+            {"ref": root, "dependsOn": sorted(one.purl for one in packages.values() if one.direct)},
+            *({"ref": ref, "dependsOn": found} for ref, found in needs.items()),
+        ],
+    }
+
+
+def _component(one: Package) -> dict[str, Any]:
+    said = one.licence
+    component: dict[str, Any] = {
+        "type": "library",
+        "bom-ref": one.purl,
+        "name": one.name,
+        "version": one.version,
+        "purl": one.purl,
+    }
+    if said != NOT_HERE:
+        component["licenses"] = [{"license": {"name": said}}]
+    return component
+
+
+def page(packages: dict[str, Package]) -> str:
+    """For people: how many, whose, and each with its licence."""
+    ours, prefects = shares(packages)
+    direct = ", ".join(f"`{one.name}`" for one in packages.values() if one.direct and one.name not in FOR_PREFECT)
+    lines = [
+        "# Dependencies",
+        "",
+        "<!-- made by `make lock`: python -m tests.tools.dependencies -->",
+        "",
+        (
+            f"A user installs {len(packages)} packages (`requirements/runtime.lock`, every file by its hash; "
+            "`requirements/sbom.cdx.json` is the same as a CycloneDX bill of materials). "
+            f"{len(ours)} of them Lookout would need without Prefect, {len(ours & prefects)} of those Prefect needs too, and "
+            f"{len(prefects - ours)} are there for Prefect alone."
+        ),
+        "",
+        (
+            f"Named by Lookout itself: {direct}. `fastapi` and `sqlalchemy` are named only to hold Prefect's server to "
+            "versions that it works with."
+        ),
+        "",
+        (
+            "The [workflow to copy](../deployments/github-workflow.yml) looks every week whether one of them has a known "
+            "vulnerability."
+        ),
+        "",
+        "| package | version | licence | for |",
+        "| --- | --- | --- | --- |",
+    ]
+    for one in packages.values():
+        whose = "Prefect" if one.name not in ours else "Lookout and Prefect" if one.name in prefects else "Lookout"
+        lines.append(f"| {one.name} | {one.version} | {one.licence} | {whose} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Write both."""
+    lock = LOCK.read_bytes()
+    packages = locked(lock.decode("utf-8"))
+    SBOM.write_text(json.dumps(sbom(packages, lock), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    PAGE.write_text(page(packages), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""Base job templates of work pools whose runs are containers: Prefect's own, with what Lookout needs in it.
+
+    python -m tests.tools.pool_templates   writes deployments/prefect/pools/docker.json and kubernetes.json anew
+
+A run needs the configuration, the data folder, room in ``/dev/shm`` for Chromium's pages, and the secrets. They
+are named here and not held: by Secret blocks of Prefect's for Docker, by a Secret of the cluster's for Kubernetes.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import sys
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+from flows.terminal import write_text
+
+FOLDER: Final = Path(__file__).parents[2] / "deployments" / "prefect" / "pools"
+IMAGE: Final = "lookout"
+CONFIG_FOLDER: Final = "/etc/lookout"
+DATA_FOLDER: Final = "/var/lib/lookout"
+SECRETS: Final = ("SLACK_BOT_TOKEN", "ANTHROPIC_API_KEY", "HF_TOKEN", "LOOKOUT_HEARTBEAT_URL")
+"""Variables that runs read; remove from the template those for which there is no block, add those that you use."""
+PACKAGES: Final = {"docker": "prefect-docker", "kubernetes": "prefect-kubernetes"}
+
+Template = dict[str, Any]
+
+
+def shipped(kind: str) -> Template:
+    """The template of Prefect's own collection, as the installed Prefect knows it. ``kind``: docker, kubernetes."""
+    views = resources.files("prefect.server.api") / "collections_data" / "views"
+    known = json.loads((views / "aggregate-worker-metadata.json").read_text(encoding="utf-8"))
+    template: Template = known[PACKAGES[kind]][kind]["default_base_job_configuration"]
+    return template
+
+
+def docker_template(default: Template) -> Template:
+    """Containers of one Docker host: they share its data volume, its ``/dev/shm``, and its configuration."""
+    made = copy.deepcopy(default)
+    variables = made["variables"]["properties"]
+    variables["image"]["default"] = IMAGE
+    variables["image_pull_policy"]["default"] = "IfNotPresent"
+    variables["volumes"]["default"] = [
+        f"{CONFIG_FOLDER}:{CONFIG_FOLDER}:ro",
+        f"lookout-data:{DATA_FOLDER}",
+        "/dev/shm:/dev/shm",
+    ]
+    variables["env"]["default"] = {name: f"{{{{ prefect.blocks.secret.{block_of(name)} }}}}" for name in SECRETS}
+    return made
+
+
+def kubernetes_template(default: Template) -> Template:
+    """Jobs of a cluster: one claim of data, a config map, a secret whose keys are the variables."""
+    made = copy.deepcopy(default)
+    variables = made["variables"]["properties"]
+    variables["image"]["default"] = IMAGE
+    variables["namespace"]["default"] = "lookout"
+    pod = made["job_configuration"]["job_manifest"]["spec"]["template"]["spec"]
+    pod["containers"][0]["envFrom"] = [{"secretRef": {"name": "lookout-secrets"}}]
+    pod["containers"][0]["volumeMounts"] = [
+        {"name": "config", "mountPath": CONFIG_FOLDER, "readOnly": True},
+        {"name": "data", "mountPath": DATA_FOLDER},
+        {"name": "shm", "mountPath": "/dev/shm"},
+    ]
+    pod["volumes"] = [
+        {"name": "config", "configMap": {"name": "lookout-config"}},
+        {"name": "data", "persistentVolumeClaim": {"claimName": "lookout-data"}},
+        {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}},
+    ]
+    return made
+
+
+def block_of(variable: str) -> str:
+    """The name of the Secret block for a variable: blocks have no capitals and no ``_``."""
+    return variable.lower().replace("_", "-")
+
+
+MAKERS: Final = {"docker": docker_template, "kubernetes": kubernetes_template}
+
+
+def text_of(kind: str) -> str:
+    """A template as its file has it."""
+    return json.dumps(MAKERS[kind](shipped(kind)), indent=2, ensure_ascii=False) + "\n"
+
+
+def main() -> int:
+    """Write them all."""
+    FOLDER.mkdir(exist_ok=True)
+    for kind in MAKERS:
+        path = FOLDER / f"{kind}.json"
+        path.write_text(text_of(kind), encoding="utf-8")
+        write_text(f"{path}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

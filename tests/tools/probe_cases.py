@@ -1,0 +1,46 @@
+"""All of a suite asked at once, as tests and benches want it: without a run around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from monitors.probes.driver import ChatDriver
+from monitors.probes.pace import Pace
+from monitors.probes.runner import (
+    Clock,
+    JudgeNow,
+    OnResult,
+    ProbeTally,
+    Recover,
+    never_wrong,
+    probe_questions,
+    worst_first,
+)
+from monitors.probes.settings import ProbeSettings
+from monitors.records.cases import GoldCase
+
+
+async def probe_cases(
+    driver: ChatDriver,
+    cases: Iterable[GoldCase],
+    *,
+    run_id: str,
+    settings: ProbeSettings,
+    clock: Clock,
+    concurrency: int | Pace,
+    on_result: OnResult,
+    judge_now: JudgeNow = never_wrong,
+    recover: Recover | None = None,
+) -> ProbeTally:
+    """Asks every case, worst first, severity-3 ones as often as the settings say; see `probe_questions`."""
+    return await probe_questions(
+        driver,
+        worst_first(cases, repeats_severity_3=settings.repeats_severity_3),
+        run_id=run_id,
+        settings=settings,
+        clock=clock,
+        concurrency=concurrency,
+        on_result=on_result,
+        judge_now=judge_now,
+        recover=recover,
+    )

@@ -1,0 +1,126 @@
+"""How big and how flat the product is: ``make shape``.
+
+Counts what lies in the four product packages: files of every kind, physical lines of Python, folders with many files
+beside each other, class names that are defined more than once, small modules, lengths of functions.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median_high
+
+from tests.tools.private_words import identifier_counts, message_counts
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("flows", "monitors", "warehouse", "deployments")
+FILES, LINES, FOLDER, SMALL_MODULES, MEDIAN, LONGEST = 420, 57_000, 20, 60, 8, 50
+"""The goals: at most so many files, lines, files in one folder, small modules, lines of the median and longest function."""
+SMALL = 60
+"""A module with fewer physical lines than this is small."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What was counted. Lines are physical; ``functions`` maps ``path::name`` to the lines of a function's whole text."""
+
+    files: int
+    lines: int
+    folders: dict[str, int]
+    classes: dict[str, int]
+    small_modules: list[str]
+    functions: dict[str, int]
+
+    @property
+    def crowded(self) -> dict[str, int]:
+        """Folders with more files beside each other than the goal allows, the fullest first."""
+        return dict(Counter({name: count for name, count in self.folders.items() if count > FOLDER}).most_common())
+
+    @property
+    def repeated(self) -> dict[str, int]:
+        """Class names that are defined more than once."""
+        return {name: count for name, count in sorted(self.classes.items()) if count > 1}
+
+    @property
+    def longest(self) -> tuple[str, int]:
+        """The longest function, and its lines."""
+        return max(self.functions.items(), key=lambda function: function[1])
+
+
+def product_files(root: Path = ROOT) -> list[str]:
+    """The files of the product that git knows or would take, relative to ``root``."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *PACKAGES],
+        cwd=root, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    return sorted(path for path in set(listed.stdout.splitlines()) if (root / path).is_file())
+
+
+def measure(root: Path = ROOT) -> Shape:
+    """Count the product under ``root``.
+
+    Raises:
+        subprocess.CalledProcessError: ``root`` is no git checkout.
+    """
+    files = product_files(root)
+    modules = {path: (root / path).read_text(encoding="utf-8") for path in files if path.endswith(".py")}
+    lengths = {path: len(source.splitlines()) for path, source in modules.items()}
+    trees = {path: ast.parse(source) for path, source in modules.items()}
+    return Shape(
+        files=len(files),
+        lines=sum(lengths.values()),
+        folders=dict(Counter(str(Path(path).parent) for path in files)),
+        classes=dict(Counter(node.name for tree in trees.values() for node in _classes(tree))),
+        small_modules=[
+            path for path, length in lengths.items() if length < SMALL and Path(path).stem != "__init__"
+        ],
+        functions={f"{path}::{name}": length for path, tree in trees.items() for name, length in _functions(tree)},
+    )
+
+
+def _classes(tree: ast.AST) -> Iterator[ast.ClassDef]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+
+
+def _functions(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield f"{node.name}:{node.lineno}", (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def rows(shape: Shape) -> Iterator[tuple[str, str, str, bool]]:
+    """What is printed: figure, value, goal, whether it is met."""
+    name, length = shape.longest
+    middle = median_high(shape.functions.values())
+    yield "product files", f"{shape.files:,}", f"{FILES:,}", shape.files <= FILES
+    yield "lines of Python", f"{shape.lines:,}", f"{LINES:,}", shape.lines <= LINES
+    yield f"folders with more than {FOLDER} files", f"{len(shape.crowded)}", "0", not shape.crowded
+    yield "class names defined more than once", f"{len(shape.repeated)}", "0", not shape.repeated
+    small = len(shape.small_modules)
+    yield f"modules under {SMALL} lines", f"{small}", f"{SMALL_MODULES}", small <= SMALL_MODULES
+    yield "median function, lines", f"{middle}", f"{MEDIAN}", middle <= MEDIAN
+    yield f"longest function, lines ({name})", f"{length}", f"{LONGEST}", length <= LONGEST
+
+
+def main() -> None:
+    """Print the figures, and what stands behind those that miss their goal."""
+    shape = measure()
+    for name, value, goal, met in rows(shape):
+        print(f"{value:>8}  at most {goal:>6}  {'met   ' if met else 'missed'}  {name}")
+    words, texts = identifier_counts(), message_counts()
+    print(f"{sum(words.values()):>8,}  identifiers with a private word: {_listed(words)}")
+    print(f"{sum(texts.values()):>8,}  texts with a private word: {_listed(texts)}")
+    print(f"Full folders: {_listed(shape.crowded)}")
+    print(f"Repeated class names: {_listed(shape.repeated)}")
+
+
+def _listed(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in Counter(counts).most_common()) or "none"
+
+
+if __name__ == "__main__":
+    main()

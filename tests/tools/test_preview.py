@@ -1,0 +1,57 @@
+"""The picture of a message: an answer is inert in it too."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import pytest
+
+from monitors.alerts.redact import excerpt
+from monitors.alerts.slack.blocks import slack_text
+from tests.monitors.alerts.hostile import HOSTILE
+from tests.monitors.alerts.sightings import alert, sighting
+from tests.tools.alert_examples import SETTINGS, examples
+from tests.tools.alert_preview import preview_page
+
+
+class Seen(HTMLParser):
+    """Tags and links of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.links: list[str] = []
+        self.words = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.links += [value or "" for name, value in attrs if name == "href"]
+
+    def handle_data(self, data):
+        self.words += data
+
+
+def page_of(*alerts) -> Seen:
+    return Seen(preview_page([slack_text(one, SETTINGS) for one in alerts]))
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_f83_what_an_answer_says_stays_text(text):
+    seen = page_of(alert(sighting(answered=excerpt(text, limit=280) or None)))
+    assert not seen.tags & {"script", "img", "iframe", "link", "form", "input"}
+    assert seen.links == ["https://lookout.example/runs/run-1/report.html"]
+
+
+@pytest.mark.parametrize("example", examples(), ids=lambda example: example.name)
+def test_every_kind_has_a_picture(example):
+    seen = page_of(example.alert)
+    assert example.alert.id in seen.words
+    assert "suraksha-demo" in seen.words
+
+
+def test_an_unknown_block_is_named():
+    said = slack_text(alert(), SETTINGS)
+    broken = said.model_copy(update={"blocks": ({"type": "carousel"},)})
+    with pytest.raises(ValueError, match="carousel"):
+        preview_page([broken])

@@ -1,0 +1,275 @@
+"""The rows of the fault matrix that concern storage, each injected for real."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from monitors.errors import SchemaTooNew, WarehouseBusy, WarehouseDamaged, WarehouseError, WarehouseUnwritable
+from tests.warehouse.crash_worker import longer_schema
+from tests.warehouse.places import bare_store_in, count, store_in
+from tests.warehouse.sample_rows import assessment, exchange
+from warehouse.database.check import CheckProblemKind, check
+from warehouse.database.load import load
+from warehouse.database.rebuild import rebuild
+from warehouse.database.store import Store
+from warehouse.journal.rows import AssessmentRow, ResultRow
+
+BLOCK_BYTES = 256 * 1024
+"""DuckDB's own unit: what is written into one harms no other."""
+
+
+def append(store: Store, *cases: str) -> None:
+    for case in cases:
+        rows = [ResultRow(row=exchange(case_id=case)), AssessmentRow(row=assessment(case_id=case))]
+        store.journal.append(rows, run_id="run-1")
+
+
+def digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def run_kills(kills: int, seed: int) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.soak.soak_warehouse", "--kills", str(kills), "--seed", str(seed)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_f76_killed_at_any_step():
+    """A slice of the soak: what was acknowledged is there once after every kill, and the check says so."""
+    assert "0 rounds with a loss" in run_kills(kills=4, seed=76)
+
+
+def load_and_abort_checkpoint(store: Store, step: str) -> None:
+    with store.database.writing(1) as connection:
+        load(connection, store.journal, store.database.scratch)
+        connection.execute(f"set debug_checkpoint_abort = '{step}'")
+        connection.execute("checkpoint")
+
+
+@pytest.mark.parametrize("step", ["before_header", "before_truncate", "after_free_list_write"])
+def test_f77_checkpoint_aborted(tmp_path, step):
+    store = store_in(tmp_path)
+    append(store, "a", "b")
+    with pytest.raises(WarehouseError):
+        load_and_abort_checkpoint(store, step)
+    append(store, "c")
+    store.load_pending(1)
+    assert count(store, "results") == 3
+    assert count(store, "grades") == 9
+    assert check(store, wait_s=1).troubles == ()
+
+
+def leave_log_behind(store: Store) -> Path:
+    """Load what is pending and be killed before the file is closed: the rows are in the log alone."""
+    child = os.fork()
+    if child == 0:
+        try:
+            with store.database.writing(30) as connection:
+                load(connection, store.journal, store.database.scratch)
+                store.remember(connection)
+                os.kill(os.getpid(), signal.SIGKILL)
+        finally:
+            os._exit(1)  # a child that failed must never run on as a second copy of the tests
+    os.waitpid(child, 0)
+    log = store.database.file.with_name("warehouse.duckdb.wal")
+    assert log.stat().st_size > 0
+    return log
+
+
+def tear(log: Path, rng: random.Random) -> None:
+    os.truncate(log, rng.randrange(log.stat().st_size))
+
+
+def flip(log: Path, rng: random.Random) -> None:
+    data = bytearray(log.read_bytes())
+    data[rng.randrange(len(data))] ^= 0xFF
+    log.write_bytes(data)
+
+
+def delete(log: Path, _: random.Random) -> None:
+    log.unlink()
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("damage", [tear, flip, delete])
+def test_f78_log_tail_damaged(tmp_path, damage, seed):
+    """Detected by the check, told by the load that brings the rows back, and a rebuild has everything."""
+    store = store_in(tmp_path)
+    append(store, "a", "b")
+    store.load_pending(1)
+    append(store, "c")
+    damage(leave_log_behind(store), random.Random(seed))
+    report = check(store, wait_s=1)
+    assert {trouble.kind for trouble in report.troubles} & {
+        CheckProblemKind.LOADED_ROWS_LOST,
+        CheckProblemKind.FILE_DAMAGED,
+    }
+    if report.troubles[0].kind is CheckProblemKind.LOADED_ROWS_LOST:
+        assert store.load_pending(1).restored == 1
+    else:
+        with pytest.raises(WarehouseDamaged, match="lookout warehouse rebuild"):
+            store.load_pending(1)
+    rebuild(store, wait_s=1)
+    assert count(store, "results") == 3
+    assert count(store, "grades") == 9
+    assert check(store, wait_s=1).sound
+
+
+def test_f78_file_itself_damaged(tmp_path):
+    """Wherever the file is overwritten, the check does not call it sound when rows differ, and a rebuild heals it."""
+    store = store_in(tmp_path)
+    append(store, *(f"case-{number}" for number in range(50)))
+    store.load_pending(1)
+    whole = store.database.file.read_bytes()
+    noticed = 0
+    for place in range(0, len(whole), BLOCK_BYTES):
+        store.database.file.write_bytes(whole[:place] + b"\xa5" * 4096 + whole[place + 4096 :])
+        noticed += not check(store, wait_s=1).sound
+    assert noticed >= 2, "free blocks can be overwritten without harm, those in use not"
+    rebuild(store, wait_s=1)
+    assert check(store, wait_s=1).sound
+    assert count(store, "results") == 50
+
+
+HOLDER = """
+import duckdb, sys
+connection = duckdb.connect(sys.argv[1], read_only=sys.argv[2] == "reader")
+print("held", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.parametrize("kind", ["reader", "writer"])
+def test_f79_file_held_by_a_stranger(tmp_path, kind):
+    """The wait is bounded, the run goes on, and once the file is free everything is loaded."""
+    store = store_in(tmp_path)
+    store.load_pending(1)
+    command = [sys.executable, "-c", HOLDER, str(store.database.file), kind]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(WarehouseBusy, match="safe in the journal"):
+            store.load_pending(0.2)
+        append(store, "a")
+        assert len(list(store.journal.read_run("run-1"))) == 2
+        holder.stdin.write("\n")
+        holder.stdin.flush()
+        assert store.load_pending(30).segments == 1
+    assert count(store, "results") == 1
+
+
+def test_f80_older_file_is_migrated_and_keeps_its_rows(tmp_path):
+    old = store_in(tmp_path)
+    append(old, "a")
+    old.load_pending(1)
+    new = store_in(tmp_path, seed=2, schema=longer_schema(2))
+    assert count(new, "results") == 1
+    append(new, "b")
+    new.load_pending(1)
+    assert count(new, "extra_2") == 20_000
+    found = new.query("select number, name from lookout_migrations order by number").rows
+    assert [name for _, name in found][-2:] == ["extra_1", "extra_2"]
+    assert check(new, wait_s=1).sound
+
+
+def test_f80_newer_file_is_refused_and_left_alone(tmp_path):
+    new = store_in(tmp_path, schema=longer_schema(1))
+    new.load_pending(1)
+    before = digest(new.database.file)
+    old = store_in(tmp_path, seed=2)
+    append(old, "a")
+    for use in (lambda: old.load_pending(1), lambda: old.query("select 1"), lambda: check(old, wait_s=1)):
+        with pytest.raises(SchemaTooNew, match="update Lookout"):
+            use()
+    assert digest(new.database.file) == before
+    new.load_pending(1)
+    assert count(new, "results") == 1
+
+
+def make_empty(file: Path) -> None:
+    file.touch()
+
+
+def make_garbage(file: Path) -> None:
+    file.write_bytes(random.Random(1).randbytes(10_000))
+
+
+def make_short(file: Path) -> None:
+    file.write_bytes(b"DUCK")
+
+
+def make_sqlite(file: Path) -> None:
+    with sqlite3.connect(file) as connection:
+        connection.execute("create table t (n)")
+    connection.close()
+
+
+def make_other_duckdb(file: Path) -> None:
+    with duckdb.connect(str(file)) as connection:
+        connection.execute("create table precious as select 42 as n")
+
+
+@pytest.mark.parametrize("make", [make_empty, make_garbage, make_short, make_sqlite, make_other_duckdb])
+def test_f81_a_file_that_is_no_warehouse_is_never_overwritten(tmp_path, make):
+    store = bare_store_in(tmp_path)
+    append(store, "a")
+    make(store.database.file)
+    before = digest(store.database.file)
+    for use in (lambda: store.load_pending(1), lambda: store.query("select 1")):
+        with pytest.raises((WarehouseDamaged, WarehouseUnwritable), match=r"warehouse\.duckdb .*left untouched"):
+            use()
+    assert digest(store.database.file) == before
+    report = rebuild(store, wait_s=1)
+    assert report.stored_at is not None
+    assert digest(Path(report.stored_at)) == before
+    assert count(store, "results") == 1
+
+
+def test_f81_a_folder_in_the_file_s_place(tmp_path):
+    store = bare_store_in(tmp_path)
+    store.database.file.mkdir()
+    with pytest.raises(WarehouseError, match=r"warehouse\.duckdb"):
+        store.load_pending(1)
+
+
+def test_f78_a_harmed_index_is_told_by_the_write_that_meets_it(tmp_path):
+    """Wherever the file is overwritten, the next load is either right or says what to do; a rebuild loses nothing."""
+    store = store_in(tmp_path)
+    append(store, "a", "b")
+    store.load_pending(1)
+    append(store, "c")
+    whole, told = store.database.file.read_bytes(), 0
+    for place in range(12 * 1024, len(whole), len(whole) // 12):
+        store.database.file.write_bytes(whole[:place] + b"\xa5" * 64 + whole[place + 64 :])
+        told += not loads_right(store, 3)
+    assert told >= 1
+    rebuild(store, wait_s=1)
+    assert count(store, "results") == 3
+
+
+def loads_right(store: Store, results: int) -> bool:
+    """Whether the load went well and all rows are there; else it must have named the remedy."""
+    said = ""
+    try:
+        store.load_pending(1)
+        assert count(store, "results") == results
+    except WarehouseDamaged as error:
+        said = str(error)
+    assert not said or "lookout warehouse rebuild" in said
+    return not said

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from monitors.errors import WarehouseDamaged
+from tests.warehouse.places import count, store_in
+from tests.warehouse.sample_rows import assessment, exchange
+from warehouse.database.check import CheckProblemKind, check
+from warehouse.journal.rows import AssessmentRow, ResultRow
+
+
+def with_segments(folder, cases=3):
+    store = store_in(folder)
+    for number in range(cases):
+        case = f"case-{number}"
+        rows = [ResultRow(row=exchange(case_id=case)), AssessmentRow(row=assessment(case_id=case))]
+        store.journal.append(rows, run_id="run-1")
+    return store
+
+
+def first_file(store) -> Path:
+    return Path(store.journal.segments.place(store.journal.segments.names()[0]))
+
+
+def cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-10])
+
+
+def change_a_letter(file: Path) -> None:
+    file.write_bytes(file.read_bytes().replace(b"Two years", b"Ten years"))
+
+
+def drop_a_row(file: Path) -> None:
+    """A body whose hash is right, with a row less than the header says."""
+    head, body = file.read_bytes().split(b"\n", 1)
+    body = body.split(b"\n", 1)[1]
+    header = json.loads(head) | {"sha256": hashlib.sha256(body).hexdigest()}
+    file.write_bytes(json.dumps(header).encode() + b"\n" + body)
+
+
+def lose_a_field(file: Path) -> None:
+    """Whole by hash and count, but a row lacks what the table needs."""
+    body = file.read_bytes().split(b"\n", 1)[1].replace(b'"outcome":"exchange",', b"")
+    header = json.loads(file.read_bytes().split(b"\n", 1)[0]) | {"sha256": hashlib.sha256(body).hexdigest()}
+    file.write_bytes(json.dumps(header).encode() + b"\n" + body)
+
+
+@pytest.mark.parametrize("damage", [cut, change_a_letter, drop_a_row, lose_a_field])
+def test_a_damaged_segment_is_set_aside_and_told_and_the_rest_is_loaded(tmp_path, damage):
+    store = with_segments(tmp_path)
+    damage(first_file(store))
+    damaged = first_file(store).read_bytes()
+    report = store.load_pending(1)
+    assert report.segments == 2
+    assert count(store, "results") == 2
+    assert count(store, "grades") == 6
+    (error,) = report.errors()
+    assert isinstance(error, WarehouseDamaged)
+    assert "set aside" in str(error)
+    assert Path(report.damaged[0].stored_at).read_bytes() == damaged
+    assert store.load_pending(1).damaged == (), "told once"
+    assert [trouble.kind for trouble in check(store, wait_s=1).troubles] == [CheckProblemKind.SET_ASIDE]
+
+
+def test_a_segment_of_a_newer_version_waits_where_it_is(tmp_path):
+    store = with_segments(tmp_path, cases=1)
+    file = first_file(store)
+    file.write_bytes(file.read_bytes().replace(b'"lookout_segment":1', b'"lookout_segment":9'))
+    report = store.load_pending(1)
+    assert (report.too_new, report.segments, report.damaged) == (1, 0, ())
+    assert file.exists()
+
+
+def test_loading_twice_is_loading_once(tmp_path):
+    store = with_segments(tmp_path)
+    assert store.load_pending(1).segments == 3
+    assert store.load_pending(1).segments == 0
+    assert count(store, "grades") == 9
+
+
+def test_the_order_of_loading_does_not_matter(tmp_path):
+    """An early segment that is found late does not overwrite a later one."""
+    store = with_segments(tmp_path, cases=1)
+    early = first_file(store)
+    kept = early.read_bytes()
+    early.unlink()
+    rows = [
+        ResultRow(row=exchange(case_id="case-0", text="the later answer")),
+        AssessmentRow(row=assessment(case_id="case-0")),
+    ]
+    store.journal.append(rows, run_id="run-1")
+    store.load_pending(1)
+    early.write_bytes(kept)
+    assert store.load_pending(1).segments == 1
+    assert store.query("select visible_text from results").rows == (("the later answer",),)
+    assert count(store, "grades") == 3
+    assert check(store, wait_s=1).sound
+
+
+def test_the_check_sees_rows_that_were_changed_behind_its_back(tmp_path):
+    store = with_segments(tmp_path)
+    store.load_pending(1)
+    with store.database.writing(1) as connection:
+        connection.execute("update grades set passed = not passed where case_id = 'case-1' and position = 0")
+        connection.execute("delete from results where case_id = 'case-2'")
+    texts = [trouble.text for trouble in check(store, wait_s=1).troubles]
+    assert len(texts) == 2
+    assert "table results: 1 rows of the journal are missing, 0 are not in the journal" in texts[0]
+    assert "table grades: 1 rows of the journal are missing, 1 are not in the journal" in texts[1]
+
+
+def test_the_check_sees_segments_that_were_lost_or_replaced(tmp_path):
+    store = with_segments(tmp_path)
+    store.load_pending(1)
+    first_file(store).unlink()
+    (tmp_path / "other").mkdir()
+    other = with_segments(tmp_path / "other", cases=2)
+    change = first_file(other).read_bytes()
+    second = first_file(store)
+    header = json.loads(change.split(b"\n", 1)[0]) | {"id": second.stem}
+    second.write_bytes(json.dumps(header).encode() + b"\n" + change.split(b"\n", 1)[1])
+    kinds = {trouble.kind for trouble in check(store, wait_s=1).troubles}
+    assert {
+        CheckProblemKind.SEGMENT_MISSING,
+        CheckProblemKind.SEGMENT_CHANGED,
+        CheckProblemKind.TABLE_DIFFERS,
+    } <= kinds

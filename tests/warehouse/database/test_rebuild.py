@@ -1,0 +1,218 @@
+"""`lookout warehouse rebuild` as a person uses it: a new file is whole, or it is not put in place; a loss is said."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from flows.context import store_in
+from monitors.records.base import Severity
+from tests import fork_server
+from tests.builders import assessment, exchange, gold_case
+from tests.conftest import ROOT
+from tests.warehouse.sample_rows import run_report
+from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
+
+CASES = 40
+TOO_SMALL_BYTES = 1_300_000
+"""Room for the log of the new file (0.3 MB), not for the file itself (3 MB)."""
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data folder with one loaded run; each answer is its own segment."""
+    folder = tmp_path / "data"
+    fill(folder)
+    return folder
+
+
+def fill(folder: Path) -> list[str]:
+    store, rng = store_in(folder), random.Random(1)
+    names: list[str] = []
+    for number in range(CASES):
+        case = gold_case(f"case-{number}", severity=Severity.WRONG)
+        rows = (ResultRow(row=exchange(case, rng.randbytes(1000).hex())), AssessmentRow(row=assessment(case)))
+        names.append(f"{store.journal.append(rows, run_id='run-1')}.jsonl")
+    store.load_pending(5)
+    return names
+
+
+def lookout(*arguments: str, data: Path, limit_bytes: int | None = None) -> subprocess.CompletedProcess[str]:
+    words = (*arguments, "--data-folder", str(data))
+    if limit_bytes is None:
+        return fork_server.run(*words, cwd=data.parent, env=os.environ | fork_server.WARM)
+    return subprocess.run(
+        [sys.executable, "-m", "deployments.cli.app", *words],
+        cwd=data.parent,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, limit_bytes)),
+    )
+
+
+def count(data: Path, what: str = "results") -> int:
+    return int(str(ask(data, f"select count(*) from {what}")))
+
+
+def ask(data: Path, sql: str) -> object:
+    return store_in(data).query(sql).rows[0][0]
+
+
+def digest(data: Path) -> str:
+    return hashlib.sha256((data / "warehouse.duckdb").read_bytes()).hexdigest()
+
+
+def beside(data: Path) -> Sequence[str]:
+    return sorted(path.name for path in data.iterdir() if path.name.startswith("warehouse.duckdb."))
+
+
+def test_without_room_for_the_new_file_the_old_one_stays(data):
+    """A file that may not grow beyond a limit is what a full disk is to DuckDB: it closes without an error."""
+    before, names = digest(data), beside(data)
+    done = lookout("warehouse", "rebuild", data=data, limit_bytes=TOO_SMALL_BYTES)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "File too large" in done.stderr
+    assert "damaged" not in done.stderr
+    assert (digest(data), beside(data)) == (before, names)
+    assert count(data) == CASES
+
+
+def test_a_check_without_room_says_so_and_leaves_nothing(data):
+    names = beside(data)
+    done = lookout("warehouse", "check", data=data, limit_bytes=TOO_SMALL_BYTES)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "File too large" in done.stderr
+    assert beside(data) == names
+
+
+def test_without_room_for_a_first_file_there_is_none(tmp_path):
+    data = tmp_path / "data"
+    store = store_in(data)
+    case = gold_case("case-1", severity=Severity.WRONG)
+    store.journal.append((ResultRow(row=exchange(case)),), run_id="run-1")
+    done = lookout("warehouse", "load", data=data, limit_bytes=400_000)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert not (data / "warehouse.duckdb").exists()
+    assert not {"warehouse.duckdb.new", "warehouse.duckdb.new.wal"} & set(beside(data))
+    assert lookout("warehouse", "load", data=data).returncode == 0
+    assert count(data) == 1
+
+
+def test_on_a_full_disk_the_old_file_stays(tmp_path):
+    """The same on a real file system of 12 MB, where one may be made."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", str(disk)], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip("file systems cannot be mounted here")
+    try:
+        data = disk / "data"
+        fill(data)
+        before = digest(data)
+        free = os.statvfs(disk)
+        (disk / "other").write_bytes(bytes(free.f_bavail * free.f_bsize - 1_500_000))
+        done = lookout("warehouse", "rebuild", data=data)
+        assert done.returncode == 2, done.stdout + done.stderr
+        assert "No space left" in done.stderr
+        assert digest(data) == before
+        (disk / "other").unlink()
+        assert lookout("warehouse", "check", data=data).returncode == 0
+        assert lookout("warehouse", "rebuild", data=data).returncode == 0
+        assert count(data) == CASES
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def harm(data: Path, name: str) -> Path:
+    segment = data / "journal" / "run-1" / name
+    whole = segment.read_bytes()
+    segment.write_bytes(whole.replace(b"case-", b"care-", 1))
+    return segment
+
+
+def test_a_rebuild_over_a_damaged_segment_names_it_and_keeps_its_rows(tmp_path):
+    """The journal lost one of 40 segments; the new file has all 40, the lost one's from the old file."""
+    data = tmp_path / "data"
+    name = fill(data)[7]
+    harm(data, name)
+    done = lookout("warehouse", "rebuild", data=data)
+    assert done.returncode == 4
+    assert f"Rebuilt from {CASES - 1} segments" in done.stdout
+    assert "NOT WHOLE" in done.stdout
+    assert f"run-1/{name}" in done.stdout
+    assert "2 of its 2 rows are there, from the old file" in done.stdout
+    assert (count(data), count(data, "assessments"), count(data, "grades")) == (CASES, CASES, 5 * CASES)
+    again = json.loads(lookout("warehouse", "rebuild", "--json", data=data).stdout)
+    assert [(lost["name"], lost["restored_rows"]) for lost in again["missing"]] == [(f"run-1/{name}", 2)]
+    assert count(data) == CASES
+
+
+def test_rows_that_only_the_old_file_has_are_left_out_on_demand(tmp_path):
+    data = tmp_path / "data"
+    name = fill(data)[7]
+    harm(data, name)
+    done = lookout("warehouse", "rebuild", "--journal-only", data=data)
+    assert done.returncode == 4
+    assert f"run-1/{name}" in done.stdout
+    assert "0 of its 2 rows" in done.stdout
+    assert count(data) == CASES - 1
+
+
+def test_a_segment_brought_back_makes_the_rebuild_whole(tmp_path):
+    data = tmp_path / "data"
+    name = fill(data)[7]
+    segment = data / "journal" / "run-1" / name
+    whole = segment.read_bytes()
+    harm(data, name)
+    assert lookout("warehouse", "rebuild", data=data).returncode == 4
+    segment.write_bytes(whole)
+    for left in (data / "journal" / "_damaged").iterdir():
+        left.unlink()
+    done = lookout("warehouse", "rebuild", data=data)
+    assert (done.returncode, "NOT WHOLE" in done.stdout) == (0, False), done.stdout
+    assert lookout("warehouse", "check", data=data).returncode == 0
+
+
+def test_what_an_unreadable_old_file_had_is_counted(tmp_path):
+    """Nobody can name what is missing, so the number is said, by the ledger."""
+    data = tmp_path / "data"
+    name = fill(data)[7]
+    (data / "journal" / "run-1" / name).unlink()
+    (data / "warehouse.duckdb").write_bytes(b"not a database")
+    done = lookout("warehouse", "rebuild", data=data)
+    assert done.returncode == 4
+    assert "1 more segments than the journal has" in done.stdout
+    assert count(data) == CASES - 1
+
+
+def test_a_row_that_a_lost_segment_had_replaced_stays_replaced(tmp_path):
+    """A case was asked again; the second answer's segment is lost: the old file's row is the right one."""
+    data = tmp_path / "data"
+    store = store_in(data)
+    case = gold_case("case-1", severity=Severity.WRONG)
+    for text in ("first answer", "second answer"):
+        rows = (ResultRow(row=exchange(case, text)), AssessmentRow(row=assessment(case)))
+        second = store.journal.append(rows, run_id="run-1")
+    store.journal.append((RunRow(row=run_report()),), run_id="run-1")
+    store.load_pending(5)
+    metrics = count(data, "metrics")
+    for lost in (data / "journal" / "run-1").iterdir():
+        if lost.stem >= second:
+            lost.unlink()
+    assert lookout("warehouse", "rebuild", data=data).returncode == 4
+    assert ask(data, "select visible_text from results") == "second answer"
+    assert (count(data, "runs"), count(data, "metrics")) == (1, metrics)

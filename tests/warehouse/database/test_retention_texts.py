@@ -1,0 +1,176 @@
+"""Texts of drawn conversations and of log entries age out everywhere; what is counted of them stays, and is sound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from monitors.records.logs import BlockedReply, HallucinationEntry, LoggedHallucination
+from tests.warehouse.places import SteppingClock, bare_store_in, store_in
+from tests.warehouse.sample_nights import night_report, seen
+from tests.warehouse.sample_rows import NOON
+from warehouse.database.check import check
+from warehouse.database.rebuild import rebuild
+from warehouse.database.retention import age, compact
+from warehouse.database.store import Store
+from warehouse.journal.rows import ANY_ROW, ConversationRow, HallucinationRow, NightlyRunRow
+from warehouse.queries.traffic import known_conversations, last_nightly_report, sampled_conversations
+
+KEY = b"0123456789abcdef"
+LATER = NOON + timedelta(days=1)
+SECRET = "Asha Rao, 42 Hill Road"
+
+
+def blocked(number: int = 1) -> LoggedHallucination:
+    """An entry with a name in every field that may hold a text."""
+    reply = BlockedReply(
+        ts=NOON,
+        user_text=SECRET,
+        blocked_reply=SECRET,
+        reasons=("citation_missing",),
+        unsupported_claims=(SECRET,),
+        top_score=0.5,
+        extra={"session": SECRET, "n": {"deep": [SECRET]}},
+    )
+    entry = HallucinationEntry(id=f"0-{number}-abc", log="bot", generation=0, offset=number, reply=reply)
+    return LoggedHallucination(target="bot", fingerprint="a" * 64, read_at=NOON, notify=True, entry=entry)
+
+
+@pytest.fixture
+def clock() -> SteppingClock:
+    return SteppingClock()
+
+
+@pytest.fixture
+def store(tmp_path, clock) -> Store:
+    store = store_in(tmp_path, clock=clock)
+    taken = [ConversationRow(row=seen("talk-1")), ConversationRow(row=seen("talk-2", drawn=SECRET))]
+    store.journal.append([*taken, NightlyRunRow(row=night_report())], run_id="night-1")
+    store.journal.append([HallucinationRow(row=blocked())], run_id=None)
+    store.load_pending(1)
+    return store
+
+
+def aged(store: Store, before: datetime = LATER) -> int:
+    """How many archives were aged."""
+    return age(store, before=before, key=KEY, wait_s=1).archives
+
+
+def journal_files(store: Store, ending: str) -> Sequence[Path]:
+    return sorted((store.database.file.parent / "journal").rglob(f"*{ending}"))
+
+
+def all_text(store: Store) -> str:
+    found = "".join(str(rows_of(store, table)) for table in ("conversations", "nightly_runs", "hallucinations"))
+    for parquet in journal_files(store, ".parquet"):
+        found += str(duckdb.sql(f"select * from '{parquet}'").fetchall())
+    return found + "".join(segment.read_text("utf-8") for segment in journal_files(store, ".jsonl"))
+
+
+def rows_of(store: Store, table: str) -> object:
+    return store.query(f"select * from {table} order by all").rows
+
+
+def test_texts_are_gone_everywhere_and_what_is_counted_stays(store):
+    kept = "target, source, id, run_id, completed_at, stratum, inclusion_probability"
+    before, nights = (
+        store.query(f"select {kept} from conversations order by id").rows,
+        rows_of(store, "nightly_runs"),
+    )
+    assert SECRET in all_text(store)
+    assert aged(store) == 1
+    assert SECRET not in all_text(store)
+    assert store.query(f"select {kept} from conversations order by id").rows == before
+    assert store.query("select count(record) from conversations").rows == ((0,),)
+    assert rows_of(store, "nightly_runs") == nights
+    assert last_nightly_report(store, "helpdesk", None) == night_report()
+    assert check(store, wait_s=1).sound
+
+
+def test_an_aged_conversation_is_still_known_and_not_among_those_with_texts(store):
+    aged(store)
+    assert len(list(known_conversations(store, "helpdesk", "chats", NOON, but="none"))) == 2
+    assert sampled_conversations(store, "night-1") == ()
+
+
+def test_of_a_log_entry_place_incident_and_figures_stay(store):
+    aged(store)
+    columns = "log, id, fingerprint, user_text, blocked_reply, reasons, unsupported_claims, top_score"
+    found = store.query(f"select {columns} from hallucinations").rows
+    assert found == (("bot", "0-1-abc", "a" * 64, "", "", ["citation_missing"], [], 0.5),)
+
+
+def test_a_rebuild_brings_nothing_back(store):
+    aged(store)
+    before = [rows_of(store, table) for table in ("conversations", "nightly_runs", "hallucinations")]
+    rebuild(store, wait_s=1)
+    assert [rows_of(store, table) for table in ("conversations", "nightly_runs", "hallucinations")] == before
+    assert check(store, wait_s=1).sound
+    assert SECRET not in all_text(store)
+
+
+def test_aging_twice_is_once(store):
+    aged(store)
+    archives, text = [file.read_bytes() for file in journal_files(store, ".parquet")], all_text(store)
+    assert aged(store) == 0
+    assert [file.read_bytes() for file in journal_files(store, ".parquet")] == archives
+    assert all_text(store) == text
+
+
+def test_aged_rows_can_still_be_read_as_records(store):
+    aged(store)
+    (parquet,) = journal_files(store, ".parquet")
+    lines = duckdb.sql(f"select table_name, row_json from '{parquet}'").fetchall()
+    found = [ANY_ROW.validate_json(f'{{"table":"{table}","row":{row}}}') for table, row in lines]
+    (drawn,) = [each.row.sampled for each in found if isinstance(each, ConversationRow) and each.row.sampled]
+    assert (drawn.conversation.id, drawn.inclusion_probability, drawn.conversation.user_key) == (
+        "talk-2",
+        0.1,
+        None,
+    )
+    (entry,) = [each.row.entry for each in found if isinstance(each, HallucinationRow)]
+    assert (entry.id, entry.reply.extra) == ("0-1-abc", {})
+
+
+def test_what_is_young_stays_as_it_was(store):
+    before = all_text(store)
+    assert aged(store, before=NOON) == 0
+    assert all_text(store) == before
+
+
+def test_a_conversation_that_a_younger_segment_has_too_stays_as_it_aged(store, clock):
+    """Two nights took it at once: the first one's row stands without texts, until the second one's has aged too."""
+    clock.skip(days=30)
+    store.journal.append([ConversationRow(row=seen("talk-2", "night-2", drawn=SECRET))], run_id="night-2")
+    store.load_pending(1)
+    aged(store)
+    assert SECRET not in str(rows_of(store, "conversations"))
+    assert check(store, wait_s=1).sound
+    rebuild(store, wait_s=1)
+    assert SECRET not in str(rows_of(store, "conversations"))
+    aged(store, before=LATER + timedelta(days=40))
+    assert SECRET not in all_text(store)
+    assert check(store, wait_s=1).sound
+    assert store.query("select run_id from conversations where id = 'talk-2'").rows == (("night-1",),)
+
+
+def test_killed_between_journal_and_tables_the_next_load_finishes(store):
+    """The aged archive is there, the tables have the old rows: as after a kill in the middle."""
+    folder = store.database.file.parent
+    compact(store, before=LATER, wait_s=1, unfinished=True)
+    before = store.database.file.read_bytes()
+    old = {file: file.read_bytes() for file in (folder / "journal" / "_archive").iterdir()}
+    aged(store)
+    store.database.file.write_bytes(before)
+    for file, data in old.items():
+        file.write_bytes(data)
+    again = bare_store_in(folder, seed=7)
+    assert check(again, wait_s=1).sound, "the old archive counts until the new one is loaded"
+    again.load_pending(1)
+    compact(again, before=LATER, wait_s=1)
+    assert SECRET not in all_text(again)
+    assert check(again, wait_s=1).sound

@@ -1,0 +1,121 @@
+"""The baseline is the last accepted run that compares; else the last accepted one, for the gate to say why not."""
+
+from __future__ import annotations
+
+import pytest
+
+from monitors.errors import WarehouseDamaged
+from monitors.records.grades import CaseOutcome, FailureKind, JudgeLineage
+from monitors.records.runs import JudgeState, Judging, Verdict
+from monitors.records.targets import Environment, PullRequest, Target
+from tests.warehouse.places import store_in
+from tests.warehouse.sample_rows import SUITE_SHA, assessment, run_report
+from warehouse.journal.rows import AssessmentRow, RunRow
+from warehouse.queries.baselines import last_accepted
+
+HAIKU = JudgeLineage(model="claude-haiku-5-5", prompt_sha256="ab" * 32, rubric_version="1")
+GPT = JudgeLineage(model="gpt-6", prompt_sha256="ab" * 32, rubric_version="1")
+PRODUCTION = Target(name="helpdesk", url="http://127.0.0.1:7860", environment=Environment.PRODUCTION)
+
+
+def judged_by(*lineages: JudgeLineage) -> Judging:
+    return Judging(state=JudgeState.ON, lineages=lineages)
+
+
+def store_with(folder, *runs):
+    """Runs as (id, what is different about it), one an hour."""
+    store = store_in(folder)
+    for hours, (run_id, changes) in enumerate(runs):
+        report = run_report(run_id, hours=hours).model_copy(update={"verdict": Verdict.PASS} | changes)
+        rows = [AssessmentRow(row=assessment(run_id, "case-1")), RunRow(row=report)]
+        store.journal.append(rows, run_id=run_id)
+    store.load_pending(1)
+    return store
+
+
+def found(store, **changes):
+    wanted = {"environment": Environment.STAGING, "suite_sha256": SUITE_SHA} | changes
+    baseline = last_accepted(store, "helpdesk", **wanted)
+    return baseline and baseline.report.run_id
+
+
+def test_it_is_the_newest_that_passed_and_was_finished(tmp_path):
+    store = store_with(
+        tmp_path,
+        ("oldest", {}),
+        ("accepted", {}),
+        ("failed", {"verdict": Verdict.FAIL}),
+        ("open", {"verdict": Verdict.INCONCLUSIVE}),
+        ("stopped", {"interrupted": True}),
+    )
+    assert found(store) == "accepted"
+    assert found(store, before="accepted") == "oldest"
+
+
+def test_runs_of_pull_requests_are_nobodys_baseline(tmp_path):
+    pull = PullRequest(repository="owner/bot", number=7)
+    store = store_with(tmp_path, ("base", {}), ("proposed", {"pull_request": pull}))
+    assert found(store) == "base"
+
+
+def test_with_the_base_branchs_commits_only_their_runs_count(tmp_path):
+    store = store_with(tmp_path, ("on-base", {"commit": "aaa"}), ("elsewhere", {"commit": "bbb"}))
+    assert found(store, commits={"aaa", "ccc"}) == "on-base"
+    assert found(store, commits={"ccc"}) is None
+
+
+@pytest.mark.parametrize("environment", Environment)
+def test_another_environment_is_another_application(tmp_path, environment):
+    store = store_with(tmp_path, ("staging", {}), ("production", {"target": PRODUCTION}))
+    assert found(store, environment=environment) == environment.value
+
+
+def test_an_older_run_over_the_same_suite_goes_before_a_newer_one_over_another(tmp_path):
+    store = store_with(tmp_path, ("same", {}), ("other", {"suite_sha256": "1" * 64}))
+    assert found(store) == "same"
+
+
+def test_the_same_judge_goes_before_a_newer_run_of_another(tmp_path):
+    store = store_with(tmp_path, ("haiku", {"judging": judged_by(HAIKU)}), ("gpt", {"judging": judged_by(GPT)}))
+    assert found(store, lineages=[HAIKU]) == "haiku"
+    assert found(store, lineages=[GPT]) == "gpt"
+    assert found(store) == "gpt"
+
+
+def test_a_run_that_needed_no_judge_compares_with_any(tmp_path):
+    store = store_with(tmp_path, ("gpt", {"judging": judged_by(GPT)}), ("plain", {}))
+    assert found(store, lineages=[HAIKU]) == "plain"
+
+
+def test_when_none_compares_the_newest_is_given_so_that_the_gate_can_say_what_differs(tmp_path):
+    store = store_with(tmp_path, ("older", {"suite_sha256": "2" * 64}), ("newer", {"suite_sha256": "1" * 64}))
+    assert found(store) == "newer"
+
+
+def test_without_an_accepted_run_there_is_none(tmp_path):
+    assert found(store_with(tmp_path, ("failed", {"verdict": Verdict.FAIL}))) is None
+    assert found(store_in(tmp_path)) is None
+
+
+def test_it_comes_with_what_each_asking_came_to(tmp_path):
+    store = store_with(tmp_path, ("base", {}))
+    rows = [
+        AssessmentRow(row=assessment("base", "case-2")),
+        AssessmentRow(row=assessment("base", "case-2", repeat=1, failed=FailureKind.WRONG_FACT)),
+    ]
+    store.journal.append(rows, run_id="base")
+    store.load_pending(1)
+    baseline = last_accepted(store, "helpdesk", Environment.STAGING, SUITE_SHA)
+    assert [(one.case_id, one.repeat, one.outcome) for one in baseline.asked] == [
+        ("case-1", 0, CaseOutcome.CORRECT),
+        ("case-2", 0, CaseOutcome.CORRECT),
+        ("case-2", 1, CaseOutcome.FAILED),
+    ]
+
+
+def test_a_report_of_another_form_is_damage_and_said_so(tmp_path):
+    store = store_with(tmp_path, ("base", {}))
+    with store.database.writing(1) as connection:
+        connection.execute("update runs set report = '{\"run_id\": 3}'")
+    with pytest.raises(WarehouseDamaged, match="another form"):
+        last_accepted(store, "helpdesk", Environment.STAGING, SUITE_SHA)

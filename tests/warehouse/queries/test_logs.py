@@ -1,0 +1,122 @@
+"""What is kept of a followed log: each line once, the cursor with what was read, nothing told twice."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from monitors.records.logs import (
+    BlockedReply,
+    FileMark,
+    HallucinationEntry,
+    LogCursor,
+    LoggedHallucination,
+    QuarantinedLine,
+    QuarantineReason,
+)
+from tests.warehouse.places import store_in
+from tests.warehouse.sample_rows import NOON, incident
+from warehouse.database.retention import age
+from warehouse.journal.rows import CursorRow, HallucinationRow, QuarantineRow
+from warehouse.queries import outbox
+from warehouse.queries.traffic import entry_times, log_cursor, unnotified
+
+EMPTY = "0" * 64
+READ_AT = NOON + timedelta(hours=1)
+
+
+def cursor(sequence: int, offset: int) -> CursorRow:
+    mark = FileMark(generation=0, offset=offset, tail_bytes=0, tail_sha256=EMPTY)
+    return CursorRow(row=LogCursor(log="bot", sequence=sequence, current=mark))
+
+
+def logged(number: int, *, tell: bool = True, text: str = "Is cataract covered?") -> HallucinationRow:
+    reply = BlockedReply(
+        ts=NOON + timedelta(minutes=number), user_text=text, reasons=("citation_missing",), extra={"n": number}
+    )
+    place = abs(number)
+    entry = HallucinationEntry(id=f"0-{place}-abc", log="bot", generation=0, offset=place, reply=reply)
+    fingerprint = f"{place:064x}"
+    return HallucinationRow(
+        row=LoggedHallucination(target="bot", fingerprint=fingerprint, read_at=READ_AT, notify=tell, entry=entry)
+    )
+
+
+def test_reading_goes_on_where_the_furthest_cursor_stands(tmp_path):
+    store = store_in(tmp_path)
+    assert log_cursor(store, "bot") is None
+    store.journal.append([logged(1), cursor(1, 10)], run_id=None)
+    store.journal.append([logged(2), cursor(2, 20)], run_id=None)
+    store.load_pending(1)
+    found = log_cursor(store, "bot")
+    assert found is not None
+    assert (found.sequence, found.current.offset) == (2, 20)
+    assert log_cursor(store, "another") is None
+
+
+def test_a_line_that_two_readers_read_is_there_once(tmp_path):
+    store = store_in(tmp_path)
+    store.journal.append([logged(1), cursor(1, 10)], run_id=None)
+    store.journal.append([logged(1), logged(2), cursor(1, 20)], run_id=None)
+    store.load_pending(1)
+    assert [entry.entry.offset for entry in unnotified(store, "bot", most=9)] == [1, 2]
+    assert store.query("select count(*) from hallucinations").rows == ((2,),)
+
+
+def test_what_has_an_incident_or_is_history_is_not_told(tmp_path):
+    store = store_in(tmp_path)
+    store.journal.append([logged(1), logged(2), logged(3, tell=False), cursor(1, 10)], run_id=None)
+    store.load_pending(1)
+    known = incident().model_copy(update={"fingerprint": f"{1:064x}", "target": "bot"})
+    outbox.decide(store, store.journal, "bot", lambda _: outbox.OutboxDecision(incidents=(known,)), wait_s=1)
+    assert [entry.entry.offset for entry in unnotified(store, "bot", most=9)] == [2]
+    assert unnotified(store, "another", most=9) == []
+
+
+def test_entries_come_back_as_they_were(tmp_path):
+    store = store_in(tmp_path)
+    row = logged(1)
+    store.journal.append([row, cursor(1, 10)], run_id=None)
+    store.load_pending(1)
+    assert list(unnotified(store, "bot", most=9)) == [row.row]
+    assert entry_times(store, "bot", NOON - timedelta(days=1)) == [NOON + timedelta(minutes=1)]
+    assert entry_times(store, "bot", NOON + timedelta(days=1)) == []
+
+
+def test_an_entry_that_was_read_as_it_came_was_not_written_after_that_nor_long_before(tmp_path):
+    """History may be as old as it says."""
+    store = store_in(tmp_path)
+    ten_days = 10 * 24 * 60
+    rows = [logged(90), logged(-ten_days), logged(-ten_days - 1, tell=False)]
+    store.journal.append([*rows, cursor(1, 10)], run_id=None)
+    store.load_pending(1)
+    history = NOON - timedelta(minutes=ten_days + 1)
+    assert sorted(entry_times(store, "bot", NOON)) == [history, READ_AT, READ_AT]
+
+
+def test_quarantined_lines_are_kept_by_place_and_digest(tmp_path):
+    store = store_in(tmp_path)
+    line = QuarantinedLine(
+        id="0-7-abc",
+        log="bot",
+        generation=0,
+        offset=7,
+        length=9,
+        sha256=EMPTY,
+        reason=QuarantineReason.NOT_JSON,
+        detail="EOF",
+    )
+    store.journal.append([QuarantineRow(row=line), cursor(1, 16)], run_id=None)
+    store.load_pending(1)
+    assert store.query("select byte_offset, length, reason from quarantined_lines").rows == ((7, 9, "not_json"),)
+
+
+def test_texts_of_entries_age_out(tmp_path):
+    store = store_in(tmp_path)
+    store.journal.append([logged(1, text="my name is Asha"), cursor(1, 10)], run_id=None)
+    store.load_pending(1)
+    age(store, before=NOON + timedelta(days=400), key=b"sixteen byte key", wait_s=1)
+    ((text, record),) = store.query("select user_text, record from hallucinations").rows
+    assert text == ""
+    assert "Asha" not in str(record)
+    assert '"n"' not in str(record)
+    assert store.query("select reasons from hallucinations").rows == ((["citation_missing"],),)

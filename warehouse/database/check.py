@@ -1,0 +1,285 @@
+"""Does the file hold what the journal says? Exactly: the tables are made anew and compared row by row.
+
+The tables to compare with are made from what the file says it has loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+import duckdb
+
+from monitors.errors import SchemaTooNew, WarehouseDamaged, WarehouseError
+from monitors.records.base import Record
+from warehouse.database.connection import REBUILD, Deadline, opened, transaction
+from warehouse.database.database import building, discard
+from warehouse.database.load import BATCH_ROWS, known_archives, load_segments
+from warehouse.database.stage import (
+    Entry,
+    NamedSegment,
+    clear_stage,
+    counting,
+    entries_of,
+    entry_of,
+    proven_parquet,
+    read_manifest,
+    stage_archived,
+    take_in,
+)
+from warehouse.database.store import Store
+from warehouse.journal.journal import Journal
+from warehouse.journal.segments import segment_id_of
+
+
+class CheckProblemKind(StrEnum):
+    """What can be wrong."""
+
+    FILE_DAMAGED = "file_damaged"
+    LOADED_ROWS_LOST = "loaded_rows_lost"
+    TABLE_DIFFERS = "table_differs"
+    SEGMENT_DAMAGED = "segment_damaged"
+    SEGMENT_MISSING = "segment_missing"
+    SEGMENT_CHANGED = "segment_changed"
+    SET_ASIDE = "set_aside"
+
+
+class CheckProblem(Record):
+    """One thing that is wrong, and what to do."""
+
+    kind: CheckProblemKind
+    text: str
+
+
+@dataclass(slots=True)
+class CopyReport:
+    """What was found: the ids of all segments that are there, and what is wrong with them."""
+
+    seen: set[str] = field(default_factory=set[str])
+    troubles: list[CheckProblem] = field(default_factory=list[CheckProblem])
+
+
+def load_copies(
+    fresh: duckdb.DuckDBPyConnection,
+    journal: Journal,
+    scratch: Path,
+    loaded: Mapping[str, str],
+    archives: AbstractSet[str],
+) -> CopyReport:
+    """Fill empty tables from those segments that ``loaded`` (id → hash) names, archived or not.
+
+    ``archives`` are the hashes of those that the file has: one that replaces another and waits to be loaded does
+    not count yet.
+    """
+    copies = CopyReport()
+    for name in counting(journal, unless=lambda sha256: sha256 not in archives):
+        _copy_archive(fresh, journal, scratch, loaded, name=name, copies=copies)
+    names = [name for name in journal.segments.names() if segment_id_of(name) not in copies.seen]
+    for batch in _batches(journal, names, loaded, copies):
+        with transaction(fresh):
+            load_segments(fresh, journal, batch)
+    return copies
+
+
+def _copy_archive(
+    fresh: duckdb.DuckDBPyConnection,
+    journal: Journal,
+    scratch: Path,
+    loaded: Mapping[str, str],
+    *,
+    name: str,
+    copies: CopyReport,
+) -> None:
+    try:
+        manifest = read_manifest(journal, name)
+        wanted = list(_as_loaded(entries_of(manifest), loaded, copies))
+        parquet = proven_parquet(journal, manifest, scratch)
+    except WarehouseError as error:
+        copies.troubles.append(CheckProblem(kind=CheckProblemKind.SEGMENT_DAMAGED, text=str(error)))
+        return
+    with transaction(fresh):
+        clear_stage(fresh)
+        stage_archived(fresh, parquet, [entry.header.id for entry in wanted])
+        take_in(fresh, wanted, journal.now())
+
+
+def _batches(
+    journal: Journal, names: Sequence[str], loaded: Mapping[str, str], copies: CopyReport
+) -> Iterator[Sequence[NamedSegment]]:
+    batch: list[NamedSegment] = []
+    rows = 0
+    for name in names:
+        found = _read(journal, name, copies)
+        if found is None or not list(_as_loaded([entry_of(found)], loaded, copies)):
+            continue
+        batch.append(found)
+        rows += len(found.segment.lines)
+        if rows >= BATCH_ROWS:
+            yield batch
+            batch, rows = [], 0
+    if batch:
+        yield batch
+
+
+def _read(journal: Journal, name: str, copies: CopyReport) -> NamedSegment | None:
+    try:
+        return NamedSegment(name, journal.read(name))
+    except (WarehouseDamaged, SchemaTooNew) as error:
+        copies.seen.add(segment_id_of(name))
+        copies.troubles.append(CheckProblem(kind=CheckProblemKind.SEGMENT_DAMAGED, text=str(error)))
+        return None
+
+
+def _as_loaded(entries: Sequence[Entry], loaded: Mapping[str, str], copies: CopyReport) -> Iterator[Entry]:
+    """The segments that the file has with the same hash; another hash is a trouble."""
+    for entry in entries:
+        copies.seen.add(entry.header.id)
+        if entry.header.id not in loaded:
+            continue
+        if loaded[entry.header.id] == entry.header.sha256:
+            yield entry
+        else:
+            copies.troubles.append(_changed(entry))
+
+
+def _changed(entry: Entry) -> CheckProblem:
+    return CheckProblem(
+        kind=CheckProblemKind.SEGMENT_CHANGED,
+        text=f"the segment {entry.name} is not the one that was loaded (another hash); {REBUILD} or restore it",
+    )
+
+
+DERIVED = (
+    "results",
+    "assessments",
+    "grades",
+    "runs",
+    "metrics",
+    "tallies",
+    "cases",
+    "deploys",
+    "incident_history",
+    "alerts",
+    "receipts",
+    "actions",
+    "action_outcomes",
+    "labels",
+    "case_drafts",
+    "draft_outcomes",
+    "silences",
+    "hallucinations",
+    "quarantined_lines",
+    "log_cursors",
+    "conversations",
+    "nightly_runs",
+)
+"""Tables that follow from the segments alone."""
+
+
+class CheckReport(Record):
+    """What a check found. ``pending`` segments are not loaded yet, which is no trouble."""
+
+    loaded: int
+    pending: int
+    troubles: tuple[CheckProblem, ...]
+
+    @property
+    def sound(self) -> bool:
+        """Whether everything that was acknowledged is there, once, as it was written."""
+        return not self.troubles
+
+
+def check(store: Store, *, wait_s: float) -> CheckReport:
+    """Compare the segments with the tables. No row is changed, repaired or set aside.
+
+    Takes about as long as a rebuild and holds the lock for it; runs write their journal meanwhile. Raises
+    `WarehouseBusy` after ``wait_s`` seconds, `WarehouseUnwritable` without room for the copy beside the file, and
+    `SchemaTooNew`.
+    """
+    try:
+        with store.database.reading(wait_s):
+            pass  # the file is there, ours, and of the present schema
+        with store.database.held(wait_s) as deadline:
+            return _examine(store, deadline)
+    except WarehouseDamaged as error:
+        trouble = CheckProblem(kind=CheckProblemKind.FILE_DAMAGED, text=str(error))
+        return CheckReport(loaded=0, pending=len(store.journal.segments.names()), troubles=(trouble,))
+
+
+def _examine(store: Store, deadline: Deadline) -> CheckReport:
+    database = store.database
+    with opened(database.file, deadline, read_only=True) as live:
+        entries = {str(row[0]): str(row[1]) for row in live.execute("select id, sha256 from segments").fetchall()}
+        archives = known_archives(live)
+        missing = store.missing(live)
+    with building(database.file, deadline, database.schema, database.clock) as (fresh, beside):
+        copies = load_copies(fresh, store.journal, database.scratch, entries, archives)
+        troubles = [
+            *_missing_segments(missing),
+            *_missing(entries, copies.seen),
+            *_set_aside(store),
+            *copies.troubles,
+        ]
+        fresh.execute(f"attach '{_quoted(database.file)}' as live (read_only)")
+        troubles += _differences(fresh, database.file)
+        fresh.execute("detach live")
+    discard(beside)
+    return CheckReport(loaded=len(entries), pending=len(copies.seen - entries.keys()), troubles=tuple(troubles))
+
+
+def _differences(fresh: duckdb.DuckDBPyConnection, file: Path) -> Iterator[CheckProblem]:
+    for table in DERIVED:
+        if _print_of(fresh, table) == _print_of(fresh, f"live.{table}"):
+            continue
+        missing = _rows_only_in(fresh, table, f"live.{table}")
+        extra = _rows_only_in(fresh, f"live.{table}", table)
+        yield CheckProblem(
+            kind=CheckProblemKind.TABLE_DIFFERS,
+            text=f"{file}, table {table}: {missing} rows of the journal are missing, "
+            f"{extra} are not in the journal; {REBUILD}",
+        )
+
+
+def _print_of(fresh: duckdb.DuckDBPyConnection, table: str) -> object:
+    """Count and two order-free sums of row hashes: equal for equal rows, however they lie."""
+    return fresh.execute(f"select count(*), bit_xor(hash(t)), sum(hash(t)) from {table} t").fetchone()  # noqa: S608 - names from DERIVED
+
+
+def _rows_only_in(fresh: duckdb.DuckDBPyConnection, one: str, other: str) -> int:
+    sql = f"select count(*) from (select * from {one} except all select * from {other})"  # noqa: S608 - names from DERIVED
+    row = fresh.execute(sql).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _missing_segments(count: int) -> Iterator[CheckProblem]:
+    if count:
+        yield CheckProblem(
+            kind=CheckProblemKind.LOADED_ROWS_LOST,
+            text=f"{count} segments that had been loaded are missing from the file (its log was torn); "
+            "the journal has them: the next load brings them back",
+        )
+
+
+def _missing(entries: dict[str, str], seen: set[str]) -> Iterator[CheckProblem]:
+    for segment_id in sorted(entries.keys() - seen):
+        yield CheckProblem(
+            kind=CheckProblemKind.SEGMENT_MISSING,
+            text=f"the segment {segment_id} is loaded but no longer in the journal: restore it from a backup; "
+            "a rebuild keeps its rows only from the old file",
+        )
+
+
+def _set_aside(store: Store) -> Iterator[CheckProblem]:
+    for place in store.journal.segments.set_aside_names():
+        yield CheckProblem(
+            kind=CheckProblemKind.SET_ASIDE,
+            text=f"{place} was damaged and set aside: its rows are not in the warehouse; restore it from a backup "
+            "or delete it",
+        )
+
+
+def _quoted(file: Path) -> str:
+    return str(file).replace("'", "''")

@@ -1,0 +1,340 @@
+"""The warehouse file in use: who may open it, how it comes to be, what it must hold before anyone reads it.
+
+Migrations bring a file to the present schema in numbered steps, each in a transaction with its record. A file
+beside it records how much it held: DuckDB drops a torn log without a word.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import duckdb
+from pydantic import ValidationError
+
+from monitors.errors import SchemaTooNew, WarehouseUnwritable
+from monitors.records.base import Record, UtcTime
+from warehouse.data_folder import private_folder, sync_folder
+from warehouse.database.connection import Deadline, WaitPolicy, locked, not_duckdb, opened, transaction
+from warehouse.journal.segments import Clock, sync_file, unwritable, write_atomically
+
+_RECORD = """
+create table lookout_migrations (
+  number integer primary key, name varchar not null, sha256 varchar not null, applied_at timestamptz not null
+)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One numbered step."""
+
+    number: int
+    name: str
+    sql: str
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the statements, stored with the record."""
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What a file must hold: the steps in order, and the views, which are made anew whenever they change."""
+
+    migrations: Sequence[Migration]
+    views: str
+
+    @property
+    def newest(self) -> int:
+        """The number of the last step."""
+        return self.migrations[-1].number
+
+
+def bundled_schema() -> Schema:
+    """The steps and views that come with this version of Lookout."""
+    package = resources.files("warehouse")
+    files = sorted(package.joinpath("migrations").iterdir(), key=lambda file: file.name)
+    steps = [
+        Migration(int(file.name[:4]), file.name.removesuffix(".sql"), file.read_text("utf-8"))
+        for file in files
+        if file.name.endswith(".sql")
+    ]
+    return Schema(steps, package.joinpath("views.sql").read_text("utf-8"))
+
+
+def create(file: Path, deadline: Deadline, schema: Schema, clock: Clock) -> None:
+    """Make a new warehouse beside and move it into place whole; an existing file is never replaced.
+
+    The caller holds the lock. Raises `WarehouseUnwritable`.
+    """
+    try:
+        with building(file, deadline, schema, clock) as (_, beside):
+            pass
+        os.link(beside, file)
+        beside.unlink()
+        sync_folder(file.parent)
+    except OSError as error:
+        raise unwritable(file, error) from error
+
+
+@contextmanager
+def building(
+    file: Path, deadline: Deadline, schema: Schema, clock: Clock
+) -> Generator[tuple[duckdb.DuckDBPyConnection, Path]]:
+    """A new warehouse beside ``file``, open to be filled; at the end it is proven whole and on the disk.
+
+    DuckDB closes without a word when its last checkpoint fails, on a full disk for one, and leaves a file without
+    the rows that its log has. So the checkpoint is made by name, no log may be left, and every table must have in
+    the file, opened again, the rows that it had in the making. What cannot be finished, and what a killed builder
+    left, is removed. The caller holds the lock. Raises `WarehouseUnwritable` and `OSError`.
+    """
+    beside = file.with_name(f"{file.name}.new")
+    discard(beside)
+    try:
+        with opened(beside, deadline, read_only=False) as connection:
+            connection.execute(_RECORD)
+            bring_up(connection, file, schema, clock)
+            yield connection, beside
+            made = _row_counts(connection)
+            connection.execute("checkpoint")
+        _prove(beside, deadline, made)
+        sync_file(beside)
+    except BaseException:
+        with suppress(OSError):  # the first error says why
+            discard(beside)
+        raise
+
+
+def _row_counts(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    """How many rows each table of the file has."""
+    names = connection.execute(
+        "select table_name from duckdb_tables() where database_name = current_database() and not temporary"
+    ).fetchall()
+    return {str(name): _row_count(connection, str(name)) for (name,) in names}
+
+
+def _row_count(connection: duckdb.DuckDBPyConnection, table: str) -> int:
+    row = connection.execute(f'select count(*) from "{table}"').fetchone()  # noqa: S608 - the file's own tables
+    return int(row[0]) if row else 0
+
+
+def _prove(beside: Path, deadline: Deadline, made: dict[str, int]) -> None:
+    """Everything that was put in is in the file itself. Raises `WarehouseUnwritable`."""
+    if log_of(beside).exists():
+        raise WarehouseUnwritable(f"{beside} could not be written whole (its log was left over): free some space")
+    with opened(beside, deadline, read_only=True) as connection:
+        found = _row_counts(connection)
+    if found != made:
+        short = ", ".join(
+            f"{table} {found.get(table, 0)} of {rows}" for table, rows in made.items() if found.get(table) != rows
+        )
+        raise WarehouseUnwritable(
+            f"{beside} lacks rows that were put into it ({short}): free some space, check the disk"
+        )
+
+
+def log_of(file: Path) -> Path:
+    """DuckDB's write-ahead log of a database file."""
+    return file.with_name(f"{file.name}.wal")
+
+
+def discard(file: Path) -> None:
+    """Remove a database file that nobody needs, with its log. Raises `OSError`."""
+    for path in (file, log_of(file)):
+        path.unlink(missing_ok=True)
+
+
+def bring_up(connection: duckdb.DuckDBPyConnection, file: Path, schema: Schema, clock: Clock) -> Sequence[int]:
+    """Apply the steps that are missing and renew the views; the numbers of the steps that were applied.
+
+    ``file`` is for errors. Raises `SchemaTooNew` for a file of a newer Lookout, `WarehouseUnwritable` for a
+    DuckDB file of something else; both are left as they are.
+    """
+    done = applied(connection, file)
+    if done > schema.newest:
+        raise SchemaTooNew(
+            f"{file} has schema {done}, this Lookout knows {schema.newest}: update Lookout, "
+            "or choose another data folder"
+        )
+    missing = [step for step in schema.migrations if step.number > done]
+    for step in missing:
+        _apply(connection, step, clock)
+    if missing or _views_differ(connection, schema):
+        _renew_views(connection, schema)
+    return [step.number for step in missing]
+
+
+def applied(connection: duckdb.DuckDBPyConnection, file: Path) -> int:
+    """The number of the last step that the file has. Raises `WarehouseUnwritable` when it is not a warehouse."""
+    try:
+        row = connection.execute("select coalesce(max(number), 0) from lookout_migrations").fetchone()
+    except duckdb.CatalogException:
+        raise WarehouseUnwritable(
+            f"{file} is a DuckDB file of something else and was left untouched: "
+            "move it away or choose another data folder"
+        ) from None
+    return int(row[0]) if row else 0
+
+
+def is_current(connection: duckdb.DuckDBPyConnection, file: Path, schema: Schema) -> bool:
+    """Whether nothing is left to apply. Works on a read-only connection."""
+    return applied(connection, file) == schema.newest and not _views_differ(connection, schema)
+
+
+def _apply(connection: duckdb.DuckDBPyConnection, step: Migration, clock: Clock) -> None:
+    with transaction(connection):
+        connection.execute(step.sql)
+        connection.execute(
+            "insert into lookout_migrations values (?, ?, ?, ?)", [step.number, step.name, step.sha256, clock()]
+        )
+
+
+def _renew_views(connection: duckdb.DuckDBPyConnection, schema: Schema) -> None:
+    with transaction(connection):
+        connection.execute(schema.views)
+        connection.execute("delete from view_set")
+        connection.execute("insert into view_set values (?)", [_views_hash(schema)])
+
+
+def _views_differ(connection: duckdb.DuckDBPyConnection, schema: Schema) -> bool:
+    return connection.execute("select sha256 from view_set").fetchall() != [(_views_hash(schema),)]
+
+
+def _views_hash(schema: Schema) -> str:
+    return hashlib.sha256(schema.views.encode()).hexdigest()
+
+
+class Ledger(Record):
+    """How many segments were committed. Written after the commit, so that it never says too much."""
+
+    segments: int
+    as_of: UtcTime
+
+
+def ledger_path(file: Path) -> Path:
+    """Where the ledger of a warehouse file lies."""
+    return file.with_name(f"{file.name}.ledger")
+
+
+def read_ledger(file: Path) -> Ledger | None:
+    """The ledger, or ``None`` when there is none or it cannot be read: then nothing can be said."""
+    try:
+        return Ledger.model_validate_json(ledger_path(file).read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return None
+
+
+def write_ledger(file: Path, ledger: Ledger) -> None:
+    """Replace the ledger whole. Raises `WarehouseUnwritable`."""
+    path = ledger_path(file)
+    try:
+        write_atomically(path, ledger.model_dump_json().encode())
+    except OSError as error:
+        raise unwritable(path, error) from error
+
+
+_MAGIC = slice(8, 12)
+"""Where a DuckDB file says DUCK."""
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """One warehouse file with the schema that it must have."""
+
+    file: Path
+    schema: Schema
+    clock: Clock
+    patience: WaitPolicy
+
+    @property
+    def scratch(self) -> Path:
+        """A file beside for whoever holds the lock; what is found there belongs to nobody."""
+        return self.file.with_name(f"{self.file.name}.scratch")
+
+    @contextmanager
+    def held(self, wait_s: float) -> Generator[Deadline]:
+        """The lock alone: nobody of Lookout's has the file open meanwhile. Raises `WarehouseBusy`."""
+        deadline = Deadline(self.patience, wait_s)
+        try:
+            private_folder(self.file.parent)
+        except OSError as error:
+            raise unwritable(self.file.parent, error) from error
+        with locked(self.file, deadline, exclusive=True):
+            yield deadline
+
+    @contextmanager
+    def writing(self, wait_s: float) -> Generator[duckdb.DuckDBPyConnection]:
+        """The file, created or migrated where needed, for this writer alone; waits ``wait_s`` seconds at most.
+
+        Raises `WarehouseBusy`, `WarehouseUnwritable`, `WarehouseDamaged`, `SchemaTooNew`.
+        """
+        with self.held(wait_s) as deadline:
+            self._prepare(deadline)
+            with opened(self.file, deadline, read_only=False) as connection:
+                bring_up(connection, self.file, self.schema, self.clock)
+                yield connection
+
+    @contextmanager
+    def reading(self, wait_s: float) -> Generator[duckdb.DuckDBPyConnection]:
+        """The file for reading, beside other readers; waits ``wait_s`` seconds at most for a writer.
+
+        A missing file is created and an old one migrated first. Raises as `writing` does.
+        """
+        deadline = Deadline(self.patience, wait_s)
+        self.ensure(wait_s)
+        with self._shared(deadline) as connection:
+            if is_current(connection, self.file, self.schema):
+                yield connection
+                return
+        self._write_once(wait_s)
+        with self._shared(deadline) as connection:
+            yield connection
+
+    def ensure(self, wait_s: float) -> None:
+        """Create the file when there is none. Raises as `writing` does."""
+        if not self.file.exists():
+            self._write_once(wait_s)
+
+    @contextmanager
+    def _shared(self, deadline: Deadline) -> Generator[duckdb.DuckDBPyConnection]:
+        with locked(self.file, deadline, exclusive=False):
+            self._refuse_strange()
+            with opened(self.file, deadline, read_only=True) as connection:
+                yield connection
+
+    def _write_once(self, wait_s: float) -> None:
+        with self.writing(wait_s):
+            return
+
+    def _prepare(self, deadline: Deadline) -> None:
+        if not self.file.exists():
+            create(self.file, deadline, self.schema, self.clock)
+            return
+        self._refuse_strange()
+        if not ledger_path(self.file).exists():
+            self._refuse_foreign(deadline)
+
+    def _refuse_strange(self) -> None:
+        """DuckDB would fetch an extension for some files of others (SQLite's): so it never gets to see them."""
+        if not is_duckdb(self.file):
+            raise not_duckdb(self.file)
+
+    def _refuse_foreign(self, deadline: Deadline) -> None:
+        """Read before writing: opening somebody else's database for writing could already change it."""
+        with opened(self.file, deadline, read_only=True) as connection:
+            applied(connection, self.file)
+
+
+def is_duckdb(file: Path) -> bool:
+    """Whether a file says that it is DuckDB's."""
+    if not file.is_file():
+        return False
+    with file.open("rb") as handle:
+        return handle.read(16)[_MAGIC] == b"DUCK"

@@ -1,0 +1,220 @@
+"""Journal → DuckDB: each segment in one transaction with its entry in ``segments``. Twice is once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+
+from monitors.errors import SchemaTooNew, WarehouseDamaged
+from monitors.records.base import Record
+from warehouse.database.connection import transaction
+from warehouse.database.stage import (
+    ArchiveManifest,
+    Entry,
+    NamedSegment,
+    clear_stage,
+    counting,
+    entries_of,
+    entry_of,
+    forget,
+    proven_parquet,
+    read_manifest,
+    sha256_of,
+    stage,
+    stage_archived,
+    take_in,
+)
+from warehouse.journal.journal import Journal
+from warehouse.journal.segments import segment_id_of
+
+BATCH_ROWS = 1_000
+"""Rows per transaction: a batch of small segments costs little more than one (about 3 ms each on its own).
+
+What a batch takes in memory comes on top of the run's: 20,000 rows are quicker by a quarter, and 100 MB."""
+
+
+class DamagedSegment(Record):
+    """A segment that was not what its header says. ``stored_at`` is where it waits for a person."""
+
+    stored_at: str
+    error: str
+
+
+class LoadReport(Record):
+    """What a load did. ``restored`` counts segments that had been loaded before and were missing from the file.
+
+    That happens when the file's log was torn by a crash of the machine: their rows are back, and somebody should
+    know. ``swept`` counts temporary files of killed writers, ``too_new`` segments of a newer Lookout, which wait
+    where they are.
+    """
+
+    segments: int = 0
+    rows: Mapping[str, int] = {}
+    restored: int = 0
+    swept: int = 0
+    too_new: int = 0
+    damaged: tuple[DamagedSegment, ...] = ()
+
+    def errors(self) -> Sequence[WarehouseDamaged]:
+        """One error per damaged segment, to be raised or reported to the monitor's owners."""
+        return [WarehouseDamaged(f"{each.error}; it was set aside as {each.stored_at}") for each in self.damaged]
+
+
+@dataclass(slots=True)
+class _LeftOut:
+    damaged: list[DamagedSegment] = field(default_factory=list[DamagedSegment])
+    too_new: int = 0
+
+
+def pending(connection: duckdb.DuckDBPyConnection, journal: Journal, folder: str | None = None) -> Sequence[str]:
+    """Names of the segments (of one folder) that are not loaded yet, oldest first."""
+    names = journal.segments.names(folder)
+    known = {str(row[0]) for row in connection.execute("select id from segments").fetchall()}
+    return [name for name in names if segment_id_of(name) not in known]
+
+
+def load(
+    connection: duckdb.DuckDBPyConnection, journal: Journal, scratch: Path, folder: str | None = None
+) -> LoadReport:
+    """Load what is pending: all archives, and the segments (of one folder).
+
+    A damaged segment is set aside and reported; the rest goes on. ``scratch`` is a path beside the file for a copy
+    of an archive that lies elsewhere. The caller holds the lock and an open connection. Raises `duckdb.Error` when
+    the file itself fails.
+    """
+    rows: Counter[str] = Counter()
+    left = _LeftOut()
+    count = _load_archives(connection, journal, scratch, rows, left)
+    for batch in _batches(journal, pending(connection, journal, folder), left):
+        for each in _load_batch(connection, journal, batch, left):
+            rows.update(each.segment.header.rows)
+            count += 1
+    return LoadReport(segments=count, rows=dict(rows), damaged=tuple(left.damaged), too_new=left.too_new)
+
+
+def load_segments(connection: duckdb.DuckDBPyConnection, journal: Journal, batch: Sequence[NamedSegment]) -> None:
+    """Put whole segments into the tables, inside the caller's transaction."""
+    stage(connection, batch)
+    take_in(connection, [entry_of(each) for each in batch], journal.now())
+
+
+def known_archives(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
+    """Hashes of the archives of which the tables have everything."""
+    return frozenset(str(row[0]) for row in connection.execute("select sha256 from archives").fetchall())
+
+
+def remember_archive(connection: duckdb.DuckDBPyConnection, journal: Journal, manifest: ArchiveManifest) -> None:
+    """Note that the tables have all of an archive."""
+    connection.execute(
+        "insert or ignore into archives values (?, ?, ?)", [manifest.sha256, len(manifest.segments), journal.now()]
+    )
+
+
+def _load_archives(
+    connection: duckdb.DuckDBPyConnection, journal: Journal, scratch: Path, rows: Counter[str], left: _LeftOut
+) -> int:
+    done = known_archives(connection)
+    count = 0
+    for name in counting(journal):
+        if sha256_of(name) in done:
+            continue
+        try:
+            count += _load_archive(connection, journal, read_manifest(journal, name), scratch, rows)
+        except SchemaTooNew:
+            left.too_new += 1
+        except WarehouseDamaged as error:
+            left.damaged.append(DamagedSegment(stored_at=journal.segments.place(name), error=str(error)))
+    return count
+
+
+def _load_archive(
+    connection: duckdb.DuckDBPyConnection,
+    journal: Journal,
+    manifest: ArchiveManifest,
+    scratch: Path,
+    rows: Counter[str],
+) -> int:
+    """Load what the tables lack. Of an archive that replaces another, they lack what has another hash."""
+    loaded = dict(connection.execute("select id, sha256 from segments").fetchall())
+    wanted = [each for each in entries_of(manifest) if _is_lacking(each, loaded, manifest)]
+    ids = [each.header.id for each in wanted]
+    with transaction(connection):
+        if wanted:
+            forget(connection, [segment_id for segment_id in ids if segment_id in loaded])
+            clear_stage(connection)
+            stage_archived(connection, proven_parquet(journal, manifest, scratch), ids)
+            take_in(connection, wanted, journal.now())
+        remember_archive(connection, journal, manifest)
+    for each in wanted:
+        rows.update(each.header.rows)
+    return len(wanted)
+
+
+def _is_lacking(entry: Entry, loaded: Mapping[str, str], manifest: ArchiveManifest) -> bool:
+    if entry.header.id not in loaded:
+        return True
+    return manifest.replaces is not None and loaded[entry.header.id] != entry.header.sha256
+
+
+def _batches(journal: Journal, names: Sequence[str], left: _LeftOut) -> Iterator[Sequence[NamedSegment]]:
+    batch: list[NamedSegment] = []
+    size = 0
+    for name in names:
+        try:
+            segment = journal.read(name)
+        except FileNotFoundError:
+            continue  # compacted or set aside by another process since it was listed
+        except SchemaTooNew:
+            left.too_new += 1
+            continue
+        except WarehouseDamaged as error:
+            left.damaged.append(_set_aside(journal, name, error))
+            continue
+        batch.append(NamedSegment(name, segment))
+        size += len(segment.lines)
+        if size >= BATCH_ROWS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _load_batch(
+    connection: duckdb.DuckDBPyConnection,
+    journal: Journal,
+    batch: Sequence[NamedSegment],
+    left: _LeftOut,
+) -> Sequence[NamedSegment]:
+    try:
+        with transaction(connection):
+            load_segments(connection, journal, batch)
+    except _ROW_ERRORS as error:
+        return _one_by_one(connection, journal, batch, left, error)
+    return batch
+
+
+_ROW_ERRORS = (duckdb.IntegrityError, duckdb.DataError)
+"""What a row can be guilty of: a missing field, a value of the wrong type."""
+
+
+def _one_by_one(
+    connection: duckdb.DuckDBPyConnection,
+    journal: Journal,
+    batch: Sequence[NamedSegment],
+    left: _LeftOut,
+    error: duckdb.Error,
+) -> Sequence[NamedSegment]:
+    if len(batch) > 1:
+        return [done for each in batch for done in _load_batch(connection, journal, [each], left)]
+    name = batch[0].name
+    why = WarehouseDamaged(f"the segment {journal.segments.place(name)} cannot be loaded: {error}")
+    left.damaged.append(_set_aside(journal, name, why))
+    return []
+
+
+def _set_aside(journal: Journal, name: str, error: WarehouseDamaged) -> DamagedSegment:
+    return DamagedSegment(stored_at=journal.segments.set_aside(name), error=str(error))

@@ -1,0 +1,149 @@
+"""Parquet: the tables written for other systems, and rows of other systems' files read as plain values.
+
+Tables are partitioned by day, as Spark, Trino, BigQuery or a DuckLake read them. DuckDB reads rows that pandas,
+Spark and others wrote, in bounded memory.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+
+from monitors.errors import ConfigError, WarehouseUnwritable
+from monitors.records.base import Record
+from warehouse.data_folder import sync_folder
+from warehouse.database.store import Store
+from warehouse.journal.segments import make_folder, unwritable
+
+ROWS_AT_ONCE: Final = 500
+_SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {
+    "threads": 1,
+    "memory_limit": "512MB",
+    "temp_directory": "",
+    "autoinstall_known_extensions": False,  # Parquet is built in; nothing may be downloaded
+    "autoload_known_extensions": False,
+}
+_QUERY: Final = "from read_parquet(?, utf8_validation = 'replace', hive_partitioning = false)"
+"""Bytes that are no UTF-8 become question marks: they cost their characters, and not the row or the file."""
+
+
+def parquet_rows(file: Path) -> Iterator[list[dict[str, Any]]]:
+    """Every row by the names of its columns, in order, in lists of up to `ROWS_AT_ONCE`.
+
+    Structures are dicts, lists are lists, times are aware in UTC where the file says so. Columns of bytes that are
+    UTF-8 are texts, as some writers do not mark them. ``ValueError`` where the file is no Parquet, or damaged.
+    """
+    if any(mark in str(file) for mark in "*?["):
+        raise ValueError("a name with *, ? or [ would be read as a pattern: rename the file")
+    try:
+        with closing(duckdb.connect(":memory:", config=_SETTINGS)) as connection:
+            connection.execute("set timezone = 'UTC'")
+            result = connection.execute(_QUERY, [str(file)])
+            names = [str(column[0]) for column in result.description or ()]
+            while rows := result.fetchmany(ROWS_AT_ONCE):
+                yield [{name: _plain(value) for name, value in zip(names, row, strict=True)} for row in rows]
+    except duckdb.Error as error:
+        raise ValueError(f"no Parquet, or damaged ({type(error).__name__})") from None
+
+
+def _plain(value: Any) -> Any:
+    """Texts that were stored as bytes are texts."""
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+DAY_OF = {
+    "results": "cast(asked_at as date)",
+    "runs": "cast(finished_at as date)",
+    "alerts": "cast(created_at as date)",
+    "receipts": "cast(tried_at as date)",
+    "deploys": "cast(occurred_at as date)",
+    "actions": "cast(done_at as date)",
+    "action_outcomes": "cast(carried_out_at as date)",
+    "labels": "cast(given_at as date)",
+    "case_drafts": "cast(made_at as date)",
+    "draft_outcomes": "cast(decided_at as date)",
+    "silences": "cast(starts_at as date)",
+    "hallucinations": "cast(read_at as date)",
+    "conversations": "cast(completed_at as date)",
+    "nightly_runs": "cast(finished_at as date)",
+    "incident_history": "cast(last_seen_at as date)",
+    "metrics": "(select cast(r.finished_at as date) from runs r where r.run_id = t.run_id)",
+    "tallies": "(select cast(r.finished_at as date) from runs r where r.run_id = t.run_id)",
+    "cases": "(select min(cast(r.started_at as date)) from runs r where r.suite_sha256 = t.suite_sha256)",
+    "assessments": "(select cast(r.asked_at as date) from results r where r.run_id = t.run_id"
+    " and r.case_id = t.case_id and r.repeat = t.repeat)",
+    "grades": "(select cast(r.asked_at as date) from results r where r.run_id = t.run_id"
+    " and r.case_id = t.case_id and r.repeat = t.repeat)",
+}
+"""The day (UTC) that a row belongs to: grades go with their question, cases with the first run that asked them."""
+
+
+class ExportReport(Record):
+    """What was written: files and rows, for the days in question."""
+
+    files: int
+    rows: int
+
+
+def export(store: Store, goal: Path, *, since: date, until: date, wait_s: float) -> ExportReport:
+    """Write every table's rows of the days ``since`` … ``until`` (both included, UTC) under ``goal``.
+
+    ``goal/grades/day=2026-03-01/part.parquet`` and so on. A day is written beside and swapped in whole, so that
+    exporting twice gives the same files and a reader never sees half a day; a day without rows has no
+    folder. Nobody else has the file meanwhile.
+    Raises `WarehouseBusy`, `WarehouseUnwritable`, and `ConfigError` when ``since`` is after ``until``.
+    """
+    if since > until:
+        raise ConfigError(f"nothing to export: since {since} is after until {until}")
+    files = rows = 0
+    beside = goal / ".writing"
+    try:
+        make_folder(goal)
+        with store.database.writing(wait_s) as connection:  # alone: queries bar their database from writing files
+            for table in DAY_OF:
+                shutil.rmtree(beside, ignore_errors=True)
+                rows += _write(connection, table, beside, since, until)
+                files += _swap(beside, goal / table, since, until)
+        shutil.rmtree(beside, ignore_errors=True)
+    except OSError as error:
+        raise unwritable(goal, error) from error
+    return ExportReport(files=files, rows=rows)
+
+
+def _write(connection: duckdb.DuckDBPyConnection, table: str, beside: Path, since: date, until: date) -> int:
+    target = str(beside).replace("'", "''")
+    picked = f"select t.*, {DAY_OF[table]} as day from {table} t"  # noqa: S608 - names and expressions of ours
+    connection.execute(f"create or replace temp view exported as {picked}")
+    try:
+        found = connection.execute(
+            f"copy (select * from exported where day between '{since}' and '{until}' order by all)"  # noqa: S608 - dates
+            f" to '{target}'"
+            " (format parquet, codec zstd, partition_by (day), overwrite_or_ignore, filename_pattern 'part_{i}')"
+        ).fetchone()
+    except duckdb.IOException as error:
+        raise WarehouseUnwritable(f"cannot write the export beside {beside.parent}: {error}") from error
+    return int(found[0]) if found else 0
+
+
+def _swap(beside: Path, goal: Path, since: date, until: date) -> int:
+    """Put the new days in place; a day that has no rows any more goes."""
+    make_folder(goal)
+    fresh = {day.name: day for day in beside.glob("day=*")}
+    for old in goal.glob("day=*"):
+        if since.isoformat() <= old.name.removeprefix("day=") <= until.isoformat():
+            shutil.rmtree(old)
+    for name, day in fresh.items():
+        day.rename(goal / name)
+    sync_folder(goal)
+    return sum(1 for name in fresh for _ in (goal / name).iterdir())

@@ -1,0 +1,300 @@
+"""A new warehouse file from the journal, swapped in atomically; the old one is saved beside it.
+
+A rebuild takes over what only the old warehouse file still has: rows of segments that are missing from the journal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import duckdb
+
+from monitors.errors import WarehouseDamaged, WarehouseError
+from monitors.records.base import Record
+from warehouse.data_folder import sync_folder
+from warehouse.database.connection import Deadline, opened, transaction
+from warehouse.database.database import (
+    Database,
+    Ledger,
+    building,
+    discard,
+    is_duckdb,
+    ledger_path,
+    log_of,
+    read_ledger,
+    write_ledger,
+)
+from warehouse.database.load import LoadReport, load
+from warehouse.database.store import Store
+from warehouse.journal.segments import unwritable
+
+FOLLOWERS: Mapping[str, tuple[tuple[str, ...], Sequence[str]]] = {
+    "assessments": (("run_id", "case_id", "repeat"), ("grades",)),
+    "runs": (("run_id",), ("metrics", "tallies")),
+}
+"""Tables without segments of their own: they follow the rows of another one, by these columns."""
+
+_IN_MEMORY = Path(":memory:")
+
+
+class MissingSegment(Record):
+    """A segment that was loaded once and cannot be read from the journal any more.
+
+    ``rows`` is how many it had, ``restored_rows`` how many of them the new file has from the old one: a row that a
+    later segment had replaced is in neither.
+    """
+
+    name: str
+    rows: int
+    restored_rows: int = 0
+
+    @property
+    def text(self) -> str:
+        """The loss, for a person, and what to do."""
+        return (
+            f"the segment {self.name} is no longer readable in the journal: {self.restored_rows} of its "
+            f"{self.rows} rows are there, from the old file; restore it from a backup and rebuild"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OldFile:
+    """What the old file says: the segments that it had and the journal lacks, by id; its rows of them in a copy.
+
+    ``unread`` says why it could not be read.
+    """
+
+    known: Mapping[str, MissingSegment]
+    loaded: frozenset[str] = frozenset()
+    copy: Path | None = None
+    unread: str | None = None
+
+    @property
+    def missing(self) -> tuple[MissingSegment, ...]:
+        """The segments that the journal lacks, oldest first."""
+        return tuple(self.known[each] for each in sorted(self.known))
+
+
+def read_old(database: Database, deadline: Deadline, have: AbstractSet[str]) -> OldFile:
+    """Copy to the scratch file what the old file has of segments that are not in ``have``.
+
+    It is read by a database of its own, so that a damaged one harms nothing. The caller holds the lock.
+    """
+    discard(database.scratch)
+    if not database.file.exists():
+        return OldFile({})
+    if not is_duckdb(database.file):
+        return OldFile({}, unread="it is not a DuckDB file")
+    try:
+        with opened(_IN_MEMORY, deadline, read_only=False) as reader:
+            return _read(reader, database, have)
+    except (duckdb.Error, WarehouseError) as error:
+        return OldFile({}, unread=str(error).replace(str(_IN_MEMORY), str(database.file)))
+
+
+def _read(reader: duckdb.DuckDBPyConnection, database: Database, have: AbstractSet[str]) -> OldFile:
+    reader.execute(f"attach '{_quoted(database.file)}' as old (read_only)")
+    rows = reader.execute("select id, name, rows from old.segments").fetchall()
+    known = {
+        str(segment_id): MissingSegment(name=str(name), rows=sum(json.loads(counts).values()))
+        for segment_id, name, counts in rows
+        if segment_id not in have
+    }
+    if not known:
+        return OldFile(known)
+    reader.execute(f"attach '{_quoted(database.scratch)}' as salvaged")
+    _copy(reader, list(known))
+    return OldFile(known, frozenset(str(row[0]) for row in rows), database.scratch)
+
+
+def _copy(reader: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> None:
+    """Their entries, their rows, and what follows these."""
+    reader.execute(
+        "create table salvaged.segments as select * from old.segments where id in (select unnest(?))", [ids]
+    )
+    for table in _tables_of_segments(reader, "old"):
+        reader.execute(
+            f"create table salvaged.{table} as select * from old.{table} where segment_id in (select unnest(?))",  # noqa: S608 - names of the schema
+            [ids],
+        )
+    for table, (columns, followers) in FOLLOWERS.items():
+        for follower in followers:
+            reader.execute(
+                f"create table salvaged.{follower} as select f.* from old.{follower} f "  # noqa: S608 - names of the schema
+                f"semi join salvaged.{table} using ({', '.join(columns)})"
+            )
+
+
+def restore(connection: duckdb.DuckDBPyConnection, old: OldFile) -> tuple[MissingSegment, ...]:
+    """Rows of the copy → the new file, with their segments' entries; how many came of which segment."""
+    if old.copy is None:
+        return old.missing
+    connection.execute(f"attach '{_quoted(old.copy)}' as salvaged (read_only)")
+    try:
+        with transaction(connection):
+            restored = _restore(connection, old)
+    finally:
+        connection.execute("detach salvaged")
+    return tuple(
+        each.model_copy(update={"restored_rows": restored.get(key, 0)}) for key, each in sorted(old.known.items())
+    )
+
+
+def _restore(connection: duckdb.DuckDBPyConnection, old: OldFile) -> Mapping[str, int]:
+    restored: dict[str, int] = {}
+    connection.execute(
+        "create or replace temp table was_loaded as select unnest(?::varchar[]) as id", [list(old.loaded)]
+    )
+    for table in _tables_of_segments(connection, "salvaged"):
+        _take_over(connection, table)
+        counts = connection.execute("select segment_id, count(*) from taken group by all").fetchall()
+        for segment_id, count in counts:
+            restored[segment_id] = restored.get(segment_id, 0) + count
+    connection.execute("insert into segments by name select * from salvaged.segments")
+    return restored
+
+
+def _take_over(connection: duckdb.DuckDBPyConnection, table: str) -> None:
+    """Take the old file's row of two, unless the new file's is of a segment that the old one had not seen."""
+    keys = ", ".join(f'"{column}"' for column in _primary_key(connection, table))
+    connection.execute(
+        f"create or replace temp table taken as select c.* from salvaged.{table} c anti join "  # noqa: S608 - names of the schema
+        f"(select * from {table} where segment_id not in (select id from was_loaded)) using ({keys})"
+    )
+    columns, followers = FOLLOWERS.get(table, ((), ()))
+    for follower in followers:
+        same = " and ".join(f"f.{column} = t.{column}" for column in columns)
+        connection.execute(f"delete from {follower} f using taken t where {same}")  # noqa: S608 - names of the schema
+    connection.execute(f"insert or replace into {table} by name select * from taken")  # noqa: S608 - names of the schema
+    for follower in followers:
+        connection.execute(
+            f"insert into {follower} by name select f.* from salvaged.{follower} f "  # noqa: S608 - names of the schema
+            f"semi join taken using ({', '.join(columns)})"
+        )
+
+
+def _tables_of_segments(connection: duckdb.DuckDBPyConnection, database: str) -> Sequence[str]:
+    """Tables of which each row names its segment."""
+    found = connection.execute(
+        "select c.table_name from duckdb_columns() c join duckdb_tables() t using (table_oid, database_name)"
+        " where c.database_name = ? and c.column_name = 'segment_id' and not t.temporary order by all",
+        [database],
+    )
+    return [str(row[0]) for row in found.fetchall()]
+
+
+def _primary_key(connection: duckdb.DuckDBPyConnection, table: str) -> Sequence[str]:
+    row = connection.execute(
+        "select constraint_column_names from duckdb_constraints() where database_name = current_database()"
+        " and table_name = ? and constraint_type = 'PRIMARY KEY'",
+        [table],
+    ).fetchone()
+    return list(row[0]) if row else []
+
+
+def _quoted(file: Path) -> str:
+    return str(file).replace("'", "''")
+
+
+class RebuildReport(Record):
+    """What a rebuild did. ``stored_at`` is where the old file lies, or ``None`` when there was none.
+
+    ``missing`` are the segments that the old file had loaded and the journal no longer gives. ``unknown`` counts
+    those that the ledger speaks of and that nobody can name, because the old file could not be read (``unread``
+    says why). ``set_aside`` names damaged segments that wait for a person.
+    """
+
+    loaded: LoadReport
+    stored_at: str | None
+    missing: tuple[MissingSegment, ...] = ()
+    unknown: int = 0
+    unread: str | None = None
+    set_aside: tuple[str, ...] = ()
+
+    @property
+    def whole(self) -> bool:
+        """Whether the new file has from the journal everything that was ever acknowledged."""
+        return not (self.missing or self.unknown or self.set_aside or self.loaded.damaged or self.loaded.too_new)
+
+    def errors(self) -> Sequence[WarehouseDamaged]:
+        """One error per damaged or missing segment, to be raised or reported to the monitor's owners."""
+        found = [*self.loaded.errors(), *(WarehouseDamaged(each.text) for each in self.missing)]
+        if self.unknown:
+            said = f"the old file had {self.unknown} more segments than the journal has now, and could not be read"
+            why = self.unread or "it names none"
+            found.append(WarehouseDamaged(f"{said} to say which ({why}): restore the journal from a backup"))
+        return found
+
+
+def rebuild(store: Store, *, wait_s: float, journal_only: bool = False) -> RebuildReport:
+    """Make the warehouse file anew from everything that the journal holds.
+
+    Readers see the old file until the new one is whole. Works whatever the old file is: damaged, foreign, gone. It
+    is saved beside under a name with the time, to be deleted by a person. What only the old file still has, of
+    segments that are missing from the journal, is taken over from it, unless ``journal_only``. Leases are not taken
+    over. Raises `WarehouseBusy` after ``wait_s`` seconds and `WarehouseUnwritable`; then the old file is as it was.
+    """
+    database = store.database
+    with database.held(wait_s) as deadline:
+        try:
+            with building(database.file, deadline, database.schema, database.clock) as (connection, beside):
+                report = _fill(store, connection, deadline, journal_only=journal_only)
+                ledger = store.ledger_of(connection)
+            backup = _swap(database.file, beside, store.clock())
+        except OSError as error:
+            raise unwritable(database.file, error) from error
+        finally:
+            discard(database.scratch)
+        write_ledger(database.file, ledger)
+    return report.model_copy(update={"stored_at": str(backup) if backup else None})
+
+
+def _fill(
+    store: Store, connection: duckdb.DuckDBPyConnection, deadline: Deadline, *, journal_only: bool
+) -> RebuildReport:
+    database = store.database
+    ledger = read_ledger(database.file)
+    loaded = load(connection, store.journal, database.scratch)
+    have = {str(row[0]) for row in connection.execute("select id from segments").fetchall()}
+    old = read_old(database, deadline, have)
+    missing = () if journal_only else restore(connection, old)
+    return RebuildReport(
+        loaded=loaded,
+        stored_at=None,
+        missing=missing or old.missing,
+        unknown=_unknown(ledger, old, len(have)),
+        unread=old.unread,
+        set_aside=tuple(store.journal.segments.set_aside_names()),
+    )
+
+
+def _unknown(ledger: Ledger | None, old: OldFile, have: int) -> int:
+    """How many segments the ledger speaks of that neither the journal has nor the old file names."""
+    if ledger is None:
+        return 0
+    return max(0, ledger.segments - have - len(old.missing))
+
+
+def _swap(file: Path, beside: Path, now: datetime) -> Path | None:
+    """Put the new file in place; there is a file under the name at every moment.
+
+    The old log goes first: a new file with an old log would be nonsense, an old file without its log only lacks
+    what the journal has.
+    """
+    backup = file.with_name(f"{file.name}.before-{now:%Y%m%dT%H%M%S.%fZ}") if file.exists() else None
+    log = log_of(file)
+    if backup is not None:
+        os.link(file, backup)
+        if log.exists():
+            log.rename(log_of(backup))
+    log.unlink(missing_ok=True)
+    ledger_path(file).unlink(missing_ok=True)
+    beside.replace(file)
+    sync_folder(file.parent)
+    return backup

@@ -1,0 +1,269 @@
+"""Retention: personal data ages out (W6), and old segments move into Parquet archives.
+
+Texts are emptied, and ids of real conversations become pseudonyms. Verdicts, scores, timings and everything that
+trends are made of stay. Old segments are archived, the archive is replaced by one without personal data, and the
+tables are filled from that: journal and tables say the same. Nothing is deleted before its copy is proven and
+durable.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import datetime
+from importlib import resources
+from itertools import groupby
+from pathlib import Path
+
+import duckdb
+
+from monitors.errors import WarehouseDamaged
+from monitors.records.base import Record
+from warehouse.database.load import known_archives, load, remember_archive
+from warehouse.database.stage import (
+    FOLDER,
+    MANIFEST,
+    PARQUET,
+    ArchivedSegment,
+    ArchiveManifest,
+    NamedSegment,
+    clear_stage,
+    counting,
+    file_sha256,
+    manifests,
+    proven_parquet,
+    read_manifest,
+    sha256_of,
+    stage,
+    stage_archived,
+)
+from warehouse.database.store import Store
+from warehouse.journal.journal import SUITES, Journal
+from warehouse.journal.segments import SegmentLine, first_id_at, line_of, segment_id_of
+
+ARCHIVE_ROWS = 200_000
+"""Lines per archive: some tens of megabytes, read in well under a second."""
+
+
+class CompactReport(Record):
+    """What a compaction did. ``bytes_before`` and ``bytes_after`` are the segments' and the archives' sizes."""
+
+    segments: int = 0
+    archives: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+
+
+def compact(store: Store, *, before: datetime, wait_s: float, unfinished: bool = False) -> CompactReport:
+    """Move segments written before a time into Parquet archives.
+
+    Segments of a run or nightly run that has no finished report stay, unless ``unfinished``: it may be resumed from
+    them. Suites stay: they are found by name. Whatever moment it is killed at, every segment is in the journal, in
+    an archive, or in both, which counts once. Raises `WarehouseBusy` after ``wait_s`` seconds,
+    `WarehouseUnwritable`, `WarehouseDamaged`.
+    """
+    scratch = store.database.scratch
+    report = CompactReport()
+    with store.database.writing(wait_s) as connection:
+        load(connection, store.journal, scratch)
+        store.remember(connection)
+        scratch.unlink(missing_ok=True)
+        _finish_interrupted(store.journal, scratch, known_archives(connection))
+        for batch in _batches(store.journal, _old(connection, store.journal, before, unfinished=unfinished)):
+            report = _added(report, _archive(connection, store.journal, batch, scratch))
+    return report
+
+
+def _old(
+    connection: duckdb.DuckDBPyConnection, journal: Journal, before: datetime, *, unfinished: bool
+) -> Sequence[str]:
+    limit = first_id_at(before)
+    rows = connection.execute(
+        "select id from segments s where $unfinished or run_id is null"
+        " or exists (select 1 from runs r where r.run_id = s.run_id and not r.interrupted)"
+        " or exists (select 1 from nightly_runs n where n.run_id = s.run_id)",
+        {"unfinished": unfinished},
+    ).fetchall()
+    free = {str(row[0]) for row in rows}
+    names = [name for name in journal.segments.names() if not name.startswith(f"{SUITES}/")]
+    return [name for name in names if segment_id_of(name) < limit and segment_id_of(name) in free]
+
+
+def _batches(journal: Journal, names: Sequence[str]) -> Iterator[Sequence[NamedSegment]]:
+    batch: list[NamedSegment] = []
+    rows = 0
+    for name in names:
+        try:
+            segment = journal.read(name)
+        except WarehouseDamaged:
+            continue  # it was loaded while whole; the check reports it
+        batch.append(NamedSegment(name, segment))
+        rows += len(segment.lines)
+        if rows >= ARCHIVE_ROWS:
+            yield batch
+            batch, rows = [], 0
+    if batch:
+        yield batch
+
+
+def _archive(
+    connection: duckdb.DuckDBPyConnection, journal: Journal, batch: Sequence[NamedSegment], scratch: Path
+) -> CompactReport:
+    stage(connection, batch)
+    write_parquet(connection, scratch)
+    manifest = ArchiveManifest(
+        sha256=file_sha256(scratch),
+        segments=tuple(
+            ArchivedSegment(header=each.segment.header, name=each.name, size_bytes=each.segment.size_bytes)
+            for each in batch
+        ),
+    )
+    size = scratch.stat().st_size
+    publish(journal, manifest, scratch)
+    remember_archive(connection, journal, manifest)
+    for each in batch:
+        journal.segments.delete(each.name)
+    before = sum(each.segment.size_bytes for each in batch)
+    return CompactReport(segments=len(batch), archives=1, bytes_before=before, bytes_after=size)
+
+
+def write_parquet(connection: duckdb.DuckDBPyConnection, file: Path, *, replaces: str = "") -> None:
+    """Staged lines → Parquet, read back and compared. Raises `WarehouseDamaged` when they differ.
+
+    ``replaces``, the hash of the archive that this one replaces, is written into the file: without it, one in which
+    nothing had to change would be the same file under the same name.
+    """
+    target = str(file).replace("'", "''")
+    sql = (
+        f"copy (select * from staged order by segment_id, position) to '{target}'"  # noqa: S608 - a file of ours, quoted
+        f" (format parquet, codec zstd, kv_metadata {{replaces: '{replaces}'}})"
+    )
+    connection.execute(sql)
+    same = connection.execute(
+        "select (select (count(*), bit_xor(hash(s)), sum(hash(s))) from staged s)"
+        " = (select (count(*), bit_xor(hash(p)), sum(hash(p))) from read_parquet(?) p)",
+        [str(file)],
+    ).fetchone()
+    if same != (True,):
+        raise WarehouseDamaged(f"{file} did not come back as it was written: check the disk; nothing was removed")
+
+
+def publish(journal: Journal, manifest: ArchiveManifest, file: Path) -> None:
+    """Put an archive in its place; from its manifest on it counts."""
+    journal.segments.put_file(manifest.parquet, file)
+    journal.segments.put(manifest.name, manifest.model_dump_json().encode())
+
+
+def _finish_interrupted(journal: Journal, scratch: Path, loaded: AbstractSet[str]) -> None:
+    """Tidy up after a kill: segments that an archive has are removed, archives that do not count too."""
+    names = counting(journal, unless=lambda sha256: sha256 not in loaded)
+    known = [read_manifest(journal, name) for name in names]
+    left = {segment_id_of(name): name for name in journal.segments.names()}
+    for manifest in known:
+        doubled = [left[each.header.id] for each in manifest.segments if each.header.id in left]
+        if doubled:
+            proven_parquet(journal, manifest, scratch)
+        for name in doubled:
+            journal.segments.delete(name)
+    whole = {manifest.sha256 for manifest in known}
+    for suffix in (MANIFEST, PARQUET):
+        for name in journal.segments.others(FOLDER, suffix):
+            if sha256_of(name) not in whole:
+                journal.segments.delete(name)
+
+
+def _added(one: CompactReport, other: CompactReport) -> CompactReport:
+    return CompactReport(
+        segments=one.segments + other.segments,
+        archives=one.archives + other.archives,
+        bytes_before=one.bytes_before + other.bytes_before,
+        bytes_after=one.bytes_after + other.bytes_after,
+    )
+
+
+SHORTEST_KEY = 16
+"""Bytes: a shorter key could be found by trying."""
+
+
+class AgeReport(Record):
+    """What was aged: archives and the segments in them."""
+
+    archives: int
+    segments: int
+
+
+def age(store: Store, *, before: datetime, key: bytes, wait_s: float) -> AgeReport:
+    """Remove personal data from everything written before a time.
+
+    Answers, questions, partial texts, attempts' details and paths of screenshots and traces go, texts of log
+    entries, and of sampled conversations all but what is counted: when it ended, its stratum, how likely it was to
+    be sampled. The id that it was taken under stays, so that it is not taken again. Ids of traffic in results and
+    what hangs on them become ``p-`` and 24 hexadecimal digits of SHA-256 over ``key`` and the id: the same id stays
+    the same, nobody without the key can find it. Keep ``key`` (16 random bytes or more) and use it every time.
+
+    An archive is aged when its youngest segment is old enough. Killed at any moment, the next load finishes. Free
+    blocks of the database file may still hold old text, as do files that a rebuild saved: a rebuild makes a clean
+    file, the saved ones are a person's to delete. Raises as `compact` does, `ValueError` for a short key.
+    """
+    if len(key) < SHORTEST_KEY:
+        raise ValueError(f"the key for pseudonyms needs {SHORTEST_KEY} bytes or more, got {len(key)}")
+    compact(store, before=before, wait_s=wait_s, unfinished=True)
+    limit = first_id_at(before)
+    segments = archives = 0
+    with store.database.writing(wait_s) as connection:
+        for manifest in manifests(store.journal):
+            if manifest.replaces is None and max(each.header.id for each in manifest.segments) < limit:
+                _age_archive(connection, store.journal, manifest, key, store.database.scratch)
+                archives += 1
+                segments += len(manifest.segments)
+        load(connection, store.journal, store.database.scratch)
+        store.remember(connection)
+    compact(store, before=before, wait_s=wait_s, unfinished=True)  # the replaced archives go
+    return AgeReport(archives=archives, segments=segments)
+
+
+def _age_archive(
+    connection: duckdb.DuckDBPyConnection, journal: Journal, manifest: ArchiveManifest, key: bytes, scratch: Path
+) -> None:
+    clear_stage(connection)
+    parquet = proven_parquet(journal, manifest, scratch)
+    stage_archived(connection, parquet, [each.header.id for each in manifest.segments])
+    connection.execute(
+        "create or replace temp macro pseudonym(id) as"
+        " if(starts_with(id, 'p-') and length(id) = 26, id, 'p-' || left(sha256(getvariable('key') || id), 24))"
+    )
+    connection.execute("set variable key = ?", [key.hex()])
+    connection.execute(
+        "create or replace temp table real_traffic as select distinct run_id from results where origin <> 'probe'"
+    )
+    connection.execute(resources.files("warehouse").joinpath("aging.sql").read_text("utf-8"))
+    connection.execute("reset variable key")
+    hashes = dict(_hashes(connection))
+    scratch.unlink(missing_ok=True)
+    write_parquet(connection, scratch, replaces=manifest.sha256)
+    aged = ArchiveManifest(
+        sha256=file_sha256(scratch),
+        replaces=manifest.sha256,
+        segments=tuple(_with_hash(each, hashes[each.header.id]) for each in manifest.segments),
+    )
+    publish(journal, aged, scratch)
+
+
+def _hashes(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str]]:
+    """The hash that each staged segment's body has now."""
+    rows = connection.execute("select segment_id, table_name, row_json from staged order by segment_id, position")
+    for segment_id, lines in groupby(_every(rows), key=lambda row: str(row[0])):
+        body = hashlib.sha256()
+        for _, table, row in lines:
+            body.update(line_of(SegmentLine(str(table), str(row).encode())) + b"\n")
+        yield segment_id, body.hexdigest()
+
+
+def _every(rows: duckdb.DuckDBPyConnection) -> Iterator[tuple[object, ...]]:
+    while batch := rows.fetchmany(10_000):
+        yield from batch
+
+
+def _with_hash(each: ArchivedSegment, sha256: str) -> ArchivedSegment:
+    return each.model_copy(update={"header": each.header.model_copy(update={"sha256": sha256})})

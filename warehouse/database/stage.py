@@ -1,0 +1,219 @@
+"""Lines of segments become rows of tables, inside the caller's transaction.
+
+Old segments lie in Parquet archives: the same lines, a fraction of the room, read back by the million. An archive
+is a Parquet file of lines and a manifest that lists the segments with their headers. The manifest is written last:
+a Parquet file without one does not count. Names carry the content's hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Self, get_args
+
+import duckdb
+from pydantic import Field, ValidationError, model_validator
+
+from monitors.errors import SchemaTooNew, WarehouseDamaged
+from monitors.records.base import Record, Sha256
+from warehouse.journal.journal import Journal
+from warehouse.journal.rows import TableName
+from warehouse.journal.segments import Segment, SegmentHeader
+
+TABLES: Sequence[str] = get_args(TableName)
+
+_STAGED = """
+create or replace temp table staged (
+  segment_id varchar not null, position integer not null, table_name varchar not null, row_json json not null
+)
+"""
+
+_ENTRY_COLUMNS = ["id", "name", "run_id", "rows", "sha256", "size_bytes", "loaded_at"]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSegment:
+    """A segment with its name inside the journal."""
+
+    name: str
+    segment: Segment
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the table of segments stores of one."""
+
+    header: SegmentHeader
+    name: str
+    size_bytes: int
+
+
+def entry_of(each: NamedSegment) -> Entry:
+    """The entry of a segment."""
+    return Entry(each.segment.header, each.name, each.segment.size_bytes)
+
+
+def clear_stage(connection: duckdb.DuckDBPyConnection) -> None:
+    """An empty staging table."""
+    connection.execute(_STAGED)
+
+
+def stage(connection: duckdb.DuckDBPyConnection, batch: Sequence[NamedSegment]) -> None:
+    """Lines of these segments alone → the staging table."""
+    clear_stage(connection)
+    with connection.appender("staged") as appender:
+        appender.append_rows(
+            (each.segment.header.id, position, line.table, line.row_json.decode())
+            for each in batch
+            for position, line in enumerate(each.segment.lines)
+        )
+
+
+def take_in(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry], now: datetime) -> None:
+    """Staged lines → tables, with the segments' entries."""
+    spoken_of = {table for each in entries for table in each.header.rows}
+    for table in TABLES:
+        if table in spoken_of:
+            connection.execute(_extract(table))
+    with connection.appender("segments", columns=_ENTRY_COLUMNS) as appender:
+        appender.append_rows(_values(each, now) for each in entries)
+
+
+def forget(connection: duckdb.DuckDBPyConnection, segment_ids: Sequence[str]) -> None:
+    """Remove what these segments brought of results and assessments, and their entries: they come anew."""
+    ids = list(segment_ids)
+    connection.execute("create or replace temp table aged as select unnest(?::varchar[]) as id", [ids])
+    connection.execute(
+        "delete from grades g using assessments a where a.segment_id in (select id from aged)"
+        " and g.run_id = a.run_id and g.case_id = a.case_id and g.repeat = a.repeat"
+    )
+    for table in ("assessments", "results"):
+        connection.execute(f"delete from {table} where segment_id in (select id from aged)")  # noqa: S608 - two names
+    connection.execute("delete from segments where id in (select id from aged)")
+
+
+def _values(entry: Entry, now: datetime) -> tuple[object, ...]:
+    header = entry.header
+    rows = json.dumps(dict(header.rows))
+    return (header.id, entry.name, header.run_id, rows, header.sha256, entry.size_bytes, now)
+
+
+@cache
+def _extract(table: str) -> str:
+    return resources.files("warehouse").joinpath("extracts", f"{table}.sql").read_text("utf-8")
+
+
+FOLDER = "_archive"
+MANIFEST = ".manifest.json"
+AGED = ".aged.json"
+"""A manifest whose archive replaces another one: its name says so, so that the others need not be read."""
+
+PARQUET = ".parquet"
+FORMAT_VERSION = 1
+
+
+class ArchivedSegment(Record):
+    """A segment inside an archive: its header, its name in the journal, and the size that it had."""
+
+    header: SegmentHeader
+    name: str
+    size_bytes: int
+
+
+class ArchiveManifest(Record):
+    """What an archive holds. ``sha256`` is over the Parquet file.
+
+    ``replaces`` names the archive whose segments these are, with personal data removed: from this manifest on, the
+    other one does not count.
+    """
+
+    lookout_archive: Annotated[int, Field(ge=1)] = FORMAT_VERSION
+    sha256: Sha256
+    replaces: Sha256 | None = None
+    segments: tuple[ArchivedSegment, ...]
+
+    @model_validator(mode="after")
+    def _replaces_another(self) -> Self:
+        if self.replaces == self.sha256:
+            raise ValueError("an archive cannot replace itself")
+        return self
+
+    @property
+    def parquet(self) -> str:
+        """The Parquet file's name in the journal."""
+        return f"{FOLDER}/{self.sha256}{PARQUET}"
+
+    @property
+    def name(self) -> str:
+        """The manifest's own name in the journal."""
+        return f"{FOLDER}/{self.sha256}{MANIFEST if self.replaces is None else AGED}"
+
+
+def counting(journal: Journal, *, unless: Callable[[str], bool] = lambda _: False) -> Sequence[str]:
+    """Names of the manifests that count: all but those that another one replaces.
+
+    A replacing manifest of whose hash ``unless`` is true does not count, so that what it replaces does.
+    """
+    aged = [name for name in journal.segments.others(FOLDER, AGED) if not unless(sha256_of(name))]
+    replaced = {read_manifest(journal, name).replaces for name in aged}
+    return [name for name in [*journal.segments.others(FOLDER, MANIFEST), *aged] if sha256_of(name) not in replaced]
+
+
+def manifests(journal: Journal) -> Sequence[ArchiveManifest]:
+    """All archives that count. Raises `WarehouseDamaged` for an unreadable manifest, `SchemaTooNew`."""
+    return [read_manifest(journal, name) for name in counting(journal)]
+
+
+def sha256_of(name: str) -> str:
+    """The hash in the name of a manifest or a Parquet file."""
+    return name.rpartition("/")[2].partition(".")[0]
+
+
+def read_manifest(journal: Journal, name: str) -> ArchiveManifest:
+    """One archive's manifest. Raises `WarehouseDamaged` and `SchemaTooNew`."""
+    place = journal.segments.place(name)
+    try:
+        found = ArchiveManifest.model_validate_json(journal.segments.get(name))
+    except ValidationError:
+        raise WarehouseDamaged(f"the archive's manifest {place} cannot be read: restore it from a backup") from None
+    if found.lookout_archive > FORMAT_VERSION:
+        raise SchemaTooNew(f"the archive {place} was written by a newer Lookout: update Lookout")
+    return found
+
+
+def entries_of(manifest: ArchiveManifest) -> Sequence[Entry]:
+    """The entries of an archive's segments."""
+    return [Entry(each.header, each.name, each.size_bytes) for each in manifest.segments]
+
+
+def proven_parquet(journal: Journal, manifest: ArchiveManifest, scratch: Path) -> Path:
+    """The archive's Parquet file, its hash found right. Raises `WarehouseDamaged`."""
+    place = journal.segments.place(manifest.parquet)
+    try:
+        file = journal.segments.as_file(manifest.parquet, scratch)
+    except FileNotFoundError:
+        raise WarehouseDamaged(f"the archive {place} is missing: restore it from a backup") from None
+    if file_sha256(file) != manifest.sha256:
+        raise WarehouseDamaged(f"the archive {place} is damaged (another hash): restore it from a backup")
+    return file
+
+
+def stage_archived(connection: duckdb.DuckDBPyConnection, file: Path, segment_ids: Sequence[str]) -> None:
+    """Lines of these segments → the staging table."""
+    connection.execute(
+        "insert into staged select segment_id, position, table_name, row_json from read_parquet(?)"
+        " where segment_id in (select unnest(?::varchar[]))",
+        [str(file), list(segment_ids)],
+    )
+
+
+def file_sha256(file: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with file.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()

@@ -1,0 +1,138 @@
+"""The journal: what every run writes, at once, without waiting for anyone. The segments are the truth."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from monitors.errors import ConfigError, WarehouseDamaged
+from monitors.records.base import Identifier
+from monitors.records.cases import Suite
+from warehouse.journal.rows import CaseRow, JournalRow, OutboxRow, SuiteCase
+from warehouse.journal.segments import (
+    SUFFIX,
+    Clock,
+    Entropy,
+    LocalSegments,
+    Segment,
+    SegmentId,
+    SegmentNames,
+    SegmentStore,
+    decode,
+    encode,
+    segment_id_of,
+)
+
+SHARED = "_shared"
+"""Folder of segments that belong to no run. No run id can begin with an underscore."""
+
+OUTBOX = "_outbox"
+"""Folder of decisions and receipts: small, so that a decision has little to catch up on."""
+
+SUITES = "_suites"
+"""Folder of suites, each one segment named by its hash."""
+
+WRITABLE = f"{SHARED}/writable"
+"""An empty file, no segment: written to see whether the next segment could be."""
+
+_RUN_ID: TypeAdapter[str] = TypeAdapter(Identifier)
+
+
+class Journal:
+    """Append-only segments under a folder, one subfolder per run.
+
+    ``clock`` gives the present with a zone, ``entropy(n)`` gives n random bytes. Safe for threads and processes:
+    nobody ever waits for anybody.
+    """
+
+    def __init__(self, folder: Path | SegmentStore, *, clock: Clock, entropy: Entropy) -> None:
+        self.segments: SegmentStore = LocalSegments(folder) if isinstance(folder, Path) else folder
+        self._clock = clock
+        self._names = SegmentNames(clock, entropy)
+        self._naming = threading.Lock()
+
+    def append(self, rows: Sequence[JournalRow], *, run_id: str | None) -> SegmentId:
+        """Store ``rows`` together as one segment; when this returns they survive a kill and a power cut.
+
+        ``run_id`` names the run they belong to, which can later be resumed from them, or ``None``. Raises
+        `WarehouseUnwritable` with the path and what to do; then nothing was stored. ``rows`` must not be empty.
+        """
+        return self._write(rows, folder=SHARED if run_id is None else run_id, run_id=run_id)
+
+    def append_suite(self, suite: Suite) -> SegmentId:
+        """Store a suite's cases; a suite that is already there (by its hash) is not written again."""
+        segment_id = SegmentId(f"suite-{suite.sha256}")
+        name = f"{SUITES}/{segment_id}{SUFFIX}"
+        if name not in self.segments.names(SUITES):
+            rows = [
+                CaseRow(row=SuiteCase(suite_sha256=suite.sha256, suite_name=suite.name, case=case))
+                for case in suite.cases
+            ]
+            self.segments.put(name, encode(rows, segment_id=segment_id, run_id=None))
+        return segment_id
+
+    def append_outbox(self, rows: Sequence[OutboxRow]) -> SegmentId:
+        """Store decisions or receipts.
+
+        For ``warehouse.queries.outbox`` only: incidents are numbered under its lock.
+        """
+        return self._write(rows, folder=OUTBOX, run_id=None)
+
+    def read(self, name: str) -> Segment:
+        """A segment, proven whole.
+
+        Raises `WarehouseDamaged`, `SchemaTooNew` for one of a newer Lookout, `FileNotFoundError` when it is gone.
+        """
+        folder = name.partition("/")[0]
+        return decode(
+            self.segments.get(name),
+            where=self.segments.place(name),
+            segment_id=segment_id_of(name),
+            run_id=None if folder.startswith("_") else folder,
+        )
+
+    def read_run(self, run_id: str) -> Iterator[JournalRow | OutboxRow]:
+        """All rows that a run has stored so far, oldest first, straight from its segments.
+
+        For resuming: a case may come twice when it was asked again; the later one counts. A damaged segment is
+        passed over here (its cases are asked again); the loader reports it and sets it aside. Raises `ConfigError`
+        for something that cannot be a run id.
+        """
+        for name in self.segments.names(_checked(run_id)):
+            try:
+                segment = self.read(name)
+            except (WarehouseDamaged, FileNotFoundError):
+                continue
+            yield from segment.rows()
+
+    def check_writable(self) -> None:
+        """Write one empty file. Raises `WarehouseUnwritable` when the next segment could not be written."""
+        self.segments.put(WRITABLE, b"")
+
+    def sweep(self) -> int:
+        """Remove what killed writers left behind (temporary files older than an hour); how many."""
+        return self.segments.sweep(self._clock())
+
+    def now(self) -> datetime:
+        """The journal's clock."""
+        return self._clock()
+
+    def _write(self, rows: Sequence[JournalRow | OutboxRow], *, folder: str, run_id: str | None) -> SegmentId:
+        with self._naming:
+            segment_id = self._names.next()
+        data = encode(rows, segment_id=segment_id, run_id=run_id)
+        self.segments.put(f"{folder}/{segment_id}{SUFFIX}", data)
+        return segment_id
+
+
+def _checked(run_id: str) -> str:
+    try:
+        return _RUN_ID.validate_python(run_id)
+    except ValidationError:
+        raise ConfigError(
+            f"{run_id!r} is not a run id: letters, digits and _ @ : + - . are accepted, no slash"
+        ) from None

@@ -1,0 +1,379 @@
+"""A segment: an immutable file of JSON lines that says itself what it must hold.
+
+The first line is the header, then comes one line ``{"table":"…","row":{…}}`` per row. A segment may hold rows of
+several tables, which so become durable together: a cursor with its rows, an exchange with its assessment. Segments
+lie in a local folder, where a segment is there as a whole or not at all.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, NewType, Protocol, get_args
+
+from pydantic import Field, ValidationError
+
+from monitors.errors import SchemaTooNew, WarehouseDamaged, WarehouseUnwritable
+from monitors.records.base import Identifier, Record, Sha256
+from warehouse.data_folder import new_file, open_in_place, private_folder, sync_folder
+from warehouse.journal.rows import ANY_ROW, JournalRow, OutboxRow, TableName
+
+FORMAT_VERSION = 1
+"""Raised when the meaning of a header or a line changes; readers refuse what they do not know."""
+
+SegmentId = NewType("SegmentId", str)
+"""Sorts by the time of writing; unique across processes by 64 random bits."""
+
+Clock = Callable[[], datetime]
+"""Gives the present, with a zone."""
+
+Entropy = Callable[[int], bytes]
+"""Gives that many unpredictable bytes, as ``secrets.token_bytes`` does."""
+
+_LINE = re.compile(rb'\{"table":"([a-z_]+)","row":(\{.*\})\}', re.DOTALL)
+_TICK = timedelta(microseconds=1)
+
+
+def first_id_at(time: datetime) -> str:
+    """Sorts before every id given out at this time or later, and after all earlier ones."""
+    return f"{time.astimezone(UTC):%Y%m%dT%H%M%S.%fZ}"
+
+
+class SegmentHeader(Record):
+    """The first line. ``sha256`` is over every byte after the header's line end; ``rows`` counts per table."""
+
+    lookout_segment: Annotated[int, Field(ge=1)] = FORMAT_VERSION
+    id: Identifier
+    run_id: Identifier | None
+    rows: Mapping[str, Annotated[int, Field(ge=1)]]
+    sha256: Sha256
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentLine:
+    """One row as written: its table and its JSON text."""
+
+    table: str
+    row_json: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A segment whose hash and counts were found right. ``size_bytes`` is the whole file's."""
+
+    header: SegmentHeader
+    lines: tuple[SegmentLine, ...]
+    size_bytes: int
+
+    def rows(self) -> Iterator[JournalRow | OutboxRow]:
+        """The rows as records, in the order they were written."""
+        for line in self.lines:
+            yield ANY_ROW.validate_json(line_of(line))
+
+
+def line_of(line: SegmentLine) -> bytes:
+    """The line as it stands in the file, without its line end."""
+    return b'{"table":"' + line.table.encode() + b'","row":' + line.row_json + b"}"
+
+
+class SegmentNames:
+    """Gives out ids that sort in the order of asking within a process, even when the clock stands or steps back."""
+
+    def __init__(self, clock: Clock, entropy: Entropy) -> None:
+        self._clock = clock
+        self._entropy = entropy
+        self._last: datetime | None = None
+
+    def next(self) -> SegmentId:
+        """A new id such as ``20260131T020000.123456Z-9f86d081884c7d65``. Not safe for two threads at once."""
+        now = self._clock()
+        if self._last is not None and now <= self._last:
+            now = self._last + _TICK
+        self._last = now
+        return SegmentId(f"{first_id_at(now)}-{self._entropy(8).hex()}")
+
+
+def encode(rows: Sequence[JournalRow | OutboxRow], *, segment_id: SegmentId, run_id: str | None) -> bytes:
+    """The bytes of a segment that holds ``rows`` (at least one)."""
+    if not rows:
+        raise ValueError("a segment holds at least one row")
+    body = b"".join(row.model_dump_json().encode() + b"\n" for row in rows)
+    header = SegmentHeader(
+        id=segment_id,
+        run_id=run_id,
+        rows=Counter(row.table for row in rows),
+        sha256=hashlib.sha256(body).hexdigest(),
+    )
+    return header.model_dump_json().encode() + b"\n" + body
+
+
+def decode(data: bytes, *, where: str, segment_id: str, run_id: str | None) -> Segment:
+    """Read a segment and prove it whole: known format, its own id and run, hash and counts as the header says.
+
+    ``where`` names the file in errors. Raises `WarehouseDamaged` when anything is off, and `SchemaTooNew` for a
+    whole segment of a newer Lookout.
+    """
+    head, line_end, body = data.partition(b"\n")
+    header = _header(head, where)
+    if not line_end or header.id != segment_id or header.run_id != run_id:
+        raise _damaged(where, f"its header names the segment {header.id} of {header.run_id or 'no run'}")
+    if hashlib.sha256(body).hexdigest() != header.sha256:
+        raise _damaged(where, "its content does not have the hash that its header names")
+    lines = tuple(_split(body, where))
+    if Counter(line.table for line in lines) != header.rows:
+        raise _damaged(where, "its row counts are not those of its header")
+    _refuse_newer(header, where)
+    return Segment(header, lines, len(data))
+
+
+def _header(head: bytes, where: str) -> SegmentHeader:
+    try:
+        return SegmentHeader.model_validate_json(head)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        raise _damaged(where, f"its header cannot be read ({first['msg']})") from None
+
+
+def _refuse_newer(header: SegmentHeader, where: str) -> None:
+    unknown = header.rows.keys() - set(get_args(TableName))
+    if header.lookout_segment > FORMAT_VERSION or unknown:
+        what = f"tables {', '.join(sorted(unknown))}" if unknown else f"format {header.lookout_segment}"
+        raise SchemaTooNew(f"the segment {where} was written by a newer Lookout ({what}): update Lookout")
+
+
+def _split(body: bytes, where: str) -> Iterator[SegmentLine]:
+    for number, line in enumerate(body.split(b"\n")[:-1], start=2):
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise _damaged(where, f"line {number} is not a row")
+        yield SegmentLine(match[1].decode(), match[2])
+
+
+def _damaged(where: str, why: str) -> WarehouseDamaged:
+    return WarehouseDamaged(f"the segment {where} is damaged: {why}")
+
+
+SUFFIX = ".jsonl"
+SET_ASIDE = "_damaged"
+"""The folder that damaged segments are moved to: stored for a person, never read again."""
+
+STALE_AFTER = timedelta(hours=1)
+"""A temporary file this old belongs to a writer that was killed: writing one takes milliseconds."""
+
+_ADVICE = {
+    errno.ENOSPC: "the disk is full: free some space",
+    errno.EDQUOT: "the disk quota is reached: free some space",
+    errno.EFBIG: "the file size limit is reached: raise it (`ulimit -f`)",
+    errno.EROFS: "the file system is read-only: choose another data folder",
+    errno.EACCES: "no permission: make the folder writable for this user or choose another data folder",
+    errno.EPERM: "no permission: make the folder writable for this user or choose another data folder",
+    errno.ENOTDIR: "a part of the path is a file: move it away or choose another data folder",
+    errno.EEXIST: "a file stands where a folder must be: move it away or choose another data folder",
+}
+
+
+class SegmentStore(Protocol):
+    """A place for segments. A name is ``folder/segment-id.jsonl``."""
+
+    def put(self, name: str, data: bytes) -> None:
+        """Store ``data`` under ``name``; durable and whole when this returns. Raises `WarehouseUnwritable`."""
+        ...
+
+    def get(self, name: str) -> bytes:
+        """The bytes of a segment. Raises `FileNotFoundError`."""
+        ...
+
+    def names(self, folder: str | None = None) -> Sequence[str]:
+        """All whole segments (of one folder), sorted by segment id. Temporary and set-aside files are left out."""
+        ...
+
+    def others(self, folder: str, suffix: str) -> Sequence[str]:
+        """Whole files of another kind in a folder, sorted: archives and their manifests."""
+        ...
+
+    def delete(self, name: str) -> None:
+        """Remove a file; one that is gone is no error. Raises `WarehouseUnwritable`."""
+        ...
+
+    def put_file(self, name: str, file: Path) -> None:
+        """Store a local file under ``name`` and remove it where it was. Raises `WarehouseUnwritable`."""
+        ...
+
+    def as_file(self, name: str, scratch: Path) -> Path:
+        """A local file with the content of ``name``, where needed copied to ``scratch``. `FileNotFoundError`."""
+        ...
+
+    def set_aside(self, name: str) -> str:
+        """Move a damaged segment out of the way and say where to."""
+        ...
+
+    def set_aside_names(self) -> Sequence[str]:
+        """Where each damaged segment waits for a person."""
+        ...
+
+    def sweep(self, now: datetime) -> int:
+        """Remove what killed writers left behind; how many files."""
+        ...
+
+    def place(self, name: str) -> str:
+        """Where a segment lies, for a person."""
+        ...
+
+
+class LocalSegments:
+    """Segments in a local folder: written beside, fsynced, renamed, the folder fsynced."""
+
+    def __init__(self, folder: Path) -> None:
+        self._root = folder
+
+    def put(self, name: str, data: bytes) -> None:
+        """Store a segment; when this returns it survives a power cut."""
+        path = self._root / name
+        try:
+            private_folder(path.parent)
+            write_atomically(path, data)
+        except OSError as error:
+            raise unwritable(path, error) from error
+
+    def get(self, name: str) -> bytes:
+        """The bytes of a segment."""
+        with os.fdopen(open_in_place(self._root / name, os.O_RDONLY), "rb") as file:
+            return file.read()
+
+    def names(self, folder: str | None = None) -> Sequence[str]:
+        """All whole segments (of one folder), sorted by segment id."""
+        folders = self._folders() if folder is None else [folder]
+        found = [f"{each}/{file}" for each in folders for file in self._files(each) if file.endswith(SUFFIX)]
+        return sorted((name for name in found if "/." not in name), key=segment_id_of)
+
+    def others(self, folder: str, suffix: str) -> Sequence[str]:
+        """Whole files of another kind in a folder, sorted."""
+        return sorted(
+            f"{folder}/{file}" for file in self._files(folder) if file.endswith(suffix) and not file.startswith(".")
+        )
+
+    def delete(self, name: str) -> None:
+        """Remove a file; one that is gone is no error."""
+        try:
+            (self._root / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise unwritable(self._root / name, error) from error
+
+    def put_file(self, name: str, file: Path) -> None:
+        """Move a local file to its place, whole and durable."""
+        path = self._root / name
+        try:
+            private_folder(path.parent)
+            sync_file(file)
+            file.replace(path)
+            sync_folder(path.parent)
+        except OSError as error:
+            raise unwritable(path, error) from error
+
+    def as_file(self, name: str, scratch: Path) -> Path:  # noqa: ARG002 - a local file needs no copy
+        """The file itself."""
+        path = self._root / name
+        if not path.is_file():
+            raise FileNotFoundError(path)
+        return path
+
+    def set_aside(self, name: str) -> str:
+        """Move a damaged segment to the folder of damaged ones, under a name that says where it was."""
+        goal = self._root / SET_ASIDE / name.replace("/", "__")
+        try:
+            private_folder(goal.parent)
+            (self._root / name).rename(goal)
+            sync_folder(goal.parent)
+        except OSError as error:
+            raise unwritable(goal, error) from error
+        return str(goal)
+
+    def set_aside_names(self) -> Sequence[str]:
+        """Where each damaged segment waits for a person."""
+        return sorted(str(self._root / SET_ASIDE / file) for file in self._files(SET_ASIDE))
+
+    def sweep(self, now: datetime) -> int:
+        """Remove temporary files older than an hour: their writers were killed."""
+        stale = [path for path in self._temporary() if _age(path, now) > STALE_AFTER]
+        for path in stale:
+            path.unlink(missing_ok=True)
+        return len(stale)
+
+    def place(self, name: str) -> str:
+        """The path of a segment."""
+        return str(self._root / name)
+
+    def _folders(self) -> list[str]:
+        return [name for name in _entries(self._root, files=False) if name != SET_ASIDE]
+
+    def _files(self, folder: str) -> list[str]:
+        return _entries(self._root / folder, files=True)
+
+    def _temporary(self) -> Iterator[Path]:
+        for folder in self._folders():
+            yield from (self._root / folder / file for file in self._files(folder) if file.startswith("."))
+
+
+def segment_id_of(name: str) -> str:
+    """The segment id in a name."""
+    return name.rpartition("/")[2].removesuffix(SUFFIX)
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write ``data`` so that ``path`` is the old file or the whole new one, whatever happens. Raises `OSError`."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
+    try:
+        with os.fdopen(new_file(beside), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder and make its entry in each parent durable. Raises `OSError`."""
+    if folder.is_dir():
+        return
+    make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    sync_folder(folder.parent)
+
+
+def sync_file(file: Path) -> None:
+    """Make a file's content durable. Raises `OSError`."""
+    with file.open("rb+") as handle:
+        os.fsync(handle.fileno())
+
+
+def unwritable(path: Path, error: OSError) -> WarehouseUnwritable:
+    """The error for a person: which path, why, what to do."""
+    code = error.errno or 0
+    advice = _ADVICE.get(code, "check the data folder")
+    return WarehouseUnwritable(f"cannot write {path}: {os.strerror(code) if code else error}; {advice}")
+
+
+def _entries(folder: Path, *, files: bool) -> list[str]:
+    try:
+        with os.scandir(folder) as found:
+            return [entry.name for entry in found if entry.is_file() is files]
+    except (FileNotFoundError, NotADirectoryError):
+        return []  # writing there says what is wrong
+
+
+def _age(path: Path, now: datetime) -> timedelta:
+    try:
+        return now - datetime.fromtimestamp(path.stat().st_mtime, tz=now.tzinfo)
+    except FileNotFoundError:
+        return timedelta(0)

@@ -1,0 +1,144 @@
+"""The accepted run that another is held against."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from pydantic import TypeAdapter
+
+from monitors.records.grades import JudgeLineage
+from monitors.records.runs import Baseline, BaselineResult
+from monitors.records.targets import Environment
+from warehouse.database.store import READ_WAIT_S, Store
+
+MOST_LOOKED_AT = 100
+"""Accepted runs that are searched for one that compares; older ones say little of today's application."""
+
+_LINEAGES: Final = TypeAdapter(tuple[JudgeLineage, ...])
+
+
+def last_accepted(
+    store: Store,
+    target: str,
+    environment: Environment,
+    suite_sha256: str,
+    *,
+    lineages: Collection[JudgeLineage] = (),
+    commits: Collection[str] | None = None,
+    before: str | None = None,
+    wait_s: float = READ_WAIT_S,
+) -> Baseline | None:
+    """The newest accepted run of ``target`` that a run over this suite, graded by these judges, compares with.
+
+    Accepted is a finished run whose verdict was PASS, of a deploy that belongs to no pull request; with
+    ``commits``, of one of these (a base branch's). Run ``before`` itself is left out. When none of them has the
+    same suite and judges, the newest accepted run is given all the same: the gate refuses it and says what differs.
+    ``None`` when there is no accepted run at all.
+    """
+    runs = [run for run in _accepted(store, target, environment, before, wait_s) if _is_of(run, commits)]
+    alike = (run for run in runs if run.suite_sha256 == suite_sha256 and _comparable(run.judges, lineages))
+    chosen = next(alike, runs[0] if runs else None)
+    report = store.report(chosen.run_id, wait_s=wait_s) if chosen else None
+    return Baseline(report=report, asked=_asked(store, report.run_id, wait_s)) if report else None
+
+
+class _Accepted(NamedTuple):
+    run_id: str
+    commit: str | None
+    suite_sha256: str
+    judges: frozenset[JudgeLineage]
+
+
+def _accepted(
+    store: Store, target: str, environment: Environment, before: str | None, wait_s: float
+) -> list[_Accepted]:
+    """Newest first."""
+    found = store.query(
+        "select run_id, commit, suite_sha256, json_extract_string(report, '$.judging.lineages') from runs"
+        " where target = $target and environment = $environment and verdict = 'PASS' and not interrupted"
+        " and run_id is distinct from $before"
+        " and coalesce(json_extract_string(report, '$.pull_request'), 'null') = 'null'"
+        " order by finished_at desc, run_id desc limit $most",
+        {"target": target, "environment": environment.value, "before": before, "most": MOST_LOOKED_AT},
+        wait_s=wait_s,
+    )
+    return [
+        _Accepted(str(run), None if commit is None else str(commit), str(suite), _judges(judges))
+        for run, commit, suite, judges in found.rows
+    ]
+
+
+def _judges(written: object) -> frozenset[JudgeLineage]:
+    return frozenset(_LINEAGES.validate_json(written)) if isinstance(written, str) else frozenset()
+
+
+def _is_of(run: _Accepted, commits: Collection[str] | None) -> bool:
+    return commits is None or run.commit in commits
+
+
+def _comparable(judges: frozenset[JudgeLineage], lineages: Collection[JudgeLineage]) -> bool:
+    """A run that needed no judge compares with any."""
+    return not judges or not lineages or judges == frozenset(lineages)
+
+
+def _asked(store: Store, run_id: str, wait_s: float) -> tuple[BaselineResult, ...]:
+    found = store.query(
+        "select case_id, repeat, outcome, blame from assessments where run_id = $run order by case_id, repeat",
+        {"run": run_id},
+        wait_s=wait_s,
+    )
+    return tuple(
+        BaselineResult.model_validate({"case_id": case_id, "repeat": repeat, "outcome": outcome, "blame": blame})
+        for case_id, repeat, outcome, blame in found.rows
+    )
+
+
+class RunSummary(NamedTuple):
+    """What a run came to. Scores and latency are ``None`` where nothing was graded or answered."""
+
+    run_id: str
+    verdict: str
+    weighted: float | None
+    flat: float | None
+    p95_ms: float | None
+    cost_usd: float
+    asked: int
+    graded: int
+
+
+def runs_since(store: Store, target: str, since: datetime) -> tuple[RunSummary, ...]:
+    """A target's runs that finished at ``since`` or later, newest first."""
+    found = store.query(
+        "select run_id, verdict, weighted, flat, p95_ms, cost_usd, asked, graded from run_summary"
+        " where target = $target and finished_at >= $since::timestamptz order by finished_at desc, run_id desc",
+        {"target": target, "since": since.isoformat()},
+    )
+    return tuple(
+        RunSummary(
+            run_id=str(run_id),
+            verdict=str(verdict),
+            weighted=_number(weighted),
+            flat=_number(flat),
+            p95_ms=_number(p95_ms),
+            cost_usd=_number(cost) or 0.0,
+            asked=int(str(asked)),
+            graded=int(str(graded)),
+        )
+        for run_id, verdict, weighted, flat, p95_ms, cost, asked, graded in found.rows
+    )
+
+
+def _number(value: object) -> float | None:
+    return None if value is None else float(str(value))
+
+
+def has_run(store: Store, target: str) -> bool:
+    """Whether a run of ``target`` ever finished."""
+    return bool(store.query("select 1 from run_summary where target = $target limit 1", {"target": target}).rows)
+
+
+def count_runs(store: Store, *, wait_s: float = READ_WAIT_S) -> int:
+    """All runs of all targets."""
+    return int(str(store.query("select count(*) from runs", wait_s=wait_s).rows[0][0]))

@@ -1,0 +1,318 @@
+"""Incidents and their messages, for a person: which there are, and everything that ever happened to one.
+
+Messages are as they stand in a channel: what is shown together, where, and what people did about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from monitors.records.base import Record, UtcTime
+from monitors.records.incidents import Alert, DeliveryStatus, Incident, IncidentKind, NotifyReason, OperatorMark
+from monitors.records.operator_actions import ActionOutcome, PersonAction, Silence
+from warehouse.database.store import Store
+from warehouse.queries.operator_actions import SHOWN_TOGETHER
+
+
+class IncidentMessage(Record):
+    """A message about an incident: why it was sent, and what became of it."""
+
+    alert_id: str
+    reason: NotifyReason
+    run_id: str
+    created_at: UtcTime
+    status: DeliveryStatus | None
+    detail: str
+
+
+class IncidentAction(Record):
+    """What a person did about it, and what came of that."""
+
+    action: PersonAction
+    outcome: ActionOutcome | None
+
+
+class RunEvidence(Record):
+    """Where one run stores what it saw: paths inside the run's folder."""
+
+    run_id: str
+    screenshot: str | None
+    trace: str | None
+
+
+class Story(Record):
+    """One incident from its first day: its states, its alerts, what people did, where the evidence is."""
+
+    incident: Incident
+    versions: tuple[Incident, ...]
+    messages: tuple[IncidentMessage, ...]
+    last_alert: Alert | None
+    done: tuple[IncidentAction, ...]
+    silences: tuple[Silence, ...]
+    evidence: tuple[RunEvidence, ...]
+
+
+def all_incidents(store: Store, *, resolved_too: bool = False, target: str | None = None) -> tuple[Incident, ...]:
+    """Incidents as they stand: the unresolved ones first, the worst and the latest first among equals."""
+    found = store.query(
+        "select record from incidents where ($all or state <> 'resolved') and ($target is null or target = $target)"
+        " order by state = 'resolved', severity desc, last_seen_at desc, fingerprint",
+        {"all": resolved_too, "target": target},
+    )
+    return tuple(Incident.model_validate_json(str(row[0])) for row in found.rows)
+
+
+def all_silences(store: Store) -> tuple[Silence, ...]:
+    """All silences, those that are over included, newest first."""
+    found = store.query("select record from silences order by starts_at desc, id")
+    return tuple(Silence.model_validate_json(str(row[0])) for row in found.rows)
+
+
+def story_of(store: Store, incident: Incident) -> Story:
+    """Everything that is known of ``incident``."""
+    key = incident.fingerprint
+    versions = store.query(
+        "select record from incident_history where fingerprint = $key order by sequence", {"key": key}
+    )
+    alerts = _alerts(store, incident)
+    return Story(
+        incident=incident,
+        versions=tuple(Incident.model_validate_json(str(row[0])) for row in versions.rows),
+        messages=tuple(_message(store, alert) for alert in alerts),
+        last_alert=alerts[-1] if alerts else None,
+        done=_done(store, incident, alerts),
+        silences=tuple(one for one in all_silences(store) if one.covers(incident, _within(one))),
+        evidence=_evidence(store, incident),
+    )
+
+
+def _within(silence: Silence) -> datetime:
+    """A time at which it is in force: it is asked what it covers, not when."""
+    return silence.starts_at
+
+
+def _alerts(store: Store, incident: Incident) -> tuple[Alert, ...]:
+    found = store.query(
+        "select record from alerts where target = $target and contains(cast(record as varchar), $key)"
+        " order by created_at, id",
+        {"target": incident.target, "key": incident.fingerprint},
+    )
+    return tuple(Alert.model_validate_json(str(row[0])) for row in found.rows)
+
+
+def _message(store: Store, alert: Alert) -> IncidentMessage:
+    last = store.query(
+        "select status, detail from receipts where alert_id = $alert order by tried_at desc limit 1",
+        {"alert": alert.id},
+    ).rows
+    return IncidentMessage(
+        alert_id=alert.id,
+        reason=alert.reason,
+        run_id=alert.run_id,
+        created_at=alert.created_at,
+        status=DeliveryStatus(str(last[0][0])) if last else None,
+        detail=str(last[0][1]) if last else "",
+    )
+
+
+def _done(store: Store, incident: Incident, alerts: tuple[Alert, ...]) -> tuple[IncidentAction, ...]:
+    """What came of it is asked first: a press on a whole message is about the incidents of its outcome."""
+    found = store.query(
+        "select a.record, o.action_id, o.carried_out_at, o.effect, o.fingerprints, o.text"
+        " from actions a left join action_outcomes o on o.action_id = a.id"
+        " where list_contains(o.fingerprints, $key) or list_contains(a.fingerprints, $key)"
+        " or (o.action_id is null and list_contains(string_split($alerts, ','), a.alert_id))"
+        " order by a.done_at, a.id",
+        {"key": incident.fingerprint, "alerts": ",".join(alert.id for alert in alerts)},
+    )
+    return tuple(
+        IncidentAction(action=PersonAction.model_validate_json(str(record)), outcome=_outcome(tuple(rest)))
+        for record, *rest in found.rows
+    )
+
+
+def _outcome(columns: tuple[object, ...]) -> ActionOutcome | None:
+    names = ("action_id", "at", "effect", "fingerprints", "text")
+    return ActionOutcome.model_validate(dict(zip(names, columns, strict=True))) if columns[0] else None
+
+
+def _evidence(store: Store, incident: Incident) -> tuple[RunEvidence, ...]:
+    if incident.case_id is None:
+        return ()
+    found = store.query(
+        "select run_id, screenshot, trace from results where case_id = $case and run_id = $run order by repeat",
+        {"case": incident.case_id, "run": incident.last_run_id},
+    )
+    names = ("run_id", "screenshot", "trace")
+    return tuple(RunEvidence.model_validate(dict(zip(names, row, strict=True))) for row in found.rows)
+
+
+_MARKS = """
+select a.kind, a.done_by, a.via, a.done_at, o.fingerprints
+from actions a join action_outcomes o on o.action_id = a.id
+where o.effect = 'done' and list_has_any(o.fingerprints, string_split($about, ','))
+  and (a.alert_id = $alert or a.done_at >= $since::timestamptz)
+order by a.done_at, a.id
+"""
+
+_FIRST_MESSAGES = """
+select r.channel, r.thread, arg_min(a.id, (a.created_at, a.id))
+from incidents i
+join receipts r
+  on r.thread = i.record->>'thread' and r.channel = i.record->>'channel' and r.status = 'sent'
+join alerts a on a.id = r.alert_id and a.target = i.target
+  and a.reason in ('first_seen', 'regressed', 'open_before')
+where list_contains(string_split($about, ','), i.fingerprint)
+group by r.channel, r.thread order by all
+"""
+
+
+_ONLY_PRINTED = """
+with sent_alerts as (
+  select a.id, a.created_at, a.reason, a.record,
+    unnest(json_extract_string(a.record, '$.items[*].incident.fingerprint')) as fingerprint
+  from alerts a where a.target = $target
+), ends as (
+  select alert_id, bool_or(status = 'sent') as sent, bool_or(status = 'printed') as printed,
+    bool_or(status in ('sent', 'printed', 'rejected')) as final, max(tried_at) as at
+  from receipts group by alert_id
+)
+select t.fingerprint, arg_max(t.record, (t.created_at, t.id))
+from sent_alerts t
+join incidents i on i.fingerprint = t.fingerprint and i.state = 'open' and t.created_at >= i.opened_at
+left join ends e on e.alert_id = t.id
+group by t.fingerprint
+having not coalesce(bool_or(e.sent), false)
+  and bool_and(coalesce(e.final, false))
+  and not bool_or(t.reason = 'open_before')
+  and (bool_or(e.printed) or max(e.at) < (select max(tried_at) from receipts where status = 'sent'))
+"""
+"""The newest message about each incident, where none has reached people since it was opened and none is waiting.
+What a channel refused counts once others go out again: the channel works again."""
+
+
+_OF_RUN = """
+select a.record, coalesce(max(r.status) filter (where r.status in ('sent', 'printed', 'rejected')), 'waiting')
+from alerts a left join receipts r on r.alert_id = a.id
+where a.run_id = $run group by a.id, a.created_at, a.record order by a.created_at, a.id
+"""
+
+_SENT = """
+select r.channel, r.thread, a.record from alerts a join receipts r on r.alert_id = a.id
+where a.run_id = $run and a.target = $target and r.status = 'sent'
+  and r.thread is not null and r.channel is not null
+order by a.created_at, a.id
+"""
+
+
+class FirstAlert(NamedTuple):
+    """When a run first sent an alert of a kind, and which run that was."""
+
+    run_id: str
+    created_at: datetime
+
+
+def newest_alert_message(store: Store, target: str, kind: IncidentKind) -> FirstAlert | None:
+    """The run that last sent an alert of this kind, by its first message; ``None`` where none ever did."""
+    found = store.query(
+        "select run_id, min(created_at) as first_at from alerts where target = $target and kind = $kind"
+        " and reason in ('first_seen', 'regressed') group by run_id order by first_at desc limit 1",
+        {"target": target, "kind": kind.value},
+    )
+    for run_id, first_at in found.rows:
+        if isinstance(first_at, datetime):
+            return FirstAlert(str(run_id), first_at)
+    return None
+
+
+def only_printed(store: Store, target: str) -> Mapping[str, Alert]:
+    """The last message about each open incident of ``target`` of which nobody was notified, by fingerprint."""
+    found = store.query(_ONLY_PRINTED, {"target": target})
+    return {str(key): Alert.model_validate_json(str(record)) for key, record in found.rows}
+
+
+class RunMessage(NamedTuple):
+    """A run's message, and how far it came: sent, printed, rejected, or waiting to be tried again."""
+
+    alert: Alert
+    came_to: str
+
+
+def messages_of(store: Store, run_id: str) -> tuple[RunMessage, ...]:
+    """All messages that a run decided, oldest first."""
+    found = store.query(_OF_RUN, {"run": run_id})
+    return tuple(RunMessage(Alert.model_validate_json(str(record)), str(came)) for record, came in found.rows)
+
+
+def sent_by_run(store: Store, run_id: str, target: str) -> Sequence[tuple[str, str, Alert]]:
+    """Channel, ``ts`` of the thread and alert of all that Slack took from a run, oldest first."""
+    found = store.query(_SENT, {"run": run_id, "target": target})
+    return [(str(channel), str(ts), Alert.model_validate_json(str(record))) for channel, ts, record in found.rows]
+
+
+def count_waiting(store: Store, target: str) -> int:
+    """How many messages about ``target`` could not be sent yet."""
+    found = store.query("select count(*) from unsent_alerts where target = $target", {"target": target})
+    return int(str(found.rows[0][0]))
+
+
+def targets_with_open_incidents(store: Store) -> tuple[str, ...]:
+    """Everything that has an open incident, in alphabetical order: targets, and what else messages are about."""
+    return tuple(str(row[0]) for row in store.query("select distinct target from open_incidents order by 1").rows)
+
+
+def is_waiting(store: Store, not_tried_since: datetime) -> bool:
+    """Whether a message waits to be sent that nobody has tried since then, as when its run was killed."""
+    found = store.query(
+        "select 1 from unsent_alerts u where not exists"
+        " (select 1 from receipts r where r.alert_id = u.id and r.tried_at > $since::timestamptz) limit 1",
+        {"since": not_tried_since.isoformat()},
+    )
+    return bool(found.rows)
+
+
+def alert_shown(store: Store, alert_id: str) -> tuple[Alert, ...]:
+    """A message, and after it what its run has shown in the same one since; empty when it is not known here."""
+    mine = store.query("select record from alerts where id = $alert", {"alert": alert_id}).rows
+    others = store.query(SHOWN_TOGETHER, {"alert": alert_id}).rows
+    records = [str(row[0]) for row in mine] + [str(row[2]) for row in others if row[1] != alert_id]
+    return tuple(Alert.model_validate_json(record) for record in records)
+
+
+def marks_on(store: Store, alert: Alert) -> tuple[OperatorMark, ...]:
+    """What people did about any incident of ``alert`` since it was sent, oldest first."""
+    about = ",".join(item.incident.fingerprint for item in alert.items)
+    found = store.query(
+        _MARKS,
+        {"about": about, "alert": alert.id, "since": alert.created_at.isoformat()},
+    )
+    names = ("kind", "by", "via", "at", "fingerprints")
+    return tuple(OperatorMark.model_validate(dict(zip(names, row, strict=True))) for row in found.rows)
+
+
+def first_messages_of(store: Store, fingerprints: Sequence[str]) -> Sequence[tuple[str, str, str]]:
+    """Channel, ``ts`` and first alert of the messages that these incidents' threads begin with."""
+    found = store.query(_FIRST_MESSAGES, {"about": ",".join(fingerprints)})
+    return [(str(channel), str(ts), str(alert_id)) for channel, ts, alert_id in found.rows]
+
+
+def action_of(store: Store, action_id: str) -> PersonAction | None:
+    """An action as it was stored; of two deliveries of the same click, the first."""
+    rows = store.query("select record from actions where id = $action", {"action": action_id}).rows
+    return PersonAction.model_validate_json(str(rows[0][0])) if rows else None
+
+
+def outcomes(
+    store: Store, *, action_id: str | None = None, since: datetime | None = None
+) -> tuple[ActionOutcome, ...]:
+    """What came of one action, or of all that were carried out since a time, oldest first."""
+    found = store.query(
+        "select action_id, carried_out_at, effect, fingerprints, text from action_outcomes"
+        " where ($action is null or action_id = $action)"
+        " and ($since is null or carried_out_at >= $since::timestamptz) order by carried_out_at, action_id",
+        {"action": action_id, "since": since.isoformat() if since else None},
+    )
+    names = ("action_id", "at", "effect", "fingerprints", "text")
+    return tuple(ActionOutcome.model_validate(dict(zip(names, row, strict=True))) for row in found.rows)

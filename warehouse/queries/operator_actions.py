@@ -1,0 +1,310 @@
+"""What people do: stored at once and without waiting, carried out once, whoever comes first to do it.
+
+An action goes to the journal like a receipt. Whoever next has the lock (the receiver, a command, a run that is
+about to send an alert) carries out what is waiting: incidents in their new state, labels, drafts and silences
+become one segment with the outcome. An action with an outcome is never carried out again.
+
+A draft needs its conversation: it is read back from the tables, else from the run's own segments. Drafts of
+incidents and traces are listed: those that wait, and what became of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+import duckdb
+from pydantic import ValidationError
+
+from monitors.errors import MonitorError
+from monitors.records.drafts import DraftOutcome
+from monitors.records.exchanges import Exchange, NoAnswer, Origin
+from monitors.records.grades import FailureKind
+from monitors.records.incidents import ActionKind, Alert, AlertItem, Incident
+from monitors.records.operator_actions import (
+    ActionSubject,
+    CaseDraft,
+    PersonAction,
+    Settlement,
+    Silence,
+    StoredConversation,
+)
+from warehouse.database.connection import transaction
+from warehouse.database.load import load
+from warehouse.database.store import READ_WAIT_S, Store
+from warehouse.journal.journal import OUTBOX, Journal
+from warehouse.journal.rows import (
+    ActionRow,
+    DraftOutcomeRow,
+    DraftRow,
+    IncidentRow,
+    IncidentVersion,
+    LabelRow,
+    OutboxRow,
+    OutcomeRow,
+    ResultRow,
+    SilenceRow,
+)
+from warehouse.queries.outbox import next_sequence, save
+
+_LOADED = """
+select turns, case when graded_channel = 'wire' then wire_text else visible_text end, partial_text
+from results where run_id = $run and case_id = $case order by repeat limit 1
+"""
+
+
+def what_was_said(
+    connection: duckdb.DuckDBPyConnection, journal: Journal, run_id: str, case_id: str
+) -> StoredConversation | None:
+    """The conversation of a case in a run, as it was; ``None`` when it was never stored, or has aged out."""
+    row = connection.execute(_LOADED, {"run": run_id, "case": case_id}).fetchone()
+    if row is not None:
+        turns, answer = tuple(map(str, row[0] or ())), str(row[1] or row[2] or "")
+    else:
+        turns, answer = _stored_text(journal, run_id, case_id)
+    return StoredConversation(run_id=run_id, case_id=case_id, turns=turns, answer=answer) if any(turns) else None
+
+
+def _stored_text(journal: Journal, run_id: str, case_id: str) -> tuple[tuple[str, ...], str]:
+    """A run that is going on has its results in the journal alone."""
+    for row in journal.read_run(run_id):
+        if isinstance(row, ResultRow) and row.row.case_id == case_id:
+            return row.row.turns, _answer(row.row)
+    return (), ""
+
+
+def _answer(result: Exchange | NoAnswer) -> str:
+    return result.graded_text if isinstance(result, Exchange) else result.partial_text
+
+
+Settle = Callable[[ActionSubject], Settlement]
+"""Pure: an action with what it is about → what comes of it."""
+
+
+def append_action(journal: Journal, action: PersonAction) -> None:
+    """Store what a person did; durable when this returns. Nobody is waited for. Raises `WarehouseUnwritable`."""
+    journal.append_outbox([ActionRow(row=action)])
+
+
+def append_silence(journal: Journal, silence: Silence) -> None:
+    """Store a silence, or its earlier end; durable when this returns. Raises `WarehouseUnwritable`."""
+    journal.append_outbox([SilenceRow(row=silence)])
+
+
+class ActionResults(NamedTuple):
+    """What came of the actions that waited, and all silences there are, in force or over, newest first.
+
+    ``failed`` names the actions that could not be carried out, with the error's name: they wait on. One of them
+    must not stop a run from reporting what it found.
+    """
+
+    done: tuple[Settlement, ...]
+    silences: tuple[Silence, ...]
+    failed: tuple[str, ...] = ()
+
+
+def carry_out(store: Store, journal: Journal, settle: Settle, *, wait_s: float) -> ActionResults:
+    """Carry out every action that is still waiting, oldest first.
+
+    Waits ``wait_s`` seconds at most for the lock, else raises `WarehouseBusy`: then they wait for the next one.
+    """
+    done: list[Settlement] = []
+    failed: list[str] = []
+    with store.database.writing(wait_s) as connection:
+        load(connection, journal, store.database.scratch, OUTBOX)
+        for action_id, record in connection.execute(_WAITING).fetchall():
+            try:
+                done.append(_carry_out_one(connection, journal, settle, str(record)))
+            except (MonitorError, duckdb.Error):
+                raise
+            except Exception as error:  # noqa: BLE001 - what one action trips over must not hold back an alert
+                failed.append(f"{action_id}: {type(error).__name__}")
+        silences = _silences(connection)
+        store.remember(connection)
+    return ActionResults(tuple(done), silences, tuple(failed))
+
+
+def _carry_out_one(
+    connection: duckdb.DuckDBPyConnection, journal: Journal, settle: Settle, record: str
+) -> Settlement:
+    with transaction(connection):
+        settled = settle(_matter(connection, journal, PersonAction.model_validate_json(record)))
+        save(connection, journal, _rows(settled, next_sequence(connection)))
+    return settled
+
+
+_WAITING = """
+select id, record from actions a where not exists (select 1 from action_outcomes o where o.action_id = a.id)
+order by done_at, id
+"""
+
+SHOWN_TOGETHER = """
+select distinct other.created_at, other.id, other.record
+from alerts mine
+join receipts here on here.alert_id = mine.id and here.status = 'sent'
+join receipts there on there.channel = here.channel and there.thread = here.thread and there.status = 'sent'
+join alerts other on other.id = there.alert_id and other.run_id = mine.run_id
+where mine.id = $alert
+  and mine.reason in ('first_seen', 'regressed') and other.reason in ('first_seen', 'regressed')
+order by other.created_at, other.id
+"""
+"""A run's first alert grows: what the run reported later is shown in the same message."""
+
+_LAST_TOLD = """
+select record from alerts
+where target = $target and contains(cast(record as varchar), $fingerprint)
+order by created_at desc, id limit 1
+"""
+
+
+def _silences(connection: duckdb.DuckDBPyConnection) -> tuple[Silence, ...]:
+    """The silences that can be read: one of a newer Lookout mutes nothing here, which is the safe side."""
+    rows = connection.execute("select record from silences order by starts_at desc, id").fetchall()
+    found: list[Silence] = []
+    for row in rows:
+        with suppress(ValidationError):
+            found.append(Silence.model_validate_json(str(row[0])))
+    return tuple(found)
+
+
+def _matter(connection: duckdb.DuckDBPyConnection, journal: Journal, action: PersonAction) -> ActionSubject:
+    wanted = set(action.fingerprints)
+    by_fingerprint = {
+        item.incident.fingerprint: item for alert in _sent_alert(connection, action) for item in alert.items
+    }
+    items = tuple(item for key, item in by_fingerprint.items() if not wanted or key in wanted)
+    return ActionSubject(
+        action=action,
+        items=items,
+        incidents=tuple(_incidents(connection, sorted(wanted or by_fingerprint))),
+        said=_said(connection, journal, items) if action.kind is ActionKind.ADD_TO_GOLD else (),
+    )
+
+
+def _sent_alert(connection: duckdb.DuckDBPyConnection, action: PersonAction) -> Sequence[Alert]:
+    """The message that it is about, with all that is shown in it; else the last message about each incident."""
+    if action.alert_id is None:
+        return _last_alert(connection, action.fingerprints)
+    rows = connection.execute("select record from alerts where id = ?", [action.alert_id]).fetchall()
+    others = connection.execute(SHOWN_TOGETHER, {"alert": action.alert_id}).fetchall()
+    records = [str(row[0]) for row in rows] + [str(row[2]) for row in others]
+    return [Alert.model_validate_json(record) for record in records]
+
+
+def _last_alert(connection: duckdb.DuckDBPyConnection, fingerprints: Sequence[str]) -> Sequence[Alert]:
+    found: list[Alert] = []
+    for incident in _incidents(connection, fingerprints):
+        wanted = {"target": incident.target, "fingerprint": incident.fingerprint}
+        rows = connection.execute(_LAST_TOLD, wanted).fetchall()
+        found += [Alert.model_validate_json(str(row[0])) for row in rows]
+    return found
+
+
+def _incidents(connection: duckdb.DuckDBPyConnection, fingerprints: Sequence[str]) -> Sequence[Incident]:
+    rows = connection.execute(
+        "select record from incidents where list_contains($wanted, fingerprint) order by fingerprint",
+        {"wanted": list(fingerprints)},
+    ).fetchall()
+    return [Incident.model_validate_json(str(row[0])) for row in rows]
+
+
+def _said(
+    connection: duckdb.DuckDBPyConnection, journal: Journal, items: Sequence[AlertItem]
+) -> tuple[StoredConversation, ...]:
+    about = [(item.observation.run_id, item.observation.case_id) for item in items]
+    found = (what_was_said(connection, journal, run, case) for run, case in about if case is not None)
+    return tuple(said for said in found if said is not None)
+
+
+def _rows(settled: Settlement, sequence: int) -> Sequence[OutboxRow]:
+    return [
+        OutcomeRow(row=settled.outcome),
+        *(
+            IncidentRow(row=IncidentVersion(sequence=number, incident=incident))
+            for number, incident in enumerate(settled.incidents, start=sequence)
+        ),
+        *(LabelRow(row=label) for label in settled.labels),
+        *(DraftRow(row=draft) for draft in settled.drafts),
+        *(SilenceRow(row=silence) for silence in settled.silences),
+    ]
+
+
+_WAITING_DRAFTS = """
+select record from case_drafts d
+where ($target is null or d.target = $target)
+  and not exists (select 1 from draft_outcomes o where o.draft_id = d.id)
+order by d.suggested_severity desc, d.made_at, d.id
+"""
+
+
+def waiting_drafts(
+    store: Store, *, target: str | None = None, wait_s: float = READ_WAIT_S
+) -> tuple[CaseDraft, ...]:
+    """Drafts that nobody has decided, worst first, then oldest first, without those of a newer Lookout."""
+    found: list[CaseDraft] = []
+    for (record,) in store.query(_WAITING_DRAFTS, {"target": target}, wait_s=wait_s).rows:
+        with suppress(ValidationError):
+            found.append(CaseDraft.model_validate_json(str(record)))
+    return tuple(found)
+
+
+def decided_drafts(store: Store, *, wait_s: float = READ_WAIT_S) -> frozenset[str]:
+    """Ids of all drafts that somebody has decided."""
+    return frozenset(str(row[0]) for row in store.query("select draft_id from draft_outcomes", wait_s=wait_s).rows)
+
+
+def append_draft(journal: Journal, draft: CaseDraft) -> None:
+    """Store a draft; durable when this returns. The same again changes nothing. Raises `WarehouseUnwritable`."""
+    journal.append_outbox([DraftRow(row=draft)])
+
+
+def append_outcomes(journal: Journal, outcomes: tuple[DraftOutcome, ...]) -> None:
+    """Store what became of drafts; durable when this returns. Raises `WarehouseUnwritable`."""
+    journal.append([DraftOutcomeRow(row=outcome) for outcome in outcomes], run_id=None)
+
+
+class Trace(NamedTuple):
+    """What was said once, and what the run thought of it. ``severity`` is 0 where nothing graded it."""
+
+    said: StoredConversation
+    target: str
+    origin: Origin
+    severity: int = 0
+    policy_row: str = ""
+    failed: bool = False
+    failure_kind: FailureKind | None = None
+    reason: str = ""
+
+
+def trace(store: Store, run_id: str, case_id: str, *, wait_s: float = READ_WAIT_S) -> Trace | None:
+    """A conversation of a run with its grade; ``None`` when it was never stored, has aged out, or waits to load."""
+    with store.database.reading(wait_s) as connection:
+        said = what_was_said(connection, store.journal, run_id, case_id)
+        row = connection.execute(_TRACE, {"run": run_id, "case": case_id}).fetchone()
+    if said is None or row is None:
+        return None
+    origin, target, severity, policy_row, outcome, kinds, reason = row
+    return Trace(
+        said=said,
+        target=str(target),
+        origin=Origin(origin),
+        severity=int(severity or 0),
+        policy_row=str(policy_row or ""),
+        failed=outcome == "failed",
+        failure_kind=FailureKind(kinds[0]) if kinds else None,
+        reason=str(reason or ""),
+    )
+
+
+_TRACE = """
+select
+  r.origin, coalesce(runs.target, nightly_runs.target), a.severity, a.policy_row, a.outcome, a.failure_kinds,
+  a.reason
+from results r
+left join assessments a using (run_id, case_id, repeat)
+left join runs using (run_id)
+left join nightly_runs using (run_id)
+where r.run_id = $run and r.case_id = $case and coalesce(runs.target, nightly_runs.target) is not null
+order by r.repeat limit 1
+"""

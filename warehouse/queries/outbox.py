@@ -1,0 +1,152 @@
+"""Decisions that must be made once across processes: open this incident, send this message.
+
+Each decision is made in one short transaction under the lock: the outbox is brought up to date, the target's
+incidents are read, a pure function decides, and what it decided goes to the journal and into the tables together.
+A process killed in between has decided (the segment is there, the next one loads it) or has not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+import duckdb
+
+from monitors.errors import WarehouseBusy
+from monitors.records.base import Identifier, Record
+from monitors.records.incidents import Alert, Incident, Receipt
+from warehouse.database.connection import transaction
+from warehouse.database.load import load, load_segments
+from warehouse.database.stage import NamedSegment
+from warehouse.database.store import Store, incidents_of
+from warehouse.journal.journal import OUTBOX, Journal
+from warehouse.journal.rows import AlertRow, IncidentRow, IncidentVersion, OutboxRow, ReceiptRow
+from warehouse.journal.segments import SUFFIX
+
+
+class OutboxDecision(Record):
+    """What changes and what is said: incidents in their new state, messages to send. Both may be empty."""
+
+    incidents: tuple[Incident, ...] = ()
+    alerts: tuple[Alert, ...] = ()
+
+
+Decide = Callable[[Mapping[str, Incident]], OutboxDecision]
+"""Pure: a target's incidents by fingerprint → what changes and what is said."""
+
+
+class SendLease(Record):
+    """Messages that are one worker's to send until ``expires_at``; then somebody else may take them.
+
+    ``tried`` are the ids of those that somebody has claimed before: such a message may have arrived already.
+    """
+
+    owner: Identifier
+    expires_at: datetime
+    alerts: tuple[Alert, ...]
+    tried: frozenset[str] = frozenset()
+
+
+def decide(store: Store, journal: Journal, target: str, decision: Decide, *, wait_s: float) -> OutboxDecision:
+    """Let ``decision`` decide on the target's incidents as they stand, once across all processes.
+
+    Returns what was decided; it is durable by then. Waits ``wait_s`` seconds at most for the lock, else raises
+    `WarehouseBusy`: then nothing was decided. An error of ``decision`` passes through, and nothing was decided.
+    """
+    with store.database.writing(wait_s) as connection:
+        load(connection, journal, store.database.scratch, OUTBOX)
+        with transaction(connection):
+            decided = decision(incidents_of(connection, target))
+            rows = _rows(decided, next_sequence(connection))
+            if rows:
+                save(connection, journal, rows)
+        store.remember(connection)
+    return decided
+
+
+def claim_alerts(
+    store: Store,
+    journal: Journal,
+    *,
+    owner: str,
+    lease_s: float,
+    limit: int,
+    wait_s: float,
+    is_gone: Callable[[str], bool] = lambda _: False,
+    printing: bool = False,
+) -> SendLease:
+    """Take up to ``limit`` unsent messages for sending, worst first; nobody else gets them for ``lease_s`` seconds.
+
+    A receipt ends the lease. When a worker dies, its messages are free again once the lease is over, or at once
+    where ``is_gone`` knows of its end; a message may then be sent twice, with the same id, but is never lost. One
+    who is only ``printing`` leaves alone what somebody who can send has tried: printed, it would reach nobody.
+    Raises `WarehouseBusy` after ``wait_s`` seconds.
+    """
+    with store.database.writing(wait_s) as connection:
+        load(connection, journal, store.database.scratch, OUTBOX)
+        now = store.clock()
+        expires_at = now + timedelta(seconds=lease_s)
+        with transaction(connection):
+            _end_leases(connection, now, is_gone)
+            rows = connection.execute(_FREE, {"now": now, "limit": limit, "printing": printing}).fetchall()
+            for alert_id, _, _ in rows:
+                connection.execute(
+                    "insert or replace into leases values (?, ?, ?, ?)", [alert_id, owner, now, expires_at]
+                )
+        store.remember(connection)
+    alerts = tuple(Alert.model_validate_json(str(record)) for _, record, _ in rows)
+    tried = frozenset(str(alert_id) for alert_id, _, claimed in rows if claimed)
+    return SendLease(owner=owner, expires_at=expires_at, alerts=alerts, tried=tried)
+
+
+def record_receipt(store: Store, journal: Journal, receipt: Receipt, *, wait_s: float) -> None:
+    """Store what became of a message; durable when this returns, even when the file is busy just then."""
+    journal.append_outbox([ReceiptRow(row=receipt)])
+    try:
+        with store.database.writing(wait_s) as connection:
+            load(connection, journal, store.database.scratch, OUTBOX)
+            store.remember(connection)
+    except WarehouseBusy:
+        return  # the journal has it, and every decision and claim reads the journal first
+
+
+def _end_leases(connection: duckdb.DuckDBPyConnection, now: datetime, is_gone: Callable[[str], bool]) -> None:
+    """What a dead worker had claimed is free; that it was claimed stays known."""
+    owners = connection.execute("select distinct owner from leases where expires_at > ?", [now]).fetchall()
+    for (owner,) in owners:
+        if is_gone(str(owner)):
+            connection.execute("update leases set expires_at = ? where owner = ?", [now, owner])
+
+
+_FREE = """
+select id, record, exists (select 1 from leases l where l.alert_id = a.id) as claimed from alerts a
+where id in (select id from unsent_alerts)
+  and not exists (
+    select 1 from leases l
+    where l.alert_id = a.id and l.expires_at > $now
+      and not exists (select 1 from receipts r where r.alert_id = l.alert_id and r.tried_at >= l.claimed_at)
+  )
+  and not ($printing and exists (select 1 from receipts r where r.alert_id = a.id and r.status = 'failed'))
+order by severity desc, created_at, id
+limit $limit
+"""
+
+
+def _rows(decided: OutboxDecision, sequence: int) -> Sequence[OutboxRow]:
+    versions = [
+        IncidentRow(row=IncidentVersion(sequence=number, incident=incident))
+        for number, incident in enumerate(decided.incidents, start=sequence)
+    ]
+    return [*versions, *(AlertRow(row=alert) for alert in decided.alerts)]
+
+
+def next_sequence(connection: duckdb.DuckDBPyConnection) -> int:
+    """The next number of an incident's version; whoever asks holds the lock."""
+    row = connection.execute("select coalesce(max(sequence), 0) + 1 from incident_history").fetchone()
+    return int(row[0]) if row else 1
+
+
+def save(connection: duckdb.DuckDBPyConnection, journal: Journal, rows: Sequence[OutboxRow]) -> None:
+    """Put ``rows`` into the journal and the tables together, inside the caller's transaction."""
+    name = f"{OUTBOX}/{journal.append_outbox(rows)}{SUFFIX}"
+    load_segments(connection, journal, [NamedSegment(name, journal.read(name))])

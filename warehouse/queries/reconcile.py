@@ -1,0 +1,297 @@
+"""What two detectors of one target found in a span of time: the guard's entries, the nightly runs, where they meet.
+
+The nightly runs give sampled replies of live traffic with what the run said of their facts, and the strata that
+they were sampled from. The guard gives replies that it held back, what people said of them, and which question of
+the traffic each was about.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import takewhile
+from typing import Final, NamedTuple
+
+from monitors.records.estimates import GradedStratum
+from monitors.records.nightly import NightlyReport
+from monitors.records.reconciliation import (
+    FoundReply,
+    GuardCounts,
+    OverlapCounts,
+    ReconciliationCounts,
+    TrafficCounts,
+)
+from warehouse.database.store import READ_WAIT_S, Parameter, Store
+from warehouse.queries.traffic import recent_nightly_reports
+
+StratumKey = tuple[str, str]
+"""A nightly run and the stratum: that of another run was sampled by itself."""
+
+
+class TrafficPeriod(NamedTuple):
+    """Conversations of a target that nightly ``runs`` took, completed from ``since`` (included) to ``until``."""
+
+    target: str
+    since: datetime
+    until: datetime
+    runs: Sequence[str]
+
+    @property
+    def values(self) -> dict[str, Parameter]:
+        """The values to bind. Ids of runs hold no space."""
+        since, until = self.since.isoformat(), self.until.isoformat()
+        return {"target": self.target, "since": since, "until": until, "runs": " ".join(self.runs)}
+
+
+class SampledReply(NamedTuple):
+    """A sampled reply, as it was stored, and what the run said of its facts: yes, no or ungraded."""
+
+    stratum: StratumKey
+    conversation: tuple[str, str]
+    case_id: str
+    completed_at: datetime
+    user_text: str
+    reply_text: str
+    facts: str
+    inclusion_probability: float
+
+
+def sampled_replies(store: Store, span: TrafficPeriod, *, wait_s: float = READ_WAIT_S) -> Sequence[SampledReply]:
+    """All replies of the sampled conversations, in the order in which these were completed."""
+    found = store.query(
+        """
+        select c.run_id, c.stratum, c.source, c.id, a.case_id, c.completed_at,
+          coalesce(r.turns[-1], ''), coalesce(r.visible_text, ''), a.factual_match, c.inclusion_probability
+        from conversations c
+        join assessments a on a.run_id = c.run_id and a.cluster = coalesce(c.record->>'$.id', c.id)
+        left join results r on r.run_id = a.run_id and r.case_id = a.case_id and r.repeat = a.repeat
+        where c.target = $target and c.inclusion_probability is not null
+          and c.completed_at >= $since::timestamptz and c.completed_at < $until::timestamptz
+          and list_contains(string_split($runs, ' '), c.run_id)
+        order by c.completed_at, c.source, c.id, a.case_id
+        """,
+        span.values,
+        wait_s=wait_s,
+    )
+    return tuple(_reply(row) for row in found.rows)
+
+
+def _reply(row: Sequence[object]) -> SampledReply:
+    run, stratum, source, key, case_id, completed_at, asked, replied, facts, probability = row
+    assert isinstance(completed_at, datetime)
+    assert isinstance(probability, float)
+    return SampledReply(
+        stratum=(str(run), str(stratum)),
+        conversation=(str(source), str(key)),
+        case_id=str(case_id),
+        completed_at=completed_at,
+        user_text=str(asked),
+        reply_text=str(replied),
+        facts=str(facts),
+        inclusion_probability=probability,
+    )
+
+
+def seen_by_stratum(
+    store: Store, span: TrafficPeriod, *, wait_s: float = READ_WAIT_S
+) -> Mapping[StratumKey, tuple[int, int]]:
+    """How many conversations each stratum of each run had in the span, and how many of them were sampled."""
+    found = store.query(
+        """
+        select run_id, stratum, count(*), count(inclusion_probability) from conversations
+        where target = $target and completed_at >= $since::timestamptz and completed_at < $until::timestamptz
+          and list_contains(string_split($runs, ' '), run_id)
+        group by run_id, stratum order by run_id, stratum
+        """,
+        span.values,
+        wait_s=wait_s,
+    )
+    return {
+        (str(run), str(stratum)): (int(str(there)), int(str(sampled)))
+        for run, stratum, there, sampled in found.rows
+    }
+
+
+TOGETHER: Final = timedelta(minutes=2)
+"""An entry and the end of its conversation: a reply that is held back usually ends one, and clocks differ."""
+
+
+class GuardEntry(NamedTuple):
+    """An entry of the hallucination log. ``verdict`` is right, wrong, or ungraded."""
+
+    log: str
+    id: str
+    at: datetime
+    user_text: str | None
+    blocked_reply: str | None
+    verdict: str
+
+
+def held_back_entries(
+    store: Store, target: str, since: datetime, until: datetime, *, wait_s: float = READ_WAIT_S
+) -> tuple[GuardEntry, ...]:
+    """Entries of ``since`` (included) to ``until`` of which people were notified, in the order of their times.
+
+    An entry's time is its own account of it, unless that cannot be; then it is when it was read. A person's verdict
+    on it is a label under its incident's fingerprint, or a case drafted from it: who wants the bad reply in the
+    gold set calls it bad. An entry that people contradict each other about has no verdict.
+    """
+    found = store.query(
+        """
+        with said as (
+          select fingerprint, coalesce(finding_right, answer = 'wrong') as was_bad from labels
+          where target = $target and (finding_right is not null or answer in ('right', 'wrong'))
+          union all
+          select fingerprint, true from case_drafts where target = $target and bad_reply is not null
+        ), verdicts as (
+          select fingerprint, bool_and(was_bad) as was_bad from said where fingerprint is not null
+          group by fingerprint having bool_and(was_bad) = bool_or(was_bad)
+        ), entries as (
+          select log, id, user_text, blocked_reply, fingerprint,
+            if(logged_at between read_at - interval 7 day and read_at, logged_at, read_at) as moment
+          from hallucinations where target = $target and notify
+        )
+        select log, id, moment, user_text, blocked_reply,
+          case when was_bad then 'right' when not was_bad then 'wrong' else 'ungraded' end
+        from entries left join verdicts using (fingerprint)
+        where moment >= $since::timestamptz and moment < $until::timestamptz
+        order by moment, log, id
+        """,
+        {"target": target, "since": since.isoformat(), "until": until.isoformat()},
+        wait_s=wait_s,
+    )
+    return tuple(_held_back(row) for row in found.rows)
+
+
+def matched(
+    entries: Sequence[GuardEntry], questions: Sequence[tuple[datetime, str]]
+) -> Sequence[tuple[GuardEntry, int]]:
+    """Entries with the place of the question they are about: the same words, at most two minutes apart.
+
+    Each has at most one; of several the nearest in time. Words are compared as they are stored, masked on both
+    sides, but for case and white space; entries without a text match none.
+    """
+    asked: dict[str, list[int]] = defaultdict(list)
+    for place, (_, text) in enumerate(questions):
+        asked[_plain(text)].append(place)
+    near = sorted(
+        (apart, number, place)
+        for number, entry in enumerate(entries)
+        for place in asked.get(_plain(entry.user_text or ""), ())
+        if _plain(entry.user_text or "") and (apart := abs(questions[place][0] - entry.at)) <= TOGETHER
+    )
+    taken, pairs = set[int](), dict[int, int]()
+    for _, number, place in near:
+        if number not in pairs and place not in taken:
+            pairs[number] = place
+            taken.add(place)
+    return [(entries[number], place) for number, place in sorted(pairs.items())]
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _held_back(row: Sequence[object]) -> GuardEntry:
+    log, key, at, user_text, blocked_reply, verdict = row
+    assert isinstance(at, datetime)
+    asked = None if user_text is None else str(user_text)
+    blocked = None if blocked_reply is None else str(blocked_reply)
+    return GuardEntry(str(log), str(key), at, asked, blocked, str(verdict))
+
+
+MOST_NIGHTS: Final = 400
+"""A year of nightly runs and some more."""
+NO_NIGHT: Final = "no night of live traffic was graded in this time"
+NO_JUDGE: Final = "no judge looked at these nights, and no rule can tell whether a reply is made up"
+
+
+def reconciliation_counts(
+    store: Store, target: str, since: datetime, until: datetime, *, wait_s: float = READ_WAIT_S
+) -> ReconciliationCounts:
+    """Counts of both detectors for the same time: the part of ``since`` to ``until`` that the nightly runs cover.
+
+    Only the newest runs that one and the same judge graded are taken. Without any, the guard is counted for the
+    whole time. Only entries of which people were notified count: what stood in the log before is of no known time.
+    Raises `WarehouseDamaged` for a nightly run's report of another form.
+    """
+    nightly_runs, left_out = _nightly_reports(store, target, since, until, wait_s)
+    if nightly_runs:
+        since = max(since, min(one.since for one in nightly_runs))
+        until = min(until, max(one.until for one in nightly_runs))
+    span = TrafficPeriod(target, since, until, [one.run_id for one in nightly_runs])
+    entries = held_back_entries(store, target, since, until, wait_s=wait_s)
+    sampled = sampled_replies(store, span, wait_s=wait_s)
+    pairs = matched(entries, [(one.completed_at, one.user_text) for one in sampled])
+    same = {place: entry for entry, place in pairs if _same(entry.blocked_reply, sampled[place].reply_text)}
+    return ReconciliationCounts(
+        target=target,
+        since=since,
+        until=until,
+        guard=_guard(entries),
+        nightly=_nightly_counts(nightly_runs, seen_by_stratum(store, span, wait_s=wait_s), sampled, same),
+        overlap=_overlap(len(pairs), sampled, same),
+        runs_left_out=left_out,
+    )
+
+
+def _nightly_reports(
+    store: Store, target: str, since: datetime, until: datetime, wait_s: float
+) -> tuple[Sequence[NightlyReport], int]:
+    """The newest nightly runs that one judge graded without a break, so that no time between them is left out."""
+    found = recent_nightly_reports(store, target, MOST_NIGHTS, wait_s=wait_s)
+    within = [one for one in found if one.since < until and since < one.until]
+    alike = list(takewhile(lambda one: one.graded_by == within[0].graded_by, within))
+    return alike, len(within) - len(alike)
+
+
+def _guard(entries: Sequence[GuardEntry]) -> GuardCounts:
+    said = Counter(one.verdict for one in entries)
+    return GuardCounts(entries=len(entries), right=said["right"], wrong=said["wrong"])
+
+
+def _nightly_counts(
+    nightly_runs: Sequence[NightlyReport],
+    seen: Mapping[StratumKey, tuple[int, int]],
+    sampled: Sequence[SampledReply],
+    held_back: Mapping[int, GuardEntry],
+) -> TrafficCounts:
+    """What the runs found in what was served: a reply that was held back was not, though it may be stored."""
+    if not nightly_runs:
+        return TrafficCounts(why_none=NO_NIGHT)
+    served: dict[tuple[StratumKey, tuple[str, str]], list[str]] = defaultdict(list)
+    for place, one in enumerate(sampled):
+        served[one.stratum, one.conversation] += [] if place in held_back else [one.facts]
+    graded, failures = Counter[StratumKey](), Counter[StratumKey]()
+    for (stratum, _), facts in served.items():
+        failures[stratum] += "no" in facts
+        graded[stratum] += "no" in facts or all(each == "yes" for each in facts)
+    lineages = {lineage.model_dump_json(): lineage for one in nightly_runs for lineage in one.judging.lineages}
+    return TrafficCounts(
+        nightly_runs=len(nightly_runs),
+        strata=tuple(
+            GradedStratum(
+                stratum=key[1], conversations=there, sampled=taken, graded=graded[key], failures=failures[key]
+            )
+            for key, (there, taken) in seen.items()
+        ),
+        bad_replies=sum(facts.count("no") for facts in served.values()),
+        lineages=tuple(lineages[key] for key in sorted(lineages)),
+        why_none="" if lineages else NO_JUDGE,
+    )
+
+
+def _overlap(matched_count: int, sampled: Sequence[SampledReply], same: Mapping[int, GuardEntry]) -> OverlapCounts:
+    """What people called a false alarm is no bad reply, whatever the nightly run says of it."""
+    found = (
+        FoundReply(held_back=place in same, inclusion_probability=one.inclusion_probability)
+        for place, one in enumerate(sampled)
+        if one.facts == "no" and not (place in same and same[place].verdict == "wrong")
+    )
+    return OverlapCounts(matched=matched_count, same_reply=len(same), found=tuple(found))
+
+
+def _same(blocked: str | None, replied: str) -> bool:
+    """Whether this is the reply that was held back, and not what was served in its place."""
+    return blocked is not None and blocked.split() == replied.split() != []

@@ -1,0 +1,201 @@
+"""What people are asked to review, and what came of it. Reading only: labels go through the journal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from monitors.records.base import Language, Severity
+from monitors.records.exchanges import Origin
+from monitors.records.grades import Aspect, CaseOutcome, FailureKind, Judged, JudgeLineage
+from monitors.records.reviews import (
+    AnswerId,
+    GradedAnswer,
+    ReviewCandidate,
+    ReviewedAnswer,
+    ReviewedGrade,
+    SampledAnswer,
+    SpotCheck,
+    VerdictCount,
+)
+from warehouse.database.store import READ_WAIT_S, Parameter, Store
+
+
+def candidates(
+    store: Store, *, since: datetime, target: str | None = None, wait_s: float = READ_WAIT_S
+) -> tuple[ReviewCandidate, ...]:
+    """All answers since a time that got a verdict, newest first; of one target when it is named. Without texts."""
+    rows = _rows(
+        store,
+        "select run_id, case_id, repeat, target, case_severity, outcome,"
+        " array_to_string(list_sort([g.grader || if(g.passed, ' passed', ' failed') for g in grades]), ', ')"
+        "  as verdicts"
+        " from graded_answers"
+        " where asked_at >= $since::timestamptz and ($target is null or target = $target)"
+        " order by asked_at desc, run_id, case_id, repeat",
+        {"since": since.isoformat(), "target": target},
+        wait_s,
+    )
+    return tuple(
+        ReviewCandidate(
+            answer_id=_answer_id(row),
+            target=row["target"],
+            severe=Severity(row["case_severity"]) is Severity.PAGE,
+            outcome=CaseOutcome(row["outcome"]),
+            verdicts=row["verdicts"],
+        )
+        for row in rows
+    )
+
+
+def with_texts(
+    store: Store, sampled: Sequence[SampledAnswer], *, wait_s: float = READ_WAIT_S
+) -> tuple[SpotCheck, ...]:
+    """Sampled answers with their texts and verdicts, in their order; without those that have aged out since."""
+    wanted = [each.answer_id.model_dump() for each in sampled]
+    rows = _rows(
+        store,
+        "select a.* from graded_answers a"
+        " join (select unnest(from_json($wanted::json, $shape), recursive := true)) using (run_id, case_id, repeat)"
+        " where list_contains(from_json($runs::json, '[\"VARCHAR\"]'), run_id)",  # reads no text of another run
+        {
+            "wanted": json.dumps(wanted),
+            "shape": '[{"run_id": "VARCHAR", "case_id": "VARCHAR", "repeat": "INTEGER"}]',
+            "runs": json.dumps(sorted({each.answer_id.run_id for each in sampled})),
+        },
+        wait_s,
+    )
+    found = {_answer_id(row): row for row in rows}
+    return tuple(_spot_check(found[each.answer_id], each) for each in sampled if each.answer_id in found)
+
+
+def verdict_counts(
+    store: Store, *, since: datetime, target: str | None = None, wait_s: float = READ_WAIT_S
+) -> tuple[VerdictCount, ...]:
+    """How many verdicts each grader and each judge gave since a time, by target and version or lineage."""
+    rows = _rows(
+        store,
+        "select target, g.grader, g.version, g.aspect, g.judge_model, g.judge_prompt_sha256, g.rubric_version,"
+        " count(*) filter (where g.passed) as passed, count(*) as total"
+        " from (select target, unnest(grades) as g from graded_answers"
+        "  where asked_at >= $since::timestamptz and ($target is null or target = $target))"
+        " group by all order by all",
+        {"since": since.isoformat(), "target": target},
+        wait_s,
+    )
+    return tuple(
+        VerdictCount(
+            target=row["target"],
+            grader=row["grader"],
+            version=row["version"],
+            aspect=Aspect(row["aspect"]),
+            lineage=_lineage(row) if row["judge_model"] is not None else None,
+            passed=row["passed"],
+            total=row["total"],
+        )
+        for row in rows
+    )
+
+
+def reviewed_grades(
+    store: Store, *, target: str | None = None, wait_s: float = READ_WAIT_S
+) -> tuple[ReviewedGrade, ...]:
+    """What graders without a model said of answers that people reviewed, of one target when it is named."""
+    rows = _rows(
+        store,
+        "select * from reviewed_grades where $target is null or target = $target order by run_id, case_id, repeat",
+        {"target": target},
+        wait_s,
+    )
+    return tuple(
+        ReviewedGrade(
+            target=row["target"],
+            grader=row["grader"],
+            version=row["version"],
+            passed=row["grader_passed"],
+            people_right=row["people_right"],
+            inclusion_probability=row["inclusion_probability"],
+        )
+        for row in rows
+    )
+
+
+def reviewed(store: Store, *, target: str | None = None, wait_s: float = READ_WAIT_S) -> tuple[ReviewedAnswer, ...]:
+    """All answers that both people and a judge graded, of one target when it is named."""
+    rows = _rows(
+        store,
+        "select * from reviewed_answers where $target is null or target = $target order by run_id, case_id, repeat",
+        {"target": target},
+        wait_s,
+    )
+    return tuple(
+        ReviewedAnswer(
+            answer_id=_answer_id(row),
+            target=row["target"],
+            lineage=_lineage(row),
+            judge_passed=row["judge_passed"],
+            people_right=row["people_right"],
+            inclusion_probability=row["inclusion_probability"],
+        )
+        for row in rows
+    )
+
+
+def labelled_by(store: Store, person: str, *, wait_s: float = READ_WAIT_S) -> frozenset[AnswerId]:
+    """The answers that a person has said something of under review, being unsure included."""
+    rows = _rows(
+        store,
+        "select run_id, case_id, repeat from labels where source = 'review' and done_by = $person",
+        {"person": person},
+        wait_s,
+    )
+    return frozenset(_answer_id(row) for row in rows)
+
+
+def _rows(store: Store, sql: str, values: Mapping[str, Parameter], wait_s: float) -> Sequence[dict[str, Any]]:
+    found = store.query(sql, values, wait_s=wait_s)
+    return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+
+
+def _spot_check(row: dict[str, Any], sampled: SampledAnswer) -> SpotCheck:
+    answer = GradedAnswer(
+        answer_id=sampled.answer_id,
+        target=row["target"],
+        origin=Origin(row["origin"]),
+        asked_at=row["asked_at"],
+        severity=Severity(row["case_severity"]),
+        language=Language(row["language"]),
+        turns=tuple(row["turns"]),
+        answer=row["answer"],
+        gold=row["gold"],
+        expected_citation=row["expected_citation"],
+        expected_refusal=row["expected_refusal"],
+        outcome=CaseOutcome(row["outcome"]),
+        grades=tuple(_grade(each) for each in row["grades"]),
+    )
+    return SpotCheck(answer=answer, inclusion_probability=sampled.inclusion_probability)
+
+
+def _grade(row: dict[str, Any]) -> Judged:
+    return Judged(
+        grader=row["grader"],
+        version=row["version"],
+        aspect=Aspect(row["aspect"]),
+        passed=row["passed"],
+        failure_kind=FailureKind(row["failure_kind"]) if row["failure_kind"] else None,
+        score=row["score"],
+        reason=row["reason"],
+        lineage=_lineage(row) if row["judge_model"] is not None else None,
+    )
+
+
+def _answer_id(row: dict[str, Any]) -> AnswerId:
+    return AnswerId(run_id=row["run_id"], case_id=row["case_id"], repeat=row["repeat"])
+
+
+def _lineage(row: dict[str, Any]) -> JudgeLineage:
+    return JudgeLineage(
+        model=row["judge_model"], prompt_sha256=row["judge_prompt_sha256"], rubric_version=row["rubric_version"]
+    )
