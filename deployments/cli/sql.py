@@ -25,8 +25,7 @@ from flows.terminal import write_data, write_json, write_note, write_text
 from flows.terminal_console import terminal_console
 from monitors.errors import WarehouseError
 from monitors.reports.invisible import show_invisible
-from tests.tools.warehouse_reference import VIEWS
-from warehouse.database.store import Store, Table
+from warehouse.database.store import VIEWS, Store, Table
 
 RUNS: Final = ("=", "+", "-", "@")
 """How a cell begins that a spreadsheet takes for a formula (OWASP, CSV injection); tab and line ends too."""
