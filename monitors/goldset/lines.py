@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from monitors.goldset.issues import ISSUE_KEYS, is_issue, issue_fields
 from monitors.records.base import Language
 from monitors.records.cases import NEEDS_REVIEW, PIPELINE_MEANINGS, GoldCase, Pipeline, Provenance
 
@@ -48,6 +49,7 @@ ACCEPTED: Final[Mapping[str, str]] = {
     "pair": ID_ACCEPTED,
     "month_is_30_days": "true or false",
     "relative_tolerance": "a number from 0 to below 1",
+    "triage": 'an object with "issue" and "reference", or their keys in the line: "issue_title", "reference" …',
     "provenance": 'an object with "pipeline", as {"pipeline": "manual"}',
     "provenance.pipeline": ", ".join(_pipelines()),
     "provenance.document": "a text",
@@ -58,8 +60,8 @@ ACCEPTED: Final[Mapping[str, str]] = {
 }
 """What each key may be, in the words of the errors and of the reference of a suite's keys."""
 
-CASE_KEYS = (*GoldCase.model_fields, "question")
-"""Every key a line may have; ``question`` is short for one turn."""
+CASE_KEYS = (*GoldCase.model_fields, "question", *ISSUE_KEYS)
+"""Every key a line may have; ``question`` is short for one turn, an issue's keys for ``triage``."""
 
 
 def unknown_key(key: str, known: tuple[str, ...] = CASE_KEYS) -> str:
@@ -159,6 +161,8 @@ def case_from_object(fields: dict[str, Any]) -> GoldCase | Unusable:
     """Make a case of a JSON object; ``question`` is short for a single turn."""
     given_id = fields.get("id")
     case_id = given_id if isinstance(given_id, str) else None
+    if is_issue(fields):
+        fields = issue_fields(fields)
     own, prepared = _prepared(fields)
     try:
         case = GoldCase.model_validate(prepared)
