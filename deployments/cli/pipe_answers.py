@@ -21,7 +21,7 @@ from monitors.facts.quantities.scan import read_facts
 from monitors.facts.refusals.detect import read_refusal
 from monitors.facts.source_files import agreement
 from monitors.facts.text import unread_of
-from monitors.facts.tool_calls import repeated
+from monitors.facts.tool_calls import ToolCall, repeated
 from monitors.gate.assess import assess
 from monitors.graders.base import Grader, GraderSettings
 from monitors.graders.panel import default_panel, grade_exchange
@@ -29,7 +29,6 @@ from monitors.records.base import Finding, Language, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.exchanges import Exchange, Timings
 from monitors.records.grades import Abstained, Aspect, CaseOutcome, Grade, Judged, Span
-from monitors.records.triage import ToolCall
 
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 """Half of a surrogate pair is no text; one character replaces it, so that positions stay right."""

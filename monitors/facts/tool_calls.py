@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
-from monitors.records.triage import ToolCall
+
+class ToolCall(NamedTuple):
+    """One call that an agent made: of a tool, or of another agent. ``arguments`` are any JSON."""
+
+    name: str
+    arguments: object = None
 
 
 def repeated(calls: Sequence[ToolCall]) -> tuple[int, ...]:

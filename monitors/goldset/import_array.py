@@ -15,7 +15,7 @@ from typing import Any, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from monitors.errors import GoldSetError
-from monitors.goldset.issues import foreign_issue_fields, is_issue
+from monitors.goldset.issues import foreign_issue_row, is_issue
 from monitors.goldset.lines import Unusable, case_from_object, of_validation, read_json, shown
 from monitors.goldset.load import BadLine, describe, read_text, suite_of
 from monitors.records.base import Record, Severity
@@ -66,7 +66,7 @@ def import_gold_array(
     bad: list[BadLine] = []
     taken: set[str] = set()
     for row, value in enumerate(_rows(path), start=1):
-        fields = foreign_issue_fields(value) if is_issue(value) else _question_fields(value)
+        fields = foreign_issue_row(value) if is_issue(value) else _question_fields(value)
         case = fields if isinstance(fields, Unusable) else _case(fields, severity_for, taken)
         if isinstance(case, Unusable):
             bad.append(BadLine(row, case.problems))

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 from monitors.facts.language import identify
 from monitors.records.base import Language
 from monitors.records.cases import Pipeline
-from monitors.records.triage import IssueSeverity
+from monitors.records.triage import IssueSeverity, TriageReference, TriageTask
 
 ISSUE_KEYS: Final = ("issue_url", "issue_title", "issue_body", "repository_files", "reference")
 """The keys of an issue in a line of a suite; each goes into the case's ``triage``."""
@@ -39,34 +39,46 @@ def issue_fields(row: Mapping[str, Any]) -> dict[str, Any]:
     return _case(own, issue, reference)
 
 
-def foreign_issue_fields(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a case, from another project's row; keys that a case does not have are left out."""
+def issue_keys(task: TriageTask) -> dict[str, Any]:
+    """The keys of an issue as a line has them; reading them gives the same task."""
+    issue = task.issue.model_dump(mode="json", exclude_defaults=True)
+    files = {"repository_files": issue.pop("repository_files")} if "repository_files" in issue else {}
+    reference = task.reference.model_dump(mode="json", exclude_defaults=True)
+    return {f"issue_{key}": value for key, value in issue.items()} | files | {"reference": reference}
+
+
+def foreign_issue_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Another project's row as a line of ours, with an id and a type; keys that no case has are left out."""
     if "problem_statement" in row:
         return _of_patch(row)
     known: dict[str, Any] = {**row, **_object(row.get("inputs"))}
     found = _reference(known.get("reference", known.get("outputs")))
-    wanted = ("severity", "root_cause", "relevant_files", "expected_keywords", "shortest_path")
-    reference = {key: found[key] for key in wanted if key in found}
-    issue = {key.removeprefix("issue_"): known[key] for key in ISSUE_KEYS[:3] if key in known}
+    made: dict[str, Any] = {key: known[key] for key in ISSUE_KEYS[:3] if key in known}
+    made["reference"] = {key: found[key] for key in TriageReference.model_fields if key in found}
     shared = {key: known[key] for key in ("id", "severity", "type", "language", "cluster") if key in known}
-    return _case(shared, issue, reference)
+    return {"id": _id_of(known.get("issue_url"), known.get("issue_title")), "type": TRIAGE_TYPE, **made, **shared}
 
 
 def _of_patch(row: Mapping[str, Any]) -> dict[str, Any]:
     text, patch = str(row["problem_statement"]), str(row.get("patch", ""))
     title, _, body = text.partition("\n")
     files = list(dict.fromkeys([*_PATCHED.findall(patch), *_REMOVED.findall(patch)]))
-    own = {"id": row.get("instance_id", ""), "cluster": _UNFIT.sub(":", str(row.get("repo", ""))) or None}
-    severity = {"severity": row["severity"]} if "severity" in row else {}
-    issue = {"title": title.strip() or text[:200], "body": body.strip()}
-    return _case({**own, **severity}, issue, {"relevant_files": files})
+    return {
+        "id": row.get("instance_id") or _id_of(None, title),
+        "type": TRIAGE_TYPE,
+        "cluster": _UNFIT.sub(":", str(row.get("repo", ""))) or None,
+        "issue_title": title.strip() or text[:200],
+        "issue_body": body.strip(),
+        "reference": {"relevant_files": files},
+        **({"severity": row["severity"]} if "severity" in row else {}),
+    }
 
 
 def _case(own: dict[str, Any], issue: dict[str, Any], reference: dict[str, Any]) -> dict[str, Any]:
     asked = issue.get("url") or f"{issue.get('title', '')}\n\n{issue.get('body', '')}".strip()
     language = identify(f"{issue.get('title', '')} {issue.get('body', '')}")
     made: dict[str, Any] = {
-        "id": _id_of(issue),
+        "id": _id_of(issue.get("url"), issue.get("title")),
         "turns": [asked],
         "gold": reference_text(reference),
         "type": TRIAGE_TYPE,
@@ -79,9 +91,9 @@ def _case(own: dict[str, Any], issue: dict[str, Any], reference: dict[str, Any])
     return made | own
 
 
-def _id_of(issue: Mapping[str, Any]) -> str:
-    place = _PLACE.search(str(issue.get("url", "")))
-    name = ":".join(place.groups()) if place else str(issue.get("title", ""))[:60]
+def _id_of(url: object, title: object) -> str:
+    place = _PLACE.search(str(url))
+    name = ":".join(place.groups()) if place else str(title)[:60]
     return _UNFIT.sub("-", name).strip("-:+@") or "issue"
 
 

@@ -20,8 +20,8 @@ from monitors.records.grades import Abstained, Aspect, FailureKind, Judged
 from monitors.records.triage import IssueSeverity, TriageReport, TriageTask
 
 MIN_FILES_F1: Final = 0.5
-"""F1 from which a report names the files: one right file among at most three, or two of three. A list of all files of
-a repository stays far below."""
+"""F1 from which a report names the files: one right file among at most three, or two of three. A list of all files
+of a repository stays far below."""
 MIN_KEYWORDS: Final = 0.5
 """So large a share of the words that an investigation finds must be there: synonyms excuse the rest."""
 MOST_STEPS_BEYOND: Final = 2
@@ -219,7 +219,7 @@ _DENIED: Final = (
     r"|\b(?:no|rather than|instead of|unrelated to|nothing to do with|rul(?:es?|ed|ing) out)\s+"
     r"(?:(?:a|an|the|any)\s+)?)"
 )
-"""What denies the word right behind it. "Not released" says that something is so, hence the little word after it."""
+"""What denies the word right behind it. "Not released" says that something is so, so *not* needs a word between."""
 
 
 def _states(word: str, folded: str) -> bool:

@@ -21,13 +21,6 @@ class IssueSeverity(StrEnum):
     CRITICAL = "critical"
 
 
-class ToolCall(Record):
-    """One call that an agent made: of a tool, or of another agent. ``arguments`` are any JSON."""
-
-    name: Text
-    arguments: object = None
-
-
 class TriageReference(Record):
     """What is known about an issue: what a good report says. What is left out is not graded."""
 

@@ -7,8 +7,7 @@ from math import comb
 from pathlib import Path
 from typing import Any
 
-from monitors.facts.tool_calls import repeated
-from monitors.records.triage import ToolCall
+from monitors.facts.tool_calls import ToolCall, repeated
 from tests.accuracy.figure import Figure, Measured
 from tests.accuracy.rows import read_rows
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from monitors.facts.tool_calls import repeated
-from monitors.records.triage import ToolCall
+from monitors.facts.tool_calls import ToolCall, repeated
 
 
 def call(name: str = "read_file", arguments: object = None) -> ToolCall:

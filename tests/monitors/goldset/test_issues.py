@@ -53,13 +53,13 @@ def test_a_line_is_an_issue_with_our_severity_beside_it():
     ("change", "said"),
     [
         ({}, '"severity" is missing'),
-        ({"severity": 2, "reference": {"severity": "urgent"}}, '"triage.reference.severity" cannot be "urgent"'),
-        ({"severity": 2, "reference": {"root_couse": "x"}}, "root_couse"),
+        ({"severity": 2, "reference": {"severity": "urgent"}}, '"reference.severity" cannot be "urgent"'),
+        ({"severity": 2, "reference": {"root_couse": "x"}}, 'unknown key "root_couse"; did you mean "root_cause"?'),
         (
             {"severity": 2, "reference": {"relevant_files": "a.py"}},
-            '"triage.reference.relevant_files" cannot be "a.py"',
+            '"reference.relevant_files" cannot be "a.py"',
         ),
-        ({"severity": 2, "issue_title": ""}, '"triage.issue.title" cannot be ""'),
+        ({"severity": 2, "issue_title": ""}, '"issue_title" cannot be ""'),
     ],
 )
 def test_what_is_wrong_with_an_issue_is_named(change: dict[str, object], said: str):

@@ -14,7 +14,6 @@ from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Evidence, Exchange, Step, Timings
 from monitors.records.grades import Abstained, Aspect, Assessment, CaseOutcome, FailureKind, Judged
 
-
 FILES = [f"jobs/m{n}.py" for n in range(120)] + ["jobs/export.py", "jobs/lock.py"]
 ROW = {
     "issue_url": "https://github.com/acme/jobs/issues/7",
