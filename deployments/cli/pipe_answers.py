@@ -1,4 +1,4 @@
-"""The answers of ``lookout facts``, ``lookout grade`` and ``lookout redact`` to one line each.
+"""The answers of ``lookout facts`` and the other pipes to one line each.
 
 Each field of a line is checked: an error names the field and what is accepted. ``lookout grade`` uses the panel and
 the gate's rule, as a run does.
@@ -19,7 +19,9 @@ from monitors.facts.quantities.fact import Fact, FactKind
 from monitors.facts.quantities.locales import checked_currency, checked_locale
 from monitors.facts.quantities.scan import read_facts
 from monitors.facts.refusals.detect import read_refusal
+from monitors.facts.source_files import agreement
 from monitors.facts.text import unread_of
+from monitors.facts.tool_calls import ToolCall, repeated
 from monitors.gate.assess import assess
 from monitors.graders.base import Grader, GraderSettings
 from monitors.graders.panel import default_panel, grade_exchange
@@ -240,3 +242,49 @@ def redacted(fields: Fields) -> Fields:
     found = [{"kind": one.kind.value, "span": [one.start, one.end]} for one in redaction.found]
     unread = {"unread": list(redaction.unread)} if redaction.unread else {}
     return {"text": redaction.text, "found": found} | unread
+
+
+def localised(fields: Fields) -> Fields:
+    """How well the files in ``named`` agree with those in ``gold``, each file once however it is written.
+
+    Nothing named has a precision of 0. Without a gold file nothing can be said: all three are ``null``.
+    """
+    found = agreement(_paths(fields, "named"), _paths(fields, "gold"))
+    wanted = bool(found.found or found.missed)
+    return {
+        "precision": found.precision if wanted else None,
+        "recall": found.recall if wanted else None,
+        "f1": found.f1 if wanted else None,
+    }
+
+
+def _paths(fields: Fields, name: str) -> list[str]:
+    value = _list_of(fields, name, "file names")
+    if not all(isinstance(one, str) for one in value):
+        raise Unreadable(f"{name}: a list of file names is expected, each a JSON string")
+    return [clean(one) for one in value]
+
+
+def _list_of(fields: Fields, name: str, what: str) -> list[Any]:
+    value = fields.get(name)
+    if not isinstance(value, list):
+        missing = "missing" if name not in fields else "not a list"
+        raise Unreadable(f"{name}: {missing}; a list of {what} is expected")
+    return cast("list[Any]", value)
+
+
+def counted_calls(fields: Fields) -> Fields:
+    """How many calls were made, how many would have done, and how many repeat an earlier one, arguments and all."""
+    calls, reference = _calls(fields, "calls"), _calls(fields, "reference")
+    return {"calls": len(calls), "reference": len(reference), "repeats": len(repeated(calls))}
+
+
+def _calls(fields: Fields, name: str) -> list[ToolCall]:
+    return [_call(name, at, one) for at, one in enumerate(_list_of(fields, name, "calls"), start=1)]
+
+
+def _call(name: str, at: int, value: Any) -> ToolCall:
+    called = cast("Fields", value).get("name") if isinstance(value, dict) else None
+    if not isinstance(called, str) or not called:
+        raise Unreadable(f'{name}, call {at}: {{"name": "…", "arguments": …}} is expected')
+    return ToolCall(name=clean(called), arguments=value.get("arguments"))

@@ -1,4 +1,4 @@
-"""``lookout facts``, ``lookout grade``, ``lookout redact``: the flows' own code on JSON lines.
+"""``lookout facts``, ``grade``, ``redact``, ``localise``, ``efficiency``: the flows' own code on JSON lines.
 
 They read JSON lines and write one answer for each, in the same order, whatever the line is.
 """
@@ -102,9 +102,9 @@ def _error(line_id: Any, message: str) -> bytes:
 
 
 def register(app: typer.Typer) -> None:
-    """Add the three pipes to a command line."""
-    for name, command in (("facts", facts), ("grade", grade), ("redact", redact)):
-        app.command(name)(command)
+    """Add the pipes to a command line, each under its function's name."""
+    for command in (facts, grade, redact, localise, efficiency):
+        app.command(command.__name__)(command)
 
 
 def facts() -> None:
@@ -126,6 +126,20 @@ def redact() -> None:
     from deployments.cli.pipe_answers import redacted  # each pipe starts with only its own rules
 
     _run(redacted)
+
+
+def localise() -> None:
+    """Score named files: {"id", "named": […], "gold": […]} lines in, precision, recall and F1 out."""
+    from deployments.cli.pipe_answers import localised  # each pipe starts with only its own rules
+
+    _run(localised)
+
+
+def efficiency() -> None:
+    """Count an agent's calls: {"id", "calls": […], "reference": […]} lines in, calls and repeats out."""
+    from deployments.cli.pipe_answers import counted_calls  # each pipe starts with only its own rules
+
+    _run(counted_calls)
 
 
 def _run(answer: Callable[[Fields], Fields]) -> None:

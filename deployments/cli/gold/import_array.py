@@ -10,7 +10,7 @@ from pathlib import Path
 from deployments.cli.exit_codes import ExitCode
 from flows.terminal import print_text
 from monitors.errors import GoldSetError
-from monitors.goldset.import_array import ForeignCase, import_gold_array
+from monitors.goldset.import_array import import_gold_array
 from monitors.goldset.lines import line_of
 from monitors.records.base import Severity
 from monitors.storage import alone_with, replace_text
@@ -24,7 +24,7 @@ def import_command(array: Path, out: Path, given: Sequence[str]) -> ExitCode:
     if out.exists():
         raise GoldSetError(f"{out} is there already; name a new file, or remove it first")
     severities = _severities(given)
-    imported = import_gold_array(array, severity_for=lambda row: _severity(row, severities))
+    imported = import_gold_array(array, severity_for=lambda kind, case_id: _severity(kind, case_id, severities))
     with alone_with(out):
         replace_text(out, "".join(f"{line_of(case)}\n" for case in imported.suite.cases))
     counts = Counter((case.type, int(case.severity)) for case in imported.suite.cases)
@@ -47,11 +47,11 @@ def _severities(given: Sequence[str]) -> dict[str, Severity]:
     return found
 
 
-def _severity(row: ForeignCase, severities: dict[str, Severity]) -> Severity:
-    found = severities.get(row.question_type, severities.get(OTHERS))
+def _severity(kind: str, case_id: str, severities: dict[str, Severity]) -> Severity:
+    found = severities.get(kind, severities.get(OTHERS))
     if found is None:
         raise GoldSetError(
-            f"no severity for the type {row.question_type!r} ({row.id}); add --severity {row.question_type}=2, or "
-            "a bare number for all types that are not named"
+            f"no severity for the type {kind!r} ({case_id}); add --severity {kind}=2, or a bare number for "
+            "all types that are not named"
         )
     return found
