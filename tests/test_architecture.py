@@ -20,6 +20,7 @@ LEAVES = (
     "monitors.stats",
     "monitors.mutations",  # known-wrong answers: the gold set and the judge's canaries are tried by them
     "monitors.storage",
+    "monitors.plural",
     "monitors.retry",
     "monitors.json_path",  # probes read answers off the network by it, sources read stored conversations
     "monitors.request_headers",  # what authenticates at an application: of its API for probes, of its export for sources

@@ -27,8 +27,9 @@ from monitors.alerts.traffic_census import (
     census_observations,
     census_over,
 )
-from monitors.alerts.wording import FAILURE_TITLES, TRAFFIC_CASE, counted
+from monitors.alerts.wording import FAILURE_TITLES, TRAFFIC_CASE
 from monitors.gate.assess import severity_of
+from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.estimates import RateEstimate
 from monitors.records.exchanges import Exchange
@@ -250,7 +251,7 @@ def faults(report: NightlyReport) -> tuple[Fault, ...]:
         found.append(
             Fault(
                 ITEMS_UNREADABLE,
-                f"{counted(unusable, 'item')} of the night's traffic could not be used, the first at "
+                f"{plural(unusable, 'item')} of the night's traffic could not be used, the first at "
                 f"{first.place}: {first.detail}",
             )
         )

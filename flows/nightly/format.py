@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
 from monitors.alerts.traffic_census import CENSUS_WORDS, share_text
-from monitors.alerts.wording import counted
+from monitors.plural import plural
 from monitors.records.estimates import RateEstimate
 from monitors.records.nightly import CensusRate, NightlyReport, QuestionsAsked, Rate
 from monitors.records.traffic import SourceWarning, SourceWarningKind
@@ -129,7 +129,7 @@ def questions_text(asked: QuestionsAsked) -> str:
     marked = asked.questions - asked.recognised
     ways = [f"{asked.recognised:,} known by their wording"] if asked.recognised else []
     ways += [f"{marked:,} marked in the log"] if marked else []
-    count = f"{counted(asked.questions, 'clarifying question')} ({', '.join(ways)})"
+    count = f"{plural(asked.questions, 'clarifying question')} ({', '.join(ways)})"
     if asked.share is None or asked.low is None or asked.high is None:
         return f"{count}, none rated"
     liked = f"{100 * asked.share:.0f} % [{100 * asked.low:.0f}, {100 * asked.high:.0f}]"
@@ -141,10 +141,10 @@ def intake_lines(read: IntakeSummary) -> Iterator[str]:
     yield from (f"not read to its end: {one}" for one in read.interrupted)
     yield from (f"{one.place}: {one.detail}" for one in read.issues if one.kind in ABOUT_ALL)
     if read.repeated:
-        yield f"{counted(read.repeated, 'item')} stood there more than once: each conversation counts once"
+        yield f"{plural(read.repeated, 'item')} stood there more than once: each conversation counts once"
     unusable, first = unusable_of(read)
     if first is not None:
-        yield f"{counted(unusable, 'item')} could not be used, the first at {first.place}: {first.detail}"
+        yield f"{plural(unusable, 'item')} could not be used, the first at {first.place}: {first.detail}"
 
 
 def unusable_of(read: IntakeSummary) -> tuple[int, SourceWarning | None]:
