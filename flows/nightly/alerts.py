@@ -114,7 +114,7 @@ def traffic_case(kind: FailureKind) -> str:
 
 def _how_often(kind: FailureKind, report: NightlyReport) -> str:
     found = next(one for one in report.kinds if one.kind is kind)
-    sampled = f"{found.failures:,} of {report.sampled:,} conversations sampled from {report.read:,}"
+    sampled = f"{found.failures:,} of {plural(report.sampled, 'conversation')} sampled from {report.read:,}"
     return f"{sampled}, estimated {found.rate.text} of all" if isinstance(found.rate, RateEstimate) else sampled
 
 
@@ -233,8 +233,8 @@ def judge_silent(judging: Judging) -> Iterator[Fault]:
         asked = judging.reached_judge - judging.void_grades
         yield Fault(
             JUDGE_SILENT,
-            f"The judge graded {judging.judged:,} of {asked:,} replies that it was asked about: {because}. "
-            "What needs it is unknown for this night, and the drift test did not count the night.",
+            f"The judge graded {judging.judged:,} of {plural(asked, 'reply', 'replies')} that it was asked about: "
+            f"{because}. What needs it is unknown for this night, and the drift test did not count the night.",
         )
 
 

@@ -13,6 +13,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 from monitors.mutations.answers import AnswerMutation, right_answer, wrong_answers
+from monitors.plural import plural
 from monitors.records.base import Finding, Identifier, Record
 from monitors.records.cases import GoldCase
 
@@ -61,11 +62,12 @@ class CanaryReport(Record):
         """The alert to the monitor's owners about a void batch of so many grades. No word of any answer."""
         twists = sorted({"steering" if canary.steered else canary.twist.value for canary in self.passed_wrong})
         fell_for = f" ({', '.join(twists).replace('_', ' ')})" if twists else ""
+        void = plural(grades, "grade of this batch is", "grades of this batch are")
         return (
             f"The judge {self.judge} cannot be believed: {self.why}. Of its known answers it passed"
             f" {len(self.passed_wrong)} of {self.wrong} wrong ones{fell_for}, failed {len(self.failed_right)} of"
-            f" {self.right} right ones, and gave no verdict on {self.unread}. Its {grades} grades of this batch are"
-            " void: nothing follows from them about the application."
+            f" {self.right} right ones, and gave no verdict on {self.unread}. Its {void} void: nothing follows from"
+            " them about the application."
         )
 
 
