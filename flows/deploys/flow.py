@@ -46,8 +46,7 @@ from monitors.probes.readiness import HUB_SILENT, ReadinessChecker
 from monitors.records.base import Record, UtcTime
 from monitors.records.incidents import Capability
 from monitors.records.targets import DeployEvent, ReportedDeploy
-from warehouse.data_folder import private_folder
-from warehouse.journal.segments import unwritable, write_atomically
+from monitors.storage import write_atomically
 
 FILE_NAME: Final = "hub-silence"
 
@@ -89,11 +88,7 @@ class HubOutageStore:
         self._file.unlink(missing_ok=True)
 
     def _write(self, silence: HubOutage) -> None:
-        try:
-            private_folder(self._file.parent)
-            write_atomically(self._file, silence.model_dump_json().encode())
-        except OSError as error:
-            raise unwritable(self._file, error) from error
+        write_atomically(self._file, silence.model_dump_json())
 
 
 SUBJECT: Final = "deploy-watch"
