@@ -1,47 +1,136 @@
-"""Files that are whole or not there, and files that several people and processes change, one at a time."""
+"""Files that are whole or not there, and files that several people and processes change, one at a time.
+
+Only here is a file put in another's place: written beside, brought to disk, renamed, its folder brought to disk.
+No symbolic link is followed.
+"""
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import threading
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 from monitors.errors import GoldSetError, WarehouseUnwritable
 
+OWNER_ONLY: Final = 0o600
+OWNER_ONLY_FOLDER: Final = 0o700
+ANYBODY_BY_UMASK: Final = 0o666
+"""The rights of a new file before the process's umask takes some away."""
 
-def write_atomically(path: Path, pieces: Iterable[str]) -> None:
-    """Writes UTF-8 text beside ``path``, brings it to disk, and puts it in place in one step.
+Content = str | bytes | Iterable[str]
+"""What a file holds; text, or pieces of it, is written as UTF-8."""
 
-    A reader sees the old file or the new one. The folder is made when it is missing. Raises
-    ``WarehouseUnwritable`` naming the path when it cannot be written; no half file stays behind.
+_ADVICE = {
+    errno.ENOSPC: "the disk is full: free some space",
+    errno.EDQUOT: "the disk quota is reached: free some space",
+    errno.EFBIG: "the file size limit is reached: raise it (`ulimit -f`)",
+    errno.EROFS: "the file system is read-only: choose another data folder",
+    errno.EACCES: "no permission: make the folder writable for this user or choose another data folder",
+    errno.EPERM: "no permission: make the folder writable for this user or choose another data folder",
+    errno.ENOTDIR: "a part of the path is a file: move it away or choose another data folder",
+    errno.EEXIST: "a file stands where a folder must be: move it away or choose another data folder",
+}
+
+
+def write_atomically(path: Path, content: Content, *, mode: int | None = None) -> None:
+    """Write a file so that ``path`` is the old one or the whole new one, whatever happens, a power cut included.
+
+    ``mode`` are its rights; without one the umask decides. Missing folders are made for their owner alone. Raises
+    `WarehouseUnwritable` with the path and what to do; nothing stays beside.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _write_beside_and_replace(path, pieces)
+        private_folder(path.parent)
+        with _beside(path, content, mode) as written:
+            move(written, path)
     except OSError as error:
-        message = (
-            f"{path}: cannot be written ({error.strerror or error}); give a folder that this user may write to"
-        )
-        raise WarehouseUnwritable(message) from error
+        raise unwritable(path, error) from error
 
 
-def _write_beside_and_replace(path: Path, pieces: Iterable[str]) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
-    beside.unlink(missing_ok=True)  # of a killed process that had the same number
-    new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle = os.open(beside, new, 0o666)  # the umask decides who may read it
+def write_once(path: Path, content: Content) -> bool:
+    """As `write_atomically`, but false where ``path`` exists: of two writers at once one is the first."""
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines(pieces)
+        private_folder(path.parent)
+        with _beside(path, content) as written:
+            try:
+                path.hardlink_to(written)  # unlike a rename, it fails where there is a file
+            except FileExistsError:
+                return False
+            sync_folder(path.parent)
+    except OSError as error:
+        raise unwritable(path, error) from error
+    return True
+
+
+def move(source: Path, goal: Path) -> Path:
+    """Rename in one step, in the place of what ``goal`` was, and bring that to disk. ``goal``. Raises `OSError`."""
+    source.replace(goal)
+    sync_folder(goal.parent)
+    return goal
+
+
+@contextmanager
+def _beside(path: Path, content: Content, mode: int | None = None) -> Generator[Path]:
+    """A new file beside ``path``, on the disk. It is gone when the block is, unless that has moved it."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
+    try:
+        beside.unlink(missing_ok=True)  # of a killed process that had the same number
+        new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        with os.fdopen(open_in_place(beside, new, mode or ANYBODY_BY_UMASK), "wb") as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            file.writelines(_encoded(content))
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+        yield beside
+    finally:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+
+
+def _encoded(content: Content) -> Iterator[bytes]:
+    if isinstance(content, bytes):
+        yield content
+    else:
+        pieces = (content,) if isinstance(content, str) else content
+        yield from (piece.encode() for piece in pieces)
+
+
+def open_in_place(path: Path, flags: int, mode: int = ANYBODY_BY_UMASK) -> int:
+    """`os.open` that follows no link: `OSError` (ELOOP) where ``path`` is one."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+
+
+def private_folder(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, for their owner alone and durably. Raises `OSError`.
+
+    One that stands already stays as it is: somebody may have opened it on purpose.
+    """
+    if folder.is_dir():
+        return
+    private_folder(folder.parent)
+    folder.mkdir(mode=OWNER_ONLY_FOLDER, exist_ok=True)
+    sync_folder(folder.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in a folder durable. Raises `OSError`."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def unwritable(path: Path, error: OSError) -> WarehouseUnwritable:
+    """The error for a person: which path, why, what to do."""
+    code = error.errno or 0
+    advice = _ADVICE.get(code, "check the data folder")
+    return WarehouseUnwritable(f"cannot write {path}: {os.strerror(code) if code else error}; {advice}")
 
 
 @contextmanager
@@ -74,27 +163,12 @@ def text_of(path: Path) -> str:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Put ``text`` in the place of the file; after a kill the file is the old or the new one, never a part.
+    """Put ``text`` in the place of a gold file, which keeps its rights. `GoldSetError` when it cannot be written.
 
     The caller is `alone_with` it.
     """
-    beside = path.with_name(f".{path.name}.writing")
     try:
-        with beside.open("w", encoding="utf-8", newline="\n") as written:
-            written.write(text)
-            written.flush()
-            os.fsync(written.fileno())
-        if path.exists():
-            beside.chmod(path.stat().st_mode & 0o777)
-        beside.replace(path)
-        _sync_folder(path.parent)
+        with _beside(path, text, path.stat().st_mode & 0o777 if path.exists() else None) as written:
+            move(written, path)
     except OSError as error:
         raise GoldSetError(f"{path} cannot be written: {error.strerror}") from None
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

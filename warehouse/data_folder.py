@@ -9,39 +9,10 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from monitors.errors import ConfigError
-
-OWNER_ONLY_FOLDER: Final = 0o700
-ANYBODY_BY_UMASK: Final = 0o666
-"""The rights of a new file before the process's umask takes some away."""
+from monitors.storage import open_in_place
 
 HOLDING_FILES: Final = ("journal", "runs", "deploys", "sessions")
 """Folders inside it whose entries are inspected too."""
-
-
-def private_folder(folder: Path) -> None:
-    """Make a folder, and those above it that are missing, for their owner alone and durably. Raises `OSError`.
-
-    One that stands already stays as it is: somebody may have opened it on purpose.
-    """
-    if folder.is_dir():
-        return
-    private_folder(folder.parent)
-    folder.mkdir(mode=OWNER_ONLY_FOLDER, exist_ok=True)
-    sync_folder(folder.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make renames in a folder durable. Raises `OSError`."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def open_in_place(path: Path, flags: int) -> int:
-    """`os.open` that follows no link: `OSError` (ELOOP) where ``path`` is one."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, ANYBODY_BY_UMASK)
 
 
 @contextmanager
@@ -54,12 +25,6 @@ def lock_file(path: Path) -> Generator[TextIO]:
 def opened_for_lock(path: Path) -> TextIO:
     """As `lock_file`, for whoever holds it longer than a block."""
     return os.fdopen(open_in_place(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "a+", encoding="utf-8")
-
-
-def new_file(path: Path) -> int:
-    """A new file for writing in the place of whatever a killed writer, or somebody else, left there. `OSError`."""
-    path.unlink(missing_ok=True)
-    return open_in_place(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
 
 
 def refuse_links(data_folder: Path) -> None:

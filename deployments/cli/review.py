@@ -30,7 +30,7 @@ from monitors.errors import ConfigError, WarehouseBusy
 from monitors.judge.calibration import calibrate, check_graders
 from monitors.judge.settings import ReviewSettings, spot_checks
 from monitors.records.exchanges import Origin
-from monitors.records.grades import CaseOutcome, FailureKind, Judged, aspect_of_kind
+from monitors.records.grades import FAILURE_WORDS, CaseOutcome, FailureKind, Judged, aspect_of_kind
 from monitors.records.incidents import Redacted
 from monitors.records.operator_actions import CaseDraft, HumanLabel
 from monitors.records.reviews import AnswerVerdict, GradedAnswer, LabelSource, SampledAnswer, SpotCheck
@@ -144,17 +144,18 @@ def _id(answer: GradedAnswer, by: str) -> str:
 
 KEYS = "[r]ight in every way  [w]rong  [u]nsure  [s]kip for now  [q]uit"
 VERDICTS = {"r": AnswerVerdict.RIGHT, "w": AnswerVerdict.WRONG, "u": AnswerVerdict.UNSURE}
-KINDS: Mapping[str, tuple[FailureKind, str]] = {
-    "1": (FailureKind.WRONG_FACT, "wrong fact"),
-    "2": (FailureKind.MISSING_FACT, "missing fact"),
-    "3": (FailureKind.UNSUPPORTED_CLAIM, "unsupported claim"),
-    "4": (FailureKind.SHOULD_HAVE_REFUSED, "should have refused"),
-    "5": (FailureKind.OVER_REFUSAL, "refused without need"),
-    "6": (FailureKind.WRONG_CITATION, "wrong or missing source"),
-    "7": (FailureKind.POOR_TRIAGE, "poor triage"),
-    "8": (FailureKind.WRONG_LANGUAGE, "wrong language"),
-    "9": (FailureKind.PII_DISCLOSURE, "personal data"),
-    "0": (FailureKind.ERROR_LEAK, "an error shown as an answer"),
+KINDS: Mapping[str, FailureKind] = {
+    "1": FailureKind.WRONG_FACT,
+    "2": FailureKind.MISSING_FACT,
+    "3": FailureKind.UNSUPPORTED_CLAIM,
+    "4": FailureKind.SHOULD_HAVE_REFUSED,
+    "5": FailureKind.OVER_REFUSAL,
+    "6": FailureKind.WRONG_CITATION,
+    "7": FailureKind.POOR_TRIAGE,
+    "8": FailureKind.WRONG_LANGUAGE,
+    "9": FailureKind.PII_DISCLOSURE,
+    "0": FailureKind.ERROR_LEAK,
+    "m": FailureKind.MISSING_CITATION,
 }
 """What a person can say is wrong, by its key."""
 SKIP, QUIT = "s", "q"
@@ -261,10 +262,10 @@ class Screen:
 
     def what_is_wrong(self) -> FailureKind | None:
         """The kind of failure by its key; anything else leaves it open."""
-        offered = "  ".join(f"{key} {text}" for key, (_, text) in KINDS.items())
+        offered = "  ".join(f"{key} {FAILURE_WORDS[kind]}" for key, kind in KINDS.items())
         self._console.print(f"What is wrong with it? Name what weighs most: {offered}", markup=False)
         self._console.print("Another key: not said; then it says nothing about any rule.", markup=False)
-        return KINDS.get(self._keyboard.key(), (None, ""))[0]
+        return KINDS.get(self._keyboard.key())
 
     def note(self) -> str:
         """A line in the person's own words, or an empty one."""

@@ -24,6 +24,7 @@ from deployments.cli.exit_codes import ExitCode
 from flows.terminal import write_data, write_json, write_note, write_text
 from flows.terminal_console import terminal_console
 from monitors.errors import WarehouseError
+from monitors.plural import plural
 from monitors.reports.invisible import show_invisible
 from warehouse.database.store import VIEWS, Store, Table
 
@@ -136,7 +137,7 @@ def _print_table(table: Table) -> None:
         _print_grid(table.columns, rows)
     else:
         _print_blocks(table.columns, rows)
-    terminal_console(stderr=True).print(f"[dim]{len(rows)} {'row' if len(rows) == 1 else 'rows'}[/]")
+    terminal_console(stderr=True).print(f"[dim]{plural(len(rows), 'row')}[/]")
 
 
 def _print_blocks(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

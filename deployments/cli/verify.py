@@ -44,6 +44,7 @@ from monitors.config.file import Config, TargetConfig, load_config, target_recor
 from monitors.errors import ConfigError
 from monitors.github.actions import is_ci
 from monitors.goldset.load import load_suite
+from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.grades import CaseOutcome
 from monitors.records.runs import CaseResult, RunReport
@@ -210,8 +211,8 @@ def _say_what(console: Console, config: Config, request: VerifyRequest) -> None:
     suite = load_suite(target.suite)
     severe = sum(case.severity is Severity.PAGE for case in suite.cases)
     console.print(
-        f"[bold]{request.target}[/]  {target.url or target.space}  ·  {suite.name}: {len(suite.cases)} cases, "
-        f"{severe} of severity 3",
+        f"[bold]{request.target}[/]  {target.url or target.space}  ·  {suite.name}: "
+        f"{plural(len(suite.cases), 'case')}, {severe} of severity 3",
         highlight=False,
     )
 

@@ -13,6 +13,7 @@ import typer
 from deployments.cli.data_folder import store_of
 from deployments.cli.exit_codes import ExitCode
 from flows.terminal import print_text, write_json
+from monitors.plural import plural
 from monitors.records.base import Record
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def check(
         _print_json(report)
     else:
         state = "sound" if report.sound else "NOT SOUND"
-        print_text(f"{state}: {report.loaded} segments loaded, {report.pending} waiting to be loaded")
+        print_text(f"{state}: {plural(report.loaded, 'segment')} loaded, {report.pending} waiting to be loaded")
         for trouble in report.troubles:
             print_text(f"  {trouble.kind}: {trouble.text}")
     raise typer.Exit(int(ExitCode.PASS if report.sound else ExitCode.MONITOR))
@@ -101,7 +102,8 @@ def compact(
 
     store = store_of(config, data_folder)
     report = move(store, before=utc_now() - timedelta(days=days), wait_s=wait_s)
-    _say(report, f"{report.segments} segments are now in {report.archives} archives", as_json=as_json)
+    moved = f"Moved {plural(report.segments, 'segment')} into {plural(report.archives, 'archive')}"
+    _say(report, moved, as_json=as_json)
 
 
 @app.command()
@@ -124,7 +126,7 @@ def age(
     report = remove(store, before=utc_now() - timedelta(days=days), key=key, wait_s=wait_s)
     _say(
         report,
-        f"Personal data removed from {report.segments} segments in {report.archives} archives",
+        f"Personal data removed from {plural(report.segments, 'segment')} in {plural(report.archives, 'archive')}",
         as_json=as_json,
     )
 
@@ -137,7 +139,8 @@ def pictures(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False)
     from monitors.config.file import load_config
 
     gone = age_evidence_of(load_config(config), now=utc_now())
-    _say(gone, f"{gone.files} screenshots and traces removed, {gone.bytes / 1e6:.1f} MB", as_json=as_json)
+    files = plural(gone.files, "screenshot or trace", "screenshots and traces")
+    _say(gone, f"{files} removed, {gone.bytes / 1e6:.1f} MB", as_json=as_json)
 
 
 @app.command()
@@ -155,11 +158,12 @@ def export(
 
     store = store_of(config, data_folder)
     report = write(store, goal, since=_day(since), until=_day(until), wait_s=wait_s)
-    _say(report, f"{report.rows} rows in {report.files} files under {os.path.relpath(goal)}", as_json=as_json)
+    written = f"{plural(report.rows, 'row')} in {plural(report.files, 'file')}"
+    _say(report, f"{written} under {os.path.relpath(goal)}", as_json=as_json)
 
 
 def _loaded(report: LoadReport) -> Iterator[str]:
-    yield f"{report.segments} segments loaded, {sum(report.rows.values())} rows"
+    yield f"{plural(report.segments, 'segment')} loaded, {plural(sum(report.rows.values()), 'row')}"
     if report.restored:
         yield f"  {report.restored} of them had been loaded before and were missing from the file: they are back"
     if report.too_new:
@@ -170,13 +174,13 @@ def _loaded(report: LoadReport) -> Iterator[str]:
 def _rebuilt(report: RebuildReport) -> Iterator[str]:
     backup = f"; the old file is {report.stored_at}" if report.stored_at else ""
     rows = sum(report.loaded.rows.values())
-    yield f"Rebuilt from {report.loaded.segments} segments, {rows} rows{backup}"
+    yield f"Rebuilt from {plural(report.loaded.segments, 'segment')}, {plural(rows, 'row')}{backup}"
     if report.whole:
         return
     yield "NOT WHOLE: the journal no longer has everything that was written"
     yield from (f"  {error}" for error in report.errors())
     if report.loaded.too_new:
-        yield f"  {report.loaded.too_new} segments wait for a newer Lookout"
+        yield f"  waiting for a newer Lookout: {plural(report.loaded.too_new, 'segment')}"
     named = {each.stored_at for each in report.loaded.damaged}
     for place in report.set_aside:
         if place not in named:

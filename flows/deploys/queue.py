@@ -13,8 +13,6 @@ nor GitHub puts a time on a delivery, and one that is sent again after a year mu
 from __future__ import annotations
 
 import logging
-import os
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -23,8 +21,7 @@ from pydantic import ValidationError
 
 from monitors.records.base import Identifier, Record, UtcTime
 from monitors.records.targets import DeployEvent, PullRequest, ReportedDeploy
-from warehouse.data_folder import private_folder, sync_folder
-from warehouse.journal.segments import unwritable, write_atomically
+from monitors.storage import write_atomically, write_once
 
 FOLDER: Final = "deploys"
 """Inside the data folder."""
@@ -67,16 +64,11 @@ class DeployQueue:
         if path.exists():
             self._note_pull_request(deploy.deploy)
             return False
-        beside = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
-        try:
-            private_folder(path.parent)
-            return _linked(beside, path, deploy.model_dump_json().encode())
-        except OSError as error:
-            raise unwritable(path, error) from error
+        return write_once(path, deploy.model_dump_json())
 
     def settle(self, event: DeployEvent, settled: DeployOutcome) -> None:
         """Note what became of a deploy. Raises `WarehouseUnwritable`."""
-        self._write(self._path(event, _SETTLED), settled.model_dump_json())
+        write_atomically(self._path(event, _SETTLED), settled.model_dump_json())
 
     def pull_requests(self, target: str, commit: str) -> tuple[PullRequest, ...]:
         """The pull requests that reports of this commit have named so far."""
@@ -88,7 +80,7 @@ class DeployQueue:
     def _note_pull_request(self, deploy: ReportedDeploy) -> None:
         pull = deploy.pull_request
         if pull is not None and pull not in self.pull_requests(deploy.event.target, deploy.event.commit):
-            self._write(self._path(deploy.event, _PULL), pull.model_dump_json())
+            write_atomically(self._path(deploy.event, _PULL), pull.model_dump_json())
 
     def knows(self, target: str, commit: str) -> bool:
         """Whether this commit was reported before."""
@@ -120,18 +112,11 @@ class DeployQueue:
         Raises `WarehouseUnwritable`.
         """
         if not self.polled_before(target):
-            self._write(self._root / target / _FIRST_POLL, "")
+            write_atomically(self._root / target / _FIRST_POLL, "")
 
     def check_writable(self) -> None:
         """Raises `WarehouseUnwritable` when the next deploy could not be stored."""
-        self._write(self._root / ".writable", "")
-
-    def _write(self, path: Path, text: str) -> None:
-        try:
-            private_folder(path.parent)
-            write_atomically(path, text.encode())
-        except OSError as error:
-            raise unwritable(path, error) from error
+        write_atomically(self._root / ".writable", "")
 
     def _path(self, event: DeployEvent, suffix: str) -> Path:
         return self._root / event.target / f"{event.commit}{suffix}"
@@ -158,19 +143,3 @@ def _pull_in(path: Path) -> PullRequest | None:
         return PullRequest.model_validate_json(path.read_bytes())
     except (OSError, ValidationError):
         return None
-
-
-def _linked(beside: Path, path: Path, data: bytes) -> bool:
-    """Write ``path`` unless it exists: unlike with a rename, of two links at once one fails. Raises `OSError`."""
-    try:
-        with beside.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        path.hardlink_to(beside)
-    except FileExistsError:
-        return False
-    finally:
-        beside.unlink(missing_ok=True)
-    sync_folder(path.parent)
-    return True

@@ -21,6 +21,7 @@ from monitors.judge.consensus import JUDGE, OFF, Cost, PanelRuling, Ruling, abst
 from monitors.judge.judge import Account, Judge, JudgedGroup
 from monitors.judge.model import price_list
 from monitors.judge.precheck import PRECHECK, fails_by_rule, is_open, is_replaced, judge_case
+from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
@@ -285,4 +286,4 @@ def _is_unavailable(judging: Judging) -> bool:
 
 def _unavailable_text(judging: Judging) -> str:
     because = "; ".join(judging.ungraded_because[:2]) or "it was stopped before its first verdict"
-    return f"{judging.ungraded} answers needed a judge and got no verdict: {because}"
+    return f"{plural(judging.ungraded, 'answer')} needed a judge and got no verdict: {because}"

@@ -18,8 +18,8 @@ from monitors.config.file import Config
 from monitors.errors import WarehouseUnwritable
 from monitors.records.base import Identifier, Record, Sha256, UtcTime
 from monitors.records.targets import PullRequest, Target
-from monitors.storage import write_atomically
-from warehouse.data_folder import opened_for_lock, private_folder
+from monitors.storage import private_folder, write_atomically
+from warehouse.data_folder import opened_for_lock
 
 AUTO: Final = "auto"
 NO_BASELINE: Final = "none"
@@ -117,7 +117,7 @@ def begin(runs: Path, start: RunStart) -> RunFolder:
         lock = _locked(folder)
         if lock is None:
             raise WarehouseUnwritable(f"{folder}: another process has this run to itself")
-        write_atomically(folder / START_FILE, [start.model_dump_json()])
+        write_atomically(folder / START_FILE, start.model_dump_json())
     except OSError as error:
         raise WarehouseUnwritable(
             f"{folder}: cannot be written ({error.strerror}); set data_folder in lookout.toml to a folder that can"

@@ -320,7 +320,12 @@ def right_reply(case: GoldCase) -> str:
     """The gold as an app would say it, with a source; for an expected refusal, a refusal."""
     if case.expected_refusal:
         return _in(REFUSALS, case.language)
-    return f"{case.gold} [Source: {_source(case)}]"
+    return case.gold + source_tag(case)
+
+
+def source_tag(case: GoldCase) -> str:
+    """What stands behind the replies of a case that name their source."""
+    return f" [Source: {case.expected_citation or case.provenance.document or 'policy document'}]"
 
 
 def mutants_of(
@@ -336,16 +341,33 @@ def mutants_of(
     return tuple(one for one in made if cites or one.operator is not MutationOperator.CITATION_DROPPED)
 
 
+CONTRADICTING = frozenset({
+    MutationOperator.NUMBER_CHANGED, MutationOperator.CURRENCY_CHANGED, MutationOperator.NEGATED,
+    MutationOperator.YES_FLIPPED, MutationOperator.REFUSED, MutationOperator.ANSWERED,
+})  # fmt: skip
+"""Operators whose mutants say something else than the gold: whoever compares the two fails them."""
+
+
+def contradictions_of(case: GoldCase) -> tuple[Mutant, ...]:
+    """The mutants that contradict the gold: what a judge is tried by. Never empty."""
+    found = tuple(one for one in mutants_of(case) if one.operator in CONTRADICTING)
+    return found or (_answered(case),)
+
+
+def _answered(case: GoldCase) -> Mutant:
+    return Mutant(MutationOperator.ANSWERED, _in(INVENTIONS, case.language), FailureKind.SHOULD_HAVE_REFUSED)
+
+
 def _of_refusal(case: GoldCase) -> Iterator[Mutant]:
     refusal = _in(REFUSALS, case.language)
-    yield Mutant(MutationOperator.ANSWERED, _in(INVENTIONS, case.language), FailureKind.SHOULD_HAVE_REFUSED)
+    yield _answered(case)
     yield Mutant(MutationOperator.HEDGED, _in(HEDGED_ANSWERS, case.language), FailureKind.SHOULD_HAVE_REFUSED)
     yield Mutant(MutationOperator.PERSONAL_DATA, f"{refusal} {_one_of(PERSONAL, case)}", FailureKind.PII_DISCLOSURE)
     yield Mutant(MutationOperator.ERROR_SHOWN, _one_of(ERRORS, case), FailureKind.ERROR_LEAK)
 
 
 def _of_answer(case: GoldCase, sibling: GoldCase | None) -> Iterator[Mutant]:
-    cited = f" [Source: {_source(case)}]"
+    cited = source_tag(case)
     for operator, text in _facts(case, sibling):
         if text and not is_still_right(text, case):
             yield Mutant(operator, text + cited, FailureKind.WRONG_FACT)
@@ -400,10 +422,6 @@ def _other_source(case: GoldCase, sibling: GoldCase | None) -> str:
     if theirs and not names_source(theirs, case.expected_citation):
         return theirs
     return INVENTED_SOURCE if not names_source(INVENTED_SOURCE, case.expected_citation) else ""
-
-
-def _source(case: GoldCase) -> str:
-    return case.expected_citation or case.provenance.document or "policy document"
 
 
 def _in(texts: Mapping[Language, str], language: Language) -> str:

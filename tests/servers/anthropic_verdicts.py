@@ -35,6 +35,9 @@ _EMPTY = (
 _EMPTY_KEYS = frozenset(word[:5] for word in _EMPTY.split())
 _NOT = re.compile(r"\b(?:not|no|never|cannot|without|excluded?|nahi|nahin)\b|n't\b|नहीं", re.IGNORECASE)
 
+_LEADS = dict.fromkeys(("yes", "haan", "हाँ"), True) | dict.fromkeys(("no", "nahi", "नहीं"), False)
+"""Whether an answer opens with a yes."""
+
 
 class Case(NamedTuple):
     """What a prompt asks about, as it stands inside its fences."""
@@ -105,6 +108,8 @@ class RuleJudge:
 
 def _alike(gold: str, answer: str) -> tuple[float, list[str]]:
     wanted, stated = _quantities(gold), _quantities(answer)
+    if {_LEADS.get(_first_word(text)) for text in (gold, answer)} == {True, False}:
+        return 0.1, ["wrong_fact"]
     if wanted - stated:
         return 0.1, ["wrong_fact" if stated else "missing_fact"]
     words = _words(gold)
@@ -124,7 +129,12 @@ def _grounded(case: Case) -> tuple[float, list[str]]:
 
 
 def _quantities(text: str) -> set[tuple[str, str]]:
-    return {(str(fact.kind), fact.value) for fact in read_facts(text)}
+    """Kind or currency, and value."""
+    return {(fact.unit or str(fact.kind), fact.value) for fact in read_facts(text)}
+
+
+def _first_word(text: str) -> str:
+    return (text.split() or [""])[0].strip(",.।").lower()
 
 
 def _words(text: str) -> set[str]:

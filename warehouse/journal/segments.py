@@ -7,11 +7,9 @@ lie in a local folder, where a segment is there as a whole or not at all.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import re
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,9 +19,9 @@ from typing import Annotated, NewType, Protocol, get_args
 
 from pydantic import Field, ValidationError
 
-from monitors.errors import SchemaTooNew, WarehouseDamaged, WarehouseUnwritable
+from monitors.errors import SchemaTooNew, WarehouseDamaged
 from monitors.records.base import Identifier, Record, Sha256
-from warehouse.data_folder import new_file, open_in_place, private_folder, sync_folder
+from monitors.storage import move, open_in_place, private_folder, unwritable, write_atomically
 from warehouse.journal.rows import ANY_ROW, JournalRow, OutboxRow, TableName
 
 FORMAT_VERSION = 1
@@ -168,17 +166,6 @@ SET_ASIDE = "_damaged"
 STALE_AFTER = timedelta(hours=1)
 """A temporary file this old belongs to a writer that was killed: writing one takes milliseconds."""
 
-_ADVICE = {
-    errno.ENOSPC: "the disk is full: free some space",
-    errno.EDQUOT: "the disk quota is reached: free some space",
-    errno.EFBIG: "the file size limit is reached: raise it (`ulimit -f`)",
-    errno.EROFS: "the file system is read-only: choose another data folder",
-    errno.EACCES: "no permission: make the folder writable for this user or choose another data folder",
-    errno.EPERM: "no permission: make the folder writable for this user or choose another data folder",
-    errno.ENOTDIR: "a part of the path is a file: move it away or choose another data folder",
-    errno.EEXIST: "a file stands where a folder must be: move it away or choose another data folder",
-}
-
 
 class SegmentStore(Protocol):
     """A place for segments. A name is ``folder/segment-id.jsonl``."""
@@ -236,12 +223,7 @@ class LocalSegments:
 
     def put(self, name: str, data: bytes) -> None:
         """Store a segment; when this returns it survives a power cut."""
-        path = self._root / name
-        try:
-            private_folder(path.parent)
-            write_atomically(path, data)
-        except OSError as error:
-            raise unwritable(path, error) from error
+        write_atomically(self._root / name, data)
 
     def get(self, name: str) -> bytes:
         """The bytes of a segment."""
@@ -273,8 +255,7 @@ class LocalSegments:
         try:
             private_folder(path.parent)
             sync_file(file)
-            file.replace(path)
-            sync_folder(path.parent)
+            move(file, path)
         except OSError as error:
             raise unwritable(path, error) from error
 
@@ -290,8 +271,7 @@ class LocalSegments:
         goal = self._root / SET_ASIDE / name.replace("/", "__")
         try:
             private_folder(goal.parent)
-            (self._root / name).rename(goal)
-            sync_folder(goal.parent)
+            move(self._root / name, goal)
         except OSError as error:
             raise unwritable(goal, error) from error
         return str(goal)
@@ -327,41 +307,10 @@ def segment_id_of(name: str) -> str:
     return name.rpartition("/")[2].removesuffix(SUFFIX)
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write ``data`` so that ``path`` is the old file or the whole new one, whatever happens. Raises `OSError`."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
-    try:
-        with os.fdopen(new_file(beside), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except OSError:
-        beside.unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
-
-
-def make_folder(folder: Path) -> None:
-    """Create a folder and make its entry in each parent durable. Raises `OSError`."""
-    if folder.is_dir():
-        return
-    make_folder(folder.parent)
-    folder.mkdir(exist_ok=True)
-    sync_folder(folder.parent)
-
-
 def sync_file(file: Path) -> None:
     """Make a file's content durable. Raises `OSError`."""
     with file.open("rb+") as handle:
         os.fsync(handle.fileno())
-
-
-def unwritable(path: Path, error: OSError) -> WarehouseUnwritable:
-    """The error for a person: which path, why, what to do."""
-    code = error.errno or 0
-    advice = _ADVICE.get(code, "check the data folder")
-    return WarehouseUnwritable(f"cannot write {path}: {os.strerror(code) if code else error}; {advice}")
 
 
 def _entries(folder: Path, *, files: bool) -> list[str]:

@@ -31,6 +31,7 @@ from monitors.records.base import Blame, Record, Severity
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Channel, Exchange, Timings
 from monitors.records.grades import CaseOutcome
+from monitors.storage import OWNER_ONLY_FOLDER
 
 TRIALS: Final = 3
 _UNTIMED: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -101,7 +102,6 @@ def _failing(trial: Trial, case: GoldCase, panel: tuple[Grader, ...], channel: C
 
 
 PICTURES = "doctor"
-OWNER_ONLY_FOLDER = 0o700
 
 
 class HealthReport(Record):

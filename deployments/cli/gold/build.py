@@ -21,6 +21,7 @@ from monitors.goldset.build.build import (
 )
 from monitors.goldset.build.sheets import SHIPPED_SCHEMA, load_schema, read_sheets
 from monitors.goldset.versions import RenewReport, renew_template_cases
+from monitors.plural import plural
 from monitors.records.base import Language
 
 REASONS_SHOWN = 8
@@ -71,8 +72,9 @@ def _languages(given: Sequence[str], book: TemplateBook) -> tuple[Language, ...]
 
 def _print_summary(options: BuildOptions, built: BuildResult, renewed: RenewReport) -> list[str]:
     stored = f", {renewed.unchanged} others kept" if renewed.unchanged else ""
+    policies = plural(built.policies, "policy", "policies")
     lines = [
-        f"{options.out}: {len(built.cases)} cases of {built.policies} policies{stored}",
+        f"{options.out}: {plural(len(built.cases), 'case')} of {policies}{stored}",
         f"  sha256 {renewed.sha256}",
         f"  added {renewed.added}, changed {renewed.changed}, removed {renewed.removed}, as before {renewed.same}",
         f"  types       {_counts(case.type for case in built.cases)}",
@@ -83,7 +85,7 @@ def _print_summary(options: BuildOptions, built: BuildResult, renewed: RenewRepo
     if options.why:
         lines += ["Not asked:", *(f"  {one.sheet_id} {one.field}: {one.reason}" for one in built.not_asked)]
     elif built.not_asked:
-        lines += [f"{len(built.not_asked)} facts were not asked (--why lists them):", *_reasons(built.not_asked)]
+        lines += [f"Not asked: {plural(len(built.not_asked), 'fact')} (see --why):", *_reasons(built.not_asked)]
     return lines
 
 

@@ -36,6 +36,7 @@ from monitors.goldset.checks import (
 )
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import default_panel
+from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.cases import GoldCase
 
@@ -58,7 +59,7 @@ TITLES = {
 
 def format_findings(suite: Path, cases: Sequence[GoldCase], findings: Sequence[GoldFinding]) -> str:
     """The whole text for people; its last line is the conclusion."""
-    lines = [f"{suite}: {len(cases)} cases", *_spread(cases)]
+    lines = [f"{suite}: {plural(len(cases), 'case')}", *_spread(cases)]
     for check in SuiteCheck:
         group = sorted((one for one in findings if one.check is check), key=lambda one: one.weight is Weight.SHOULD)
         lines += _group(TITLES[check], group)

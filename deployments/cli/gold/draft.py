@@ -24,6 +24,7 @@ from monitors.goldset.versions import cases_in
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import default_panel
 from monitors.judge.consensus import Cost
+from monitors.plural import plural
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase
 from monitors.records.drafts import GoldDraft
@@ -113,9 +114,8 @@ def cluster_of(name: str | None) -> str | None:
 
 def cost_line(cost: Cost) -> str:
     """Money and tokens in one line."""
-    calls = "1 call" if cost.calls == 1 else f"{cost.calls} calls"
     tokens = f"{cost.input_tokens + cost.cached_tokens:,} tokens in, {cost.output_tokens:,} out"
-    return f"${cost.usd:.4f}, {calls}, {tokens}"
+    return f"${cost.usd:.4f}, {plural(cost.calls, 'call')}, {tokens}"
 
 
 def refused_lines(refused: Sequence[RejectedProposal]) -> str:
@@ -130,7 +130,7 @@ def _print_summary(
     refused: Sequence[RejectedProposal],
     cost: str,
 ) -> None:
-    lines = [f"{len(added)} of {options.count} questions on {document.name} wait in {options.drafts}:"]
+    lines = [f"{len(added)} of {plural(options.count, 'question')} on {document.name} wait in {options.drafts}:"]
     for draft in added:
         lines += [f"  {draft.case.question}", f"    {draft.case.gold}  (severity {int(draft.case.severity)})"]
     write_text("\n".join(lines) + "\n" + refused_lines(refused) + f"cost: {cost}\n")

@@ -23,6 +23,7 @@ from monitors.goldset.versions import (
     frozen_versions,
 )
 from monitors.graders.base import GraderSettings
+from monitors.plural import plural
 from monitors.records.cases import Suite
 
 
@@ -72,7 +73,7 @@ def _is_sound(options: FreezeOptions) -> bool:
 def _said(manifest: SuiteManifest, folder: Path, *, is_new: bool) -> list[str]:
     verb = "frozen as" if is_new else "is already"
     return [
-        f"{manifest.suite} {verb} version {manifest.version}: {manifest.cases} cases",
+        f"{manifest.suite} {verb} version {manifest.version}: {plural(manifest.cases, 'case')}",
         f"  sha256      {manifest.sha256}",
         f"  severities  {_counts(manifest.severities)}",
         f"  languages   {_counts(manifest.languages)}",
@@ -104,7 +105,6 @@ def diff_command(old: Path, new: Path, *, most: int, as_json: bool) -> ExitCode:
     if as_json:
         write_json(diff.model_dump_json(indent=2) + "\n")
         return ExitCode.PASS
-    print_text(
-        "\n".join([f"{old} → {new}: {len(before)} → {len(after)} cases", "", *describe_diff(diff, most=most)])
-    )
+    head = f"{old} → {new}: {len(before)} → {plural(len(after), 'case')}"
+    print_text("\n".join([head, "", *describe_diff(diff, most=most)]))
     return ExitCode.PASS

@@ -35,6 +35,7 @@ from monitors.goldset.drafts import DraftCandidate, candidates, case_id_of, case
 from monitors.goldset.versions import cases_in, join
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import default_panel
+from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.cases import GoldCase
 from monitors.records.drafts import DraftOutcome
@@ -118,7 +119,7 @@ def rows_of(candidate: DraftCandidate, severity: Severity) -> list[tuple[str, st
     if candidate.same_as:
         more = len(candidate.same_as)
         rows.append(
-            ("the same", f"{more} more {'draft asks' if more == 1 else 'drafts ask'} this; one answer decides all")
+            ("the same", f"{plural(more, 'more draft asks', 'more drafts ask')} this; one answer decides all")
         )
     if candidate.asked_by is not None:
         rows.append(("asked by", f"{candidate.asked_by} of the suite already: [n], unless it asks something else"))

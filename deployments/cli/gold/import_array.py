@@ -12,6 +12,7 @@ from flows.terminal import print_text
 from monitors.errors import GoldSetError
 from monitors.goldset.import_array import import_gold_array
 from monitors.goldset.lines import line_of
+from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.storage import alone_with, replace_text
 
@@ -28,7 +29,7 @@ def import_command(array: Path, out: Path, given: Sequence[str]) -> ExitCode:
     with alone_with(out):
         replace_text(out, "".join(f"{line_of(case)}\n" for case in imported.suite.cases))
     counts = Counter((case.type, int(case.severity)) for case in imported.suite.cases)
-    print_text(f"{out}: {len(imported.suite.cases)} cases, sha256 {imported.suite.sha256}")
+    print_text(f"{out}: {plural(len(imported.suite.cases), 'case')}, sha256 {imported.suite.sha256}")
     for (kind, level), count in sorted(counts.items()):
         print_text(f"  severity {level}  {count:4}  {kind}")
     for one in imported.renamed:

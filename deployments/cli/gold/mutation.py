@@ -19,6 +19,7 @@ from monitors.gate.settings import GateSettings
 from monitors.goldset.load import load_suite
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import default_panel
+from monitors.plural import plural
 from monitors.records.cases import GoldCase
 from monitors.records.runs import MutantCount, MutationScores
 
@@ -70,9 +71,9 @@ def catches_enough(counts: MutationScores) -> bool:
 
 
 def _print_summary(path: Path, left_out: int, counts: MutationScores) -> Iterator[str]:
-    yield f"{path}: {counts.whole.mutants} mutants of {counts.cases} cases"
+    yield f"{path}: {plural(counts.whole.mutants, 'mutant')} of {plural(counts.cases, 'case')}"
     if left_out:
-        yield f"  {left_out} cases left out: their own gold fails; `lookout gold check` names them"
+        yield f"  {plural(left_out, 'case')} left out, whose own gold fails: `lookout gold check` names them"
     yield ""
     yield f"  {'what was done':20} {'mutants':>7} {'caught':>7} {'judge':>6} {'passed':>6}  by"
     for one in (*counts.by_operator, *counts.by_severity, counts.whole):
@@ -80,7 +81,7 @@ def _print_summary(path: Path, left_out: int, counts: MutationScores) -> Iterato
     severe, plain = counts.severe, counts.severe_without_personal_data
     yield ""
     yield (
-        f"The graders catch {severe.caught} of {severe.mutants} mutants of severity 3: {severe.rate:.1%} "
+        f"The graders catch {severe.caught} of {plural(severe.mutants, 'mutant')} of severity 3: {severe.rate:.1%} "
         f"[{severe.low:.1%}, {severe.high:.1%}]; without the {severe.mutants - plain.mutants} with "
         f"personal data {plain.rate:.1%}. Wanted: {SEVERE_FLOOR:.0%}, and none passed as right."
     )

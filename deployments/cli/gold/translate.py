@@ -29,6 +29,7 @@ from monitors.goldset.load import load_suite
 from monitors.goldset.proposals import TRANSLATIONS_SCHEMA
 from monitors.graders.base import Grader
 from monitors.graders.panel import default_panel
+from monitors.plural import plural
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase
 from monitors.records.drafts import GoldDraft
@@ -136,7 +137,7 @@ def _print_summary(options: TranslateOptions, tally: _TranslateReport, cost: str
     if not tally.asked:
         write_text(f"Every English case of {options.suite} has its partners, in it or among the drafts.\n")
         return
-    lines = [f"{len(tally.added)} of {tally.asked} translations wait in {options.drafts}:"]
+    lines = [f"{len(tally.added)} of {plural(tally.asked, 'translation')} wait in {options.drafts}:"]
     lines += [f"  {one.case.question}\n    {one.case.gold}" for one in tally.added]
     write_text("\n".join(lines) + "\n" + refused_lines(tally.found.refused) + f"cost: {cost}\n")
     if tally.added:

@@ -13,6 +13,7 @@ from monitors.errors import ConfigError
 from monitors.goldset.lines import line_of
 from monitors.goldset.load import load_suite, parse_suite_lines
 from monitors.goldset.variants import VariantKind, VariantSet, vary
+from monitors.plural import plural
 from monitors.storage import alone_with, replace_text
 
 NAMED = 5
@@ -49,7 +50,7 @@ def vary_command(suite: Path, *, kinds: str, seed: int, each: int, output: Path 
 def _print_summary(goal: Path, varied: VariantSet, wanted: Sequence[VariantKind], sha256: str) -> None:
     counts = varied.counts
     summary = ", ".join(f"{counts[kind.value]} {kind.value}" for kind in wanted)
-    lines = [f"{len(varied.cases)} variants in {goal}: {summary}; suite {sha256[:12]}"]
+    lines = [f"{plural(len(varied.cases), 'variant')} in {goal}: {summary}; suite {sha256[:12]}"]
     missing: Counter[VariantKind] = Counter(kind for kind, _ in varied.without)
     for kind, count in missing.items():
         ids = [case_id for one, case_id in varied.without if one is kind]

@@ -27,6 +27,7 @@ from monitors.errors import (
     Unreachable,
 )
 from monitors.json_path import items_at
+from monitors.plural import plural
 from monitors.probes.address_guard import AddressGuard
 from monitors.probes.api.driver import Event, parsed
 from monitors.probes.browser.inpage import clean
@@ -334,7 +335,7 @@ class AgentJob:
 
     def late(self) -> ProbeError:
         """The deadline has passed."""
-        got = f"{self.state!r} after {len(self.steps)} steps"
+        got = f"{self.state!r} after {plural(len(self.steps), 'step')}"
         seen = f"the job did not finish within {self.settings.deadline_s:g} s: {got}"
         partial = self._partial()
         return AnswerIncomplete(seen, partial_text=partial) if partial else AnswerTimeout(seen)

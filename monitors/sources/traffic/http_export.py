@@ -18,6 +18,7 @@ import httpx
 
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.json_path import values_at
+from monitors.plural import plural
 from monitors.records.traffic import Conversation, SourceWarning, SourceWarningKind
 from monitors.request_headers import NO_HEADERS, RequestHeaders
 from monitors.retry import retry_after_s
@@ -233,12 +234,13 @@ def may_go_on(settings: HttpTraffic, page: ExportPage, items: int) -> str | None
     more = any(value is True for path in _MORE for value in values_at(document, path))
     total = next((value for path in _TOTALS for value in values_at(document, path) if _is_count(value)), None)
     if more or (total is not None and total > items):
-        return f"it holds {items:,} items and says that there are more; {_HOW}"
+        return f"it holds {plural(items, 'item')} and says that there are more; {_HOW}"
     ends = any(values_at(document, path) for path in (*_MORE, *settings.next_link, *settings.cursor))
     full = items == settings.size if settings.size_parameter is not None else items in _USUAL_SIZES
     if ends or total is not None or not full:
         return None
-    return f"it holds {items:,} items, as a full page does, and names no next one: there may be more; {_HOW}"
+    shown = f"{plural(items, 'item')}, as a full page does"
+    return f"it holds {shown}, and names no next one: there may be more; {_HOW}"
 
 
 def _is_count(value: Any) -> bool:
