@@ -10,7 +10,7 @@ import json
 import math
 import tempfile
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -182,7 +182,8 @@ def gate_command(options: GateOptions, environment: Mapping[str, str]) -> ExitCo
         if options.fail_on_regression and format_no_regression(evaluated.report):
             write_note(f"--fail-on-regression does not apply: {format_no_regression(evaluated.report)}\n")
     if options.junit is not None:
-        options.junit.parent.mkdir(parents=True, exist_ok=True)  # the user's own folder, not one of the data folder
+        with suppress(OSError):  # the folder is the user's own; what is wrong with it is said below
+            options.junit.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(options.junit, junit_xml(evaluated.report, evaluated.cases, redact=evaluated.redact))
     if posts is not None:
         posts.say(evaluated.report, evaluated.cases, redact=evaluated.redact, suite=evaluated.suite)
