@@ -181,13 +181,12 @@ def case_from_line(text: str) -> GoldCase | Unusable:
 
 
 def case_from_object(fields: dict[str, Any]) -> GoldCase | Unusable:
-    """Make a case of a JSON object; ``question`` is short for a single turn."""
-    given, given_id = fields, fields.get("id")
+    """Make a case of a JSON object; ``question`` is short for a single turn. A record's own JSON is read too."""
+    given_id = fields.get("id")
     case_id = given_id if isinstance(given_id, str) else None
     if is_issue(fields):
         fields = issue_fields(fields)
     own, prepared = _prepared(fields)
-    own += [unknown_key("triage")] if "triage" in given else []
     try:
         case = GoldCase.model_validate(prepared)
     except ValidationError as error:

@@ -34,6 +34,7 @@ from monitors.mutations.quantities import (
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase
 from monitors.records.grades import FailureKind
+from monitors.records.triage import IssueSeverity, TriageTask
 
 
 class Stance(StrEnum):
@@ -305,6 +306,9 @@ class MutationOperator(StrEnum):
     PERSONAL_DATA = "personal_data"
     ERROR_SHOWN = "error_shown"
     LANGUAGE_SWITCHED = "language_switched"
+    REPORT_ASTRAY = "report_astray"
+    REPORT_OF_ALL_FILES = "report_of_all_files"
+    REPORT_EMPTY = "report_empty"
 
 
 @dataclass(frozen=True)
@@ -320,7 +324,7 @@ def right_reply(case: GoldCase) -> str:
     """The gold as an app would say it, with a source; for an expected refusal, a refusal."""
     if case.expected_refusal:
         return _in(REFUSALS, case.language)
-    return case.gold + source_tag(case)
+    return case.gold if case.triage else case.gold + source_tag(case)
 
 
 def source_tag(case: GoldCase) -> str:
@@ -336,6 +340,8 @@ def mutants_of(
     ``sibling`` asks the same of another policy: its gold is a likely confusion. Where the target need not cite
     (``citation_required`` false), an answer without a source is no mutant. The same case gives the same mutants.
     """
+    if case.triage is not None:
+        return tuple(_of_report(case.triage))
     made = _of_refusal(case) if case.expected_refusal else _of_answer(case, sibling)
     cites = citation_required or case.expected_citation is not None
     return tuple(one for one in made if cites or one.operator is not MutationOperator.CITATION_DROPPED)
@@ -344,6 +350,7 @@ def mutants_of(
 CONTRADICTING = frozenset({
     MutationOperator.NUMBER_CHANGED, MutationOperator.CURRENCY_CHANGED, MutationOperator.NEGATED,
     MutationOperator.YES_FLIPPED, MutationOperator.REFUSED, MutationOperator.ANSWERED,
+    MutationOperator.REPORT_ASTRAY, MutationOperator.REPORT_OF_ALL_FILES, MutationOperator.REPORT_EMPTY,
 })  # fmt: skip
 """Operators whose mutants say something else than the gold: whoever compares the two fails them."""
 
@@ -356,6 +363,37 @@ def contradictions_of(case: GoldCase) -> tuple[Mutant, ...]:
 
 def _answered(case: GoldCase) -> Mutant:
     return Mutant(MutationOperator.ANSWERED, _in(INVENTIONS, case.language), FailureKind.SHOULD_HAVE_REFUSED)
+
+
+_ASTRAY = """Severity: {severity}
+
+Root cause: an outdated dependency leaves stale entries in its cache, which are served until the cache is cleared.
+
+Relevant files:
+- requirements.txt
+- docs/installation.md
+
+Recommended fix: update all dependencies and clear the cache after each deploy."""
+_VAGUE = "Root cause: something in one of these files is not handled.\n\nRecommended fix: go through all of them."
+_ANY_FILES = tuple(f"src/module_{number}.py" for number in range(1, 41))
+
+
+def _of_report(task: TriageTask) -> Iterator[Mutant]:
+    """Reports that are sure of the wrong thing, that name every file, and that say nothing."""
+    severity = task.reference.severity or IssueSeverity.HIGH
+    every = sorted({*(task.issue.repository_files or _ANY_FILES), *task.reference.relevant_files})
+    listed = "\n".join(f"- {name}" for name in every)
+    yield Mutant(MutationOperator.REPORT_ASTRAY, _ASTRAY.format(severity=severity), FailureKind.POOR_TRIAGE)
+    yield Mutant(
+        MutationOperator.REPORT_OF_ALL_FILES,
+        f"Severity: {severity}\n\n{_VAGUE}\n\nRelevant files:\n{listed}",
+        FailureKind.POOR_TRIAGE,
+    )
+    yield Mutant(
+        MutationOperator.REPORT_EMPTY,
+        "## Severity\n\nTBD\n\n## Root cause\n\nTBD\n\n## Recommended fix\n\nTBD",
+        FailureKind.FORMAT,
+    )
 
 
 def _of_refusal(case: GoldCase) -> Iterator[Mutant]:
