@@ -13,7 +13,6 @@ import typer
 
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption
-from flows.context import environment, login_of
 from flows.terminal import write_note, write_text
 from monitors.config.file import load_config, target_record
 from monitors.errors import ConfigError
@@ -41,6 +40,8 @@ def login_command(
     ] = None,
 ) -> ExitCode:
     """Sign in to a page behind a login, in a window or by its form, and store the session for the runs."""
+    from flows.context import environment, login_of  # duckdb
+
     loaded, variables = load_config(config), environment()
     configured = loaded.target(target)
     login = login_of(loaded, target, variables)

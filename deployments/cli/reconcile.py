@@ -14,7 +14,6 @@ import typer
 from deployments.cli.data_folder import loaded
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from flows.context import open_store, utc_now
 from flows.nightly.reconciliation import reconciled, without_log
 from flows.terminal import write_json
 from flows.terminal_console import terminal_console
@@ -143,6 +142,8 @@ def reconcile_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Compare the app's own guard with the nightly judge, and estimate what both missed."""
+    from flows.context import open_store, utc_now  # slack_sdk
+
     configured = load_config(config)
     names = tuple(configured.targets) if target is None else (target,)
     for name in names:

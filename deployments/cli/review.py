@@ -23,7 +23,6 @@ from rich.text import Text
 from deployments.cli.data_folder import data_folder_of, store_of
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption
-from flows.context import utc_now
 from flows.terminal import write_json, write_jsons, write_note, write_text
 from flows.terminal_console import terminal_console
 from monitors.alerts.redact import redact
@@ -326,6 +325,8 @@ def review_command(
     as_json: Annotated[bool, typer.Option("--json", help="list what is to be reviewed, as JSON lines")] = False,
 ) -> ExitCode:
     """Review a share of the graded answers: is each right? The verdicts of rules and judge show after your word."""
+    from flows.context import utc_now  # slack_sdk
+
     folder = data_folder_of(config, data_folder)
     if not (folder / FILE_NAME).exists():
         raise ConfigError(f"{folder}: no warehouse here yet; a run makes one")
@@ -382,6 +383,8 @@ def _review(
 def _label(
     screen: Screen, check: SpotCheck, verdict: AnswerVerdict, person: str, clean: Callable[[str], Redacted]
 ) -> HumanLabel:
+    from flows.context import utc_now  # as above
+
     wrong = verdict is AnswerVerdict.WRONG
     kind = screen.what_is_wrong() if wrong else None
     note = screen.note() if wrong else ""

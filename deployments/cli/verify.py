@@ -33,18 +33,6 @@ from deployments.cli.options import (
     JsonOption,
     SuiteOption,
 )
-from flows.context import (
-    FALLBACK_VARIABLE,
-    HEARTBEAT_VARIABLE,
-    TOKEN_VARIABLE,
-    WEBHOOK_VARIABLE,
-    check_request,
-    configuration,
-    connect_prefect,
-    environment,
-    runs_folder,
-)
-from flows.context import console as message_console
 from flows.terminal import write_json, write_note
 from flows.terminal_console import terminal_console
 from flows.verify.progress import listener
@@ -86,6 +74,8 @@ def check_ci(config: Config, target: str, environment: Mapping[str, str], *, all
 
 
 def _of_production(config: Config, target: str, environment: Mapping[str, str]) -> Iterator[str]:
+    from flows.context import FALLBACK_VARIABLE, HEARTBEAT_VARIABLE, TOKEN_VARIABLE, WEBHOOK_VARIABLE  # as below
+
     production = {name for name, one in config.targets.items() if one.environment is Environment.PRODUCTION}
     if target in production:
         yield (
@@ -187,6 +177,8 @@ class TerminalProgress:
 
 def verify_and_print(request: VerifyRequest, *, as_json: bool) -> ExitCode:
     """Verify, print the verdict, and return its exit code."""
+    from flows.context import configuration, runs_folder  # as below
+
     report = verified(request)
     if report is None:
         return ExitCode.INCONCLUSIVE
@@ -200,7 +192,8 @@ def verify_and_print(request: VerifyRequest, *, as_json: bool) -> ExitCode:
 
 def verified(request: VerifyRequest) -> RunReport | None:
     """The run's report; ``None`` when a person stopped it. After Ctrl-C the answers stay stored."""
-    console = message_console
+    from flows.context import check_request, configuration, connect_prefect, console  # as below
+
     config = configuration(request)
     _say_what(console, config, request)
     check_request(request)
@@ -258,6 +251,8 @@ def verify_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Ask a live page the whole suite in a real browser; grade, gate, store, alert."""
+    from flows.context import environment  # duckdb, slack_sdk and every judge: half a second that --help can save
+
     loaded = load_config(config) if config.exists() or not is_address(target) else None
     name, loaded = with_target(target, loaded, suite)
     note = check_ci(loaded, name, environment(), allowed=allow_production)

@@ -20,7 +20,6 @@ from deployments.cli.options import JsonOption
 from deployments.cli.verify import verify_and_print
 from deployments.demo.configuration import free_port, written_config
 from deployments.demo.space import DEFAULT_PORT, HOST
-from flows.context import connect_prefect, console, prefect_home
 from flows.server import prefect_server
 from flows.terminal_console import terminal_console
 from flows.verify.run_folder import VerifyRequest
@@ -52,6 +51,8 @@ def demo_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Start a real chat page on this machine, with faults, and verify it: end to end in two minutes."""
+    from flows.context import connect_prefect, console, prefect_home  # duckdb, slack_sdk
+
     folder = data_folder.absolute()
     free = free_port(HOST, port or DEFAULT_PORT)
     if port not in (None, free):
