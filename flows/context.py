@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, MutableMapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -469,7 +469,7 @@ def login_of(config: Config, name: str, environment: Mapping[str, str]) -> Login
     )
 
 
-def environment() -> Mapping[str, str]:
+def environment() -> MutableMapping[str, str]:
     """The real environment: keys go from here into the clients that need them."""
     return os.environ
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
+
+import typer
 
 from deployments.cli.data_folder import loaded
 from deployments.cli.exit_codes import ExitCode
-from flows.context import open_store, utc_now
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.nightly.reconciliation import reconciled, without_log
 from flows.terminal import write_json
 from flows.terminal_console import terminal_console
@@ -130,20 +131,24 @@ def _percent(estimate: Interval) -> str:
 WAIT_S: Final = 10.0
 
 
-def reconcile_command(config_path: Path, target: str | None, *, days: int, as_json: bool) -> ExitCode:
-    """Print the reconciliation of ``target`` (all targets without one) over the last ``days`` days. Exit code 0.
+def reconcile_command(
+    target: Annotated[str | None, typer.Argument(help="a target; all of them when left out")] = None,
+    *,
+    config: ConfigOption = DEFAULT_CONFIG,
+    days: Annotated[int, typer.Option(min=1, help="how many days back")] = 7,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Compare the app's own guard with the nightly judge, and estimate what both missed."""
+    from flows.context import open_store, utc_now  # slack_sdk
 
-    Unknown figures say why; they are no failure. ``as_json`` prints one line of JSON for each target. Raises
-    `ConfigError` for a target that is not configured, and where there is no warehouse yet.
-    """
-    config = load_config(config_path)
-    names = tuple(config.targets) if target is None else (target,)
+    configured = load_config(config)
+    names = tuple(configured.targets) if target is None else (target,)
     for name in names:
-        config.target(name)
-    store, until = loaded(open_store(config)), utc_now()
+        configured.target(name)
+    store, until = loaded(open_store(configured)), utc_now()
     for name in names:
         found = reconciled(store, name, until - timedelta(days=days), until, wait_s=WAIT_S)
-        if config.targets[name].hallucination_log is None:
+        if configured.targets[name].hallucination_log is None:
             found = without_log(found)
         if as_json:
             write_json(found.model_dump_json() + "\n")

@@ -13,15 +13,16 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Protocol
+from typing import Annotated, Protocol
 
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from deployments.cli.data_folder import data_folder_of, store_of
 from deployments.cli.exit_codes import ExitCode
-from flows.context import utc_now
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption
 from flows.terminal import write_json, write_jsons, write_note, write_text
 from flows.terminal_console import terminal_console
 from monitors.alerts.redact import redact
@@ -309,18 +310,24 @@ NOTHING = "Nothing was graded here lately."
 
 
 def review_command(
-    config: Path,
+    target: Annotated[str | None, typer.Argument(help="a target of the configuration; all when left out")] = None,
     *,
-    data_folder: Path | None,
-    target: str | None,
-    by: str | None,
-    share: float | None,
-    days: int,
-    figures: bool,
-    raw: bool,
-    as_json: bool,
+    config: ConfigOption = DEFAULT_CONFIG,
+    data_folder: FolderOption = None,
+    by: Annotated[str | None, typer.Option(help="who reviews; asked once and remembered when left out")] = None,
+    share: Annotated[
+        float | None, typer.Option(min=0, max=1, help="share of graded answers to look at; 0.05 unless configured")
+    ] = None,
+    days: Annotated[int, typer.Option(min=1, help="how many days back to sample")] = 30,
+    figures: Annotated[
+        bool, typer.Option("--figures", help="how often each rule and each judge is wrong instead")
+    ] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="show texts as they are, personal data too")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="list what is to be reviewed, as JSON lines")] = False,
 ) -> ExitCode:
-    """Ask about sampled answers without a label; or list them, or print how often each grader and judge errs."""
+    """Review a share of the graded answers: is each right? The verdicts of rules and judge show after your word."""
+    from flows.context import utc_now  # slack_sdk
+
     folder = data_folder_of(config, data_folder)
     if not (folder / FILE_NAME).exists():
         raise ConfigError(f"{folder}: no warehouse here yet; a run makes one")
@@ -377,6 +384,8 @@ def _review(
 def _label(
     screen: Screen, check: SpotCheck, verdict: AnswerVerdict, person: str, clean: Callable[[str], Redacted]
 ) -> HumanLabel:
+    from flows.context import utc_now  # as above
+
     wrong = verdict is AnswerVerdict.WRONG
     kind = screen.what_is_wrong() if wrong else None
     note = screen.note() if wrong else ""

@@ -9,11 +9,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.gold.mutation import SEVERE_FLOOR, gate_settings, grader_settings
+from deployments.cli.options import JsonOption
 from flows.goldset.mutation_testing import GradedMutant, count_mutants, grade_mutants, grade_right
 from flows.terminal import print_text, write_json
 from monitors.gate.settings import GateSettings
@@ -163,33 +166,35 @@ def _low_rate(graded: Sequence[GradedMutant], places: dict[str, NumberedCase]) -
     )
 
 
-@dataclass(frozen=True)
-class CheckOptions:
-    """The command's options as they were given."""
-
-    suite: Path
-    documents: Path | None
-    config: Path | None
-    target: str | None
-    mutants: bool
-    as_json: bool
-
-
-def check_command(options: CheckOptions) -> ExitCode:
-    """Check one suite; FAIL when a finding must be fixed."""
-    numbered = read_numbered(options.suite)
-    graders = grader_settings(options.config, options.target)
-    gate = gate_settings(options.config)
-    findings = list(all_findings(numbered, options.documents, graders, gate, mutants=options.mutants))
-    if options.as_json:
+def check_command(
+    suite: Annotated[Path, typer.Argument(help="the suite, JSON lines")],
+    *,
+    documents: Annotated[
+        Path | None, typer.Option(help="a folder with the documents as text: clauses are looked up in them")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="take a target's graders and the gate from this configuration")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="which target of the configuration")] = None,
+    mutants: Annotated[
+        bool, typer.Option("--mutants/--no-mutants", help="try wrong replies on the severity-3 cases")
+    ] = True,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Find what makes a suite lie, leak or miss. Exit code 1 when something must be fixed."""
+    numbered = read_numbered(suite)
+    graders = grader_settings(config, target)
+    gate = gate_settings(config)
+    findings = list(all_findings(numbered, documents, graders, gate, mutants=mutants))
+    if as_json:
         plain = {
-            "suite": str(options.suite),
+            "suite": str(suite),
             "cases": len(numbered.cases),
             "findings": [finding.model_dump(mode="json") for finding in findings],
         }
         write_json(json.dumps(plain, ensure_ascii=False, indent=2) + "\n")
     else:
-        print_text(format_findings(options.suite, [one.case for one in numbered.cases], findings))
+        print_text(format_findings(suite, [one.case for one in numbered.cases], findings))
     return ExitCode.FAIL if any(finding.weight is Weight.MUST for finding in findings) else ExitCode.PASS
 
 

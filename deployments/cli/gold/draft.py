@@ -11,9 +11,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Final
+
+import typer
 
 from deployments.cli.exit_codes import ExitCode
-from flows.context import nonce, utc_now
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from flows.context import environment, nonce, utc_now
 from flows.goldset.drafting import DraftResult, chosen_model, draft_questions, open_asker, read_document
 from flows.terminal import write_json, write_text
 from monitors.alerts.redact import redact
@@ -49,6 +53,13 @@ def graders_in(config: Config, suite: Path | None) -> GraderSettings:
     return GraderSettings()
 
 
+DraftsOption = Annotated[Path, typer.Option("--drafts", help="where drafts are kept, JSON lines")]
+ModelOption = Annotated[
+    str | None, typer.Option("--model", help="a model of [[judge.models]]; the first one when left out")
+]
+DEFAULT_DRAFTS: Final = Path("gold-drafts.jsonl")
+
+
 @dataclass(frozen=True)
 class DraftOptions:
     """The options of ``lookout gold draft``."""
@@ -65,13 +76,43 @@ class DraftOptions:
     as_json: bool
 
 
-def draft_command(options: DraftOptions, environment: Mapping[str, str]) -> ExitCode:
-    """Draft, save, and print what was saved, what was refused and why, and what it cost."""
-    document = read_document(options.document, options.name)
-    found, cost, model = asyncio.run(_drafted(options, document, environment))
-    added = add_drafts(options.drafts, found.drafts)
-    print_result = _print_json if options.as_json else _print_summary
-    print_result(options, document, added, found.refused, f"{cost_line(cost)}, {model}")
+def draft_command(
+    *,
+    document: Annotated[Path, typer.Option("--document", help="plain text or Markdown, UTF-8")],
+    count: Annotated[int, typer.Option("--count", min=1, max=40, help="how many questions")] = 5,
+    name: Annotated[
+        str | None, typer.Option("--name", help="what the document is called; its file's name when left out")
+    ] = None,
+    citation: Annotated[
+        str | None, typer.Option("--citation", help="text that a citation of the answers must contain")
+    ] = None,
+    language: Annotated[Language, typer.Option("--language", help="what the questions are in")] = Language.ENGLISH,
+    suite: Annotated[
+        Path | None, typer.Option("--suite", help="a suite whose questions are not to be asked again")
+    ] = None,
+    drafts: DraftsOption = DEFAULT_DRAFTS,
+    model: ModelOption = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Let a model draft buyers' questions over a document. A draft is gold only after `lookout gold review`."""
+    options = DraftOptions(
+        document=document,
+        config=config,
+        drafts=drafts,
+        count=count,
+        name=name,
+        citation=citation,
+        language=language,
+        model=model,
+        suite=suite,
+        as_json=as_json,
+    )
+    read = read_document(document, name)
+    found, cost, used = asyncio.run(_drafted(options, read, environment()))
+    added = add_drafts(drafts, found.drafts)
+    print_result = _print_json if as_json else _print_summary
+    print_result(options, read, added, found.refused, f"{cost_line(cost)}, {used}")
     return ExitCode.PASS if found.drafts else ExitCode.INCONCLUSIVE
 
 

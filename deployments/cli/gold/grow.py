@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
+import typer
 from pydantic import ValidationError
 from rich.console import Console
 from rich.table import Table
@@ -21,7 +22,8 @@ from rich.text import Text
 from deployments.cli.alerts.incidents import WAIT_S, open_alerts_session
 from deployments.cli.data_folder import data_folder_of
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.gold.review import reviewed
+from deployments.cli.gold.review import ByOption, reviewed
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
 from deployments.cli.review import DRAFTS_FILE, QUIT, REVIEWER_FILE, SKIP, Keyboard, RealKeyboard
 from flows.context import utc_now
 from flows.goldset.drafting import draft_of_trace
@@ -200,19 +202,6 @@ TYPE = "incident"
 
 
 @dataclass(frozen=True)
-class GrowOptions:
-    """The options of ``lookout gold grow``."""
-
-    suite: Path | None
-    config: Path
-    data_folder: Path | None
-    target: str | None
-    take: str | None
-    by: str | None
-    as_json: bool
-
-
-@dataclass(frozen=True)
 class GrowSession:
     """Where one session reads and writes, and under which name."""
 
@@ -223,24 +212,37 @@ class GrowSession:
     config: Config | None
 
 
-def grow_command(options: GrowOptions) -> ExitCode:
-    """Take a trace, or list what waits, or ask about each of them."""
-    folder = data_folder_of(options.config, options.data_folder)
-    store = open_alerts_session(options.config, options.data_folder).store
+def grow_command(
+    *,
+    suite: Annotated[
+        Path | None, typer.Option("--suite", help="the suite that cases join; without it, what waits is listed")
+    ] = None,
+    take: Annotated[
+        str | None, typer.Option("--take", help="RUN/CASE: make a draft of this conversation first")
+    ] = None,
+    target: Annotated[str | None, typer.Option("--target", help="of this target only")] = None,
+    by: ByOption = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+    data_folder: FolderOption = None,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Make gold of what went wrong: drafts of incidents, of Slack's "Add to gold", of reviews, of live traffic."""
+    folder = data_folder_of(config, data_folder)
+    store = open_alerts_session(config, data_folder).store
     load(store)
-    config = load_config(options.config) if options.config.exists() else None
-    if options.take is not None:
-        take_one(store, options.take, config, _person(options.by, folder, None))
-    suite = cases_in(options.suite) if options.suite is not None else ()
-    waiting = candidates(all_waiting(store, folder, options.target), suite)
-    if options.as_json:
+    loaded = load_config(config) if config.exists() else None
+    if take is not None:
+        take_one(store, take, loaded, _person(by, folder, None))
+    there = cases_in(suite) if suite is not None else ()
+    waiting = candidates(all_waiting(store, folder, target), there)
+    if as_json:
         print_lines(waiting)
-    elif options.suite is None:
+    elif suite is None:
         print_list(waiting)
     else:
         screen = GrowScreen(terminal_console(), RealKeyboard(), redact)
-        person = _person(options.by, folder, screen)
-        _session(GrowSession(store, options.suite, person, screen, config), waiting)
+        person = _person(by, folder, screen)
+        _session(GrowSession(store, suite, person, screen, loaded), waiting)
         load(store)
     return ExitCode.PASS
 

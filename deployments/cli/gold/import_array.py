@@ -6,6 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from deployments.cli.exit_codes import ExitCode
 from flows.terminal import print_text
@@ -20,11 +23,19 @@ OTHERS = ""
 """Stands for every question type that is not named."""
 
 
-def import_command(array: Path, out: Path, given: Sequence[str]) -> ExitCode:
-    """Write the suite, and say which ids had to be changed and which types got which severity."""
+def import_command(
+    array: Annotated[Path, typer.Argument(help="a JSON array of another project: question, expected_answer, …")],
+    *,
+    out: Annotated[Path, typer.Option("--out", help="the suite to write; it must not be there yet")],
+    severity: Annotated[
+        list[str],
+        typer.Option(help="TYPE=1, 2 or 3 for each question_type, or a bare number for all others; never guessed"),
+    ],
+) -> ExitCode:
+    """Take over a suite of another project; it has no severities, so they are given here by type."""
     if out.exists():
         raise GoldSetError(f"{out} is there already; name a new file, or remove it first")
-    severities = _severities(given)
+    severities = _severities(severity)
     imported = import_gold_array(array, severity_for=lambda kind, case_id: _severity(kind, case_id, severities))
     with alone_with(out):
         replace_text(out, "".join(f"{line_of(case)}\n" for case in imported.suite.cases))

@@ -8,8 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from deployments.cli.exit_codes import ExitCode
+from deployments.cli.options import JsonOption
 from flows.goldset.mutation_testing import GradedMutant, count_mutants, grade_mutants, grade_right
 from flows.terminal import print_text, write_json
 from monitors.alerts.redact import redact
@@ -45,20 +49,29 @@ SEVERE_FLOOR = 0.95
 """Least share of severity-3 mutants that graders without a model must catch: the product's own target."""
 
 
-def mutants_command(path: Path, *, config: Path | None, target: str | None, missed: int, as_json: bool) -> ExitCode:
-    """Grade all mutants; FAIL when too few of severity 3 are caught, or one is graded correct."""
-    suite = load_suite(path)
+def mutants_command(
+    suite: Annotated[Path, typer.Argument(help="the suite, JSON lines")],
+    *,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="take a target's grader settings from this configuration")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="which target of the configuration")] = None,
+    missed: Annotated[int, typer.Option(min=0, help="how many missed mutants to show")] = 5,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Make known-bad mutants of every gold, and count how many the graders catch without a judge."""
+    loaded = load_suite(suite)
     settings = grader_settings(config, target)
     panel = default_panel(settings)
-    usable = [case for case in suite.cases if not grade_right(case, panel).wrong]
+    usable = [case for case in loaded.cases if not grade_right(case, panel).wrong]
     graded = list(grade_mutants(usable, panel, citation_required=settings.citation_required))
     counts = count_mutants(graded)
     if as_json:
-        _print_json(suite.sha256, len(suite.cases) - len(usable), counts, graded)
+        _print_json(loaded.sha256, len(loaded.cases) - len(usable), counts, graded)
     else:
         lines = (
-            *_print_summary(path, len(suite.cases) - len(usable), counts),
-            *_missed(graded, suite.cases, missed),
+            *_print_summary(suite, len(loaded.cases) - len(usable), counts),
+            *_missed(graded, loaded.cases, missed),
         )
         print_text("\n".join(lines))
     return ExitCode.PASS if catches_enough(counts) else ExitCode.FAIL

@@ -9,20 +9,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
+import typer
 from pydantic import ValidationError
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from deployments.cli.exit_codes import ExitCode
+from deployments.cli.gold.draft import DEFAULT_DRAFTS, graders_for
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from deployments.cli.review import QUIT, REVIEWER_FILE, SKIP, Keyboard, RealKeyboard
 from flows.context import utc_now
 from flows.goldset.mutation_testing import fails_itself
 from flows.terminal import write_jsons
 from flows.terminal_console import terminal_console
 from monitors.alerts.redact import redact
+from monitors.config.file import load_config
 from monitors.errors import ConfigError
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.language import identify
@@ -168,17 +172,23 @@ class ReviewSession:
     graders: GraderSettings
 
 
-def review_drafts_command(
-    drafts: Path,
+ByOption = Annotated[str | None, typer.Option("--as", help="who reviews; asked once and remembered when left out")]
+
+
+def review_command(
+    drafts: Annotated[Path, typer.Argument(help="the file of drafts")] = DEFAULT_DRAFTS,
     *,
-    suite: Path,
-    by: str | None,
-    remember_in: Path | None,
-    raw: bool,
-    as_json: bool,
-    graders: GraderSettings | None = None,
+    suite: Annotated[Path, typer.Option("--suite", help="the suite that accepted cases join; made when not there")],
+    by: ByOption = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+    data_folder: Annotated[
+        Path | None, typer.Option("--data-folder", help="where your name is remembered; the configuration's")
+    ] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="show texts as they are, personal data too")] = False,
+    as_json: JsonOption = False,
 ) -> ExitCode:
-    """Ask about every draft that nobody has decided; or list them."""
+    """Read each draft beside its clause and say yes, no, or how it must read. Only a yes makes it gold."""
+    folder = data_folder or (load_config(config).data_folder if config.exists() else None)
     waiting = [draft for draft in read_drafts(drafts) if draft.state is DraftState.DRAFTED]
     cases_in(suite)  # report a suite that does not load before anybody reads a draft
     if as_json:
@@ -188,9 +198,9 @@ def review_drafts_command(
     session = ReviewSession(
         drafts=drafts,
         suite=suite,
-        person=_person(by, remember_in, screen),
+        person=_person(by, folder, screen),
         screen=screen,
-        graders=graders or GraderSettings(),
+        graders=graders_for(config, suite),
     )
     finished = [draft for draft in waiting if _was_joined(session, draft)]
     if finished:

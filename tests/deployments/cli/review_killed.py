@@ -32,7 +32,7 @@ def main() -> None:
     storage.Path.replace = killed_replace
     if step == "between":
         review.decide = killed_decide
-    review.review_drafts_command(drafts, suite=suite, by="asha", remember_in=None, raw=False, as_json=False)
+    review.review_command(drafts, suite=suite, by="asha", config=suite.with_name("none.toml"))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.cli.gold.check import CheckOptions, check_command
+from deployments.cli.gold.check import check_command
 from monitors.goldset.import_array import import_gold_array
 from monitors.goldset.lines import line_of
 from monitors.records.base import Severity
@@ -38,7 +38,7 @@ def found(capsys):
     """Check a suite in this process: the exit code, and the findings by what was looked for."""
 
     def check(path: Path, documents: Path | None = None, *, twins: bool = False):
-        code = check_command(CheckOptions(path, documents, None, None, mutants=twins, as_json=True))
+        code = check_command(path, documents=documents, mutants=twins, as_json=True)
         groups: dict[str, list[dict[str, object]]] = {}
         for finding in json.loads(capsys.readouterr().out)["findings"]:
             groups.setdefault(finding["check"], []).append(finding)
