@@ -12,6 +12,7 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, NamedTuple, Self, cast
 
 import httpx
@@ -21,7 +22,7 @@ from monitors.json_path import values_at
 from monitors.plural import plural
 from monitors.records.traffic import Conversation, SourceWarning, SourceWarningKind
 from monitors.request_headers import NO_HEADERS, RequestHeaders
-from monitors.retry import retry_after_s
+from monitors.retry import TryAgain, retried, retry_after_s
 from monitors.sources.traffic.items import LocatedItem, Window, conversations_of, looks_like_html, parsed
 from monitors.sources.traffic.settings import HttpTraffic, TimeFormat
 
@@ -38,15 +39,6 @@ class ExportPage(NamedTuple):
     document: Any
     headers: Mapping[str, str]
     sha256: str
-
-
-class _Later(Exception):
-    """It did not work this time. ``pause_s`` is how long the server wants to be left alone, where it says."""
-
-    def __init__(self, why: str, pause_s: float | None = None) -> None:
-        super().__init__(why)
-        self.why = why
-        self.pause_s = pause_s
 
 
 class ExportClient:
@@ -76,19 +68,12 @@ class ExportClient:
 
     async def page(self, url: str) -> ExportPage:
         """The page; `SourceUnavailable` when it does not come however often it is asked for."""
-        for left in reversed(range(self._settings.attempts)):
-            try:
-                return await self._within_deadline(url)
-            except _Later as later:
-                if not left:
-                    tries = self._settings.attempts
-                    raise SourceUnavailable(f"{bare_url(url)}: {later.why}, after {tries} tries") from None
-                await self._sleep(self._pause_s(later, self._settings.attempts - left))
-        raise AssertionError("the last try returns or raises")
-
-    def _pause_s(self, later: _Later, tries: int) -> float:
-        wanted = later.pause_s if later.pause_s is not None else 2.0 ** (tries - 1)
-        return min(wanted, self._settings.retry_most_s)
+        ask, tries = partial(self._within_deadline, url), self._settings.attempts
+        most_s = self._settings.retry_most_s
+        try:
+            return await retried(ask, tries=tries, first_pause_s=1.0, most_pause_s=most_s, sleep=self._sleep)
+        except TryAgain as last:
+            raise SourceUnavailable(f"{bare_url(url)}: {last}, after {plural(tries, 'try', 'tries')}") from None
 
     async def _within_deadline(self, url: str) -> ExportPage:
         deadline_s = self._settings.request_deadline_s
@@ -96,9 +81,9 @@ class ExportClient:
             async with asyncio.timeout(deadline_s):
                 return await self._once(url)
         except (TimeoutError, httpx.TimeoutException):
-            raise _Later(f"no whole answer within {deadline_s:g} s") from None
+            raise TryAgain(f"no whole answer within {deadline_s:g} s") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise _Later(f"cannot be reached ({type(error).__name__})") from None
+            raise TryAgain(f"cannot be reached ({type(error).__name__})") from None
 
     async def _once(self, url: str) -> ExportPage:
         for _ in range(_REDIRECTS):
@@ -115,7 +100,7 @@ class ExportClient:
     def _check_status(self, url: str, response: httpx.Response) -> None:
         status = response.status_code
         if status in _AGAIN:
-            raise _Later(f"answered HTTP {status}", retry_after_s(response.headers))
+            raise TryAgain(f"answered HTTP {status}", retry_after_s(response.headers))
         if status in _REFUSED:
             raise SourceUnavailable(f"{bare_url(url)}: answered {self._headers.refused(status)}")
         if not response.is_success:
@@ -138,7 +123,7 @@ class ExportClient:
         except ValueError as error:
             kind = response.headers.get("content-type", "").split(";")[0].strip() or "no type"
             hint = "; is it a login page?" if looks_like_html(body) else f": {error}"
-            raise _Later(f"answered {kind[:60]}, expected JSON{hint}") from None
+            raise TryAgain(f"answered {kind[:60]}, expected JSON{hint}") from None
 
 
 def _read(body: bytes) -> Any:
