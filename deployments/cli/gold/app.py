@@ -233,6 +233,7 @@ def review(
     from monitors.config.file import load_config
 
     folder = data_folder or (load_config(config).data_folder if config.exists() else None)
+    graders, domain = graders_for(config, suite)
     code = review_drafts_command(
         drafts,
         suite=suite,
@@ -240,7 +241,8 @@ def review(
         remember_in=folder,
         raw=raw,
         as_json=as_json,
-        graders=graders_for(config, suite),
+        graders=graders,
+        domain=domain,
     )
     raise typer.Exit(int(code))
 

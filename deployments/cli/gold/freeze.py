@@ -10,6 +10,7 @@ from pathlib import Path
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.gold.check import all_findings, format_findings
 from flows.terminal import print_text, write_json
+from monitors.domains.pack import load_domain
 from monitors.gate.settings import GateSettings
 from monitors.goldset.checks import Weight, read_numbered
 from monitors.goldset.load import load_suite
@@ -61,7 +62,7 @@ def freeze_command(options: FreezeOptions, *, at: datetime) -> ExitCode:
 def _is_sound(options: FreezeOptions) -> bool:
     """Whether `lookout gold check` finds nothing that must be fixed; its findings are printed."""
     numbered = read_numbered(options.suite)
-    found = all_findings(numbered, None, GraderSettings(), GateSettings(), mutants=True)
+    found = all_findings(numbered, None, GraderSettings(), load_domain(), GateSettings(), mutants=True)
     must = [one for one in found if one.weight is Weight.MUST]
     if must:
         print_text(format_findings(options.suite, [one.case for one in numbered.cases], must), err=options.as_json)

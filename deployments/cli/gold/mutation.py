@@ -14,6 +14,7 @@ from flows.goldset.mutation_testing import GradedMutant, count_mutants, grade_mu
 from flows.terminal import print_text, write_json
 from monitors.alerts.redact import redact
 from monitors.config.file import load_config
+from monitors.domains.pack import Domain, load_domain
 from monitors.errors import ConfigError
 from monitors.gate.settings import GateSettings
 from monitors.goldset.load import load_suite
@@ -23,16 +24,17 @@ from monitors.records.cases import GoldCase
 from monitors.records.runs import MutantCount, MutationScores
 
 
-def grader_settings(config: Path | None, target: str | None) -> GraderSettings:
-    """The settings of ``target`` in ``config``; of its only target; else the defaults."""
+def graders_of(config: Path | None, target: str | None) -> tuple[GraderSettings, Domain]:
+    """The grader settings and the domain of ``target`` in ``config``; of its only target; else the defaults."""
     if config is None:
         if target is not None:
             raise ConfigError(f"--target {target} needs --config with the configuration that has it")
-        return GraderSettings()
+        return GraderSettings(), load_domain()
     loaded = load_config(config)
     if target is None and len(loaded.targets) > 1:
         raise ConfigError(f"{config} has several targets; name one with --target: {', '.join(loaded.targets)}")
-    return loaded.target(target or next(iter(loaded.targets))).graders
+    found = loaded.target(target or next(iter(loaded.targets)))
+    return found.graders, found.domain
 
 
 def gate_settings(config: Path | None) -> GateSettings:
@@ -47,8 +49,8 @@ SEVERE_FLOOR = 0.95
 def mutants_command(path: Path, *, config: Path | None, target: str | None, missed: int, as_json: bool) -> ExitCode:
     """Grade all mutants; FAIL when too few of severity 3 are caught, or one is graded correct."""
     suite = load_suite(path)
-    settings = grader_settings(config, target)
-    panel = default_panel(settings)
+    settings, domain = graders_of(config, target)
+    panel = default_panel(settings, domain)
     usable = [case for case in suite.cases if not grade_right(case, panel).wrong]
     graded = list(grade_mutants(usable, panel, citation_required=settings.citation_required))
     counts = count_mutants(graded)

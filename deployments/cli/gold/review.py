@@ -23,6 +23,7 @@ from flows.goldset.mutation_testing import fails_itself
 from flows.terminal import write_jsons
 from flows.terminal_console import terminal_console
 from monitors.alerts.redact import redact
+from monitors.domains.pack import Domain
 from monitors.errors import ConfigError
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.language import identify
@@ -166,6 +167,7 @@ class ReviewSession:
     person: str
     screen: DraftScreen
     graders: GraderSettings
+    domain: Domain
 
 
 def review_drafts_command(
@@ -176,7 +178,8 @@ def review_drafts_command(
     remember_in: Path | None,
     raw: bool,
     as_json: bool,
-    graders: GraderSettings | None = None,
+    graders: GraderSettings,
+    domain: Domain,
 ) -> ExitCode:
     """Ask about every draft that nobody has decided; or list them."""
     waiting = [draft for draft in read_drafts(drafts) if draft.state is DraftState.DRAFTED]
@@ -190,7 +193,8 @@ def review_drafts_command(
         suite=suite,
         person=_person(by, remember_in, screen),
         screen=screen,
-        graders=graders or GraderSettings(),
+        graders=graders,
+        domain=domain,
     )
     finished = [draft for draft in waiting if _was_joined(session, draft)]
     if finished:
@@ -246,7 +250,7 @@ def _changed(session: ReviewSession, draft: GoldDraft, key: str) -> GoldDraft:
 
 def _accepted(session: ReviewSession, draft: GoldDraft) -> GoldDraft | None:
     """Add the case to the suite, then mark the draft: a kill between them leaves it joined, once."""
-    reason = problem(draft, session.graders)
+    reason = problem(draft, session.graders, session.domain)
     if reason:
         session.screen.say(f"This cannot be gold yet: {reason}. Edit it, or say no.", "yellow")
         return None
@@ -299,7 +303,7 @@ def reviewed(case: GoldCase, by: str, at: datetime) -> GoldCase:
     )
 
 
-def problem(draft: GoldDraft, graders: GraderSettings) -> str:
+def problem(draft: GoldDraft, graders: GraderSettings, domain: Domain) -> str:
     """Why a draft, as a person has changed it, cannot be gold; empty when it can."""
     case = draft.case
     if draft.quote is not None:
@@ -318,7 +322,7 @@ def problem(draft: GoldDraft, graders: GraderSettings) -> str:
         return f"the question reads as {found.value}, the case says {case.language.value}"
     if find_disclosures(f"{case.question}\n{case.gold}", account_patterns=graders.account_patterns):
         return "it holds personal data"
-    return fails_itself(case, default_panel(graders))
+    return fails_itself(case, default_panel(graders, domain))
 
 
 def _person(by: str | None, remember_in: Path | None, screen: DraftScreen) -> str:

@@ -79,7 +79,7 @@ def translate_command(options: TranslateOptions, environment: Mapping[str, str])
     cases = _wanted(options)
     config = load_config(options.config)
     chosen, settings = chosen_model(config.judge, options.model)
-    session = _TranslateSession(options.drafts, default_panel(graders_in(config, options.suite)))
+    session = _TranslateSession(options.drafts, default_panel(*graders_in(config, options.suite)))
     waiting = read_drafts(options.drafts) if options.drafts.exists() else ()
     todo = {language: to_translate(cases, language, waiting)[: options.limit] for language in languages}
 

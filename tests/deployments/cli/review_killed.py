@@ -13,6 +13,8 @@ from pathlib import Path
 
 from deployments.cli.gold import review
 from monitors import storage
+from monitors.domains.pack import load_domain
+from monitors.graders.base import GraderSettings
 
 
 def main() -> None:
@@ -32,7 +34,10 @@ def main() -> None:
     storage.Path.replace = killed_replace
     if step == "between":
         review.decide = killed_decide
-    review.review_drafts_command(drafts, suite=suite, by="asha", remember_in=None, raw=False, as_json=False)
+    review.review_drafts_command(
+        drafts, suite=suite, by="asha", remember_in=None, raw=False, as_json=False,
+        graders=GraderSettings(), domain=load_domain(),
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import pytest
 
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.gold.review import review_drafts_command
+from monitors.domains.pack import load_domain
 from monitors.errors import ConfigError, GoldSetError
 from monitors.goldset.drafts import add_drafts, read_drafts
 from monitors.goldset.lines import line_of
@@ -44,6 +45,7 @@ def review(monkeypatch, capsys, tmp_path):
         monkeypatch.setenv("COLUMNS", str(columns))
         monkeypatch.setattr(sys, "stdin", io.StringIO(keys))
         chosen = {"remember_in": None, "raw": False, "as_json": False} | options
+        chosen = {"graders": GraderSettings(), "domain": load_domain()} | chosen
         code = review_drafts_command(drafts, suite=tmp_path / "suite.jsonl", by=by, **chosen)
         assert code is ExitCode.PASS
         return capsys.readouterr().out

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from monitors.domains.pack import load_domain
 from monitors.goldset.load import load_suite
+from monitors.graders.base import GraderSettings
 from monitors.graders.factual import FactualGrader
 from monitors.mutations.answers import AnswerMutation, right_answer, wrong_answers
 from monitors.records.base import Language
@@ -83,7 +85,7 @@ def test_an_expected_refusal_is_refused_in_its_language():
 
 def test_the_plain_graders_agree_with_every_twin_that_they_can_read():
     """A second opinion without a model: no right answer fails, no wrong twin passes, and most are told."""
-    grader = FactualGrader()
+    grader = FactualGrader(GraderSettings(), load_domain())
     told = 0
     for case in SUITE.cases:
         if case.expected_refusal:

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, in words: the key, what stands there, what would be accepted."""
+"""What is wrong with a file of settings, in words: the key, what stands there, what would be accepted."""
 
 from __future__ import annotations
 
