@@ -47,7 +47,7 @@ _LAST_GROUP, _INDIAN_GROUP = 3, 2
 
 def measured(reading: QuantityReading) -> str:
     """A quantity in a few words, for a reason or a label. Money in rupees is grouped as India writes it."""
-    if reading.kind is FactKind.DATE:
+    if reading.kind in {FactKind.DATE, FactKind.TIME}:
         return str(reading.date)
     value = EXACT.plus(reading.original_value if reading.original_value is not None else reading.value)
     unit = reading.original_unit or reading.unit or ("$" if "USD" in reading.may_be else "")
@@ -295,7 +295,7 @@ class QuantitiesGrader:
     """
 
     name = "quantities"
-    version = "4"
+    version = "5"
     aspect = Aspect.FACTUAL_MATCH
 
     def __init__(self, settings: GraderSettings, domain: Domain) -> None:

@@ -103,7 +103,7 @@ def _same(wanted: QuantityReading, said: QuantityReading, case: GoldCase) -> boo
         return False
     if wanted.kind is not said.kind:  # a bare "24", "5 lakh" among the accepted texts leaves the unit open
         return FactKind.NUMBER in {wanted.kind, said.kind} and _said(wanted) == _said(said)
-    if wanted.kind is FactKind.DATE:
+    if wanted.kind in {FactKind.DATE, FactKind.TIME}:
         return wanted.date == said.date
     if wanted.kind is FactKind.DURATION:
         slack = _CALENDAR if _unit(wanted) != _unit(said) else Decimal(0)
