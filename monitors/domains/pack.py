@@ -60,6 +60,9 @@ class Vocabulary(Record):
     events: Words = Field(
         default=(), description='events: "3 days before" one of them is a time of its own, and no look-back'
     )
+    variants: Words = Field(
+        default=(), description='words behind a name of which there are several: an amount is "the Pro plan\'s"'
+    )
     yes: Words = Field(default=(), description="words that answer yes, whatever was asked")
     no: Words = Field(default=(), description="words that answer no, whatever was asked")
     yes_unless: dict[str, Words] = Field(
@@ -95,6 +98,7 @@ class Domain:
     """By the first word of their phrases, the longest phrase first."""
     percent_of: frozenset[str]
     events: frozenset[str]
+    variants: frozenset[str]
     yes: frozenset[str]
     no: frozenset[str]
     yes_unless: Mapping[str, frozenset[str]]
@@ -116,6 +120,7 @@ def load_domain(packs: tuple[str, ...] = DEFAULT_DOMAINS) -> Domain:
         roles=_by_first_word(read),
         percent_of=frozenset(percent_of),
         events=_keys(one.events for one in read),
+        variants=_keys(one.variants for one in read),
         yes=_keys(one.yes for one in read),
         no=_keys(one.no for one in read),
         yes_unless={word: _keys(words for known, words in unless if known == word) for word, _ in unless},

@@ -25,6 +25,7 @@ from monitors.graders.statements import (
     Names,
     denies_limit,
     is_denied,
+    is_of_another_variant,
     is_one_of_several,
     is_uncovered,
     mentions_before,
@@ -35,6 +36,7 @@ from monitors.graders.statements import (
     roles_of,
     says_how_often,
     speaks_of_another,
+    variants_in,
 )
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Channel, Exchange
@@ -105,6 +107,7 @@ class GoldContext:
     """Whether either speaks of something before an event: then a look-back is no other role."""
     names: Names
     """What the question names: Nova Gold."""
+    variants: frozenset[str]
     domain: Domain
 
 
@@ -153,6 +156,7 @@ def _asked(gold_text: str, question_text: str, loose: Looseness) -> GoldContext:
         roles_in(question.reader, loose.domain),
         mentions_before(question.reader) or mentions_before(gold.reader),
         names_in(question.reader.tokens),
+        variants_in(question.reader, loose.domain),
         loose.domain,
     )
 
@@ -243,6 +247,8 @@ def _elsewhere(said: QuantityReading, roles: frozenset[str], asked: GoldContext,
     if LOOK_BACK in said_roles:
         return not asked.before
     if roles and said_roles and not roles & said_roles:
+        return True
+    if asked.variants and is_of_another_variant(reply, said, asked.variants, asked.domain):
         return True
     return bool(asked.names) and speaks_of_another(reply, said, asked.names)
 

@@ -345,6 +345,32 @@ def names_in(tokens: Sequence[Token]) -> Names:
     return frozenset(pairs)
 
 
+def variants_in(reader: NumberReader, domain: Domain) -> frozenset[str]:
+    """What a text names of which the domain has several: ``pro`` of "the Pro plan"."""
+    return frozenset(
+        name.key
+        for name, kind in pairwise(reader.tokens)
+        if kind.key in domain.variants and name.kind == WORD and name.key not in _NO_NAMES
+    )
+
+
+_NO_NAMES = FUNCTION_WORDS | STOP_WORDS | _CONTRAST
+
+
+def is_of_another_variant(reply: Scan, said: QuantityReading, asked: frozenset[str], domain: Domain) -> bool:
+    """Whether the nearest variant in a quantity's clause, first before it, is another than was asked about."""
+    reader, known = reply.reader, asked | variants_in(reply.reader, domain)
+    before = range(said.first - 1, said.first - 1 - _LONGEST, -1)
+    for places in (before, range(said.last + 1, said.last + 1 + _LONGEST)):
+        for at in places:
+            token = reader.token(at)
+            if token is END or token.key in _CLAUSE_ENDS:
+                break
+            if token.key in known and (token.text[0].isupper() or reader.token(at + 1).key in domain.variants):
+                return token.key not in asked
+    return False
+
+
 _NONE = keys_of("no nil without none zero not कोई नहीं koi nahi")
 _DENIAL_REACH = 3
 
