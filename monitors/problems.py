@@ -46,6 +46,8 @@ def explained(root: type[BaseModel], detail: Mapping[str, Any]) -> str:
     message = str(detail["msg"])
     for noise in _NOISE:
         message = message.removeprefix(noise)
+    if isinstance(detail["input"], Mapping):
+        return f"{key}: {message}" if key else message
     shown = "what stands there" if "headers" in place else USER.sub("[secret]@", repr(detail["input"]))
     return f"{key}: {shown} is not accepted; expected {message}"
 

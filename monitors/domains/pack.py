@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Final, Self
+from typing import Annotated, Final, Self, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
@@ -25,6 +25,10 @@ SHIPPED: Final = Path(__file__).parent
 DEFAULT_DOMAINS: Final = ("health_insurance",)
 """The packs of a target that names none: the product was built for health insurers' assistants first."""
 VOCABULARY: Final = "vocabulary.toml"
+SCHEMA: Final = "schema.toml"
+TEMPLATES: Final = "templates.toml"
+
+PackFile = TypeVar("PackFile", bound=Record)
 
 
 def keys_in(phrase: str) -> tuple[str, ...]:
@@ -77,12 +81,14 @@ class Vocabulary(Record):
     def _agrees_with_itself(self) -> Self:
         strange = next((role for role in self.percent_of if role not in self.roles), None)
         if strange is not None:
-            raise ValueError(f"`percent_of` to name roles of this pack ({', '.join(self.roles)}), not {strange!r}")
+            raise ValueError(f"percent_of: {strange!r} is no role of this pack; accepted: {', '.join(self.roles)}")
         named: dict[tuple[str, ...], str] = {}
         for role, phrases in self.roles.items():
             for phrase in phrases:
                 if named.setdefault(keys_in(phrase), role) != role:
-                    raise ValueError(f"{phrase!r} to name one role, not {named[keys_in(phrase)]!r} and {role!r}")
+                    raise ValueError(
+                        f"roles.{role}: {phrase!r} names {named[keys_in(phrase)]!r} too; a phrase has one role"
+                    )
         return self
 
 
@@ -113,7 +119,7 @@ def load_domain(packs: tuple[str, ...] = DEFAULT_DOMAINS) -> Domain:
     Where two packs give one phrase to two roles, the pack that is named first decides. `ConfigError` names file
     and key and what is accepted. Each combination is read once a process.
     """
-    read = [read_vocabulary(folder_of(pack) / VOCABULARY) for pack in packs]
+    read = [read_pack_file(folder_of(pack) / VOCABULARY, Vocabulary) for pack in packs]
     percent_of = {role for one in read for role in one.percent_of}
     unless = [(keys_in(word)[0], words) for one in read for word, words in one.yes_unless.items()]
     return Domain(
@@ -142,17 +148,17 @@ def folder_of(pack: str) -> Path:
     return SHIPPED / pack
 
 
-def read_vocabulary(path: Path) -> Vocabulary:
-    """Read and check one vocabulary. `ConfigError` names file, key, value and what is accepted."""
+def read_pack_file(path: Path, form: type[PackFile], problem: type[ConfigError] = ConfigError) -> PackFile:
+    """Read and check one file of a pack. ``problem`` names file, key, value and what is accepted."""
     try:
-        return Vocabulary.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return form.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read as UTF-8 text: {error}") from error
+        raise problem(f"{path}: cannot be read as UTF-8 text: {error}") from error
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from error
+        raise problem(f"{path}: not valid TOML: {error}") from error
     except ValidationError as error:
-        lines = [explained(Vocabulary, dict(detail)) for detail in error.errors()]
-        raise ConfigError("\n".join(f"{path}: {line}" for line in lines)) from None
+        lines = [explained(form, dict(detail)) for detail in error.errors()]
+        raise problem("\n".join(f"{path}: {line}" for line in lines)) from None
 
 
 def _keys(lists: Iterable[Iterable[str]]) -> frozenset[str]:

@@ -1,8 +1,8 @@
 """``lookout gold``: the command line of the gold set. Each command has a file of its own.
 
 The commands build, check, freeze, compare, import, draft, translate, review, grow and vary suites, and score
-mutants. ``lookout gold starter`` writes cases that fit any application, or a schema with templates for one's own
-policies.
+mutants. ``lookout gold starter`` writes cases that fit any application, or a domain pack to be made
+one's own.
 """
 
 from __future__ import annotations
@@ -49,10 +49,13 @@ def build(
         Path, typer.Option("--facts", help="a folder of fact sheets (*.json), one sheet, or rows (*.jsonl)")
     ],
     out: Annotated[Path, typer.Option("--out", help="the suite; cases in it that no template made are kept")],
-    schema: Annotated[
-        Path | None, typer.Option(help="fields and kinds, JSON; Indian health insurance when left out")
+    domain: Annotated[
+        str | None,
+        typer.Option(
+            help="the pack whose schema and templates are used: a name, or a folder as ./my_domain; "
+            "health_insurance when left out"
+        ),
     ] = None,
-    templates: Annotated[Path | None, typer.Option(help="questions, TOML; the shipped ones when left out")] = None,
     language: Annotated[
         list[str] | None, typer.Option(help="en, hi or hinglish, several times; as the templates say when left out")
     ] = None,
@@ -62,7 +65,7 @@ def build(
     """Make cases of facts: each template asks each policy, the gold traces to field and clause."""
     from deployments.cli.gold.build import BuildOptions, build_command  # pydantic's models
 
-    options = BuildOptions(facts, out, schema, templates, tuple(language or ()), why=why, as_json=as_json)
+    options = BuildOptions(facts, out, domain, tuple(language or ()), why=why, as_json=as_json)
     raise typer.Exit(int(build_command(options)))
 
 
@@ -320,17 +323,18 @@ def vary(
     raise typer.Exit(int(code))
 
 
-FILES = Path(__file__).parents[3] / "monitors" / "goldset" / "starter"
-ADVERSARIAL = FILES / "adversarial.jsonl"
-POLICIES = ("policies.schema.json", "policies.templates.toml", "facts/example-returns.json")
-POLICIES_FOLDER = Path("gold")
+_MONITORS = Path(__file__).parents[3] / "monitors"
+ADVERSARIAL = _MONITORS / "goldset" / "starter" / "adversarial.jsonl"
+EXAMPLE = Path("facts/example-returns.json")
+PACK = _MONITORS / "domains" / "general"
+MY_PACK = Path("my_domain")
 
 
 class StarterKind(StrEnum):
     """What to begin with."""
 
     ADVERSARIAL = "adversarial"
-    POLICIES = "policies"
+    DOMAIN = "domain"
 
 
 def register_starter(app: typer.Typer) -> None:
@@ -342,36 +346,38 @@ def starter(
     what: Annotated[
         StarterKind,
         typer.Argument(
-            help="adversarial: twenty severity-3 cases for any application; policies: a schema, templates and an "
-            "example of facts, to be replaced by your own"
+            help="adversarial: twenty severity-3 cases for any application; domain: a domain pack with an "
+            "example of facts, to be made your own"
         ),
     ],
     *,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", help="a new file, or a folder for policies (gold); adversarial cases are printed without it"
+            "--out",
+            help="a new file, or a folder for the pack (my_domain); adversarial cases are printed without it",
         ),
     ] = None,
 ) -> None:
-    """Write a starter: attacks that any application must decline, or a first schema with templates."""
+    """Write a starter: attacks that any application must decline, or a first domain pack."""
     if what is StarterKind.ADVERSARIAL and out is None:
         write_json(ADVERSARIAL.read_text(encoding="utf-8"))
     elif what is StarterKind.ADVERSARIAL and out is not None:
         _write({out: ADVERSARIAL})
         print_text(f"{out}: twenty cases of severity 3. Look at them: lookout gold check {out}")
     else:
-        _policies(out or POLICIES_FOLDER)
+        _domain(out or MY_PACK)
 
 
-def _policies(folder: Path) -> None:
-    schema, templates, facts = places = [folder / name for name in POLICIES]
-    _write(dict(zip(places, (FILES / name for name in POLICIES), strict=True)))
-    print_text("Written: " + ", ".join(map(str, places)))
-    print_text("Put your own fields, questions and facts there, then make the cases:")
-    print_text(
-        f"lookout gold build --facts {facts.parent} --schema {schema} --templates {templates} --out suite.jsonl"
-    )
+def _domain(folder: Path) -> None:
+    copies = {folder / file.name: file for file in sorted(PACK.glob("*.toml"))}
+    copies[folder / EXAMPLE] = ADVERSARIAL.parent / EXAMPLE
+    _write(copies)
+    place = str(folder) if folder.is_absolute() else f"./{folder}"
+    print_text("Written: " + ", ".join(map(str, copies)))
+    print_text(f'Put your own words, fields, questions and facts there; in lookout.toml: domains = ["{place}"]')
+    print_text("Make the cases:")
+    print_text(f"lookout gold build --facts {folder / EXAMPLE.parent} --domain {place} --out suite.jsonl")
 
 
 def _write(copies: dict[Path, Path]) -> None:

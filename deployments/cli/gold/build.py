@@ -10,16 +10,16 @@ from pathlib import Path
 
 from deployments.cli.exit_codes import ExitCode
 from flows.terminal import print_text, write_json
+from monitors.domains.pack import DEFAULT_DOMAINS
 from monitors.errors import GoldSetError
 from monitors.goldset.build.build import (
-    SHIPPED_TEMPLATES,
     BuildResult,
     NotAsked,
     TemplateBook,
     build_cases,
     load_templates,
 )
-from monitors.goldset.build.sheets import SHIPPED_SCHEMA, load_schema, read_sheets
+from monitors.goldset.build.sheets import load_schema, read_sheets
 from monitors.goldset.versions import RenewReport, renew_template_cases
 from monitors.records.base import Language
 
@@ -32,8 +32,7 @@ class BuildOptions:
 
     facts: Path
     out: Path
-    schema: Path | None
-    templates: Path | None
+    domain: str | None
     languages: tuple[str, ...]
     why: bool
     as_json: bool
@@ -41,8 +40,9 @@ class BuildOptions:
 
 def build_command(options: BuildOptions) -> ExitCode:
     """Build, write, and say what was made and what was not."""
-    schema = load_schema(options.schema or SHIPPED_SCHEMA)
-    book = load_templates(schema, options.templates or SHIPPED_TEMPLATES)
+    pack = options.domain or DEFAULT_DOMAINS[0]
+    schema = load_schema(pack)
+    book = load_templates(schema, pack)
     languages = _languages(options.languages, book)
     built = build_cases(read_sheets(options.facts, schema), schema, book, languages)
     if not built.cases:
