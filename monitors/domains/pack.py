@@ -49,7 +49,7 @@ def _word(text: str) -> str:
 
 
 Phrase = Annotated[str, AfterValidator(_phrase)]
-Words = tuple[Annotated[str, AfterValidator(_word)], ...]
+Lexicon = tuple[Annotated[str, AfterValidator(_word)], ...]
 
 
 class Vocabulary(Record):
@@ -61,21 +61,21 @@ class Vocabulary(Record):
     percent_of: tuple[str, ...] = Field(
         default=(), description="roles of which percentages are taken: a percentage is never about them"
     )
-    events: Words = Field(
+    events: Lexicon = Field(
         default=(), description='events: "3 days before" one of them is a time of its own, and no look-back'
     )
-    variants: Words = Field(
+    variants: Lexicon = Field(
         default=(), description='words behind a name of which there are several: an amount is "the Pro plan\'s"'
     )
-    yes: Words = Field(default=(), description="words that answer yes, whatever was asked")
-    no: Words = Field(default=(), description="words that answer no, whatever was asked")
-    yes_unless: dict[str, Words] = Field(
+    yes: Lexicon = Field(default=(), description="words that answer yes, whatever was asked")
+    no: Lexicon = Field(default=(), description="words that answer no, whatever was asked")
+    yes_unless: dict[str, Lexicon] = Field(
         default={}, description="a word, and the words of `yes` that say nothing in a clause with it"
     )
-    predicates: dict[str, Annotated[Words, Field(min_length=1)]] = Field(
+    predicates: dict[str, Annotated[Lexicon, Field(min_length=1)]] = Field(
         default={}, description="groups of words that answer yes when the question uses a word of the group"
     )
-    common: Words = Field(default=(), description="words of so many questions that they are no topic")
+    common: Lexicon = Field(default=(), description="words of so many questions that they are no topic")
 
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> Self:
@@ -112,16 +112,20 @@ class Domain:
     common: frozenset[str]
 
 
-@lru_cache(maxsize=32)
 def load_domain(packs: tuple[str, ...] = DEFAULT_DOMAINS) -> Domain:
     """The domain of these packs, by name, or by the path of a folder where a name has a slash in it.
 
     Where two packs give one phrase to two roles, the pack that is named first decides. `ConfigError` names file
     and key and what is accepted. Each combination is read once a process.
     """
+    return _loaded(packs)
+
+
+@lru_cache(maxsize=32)
+def _loaded(packs: tuple[str, ...]) -> Domain:
     read = [read_pack_file(folder_of(pack) / VOCABULARY, Vocabulary) for pack in packs]
     percent_of = {role for one in read for role in one.percent_of}
-    unless = [(keys_in(word)[0], words) for one in read for word, words in one.yes_unless.items()]
+    unless = [(keys_in(word)[0], silent) for one in read for word, silent in one.yes_unless.items()]
     return Domain(
         roles=_by_first_word(read),
         percent_of=frozenset(percent_of),
@@ -129,7 +133,7 @@ def load_domain(packs: tuple[str, ...] = DEFAULT_DOMAINS) -> Domain:
         variants=_keys(one.variants for one in read),
         yes=_keys(one.yes for one in read),
         no=_keys(one.no for one in read),
-        yes_unless={word: _keys(words for known, words in unless if known == word) for word, _ in unless},
+        yes_unless={word: _keys(silent for known, silent in unless if known == word) for word, _ in unless},
         predicates=tuple(_keys([group]) for one in read for group in one.predicates.values()),
         common=_keys(one.common for one in read),
     )
@@ -162,7 +166,7 @@ def read_pack_file(path: Path, form: type[PackFile], problem: type[ConfigError] 
 
 
 def _keys(lists: Iterable[Iterable[str]]) -> frozenset[str]:
-    return frozenset(keys_in(word)[0] for words in lists for word in words)
+    return frozenset(keys_in(word)[0] for lexicon in lists for word in lexicon)
 
 
 def _by_first_word(read: Iterable[Vocabulary]) -> dict[str, list[NamedRole]]:
@@ -172,6 +176,6 @@ def _by_first_word(read: Iterable[Vocabulary]) -> dict[str, list[NamedRole]]:
             for phrase in phrases:
                 named.setdefault(keys_in(phrase), role)
     by_first: dict[str, list[NamedRole]] = {}
-    for words, role in sorted(named.items(), key=lambda each: -len(each[0])):
-        by_first.setdefault(words[0], []).append((words, role))
+    for phrase, role in sorted(named.items(), key=lambda each: -len(each[0])):
+        by_first.setdefault(phrase[0], []).append((phrase, role))
     return by_first

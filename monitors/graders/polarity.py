@@ -187,7 +187,7 @@ def _clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -> _Cl
     keys = [token.key for token in clause]
     if question.predicates.isdisjoint(keys) and domain.no.isdisjoint(keys):
         return None
-    silent = frozenset[str]().union(*(words for word, words in domain.yes_unless.items() if word in keys))
+    silent = frozenset[str]().union(*(silenced for word, silenced in domain.yes_unless.items() if word in keys))
     for place, token in enumerate(clause):
         positive = (
             token.key in question.predicates

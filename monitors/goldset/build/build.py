@@ -111,7 +111,7 @@ class Template(Record):
 
 
 class TemplateBook(Record):
-    """``templates.toml`` of a pack. ``citation`` are forms of the expected citation: the first that can be filled."""
+    """``templates.toml`` of a pack. ``citation`` are forms of the expected one: the first that can be filled."""
 
     version: Annotated[int, Field(ge=1)]
     languages: Annotated[tuple[Language, ...], Field(min_length=1)] = (Language.ENGLISH,)
