@@ -61,7 +61,7 @@ def _compared(
 ) -> Match:
     if gold.kind is FactKind.DATE or said.kind is FactKind.DATE:
         return _dates(gold, said)
-    if FactKind.TIME in {gold.kind, said.kind}:
+    if gold.kind is FactKind.TIME or said.kind is FactKind.TIME:
         return _times(gold, said)
     if gold.kind is FactKind.DURATION and said.kind is FactKind.DURATION:
         return _match_of(_same_duration(gold, said, month_is_30_days=month_is_30_days, tolerance=tolerance))

@@ -15,8 +15,9 @@ from typing import Final, NamedTuple
 
 from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.number_reader import NumberReader
+from monitors.facts.text import NUMERAL, keys_of
 
-_HINT: Final = re.compile(r"\d\s?(?:[ap]\.?\s?m\b|o'clock|noon|midnight)|\d:\d\d|बजे|baje", re.IGNORECASE)
+_BEHIND: Final = keys_of("am pm a p noon midnight o'clock बजे baje")
 _TO: Final = r"\s?(?:-|–|—|to|until|till|से|se)\s?"
 _PARTS: Final = "सुबह|शाम|दोपहर|रात|subah|shaam|sham|dopahar|dopeher|raat"
 _TIME: Final = re.compile(
@@ -53,7 +54,7 @@ class _ClockTime(NamedTuple):
 
 def with_times(reader: NumberReader, text: str, readings: list[QuantityReading]) -> list[QuantityReading]:
     """The readings with times of day in place of the bare numbers that they are made of."""
-    if _HINT.search(text) is None:
+    if not any(_may_be_time(reader, each.last + 1) for each in readings):
         return readings
     starts = [token.start for token in reader.tokens]
     for time in _times(text):
@@ -64,6 +65,12 @@ def with_times(reader: NumberReader, text: str, readings: list[QuantityReading])
         readings = [each for each in readings if each not in inside]
         readings.append(_reading(time, first, last))
     return sorted(readings, key=lambda each: each.start)
+
+
+def _may_be_time(reader: NumberReader, behind: int) -> bool:
+    """Whether what stands behind a number can belong to a time of day: the search itself costs more."""
+    token = reader.token(behind)
+    return token.key in _BEHIND or (token.text == ":" and reader.token(behind + 1).kind == NUMERAL)
 
 
 def _reading(time: _ClockTime, first: int, last: int) -> QuantityReading:
