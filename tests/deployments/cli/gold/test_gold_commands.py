@@ -25,7 +25,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def build(facts: Path, out: Path, *languages: str, why: bool = False, as_json: bool = False) -> int:
-    return int(build_command(BuildOptions(facts, out, None, None, languages, why=why, as_json=as_json)))
+    return int(build_command(BuildOptions(facts, out, None, languages, why=why, as_json=as_json)))
 
 
 def freeze(suite: Path, **changes) -> int:
