@@ -52,7 +52,7 @@ Phrase = Annotated[str, AfterValidator(_phrase)]
 Lexicon = tuple[Annotated[str, AfterValidator(_word)], ...]
 
 
-class Vocabulary(Record):
+class DomainVocabulary(Record):
     """``vocabulary.toml``: the words of one domain, in every language in which its answers are read."""
 
     roles: dict[Annotated[str, Field(min_length=1)], Annotated[tuple[Phrase, ...], Field(min_length=1)]] = Field(
@@ -123,7 +123,7 @@ def load_domain(packs: tuple[str, ...] = DEFAULT_DOMAINS) -> Domain:
 
 @lru_cache(maxsize=32)
 def _loaded(packs: tuple[str, ...]) -> Domain:
-    read = [read_pack_file(folder_of(pack) / VOCABULARY, Vocabulary) for pack in packs]
+    read = [read_pack_file(folder_of(pack) / VOCABULARY, DomainVocabulary) for pack in packs]
     percent_of = {role for one in read for role in one.percent_of}
     unless = [(keys_in(word)[0], silent) for one in read for word, silent in one.yes_unless.items()]
     return Domain(
@@ -169,7 +169,7 @@ def _keys(lists: Iterable[Iterable[str]]) -> frozenset[str]:
     return frozenset(keys_in(word)[0] for lexicon in lists for word in lexicon)
 
 
-def _by_first_word(read: Iterable[Vocabulary]) -> dict[str, list[NamedRole]]:
+def _by_first_word(read: Iterable[DomainVocabulary]) -> dict[str, list[NamedRole]]:
     named: dict[tuple[str, ...], str] = {}
     for one in read:
         for role, phrases in one.roles.items():

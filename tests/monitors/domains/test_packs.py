@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from monitors.config.file import load_config
-from monitors.domains.pack import DEFAULT_DOMAINS, SHIPPED, VOCABULARY, Vocabulary, load_domain, read_pack_file
+from monitors.domains.pack import (
+    DEFAULT_DOMAINS,
+    SHIPPED,
+    VOCABULARY,
+    DomainVocabulary,
+    load_domain,
+    read_pack_file,
+)
 from monitors.errors import ConfigError
 from monitors.goldset.build.build import load_templates
 from monitors.goldset.build.sheets import load_schema
@@ -35,7 +42,7 @@ def test_a_shipped_pack_is_whole(pack):
 def test_the_page_names_every_pack_and_every_key():
     assert set(re.findall(r"^\| `(\w+)` \|", PAGE.split("## Write your own")[0], re.MULTILINE)) == set(PACKS)
     keys = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", PAGE.split("## Write your own")[1], re.MULTILINE)
-    assert {key.strip("`") for row in keys for key in row.split(", ")} == set(Vocabulary.model_fields)
+    assert {key.strip("`") for row in keys for key in row.split(", ")} == set(DomainVocabulary.model_fields)
     assert "`health_insurance`" in PAGE.split("Without `domains`")[1][:60]
     assert DEFAULT_DOMAINS == ("health_insurance",)
 
@@ -61,7 +68,7 @@ def test_the_vocabulary_of_the_page_loads(tmp_path):
 def test_a_broken_pack_is_named_by_file_and_key_with_what_is_accepted(tmp_path, text, wanted):
     written(tmp_path, text)
     with pytest.raises(ConfigError) as error:
-        read_pack_file(tmp_path / VOCABULARY, Vocabulary)
+        read_pack_file(tmp_path / VOCABULARY, DomainVocabulary)
     assert f"{tmp_path / VOCABULARY}: {wanted}" in str(error.value)
 
 
