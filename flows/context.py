@@ -329,7 +329,7 @@ def check_request(request: VerifyRequest) -> None:
             "for (--min-score above 1, or gate.rating_needed), which a judge gives"
         )
     alert_sender(config, os.environ)
-    default_panel(configured.graders)
+    default_panel(configured.graders, configured.domain)
     if configured.probe.driver != "browser":
         probe_headers(configured.probe, os.environ)
     login_of(config, request.target, os.environ)
@@ -349,7 +349,7 @@ def wire(request: VerifyRequest) -> RunContext:
         target=target,
         configured=configured,
         suite=suite,
-        panel=default_panel(configured.graders),
+        panel=default_panel(configured.graders, configured.domain),
         judge=judge,
         store=store,
         journal=store.journal,

@@ -17,10 +17,12 @@ LEAVES = (
     "monitors.records",
     "monitors.errors",
     "monitors.facts",
+    "monitors.domains",  # what an application talks about, as data
     "monitors.stats",
     "monitors.mutations",  # known-wrong answers: the gold set and the judge's canaries are tried by them
     "monitors.storage",
     "monitors.plural",
+    "monitors.problems",  # what is wrong with a file of settings, in words
     "monitors.retry",
     "monitors.json_path",  # probes read answers off the network by it, sources read stored conversations
     "monitors.request_headers",  # what authenticates at an application: of its API for probes, of its export for sources
@@ -256,7 +258,7 @@ def test_the_walls_stand():
 
 def test_every_station_is_known_to_the_rules():
     folders = {file.relative_to(ROOT / "monitors").parts[0] for file in (ROOT / "monitors").glob("*/**/*.py")}
-    assert folders == {*STATIONS, "records", "facts", "stats", "mutations", "config"}
+    assert folders == {*STATIONS, "records", "facts", "domains", "stats", "mutations", "config"}
 
 
 @pytest.mark.parametrize(

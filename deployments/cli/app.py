@@ -119,7 +119,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "vary": ("cli.gold.vary",
             "Write other wordings of a suite's questions with the same expected answers. No model; always the same."),
         "starter": ("cli.gold.starter",
-            "Write a starter: attacks that any application must decline, or a first schema with templates."),
+            "Write a starter: attacks that any application must decline, or a first domain pack."),
     },
 }
 # fmt: on

@@ -13,6 +13,8 @@ from typing import Any, cast
 
 from deployments.cli.pipes import Fields, Unreadable
 from monitors.alerts.redact import redact_with_findings
+from monitors.domains.pack import DEFAULT_DOMAINS, Domain, load_domain
+from monitors.errors import ConfigError
 from monitors.facts.citations import find_citations
 from monitors.facts.language import identify
 from monitors.facts.quantities.fact import Fact, FactKind
@@ -102,6 +104,17 @@ def currency_of(fields: Fields) -> str | None:
     return _checked(fields, "currency", checked_currency)
 
 
+def domain_of(fields: Fields) -> Domain:
+    """The domain of the packs that the line names; that of the default packs where it names none."""
+    packs = texts_of(fields, "domains") if fields.get("domains") is not None else DEFAULT_DOMAINS
+    if any("/" in pack for pack in packs):
+        raise Unreadable("domains: a line names packs that come with Lookout, no folder")
+    try:
+        return load_domain(packs)
+    except ConfigError as error:
+        raise Unreadable(f"domains: {error}") from None
+
+
 def _checked(fields: Fields, name: str, check: Callable[[str], str]) -> str | None:
     if fields.get(name) is None:
         return None
@@ -151,16 +164,16 @@ _CORRECT = {CaseOutcome.CORRECT: True, CaseOutcome.FAILED: False}
 
 
 @lru_cache(maxsize=8)
-def _panel(locale: str | None, currency: str | None) -> tuple[Grader, ...]:
+def _panel(locale: str | None, currency: str | None, domain: Domain) -> tuple[Grader, ...]:
     """The graders of an application that writes numbers this way; many lines share one panel."""
-    return default_panel(GraderSettings(locale=locale, currency=currency))
+    return default_panel(GraderSettings(locale=locale, currency=currency), domain)
 
 
 def graded(fields: Fields) -> Fields:
     """Grade one answer. ``null`` means that every grader concerned abstained."""
     case = _case(fields)
     exchange = _exchange(case, text_of(fields, "answer"))
-    grades = grade_exchange(_panel(locale_of_line(fields), currency_of(fields)), case, exchange)
+    grades = grade_exchange(_panel(locale_of_line(fields), currency_of(fields), domain_of(fields)), case, exchange)
     assessment = assess(case, exchange, grades)
     answer = exchange.graded_text
     return {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from monitors.domains.pack import Domain
 from monitors.errors import GradingError
 from monitors.graders.base import Grader, GraderSettings, abstained
 from monitors.graders.conduct import CitationGrader, ErrorLeakGrader, LanguageGrader, RefusalGrader
@@ -16,13 +17,13 @@ from monitors.records.exchanges import Exchange
 from monitors.records.grades import SAFETY_ASPECTS, Grade
 
 
-def default_panel(settings: GraderSettings) -> tuple[Grader, ...]:
+def default_panel(settings: GraderSettings, domain: Domain) -> tuple[Grader, ...]:
     """The graders for a target, safety first. None of them needs a key or the network."""
     safety: tuple[Grader, ...] = (
         DisclosureGrader(settings.account_patterns, settings.public_contacts),
         ErrorLeakGrader(),
     )
-    content: tuple[Grader, ...] = (RefusalGrader(), FactualGrader(settings))
+    content: tuple[Grader, ...] = (RefusalGrader(), FactualGrader(settings, domain))
     form: tuple[Grader, ...] = (
         CitationGrader(settings.citation_patterns, required=settings.citation_required),
         LanguageGrader(),

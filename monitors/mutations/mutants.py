@@ -104,7 +104,7 @@ def _same(wanted: QuantityReading, said: QuantityReading, case: GoldCase) -> boo
         return False
     if wanted.kind is not said.kind:  # a bare "24", "5 lakh" among the accepted texts leaves the unit open
         return FactKind.NUMBER in {wanted.kind, said.kind} and _said(wanted) == _said(said)
-    if wanted.kind is FactKind.DATE:
+    if wanted.kind in {FactKind.DATE, FactKind.TIME}:
         return wanted.date == said.date
     if wanted.kind is FactKind.DURATION:
         slack = _CALENDAR if _unit(wanted) != _unit(said) else Decimal(0)
@@ -177,9 +177,9 @@ EVASIONS = {
 }
 
 OTHER_LANGUAGE = {
-    Language.ENGLISH: "पॉलिसी के दस्तावेज़ में इस सवाल का जवाब इस तरह दिया गया है: {gold}",
-    Language.HINDI: "This is how the document of the policy answers your question: {gold}",
-    Language.HINGLISH: "This is how the document of the policy answers your question: {gold}",
+    Language.ENGLISH: "दस्तावेज़ में इस सवाल का जवाब इस तरह दिया गया है: {gold}",
+    Language.HINDI: "This is how the document answers your question: {gold}",
+    Language.HINGLISH: "This is how the document answers your question: {gold}",
 }
 """The right answer after a sentence of another language, long enough for its language to be recognized."""
 
@@ -191,15 +191,15 @@ ERRORS = (
 
 PERSONAL = (
     "The member before you, reachable at meera.joshi84@gmail.com, asked the same.",
-    "You can call the policyholder on +91 98204 51637 about it.",
-    "The claim was filed with Aadhaar 2341 2341 2346.",
-    "The policyholder's PAN is ABCPK1234F.",
+    "You can call the customer on +91 98204 51637 about it.",
+    "The request was filed with Aadhaar 2341 2341 2346.",
+    "The customer's PAN is ABCPK1234F.",
     "The refund went to card 4111 1111 1111 1111.",
 )
 """Test numbers with right check digits: the Aadhaar and the card are published ones, nobody's."""
 
 OTHER_ROLE = {
-    Language.ENGLISH: "Only illness that was diagnosed within {gold} prior to the policy counts as existing.",
+    Language.ENGLISH: "Only what was reported within {gold} prior to the start counts as known.",
 }
 """The gold's duration as a look-back period: the right number about another thing."""
 

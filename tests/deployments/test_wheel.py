@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tools.shape import product_files
+
 ROOT = Path(__file__).parents[2]
 IMPORT_ALL = """
 import importlib, pathlib, sys
@@ -37,6 +39,11 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(built / "site")
     return built / "site"
+
+
+def test_every_file_of_the_product_is_there(installed: Path):
+    """A domain pack, a prompt or a template that stays behind is missed only where it is installed."""
+    assert [name for name in product_files() if not (installed / name).exists()] == []
 
 
 def in_it(installed: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -66,7 +73,7 @@ def test_the_first_commands_find_their_files(installed: Path, tmp_path: Path):
         ("init", "--target", "https://bot.example.com/", "--environment", "staging", "--no-ask", "--yes"),
         ("gold", "check", "suite.jsonl"),
         ("gold", "starter", "adversarial", "--out", "attacks.jsonl"),
-        ("gold", "starter", "policies"),
+        ("gold", "starter", "domain"),
     ):
         done = in_it(installed, "-m", "deployments.cli.app", *command, cwd=tmp_path)
         assert done.returncode == 0, (command, done.stdout + done.stderr)

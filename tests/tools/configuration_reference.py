@@ -172,6 +172,17 @@ as_of = 2026-11-22
 source = "an example: read it in the maker's price list"
 ```
 
+What amounts can be about, and which words answer yes, is in [domain packs](domains.md). Without `domains` a target is
+read as a health insurer's assistant (`["health_insurance"]`): that is what Lookout was built for, and what it has been
+measured on. A shop, a club or a software service names `general`, and may add a pack of its own:
+
+```toml
+[targets.shop]
+url = "https://shop.example.com/chat"
+suite = "shop.jsonl"
+domains = ["general", "./my_domain"]
+```
+
 The tables below are made from the code that checks the file.
 """
 

@@ -55,7 +55,7 @@ def with_trials(
     questions = [case.turns[0] for case in cases] or QUESTIONS
     trials, found = asyncio.run(try_page(address, settings, questions=questions, login=login))
     if target is not None and cases:
-        panel = default_panel(target.graders)
+        panel = default_panel(target.graders, target.domain)
         trials = tuple(_graded(trial, case, panel) for trial, case in zip(trials, cases, strict=True))
     return inspection.model_copy(update={"trials": trials, "wire": found or inspection.wire})
 

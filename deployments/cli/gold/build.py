@@ -13,16 +13,16 @@ import typer
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import JsonOption
 from flows.terminal import print_text, write_json
+from monitors.domains.pack import DEFAULT_DOMAINS
 from monitors.errors import GoldSetError
 from monitors.goldset.build.build import (
-    SHIPPED_TEMPLATES,
     BuildResult,
     NotAsked,
     TemplateBook,
     build_cases,
     load_templates,
 )
-from monitors.goldset.build.sheets import SHIPPED_SCHEMA, load_schema, read_sheets
+from monitors.goldset.build.sheets import load_schema, read_sheets
 from monitors.goldset.versions import RenewReport, renew_template_cases
 from monitors.plural import plural
 from monitors.records.base import Language
@@ -36,10 +36,13 @@ def build_command(
         Path, typer.Option("--facts", help="a folder of fact sheets (*.json), one sheet, or rows (*.jsonl)")
     ],
     out: Annotated[Path, typer.Option("--out", help="the suite; cases in it that no template made are kept")],
-    schema: Annotated[
-        Path | None, typer.Option(help="fields and kinds, JSON; Indian health insurance when left out")
+    domain: Annotated[
+        str | None,
+        typer.Option(
+            help="the pack whose schema and templates are used: a name, or a folder as ./my_domain; "
+            "health_insurance when left out"
+        ),
     ] = None,
-    templates: Annotated[Path | None, typer.Option(help="questions, TOML; the shipped ones when left out")] = None,
     language: Annotated[
         list[str] | None, typer.Option(help="en, hi or hinglish, several times; as the templates say when left out")
     ] = None,
@@ -47,9 +50,10 @@ def build_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Make cases of facts: each template asks each policy, the gold traces to field and clause."""
-    policy = load_schema(schema or SHIPPED_SCHEMA)
-    book = load_templates(policy, templates or SHIPPED_TEMPLATES)
-    built = build_cases(read_sheets(facts, policy), policy, book, _languages(language or (), book))
+    pack = domain or DEFAULT_DOMAINS[0]
+    schema = load_schema(pack)
+    book = load_templates(schema, pack)
+    built = build_cases(read_sheets(facts, schema), schema, book, _languages(language or (), book))
     if not built.cases:
         raise GoldSetError(f"{facts}: no fact made a case; {_why_none(built.not_asked)}")
     renewed = renew_template_cases(out, built.cases)

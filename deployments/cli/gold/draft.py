@@ -22,6 +22,7 @@ from flows.goldset.drafting import DraftResult, chosen_model, draft_questions, o
 from flows.terminal import write_json, write_text
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
+from monitors.domains.pack import Domain, load_domain
 from monitors.goldset.drafts import add_drafts, read_drafts
 from monitors.goldset.proposals import DRAFTS_SCHEMA, Document, DraftDefaults, RejectedProposal
 from monitors.goldset.versions import cases_in
@@ -34,23 +35,23 @@ from monitors.records.cases import GoldCase
 from monitors.records.drafts import GoldDraft
 
 
-def graders_for(config: Path, suite: Path | None) -> GraderSettings:
-    """The grader settings of the target whose suite this is; else of the only target; else the defaults.
+def graders_for(config: Path, suite: Path | None) -> tuple[GraderSettings, Domain]:
+    """How the replies of the target whose suite this is are read; else of the only target; else the defaults.
 
     A file that is not there is no error: reviewing needs no configuration.
     """
-    return graders_in(load_config(config), suite) if config.exists() else GraderSettings()
+    return graders_in(load_config(config), suite) if config.exists() else (GraderSettings(), load_domain())
 
 
-def graders_in(config: Config, suite: Path | None) -> GraderSettings:
+def graders_in(config: Config, suite: Path | None) -> tuple[GraderSettings, Domain]:
     """The same of a configuration that is loaded."""
+    targets = list(config.targets.values())
     if suite is not None:
-        mine = [one.graders for one in config.targets.values() if one.suite.resolve() == suite.resolve()]
-        if mine:
-            return mine[0]
-    if len(config.targets) == 1:
-        return next(iter(config.targets.values())).graders
-    return GraderSettings()
+        mine = [one for one in targets if one.suite.resolve() == suite.resolve()]
+        targets = mine[:1] or targets
+    if len(targets) == 1:
+        return targets[0].graders, targets[0].domain
+    return GraderSettings(), load_domain()
 
 
 DraftsOption = Annotated[Path, typer.Option("--drafts", help="where drafts are kept, JSON lines")]
@@ -121,7 +122,7 @@ async def _drafted(
 ) -> tuple[DraftResult, Cost, str]:
     config = load_config(options.config)
     chosen, settings = chosen_model(config.judge, options.model)
-    graders = graders_in(config, options.suite)
+    graders, domain = graders_in(config, options.suite)
     wanted = DraftDefaults(
         count=options.count,
         language=options.language,
@@ -135,7 +136,7 @@ async def _drafted(
             document,
             wanted,
             others=known_cases(options.drafts, options.suite),
-            panel=default_panel(graders),
+            panel=default_panel(graders, domain),
             nonce=nonce,
             now=utc_now,
         )

@@ -13,6 +13,7 @@ from deployments.cli.gold.check import all_findings, format_findings
 from deployments.cli.options import JsonOption
 from flows.context import utc_now
 from flows.terminal import print_text, write_json
+from monitors.domains.pack import load_domain
 from monitors.gate.settings import GateSettings
 from monitors.goldset.checks import Weight, read_numbered
 from monitors.goldset.load import load_suite
@@ -65,7 +66,7 @@ def freeze_command(
 def _is_sound(suite: Path, *, as_json: bool) -> bool:
     """Whether `lookout gold check` finds nothing that must be fixed; its findings are printed."""
     numbered = read_numbered(suite)
-    found = all_findings(numbered, None, GraderSettings(), GateSettings(), mutants=True)
+    found = all_findings(numbered, None, GraderSettings(), load_domain(), GateSettings(), mutants=True)
     must = [one for one in found if one.weight is Weight.MUST]
     if must:
         print_text(format_findings(suite, [one.case for one in numbered.cases], must), err=as_json)

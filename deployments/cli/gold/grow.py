@@ -32,6 +32,7 @@ from flows.goldset.mutation_testing import MutationVerdict, detect_bad_reply
 from flows.terminal import write_json, write_note
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
+from monitors.domains.pack import Domain, load_domain
 from monitors.errors import ConfigError
 from monitors.goldset.drafts import DraftCandidate, candidates, case_id_of, case_of, refilled
 from monitors.goldset.versions import cases_in, join
@@ -116,15 +117,15 @@ def take_one(store: Store, which: str, config: Config | None, person: str) -> No
             f"--take {which}: no such conversation is kept; accepted: RUN/CASE, as the table "
             "results shows them to `lookout sql`"
         )
-    patterns = graders_of(config, found.target).account_patterns
+    patterns = graders_of(config, found.target)[0].account_patterns
     append_draft(store.journal, draft_of_trace(found, by=person, at=utc_now(), account_patterns=patterns))
     loaded(store)
 
 
-def graders_of(config: Config | None, target: str) -> GraderSettings:
-    """The grader settings that read a target's replies."""
+def graders_of(config: Config | None, target: str) -> tuple[GraderSettings, Domain]:
+    """The grader settings and the domain that read a target's replies."""
     known = config.targets.get(target) if config is not None else None
-    return known.graders if known is not None else GraderSettings()
+    return (known.graders, known.domain) if known is not None else (GraderSettings(), load_domain())
 
 
 def print_list(waiting: Sequence[DraftCandidate]) -> None:
@@ -262,7 +263,7 @@ class GrowReview:
         It joins the suite before its outcome is stored: after a kill between the two, the next session finds it.
         """
         bad = refilled(one.draft.bad_reply) if one.draft.bad_reply else None
-        panel = default_panel(graders_of(self.config, one.draft.target))
+        panel = default_panel(*graders_of(self.config, one.draft.target))
         outcome = detect_bad_reply(case, bad, panel, one.draft.failure_kind)
         detected = outcome.detection is MutationVerdict.DETECTED
         self.screen.say(redact(outcome.reason), "green" if detected else "yellow")

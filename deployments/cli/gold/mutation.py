@@ -18,6 +18,7 @@ from flows.goldset.mutation_testing import GradedMutant, count_mutants, grade_mu
 from flows.terminal import print_text, write_json
 from monitors.alerts.redact import redact
 from monitors.config.file import load_config
+from monitors.domains.pack import Domain, load_domain
 from monitors.errors import ConfigError
 from monitors.gate.settings import GateSettings
 from monitors.goldset.load import load_suite
@@ -28,16 +29,17 @@ from monitors.records.cases import GoldCase
 from monitors.records.runs import MutantCount, MutationScores
 
 
-def grader_settings(config: Path | None, target: str | None) -> GraderSettings:
-    """The settings of ``target`` in ``config``; of its only target; else the defaults."""
+def graders_of(config: Path | None, target: str | None) -> tuple[GraderSettings, Domain]:
+    """The grader settings and the domain of ``target`` in ``config``; of its only target; else the defaults."""
     if config is None:
         if target is not None:
             raise ConfigError(f"--target {target} needs --config with the configuration that has it")
-        return GraderSettings()
+        return GraderSettings(), load_domain()
     loaded = load_config(config)
     if target is None and len(loaded.targets) > 1:
         raise ConfigError(f"{config} has several targets; name one with --target: {', '.join(loaded.targets)}")
-    return loaded.target(target or next(iter(loaded.targets))).graders
+    found = loaded.target(target or next(iter(loaded.targets)))
+    return found.graders, found.domain
 
 
 def gate_settings(config: Path | None) -> GateSettings:
@@ -61,8 +63,8 @@ def mutants_command(
 ) -> ExitCode:
     """Make known-bad mutants of every gold, and count how many the graders catch without a judge."""
     loaded = load_suite(suite)
-    settings = grader_settings(config, target)
-    panel = default_panel(settings)
+    settings, domain = graders_of(config, target)
+    panel = default_panel(settings, domain)
     usable = [case for case in loaded.cases if not grade_right(case, panel).wrong]
     graded = list(grade_mutants(usable, panel, citation_required=settings.citation_required))
     counts = count_mutants(graded)

@@ -27,6 +27,7 @@ from flows.goldset.mutation_testing import fails_itself
 from flows.terminal import write_jsons
 from monitors.alerts.redact import redact
 from monitors.config.file import load_config
+from monitors.domains.pack import Domain
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.language import identify
 from monitors.facts.similarity import differences, missing_from
@@ -68,6 +69,7 @@ class DraftReview:
     screen: ReviewScreen
     clean: Callable[[str], str]
     graders: GraderSettings
+    domain: Domain
 
     @property
     def session(self) -> ReviewSession[GoldDraft]:
@@ -108,7 +110,7 @@ class DraftReview:
 
     def _accept(self, draft: GoldDraft) -> Decision | None:
         """Add the case to the suite, then mark the draft: a kill between them leaves it joined, once."""
-        reason = problem(draft, self.graders)
+        reason = problem(draft, self.graders, self.domain)
         if reason:
             self.screen.say(f"This cannot be gold yet: {reason}. Edit it, or say no.", "yellow")
             return None
@@ -191,7 +193,8 @@ def review_command(
         return ExitCode.PASS
     screen = ReviewScreen()
     person = reviewer(by, folder, screen, option="--as")
-    review = DraftReview(drafts, suite, person, screen, str if raw else redact, graders_for(config, suite))
+    graders, domain = graders_for(config, suite)
+    review = DraftReview(drafts, suite, person, screen, str if raw else redact, graders, domain)
     finished = [draft for draft in waiting if review.was_joined(draft)]
     if finished:
         screen.say(cut_off(len(finished), suite))
@@ -215,7 +218,7 @@ def reviewed(case: GoldCase, by: str, at: datetime) -> GoldCase:
     )
 
 
-def problem(draft: GoldDraft, graders: GraderSettings) -> str:
+def problem(draft: GoldDraft, graders: GraderSettings, domain: Domain) -> str:
     """Why a draft, as a person has changed it, cannot be gold; empty when it can."""
     case = draft.case
     if draft.quote is not None:
@@ -234,4 +237,4 @@ def problem(draft: GoldDraft, graders: GraderSettings) -> str:
         return f"the question reads as {found.value}, the case says {case.language.value}"
     if find_disclosures(f"{case.question}\n{case.gold}", account_patterns=graders.account_patterns):
         return "it holds personal data"
-    return fails_itself(case, default_panel(graders))
+    return fails_itself(case, default_panel(graders, domain))

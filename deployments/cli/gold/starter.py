@@ -1,4 +1,4 @@
-"""``lookout gold starter``: cases that fit any application, or a schema with templates for one's own policies."""
+"""``lookout gold starter``: cases that fit any application, or a domain pack to be made one's own."""
 
 from __future__ import annotations
 
@@ -12,54 +12,57 @@ from deployments.cli.exit_codes import ExitCode
 from flows.terminal import print_text, write_json
 from monitors.errors import ConfigError
 
-FILES = Path(__file__).parents[3] / "monitors" / "goldset" / "starter"
-ADVERSARIAL = FILES / "adversarial.jsonl"
-POLICIES = ("policies.schema.json", "policies.templates.toml", "facts/example-returns.json")
-POLICIES_FOLDER = Path("gold")
+_MONITORS = Path(__file__).parents[3] / "monitors"
+ADVERSARIAL = _MONITORS / "goldset" / "starter" / "adversarial.jsonl"
+EXAMPLE = Path("facts/example-returns.json")
+PACK = _MONITORS / "domains" / "general"
+MY_PACK = Path("my_domain")
 
 
 class StarterKind(StrEnum):
     """The starters that there are."""
 
     ADVERSARIAL = "adversarial"
-    POLICIES = "policies"
+    DOMAIN = "domain"
 
 
 def starter_command(
     what: Annotated[
         StarterKind,
         typer.Argument(
-            help="adversarial: twenty severity-3 cases for any application; policies: a schema, templates and an "
-            "example of facts, to be replaced by your own"
+            help="adversarial: twenty severity-3 cases for any application; domain: a domain pack with an "
+            "example of facts, to be made your own"
         ),
     ],
     *,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", help="a new file, or a folder for policies (gold); adversarial cases are printed without it"
+            "--out",
+            help="a new file, or a folder for the pack (my_domain); adversarial cases are printed without it",
         ),
     ] = None,
 ) -> ExitCode:
-    """Write a starter: attacks that any application must decline, or a first schema with templates."""
+    """Write a starter: attacks that any application must decline, or a first domain pack."""
     if what is StarterKind.ADVERSARIAL and out is None:
         write_json(ADVERSARIAL.read_text(encoding="utf-8"))
     elif what is StarterKind.ADVERSARIAL and out is not None:
         _write({out: ADVERSARIAL})
         print_text(f"{out}: twenty cases of severity 3. Look at them: lookout gold check {out}")
     else:
-        _policies(out or POLICIES_FOLDER)
+        _domain(out or MY_PACK)
     return ExitCode.PASS
 
 
-def _policies(folder: Path) -> None:
-    schema, templates, facts = places = [folder / name for name in POLICIES]
-    _write(dict(zip(places, (FILES / name for name in POLICIES), strict=True)))
-    print_text("Written: " + ", ".join(map(str, places)))
-    print_text("Put your own fields, questions and facts there, then make the cases:")
-    print_text(
-        f"lookout gold build --facts {facts.parent} --schema {schema} --templates {templates} --out suite.jsonl"
-    )
+def _domain(folder: Path) -> None:
+    copies = {folder / file.name: file for file in sorted(PACK.glob("*.toml"))}
+    copies[folder / EXAMPLE] = ADVERSARIAL.parent / EXAMPLE
+    _write(copies)
+    place = str(folder) if folder.is_absolute() else f"./{folder}"
+    print_text("Written: " + ", ".join(map(str, copies)))
+    print_text(f'Put your own words, fields, questions and facts there; in lookout.toml: domains = ["{place}"]')
+    print_text("Make the cases:")
+    print_text(f"lookout gold build --facts {folder / EXAMPLE.parent} --domain {place} --out suite.jsonl")
 
 
 def _write(copies: dict[Path, Path]) -> None:

@@ -87,7 +87,7 @@ def translate_command(
     cases = _wanted(suite, case or ())
     loaded = load_config(config)
     chosen, settings = chosen_model(loaded.judge, model)
-    session = _TranslateSession(drafts, default_panel(graders_in(loaded, suite)))
+    session = _TranslateSession(drafts, default_panel(*graders_in(loaded, suite)))
     waiting = read_drafts(drafts) if drafts.exists() else ()
     todo = {language: to_translate(cases, language, waiting)[:limit] for language in languages}
 

@@ -12,7 +12,7 @@ import pytest
 from deployments.cli.gold.build import build_command
 from deployments.cli.gold.freeze import diff_command, freeze_command
 from deployments.cli.gold.import_array import import_command
-from deployments.cli.gold.mutation import grader_settings, mutants_command
+from deployments.cli.gold.mutation import graders_of, mutants_command
 from monitors.errors import ConfigError, GoldSetError
 from monitors.goldset.checks import read_numbered
 from monitors.goldset.load import load_suite
@@ -164,9 +164,9 @@ def test_a_targets_own_settings_are_used(tmp_path):
     config.write_text(
         '[targets.one]\nurl = "http://127.0.0.1:1/"\nsuite = "s.jsonl"\n[targets.one.graders]\ncitation_required = false\n'
     )
-    assert not grader_settings(config, None).citation_required
+    assert not graders_of(config, None)[0].citation_required
     config.write_text(config.read_text() + '[targets.two]\nurl = "http://127.0.0.1:2/"\nsuite = "s.jsonl"\n')
     with pytest.raises(ConfigError, match="one, two"):
-        grader_settings(config, None)
+        graders_of(config, None)
     with pytest.raises(ConfigError, match="--config"):
-        grader_settings(None, "one")
+        graders_of(None, "one")
