@@ -117,6 +117,10 @@ def _quoting(question: str) -> str:
     return f"{question}\n{server.reply(question)}"
 
 
+def _quoted_twice(question: str) -> str:
+    return f"{question}\n{question} So you asked. {server.reply(question)}"
+
+
 def _cited(question: str) -> str:
     """As the page shows it: without its sources, and with the cited policies below."""
     whole = server.reply(question)
@@ -162,6 +166,7 @@ PAGES = (
     Page("hindi.html"),
     Page("rtl.html"),
     Page("quoting.html", _quoting),
+    Page("quoted_twice.html", _quoted_twice),
     Page("markdown.html"),
     Page("late.html"),
     Page("nested.html", _two_bubbles),

@@ -64,6 +64,23 @@
     return true;
   };
 
+  // The lowest element that holds both an echo and a text of the answer.
+  const sharedWith = (echo, told) => {
+    let at = look.up(echo);
+    while (at && !told.some((node) => within(at, node))) at = look.up(at);
+    return at;
+  };
+
+  // Whether an echo is quoted in an answer: it stands in a new message with it, and an echo before it, among the
+  // messages, does not. A heading or a list of conversations says the question too, but among no messages.
+  const isQuotation = (seen, echo, echoes, told, box) => {
+    const message = sharedWith(echo, told);
+    if (!message || seen.elements.has(message)) return false;
+    const list = transcript(echo, box);
+    return echoes.slice(0, echoes.indexOf(echo)).some((other) => !look.holds(message, other)
+      && within(list, other) && !other.closest("h1, h2, h3, h4, h5, h6, [role=heading], header, nav"));
+  };
+
   const isBeside = (element, box) => {
     const [one, other] = [element.getBoundingClientRect(), box.getBoundingClientRect()];
     return one.right <= other.left || one.left >= other.right;
@@ -86,6 +103,10 @@
       if (!seen.ownEchoes) {
         seen.ownEchoes = main.filter((echo, at) => at <= away.size || standsApart(echo, main, told)).length;
         seen.early = new Set([...fresh.keys()].filter((node) => seen.standsAlone(node)));
+        seen.unsettled = told.length === 0;
+      } else if (seen.unsettled && told.length) {
+        seen.unsettled = false; // an answer that begins with the question was seen before anything else of it
+        seen.ownEchoes = main.slice(0, seen.ownEchoes).filter((echo) => !isQuotation(seen, echo, main, told, box)).length;
       }
     }
     const own = main.slice(0, seen.ownEchoes);
