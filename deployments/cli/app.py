@@ -98,7 +98,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "gold": {
         "build": ("cli.gold.build",
             "Make cases of facts: each template asks each policy, the gold traces to field and clause."),
-        "mutants": ("cli.gold.mutation",
+        "mutants": ("cli.gold.mutants",
             "Make known-bad mutants of every gold, and count how many the graders catch without a judge."),
         "check": ("cli.gold.check",
             "Find what makes a suite lie, leak or miss. Exit code 1 when something must be fixed."),

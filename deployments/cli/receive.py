@@ -32,7 +32,7 @@ from deployments.triggers.delivery import TriggerParser
 from deployments.triggers.github import GitHubParser
 from deployments.triggers.huggingface import HuggingFaceParser
 from deployments.triggers.routes import VARIABLES, Secrets, secrets_for, unused_variables
-from deployments.triggers.standard import StandardParser
+from deployments.triggers.standard_webhooks import StandardParser
 from flows.context import TOKEN_VARIABLE, environment, open_store, people_of, prefect_home, utc_now
 from flows.deploys.queue import DeployQueue
 from flows.server import prefect_server

@@ -33,8 +33,8 @@ from deployments.triggers.delivery import read_strict_json
 from flows.alerting.notifier import OperatorActions, act, catch_up
 from flows.alerting.threads import as_it_stands, outcome_of, recent_outcomes, show_again
 from monitors.alerts.sender import AlertSender
-from monitors.alerts.slack.blocks import Press, pressed
 from monitors.alerts.slack.client import SlackReply
+from monitors.alerts.slack.render import Press, pressed
 from monitors.errors import ConfigError, MonitorError, NotifyError
 from monitors.records.base import Record
 from monitors.records.incidents import ActionVia

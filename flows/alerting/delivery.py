@@ -15,7 +15,7 @@ from pathlib import Path
 
 from flows.alerting.notifier import Notifier
 from flows.alerting.threads import shown_in_first_alert
-from monitors.alerts.compose import BEGINS_A_THREAD
+from monitors.alerts.grouping import BEGINS_A_THREAD
 from monitors.alerts.sender import REFUSED
 from monitors.errors import NotifyError, NotifyTransient, WarehouseBusy
 from monitors.records.base import Record

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from flows.alerting.delivery import LOCK_WAIT_S, deliver
 from flows.alerting.notifier import Notifier, catch_up
-from monitors.alerts.compose import compose
+from monitors.alerts.grouping import compose
 from monitors.alerts.lifecycle import AlertDecision, PrintRecord, close, decide
 from monitors.alerts.observations import ObservationContext, ResolutionScope, fingerprint, monitor_fault
 from monitors.errors import MonitorError, NotifyError, WarehouseError

@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from flows.alerting.notifier import Notifier, OperatorActions
-from monitors.alerts.compose import OPENING, channel_of, continues_an_alert, grown, thread_of
+from monitors.alerts.grouping import OPENING, channel_of, continues_an_alert, grown, thread_of
 from monitors.alerts.sender import AlertSender
 from monitors.errors import NotifyError, NotifyRejected, WarehouseError
 from monitors.records.incidents import Alert, AlertItem, DeliveryStatus, IncidentState, Link, Receipt

@@ -25,7 +25,7 @@ from flows.alerting.notify import MessageContext, fault_of, notify, notify_fault
 from flows.context import notifier_without_run, runs_folder
 from flows.nightly.context import previous_due_at
 from flows.nightly.format import questions_text, rate_text
-from monitors.alerts.compose import Digest, DigestFigure
+from monitors.alerts.grouping import Digest, DigestFigure
 from monitors.alerts.redact import redact
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.traffic_census import CENSUS_WORDS, share_text
@@ -47,8 +47,8 @@ from monitors.records.incidents import (
 from monitors.records.nightly import NightlyReport
 from monitors.sources.settings import NightlySettings
 from warehouse.database.store import Store
-from warehouse.queries.baselines import RunSummary, has_run, runs_since
 from warehouse.queries.incidents import count_waiting
+from warehouse.queries.runs import RunSummary, has_run, runs_since
 from warehouse.queries.traffic import recent_nightly_reports
 
 DAY: Final = timedelta(days=1)

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Final
 
 from flows.context import JudgePlan, delivery_paths, heartbeat_in, nonce, open_judge, terminal_sender, utc_now
-from monitors.alerts.compose import compose
+from monitors.alerts.grouping import compose
 from monitors.alerts.lifecycle import decide
 from monitors.alerts.liveness import Beat
 from monitors.alerts.observations import ObservationContext, monitor_fault

@@ -13,7 +13,7 @@ from typing import Final
 
 from flows.nightly.census import Census
 from flows.nightly.estimate import questions_of
-from flows.nightly.judge import GradedTurn, NightlyJudging, TrafficGrader, is_open, turn_id
+from flows.nightly.grading import GradedTurn, NightlyJudging, TrafficGrader, is_open, turn_id
 from flows.nightly.read import NightlyRead
 from monitors.records.base import Record
 from monitors.records.exchanges import Exchange

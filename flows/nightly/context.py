@@ -28,7 +28,7 @@ from flows.context import (
     runs_folder,
 )
 from flows.nightly.checkpoint import READING
-from flows.nightly.judge import TrafficGrader
+from flows.nightly.grading import TrafficGrader
 from flows.nightly.read import LookbackWindow
 from monitors.config.file import Config, TargetConfig, target_record
 from monitors.errors import ConfigError

@@ -15,7 +15,7 @@ from math import fsum
 from typing import Final, NamedTuple
 
 from flows.context import JudgePlan
-from flows.nightly.judge import is_safely_graded, is_unanswered
+from flows.nightly.grading import is_safely_graded, is_unanswered
 from monitors.gate.assess import worst_first
 from monitors.judge.canaries import canaries_for
 from monitors.judge.consensus import JUDGE

@@ -43,7 +43,7 @@ from flows.nightly.checkpoint import IntakeCheckpoint, NightlyCheckpoint, readin
 from flows.nightly.context import NightlyContext
 from flows.nightly.estimate import RULES, STANDS, NightlyEstimates, drift_after, expected_grading, wanted_rates
 from flows.nightly.feedback import write_scores
-from flows.nightly.judge import NightlyJudging, graded_by, judge_traffic, why_unchecked
+from flows.nightly.grading import NightlyJudging, graded_by, judge_traffic, why_unchecked
 from flows.nightly.read import NightlyRead, read_traffic, watermarks_of, window
 from flows.process_lock import alone
 from monitors.alerts.observations import ObservationContext, ResolutionScope, fingerprint

@@ -39,8 +39,8 @@ from flows.context import (
 )
 from flows.deploys.pull_requests import followed, post_results, pulls_of
 from flows.goldset.mutation_testing import severe_mutation_score
+from flows.verify.alerts import EarlyAlerts, flaky_notes, notified, observation_context, observed, scope_after
 from flows.verify.judging import JudgeStage
-from flows.verify.observations import EarlyAlerts, flaky_notes, notified, observation_context, observed, scope_after
 from flows.verify.progress import RunLog, listener
 from flows.verify.publish import ProgressPage, publish_artifacts
 from flows.verify.run_folder import VerifyRequest

@@ -28,7 +28,7 @@ from monitors.records.grades import Assessment, CaseOutcome
 from monitors.records.runs import Baseline, CaseResult, Judging
 from monitors.reports.results_json import read_results
 from warehouse.journal.rows import AssessmentRow, ResultRow
-from warehouse.queries.baselines import last_accepted
+from warehouse.queries.runs import last_accepted
 
 _RESULT: Final[TypeAdapter[ProbeResult]] = TypeAdapter(ProbeResult)
 FAST: Final = 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
-from monitors.alerts.compose import Digest
+from monitors.alerts.grouping import Digest
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import ABOUT_THE_MONITOR
 from monitors.errors import NotifyRejected

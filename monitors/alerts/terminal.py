@@ -10,10 +10,10 @@ from rich.panel import Panel
 from rich.style import Style
 from rich.text import Text
 
-from monitors.alerts.compose import Digest
+from monitors.alerts.grouping import Digest
 from monitors.alerts.message import Message, MessageSection, message
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.slack.blocks import digest_plain
+from monitors.alerts.slack.render import digest_plain
 from monitors.errors import NotifyRejected
 from monitors.records.base import Severity
 from monitors.records.incidents import Alert, DeliveryStatus, Receipt

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from flows.context import utc_now, wire
+from flows.verify.alerts import observed
 from flows.verify.judging import JudgeStage
-from flows.verify.observations import observed
 from flows.verify.run_folder import VerifyRequest
 from flows.verify.run_state import LiveRun, find_judge_change
 from monitors.config.file import parse_config

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from deployments.demo.bot import TURNS, Bot, BotReply, TurnLog
 from deployments.demo.policies import load_policies, load_vocabulary
 from flows.nightly.estimate import NightlyEstimates
-from flows.nightly.judge import TrafficGrader
+from flows.nightly.grading import TrafficGrader
 from monitors.goldset.load import load_suite
 from monitors.graders.base import GraderSettings
 from monitors.graders.traffic_panel import TrafficPanel

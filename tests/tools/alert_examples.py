@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from monitors.alerts.compose import Digest, DigestFigure, compose
+from monitors.alerts.grouping import Digest, DigestFigure, compose
 from monitors.alerts.lifecycle import PrintRecord, decide
 from monitors.alerts.observations import (
     ObservationContext,

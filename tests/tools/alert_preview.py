@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, cast
 
-from monitors.alerts.slack.blocks import Block, SlackText
+from monitors.alerts.slack.render import Block, SlackText
 from monitors.alerts.wording import MONITOR_MARK, RECOVERED_MARK, SEVERITY_MARKS
 from monitors.records.base import Severity
 

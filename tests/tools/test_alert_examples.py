@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from monitors.alerts.slack.blocks import slack_text
 from monitors.alerts.slack.client import SlackBot
+from monitors.alerts.slack.render import slack_text
 from monitors.records.incidents import IncidentKind, NotifyReason
 from tests.monitors.alerts.make_docs import DOCS, GOLDEN, PICTURES, WIDTHS, digest_golden, golden, page, pictured
 from tests.servers.slack import TOKEN, SlackServer

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from monitors.alerts.redact import excerpt
-from monitors.alerts.slack.blocks import slack_text
+from monitors.alerts.slack.render import slack_text
 from tests.monitors.alerts.hostile import HOSTILE
 from tests.monitors.alerts.sightings import alert, sighting
 from tests.tools.alert_examples import SETTINGS, examples

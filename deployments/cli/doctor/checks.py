@@ -235,7 +235,7 @@ def disk(around: DoctorContext) -> list[HealthCheck]:
 def warehouse(around: DoctorContext) -> list[HealthCheck]:
     """Check that the warehouse opens."""
     from flows.context import store_in  # duckdb
-    from warehouse.queries.baselines import count_runs
+    from warehouse.queries.runs import count_runs
 
     folder = around.data_folder
     if not (folder / "warehouse.duckdb").exists():

@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.gold.mutation import SEVERE_FLOOR, gate_settings, graders_of
+from deployments.cli.gold.mutants import SEVERE_FLOOR, gate_settings, graders_of
 from deployments.cli.options import JsonOption
 from flows.goldset.mutation_testing import GradedMutant, count_mutants, grade_mutants, grade_right
 from flows.terminal import print_text, write_json

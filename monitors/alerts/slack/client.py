@@ -35,11 +35,11 @@ from slack_sdk.http_retry.state import RetryState
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
-from monitors.alerts.compose import Digest, channel_of, thread_of
+from monitors.alerts.grouping import Digest, channel_of, thread_of
 from monitors.alerts.redact import escape
 from monitors.alerts.sender import channel_for
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.slack.blocks import Block, SlackText, digest_text, slack_text
+from monitors.alerts.slack.render import Block, SlackText, digest_text, slack_text
 from monitors.errors import ConfigError, NotifyError, NotifyRejected, NotifyTransient, NotifyUnsure
 from monitors.records.base import Identifier, Record, UtcTime
 from monitors.records.incidents import Alert, DeliveryStatus, NotifyReason, Receipt

@@ -12,7 +12,7 @@ from typing import Any
 from deployments.triggers.delivery import Delivery
 from deployments.triggers.github import GitHubParser
 from deployments.triggers.huggingface import HuggingFaceParser
-from deployments.triggers.standard import StandardParser
+from deployments.triggers.standard_webhooks import StandardParser
 from monitors.config.sections import TriggerSettings
 
 GITHUB_SECRET = "github-secret-for-tests-01"

@@ -13,7 +13,7 @@ from flows.alerting.notify import MessageContext, notify
 from flows.digest.flow import DigestTarget, catch_up, digest, digest_id, digest_of, send_digest
 from flows.nightly.format import rate_text
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.slack.blocks import digest_plain
+from monitors.alerts.slack.render import digest_plain
 from monitors.config.sections import ScheduleSettings
 from tests.conftest import ROOT
 from tests.flows.desks import Night

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from flows.nightly.estimate import NightlyEstimates, drift_after
-from flows.nightly.judge import TrafficGrader, turn_id
+from flows.nightly.grading import TrafficGrader, turn_id
 from monitors.domains.pack import load_domain
 from monitors.goldset.load import AskedQuestions
 from monitors.graders.base import GraderSettings

@@ -10,7 +10,7 @@ import pytest
 
 from flows.alerting.notifier import Notifier
 from flows.alerting.notify import Fault
-from flows.verify.observations import EarlyAlerts
+from flows.verify.alerts import EarlyAlerts
 from flows.verify.run_state import LiveRun
 from monitors.alerts.observations import ObservationContext
 from monitors.alerts.settings import AlertSettings

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
-from monitors.alerts.slack.blocks import SlackText, digest_plain, digest_text, slack_text
+from monitors.alerts.slack.render import SlackText, digest_plain, digest_text, slack_text
 from monitors.alerts.terminal import plain_text
 from tests.tools.alert_examples import SETTINGS, Example, digest_example, examples
 from tests.tools.alert_preview import preview_page

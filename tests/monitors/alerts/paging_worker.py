@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from monitors.alerts.compose import compose
+from monitors.alerts.grouping import compose
 from monitors.alerts.lifecycle import decide
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from monitors.alerts.compose import compose
+from monitors.alerts.grouping import compose
 from monitors.alerts.lifecycle import AlertDecision, decide
 from monitors.alerts.observations import ResolutionScope, fingerprint
 from monitors.alerts.redact import redact

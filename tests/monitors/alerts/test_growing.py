@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.alerts.compose import continues_an_alert, grown
+from monitors.alerts.grouping import continues_an_alert, grown
 from monitors.records.base import Severity
 from monitors.records.incidents import Alert
 from tests.monitors.alerts.sightings import alert, sighting

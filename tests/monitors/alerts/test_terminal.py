@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from monitors.alerts.redact import excerpt
-from monitors.alerts.slack.blocks import slack_text
+from monitors.alerts.slack.render import slack_text
 from monitors.alerts.terminal import TerminalSender, plain_text, terminal_panel
 from monitors.records.incidents import DeliveryStatus
 from tests.monitors.alerts.hostile import HOSTILE

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.nightly.judge import TrafficGrader
+from flows.nightly.grading import TrafficGrader
 from monitors.graders.base import GraderSettings
 from monitors.graders.traffic_panel import TrafficPanel
 from monitors.records.base import Severity

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from monitors.domains.pack import load_domain
 from monitors.gate.assess import assess
 from monitors.goldset.lines import case_from_object
 from monitors.graders.base import GraderSettings
@@ -48,7 +49,7 @@ def graded(report: str, about: GoldCase | None = None, steps: int = 0) -> Assess
         run_id="r", case_id=about.id, turns=about.turns, visible_text=report, asked_at=datetime(2026, 1, 2, tzinfo=UTC),
         timings=Timings(total_ms=1), evidence=Evidence(steps=taken),
     )  # fmt: skip
-    return assess(about, said, grade_exchange(default_panel(GraderSettings()), about, said))
+    return assess(about, said, grade_exchange(default_panel(GraderSettings(), load_domain()), about, said))
 
 
 def test_a_good_report_is_correct():

@@ -12,7 +12,7 @@ import pytest
 from deployments.cli.gold.build import build_command
 from deployments.cli.gold.freeze import diff_command, freeze_command
 from deployments.cli.gold.import_array import import_command
-from deployments.cli.gold.mutation import graders_of, mutants_command
+from deployments.cli.gold.mutants import graders_of, mutants_command
 from monitors.errors import ConfigError, GoldSetError
 from monitors.goldset.checks import read_numbered
 from monitors.goldset.load import load_suite

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from monitors.alerts.redact import excerpt
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.slack.blocks import slack_text
 from monitors.alerts.slack.client import SlackBot
+from monitors.alerts.slack.render import slack_text
 from monitors.records.base import Severity
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import IncidentKind, Link, Redacted

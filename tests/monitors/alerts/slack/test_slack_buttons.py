@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.alerts.slack.blocks import BUTTONS, MENU, pressed, slack_text
+from monitors.alerts.slack.render import BUTTONS, MENU, pressed, slack_text
 from monitors.records.exchanges import Origin
 from monitors.records.incidents import ActionKind, ActionVia, IncidentKind, NotifyReason, OperatorMark
 from tests.monitors.alerts.hostile import hostile_text

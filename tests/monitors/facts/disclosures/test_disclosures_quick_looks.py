@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitors.facts.disclosures import candidates, find, identifiers
-from monitors.facts.disclosures import candidates as disclosures_view
 from monitors.facts.disclosures import identifiers as disclosures_numbers
 from monitors.facts.disclosures.candidates import Disclosure
 from monitors.facts.disclosures.find import find_disclosures
@@ -54,7 +53,7 @@ def no_quick_look() -> Iterator[None]:
         patch.setattr(candidates, "_DIGIT", ANYTHING)  # each character counts as one
         patch.setattr(disclosures_numbers, "_IBAN_START", ANYTHING)
         patch.setattr(identifiers, "_CODES", codes)
-        patch.setattr(disclosures_view, "_UNUSUAL", ANYTHING)
+        patch.setattr(candidates, "_UNUSUAL", ANYTHING)
         yield
 
 

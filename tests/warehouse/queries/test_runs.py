@@ -11,7 +11,7 @@ from monitors.records.targets import Environment, PullRequest, Target
 from tests.warehouse.places import store_in
 from tests.warehouse.sample_rows import SUITE_SHA, assessment, run_report
 from warehouse.journal.rows import AssessmentRow, RunRow
-from warehouse.queries.baselines import last_accepted
+from warehouse.queries.runs import last_accepted
 
 HAIKU = JudgeLineage(model="claude-haiku-5-5", prompt_sha256="ab" * 32, rubric_version="1")
 GPT = JudgeLineage(model="gpt-6", prompt_sha256="ab" * 32, rubric_version="1")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from deployments.triggers.delivery import DeliveryRejected, Deploys, Ignored, NotForUs, RejectionReason
-from deployments.triggers.standard import StandardParser, key_of
+from deployments.triggers.standard_webhooks import StandardParser, key_of
 from monitors.errors import ConfigError
 from monitors.records.targets import DeployEvent, PullRequest, ReportedDeploy
 from tests.deployments.triggers.senders import (

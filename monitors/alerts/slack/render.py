@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from monitors.alerts.compose import Digest, digest_headline, digest_lines
+from monitors.alerts.grouping import Digest, digest_headline, digest_lines
 from monitors.alerts.message import Message, MessageSection, is_left, mark_line, message, one_of_each_first, utc
 from monitors.alerts.redact import ELLIPSIS, escape, fit, inert, visible
 from monitors.alerts.settings import AlertSettings
