@@ -57,7 +57,8 @@ DONE_FILE = "done"
 them."""
 
 RESUME_WITHIN = timedelta(hours=1)
-"""How long a stopped run may be finished by the next one; after that its answers are too old."""
+"""How long a stopped run may be finished by the next one; after that its answers are too old. Of one from further in
+the future, by a clock that was set back since, nobody knows how old it is."""
 
 
 class RunStart(Record):
@@ -132,7 +133,7 @@ def unfinished(runs: Path, wanted: RunStart) -> RunFolder | None:
     """
     for note in sorted(runs.glob(f"*/{START_FILE}"), reverse=True):
         start = _read(note)
-        if start is None or wanted.started_at - start.started_at > RESUME_WITHIN:
+        if start is None or abs(wanted.started_at - start.started_at) > RESUME_WITHIN:
             continue
         if not start.same_question(wanted):
             continue
