@@ -45,8 +45,8 @@ from monitors.probes.readiness import HUB_SILENT, ReadinessChecker
 from monitors.records.base import Record, UtcTime
 from monitors.records.incidents import Capability
 from monitors.records.targets import DeployEvent, ReportedDeploy
-from warehouse.data_folder import private_folder
-from warehouse.journal.segments import unwritable, write_atomically
+from warehouse.data_folder import unwritable
+from warehouse.journal.segments import write_atomically
 
 FILE_NAME: Final = "hub-silence"
 
@@ -63,6 +63,7 @@ class HubOutageStore:
     """One target's note. Raises `WarehouseUnwritable` where it cannot be stored."""
 
     def __init__(self, data_folder: Path, target: str) -> None:
+        self._data_folder = data_folder
         self._file = data_folder / FOLDER / target / FILE_NAME
 
     def read(self) -> HubOutage:
@@ -89,8 +90,7 @@ class HubOutageStore:
 
     def _write(self, silence: HubOutage) -> None:
         try:
-            private_folder(self._file.parent)
-            write_atomically(self._file, silence.model_dump_json().encode())
+            write_atomically(self._file, silence.model_dump_json().encode(), within=self._data_folder)
         except OSError as error:
             raise unwritable(self._file, error) from error
 

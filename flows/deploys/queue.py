@@ -23,8 +23,8 @@ from pydantic import ValidationError
 
 from monitors.records.base import Identifier, Record, UtcTime
 from monitors.records.targets import DeployEvent, PullRequest, ReportedDeploy
-from warehouse.data_folder import private_folder, sync_folder
-from warehouse.journal.segments import unwritable, write_atomically
+from warehouse.data_folder import held_folder, new_file, unwritable
+from warehouse.journal.segments import write_atomically
 
 FOLDER: Final = "deploys"
 """Inside the data folder."""
@@ -67,10 +67,9 @@ class DeployQueue:
         if path.exists():
             self._note_pull_request(deploy.deploy)
             return False
-        beside = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
         try:
-            private_folder(path.parent)
-            return _linked(beside, path, deploy.model_dump_json().encode())
+            with held_folder(path.parent, within=self._root.parent, make=True) as folder:
+                return _linked(folder, path.name, deploy.model_dump_json().encode())
         except OSError as error:
             raise unwritable(path, error) from error
 
@@ -128,8 +127,7 @@ class DeployQueue:
 
     def _write(self, path: Path, text: str) -> None:
         try:
-            private_folder(path.parent)
-            write_atomically(path, text.encode())
+            write_atomically(path, text.encode(), within=self._root.parent)
         except OSError as error:
             raise unwritable(path, error) from error
 
@@ -160,17 +158,18 @@ def _pull_in(path: Path) -> PullRequest | None:
         return None
 
 
-def _linked(beside: Path, path: Path, data: bytes) -> bool:
-    """Write ``path`` unless it exists: unlike with a rename, of two links at once one fails. Raises `OSError`."""
+def _linked(folder: int, name: str, data: bytes) -> bool:
+    """Write a file unless it exists: unlike with a rename, of two links at once one fails. Raises `OSError`."""
+    beside = f".{name}.{os.getpid()}-{threading.get_ident()}.tmp"
     try:
-        with beside.open("wb") as file:
+        with os.fdopen(new_file(beside, folder=folder), "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        path.hardlink_to(beside)
+        os.link(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
     except FileExistsError:
         return False
     finally:
-        beside.unlink(missing_ok=True)
-    sync_folder(path.parent)
+        os.unlink(beside, dir_fd=folder)
+    os.fsync(folder)
     return True

@@ -57,8 +57,8 @@ DONE_FILE = "done"
 them."""
 
 RESUME_WITHIN = timedelta(hours=1)
-"""How long a stopped run may be finished by the next one; after that its answers are too old. Of one from further in
-the future, by a clock that was set back since, nobody knows how old it is."""
+"""How long a stopped run may be finished by the next one; after that its answers are too old. Of one from the
+future, by a clock that was set back since, nobody knows how old it is."""
 
 
 class RunStart(Record):
@@ -113,16 +113,11 @@ class RunFolder:
 def begin(runs: Path, start: RunStart) -> RunFolder:
     """Make the run's folder and note its start. Raises `WarehouseUnwritable`."""
     folder = runs / start.run_id
-    try:
-        private_folder(folder)
-        lock = _locked(folder)
-        if lock is None:
-            raise WarehouseUnwritable(f"{folder}: another process has this run to itself")
-        write_atomically(folder / START_FILE, [start.model_dump_json()])
-    except OSError as error:
-        raise WarehouseUnwritable(
-            f"{folder}: cannot be written ({error.strerror}); set data_folder in lookout.toml to a folder that can"
-        ) from error
+    private_folder(folder)
+    lock = _locked(folder)
+    if lock is None:
+        raise WarehouseUnwritable(f"{folder}: another process has this run to itself")
+    write_atomically(folder / START_FILE, [start.model_dump_json()])
     return RunFolder(start, folder, resumed=False, lock=lock)
 
 

@@ -19,9 +19,9 @@ from pydantic import ValidationError
 
 from monitors.errors import SchemaTooNew, WarehouseUnwritable
 from monitors.records.base import Record, UtcTime
-from warehouse.data_folder import private_folder, sync_folder
+from warehouse.data_folder import private_folder, sync_folder, unwritable
 from warehouse.database.connection import Deadline, WaitPolicy, locked, not_duckdb, opened, transaction
-from warehouse.journal.segments import Clock, sync_file, unwritable, write_atomically
+from warehouse.journal.segments import Clock, sync_file, write_atomically
 
 _RECORD = """
 create table lookout_migrations (
@@ -262,10 +262,7 @@ class Database:
     def held(self, wait_s: float) -> Generator[Deadline]:
         """The lock alone: nobody of Lookout's has the file open meanwhile. Raises `WarehouseBusy`."""
         deadline = Deadline(self.patience, wait_s)
-        try:
-            private_folder(self.file.parent)
-        except OSError as error:
-            raise unwritable(self.file.parent, error) from error
+        private_folder(self.file.parent)
         with locked(self.file, deadline, exclusive=True):
             yield deadline
 

@@ -17,9 +17,9 @@ import duckdb
 
 from monitors.errors import ConfigError, WarehouseUnwritable
 from monitors.records.base import Record
-from warehouse.data_folder import sync_folder
+from warehouse.data_folder import sync_folder, unwritable
 from warehouse.database.store import Store
-from warehouse.journal.segments import make_folder, unwritable
+from warehouse.journal.segments import make_folder
 
 ROWS_AT_ONCE: Final = 500
 _SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {

@@ -17,7 +17,7 @@ import duckdb
 
 from monitors.errors import WarehouseDamaged, WarehouseError
 from monitors.records.base import Record
-from warehouse.data_folder import sync_folder
+from warehouse.data_folder import sync_folder, unwritable
 from warehouse.database.connection import Deadline, opened, transaction
 from warehouse.database.database import (
     Database,
@@ -32,7 +32,6 @@ from warehouse.database.database import (
 )
 from warehouse.database.load import LoadReport, load
 from warehouse.database.store import Store
-from warehouse.journal.segments import unwritable
 
 FOLLOWERS: Mapping[str, tuple[tuple[str, ...], Sequence[str]]] = {
     "assessments": (("run_id", "case_id", "repeat"), ("grades",)),

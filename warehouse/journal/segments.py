@@ -7,13 +7,13 @@ lie in a local folder, where a segment is there as a whole or not at all.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,9 +21,9 @@ from typing import Annotated, NewType, Protocol, get_args
 
 from pydantic import Field, ValidationError
 
-from monitors.errors import SchemaTooNew, WarehouseDamaged, WarehouseUnwritable
+from monitors.errors import SchemaTooNew, WarehouseDamaged
 from monitors.records.base import Identifier, Record, Sha256
-from warehouse.data_folder import new_file, open_in_place, private_folder, sync_folder
+from warehouse.data_folder import held_folder, new_file, open_in_place, sync_folder, unwritable
 from warehouse.journal.rows import ANY_ROW, JournalRow, OutboxRow, TableName
 
 FORMAT_VERSION = 1
@@ -168,17 +168,6 @@ SET_ASIDE = "_damaged"
 STALE_AFTER = timedelta(hours=1)
 """A temporary file this old belongs to a writer that was killed: writing one takes milliseconds."""
 
-_ADVICE = {
-    errno.ENOSPC: "the disk is full: free some space",
-    errno.EDQUOT: "the disk quota is reached: free some space",
-    errno.EFBIG: "the file size limit is reached: raise it (`ulimit -f`)",
-    errno.EROFS: "the file system is read-only: choose another data folder",
-    errno.EACCES: "no permission: make the folder writable for this user or choose another data folder",
-    errno.EPERM: "no permission: make the folder writable for this user or choose another data folder",
-    errno.ENOTDIR: "a part of the path is a file: move it away or choose another data folder",
-    errno.EEXIST: "a file stands where a folder must be: move it away or choose another data folder",
-}
-
 
 class SegmentStore(Protocol):
     """A place for segments. A name is ``folder/segment-id.jsonl``."""
@@ -238,14 +227,17 @@ class LocalSegments:
         """Store a segment; when this returns it survives a power cut."""
         path = self._root / name
         try:
-            private_folder(path.parent)
-            write_atomically(path, data)
+            write_atomically(path, data, within=self._root.parent)
         except OSError as error:
             raise unwritable(path, error) from error
 
     def get(self, name: str) -> bytes:
         """The bytes of a segment."""
-        with os.fdopen(open_in_place(self._root / name, os.O_RDONLY), "rb") as file:
+        path = self._root / name
+        with (
+            self._held(path.parent) as folder,
+            os.fdopen(open_in_place(path.name, os.O_RDONLY, folder=folder), "rb") as file,
+        ):
             return file.read()
 
     def names(self, folder: str | None = None) -> Sequence[str]:
@@ -262,19 +254,23 @@ class LocalSegments:
 
     def delete(self, name: str) -> None:
         """Remove a file; one that is gone is no error."""
+        path = self._root / name
         try:
-            (self._root / name).unlink(missing_ok=True)
+            with self._held(path.parent) as folder:
+                os.unlink(path.name, dir_fd=folder)
+        except FileNotFoundError:
+            return
         except OSError as error:
-            raise unwritable(self._root / name, error) from error
+            raise unwritable(path, error) from error
 
     def put_file(self, name: str, file: Path) -> None:
         """Move a local file to its place, whole and durable."""
         path = self._root / name
         try:
-            private_folder(path.parent)
             sync_file(file)
-            file.replace(path)
-            sync_folder(path.parent)
+            with self._held(path.parent, make=True) as folder:
+                os.replace(file, path.name, dst_dir_fd=folder)
+                os.fsync(folder)
         except OSError as error:
             raise unwritable(path, error) from error
 
@@ -287,11 +283,11 @@ class LocalSegments:
 
     def set_aside(self, name: str) -> str:
         """Move a damaged segment to the folder of damaged ones, under a name that says where it was."""
-        goal = self._root / SET_ASIDE / name.replace("/", "__")
+        path, goal = self._root / name, self._root / SET_ASIDE / name.replace("/", "__")
         try:
-            private_folder(goal.parent)
-            (self._root / name).rename(goal)
-            sync_folder(goal.parent)
+            with self._held(path.parent) as folder, self._held(goal.parent, make=True) as aside:
+                os.rename(path.name, goal.name, src_dir_fd=folder, dst_dir_fd=aside)
+                os.fsync(aside)
         except OSError as error:
             raise unwritable(goal, error) from error
         return str(goal)
@@ -302,24 +298,36 @@ class LocalSegments:
 
     def sweep(self, now: datetime) -> int:
         """Remove temporary files older than an hour: their writers were killed."""
-        stale = [path for path in self._temporary() if _age(path, now) > STALE_AFTER]
-        for path in stale:
-            path.unlink(missing_ok=True)
-        return len(stale)
+        return sum(self._swept(name, now) for name in self._folders())
 
     def place(self, name: str) -> str:
         """The path of a segment."""
         return str(self._root / name)
 
+    def _held(self, folder: Path, *, make: bool = False) -> AbstractContextManager[int]:
+        return held_folder(folder, within=self._root.parent, make=make)
+
     def _folders(self) -> list[str]:
-        return [name for name in _entries(self._root, files=False) if name != SET_ASIDE]
+        return [name for name in self._entries(self._root, files=False) if name != SET_ASIDE]
 
     def _files(self, folder: str) -> list[str]:
-        return _entries(self._root / folder, files=True)
+        return self._entries(self._root / folder, files=True)
 
-    def _temporary(self) -> Iterator[Path]:
-        for folder in self._folders():
-            yield from (self._root / folder / file for file in self._files(folder) if file.startswith("."))
+    def _entries(self, folder: Path, *, files: bool) -> list[str]:
+        try:
+            with self._held(folder) as handle, os.scandir(handle) as found:
+                return [one.name for one in found if one.is_file(follow_symlinks=False) is files]
+        except (FileNotFoundError, NotADirectoryError):
+            return []  # writing there says what is wrong
+
+    def _swept(self, name: str, now: datetime) -> int:
+        count = 0
+        with suppress(FileNotFoundError, NotADirectoryError), self._held(self._root / name) as folder:
+            for file in self._files(name):
+                if file.startswith(".") and _age(file, folder, now) > STALE_AFTER:
+                    os.unlink(file, dir_fd=folder)
+                    count += 1
+        return count
 
 
 def segment_id_of(name: str) -> str:
@@ -327,19 +335,24 @@ def segment_id_of(name: str) -> str:
     return name.rpartition("/")[2].removesuffix(SUFFIX)
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write ``data`` so that ``path`` is the old file or the whole new one, whatever happens. Raises `OSError`."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
-    try:
-        with os.fdopen(new_file(beside), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except OSError:
-        beside.unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
+def write_atomically(path: Path, data: bytes, *, within: Path | None = None) -> None:
+    """Write ``data`` so that ``path`` is the old file or the whole new one, whatever happens. Raises `OSError`.
+
+    ``within`` is where no link may lead out of: its folders are made where they are missing.
+    """
+    beside = f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp"
+    with held_folder(path.parent, within=within or path.parent, make=within is not None) as folder:
+        try:
+            with os.fdopen(new_file(beside, folder=folder), "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            with suppress(OSError):
+                os.unlink(beside, dir_fd=folder)
+            raise
+        os.fsync(folder)
 
 
 def make_folder(folder: Path) -> None:
@@ -357,23 +370,5 @@ def sync_file(file: Path) -> None:
         os.fsync(handle.fileno())
 
 
-def unwritable(path: Path, error: OSError) -> WarehouseUnwritable:
-    """The error for a person: which path, why, what to do."""
-    code = error.errno or 0
-    advice = _ADVICE.get(code, "check the data folder")
-    return WarehouseUnwritable(f"cannot write {path}: {os.strerror(code) if code else error}; {advice}")
-
-
-def _entries(folder: Path, *, files: bool) -> list[str]:
-    try:
-        with os.scandir(folder) as found:
-            return [entry.name for entry in found if entry.is_file() is files]
-    except (FileNotFoundError, NotADirectoryError):
-        return []  # writing there says what is wrong
-
-
-def _age(path: Path, now: datetime) -> timedelta:
-    try:
-        return now - datetime.fromtimestamp(path.stat().st_mtime, tz=now.tzinfo)
-    except FileNotFoundError:
-        return timedelta(0)
+def _age(name: str, folder: int, now: datetime) -> timedelta:
+    return now - datetime.fromtimestamp(os.stat(name, dir_fd=folder).st_mtime, tz=now.tzinfo)
