@@ -6,7 +6,7 @@ import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.markup import escape
@@ -298,7 +298,9 @@ def _fault_text(error: Exception) -> str:
     from monitors.alerts.redact import redact  # only where something went wrong
 
     text = redact(str(error))
-    if not isinstance(error, MonitorError):
+    if _is_of_prefect(error):
+        text = f"the Prefect server does not answer any more ({text}). {GOES_ON}"
+    elif not isinstance(error, MonitorError):
         text = f"this is a fault of Lookout itself: {type(error).__name__}: {text}"
     if os.environ.get("LOOKOUT_DEBUG"):
         import traceback
@@ -306,6 +308,16 @@ def _fault_text(error: Exception) -> str:
         return f"{redact(''.join(traceback.format_exception(error)))}lookout: {text}\n"
     hint = "" if isinstance(error, MonitorError) else "LOOKOUT_DEBUG=1 shows where it happened.\n"
     return f"lookout: {text}\n{hint}"
+
+
+GOES_ON: Final = "What was answered is kept: the same command goes on from there within the hour"
+
+
+def _is_of_prefect(error: Exception) -> bool:
+    """Whether Prefect's client lost its server: every other connection's end is translated where it is used."""
+    lost = {"ConnectError", "ReadError", "RemoteProtocolError"}
+    connection = type(error).__module__.startswith("httpx") and type(error).__name__ in lost
+    return connection or str(error).startswith("Failed to reach API at")
 
 
 def escape_help(command: Any) -> None:

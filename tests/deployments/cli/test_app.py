@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from typer.main import get_command
 
+from deployments.cli import app as cli
 from deployments.cli.app import app
 from tests import fork_server
 from tests.conftest import ROOT
@@ -55,6 +57,17 @@ def help_texts(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple
 def test_help_shows_brackets_as_they_are_written(tmp_path, command, text):
     said = lookout(*command, "--help", cwd=tmp_path, COLUMNS="400").stdout
     assert " ".join(text.split()) in " ".join(said.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(
+    "error", [httpx.ConnectError("All connection attempts failed"), RuntimeError("Failed to reach API at http://x")]
+)
+def test_a_prefect_server_that_ended_meanwhile_is_named_with_what_to_do(error):
+    """As its client says it: in the middle of a run, and at the start of one."""
+    said = cli._fault_text(error)
+    assert "the Prefect server does not answer any more" in said
+    assert "the same command goes on from there" in said
+    assert "a fault of Lookout itself" in cli._fault_text(RuntimeError("anything else"))
 
 
 @pytest.mark.parametrize("debug", ["", "1"])
