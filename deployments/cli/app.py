@@ -314,9 +314,9 @@ GOES_ON: Final = "What was answered is kept: the same command goes on from there
 
 
 def _is_of_prefect(error: Exception) -> bool:
-    """Whether Prefect's client lost its server: every other connection's end is translated where it is used."""
-    lost = {"ConnectError", "ReadError", "RemoteProtocolError"}
-    connection = type(error).__module__.startswith("httpx") and type(error).__name__ in lost
+    """Whether Prefect's client has no server any more: every other connection's end is translated where it is used."""
+    broken = {"ConnectError", "ReadError", "RemoteProtocolError"}
+    connection = type(error).__module__.startswith("httpx") and type(error).__name__ in broken
     return connection or str(error).startswith("Failed to reach API at")
 
 
