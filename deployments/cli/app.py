@@ -314,7 +314,7 @@ GOES_ON: Final = "What was answered is kept: the same command goes on from there
 
 
 def _is_of_prefect(error: Exception) -> bool:
-    """Whether Prefect's client has no server any more: every other connection's end is translated where it is used."""
+    """Whether Prefect's client has no server any more: the ends of other connections are translated there."""
     broken = {"ConnectError", "ReadError", "RemoteProtocolError"}
     connection = type(error).__module__.startswith("httpx") and type(error).__name__ in broken
     return connection or str(error).startswith("Failed to reach API at")
