@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, MutableMapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -329,7 +329,7 @@ def check_request(request: VerifyRequest) -> None:
             "for (--min-score above 1, or gate.rating_needed), which a judge gives"
         )
     alert_sender(config, os.environ)
-    default_panel(configured.graders)
+    default_panel(configured.graders, configured.domain)
     if configured.probe.driver != "browser":
         probe_headers(configured.probe, os.environ)
     login_of(config, request.target, os.environ)
@@ -349,7 +349,7 @@ def wire(request: VerifyRequest) -> RunContext:
         target=target,
         configured=configured,
         suite=suite,
-        panel=default_panel(configured.graders),
+        panel=default_panel(configured.graders, configured.domain),
         judge=judge,
         store=store,
         journal=store.journal,
@@ -469,7 +469,7 @@ def login_of(config: Config, name: str, environment: Mapping[str, str]) -> Login
     )
 
 
-def environment() -> Mapping[str, str]:
+def environment() -> MutableMapping[str, str]:
     """The real environment: keys go from here into the clients that need them."""
     return os.environ
 

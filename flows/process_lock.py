@@ -11,7 +11,8 @@ from time import monotonic, sleep
 from typing import Final, TextIO
 
 from monitors.errors import WarehouseBusy
-from warehouse.data_folder import lock_file, private_folder
+from monitors.storage import private_folder
+from warehouse.data_folder import lock_file
 
 PAUSE_S: Final = 0.1
 

@@ -1,18 +1,18 @@
-"""Retries: which HTTP answers of a provider are worth another try, and when.
+"""Retries: which HTTP answers are worth another try, and when.
 
-Requests are repeated where that can help, within a deadline of our own: a provider's SDK repeats them without a
-cap.
+Requests are repeated where that can help, within limits of our own: SDKs repeat them without a cap.
 """
 
 from __future__ import annotations
 
 import asyncio
 import email.utils
+import math
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeVar
 
-from monitors.errors import JudgeUnavailable
+from monitors.errors import JudgeUnavailable, MonitorError
 from monitors.records.base import Record
 
 _RETRYABLE: Final = frozenset({408, 409, 425, 429})
@@ -43,14 +43,17 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 T = TypeVar("T")
 
 FIRST_PAUSE_S: Final = 0.5
-"""Doubled with each try: 0.5, 1, 2, 4 …"""
 
 
 class TryAgain(Exception):
-    """A try that failed and may work later. ``after_s`` is what the provider asked us to wait, if it did."""
+    """A try that failed and may work later. ``after_s`` is what the server asked us to wait, if it did.
 
-    def __init__(self, message: str, after_s: float | None = None) -> None:
-        super().__init__(message)
+    ``error`` is what it means where no try is left: that of ``why``, or this one.
+    """
+
+    def __init__(self, why: str | MonitorError, after_s: float | None = None) -> None:
+        super().__init__(str(why))
+        self.error = why if isinstance(why, MonitorError) else self
         self.after_s = after_s
 
 
@@ -61,6 +64,31 @@ class RetryPolicy(Record):
     try_s: float = 45.0
     tries: int = 4
     most_pause_s: float = 20.0
+
+
+async def retried(
+    attempt: Callable[[], Awaitable[T]],
+    *,
+    tries: int,
+    first_pause_s: float,
+    most_pause_s: float = math.inf,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> T:
+    """The result of the first try that works; the last one's `TryAgain.error` where none of ``tries`` does.
+
+    Between two it waits as long as `TryAgain` says, else ``first_pause_s``, doubled with each try; ``most_pause_s``
+    at most. Any other error ends it.
+    """
+    for number in range(tries - 1):
+        try:
+            return await attempt()
+        except TryAgain as failure:
+            wanted_s = failure.after_s if failure.after_s is not None else first_pause_s * 2**number
+        await sleep(min(wanted_s, most_pause_s))
+    try:
+        return await attempt()
+    except TryAgain as last:
+        raise last.error from None
 
 
 async def persistently(
@@ -75,19 +103,20 @@ async def persistently(
     A provider that asks for a longer pause than ``most_pause_s`` gets no repeated request, since it would only
     refuse; waiting for an hour is the next run's business.
     """
-    last = "nothing came back"
+    last, tries, most_s = "nothing came back", patience.tries, patience.most_pause_s
+
+    async def once() -> T:
+        nonlocal last
+        try:
+            return await attempt()
+        except TryAgain as failure:
+            last = str(failure)
+            if failure.after_s is not None and failure.after_s > most_s:
+                raise JudgeUnavailable(f"{who}: {last}; it asks to wait {failure.after_s:.0f} s") from None
+            raise TryAgain(JudgeUnavailable(f"{who}: {last}, {tries} times"), failure.after_s) from None
+
     try:
         async with asyncio.timeout(patience.deadline_s):
-            for number in range(patience.tries):
-                try:
-                    return await attempt()
-                except TryAgain as failure:
-                    last = str(failure)
-                    wait_s = failure.after_s if failure.after_s is not None else FIRST_PAUSE_S * 2**number
-                if wait_s > patience.most_pause_s:
-                    raise JudgeUnavailable(f"{who}: {last}; it asks to wait {wait_s:.0f} s") from None
-                if number + 1 < patience.tries:
-                    await pause(wait_s)
+            return await retried(once, tries=tries, first_pause_s=FIRST_PAUSE_S, most_pause_s=most_s, sleep=pause)
     except TimeoutError:
         raise JudgeUnavailable(f"{who}: no verdict within {patience.deadline_s:g} s; last: {last}") from None
-    raise JudgeUnavailable(f"{who}: {last}, {patience.tries} times")

@@ -1,47 +1,192 @@
-"""Files that are whole or not there, and files that several people and processes change, one at a time."""
+"""Files that are whole or not there, and files that several people and processes change, one at a time.
+
+Only here is a file put in another's place: written beside, brought to disk, renamed, its folder brought to disk.
+No symbolic link is followed. ``within`` is the data folder: what is done below it is done through handles on its
+folders, so that no link leads out of it, not even one that is planted meanwhile.
+"""
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import threading
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 from monitors.errors import GoldSetError, WarehouseUnwritable
 
+OWNER_ONLY: Final = 0o600
+OWNER_ONLY_FOLDER: Final = 0o700
+ANYBODY_BY_UMASK: Final = 0o666
+"""The rights of a new file before the process's umask takes some away."""
 
-def write_atomically(path: Path, pieces: Iterable[str]) -> None:
-    """Writes UTF-8 text beside ``path``, brings it to disk, and puts it in place in one step.
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
-    A reader sees the old file or the new one. The folder is made when it is missing. Raises
-    ``WarehouseUnwritable`` naming the path when it cannot be written; no half file stays behind.
+Content = str | bytes | Iterable[str]
+"""What a file holds; text, or pieces of it, is written as UTF-8."""
+
+_ADVICE = {
+    errno.ENOSPC: "the disk is full: free some space",
+    errno.EDQUOT: "the disk quota is reached: free some space",
+    errno.EFBIG: "the file size limit is reached: raise it (`ulimit -f`)",
+    errno.EROFS: "the file system is read-only: choose another data folder",
+    errno.EACCES: "no permission: make the folder writable for this user or choose another data folder",
+    errno.EPERM: "no permission: make the folder writable for this user or choose another data folder",
+    errno.ENOTDIR: "a part of the path is a file: move it away or choose another data folder",
+    errno.EEXIST: "a file stands where a folder must be: move it away or choose another data folder",
+}
+
+
+def write_atomically(path: Path, content: Content, *, mode: int | None = None, within: Path | None = None) -> None:
+    """Write a file so that ``path`` is the old one or the whole new one, whatever happens, a power cut included.
+
+    ``mode`` are its rights; without one the umask decides. Missing folders are made for their owner alone. Raises
+    `WarehouseUnwritable` with the path and what to do; nothing stays beside.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _write_beside_and_replace(path, pieces)
+        with held_folder(path.parent, within=within or path.parent, make=True) as folder:
+            _put(folder, path.name, content, mode)
     except OSError as error:
-        message = (
-            f"{path}: cannot be written ({error.strerror or error}); give a folder that this user may write to"
-        )
-        raise WarehouseUnwritable(message) from error
+        raise unwritable(path, error) from error
 
 
-def _write_beside_and_replace(path: Path, pieces: Iterable[str]) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
-    beside.unlink(missing_ok=True)  # of a killed process that had the same number
-    new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle = os.open(beside, new, 0o666)  # the umask decides who may read it
+def write_once(path: Path, content: Content, *, within: Path | None = None) -> bool:
+    """As `write_atomically`, but false where ``path`` exists: of two writers at once one is the first."""
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines(pieces)
+        with (
+            held_folder(path.parent, within=within or path.parent, make=True) as folder,
+            _beside(folder, path.name, content) as written,
+        ):
+            try:  # unlike a rename, a link fails where there is a file
+                os.link(written, path.name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+            except FileExistsError:
+                return False
+            os.fsync(folder)
+    except OSError as error:
+        raise unwritable(path, error) from error
+    return True
+
+
+def move(source: Path, goal: Path, *, within: Path | None = None) -> Path:
+    """Rename in one step, in the place of what ``goal`` was, and bring that to disk. ``goal``. Raises `OSError`.
+
+    With ``within``, which ``source`` may lie outside of, missing folders are made.
+    """
+    inside = within is not None and source.is_relative_to(within)
+    with (
+        held_folder(source.parent, within=within if within and inside else source.parent) as here,
+        held_folder(goal.parent, within=within or goal.parent, make=within is not None) as there,
+    ):
+        os.replace(source.name, goal.name, src_dir_fd=here, dst_dir_fd=there)
+        os.fsync(there)
+    return goal
+
+
+def _put(folder: int, name: str, content: Content, mode: int | None) -> None:
+    with _beside(folder, name, content, mode) as written:
+        os.replace(written, name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.fsync(folder)
+
+
+@contextmanager
+def _beside(folder: int, name: str, content: Content, mode: int | None = None) -> Generator[str]:
+    """A new file beside ``name``, on the disk. It is gone when the block is, unless that has moved it."""
+    beside = f".{name}.{os.getpid()}-{threading.get_ident()}.part"
+    try:
+        with suppress(FileNotFoundError):
+            os.unlink(beside, dir_fd=folder)  # of a killed process that had the same number
+        new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        with os.fdopen(open_in_place(beside, new, mode or ANYBODY_BY_UMASK, folder=folder), "wb") as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            file.writelines(_encoded(content))
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+        yield beside
+    finally:
+        with suppress(OSError):
+            os.unlink(beside, dir_fd=folder)
+
+
+def _encoded(content: Content) -> Iterator[bytes]:
+    if isinstance(content, bytes):
+        yield content
+    else:
+        pieces = (content,) if isinstance(content, str) else content
+        yield from (piece.encode() for piece in pieces)
+
+
+def open_in_place(path: Path | str, flags: int, mode: int = ANYBODY_BY_UMASK, *, folder: int | None = None) -> int:
+    """`os.open`, in the handle ``folder``, that follows no link: `OSError` (ELOOP) where ``path`` is one."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
+
+
+def private_folder(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, for their owner alone and durably.
+
+    One that stands already stays as it is: somebody may have opened it on purpose. Raises `WarehouseUnwritable`.
+    """
+    try:
+        _make(folder)
+    except OSError as error:
+        raise unwritable(Path(str(error.filename or folder)), error) from error
+
+
+def _make(folder: Path) -> None:
+    if folder.is_dir():
+        return
+    _make(folder.parent)
+    folder.mkdir(mode=OWNER_ONLY_FOLDER, exist_ok=True)
+    sync_folder(folder.parent)
+
+
+@contextmanager
+def held_folder(folder: Path, *, within: Path, make: bool = False) -> Generator[int]:
+    """A handle on ``folder`` that no link below ``within`` led to; ``within`` may be a link itself.
+
+    What is done through the handle is done in that folder, wherever its path leads meanwhile. With ``make`` what is
+    missing is made as `private_folder` does. Raises `OSError`, also where a part of the path is a link.
+    """
+    if make:
+        _make(within)
+    handle = os.open(within, _FOLDER)
+    try:
+        for part in folder.relative_to(within).parts:
+            if make:
+                _make_in(handle, part)
+            inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=handle)
+            os.close(handle)
+            handle = inner
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _make_in(handle: int, name: str) -> None:
+    try:
+        os.mkdir(name, OWNER_ONLY_FOLDER, dir_fd=handle)
+    except FileExistsError:
+        return
+    os.fsync(handle)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in a folder durable. Raises `OSError`."""
+    handle = os.open(folder, _FOLDER)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def unwritable(path: Path, error: OSError) -> WarehouseUnwritable:
+    """The error for a person: which path, why, what to do."""
+    code = error.errno or 0
+    advice = _ADVICE.get(code, "check the data folder")
+    return WarehouseUnwritable(f"cannot write {path}: {os.strerror(code) if code else error}; {advice}")
 
 
 @contextmanager
@@ -74,27 +219,12 @@ def text_of(path: Path) -> str:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Put ``text`` in the place of the file; after a kill the file is the old or the new one, never a part.
+    """Put ``text`` in the place of a gold file, which keeps its rights. `GoldSetError` when it cannot be written.
 
     The caller is `alone_with` it.
     """
-    beside = path.with_name(f".{path.name}.writing")
     try:
-        with beside.open("w", encoding="utf-8", newline="\n") as written:
-            written.write(text)
-            written.flush()
-            os.fsync(written.fileno())
-        if path.exists():
-            beside.chmod(path.stat().st_mode & 0o777)
-        beside.replace(path)
-        _sync_folder(path.parent)
+        with held_folder(path.parent, within=path.parent) as folder:
+            _put(folder, path.name, text, path.stat().st_mode & 0o777 if path.exists() else None)
     except OSError as error:
         raise GoldSetError(f"{path} cannot be written: {error.strerror}") from None
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -17,13 +17,18 @@ LEAVES = (
     "monitors.records",
     "monitors.errors",
     "monitors.facts",
+    "monitors.domains",  # what an application talks about, as data
     "monitors.stats",
     "monitors.mutations",  # known-wrong answers: the gold set and the judge's canaries are tried by them
     "monitors.storage",
+    "monitors.plural",
+    "monitors.problems",  # what is wrong with a file of settings, in words
     "monitors.retry",
     "monitors.json_path",  # probes read answers off the network by it, sources read stored conversations
     "monitors.request_headers",  # what authenticates at an application: of its API for probes, of its export for sources
 )
+
+WAREHOUSE_LEAVES = ("monitors.records", "monitors.errors", "monitors.plural", "monitors.storage")
 
 SDK_HOMES: dict[str, tuple[str, ...]] = {
     "playwright": ("monitors/probes/browser/", "monitors/probes/inspect/", "deployments/install_browser.py"),
@@ -97,6 +102,7 @@ def violations(path: str, source: str) -> Iterator[Violation]:
         yield from _flow(path, node)
         yield from _sql(path, node)
         yield from _terminal(path, node)
+        yield from _renaming(path, node)
     if path.endswith("__init__.py"):
         yield from (
             Violation(path, node.lineno, "no re-exports: import from the module that defines")
@@ -115,14 +121,12 @@ def _imported(node: ast.AST) -> Iterator[tuple[int, str]]:
 def _import_rules(path: str, module: str) -> Iterator[str]:
     top = module.split(".", maxsplit=1)[0]
     package = path.split("/", maxsplit=1)[0]
+    if top == "tests":
+        yield f"the tests are not part of what is installed: {module}"
     if package == "monitors" and top in {"flows", "warehouse", "deployments"}:
         yield f"monitors know neither orchestrator nor database nor the outside: {module}"
-    if (
-        package == "warehouse"
-        and top in PACKAGES
-        and not _within(module, "warehouse", "monitors.records", "monitors.errors")
-    ):
-        yield f"the warehouse imports records and errors only: {module}"
+    if package == "warehouse" and top in PACKAGES and not _within(module, "warehouse", *WAREHOUSE_LEAVES):
+        yield f"the warehouse imports records, errors and plain tools only: {module}"
     if package == "flows" and top == "deployments":
         yield f"flows do not know how they are reached: {module}"
     station = _station(path)
@@ -225,6 +229,17 @@ def _flow(path: str, node: ast.AST) -> Iterator[Violation]:
             yield Violation(path, node.lineno, f"a @flow stands in flows/*/flow.py: {node.name}")
 
 
+def _renaming(path: str, node: ast.AST) -> Iterator[Violation]:
+    """A rename of a file: `os.replace` and its kin, or ``.replace`` with one argument, which no text has."""
+    if path == "monitors/storage.py" or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return
+    name, of_a_path = ast.unparse(node.func), len(node.args) == 1 and not node.keywords
+    if name in {"os.replace", "os.rename", "shutil.move"} or (
+        node.func.attr in {"replace", "rename"} and of_a_path
+    ):
+        yield Violation(path, node.lineno, f"only monitors/storage.py puts files in place: {name}")
+
+
 FLOW_HOME = re.compile(r"flows/\w+/flow\.py")
 
 
@@ -243,7 +258,7 @@ def test_the_walls_stand():
 
 def test_every_station_is_known_to_the_rules():
     folders = {file.relative_to(ROOT / "monitors").parts[0] for file in (ROOT / "monitors").glob("*/**/*.py")}
-    assert folders == {*STATIONS, "records", "facts", "stats", "mutations", "config"}
+    assert folders == {*STATIONS, "records", "facts", "domains", "stats", "mutations", "config"}
 
 
 @pytest.mark.parametrize(
@@ -276,6 +291,10 @@ def test_every_station_is_known_to_the_rules():
             "only flows/terminal.py writes",
         ),
         ("deployments/x.py", "import logging\nlogging.basicConfig()", "only flows/terminal.py writes"),
+        ("deployments/cli/sql.py", "from tests.tools.fences import x", "not part of what is installed"),
+        ("flows/x.py", "import os\nos.replace(beside, path)", "only monitors/storage.py puts files in place"),
+        ("warehouse/x.py", "beside.replace(path)", "only monitors/storage.py puts files in place"),
+        ("monitors/gate/x.py", "path.rename(goal)", "only monitors/storage.py puts files in place"),
         ("flows/nightly/read.py", "@flow(name='x')\ndef x():\n    pass", "a @flow stands in"),
         ("deployments/up/parts.py", "@flow\nasync def x():\n    pass", "a @flow stands in"),
         ("monitors/gate/__init__.py", "from monitors.gate.assess import floor_of", "no re-exports"),
@@ -289,5 +308,5 @@ def test_a_planted_violation_is_found(path, source, rule):
 
 
 def test_an_honest_file_has_none():
-    source = "from monitors.records.base import Record\nfrom monitors.gate.assess import floor_of\n"
+    source = "from monitors.records.base import Record\nfrom monitors.gate.assess import floor_of\n'a b'.replace(' ', '')\n"
     assert list(violations("monitors/gate/x.py", source)) == []

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from typer.main import get_command
 
-from deployments.cli.app import app
 from monitors.config.file import parse_config
 from monitors.goldset.load import load_suite
 from monitors.sources.traffic.settings import FileTraffic, HttpTraffic, LangSmithTraffic, PageTraffic
+from tests.lookout_commands import every_command
 from tests.tools.configuration_reference import reference
 
 ROOT = Path(__file__).parent.parent
@@ -48,16 +47,15 @@ def test_a_case_in_the_documents_loads(block, tmp_path):
 
 @pytest.mark.parametrize("block", blocks("console"))
 def test_a_command_in_the_documents_exists_with_its_options(block):
-    commands = get_command(app).commands  # type: ignore[attr-defined] - the root is a group
+    commands = every_command()
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for line in block.splitlines():
         words = shlex.split(line.removeprefix("$ "), comments=True)
         if words[:1] == ["make"]:
             assert f"\n{words[1]}:" in makefile, line
         if words[:1] == ["lookout"]:
-            command, rest = commands[words[1]], words[2:]
-            while rest and rest[0] in getattr(command, "commands", {}):
-                command = command.commands[rest.pop(0)]
+            rest = words[1:]
+            command = commands.get(" ".join(rest[:2])) or commands[rest[0]]
             known = {name for parameter in command.params for name in parameter.opts + parameter.secondary_opts}
             assert {word for word in rest if word.startswith("--")} <= known | {"--help"}, line
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.cli.gate.gate import report_command
+from deployments.cli.report import report_command
 from flows.verify.run_folder import VerifyRequest
 from monitors.config.file import parse_config
 from monitors.errors import ConfigError, GoldSetError, MonitorError
@@ -61,5 +61,5 @@ def test_f85_a_run_that_leads_elsewhere_is_an_error_and_nothing_is_written(tmp_p
     )
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(MonitorError):
-        report_command(name, tmp_path / "lookout.toml", data_folder=None, as_json=True)
+        report_command(name, config=tmp_path / "lookout.toml", as_json=True)
     assert sorted(tmp_path.rglob("*")) == before

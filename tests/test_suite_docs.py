@@ -14,6 +14,7 @@ import pytest
 from deployments.cli.init.files import FIRST_SUITE
 from monitors.goldset.lines import CASE_KEYS
 from monitors.records.cases import NEEDS_REVIEW, GoldCase, Pipeline, Provenance
+from monitors.records.triage import Issue, TriageReference
 from tests.tools.configuration_reference import suite_reference
 
 ROOT = Path(__file__).parent.parent
@@ -65,12 +66,15 @@ def test_the_page_is_the_records_own():
 
 
 def test_the_page_names_every_key_and_every_pipeline():
-    assert sorted(keys_below("A case")) == sorted(CASE_KEYS)
+    assert sorted(keys_below("A case") + keys_below("An issue for an agent that triages issues")) == sorted(
+        CASE_KEYS
+    )
+    assert keys_below("`reference`") == list(TriageReference.model_fields)
     assert keys_below("`provenance`") == list(Provenance.model_fields)
     assert keys_below("`provenance.pipeline`") == [pipeline.value for pipeline in Pipeline]
 
 
-@pytest.mark.parametrize("record", [GoldCase, Provenance])
+@pytest.mark.parametrize("record", [GoldCase, Provenance, Issue, TriageReference])
 def test_every_key_says_what_it_means(record):
     assert [name for name, field in record.model_fields.items() if not field.description] == []
 
@@ -78,7 +82,8 @@ def test_every_key_says_what_it_means(record):
 def test_every_key_of_the_page_is_tried_in_a_line_that_gold_check_accepts(tmp_path):
     cases = [json.loads(line) for line in example().splitlines()]
     assert {key for case in cases for key in case} == set(CASE_KEYS)
-    assert {key for case in cases for key in case["provenance"]} == set(Provenance.model_fields)
+    assert {key for case in cases for key in case.get("provenance", {})} == set(Provenance.model_fields)
+    assert {key for case in cases for key in case.get("reference", {})} == set(TriageReference.model_fields)
     done = gold_check(tmp_path, example())
     assert (done.returncode, "✕" in done.stdout) == (0, False), done.stdout + done.stderr
 

@@ -1,36 +1,188 @@
-"""The command ``lookout``. Commands import their heavy parts themselves, so that ``--help`` is instant."""
+"""The command ``lookout``: the table of its commands, and how an error becomes one line and an exit code.
+
+A command's module is imported when the command is run or asked for its own help; ``lookout --help`` imports none.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from datetime import UTC, datetime
-from pathlib import Path
+from collections.abc import Mapping
+from importlib import import_module
 from typing import Annotated, Any, Final
 
 import typer
 from rich.markup import escape
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from deployments.cli import options, pipes, warehouse
-from deployments.cli.alerts import commands as alerts
 from deployments.cli.exit_codes import ExitCode, of_error
-from deployments.cli.gold import app as gold
 from flows.terminal import guarded_output, print_text, write_note
 from monitors.errors import MonitorError
 
+# fmt: off
+COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
+    "lookout": {
+        "verify": ("cli.verify", "Ask a live page the whole suite in a real browser; grade, gate, store, alert."),
+        "demo": ("demo.command",
+            "Start a real chat page on this machine, with faults, and verify it: end to end in two minutes."),
+        "report": ("cli.report", "Write the reports of a run again from its results.json, and say where they are."),
+        "sql": ("cli.sql", "Ask the warehouse. Reading only, also while runs are going on."),
+        "nightly": ("cli.nightly",
+            "Grade a night of live traffic: sample what real users got as answers, grade it, estimate the rate for all."),
+        "reconcile": ("cli.reconcile",
+            "Compare the app's own guard with the nightly judge, and estimate what both missed."),
+        "watch": ("cli.watch",
+            "Follow the applications' hallucination logs; store new entries and send alerts about them."),
+        "slack-actions": ("cli.receive", "Receive the buttons of Slack's messages; needs SLACK_SIGNING_SECRET."),
+        "login": ("cli.login",
+            "Sign in to a page behind a login, in a window or by its form, and store the session for the runs."),
+        "receive": ("cli.receive",
+            "Receive deploys from Hugging Face, GitHub and others by webhook, and verify each commit once."),
+        "up": ("cli.up",
+            "Run the whole monitor on this machine: server, schedules, receivers; until SIGTERM or Ctrl-C."),
+        "down": ("cli.up",
+            "End the local Prefect server that runs have left running, and list those of other data folders."),
+        "facts": ("cli.pipes", 'Read quantities: {"id", "text"} lines in, {"id", "facts": […]} lines out.'),
+        "grade": ("cli.pipes",
+            'Grade replies: {"id", "question", "gold", "answer", "expected_refusal"} lines in, verdicts out.'),
+        "redact": ("cli.pipes",
+            'Mask personal data and secrets: {"id", "text"} lines in, {"id", "text", "found": […]} lines out.'),
+        "localise": ("cli.pipes",
+            'Score named files: {"id", "named": […], "gold": […]} lines in, precision, recall and F1 out.'),
+        "efficiency": ("cli.pipes",
+            'Count an agent\'s calls: {"id", "calls": […], "reference": […]} lines in, calls and repeats out.'),
+        "review": ("cli.review",
+            "Review a share of the graded answers: is each right? The verdicts of rules and judge show after your word."),
+        "gate": ("cli.gate.gate",
+            "Verify a staging deploy, or evaluate a run's results again; the exit code is the verdict."),
+        "init": ("cli.init.command",
+            "Ask four questions; write a lookout.toml, a first suite, and what to enter where deploys are reported."),
+        "doctor": ("cli.doctor.command",
+            "Show what is seen on a chat page, with a picture and the lines that pin it; or check what runs need."),
+        "prefect-yaml": ("prefect.prefect_yaml",
+            "Print a prefect.yaml with every deployment and schedule, for workers of a work pool."),
+        "automations": ("cli.automations",
+            "Have Prefect's server report runs that do not come or whose process is gone; again changes nothing."),
+    },
+    "warehouse": {
+        "load": ("cli.warehouse",
+            "Load what runs have written since the last time; exit code 4 when something was damaged or missing."),
+        "check": ("cli.warehouse",
+            "Compare the warehouse with the journal; exit code 4 when something is missing or changed."),
+        "rebuild": ("cli.warehouse", "Rebuild the warehouse from the journal; the old file stays beside it."),
+        "compact": ("cli.warehouse", "Move old segments into Parquet archives, each proven before a segment goes."),
+        "age": ("cli.warehouse",
+            "Remove personal data from what is old; keys stay as pseudonyms, made with LOOKOUT_AGE_KEY."),
+        "pictures": ("cli.warehouse",
+            "Remove screenshots and traces that are older than [evidence] says; failures are stored longer."),
+        "export": ("cli.warehouse",
+            "Write Parquet files, one folder a table and day; exporting twice gives the same files."),
+    },
+    "alerts": {
+        "list": ("cli.alerts.commands", "Incidents that are not resolved, worst first."),
+        "show": ("cli.alerts.commands",
+            "An incident's last message, its history with why each message was sent, and where the evidence is."),
+        "ack": ("cli.alerts.commands", "Say that you know: no reminder until it is worse."),
+        "resolve": ("cli.alerts.commands",
+            "Say that it is over; when a run sees it again, the alert says that it is back."),
+        "false-alarm": ("cli.alerts.commands",
+            "Say that the answer was right after all: a label for the graders, and quiet about it for a while."),
+        "draft": ("cli.alerts.commands",
+            "Draft a gold case, for review, from a real user's question and the answer, redacted."),
+        "silence": ("cli.alerts.commands",
+            "Send no alert about something for a while, with your name and a reason; what still fails then is reported."),
+        "silences": ("cli.alerts.commands", "List what is silenced, who asked for that, why, and until when."),
+        "unsilence": ("cli.alerts.commands", "End a silence now; the next run reports what still fails."),
+    },
+    "gold": {
+        "build": ("cli.gold.build",
+            "Make cases of facts: each template asks each policy, the gold traces to field and clause."),
+        "mutants": ("cli.gold.mutation",
+            "Make known-bad mutants of every gold, and count how many the graders catch without a judge."),
+        "check": ("cli.gold.check",
+            "Find what makes a suite lie, leak or miss. Exit code 1 when something must be fixed."),
+        "freeze": ("cli.gold.freeze",
+            "Freeze a suite: a numbered copy with its hash and counts. Exit code 1 when it must be fixed first."),
+        "diff": ("cli.gold.freeze",
+            "Say in words what changed between two versions of a suite, severity changes first."),
+        "import": ("cli.gold.import_array",
+            "Take over a suite of another project; it has no severities, so they are given here by type."),
+        "draft": ("cli.gold.draft",
+            "Let a model draft buyers' questions over a document. A draft is gold only after `lookout gold review`."),
+        "review": ("cli.gold.review",
+            "Read each draft beside its clause and say yes, no, or how it must read. Only a yes makes it gold."),
+        "translate": ("cli.gold.translate",
+            "Let a model draft translations of the English cases that have none. Gold only after `lookout gold review`."),
+        "grow": ("cli.gold.grow",
+            "Make gold of what went wrong: drafts of incidents, of Slack's \"Add to gold\", of reviews, of live traffic."),
+        "vary": ("cli.gold.vary",
+            "Write other wordings of a suite's questions with the same expected answers. No model; always the same."),
+        "starter": ("cli.gold.starter",
+            "Write a starter: attacks that any application must decline, or a first domain pack."),
+    },
+}
+# fmt: on
+"""By group and name, in the order of the help: the module below ``deployments`` and the first paragraph of the help.
+
+The command ``some-thing`` is the function ``some_thing_command`` of its module.
+"""
+
+GROUPS: Final = {
+    "warehouse": "Look after the warehouse: load, check, rebuild, compact, age, export.",
+    "alerts": "What is broken now: list, show, ack, silence, resolve.",
+    "gold": "Build, check, freeze and compare suites of gold questions.",
+}
+
+
+class LazyGroup(TyperGroup):
+    """The group of `COMMANDS` that has its name: lists commands by the table, imports the one that is called."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self._rows = COMMANDS[self.name or ""]
+        listed = {name: TyperCommand(name, help=escape(line)) for name, (_, line) in self._rows.items()}
+        self.commands = {**listed, **self.commands}
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The name, the command and its arguments. An unknown name is an error that offers similar ones."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, self.load(name) if name else command, rest
+
+    def load(self, name: str) -> Any:
+        """The command with its options, or the group, of this name. Raises `KeyError` for an unknown one."""
+        if name not in self._rows:
+            return self.commands[name]
+        module = import_module(f"deployments.{self._rows[name][0]}")
+        alone = typer.Typer(add_completion=False)
+        alone.command(name)(getattr(module, f"{name.replace('-', '_')}_command"))
+        return _escaped(get_command(alone))
+
+
+def _escaped(command: Any) -> Any:
+    """The command, with brackets in its help as they are written: to the renderer ``[[judge.models]]`` is markup."""
+    for part in (command, *command.params):
+        if part.help:
+            part.help = escape(part.help)
+    return command
+
+
+def _exit(code: ExitCode | None, **_options: object) -> None:
+    raise typer.Exit(int(code or ExitCode.PASS))
+
+
 app = typer.Typer(
     name="lookout",
+    cls=LazyGroup,
     help="Watch a deployed LLM application the way its users meet it.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    result_callback=_exit,
     epilog="Exit codes: 0 PASS, 1 FAIL, 2 usage or configuration, 3 INCONCLUSIVE, 4 the monitor itself failed.",
 )
-
-ConfigOption = Annotated[Path, typer.Option("--config", help="the configuration file")]
-JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON on standard output")]
-DEFAULT_CONFIG = Path("lookout.toml")
+for _name, _help in GROUPS.items():
+    app.add_typer(typer.Typer(cls=LazyGroup, help=_help, no_args_is_help=True), name=_name)
 
 
 @app.callback(invoke_without_command=True)
@@ -47,234 +199,6 @@ def _root(
         print_text(context.get_help())
 
 
-@app.command()
-def verify(
-    target: Annotated[str, typer.Argument(help="a target of the configuration, or the address of any chat page")],
-    config: ConfigOption = DEFAULT_CONFIG,
-    suite: Annotated[Path | None, typer.Option(help="gold questions, JSON lines; needed with an address")] = None,
-    commit: Annotated[str | None, typer.Option(help="the deployed commit, when it is known")] = None,
-    concurrency: Annotated[int | None, typer.Option(min=1, help="questions under way at once")] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="do not go on with a run that was stopped")] = False,
-    allow_production: Annotated[
-        str | None, typer.Option(help="a CI run may not touch production; a reason here lets it, and is said")
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Ask a live page the whole suite in a real browser; grade, gate, store, alert."""
-    from deployments.cli.verify import verify_command  # rich, httpx and pydantic's models
-
-    _exit(
-        verify_command(
-            target,
-            config,
-            suite=suite,
-            commit=commit,
-            concurrency=concurrency,
-            fresh=fresh,
-            as_json=as_json,
-            environment=os.environ,
-            allow_production=allow_production,
-        )
-    )
-
-
-@app.command()
-def demo(
-    faults: Annotated[bool, typer.Option("--faults/--no-faults", help="plant faults in the demo's bot")] = True,
-    data_folder: Annotated[Path, typer.Option(help="where the demo keeps everything")] = Path(".lookout-demo"),
-    port: Annotated[int | None, typer.Option(help="the demo Space's port; a free one when left out")] = None,
-    slack_api_url: Annotated[str | None, typer.Option(help="another Slack API, such as a test server")] = None,
-    slack_channel: Annotated[str, typer.Option(help="channel for the bot token in SLACK_BOT_TOKEN")] = "#alerts",
-    keep: Annotated[bool, typer.Option("--keep", help="leave the Space and Prefect's pages running")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="do not go on with a run that was stopped")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Start a real chat page on this machine, with faults, and verify it: end to end in two minutes."""
-    from deployments.demo.command import DemoOptions, run_demo  # as for verify
-
-    wanted = DemoOptions(
-        faults=faults,
-        data_folder=data_folder,
-        port=port,
-        slack_api_url=slack_api_url,
-        slack_channel=slack_channel,
-        keep=keep,
-        fresh=fresh,
-        as_json=as_json,
-    )
-    _exit(run_demo(wanted))
-
-
-@app.command()
-def report(
-    run: Annotated[
-        str | None, typer.Argument(help="a run's id or its folder; the newest run when left out")
-    ] = None,
-    config: ConfigOption = DEFAULT_CONFIG,
-    data_folder: Annotated[Path | None, typer.Option(help="instead of the configuration's")] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Write the reports of a run again from its results.json, and say where they are."""
-    from deployments.cli.gate.gate import report_command  # rich and pydantic's models
-
-    _exit(report_command(run, config, data_folder=data_folder, as_json=as_json))
-
-
-@app.command()
-def sql(
-    query: Annotated[str | None, typer.Argument(help="a query; the views there are when left out")] = None,
-    config: ConfigOption = DEFAULT_CONFIG,
-    data_folder: Annotated[Path | None, typer.Option(help="instead of the configuration's")] = None,
-    as_json: JsonOption = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="print the rows as CSV, safe for spreadsheets")] = False,
-) -> None:
-    """Ask the warehouse. Reading only, also while runs are going on."""
-    from deployments.cli.sql import sql_command  # duckdb
-
-    _exit(sql_command(query, config, data_folder=data_folder, as_json=as_json, as_csv=as_csv))
-
-
-@app.command()
-def nightly(
-    target: Annotated[
-        str | None, typer.Argument(help="a target with live traffic; all of them when left out")
-    ] = None,
-    config: ConfigOption = DEFAULT_CONFIG,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="only show the plan: sample, cost and expected intervals")
-    ] = False,
-    until: Annotated[
-        datetime | None,
-        typer.Option(
-            formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"],
-            help="grade what was completed by then (UTC; a date is its first minute) instead of the last night",
-        ),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Grade a night of live traffic: sample what real users got as answers, grade it, estimate the rate for all."""
-    from deployments.cli.nightly import nightly_command  # duckdb, pydantic's models
-
-    due_at = until.replace(tzinfo=UTC) if until is not None else None
-    _exit(nightly_command(config, target, due_at=due_at, plan=plan, as_json=as_json))
-
-
-@app.command()
-def reconcile(
-    target: Annotated[str | None, typer.Argument(help="a target; all of them when left out")] = None,
-    config: ConfigOption = DEFAULT_CONFIG,
-    days: Annotated[int, typer.Option(min=1, help="how many days back")] = 7,
-    as_json: JsonOption = False,
-) -> None:
-    """Compare the app's own guard with the nightly judge, and estimate what both missed."""
-    from deployments.cli.reconcile import reconcile_command  # duckdb, pydantic's models
-
-    _exit(reconcile_command(config, target, days=days, as_json=as_json))
-
-
-@app.command()
-def watch(
-    target: Annotated[
-        str | None, typer.Argument(help="a target with a hallucination_log; all of them when left out")
-    ] = None,
-    config: ConfigOption = DEFAULT_CONFIG,
-    once: Annotated[bool, typer.Option("--once", help="look once and end")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Follow the applications' hallucination logs; store new entries and send alerts about them."""
-    from deployments.cli.watch import watch_command  # duckdb, pydantic's models
-
-    _exit(watch_command(config, target, once=once, as_json=as_json))
-
-
-@app.command("slack-actions")
-def slack_actions(
-    config: ConfigOption = DEFAULT_CONFIG,
-    host: Annotated[str, typer.Option(help="the address to listen on")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65_535, help="the port to listen on")] = 8067,
-) -> None:
-    """Receive the buttons of Slack's messages; needs SLACK_SIGNING_SECRET."""
-    from deployments.cli.receive import slack_actions_command  # uvicorn, slack_sdk, duckdb
-
-    _exit(slack_actions_command(config, host=host, port=port, environment=os.environ))
-
-
-@app.command()
-def login(
-    target: Annotated[str, typer.Argument(help="a target of the configuration that has a login")],
-    config: ConfigOption = DEFAULT_CONFIG,
-    window: Annotated[
-        bool, typer.Option("--window", help="have a person sign in, though the form's user is configured")
-    ] = False,
-    from_file: Annotated[
-        Path | None, typer.Option("--from", help="take a storage state that another tool or machine wrote")
-    ] = None,
-) -> None:
-    """Sign in to a page behind a login, in a window or by its form, and store the session for the runs."""
-    from deployments.cli.login import login_command  # playwright, duckdb
-
-    _exit(login_command(target, config, window=window, from_file=from_file, environment=os.environ))
-
-
-@app.command()
-def receive(
-    config: ConfigOption = DEFAULT_CONFIG,
-    host: Annotated[str, typer.Option(help="the address to listen on")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65_535, help="the port to listen on")] = 8066,
-    only: Annotated[
-        bool, typer.Option("--only", help="start no server and no runner: others see to the runs (a work pool)")
-    ] = False,
-) -> None:
-    """Receive deploys from Hugging Face, GitHub and others by webhook, and verify each commit once."""
-    from deployments.cli.receive import receive_command  # starlette, uvicorn
-    from monitors.config.file import load_config  # pydantic's models
-
-    loaded = load_config(config)
-    _exit(receive_command(loaded, loaded.deploys, config, host=host, port=port, environment=os.environ, only=only))
-
-
-@app.command()
-def up(
-    config: ConfigOption = DEFAULT_CONFIG,
-    host: Annotated[str, typer.Option(help="the address that receivers listen on")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=1, max=65_534, help="port for deploys; Slack's buttons have the next one")
-    ] = 8066,
-) -> None:
-    """Run the whole monitor on this machine: server, schedules, receivers; until SIGTERM or Ctrl-C."""
-    from deployments.cli.up import up_command  # uvicorn, slack_sdk, duckdb
-
-    _exit(up_command(config, host=host, port=port, environment=os.environ))
-
-
-@app.command()
-def down(
-    config: ConfigOption = DEFAULT_CONFIG,
-    data_folder: Annotated[Path | None, typer.Option(help="instead of the configuration's")] = None,
-    force: Annotated[bool, typer.Option("--force", help="also while a run needs it")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """End the local Prefect server that runs have left running, and list those of other data folders."""
-    from deployments.cli.up import down_command  # httpx, duckdb, pydantic's models
-
-    _exit(down_command(config, data_folder=data_folder, force=force, as_json=as_json, environment=os.environ))
-
-
-pipes.register(app)
-options.register_review(app)
-options.register_gate(app)
-options.register_init(app)
-options.register_doctor(app, os.environ)
-options.register_pools(app, os.environ)
-app.add_typer(warehouse.app, name="warehouse")
-app.add_typer(alerts.app, name="alerts")
-app.add_typer(gold.app, name="gold")
-
-
-def _exit(code: ExitCode) -> None:
-    raise typer.Exit(int(code))
-
-
 def main() -> None:
     """Run the command; every error is one line that says what to do, and an exit code."""
     with guarded_output():
@@ -283,9 +207,7 @@ def main() -> None:
 
 def _run() -> None:
     try:
-        command = get_command(app)
-        escape_help(command)
-        command()
+        get_command(app)()
     except (KeyboardInterrupt, BrokenPipeError):
         sys.exit(int(ExitCode.INCONCLUSIVE))
     except Exception as error:  # noqa: BLE001 - whatever it is, people get a line and an exit code
@@ -318,17 +240,6 @@ def _is_of_prefect(error: Exception) -> bool:
     broken = {"ConnectError", "ReadError", "RemoteProtocolError"}
     connection = type(error).__module__.startswith("httpx") and type(error).__name__ in broken
     return connection or str(error).startswith("Failed to reach API at")
-
-
-def escape_help(command: Any) -> None:
-    """Have help show brackets as they are written: to its renderer ``[[judge.models]]`` is markup."""
-    for part in (command, *command.params):
-        for name in ("help", "short_help", "epilog"):
-            text = getattr(part, name, None)
-            if text:
-                setattr(part, name, escape(text))
-    for inner in getattr(command, "commands", {}).values():
-        escape_help(inner)
 
 
 if __name__ == "__main__":

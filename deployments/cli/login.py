@@ -7,10 +7,12 @@ import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from deployments.cli.exit_codes import ExitCode
-from flows.context import login_of
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption
 from flows.terminal import write_note, write_text
 from monitors.config.file import load_config, target_record
 from monitors.errors import ConfigError
@@ -27,27 +29,32 @@ NO_SCREEN = (
 
 
 def login_command(
-    target: str,
-    config_path: Path,
+    target: Annotated[str, typer.Argument(help="a target of the configuration that has a login")],
     *,
-    window: bool,
-    from_file: Path | None,
-    environment: Mapping[str, str],
+    config: ConfigOption = DEFAULT_CONFIG,
+    window: Annotated[
+        bool, typer.Option("--window", help="have a person sign in, though the form's user is configured")
+    ] = False,
+    from_file: Annotated[
+        Path | None, typer.Option("--from", help="take a storage state that another tool or machine wrote")
+    ] = None,
 ) -> ExitCode:
-    """Sign in to ``target``; see ``lookout login --help``."""
-    config = load_config(config_path)
-    configured = config.target(target)
-    login = login_of(config, target, environment)
+    """Sign in to a page behind a login, in a window or by its form, and store the session for the runs."""
+    from flows.context import environment, login_of  # duckdb
+
+    loaded, variables = load_config(config), environment()
+    configured = loaded.target(target)
+    login = login_of(loaded, target, variables)
     if login is None:
         raise ConfigError(
-            f"target {target!r} has no login: add [targets.{target}.login] to {config_path}, empty where a person "
+            f"target {target!r} has no login: add [targets.{target}.login] to {config}, empty where a person "
             "signs in (docs/login.md)"
         )
     by_person = from_file is None and (window or login.settings.needs_person)
-    if by_person and sys.platform == "linux" and not any(environment.get(screen) for screen in SCREENS):
+    if by_person and sys.platform == "linux" and not any(variables.get(screen) for screen in SCREENS):
         raise ConfigError(NO_SCREEN.format(screens=" and ".join(SCREENS), target=target))
     address = target_record(target, configured).address
-    settings = _with_browser(configured.probe, environment)
+    settings = _with_browser(configured.probe, variables)
     state = imported_state(from_file) if from_file is not None else None
     asyncio.run(_signed_in(address, settings, login, state=state, by_person=by_person))
     write_text(f"{_print_summary(target, address, login, state is not None or by_person)}\n")

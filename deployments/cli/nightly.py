@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
+from typing import Annotated, cast
+
+import typer
 
 from deployments.cli.exit_codes import ExitCode
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.context import connect_prefect, utc_now
 from flows.nightly.checkpoint import IntakeCheckpoint
 from flows.nightly.context import build_nightly_context, targets_to_grade
@@ -23,20 +26,33 @@ from monitors.records.nightly import NightlyReport
 
 
 def nightly_command(
-    config_path: Path, target: str | None, *, due_at: datetime | None, plan: bool, as_json: bool
+    target: Annotated[
+        str | None, typer.Argument(help="a target with live traffic; all of them when left out")
+    ] = None,
+    *,
+    config: ConfigOption = DEFAULT_CONFIG,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="only show the plan: sample, cost and expected intervals")
+    ] = False,
+    until: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"],
+            help="grade what was completed by then (UTC; a date is its first minute) instead of the last night",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
 ) -> ExitCode:
-    """Grade, or with ``plan`` only read and calculate. Exit code 0; 3 when a source or the judge left it partial.
-
-    A plan reports the reading as the nightly run would: what is missing, what could not be used.
-    """
-    config = load_config(config_path)
-    names = targets_to_grade(config, target)
-    if plan:
-        return _print_plans(config, names, due_at, as_json=as_json)
+    """Grade a night of live traffic: sample what real users got as answers, grade it, estimate the rate for all."""
+    due_at = until.replace(tzinfo=UTC) if until is not None else None
+    loaded = load_config(config)
+    names = targets_to_grade(loaded, target)
+    if plan:  # it reports the reading as the run would: what is missing, what could not be used
+        return _print_plans(loaded, names, due_at, as_json=as_json)
     for name in names:  # what is refused is refused before a server is started
-        build_nightly_context(config, name, utc_now(), due_at=due_at).gold()
-    connect_prefect(config)
-    reports = asyncio.run(_flow(config_path, target, due_at))
+        build_nightly_context(loaded, name, utc_now(), due_at=due_at).gold()
+    connect_prefect(loaded)
+    reports = asyncio.run(_flow(config, target, due_at))
     for report in reports:
         if as_json:
             write_json(report.model_dump_json() + "\n")

@@ -1,4 +1,4 @@
-"""The answers of ``lookout facts``, ``lookout grade`` and ``lookout redact`` to one line each.
+"""The answers of ``lookout facts`` and the other pipes to one line each.
 
 Each field of a line is checked: an error names the field and what is accepted. ``lookout grade`` uses the panel and
 the gate's rule, as a run does.
@@ -13,13 +13,17 @@ from typing import Any, cast
 
 from deployments.cli.pipes import Fields, Unreadable
 from monitors.alerts.redact import redact_with_findings
+from monitors.domains.pack import DEFAULT_DOMAINS, Domain, load_domain
+from monitors.errors import ConfigError
 from monitors.facts.citations import find_citations
 from monitors.facts.language import identify
 from monitors.facts.quantities.fact import Fact, FactKind
 from monitors.facts.quantities.locales import checked_currency, checked_locale
 from monitors.facts.quantities.scan import read_facts
 from monitors.facts.refusals.detect import read_refusal
+from monitors.facts.source_files import agreement
 from monitors.facts.text import unread_of
+from monitors.facts.tool_calls import ToolCall, repeated
 from monitors.gate.assess import assess
 from monitors.graders.base import Grader, GraderSettings
 from monitors.graders.panel import default_panel, grade_exchange
@@ -100,6 +104,17 @@ def currency_of(fields: Fields) -> str | None:
     return _checked(fields, "currency", checked_currency)
 
 
+def domain_of(fields: Fields) -> Domain:
+    """The domain of the packs that the line names; that of the default packs where it names none."""
+    packs = texts_of(fields, "domains") if fields.get("domains") is not None else DEFAULT_DOMAINS
+    if any("/" in pack for pack in packs):
+        raise Unreadable("domains: a line names packs that come with Lookout, no folder")
+    try:
+        return load_domain(packs)
+    except ConfigError as error:
+        raise Unreadable(f"domains: {error}") from None
+
+
 def _checked(fields: Fields, name: str, check: Callable[[str], str]) -> str | None:
     if fields.get(name) is None:
         return None
@@ -149,16 +164,16 @@ _CORRECT = {CaseOutcome.CORRECT: True, CaseOutcome.FAILED: False}
 
 
 @lru_cache(maxsize=8)
-def _panel(locale: str | None, currency: str | None) -> tuple[Grader, ...]:
+def _panel(locale: str | None, currency: str | None, domain: Domain) -> tuple[Grader, ...]:
     """The graders of an application that writes numbers this way; many lines share one panel."""
-    return default_panel(GraderSettings(locale=locale, currency=currency))
+    return default_panel(GraderSettings(locale=locale, currency=currency), domain)
 
 
 def graded(fields: Fields) -> Fields:
     """Grade one answer. ``null`` means that every grader concerned abstained."""
     case = _case(fields)
     exchange = _exchange(case, text_of(fields, "answer"))
-    grades = grade_exchange(_panel(locale_of_line(fields), currency_of(fields)), case, exchange)
+    grades = grade_exchange(_panel(locale_of_line(fields), currency_of(fields), domain_of(fields)), case, exchange)
     assessment = assess(case, exchange, grades)
     answer = exchange.graded_text
     return {
@@ -240,3 +255,49 @@ def redacted(fields: Fields) -> Fields:
     found = [{"kind": one.kind.value, "span": [one.start, one.end]} for one in redaction.found]
     unread = {"unread": list(redaction.unread)} if redaction.unread else {}
     return {"text": redaction.text, "found": found} | unread
+
+
+def localised(fields: Fields) -> Fields:
+    """How well the files in ``named`` agree with those in ``gold``, each file once however it is written.
+
+    Nothing named has a precision of 0. Without a gold file nothing can be said: all three are ``null``.
+    """
+    found = agreement(_paths(fields, "named"), _paths(fields, "gold"))
+    wanted = bool(found.found or found.missed)
+    return {
+        "precision": found.precision if wanted else None,
+        "recall": found.recall if wanted else None,
+        "f1": found.f1 if wanted else None,
+    }
+
+
+def _paths(fields: Fields, name: str) -> list[str]:
+    value = _list_of(fields, name, "file names")
+    if not all(isinstance(one, str) for one in value):
+        raise Unreadable(f"{name}: a list of file names is expected, each a JSON string")
+    return [clean(one) for one in value]
+
+
+def _list_of(fields: Fields, name: str, what: str) -> list[Any]:
+    value = fields.get(name)
+    if not isinstance(value, list):
+        missing = "missing" if name not in fields else "not a list"
+        raise Unreadable(f"{name}: {missing}; a list of {what} is expected")
+    return cast("list[Any]", value)
+
+
+def counted_calls(fields: Fields) -> Fields:
+    """How many calls were made, how many would have done, and how many repeat an earlier one, arguments and all."""
+    calls, reference = _calls(fields, "calls"), _calls(fields, "reference")
+    return {"calls": len(calls), "reference": len(reference), "repeats": len(repeated(calls))}
+
+
+def _calls(fields: Fields, name: str) -> list[ToolCall]:
+    return [_call(name, at, one) for at, one in enumerate(_list_of(fields, name, "calls"), start=1)]
+
+
+def _call(name: str, at: int, value: Any) -> ToolCall:
+    called = cast("Fields", value).get("name") if isinstance(value, dict) else None
+    if not isinstance(called, str) or not called:
+        raise Unreadable(f'{name}, call {at}: {{"name": "…", "arguments": …}} is expected')
+    return ToolCall(name=clean(called), arguments=value.get("arguments"))

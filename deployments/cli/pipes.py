@@ -1,4 +1,4 @@
-"""``lookout facts``, ``lookout grade``, ``lookout redact``: the flows' own code on JSON lines.
+"""``lookout facts``, ``grade``, ``redact``, ``localise``, ``efficiency``: the flows' own code on JSON lines.
 
 They read JSON lines and write one answer for each, in the same order, whatever the line is.
 """
@@ -10,8 +10,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any, BinaryIO, cast
-
-import typer
 
 from deployments.cli.exit_codes import ExitCode
 from flows.terminal import byte_output, json_escaped
@@ -101,37 +99,44 @@ def _error(line_id: Any, message: str) -> bytes:
         return _written({"id": None, "error": message})
 
 
-def register(app: typer.Typer) -> None:
-    """Add the three pipes to a command line."""
-    for name, command in (("facts", facts), ("grade", grade), ("redact", redact)):
-        app.command(name)(command)
-
-
-def facts() -> None:
+def facts_command() -> ExitCode:
     """Read quantities: {"id", "text"} lines in, {"id", "facts": […]} lines out."""
     from deployments.cli.pipe_answers import facts_of  # each pipe starts with only its own rules
 
-    _run(facts_of)
+    return _run(facts_of)
 
 
-def grade() -> None:
+def grade_command() -> ExitCode:
     """Grade replies: {"id", "question", "gold", "answer", "expected_refusal"} lines in, verdicts out."""
     from deployments.cli.pipe_answers import graded  # each pipe starts with only its own rules
 
-    _run(graded)
+    return _run(graded)
 
 
-def redact() -> None:
+def redact_command() -> ExitCode:
     """Mask personal data and secrets: {"id", "text"} lines in, {"id", "text", "found": […]} lines out."""
     from deployments.cli.pipe_answers import redacted  # each pipe starts with only its own rules
 
-    _run(redacted)
+    return _run(redacted)
 
 
-def _run(answer: Callable[[Fields], Fields]) -> None:
+def localise_command() -> ExitCode:
+    """Score named files: {"id", "named": […], "gold": […]} lines in, precision, recall and F1 out."""
+    from deployments.cli.pipe_answers import localised  # each pipe starts with only its own rules
+
+    return _run(localised)
+
+
+def efficiency_command() -> ExitCode:
+    """Count an agent's calls: {"id", "calls": […], "reference": […]} lines in, calls and repeats out."""
+    from deployments.cli.pipe_answers import counted_calls  # each pipe starts with only its own rules
+
+    return _run(counted_calls)
+
+
+def _run(answer: Callable[[Fields], Fields]) -> ExitCode:
     try:
-        code = run_pipe(sys.stdin.buffer, byte_output(), answer)
+        return run_pipe(sys.stdin.buffer, byte_output(), answer)
     except BrokenPipeError:  # whoever read our lines has had enough; nothing may be flushed to them at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), byte_output().fileno())
-        raise typer.Exit(0) from None
-    raise typer.Exit(code)
+        return ExitCode.PASS

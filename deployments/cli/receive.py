@@ -16,14 +16,16 @@ from collections.abc import Callable, Generator, Mapping, MutableMapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import Annotated, Final
 
 import httpx
+import typer
 import uvicorn
 from rich.console import Console
 from starlette.applications import Starlette
 
 from deployments.cli.exit_codes import ExitCode
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption
 from deployments.receivers.connection_limits import BoundedProtocol, allow_files
 from deployments.receivers.slack_actions import PATH, SECRET_VARIABLE, ActionWorker, application, signing_secrets
 from deployments.triggers.delivery import TriggerParser
@@ -31,7 +33,7 @@ from deployments.triggers.github import GitHubParser
 from deployments.triggers.huggingface import HuggingFaceParser
 from deployments.triggers.routes import VARIABLES, Secrets, secrets_for, unused_variables
 from deployments.triggers.standard import StandardParser
-from flows.context import TOKEN_VARIABLE, open_store, people_of, prefect_home, utc_now
+from flows.context import TOKEN_VARIABLE, environment, open_store, people_of, prefect_home, utc_now
 from flows.deploys.queue import DeployQueue
 from flows.server import prefect_server
 from flows.terminal import log_to_terminal
@@ -46,8 +48,25 @@ BACKLOG: Final = 2_048
 STOP_S: Final = 5
 """For deliveries under way at SIGTERM: as long as a body may take."""
 
+HostOption = Annotated[str, typer.Option(help="the address to listen on")]
+PortOption = Annotated[int, typer.Option(min=1, max=65_535, help="the port to listen on")]
+
 
 def receive_command(
+    *,
+    config: ConfigOption = DEFAULT_CONFIG,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 8066,
+    only: Annotated[
+        bool, typer.Option("--only", help="start no server and no runner: others see to the runs (a work pool)")
+    ] = False,
+) -> ExitCode:
+    """Receive deploys from Hugging Face, GitHub and others by webhook, and verify each commit once."""
+    loaded = load_config(config)
+    return serve_deploys(loaded, loaded.deploys, config, host=host, port=port, environment=environment(), only=only)
+
+
+def serve_deploys(
     config: Config,
     settings: DeploySettings,
     config_path: Path,
@@ -225,15 +244,17 @@ def _stopped_by_term() -> Generator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def slack_actions_command(config_path: Path, *, host: str, port: int, environment: Mapping[str, str]) -> ExitCode:
-    """Serve until interrupted. Raises `ConfigError` when the signing secret is not set."""
-    secrets = signing_secrets(environment.get(SECRET_VARIABLE))
-    config = load_config(config_path)
-    app = actions_receiver_of(config, secrets=secrets, token=environment.get(TOKEN_VARIABLE))
+def slack_actions_command(
+    *, config: ConfigOption = DEFAULT_CONFIG, host: HostOption = "127.0.0.1", port: PortOption = 8067
+) -> None:
+    """Receive the buttons of Slack's messages; needs SLACK_SIGNING_SECRET."""
+    variables = environment()
+    secrets = signing_secrets(variables.get(SECRET_VARIABLE))
+    loaded = load_config(config)
+    app = actions_receiver_of(loaded, secrets=secrets, token=variables.get(TOKEN_VARIABLE))
     console = terminal_console(stderr=True)
-    _print_actions_status(console, config, environment, f"http://{host}:{port}{PATH}")
+    _print_actions_status(console, loaded, variables, f"http://{host}:{port}{PATH}")
     uvicorn.run(app, host=host, port=port, http=BoundedProtocol, log_level="warning", server_header=False)
-    return ExitCode.PASS
 
 
 def actions_receiver_of(config: Config, *, secrets: tuple[str, ...], token: str | None) -> Starlette:

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
+
+import typer
 
 from deployments.cli.data_folder import loaded
 from deployments.cli.exit_codes import ExitCode
-from flows.context import open_store, utc_now
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.nightly.reconciliation import reconciled, without_log
 from flows.terminal import write_json
 from flows.terminal_console import terminal_console
 from monitors.config.file import load_config
+from monitors.plural import plural
 from monitors.records.estimates import RateEstimate
 from monitors.records.reconciliation import NO_LOG, Figure, Interval, Reconciliation, Unknown
 
@@ -37,7 +39,7 @@ def reconciliation_lines(found: Reconciliation) -> Iterator[str]:
 
 def _guard(found: Reconciliation) -> str:
     guard = found.counts.guard
-    held = f"The guard held back {_counted(guard.entries, 'reply', 'replies')}"
+    held = f"The guard held back {plural(guard.entries, 'reply', 'replies')}"
     if not guard.entries:
         unread = isinstance(found.recall, Unknown) and found.recall.why == NO_LOG
         return f"What the guard held back: unknown, because {NO_LOG}." if unread else f"{held}."
@@ -58,7 +60,7 @@ def _served(found: Reconciliation) -> Iterator[str]:
         return
     coverage = f" (the judge graded {100 * flagged.coverage:.0f} % of them)" if flagged.coverage < 1 else ""
     yield (
-        f"Of {_counted(nightly.conversations, 'conversation')} in {_counted(nightly.nightly_runs, 'night')} "
+        f"Of {plural(nightly.conversations, 'conversation')} in {plural(nightly.nightly_runs, 'night')} "
         f"the judge graded {nightly.graded:,} and failed {nightly.found:,} → {flagged.text} of all{coverage}."
     )
     if found.corrected:
@@ -77,7 +79,7 @@ def _recall(found: Reconciliation) -> str:
 def _missed(found: Reconciliation) -> str:
     if not isinstance(found.missed, Interval):
         return f"unknown, because {found.missed.why}"
-    served = _counted(found.counts.nightly.conversations, "conversation")
+    served = plural(found.counts.nightly.conversations, "conversation")
     return f"about {found.missed.value:,.0f} of {served} {_limits(found.missed)}"
 
 
@@ -104,13 +106,13 @@ def _notes(found: Reconciliation) -> Iterator[str]:
         )
     if counts.overlap.matched:
         yield (
-            f"{_counted(counts.overlap.matched, 'entry', 'entries')} belong to a sampled conversation; in "
+            f"{plural(counts.overlap.matched, 'entry', 'entries')} belong to a sampled conversation; in "
             f"{counts.overlap.same_reply:,} the night saw the very reply that was held back"
         )
     if isinstance(found.total_bad, Interval):
         yield "two detectors that stumble over the same replies make that total too low"
     if counts.runs_left_out:
-        yield f"{_counted(counts.runs_left_out, 'earlier night')} left out: another judge graded them"
+        yield f"{plural(counts.runs_left_out, 'earlier night')} left out: another judge graded them"
 
 
 def _about(estimate: Figure) -> str:
@@ -126,27 +128,27 @@ def _percent(estimate: Interval) -> str:
     return f"{100 * estimate.value:.0f} % [{100 * estimate.low:.0f}, {100 * estimate.high:.0f}]"
 
 
-def _counted(count: int, one: str, many: str = "") -> str:
-    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
-
-
 WAIT_S: Final = 10.0
 
 
-def reconcile_command(config_path: Path, target: str | None, *, days: int, as_json: bool) -> ExitCode:
-    """Print the reconciliation of ``target`` (all targets without one) over the last ``days`` days. Exit code 0.
+def reconcile_command(
+    target: Annotated[str | None, typer.Argument(help="a target; all of them when left out")] = None,
+    *,
+    config: ConfigOption = DEFAULT_CONFIG,
+    days: Annotated[int, typer.Option(min=1, help="how many days back")] = 7,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Compare the app's own guard with the nightly judge, and estimate what both missed."""
+    from flows.context import open_store, utc_now  # slack_sdk
 
-    Unknown figures say why; they are no failure. ``as_json`` prints one line of JSON for each target. Raises
-    `ConfigError` for a target that is not configured, and where there is no warehouse yet.
-    """
-    config = load_config(config_path)
-    names = tuple(config.targets) if target is None else (target,)
+    configured = load_config(config)
+    names = tuple(configured.targets) if target is None else (target,)
     for name in names:
-        config.target(name)
-    store, until = loaded(open_store(config)), utc_now()
+        configured.target(name)
+    store, until = loaded(open_store(configured)), utc_now()
     for name in names:
         found = reconciled(store, name, until - timedelta(days=days), until, wait_s=WAIT_S)
-        if config.targets[name].hallucination_log is None:
+        if configured.targets[name].hallucination_log is None:
             found = without_log(found)
         if as_json:
             write_json(found.model_dump_json() + "\n")

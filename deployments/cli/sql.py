@@ -13,20 +13,21 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
-from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
+import typer
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from deployments.cli.data_folder import loaded, store_of
 from deployments.cli.exit_codes import ExitCode
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
 from flows.terminal import write_data, write_json, write_note, write_text
 from flows.terminal_console import terminal_console
 from monitors.errors import WarehouseError
+from monitors.plural import plural
 from monitors.reports.invisible import show_invisible
-from tests.tools.warehouse_reference import VIEWS
-from warehouse.database.store import Store, Table
+from warehouse.database.store import VIEWS, Store, Table
 
 RUNS: Final = ("=", "+", "-", "@")
 """How a cell begins that a spreadsheet takes for a formula (OWASP, CSV injection); tab and line ends too."""
@@ -75,9 +76,14 @@ FEW_COLUMNS = 3
 
 
 def sql_command(
-    query: str | None, config: Path, *, data_folder: Path | None, as_json: bool, as_csv: bool = False
+    query: Annotated[str | None, typer.Argument(help="a query; the views there are when left out")] = None,
+    *,
+    config: ConfigOption = DEFAULT_CONFIG,
+    data_folder: FolderOption = None,
+    as_json: JsonOption = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="print the rows as CSV, safe for spreadsheets")] = False,
 ) -> ExitCode:
-    """Run ``query`` and print its rows; without one, the views there are and, in a terminal, a prompt."""
+    """Ask the warehouse. Reading only, also while runs are going on."""
     store = loaded(store_of(config, data_folder))
     if as_csv:
         table = store.query(query or VIEWS, wait_s=WAIT_S)
@@ -137,7 +143,7 @@ def _print_table(table: Table) -> None:
         _print_grid(table.columns, rows)
     else:
         _print_blocks(table.columns, rows)
-    terminal_console(stderr=True).print(f"[dim]{len(rows)} {'row' if len(rows) == 1 else 'rows'}[/]")
+    terminal_console(stderr=True).print(f"[dim]{plural(len(rows), 'row')}[/]")
 
 
 def _print_blocks(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -12,15 +12,18 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
+
+import typer
 
 from deployments.cli.data_folder import data_folder_of
 from deployments.cli.exit_codes import ExitCode
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
 from deployments.up.one_installation import only_one
 from deployments.up.parts import check_port, check_whole, parts_of
 from deployments.up.supervisor import OWN_NAME, RestartPolicy, SupervisedProcess, Supervisor, SupervisorLog
 from flows.alerting.notify import Fault, fault_over, notify_fault
-from flows.context import PREFECT_FOLDER, RUNS_FOLDER, notifier_without_run, utc_now
+from flows.context import PREFECT_FOLDER, RUNS_FOLDER, environment, notifier_without_run, utc_now
 from flows.server import prefect_server
 from flows.server.prefect_server import LocalServer, ServerOnMachine
 from flows.server.schedules import planned_deployments
@@ -34,20 +37,24 @@ SUBJECT: Final = "up"
 """The subject of the messages, in the place of a target's name."""
 
 
-def up_command(config_path: Path, *, host: str, port: int, environment: Mapping[str, str]) -> ExitCode:
-    """Run everything until SIGTERM or SIGINT; exit code 0 then.
-
-    Raises `ConfigError` naming all that is missing or wrong before anything is started.
-    """
-    absolute = config_path.resolve()
-    config = load_config(absolute)
-    check_whole(config, host=host, port=port, environment=environment)
-    parts = parts_of(config, absolute, host=host, port=port, environment=environment)
-    with only_one(config.data_folder, utc_now):
+def up_command(
+    *,
+    config: ConfigOption = DEFAULT_CONFIG,
+    host: Annotated[str, typer.Option(help="the address that receivers listen on")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=1, max=65_534, help="port for deploys; Slack's buttons have the next one")
+    ] = 8066,
+) -> ExitCode:
+    """Run the whole monitor on this machine: server, schedules, receivers; until SIGTERM or Ctrl-C."""
+    absolute = config.resolve()
+    loaded = load_config(absolute)
+    check_whole(loaded, host=host, port=port, environment=environment())
+    parts = parts_of(loaded, absolute, host=host, port=port, environment=environment())
+    with only_one(loaded.data_folder, utc_now):
         log = _announced(absolute, parts)
-        if not config.deploys.triggers:
+        if not loaded.deploys.triggers:
             log(OWN_NAME, "no [[deploys.triggers]]: no deploy is received, targets with a Space are looked at")
-        asyncio.run(_run(parts, voice_of(config, log)))
+        asyncio.run(_run(parts, voice_of(loaded, log)))
     return ExitCode.PASS
 
 
@@ -135,9 +142,13 @@ class ShutdownReport(Record):
 
 
 def down_command(
-    config: Path, *, data_folder: Path | None, force: bool, as_json: bool, environment: Mapping[str, str]
+    *,
+    config: ConfigOption = DEFAULT_CONFIG,
+    data_folder: FolderOption = None,
+    force: Annotated[bool, typer.Option("--force", help="also while a run needs it")] = False,
+    as_json: JsonOption = False,
 ) -> ExitCode:
-    """End the server. Exit code 0, also when none ran. Raises `ConfigError` while something needs the server."""
+    """End the local Prefect server that runs have left running, and list those of other data folders."""
     folder = data_folder_of(config, data_folder).resolve()
     home = folder / PREFECT_FOLDER
     known = next((one for one in prefect_server.servers_on_machine() if one.home.resolve() == home), None)
@@ -149,7 +160,7 @@ def down_command(
     if as_json:
         write_json(found.model_dump_json(indent=2) + "\n")
     else:
-        for line in _lines(found, known, _own_server(config, environment)):
+        for line in _lines(found, known, _own_server(config, environment())):
             print_text(line)
     return ExitCode.PASS
 

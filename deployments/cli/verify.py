@@ -15,26 +15,24 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self, cast
+from typing import Annotated, Self, cast
 from urllib.parse import urlsplit
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from deployments.cli.exit_codes import ExitCode, of_verdict
 from deployments.cli.gate.verdict import print_verdict
-from flows.context import (
-    FALLBACK_VARIABLE,
-    HEARTBEAT_VARIABLE,
-    TOKEN_VARIABLE,
-    WEBHOOK_VARIABLE,
-    check_request,
-    configuration,
-    connect_prefect,
-    runs_folder,
+from deployments.cli.options import (
+    DEFAULT_CONFIG,
+    AllowProductionOption,
+    CommitOption,
+    ConfigOption,
+    JsonOption,
+    SuiteOption,
 )
-from flows.context import console as message_console
 from flows.terminal import write_json, write_note
 from flows.terminal_console import terminal_console
 from flows.verify.progress import listener
@@ -44,6 +42,7 @@ from monitors.config.file import Config, TargetConfig, load_config, target_recor
 from monitors.errors import ConfigError
 from monitors.github.actions import is_ci
 from monitors.goldset.load import load_suite
+from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.grades import CaseOutcome
 from monitors.records.runs import CaseResult, RunReport
@@ -76,6 +75,8 @@ def check_ci(config: Config, target: str, environment: Mapping[str, str], *, all
 
 
 def _of_production(config: Config, target: str, environment: Mapping[str, str]) -> Iterator[str]:
+    from flows.context import FALLBACK_VARIABLE, HEARTBEAT_VARIABLE, TOKEN_VARIABLE, WEBHOOK_VARIABLE  # as below
+
     production = {name for name, one in config.targets.items() if one.environment is Environment.PRODUCTION}
     if target in production:
         yield (
@@ -177,6 +178,8 @@ class TerminalProgress:
 
 def verify_and_print(request: VerifyRequest, *, as_json: bool) -> ExitCode:
     """Verify, print the verdict, and return its exit code."""
+    from flows.context import configuration, runs_folder  # as below
+
     report = verified(request)
     if report is None:
         return ExitCode.INCONCLUSIVE
@@ -190,7 +193,8 @@ def verify_and_print(request: VerifyRequest, *, as_json: bool) -> ExitCode:
 
 def verified(request: VerifyRequest) -> RunReport | None:
     """The run's report; ``None`` when a person stopped it. After Ctrl-C the answers stay stored."""
-    console = message_console
+    from flows.context import check_request, configuration, connect_prefect, console  # as below
+
     config = configuration(request)
     _say_what(console, config, request)
     check_request(request)
@@ -210,8 +214,8 @@ def _say_what(console: Console, config: Config, request: VerifyRequest) -> None:
     suite = load_suite(target.suite)
     severe = sum(case.severity is Severity.PAGE for case in suite.cases)
     console.print(
-        f"[bold]{request.target}[/]  {target.url or target.space}  ·  {suite.name}: {len(suite.cases)} cases, "
-        f"{severe} of severity 3",
+        f"[bold]{request.target}[/]  {target.url or target.space}  ·  {suite.name}: "
+        f"{plural(len(suite.cases), 'case')}, {severe} of severity 3",
         highlight=False,
     )
 
@@ -237,27 +241,27 @@ LONGEST_NAME = 60
 
 
 def verify_command(
-    target: str,
-    config_path: Path,
+    target: Annotated[str, typer.Argument(help="a target of the configuration, or the address of any chat page")],
     *,
-    suite: Path | None,
-    commit: str | None,
-    concurrency: int | None,
-    fresh: bool,
-    as_json: bool,
-    environment: Mapping[str, str],
-    allow_production: str | None = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+    suite: SuiteOption = None,
+    commit: CommitOption = None,
+    concurrency: Annotated[int | None, typer.Option(min=1, help="questions under way at once")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="do not go on with a run that was stopped")] = False,
+    allow_production: AllowProductionOption = None,
+    as_json: JsonOption = False,
 ) -> ExitCode:
-    """Verify ``target``; see ``lookout verify --help``."""
-    config = load_config(config_path) if config_path.exists() or not is_address(target) else None
-    name, config = with_target(target, config, suite)
-    note = check_ci(config, name, environment, allowed=allow_production)
+    """Ask a live page the whole suite in a real browser; grade, gate, store, alert."""
+    from flows.context import environment  # duckdb, slack_sdk and every judge: half a second that --help can save
+
+    loaded = load_config(config) if config.exists() or not is_address(target) else None
+    name, loaded = with_target(target, loaded, suite)
+    note = check_ci(loaded, name, environment(), allowed=allow_production)
     if note:
         write_note(f"{note}\n")
     if concurrency is not None:
-        config = _changed(config, name, concurrency=concurrency)
-    request = VerifyRequest(target=name, config=config, commit=commit, fresh=fresh)
-    return verify_and_print(request, as_json=as_json)
+        loaded = _changed(loaded, name, concurrency=concurrency)
+    return verify_and_print(VerifyRequest(target=name, config=loaded, commit=commit, fresh=fresh), as_json=as_json)
 
 
 def with_target(target: str, config: Config | None, suite: Path | None) -> tuple[str, Config]:

@@ -12,83 +12,76 @@ import typer
 
 from deployments.cli.data_folder import store_of
 from deployments.cli.exit_codes import ExitCode
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
 from flows.terminal import print_text, write_json
+from monitors.plural import plural
 from monitors.records.base import Record
 
 if TYPE_CHECKING:
     from warehouse.database.load import LoadReport  # duckdb, which --help can do without
     from warehouse.database.rebuild import RebuildReport
 
-app = typer.Typer(
-    help="Look after the warehouse: load, check, rebuild, compact, age, export.", no_args_is_help=True
-)
-
-ConfigOption = Annotated[Path, typer.Option("--config", help="the configuration file")]
-FolderOption = Annotated[Path | None, typer.Option("--data-folder", help="instead of the configuration's")]
-JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON on standard output")]
 WaitOption = Annotated[float, typer.Option("--wait-s", min=0, help="how long to wait for other processes")]
-DEFAULT_CONFIG = Path("lookout.toml")
 
 
-@app.command()
-def load(
+def load_command(
+    *,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
     wait_s: WaitOption = 60,
     as_json: JsonOption = False,
-) -> None:
+) -> ExitCode:
     """Load what runs have written since the last time; exit code 4 when something was damaged or missing."""
     report = store_of(config, data_folder).load_pending(wait_s)
     _say(report, "\n".join(_loaded(report)), as_json=as_json)
-    raise typer.Exit(int(ExitCode.MONITOR if report.damaged or report.restored else ExitCode.PASS))
+    return ExitCode.MONITOR if report.damaged or report.restored else ExitCode.PASS
 
 
-@app.command()
-def check(
+def check_command(
+    *,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
     wait_s: WaitOption = 60,
     as_json: JsonOption = False,
-) -> None:
+) -> ExitCode:
     """Compare the warehouse with the journal; exit code 4 when something is missing or changed."""
-    from warehouse.database.check import check as compare
+    from warehouse.database.check import check
 
-    report = compare(store_of(config, data_folder), wait_s=wait_s)
+    report = check(store_of(config, data_folder), wait_s=wait_s)
     if as_json:
         _print_json(report)
     else:
         state = "sound" if report.sound else "NOT SOUND"
-        print_text(f"{state}: {report.loaded} segments loaded, {report.pending} waiting to be loaded")
+        print_text(f"{state}: {plural(report.loaded, 'segment')} loaded, {report.pending} waiting to be loaded")
         for trouble in report.troubles:
             print_text(f"  {trouble.kind}: {trouble.text}")
-    raise typer.Exit(int(ExitCode.PASS if report.sound else ExitCode.MONITOR))
+    return ExitCode.PASS if report.sound else ExitCode.MONITOR
 
 
-@app.command()
-def rebuild(
+def rebuild_command(
+    *,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
     wait_s: WaitOption = 60,
     as_json: JsonOption = False,
-    *,
     journal_only: Annotated[
         bool, typer.Option("--journal-only", help="leave out rows that only the old file still has")
     ] = False,
-) -> None:
+) -> ExitCode:
     """Rebuild the warehouse from the journal; the old file stays beside it.
 
     Exit code 4 when the journal no longer gives everything: the output names the segments, and rows of them that
     the old file still has are copied.
     """
-    from warehouse.database.rebuild import rebuild as make_anew
+    from warehouse.database.rebuild import rebuild
 
-    report = make_anew(store_of(config, data_folder), wait_s=wait_s, journal_only=journal_only)
+    report = rebuild(store_of(config, data_folder), wait_s=wait_s, journal_only=journal_only)
     _say(report, "\n".join(_rebuilt(report)), as_json=as_json)
-    raise typer.Exit(int(ExitCode.PASS if report.whole else ExitCode.MONITOR))
+    return ExitCode.PASS if report.whole else ExitCode.MONITOR
 
 
-@app.command()
-def compact(
+def compact_command(
+    *,
     days: Annotated[int, typer.Option(min=0, help="segments older than this many days")] = 7,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
@@ -97,15 +90,16 @@ def compact(
 ) -> None:
     """Move old segments into Parquet archives, each proven before a segment goes."""
     from flows.context import utc_now  # duckdb
-    from warehouse.database.retention import compact as move
+    from warehouse.database.retention import compact
 
     store = store_of(config, data_folder)
-    report = move(store, before=utc_now() - timedelta(days=days), wait_s=wait_s)
-    _say(report, f"{report.segments} segments are now in {report.archives} archives", as_json=as_json)
+    report = compact(store, before=utc_now() - timedelta(days=days), wait_s=wait_s)
+    moved = f"Moved {plural(report.segments, 'segment')} into {plural(report.archives, 'archive')}"
+    _say(report, moved, as_json=as_json)
 
 
-@app.command()
-def age(
+def age_command(
+    *,
     days: Annotated[int, typer.Option(min=0, help="what is older than this many days")],
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
@@ -113,36 +107,33 @@ def age(
     as_json: JsonOption = False,
 ) -> None:
     """Remove personal data from what is old; keys stay as pseudonyms, made with LOOKOUT_AGE_KEY."""
-    from flows.context import (
-        age_key,
-        utc_now,  # duckdb
-    )
-    from warehouse.database.retention import age as remove
+    from flows.context import age_key, utc_now  # duckdb
+    from warehouse.database.retention import age
 
     key = age_key()
     store = store_of(config, data_folder)
-    report = remove(store, before=utc_now() - timedelta(days=days), key=key, wait_s=wait_s)
+    report = age(store, before=utc_now() - timedelta(days=days), key=key, wait_s=wait_s)
     _say(
         report,
-        f"Personal data removed from {report.segments} segments in {report.archives} archives",
+        f"Personal data removed from {plural(report.segments, 'segment')} in {plural(report.archives, 'archive')}",
         as_json=as_json,
     )
 
 
-@app.command()
-def pictures(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
+def pictures_command(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
     """Remove screenshots and traces that are older than [evidence] says; failures are stored longer."""
     from flows.context import utc_now
     from flows.maintenance.findings import age_evidence_of  # pydantic's models
     from monitors.config.file import load_config
 
     gone = age_evidence_of(load_config(config), now=utc_now())
-    _say(gone, f"{gone.files} screenshots and traces removed, {gone.bytes / 1e6:.1f} MB", as_json=as_json)
+    files = plural(gone.files, "screenshot or trace", "screenshots and traces")
+    _say(gone, f"{files} removed, {gone.bytes / 1e6:.1f} MB", as_json=as_json)
 
 
-@app.command()
-def export(
+def export_command(
     goal: Annotated[Path, typer.Argument(help="the folder for the Parquet files, by table and day")],
+    *,
     since: Annotated[datetime, typer.Option(formats=["%Y-%m-%d"], help="first day, UTC")],
     until: Annotated[datetime, typer.Option(formats=["%Y-%m-%d"], help="last day, UTC")],
     config: ConfigOption = DEFAULT_CONFIG,
@@ -151,15 +142,16 @@ def export(
     as_json: JsonOption = False,
 ) -> None:
     """Write Parquet files, one folder a table and day; exporting twice gives the same files."""
-    from warehouse.database.parquet import export as write
+    from warehouse.database.parquet import export
 
     store = store_of(config, data_folder)
-    report = write(store, goal, since=_day(since), until=_day(until), wait_s=wait_s)
-    _say(report, f"{report.rows} rows in {report.files} files under {os.path.relpath(goal)}", as_json=as_json)
+    report = export(store, goal, since=_day(since), until=_day(until), wait_s=wait_s)
+    written = f"{plural(report.rows, 'row')} in {plural(report.files, 'file')}"
+    _say(report, f"{written} under {os.path.relpath(goal)}", as_json=as_json)
 
 
 def _loaded(report: LoadReport) -> Iterator[str]:
-    yield f"{report.segments} segments loaded, {sum(report.rows.values())} rows"
+    yield f"{plural(report.segments, 'segment')} loaded, {plural(sum(report.rows.values()), 'row')}"
     if report.restored:
         yield f"  {report.restored} of them had been loaded before and were missing from the file: they are back"
     if report.too_new:
@@ -170,13 +162,13 @@ def _loaded(report: LoadReport) -> Iterator[str]:
 def _rebuilt(report: RebuildReport) -> Iterator[str]:
     backup = f"; the old file is {report.stored_at}" if report.stored_at else ""
     rows = sum(report.loaded.rows.values())
-    yield f"Rebuilt from {report.loaded.segments} segments, {rows} rows{backup}"
+    yield f"Rebuilt from {plural(report.loaded.segments, 'segment')}, {plural(rows, 'row')}{backup}"
     if report.whole:
         return
     yield "NOT WHOLE: the journal no longer has everything that was written"
     yield from (f"  {error}" for error in report.errors())
     if report.loaded.too_new:
-        yield f"  {report.loaded.too_new} segments wait for a newer Lookout"
+        yield f"  waiting for a newer Lookout: {plural(report.loaded.too_new, 'segment')}"
     named = {each.stored_at for each in report.loaded.damaged}
     for place in report.set_aside:
         if place not in named:

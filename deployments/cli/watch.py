@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 
 from deployments.cli.exit_codes import ExitCode
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.hallucination_log.follower import LogFollower, LogPoll, describe_poll, follower, logs_to_follow
 from flows.terminal import write_json
 from flows.terminal_console import terminal_console
@@ -16,13 +18,18 @@ from monitors.config.file import load_config
 from monitors.errors import MonitorError
 
 
-def watch_command(config_path: Path, target: str | None, *, once: bool, as_json: bool) -> ExitCode:
-    """Poll until interrupted, or once. What breaks is printed, and the next poll tries again.
-
-    Exit code 0; 4 when a single poll could not be made.
-    """
-    config = load_config(config_path)
-    followers = [follower(config, name) for name in logs_to_follow(config, target)]
+def watch_command(
+    target: Annotated[
+        str | None, typer.Argument(help="a target with a hallucination_log; all of them when left out")
+    ] = None,
+    *,
+    config: ConfigOption = DEFAULT_CONFIG,
+    once: Annotated[bool, typer.Option("--once", help="look once and end")] = False,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Follow the applications' hallucination logs; store new entries and send alerts about them."""
+    loaded = load_config(config)
+    followers = [follower(loaded, name) for name in logs_to_follow(loaded, target)]
     console = terminal_console(stderr=True)
     for one in followers:
         every = "once" if once else f"every {one.settings.poll_s:g} s"
@@ -44,6 +51,7 @@ async def _follow(one: LogFollower, console: Console, *, once: bool, as_json: bo
 
 
 async def _poll(one: LogFollower, console: Console, *, as_json: bool, say_nothing: bool) -> ExitCode:
+    """MONITOR when the poll could not be made. What broke is printed, and the next poll tries again."""
     try:
         result = await one.poll()
     except MonitorError as error:

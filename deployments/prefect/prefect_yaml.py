@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+import typer
 import yaml
 
-from deployments.cli.options import POOL
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption
 from flows.server.schedules import TAG, Cron, Every, PlannedDeployment, planned_deployments
-from flows.terminal import write_text
+from flows.terminal import write_data, write_text
 from monitors.config.file import Config, load_config
 
+POOL: Final = "lookout"
 FOLDER: Final = Path(__file__).parent
 EXAMPLE: Final = FOLDER.parent / "lookout.example.toml"
 DOCUMENT: Final = FOLDER / "prefect.yaml"
@@ -34,6 +36,19 @@ _HEAD: Final = """\
 
 _PULL: Final = [{"prefect.deployments.steps.set_working_directory": {"directory": "/"}}]
 """The code is installed where workers run; without a step, they would search the folder of whoever deploys."""
+
+
+def prefect_yaml_command(
+    *,
+    config: ConfigOption = DEFAULT_CONFIG,
+    at: Annotated[
+        Path | None, typer.Option(help="where workers find that file; the same path as here when left out")
+    ] = None,
+    pool: Annotated[str, typer.Option(help="the work pool whose workers do the runs")] = POOL,
+    image: Annotated[str | None, typer.Option(help="the image of a pool of containers")] = None,
+) -> None:
+    """Print a prefect.yaml with every deployment and schedule, for workers of a work pool."""
+    write_data(prefect_yaml(load_config(config), at or config.resolve(), pool=pool, image=image))
 
 
 def prefect_yaml(config: Config, config_path: Path, *, pool: str = POOL, image: str | None = None) -> str:

@@ -41,12 +41,12 @@ from monitors.config.file import Config, TargetConfig, load_config, target_recor
 from monitors.config.sections import DeploySettings, FirstPoll, TriggerSettings
 from monitors.errors import AccessDenied, NotifyError, WarehouseError
 from monitors.github.actions import TOKEN_VARIABLE
+from monitors.plural import plural
 from monitors.probes.readiness import HUB_SILENT, ReadinessChecker
 from monitors.records.base import Record, UtcTime
 from monitors.records.incidents import Capability
 from monitors.records.targets import DeployEvent, ReportedDeploy
-from warehouse.data_folder import unwritable
-from warehouse.journal.segments import write_atomically
+from monitors.storage import write_atomically
 
 FILE_NAME: Final = "hub-silence"
 
@@ -89,10 +89,7 @@ class HubOutageStore:
         self._file.unlink(missing_ok=True)
 
     def _write(self, silence: HubOutage) -> None:
-        try:
-            write_atomically(self._file, silence.model_dump_json().encode(), within=self._data_folder)
-        except OSError as error:
-            raise unwritable(self._file, error) from error
+        write_atomically(self._file, silence.model_dump_json(), within=self._data_folder)
 
 
 SUBJECT: Final = "deploy-watch"
@@ -198,8 +195,9 @@ async def _count_failure(watch: DeployPoller, target: str, trouble: str) -> None
         return
     since = f"{silence.since:%Y-%m-%d %H:%M} UTC" if silence.since else "now"
     detail = (
-        f"The Hub did not say which commit {target} runs in {silence.failures} polls in a row, since {since}: "
-        f"{trouble}. If a webhook got lost meanwhile, Lookout finds that deploy as soon as the Hub answers."
+        f"The Hub did not say which commit {target} runs in {plural(silence.failures, 'poll')} in a row, "
+        f"since {since}: {trouble}. If a webhook got lost meanwhile, Lookout finds that deploy as soon as the Hub "
+        "answers."
     )
     await notify_fault(watch.notifier(), Fault(_name_of(target), detail))
     await asyncio.to_thread(note.note_notified)
@@ -258,4 +256,5 @@ def watch_of(config: Config, settings: DeploySettings) -> DeployPoller:
 
 def _describe_polls(results: tuple[PollResult, ...], started: StartReport) -> str:
     silent = sum(one.trouble is not None for one in results)
-    return f"{len(results)} targets polled, {silent} without an answer, {len(started.runs)} runs started"
+    polled, runs = plural(len(results), "target"), plural(len(started.runs), "run")
+    return f"{polled} polled, {silent} without an answer, {runs} started"

@@ -13,8 +13,6 @@ nor GitHub puts a time on a delivery, and one that is sent again after a year mu
 from __future__ import annotations
 
 import logging
-import os
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -23,8 +21,7 @@ from pydantic import ValidationError
 
 from monitors.records.base import Identifier, Record, UtcTime
 from monitors.records.targets import DeployEvent, PullRequest, ReportedDeploy
-from warehouse.data_folder import held_folder, new_file, unwritable
-from warehouse.journal.segments import write_atomically
+from monitors.storage import write_atomically, write_once
 
 FOLDER: Final = "deploys"
 """Inside the data folder."""
@@ -67,11 +64,7 @@ class DeployQueue:
         if path.exists():
             self._note_pull_request(deploy.deploy)
             return False
-        try:
-            with held_folder(path.parent, within=self._root.parent, make=True) as folder:
-                return _linked(folder, path.name, deploy.model_dump_json().encode())
-        except OSError as error:
-            raise unwritable(path, error) from error
+        return write_once(path, deploy.model_dump_json(), within=self._root.parent)
 
     def settle(self, event: DeployEvent, settled: DeployOutcome) -> None:
         """Note what became of a deploy. Raises `WarehouseUnwritable`."""
@@ -126,10 +119,7 @@ class DeployQueue:
         self._write(self._root / ".writable", "")
 
     def _write(self, path: Path, text: str) -> None:
-        try:
-            write_atomically(path, text.encode(), within=self._root.parent)
-        except OSError as error:
-            raise unwritable(path, error) from error
+        write_atomically(path, text, within=self._root.parent)
 
     def _path(self, event: DeployEvent, suffix: str) -> Path:
         return self._root / event.target / f"{event.commit}{suffix}"
@@ -156,20 +146,3 @@ def _pull_in(path: Path) -> PullRequest | None:
         return PullRequest.model_validate_json(path.read_bytes())
     except (OSError, ValidationError):
         return None
-
-
-def _linked(folder: int, name: str, data: bytes) -> bool:
-    """Write a file unless it exists: unlike with a rename, of two links at once one fails. Raises `OSError`."""
-    beside = f".{name}.{os.getpid()}-{threading.get_ident()}.tmp"
-    try:
-        with os.fdopen(new_file(beside, folder=folder), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.link(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except FileExistsError:
-        return False
-    finally:
-        os.unlink(beside, dir_fd=folder)
-    os.fsync(folder)
-    return True

@@ -29,10 +29,11 @@ from monitors.alerts.compose import Digest, DigestFigure
 from monitors.alerts.redact import redact
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.traffic_census import CENSUS_WORDS, share_text
-from monitors.alerts.wording import FAILURE_TITLES, counted
+from monitors.alerts.wording import FAILURE_TITLES
 from monitors.config.file import Config, load_config
 from monitors.config.sections import ScheduleSettings, fires_daily
 from monitors.errors import NotifyRejected, WarehouseBusy
+from monitors.plural import plural
 from monitors.records.estimates import RateUnknown
 from monitors.records.incidents import (
     Capability,
@@ -99,7 +100,7 @@ def digest_of(store: Store, target: str, setup: DigestTarget, *, now: datetime, 
         incidents=incidents,
         recovered=sum(_ended(one, now) for one in incidents),
         unknown=_unknown_of(newest, setup.traffic, now),
-        note=redact(f"{counted(waiting, 'message')} could not be sent yet") if waiting else None,
+        note=redact(f"{plural(waiting, 'message')} could not be sent yet") if waiting else None,
         links=_links(found, runs),
     )
 
@@ -175,7 +176,7 @@ def _graded_nightly(nightly: NightlyReport) -> Iterator[DigestFigure]:
     until = f"until {nightly.until:%Y-%m-%d %H:%M} UTC"
     in_all = {one.kind.failure_kind for one in nightly.census}
     figures = {
-        "night": f"{counted(nightly.read, 'conversation')} read {until}, {nightly.sampled:,} sampled"
+        "night": f"{plural(nightly.read, 'conversation')} read {until}, {nightly.sampled:,} sampled"
         if nightly.read
         else f"no new conversation {until}, {nightly.known:,} known from earlier nights",
         "severity-3 rate": rate_text(nightly.severe) if nightly.read else "",
@@ -200,7 +201,7 @@ def _monitor_figures(incidents: Sequence[Incident], alerts: AlertSettings) -> tu
     still = sum(one.kind in OF_THE_MONITOR and one.state is not IncidentState.RESOLVED for one in incidents)
     if not still or alerts.slack_monitor_channel is not None:
         return ()
-    return (DigestFigure(label="monitor", value=f"{counted(still, 'fault')} open: `lookout alerts` lists them"),)
+    return (DigestFigure(label="monitor", value=f"{plural(still, 'fault')} open: `lookout alerts` lists them"),)
 
 
 def _ended(incident: Incident, now: datetime) -> bool:

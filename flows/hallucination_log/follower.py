@@ -35,6 +35,7 @@ from monitors.alerts.redact import redact
 from monitors.alerts.settings import WatchdogSettings
 from monitors.config.file import Config, TargetConfig
 from monitors.errors import ConfigError, SourceUnavailable
+from monitors.plural import plural
 from monitors.records.base import Record
 from monitors.records.incidents import Alert, Capability, IncidentKind, Link, Observation
 from monitors.records.logs import (
@@ -314,11 +315,10 @@ def _faults(found: LogRead, settings: HallucinationLogSettings) -> list[Fault]:
 
 def _format_aside(found: LogRead, settings: HallucinationLogSettings) -> str:
     first = found.aside[0]
-    what = "a line" if found.aside_count == 1 else f"{found.aside_count:,} lines"
     return (
-        f"The hallucination log {settings.at} holds {what} that could not be read as an entry, the first at byte "
-        f"{first.offset:,}: {first.detail}. It was put aside, the lines around it were read; "
-        "`lookout sql 'from quarantined_lines'` lists them."
+        f"The hallucination log {settings.at} holds {plural(found.aside_count, 'line')} that could not be read as "
+        f"an entry, the first at byte {first.offset:,}: {first.detail}. It was put aside, the lines around it were "
+        "read; `lookout sql 'from quarantined_lines'` lists them."
     )
 
 

@@ -15,6 +15,7 @@ from typing import Final
 from flows.alerting.notify import Fault
 from monitors.config.file import Config
 from monitors.errors import ConfigError
+from monitors.plural import plural
 from monitors.probes.evidence_age import AgedEvidence, age_evidence
 from monitors.records.grades import CaseOutcome
 from monitors.reports.results_json import read_results
@@ -98,10 +99,14 @@ def faults_of_load(report: LoadReport) -> list[Fault]:
     """What the monitor's owners must know of a load: damaged segments, rows that had been missing."""
     found = [Fault("WarehouseDamaged", str(error)) for error in report.errors()]
     if report.restored:
-        detail = f"{report.restored} loaded segments had gone from the file (its log was torn, by a crash of the"
-        found.append(Fault(ROWS_CAME_BACK, f"{detail} machine perhaps); the journal had them, they are back."))
+        detail = (
+            f"{plural(report.restored, 'loaded segment')} had gone from the file (its log was torn, by a crash of"
+        )
+        found.append(
+            Fault(ROWS_CAME_BACK, f"{detail} the machine perhaps); the journal had it all, and it is back.")
+        )
     if report.too_new:
-        detail = f"{report.too_new} segments were written by a newer Lookout and wait: update this one."
+        detail = f"{plural(report.too_new, 'segment')} of a newer Lookout cannot be loaded yet: update this one."
         found.append(Fault("SchemaTooNew", detail))
     return found
 
@@ -120,16 +125,16 @@ def _first(texts: list[str]) -> str:
 
 def _format_upkeep(done: Upkeep) -> Iterator[str]:
     if done.loaded:
-        yield f"{done.loaded.segments} segments loaded"
+        yield f"{plural(done.loaded.segments, 'segment')} loaded"
     if done.rebuilt:
-        yield f"rebuilt from {done.rebuilt.segments} segments"
+        yield f"rebuilt from {plural(done.rebuilt.segments, 'segment')}"
     if done.exported:
-        yield f"{done.exported.rows} rows exported"
+        yield f"{plural(done.exported.rows, 'row')} exported"
     if done.aged:
-        yield f"{done.aged.segments} segments aged"
+        yield f"{plural(done.aged.segments, 'segment')} aged"
     if done.compacted:
-        yield f"{done.compacted.segments} segments compacted"
+        yield f"{plural(done.compacted.segments, 'segment')} compacted"
     if done.checked:
-        yield f"{done.checked.loaded} segments checked"
+        yield f"{plural(done.checked.loaded, 'segment')} checked"
     if done.pictures and done.pictures.files:
-        yield f"{done.pictures.files} pictures and traces aged out"
+        yield f"{plural(done.pictures.files, 'picture or trace', 'pictures and traces')} aged out"

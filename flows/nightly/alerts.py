@@ -27,8 +27,9 @@ from monitors.alerts.traffic_census import (
     census_observations,
     census_over,
 )
-from monitors.alerts.wording import FAILURE_TITLES, TRAFFIC_CASE, counted
+from monitors.alerts.wording import FAILURE_TITLES, TRAFFIC_CASE
 from monitors.gate.assess import severity_of
+from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.estimates import RateEstimate
 from monitors.records.exchanges import Exchange
@@ -113,7 +114,7 @@ def traffic_case(kind: FailureKind) -> str:
 
 def _how_often(kind: FailureKind, report: NightlyReport) -> str:
     found = next(one for one in report.kinds if one.kind is kind)
-    sampled = f"{found.failures:,} of {report.sampled:,} conversations sampled from {report.read:,}"
+    sampled = f"{found.failures:,} of {plural(report.sampled, 'conversation')} sampled from {report.read:,}"
     return f"{sampled}, estimated {found.rate.text} of all" if isinstance(found.rate, RateEstimate) else sampled
 
 
@@ -232,8 +233,8 @@ def judge_silent(judging: Judging) -> Iterator[Fault]:
         asked = judging.reached_judge - judging.void_grades
         yield Fault(
             JUDGE_SILENT,
-            f"The judge graded {judging.judged:,} of {asked:,} replies that it was asked about: {because}. "
-            "What needs it is unknown for this night, and the drift test did not count the night.",
+            f"The judge graded {judging.judged:,} of {plural(asked, 'reply', 'replies')} that it was asked about: "
+            f"{because}. What needs it is unknown for this night, and the drift test did not count the night.",
         )
 
 
@@ -250,7 +251,7 @@ def faults(report: NightlyReport) -> tuple[Fault, ...]:
         found.append(
             Fault(
                 ITEMS_UNREADABLE,
-                f"{counted(unusable, 'item')} of the night's traffic could not be used, the first at "
+                f"{plural(unusable, 'item')} of the night's traffic could not be used, the first at "
                 f"{first.place}: {first.detail}",
             )
         )

@@ -163,7 +163,7 @@ class NightlyCheckpoint:
         ]
 
     def _note(self, name: str, record: Record) -> None:
-        write_atomically(self._folder / name, [record.model_dump_json()])
+        write_atomically(self._folder / name, record.model_dump_json())
 
     def _noted(self, name: str) -> str | None:
         file = self._folder / name

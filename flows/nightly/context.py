@@ -128,7 +128,7 @@ def traffic_grader(configured: TargetConfig, settings: NightlySettings) -> Traff
         TrafficPanel(configured.graders),
         severity=settings.severity,
         gold=AskedQuestions(load_suite(configured.suite).cases),
-        gold_panel=default_panel(configured.graders),
+        gold_panel=default_panel(configured.graders, configured.domain),
     )
 
 

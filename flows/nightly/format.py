@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
 from monitors.alerts.traffic_census import CENSUS_WORDS, share_text
-from monitors.alerts.wording import counted
+from monitors.plural import plural
 from monitors.records.estimates import RateEstimate
 from monitors.records.nightly import CensusRate, NightlyReport, QuestionsAsked, Rate
 from monitors.records.traffic import SourceWarning, SourceWarningKind
@@ -43,7 +43,7 @@ def format_nightly(report: NightlyReport) -> Iterator[str]:
     """The results of a nightly run, a line a fact."""
     yield f"{report.target}: the night until {report.until:%Y-%m-%d %H:%M} UTC"
     known = f", {report.known:,} known from earlier nights" if report.known else ""
-    yield f"  {report.read:,} conversations{known}; {report.sampled:,} sampled"
+    yield f"  {plural(report.read, 'conversation')}{known}; {report.sampled:,} sampled"
     for one in report.strata:
         counts = f"{one.sampled:,} of {one.conversations:,} sampled, {one.failures:,} of severity 3"
         yield f"    {one.stratum}: {counts}"
@@ -63,7 +63,7 @@ def format_nightly(report: NightlyReport) -> Iterator[str]:
     if report.questions.questions:
         yield f"  {questions_text(report.questions)}"
     if report.judging.calls:
-        yield f"  judge: {report.judging.calls:,} calls, ${report.judging.cost_usd:.2f}"
+        yield f"  judge: {plural(report.judging.calls, 'call')}, ${report.judging.cost_usd:.2f}"
     yield from (f"  asked one by one, at the full price: {one}" for one in report.judging.not_by_batch)
     yield from (f"  {line}" for line in intake_lines(report))
 
@@ -71,7 +71,7 @@ def format_nightly(report: NightlyReport) -> Iterator[str]:
 def _census_lines(report: NightlyReport) -> Iterator[str]:
     """What rules found in every conversation. A kind that was found nowhere is a number too."""
     if report.census:
-        yield f"  in all {report.read:,} conversations, by rules alone:"
+        yield f"  in all {plural(report.read, 'conversation')}, by rules alone:"
     for one in report.census:
         yield f"    {CENSUS_WORDS[one.kind]}: {share_text(one)}{_from_to(one)}"
 
@@ -99,7 +99,7 @@ def rate_text(rate: Rate, reviews: int = 0) -> str:
         return f"{rate.text.split(' [')[0]}, counted in all {rate.conversations:,}"
     judge = ", uncorrected for the judge's errors" if rate.is_uncorrected else ""
     if rate.corrected:
-        judge = ", corrected for the judge's errors" + (f" by {reviews:,} reviews" if reviews else "")
+        judge = ", corrected for the judge's errors" + (f" by {plural(reviews, 'review')}" if reviews else "")
     return f"{rate.text} of {rate.conversations:,}, graded {rate.graded:,} of {rate.sampled:,} sampled{judge}"
 
 
@@ -129,7 +129,7 @@ def questions_text(asked: QuestionsAsked) -> str:
     marked = asked.questions - asked.recognised
     ways = [f"{asked.recognised:,} known by their wording"] if asked.recognised else []
     ways += [f"{marked:,} marked in the log"] if marked else []
-    count = f"{counted(asked.questions, 'clarifying question')} ({', '.join(ways)})"
+    count = f"{plural(asked.questions, 'clarifying question')} ({', '.join(ways)})"
     if asked.share is None or asked.low is None or asked.high is None:
         return f"{count}, none rated"
     liked = f"{100 * asked.share:.0f} % [{100 * asked.low:.0f}, {100 * asked.high:.0f}]"
@@ -141,10 +141,10 @@ def intake_lines(read: IntakeSummary) -> Iterator[str]:
     yield from (f"not read to its end: {one}" for one in read.interrupted)
     yield from (f"{one.place}: {one.detail}" for one in read.issues if one.kind in ABOUT_ALL)
     if read.repeated:
-        yield f"{counted(read.repeated, 'item')} stood there more than once: each conversation counts once"
+        yield f"{plural(read.repeated, 'item')} stood there more than once: each conversation counts once"
     unusable, first = unusable_of(read)
     if first is not None:
-        yield f"{counted(unusable, 'item')} could not be used, the first at {first.place}: {first.detail}"
+        yield f"{plural(unusable, 'item')} could not be used, the first at {first.place}: {first.detail}"
 
 
 def unusable_of(read: IntakeSummary) -> tuple[int, SourceWarning | None]:

@@ -272,7 +272,7 @@ def _subject(turn: GradedTurn) -> Subject:
     """The gold, where the question stands in the gold set, else the passages."""
     exchange = _retrieval_exchange(turn)
     if turn.has_gold:
-        return subject_of(turn.result.case, exchange)
+        return subject_of(turn.result.case, exchange.graded_text)
     return Subject(turns=exchange.turns, answer=exchange.graded_text, passages=turn.passages)
 
 

@@ -21,7 +21,8 @@ import httpx
 
 from monitors.errors import MonitorError
 from monitors.records.base import Record
-from warehouse.data_folder import lock_file, new_file, open_in_place, private_folder
+from monitors.storage import open_in_place, private_folder, write_atomically
+from warehouse.data_folder import lock_file
 
 POLL_INTERVAL_S = 0.2
 HEALTH_TIMEOUT_S = 10.0
@@ -279,8 +280,7 @@ def _begin(home: Path, environment: Mapping[str, str], port: int) -> tuple[Local
         )
     _children[process.pid] = process
     server = LocalServer(pid=process.pid, port=port)
-    with os.fdopen(new_file(_note(home)), "w", encoding="utf-8") as note:
-        note.write(server.model_dump_json())
+    write_atomically(_note(home), server.model_dump_json())
     if process.stdin is not None:
         with suppress(BrokenPipeError), process.stdin as noted:  # one that ended already is reported later
             noted.write(b"1")

@@ -22,6 +22,7 @@ from flows.terminal import guarded_output, write_note
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
 from monitors.errors import MonitorError
+from monitors.plural import plural
 from monitors.records.incidents import Capability
 from warehouse.queries.incidents import targets_with_open_incidents
 
@@ -53,7 +54,7 @@ def _serve(config_path: Path, *, only_deploys: bool) -> None:
     planned = planned_deployments(config, config_path, config.schedules)
     if only_deploys:
         planned = tuple(one for one in planned if one.full_name == config.deploys.deployment)
-    write_note(f"{len(planned)} deployments: {', '.join(one.full_name for one in planned)}\n")
+    write_note(f"{plural(len(planned), 'deployment')}: {', '.join(one.full_name for one in planned)}\n")
     asyncio.run(serve_all(planned, slack_way(config, environment())))
 
 

@@ -52,6 +52,7 @@ from monitors.gate.assess import assess
 from monitors.gate.evaluate import evaluate
 from monitors.graders.panel import grade_exchange
 from monitors.judge.precheck import is_open
+from monitors.plural import plural
 from monitors.probes.readiness import wait_until_back, wait_until_ready
 from monitors.probes.runner import probe_questions, still_open, worst_first
 from monitors.records.cases import GoldCase
@@ -255,8 +256,8 @@ async def ask_and_grade(run: LiveRun) -> None:
 
 def _stopped_after(run: LiveRun, limit_s: float) -> str:
     return (
-        f"Asking was not over after {limit_s:g} s and was stopped: {len(run.results)} answers are evaluated, the "
-        "rest was not asked. If the suite needs longer, set watchdog.run_deadline_s in lookout.toml."
+        f"Asking was not over after {limit_s:g} s and was stopped: {plural(len(run.results), 'answer')} came, "
+        "the rest was not asked. If the suite needs longer, set watchdog.run_deadline_s in lookout.toml."
     )
 
 

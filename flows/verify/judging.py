@@ -21,6 +21,8 @@ from monitors.judge.consensus import JUDGE, OFF, Cost, PanelRuling, Ruling, abst
 from monitors.judge.judge import Account, Judge, JudgedGroup
 from monitors.judge.model import price_list
 from monitors.judge.precheck import PRECHECK, fails_by_rule, is_open, is_replaced, judge_case
+from monitors.judge.prompt import Task
+from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
@@ -106,7 +108,7 @@ class JudgeQueue:
 
     async def _judge_group(self, group: Sequence[PendingAnswer]) -> None:
         self._groups += 1
-        cases = [judge_case(one.case, one.exchange) for one in group]
+        cases = [judge_case(one.case, one.exchange, one.grades) for one in group]
         canaries = self._judge.group_canaries(cases, self._known, seed=f"{self._seed}:{self._groups}")
         judged = await self._judge.group(cases, canaries)
         self._on_group(judged)
@@ -180,7 +182,8 @@ class JudgeStage:
         if by_rule is not None:
             await self._save(case, exchange, _with(grades, by_rule), unconfirmed=False)
         elif self._queue is None:
-            off = abstention(f"{OFF}: {self._plan.why_off}")
+            task = Task.RUBRIC if case.triage else Task.FACTUAL
+            off = abstention(f"{OFF}: {self._plan.why_off}", task=task)
             await self._save(case, exchange, _with(grades, off), unconfirmed=False)
         else:
             await asyncio.to_thread(self._run.save, case, exchange, assess(case, exchange, grades))
@@ -285,4 +288,4 @@ def _is_unavailable(judging: Judging) -> bool:
 
 def _unavailable_text(judging: Judging) -> str:
     because = "; ".join(judging.ungraded_because[:2]) or "it was stopped before its first verdict"
-    return f"{judging.ungraded} answers needed a judge and got no verdict: {because}"
+    return f"{plural(judging.ungraded, 'answer')} needed a judge and got no verdict: {because}"

@@ -30,6 +30,7 @@ from monitors.alerts.observations import (
     scope_of,
 )
 from monitors.errors import ProbeError, WarehouseError
+from monitors.plural import plural
 from monitors.records.base import Blame
 from monitors.records.exchanges import NoAnswer, NoAnswerReason
 from monitors.records.incidents import IncidentKind, NotifyReason, Observation
@@ -158,8 +159,8 @@ def _nothing_graded(run: LiveRun) -> str:
     """Green or not, a run that graded nothing has watched nothing."""
     why = next((r.assessment.reason for r in run.results), "no question came back")
     return (
-        f"The run ended without grading a single answer: {len(run.results)} results, and none could be graded "
-        f"({why}). Nobody is watching this target until that is mended."
+        f"The run ended without grading a single answer: {plural(len(run.results), 'result')}, and none "
+        f"could be graded ({why}). Nobody is watching this target until that is mended."
     )
 
 
@@ -174,12 +175,12 @@ def _outages(run: LiveRun, at: ObservationContext) -> list[Observation]:
     stopped = any(n.reason is NoAnswerReason.CIRCUIT_OPEN and n.blame is Blame.APP for n in silent)
     if stopped or len(down) == len(run.results) > 0:
         detail = down[0].detail if down else "nothing came back"
-        seen.append(app_down(at, detail=f"{len(silent)} of {len(run.results)} questions got no answer: {detail}"))
+        asked = plural(len(run.results), "question")
+        seen.append(app_down(at, detail=f"{len(silent)} of {asked} got no answer: {detail}"))
     if blind:
         what = blind[0].reason.value
-        seen.append(
-            monitor_fault(at, what=what, detail=f"{len(blind)} questions could not be asked: {blind[0].detail}")
-        )
+        detail = f"{plural(len(blind), 'question')} could not be asked: {blind[0].detail}"
+        seen.append(monitor_fault(at, what=what, detail=detail))
     return seen
 
 

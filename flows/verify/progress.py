@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Protocol
 
+from monitors.plural import plural
 from monitors.records.runs import CaseResult
 
 
@@ -55,7 +56,7 @@ class RunLog:
         """The run begins, or goes on."""
         self._run_id = run_id
         known = f", {resumed} of them answered before it was stopped" if resumed else ""
-        self._say(f"{self._target}: run {run_id} starts, {cases} questions{known}")
+        self._say(f"{self._target}: run {run_id} starts, {plural(cases, 'question')}{known}")
 
     def on_result(self, result: CaseResult) -> None:
         """Does nothing: a line for each result would bury the rest."""

@@ -19,7 +19,7 @@ from monitors.errors import WarehouseUnwritable
 from monitors.records.base import Identifier, Record, Sha256, UtcTime
 from monitors.records.targets import PullRequest, Target
 from monitors.storage import write_atomically
-from warehouse.data_folder import opened_for_lock, private_folder
+from warehouse.data_folder import opened_for_lock
 
 AUTO: Final = "auto"
 NO_BASELINE: Final = "none"
@@ -113,11 +113,10 @@ class RunFolder:
 def begin(runs: Path, start: RunStart) -> RunFolder:
     """Make the run's folder and note its start. Raises `WarehouseUnwritable`."""
     folder = runs / start.run_id
-    private_folder(folder)
-    lock = _locked(folder)
+    lock = _locked(folder, runs.parent)
     if lock is None:
         raise WarehouseUnwritable(f"{folder}: another process has this run to itself")
-    write_atomically(folder / START_FILE, [start.model_dump_json()])
+    write_atomically(folder / START_FILE, start.model_dump_json(), within=runs.parent)
     return RunFolder(start, folder, resumed=False, lock=lock)
 
 
@@ -132,7 +131,7 @@ def unfinished(runs: Path, wanted: RunStart) -> RunFolder | None:
             continue
         if not start.same_question(wanted):
             continue
-        lock = _locked(note.parent)
+        lock = _locked(note.parent, runs.parent)
         if lock is None:
             continue
         if not (note.parent / DONE_FILE).exists():  # checked under the lock: it may have ended just now
@@ -141,8 +140,8 @@ def unfinished(runs: Path, wanted: RunStart) -> RunFolder | None:
     return None
 
 
-def _locked(folder: Path) -> TextIO | None:
-    lock = opened_for_lock(folder / LOCK_FILE)
+def _locked(folder: Path, data_folder: Path) -> TextIO | None:
+    lock = opened_for_lock(folder / LOCK_FILE, within=data_folder)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -21,9 +21,9 @@ from monitors.alerts.wording import (
     SEVERITY_MARKS,
     TRAFFIC_CASE,
     UNKNOWN_MARK,
-    counted,
     format_fault,
 )
+from monitors.plural import plural
 from monitors.records.base import Identifier, Record, UtcTime
 from monitors.records.incidents import (
     Alert,
@@ -90,7 +90,7 @@ def digest_lines(digest: Digest) -> tuple[str, ...]:
     still = digest.open_incidents
     lines = [_line(one, digest.made_at) for one in still[:LISTED]]
     if len(still) > LISTED:
-        lines.append(f"… and {counted(len(still) - LISTED, 'more', 'more')}")
+        lines.append(f"… and {plural(len(still) - LISTED, 'more', 'more')}")
     return tuple(lines)
 
 
@@ -102,7 +102,7 @@ def _line(incident: Incident, now: datetime) -> str:
     pieces = [
         f"{SEVERITY_MARKS[incident.severity]} {format_fault(incident)}",
         incident.case_id or "",
-        f"{counted(days, 'day') if days else 'new'}, {word} {since}",
+        f"{plural(days, 'day') if days else 'new'}, {word} {since}",
         "acknowledged" if incident.state is IncidentState.ACKNOWLEDGED else "",
     ]
     return " · ".join(piece for piece in pieces if piece)

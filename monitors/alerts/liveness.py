@@ -25,7 +25,7 @@ import aiohttp
 
 from monitors.alerts.message import utc
 from monitors.alerts.settings import WatchdogSettings
-from monitors.alerts.wording import counted
+from monitors.plural import plural
 from monitors.records.base import Record, UtcTime
 
 TIMEOUT_S: Final = 5.0
@@ -134,7 +134,7 @@ def log_silence_fault(silence: LogSilence) -> tuple[str, str]:
     silent, longest = _span(silence.silent_for), _span(silence.longest_pause)
     detail = (
         f"The hallucination log has been silent for {silent}, since {utc(silence.last_entry_at)}; its longest "
-        f"pause in {counted(silence.entries, 'entry', 'entries')} was {longest}. "
+        f"pause in {plural(silence.entries, 'entry', 'entries')} was {longest}. "
         "See whether the app still writes it and whether it is still read from the right place."
     )
     return LOG_SILENT, detail
@@ -143,5 +143,5 @@ def log_silence_fault(silence: LogSilence) -> tuple[str, str]:
 def _span(span: timedelta) -> str:
     hours = span.total_seconds() / 3600
     if hours < 1:
-        return counted(round(hours * 60), "minute")
-    return counted(round(hours), "hour") if hours < 48 else counted(round(hours / 24), "day")  # noqa: PLR2004 - two days read better as days
+        return plural(round(hours * 60), "minute")
+    return plural(round(hours), "hour") if hours < 48 else plural(round(hours / 24), "day")  # noqa: PLR2004 - two days read better as days

@@ -22,10 +22,10 @@ from monitors.alerts.wording import (
     RECOVERED_MARK,
     SEVERITY_MARKS,
     TRAFFIC_CASE,
-    counted,
     is_grave,
     what_broke,
 )
+from monitors.plural import plural
 from monitors.records.base import Record
 from monitors.records.incidents import (
     ActionKind,
@@ -93,7 +93,7 @@ def one_of_each_first(items: Sequence[AlertItem]) -> tuple[AlertItem, ...]:
 
 
 def _open_before(alert: Alert) -> str:
-    count = counted(len(alert.items), "was", "were")
+    count = plural(len(alert.items), "was", "were")
     return f"{count} open before Slack was set up: {kinds_counted(alert.items, KINDS_NAMED)}"
 
 
@@ -107,7 +107,7 @@ def _what(items: Sequence[AlertItem]) -> str:
         return first
     if all(what_broke(item) == first for item in items):
         return f"{len(items):,} × {first}"
-    return f"{counted(len(items), 'failure')}: {kinds_counted(items, KINDS_NAMED)}"
+    return f"{plural(len(items), 'failure')}: {kinds_counted(items, KINDS_NAMED)}"
 
 
 DONE_WORDS: Final[dict[ActionKind, str]] = {
@@ -238,7 +238,7 @@ def message(alert: Alert, *, group_limit: int) -> Message:
         run_id=alert.run_id,
         at=utc(alert.created_at),
         parts=tuple(_part(item, alert) for item in shown),
-        more=f"and {counted(len(rest), 'more', 'more')}: {kinds_counted(rest)}" if rest else "",
+        more=f"and {plural(len(rest), 'more', 'more')}: {kinds_counted(rest)}" if rest else "",
         scores=_scores(alert),
         links=alert.links,
         marks=tuple(mark_line(mark, alert, slack=False) for mark in alert.marks),

@@ -12,8 +12,9 @@ from typing import Final, assert_never
 from monitors.alerts.lifecycle import close
 from monitors.alerts.redact import EDGE_CHARACTERS, redact
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.wording import ABOUT_AN_ANSWER, counted
+from monitors.alerts.wording import ABOUT_AN_ANSWER
 from monitors.facts.language import identify
+from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.exchanges import Origin
 from monitors.records.incidents import ActionKind, AlertItem, Incident, IncidentKind, IncidentState, Redacted
@@ -131,7 +132,7 @@ def _acknowledge(action: PersonAction, incidents: Sequence[Incident], now: datet
     if not still:
         return _nothing(action, now, ActionEffect.NOTHING_TO_DO, _how_it_stands(incidents), incidents)
     changed = tuple(one.model_copy(update={"state": IncidentState.ACKNOWLEDGED}) for one in still)
-    text = f"{counted(len(still), 'incident')} acknowledged: no reminder until worse"
+    text = f"{plural(len(still), 'incident')} acknowledged: no reminder until worse"
     return Settlement(outcome=_done(action, now, incidents, text), incidents=changed)
 
 
@@ -139,7 +140,7 @@ def _resolve(action: PersonAction, incidents: Sequence[Incident], now: datetime)
     still = [incident for incident in incidents if incident.state is not IncidentState.RESOLVED]
     if not still:
         return _nothing(action, now, ActionEffect.NOTHING_TO_DO, _how_it_stands(incidents), incidents)
-    text = f"{counted(len(still), 'incident')} resolved by hand: seen again, it is reported as regressed"
+    text = f"{plural(len(still), 'incident')} resolved by hand: seen again, it is reported as regressed"
     return Settlement(
         outcome=_done(action, now, incidents, text), incidents=tuple(close(one, now) for one in still)
     )
@@ -152,7 +153,7 @@ def _false_alarm(
     action = matter.action
     silenced = {item.incident.fingerprint: item for item in matter.items}
     until = now + timedelta(hours=settings.false_alarm_quiet_h)
-    text = f"{counted(len(incidents), 'finding')} labelled a false alarm, quiet until {until:%Y-%m-%d %H:%M} UTC"
+    text = f"{plural(len(incidents), 'finding')} labelled a false alarm, quiet until {until:%Y-%m-%d %H:%M} UTC"
     still = (one for one in incidents if one.state is not IncidentState.RESOLVED)
     return Settlement(
         outcome=_done(action, now, incidents, text),
@@ -196,7 +197,7 @@ def _add_to_gold(matter: ActionSubject, now: datetime, account_patterns: Account
         text = "Nothing to draft: what a probe asked is a gold case already, and other messages have no question."
         return _nothing(action, now, ActionEffect.NOTHING_TO_DO, text)
     drafts = tuple(draft_of(action, item, matter.said, account_patterns) for item in wanted)
-    text = f"{counted(len(drafts), 'case')} drafted, to be reviewed: nothing unreviewed is gold"
+    text = f"{plural(len(drafts), 'case')} drafted, to be reviewed: nothing unreviewed is gold"
     about = [item.incident for item in wanted]
     return Settlement(outcome=_done(action, now, about, text), drafts=drafts)
 

@@ -16,6 +16,7 @@ from monitors.alerts.observations import ObservationContext, fingerprint
 from monitors.alerts.redact import excerpt
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import FAILURE_TITLES, TRAFFIC_CASE
+from monitors.plural import plural
 from monitors.records.base import Blame, Record, Severity, UtcTime
 from monitors.records.exchanges import Origin
 from monitors.records.incidents import Incident, IncidentKind, Observation
@@ -229,7 +230,7 @@ def _how_many(rate: CensusRate, before: CensusCount | None, example: CensusExamp
     times = f", from {rate.first_at:%Y-%m-%d %H:%M} to {rate.last_at:%Y-%m-%d %H:%M} UTC"
     earlier = f"; before: {before}" if before is not None else ""
     shown = f" Example {rate.example_id}: {example.finding}." if example is not None else ""
-    counts = f"{rate.found:,} of {rate.graded:,} conversations ({percent(_count(rate).share)} %)"
+    counts = f"{rate.found:,} of {plural(rate.graded, 'conversation')} ({percent(_count(rate).share)} %)"
     return f"{counts}{times}{earlier}.{shown}"
 
 
@@ -250,7 +251,7 @@ def _gone(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str:
         return ""
     nightly_runs = "this night" if len(without) == 1 else f"the last {len(without)} nights"
     was = f" The last was completed at {last.last_at:%Y-%m-%d %H:%M} UTC." if last is not None else ""
-    return f"None of the {clear:,} conversations of {nightly_runs} showed it.{was}"
+    return f"None of the {plural(clear, 'conversation')} of {nightly_runs} showed it.{was}"
 
 
 def _as_usual(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str:

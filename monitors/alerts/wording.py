@@ -68,8 +68,3 @@ def format_fault(incident: Incident) -> str:
 def what_broke(item: AlertItem) -> str:
     """The fault of ``item`` in a few words."""
     return format_fault(item.incident)
-
-
-def counted(count: int, one: str, many: str | None = None) -> str:
-    """``1 failure``, ``3 failures``; thousands are separated."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -13,8 +13,8 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from monitors.alerts.settings import AlertSettings, WatchdogSettings
-from monitors.config.problems import USER, explained, nearest
 from monitors.config.sections import DeploySettings, ScheduleSettings, WarehouseSettings
+from monitors.domains.pack import DEFAULT_DOMAINS, Domain, load_domain
 from monitors.errors import ConfigError
 from monitors.gate.settings import GateSettings
 from monitors.github.api import GitHubSettings
@@ -22,6 +22,7 @@ from monitors.graders.base import GraderSettings
 from monitors.judge.settings import JudgeSettings, ReviewSettings
 from monitors.probes.evidence_age import EvidenceSettings
 from monitors.probes.settings import LoginSettings, ProbeSettings
+from monitors.problems import USER, explained, nearest
 from monitors.records.base import Identifier
 from monitors.records.targets import Environment, HttpUrl, SpaceId, Target
 from monitors.reports.settings import ReportsSettings
@@ -46,6 +47,11 @@ class TargetConfig(BaseModel):
         description="family of the model that answers (claude, gpt, llama, …); a judge must be of another",
     )
     suite: Path = Field(description="the gold questions, JSON lines; relative to this file")
+    domains: tuple[str, ...] = Field(
+        default=DEFAULT_DOMAINS,
+        description="what the app talks about: domain packs by name, or the folder of your own, as ./my_domain, "
+        "relative to this file; [] for none",
+    )
     probe: ProbeSettings = Field(default=ProbeSettings(), description="how to ask")
     login: LoginSettings | None = Field(
         default=None, description="how pages behind a login are opened; without this table, nobody signs in"
@@ -58,6 +64,11 @@ class TargetConfig(BaseModel):
     traffic: NightlySettings | None = Field(
         default=None, description="stored conversations of real users, graded every night; without this table, none"
     )
+
+    @property
+    def domain(self) -> Domain:
+        """The vocabularies of its packs together."""
+        return load_domain(self.domains)
 
     @field_validator("url")
     @classmethod
@@ -162,7 +173,17 @@ def load_config(path: Path) -> Config:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
-    return _resolved(parse_config(values, str(path)), path.resolve().parent)
+    config = _resolved(parse_config(values, str(path)), path.resolve().parent)
+    for name, target in config.targets.items():
+        _check_domains(target, f"{path}: targets.{name}.domains")
+    return config
+
+
+def _check_domains(target: TargetConfig, place: str) -> None:
+    try:
+        load_domain(target.domains)
+    except ConfigError as error:
+        raise ConfigError(f"{place}: {error}") from None
 
 
 def parse_config(values: Mapping[str, Any], source: str) -> Config:
@@ -189,4 +210,7 @@ def _target_in(folder: Path, target: TargetConfig) -> TargetConfig:
     if log is not None and not log.is_remote:
         log = log.model_copy(update={"at": str(folder / log.at)})
     traffic = target.traffic.resolved(folder) if target.traffic is not None else None
-    return target.model_copy(update={"suite": folder / target.suite, "hallucination_log": log, "traffic": traffic})
+    domains = tuple(str(folder / name) if "/" in name else name for name in target.domains)
+    return target.model_copy(
+        update={"suite": folder / target.suite, "domains": domains, "hallucination_log": log, "traffic": traffic}
+    )

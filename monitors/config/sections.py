@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from monitors.config.problems import USER
+from monitors.problems import USER
 from monitors.records.base import Identifier
 from monitors.records.targets import EnvironmentName, RepositoryName
 

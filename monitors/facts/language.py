@@ -65,17 +65,16 @@ HINGLISH_OR_ENGLISH = frozenset(_HINGLISH_OR_ENGLISH.split())
 
 _ENGLISH = """
     the of and a an that it for was with as his her they at be this from have or by one had not but what all
-    were when we there can your which their if will each about how up out them then she many some these would
-    other into has more two like could no than first been who its now did get come made may over new after
-    also because any only our under most us am does doing done should shall must might upon where why whose
-    whom while between during before both through you my i in on is are to do so he me him we'll i'm don't
-    can't yes covered cover covers period waiting policy months month days day years year per claim claims sum
-    insured please provide cannot information document every another such very much just still own same here s
-    t able based according within set remind show play tell turn give find make need want know let going long
-    far often weather traffic
+    were when we there can your which their if will each about how up out them then she many some these
+    would other into has more two like could no than first been who its now did get come made may over new
+    after also because any only our under most us am does doing done should shall must might upon where why
+    whose whom while between during before both through you my i in on is are to do so he me him we'll i'm
+    don't can't yes months month days day years year per please provide cannot information document every
+    another such very much just still own same here s t able based according within set remind show play
+    tell turn give find make need want know let going long far often weather traffic
 """
 ENGLISH = frozenset(_ENGLISH.split())
-"""The commonest English words, and some of what people ask assistants and insurers."""
+"""The commonest English words, and some of what people ask assistants."""
 
 OTHER = {
     "es": (

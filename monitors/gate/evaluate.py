@@ -21,6 +21,7 @@ from monitors.gate.metrics import average_of, graded_cases, is_graded, metrics, 
 from monitors.gate.settings import GateSettings
 from monitors.gate.suite_power import balance_of, sights_of
 from monitors.gate.verdict import GateInputs, coverage_of, decide, in_pairs
+from monitors.plural import plural
 from monitors.records.base import Record
 from monitors.records.cases import GoldCase
 from monitors.records.comparisons import FlakyCase
@@ -110,12 +111,13 @@ def judge_notes(judging: Judging | None, assessments: Sequence[Assessment]) -> t
 
 
 def _off(judging: Judging) -> str:
-    open_ones = f"{judging.reached_judge} of {judging.answers} answers need one and stay ungraded"
+    open_ones = f"{judging.reached_judge} of {plural(judging.answers, 'answer')} left ungraded"
     return f"the judge is off ({judging.why}); {open_ones if judging.reached_judge else 'no answer needed it'}"
 
 
 def _on(judging: Judging) -> Iterator[str]:
-    share = f"{judging.reached_judge} of {judging.answers} answers needed a judge"
+    ungraded = plural(judging.ungraded, "answer")
+    share = f"{judging.reached_judge} of {plural(judging.answers, 'answer')} needed a judge"
     if not judging.reached_judge:
         yield f"no answer needed a judge ({', '.join(judging.models)} stood by)"
         return
@@ -123,15 +125,14 @@ def _on(judging: Judging) -> Iterator[str]:
     if judging.budget_reached:
         yield (
             f"the budget for judging, ${judging.budget_usd:.2f}, was reached: the run is partial, "
-            f"{judging.ungraded} answers that need a judge stay ungraded"
+            f"{ungraded} left ungraded"
         )
     if judging.void_groups:
-        yield (
-            f"{judging.void_grades} grades of the judge are void: it missed known answers in {judging.void_groups} "
-            f"of {judging.groups} groups"
-        )
+        void = plural(judging.void_grades, "grade of the judge is", "grades of the judge are")
+        groups = f"{judging.void_groups} of {plural(judging.groups, 'group')}"
+        yield f"{void} void: it missed known answers in {groups}"
     if judging.ungraded and not judging.budget_reached and not judging.void_groups:
-        yield f"{judging.ungraded} answers stay ungraded: {'; '.join(judging.ungraded_because[:2])}"
+        yield f"{ungraded} left ungraded: {'; '.join(judging.ungraded_because[:2])}"
 
 
 class RunFacts(Record):

@@ -25,6 +25,7 @@ from monitors.gate.metrics import (
 )
 from monitors.gate.settings import GateSettings
 from monitors.gate.suite_power import blind_spots, format_drop, format_limit, that_matters
+from monitors.plural import plural
 from monitors.records.base import Finding, Language, Severity
 from monitors.records.comparisons import (
     Balance,
@@ -173,7 +174,7 @@ def low_rating(run: GateInputs) -> list[VerdictReason]:
     others = without_worst(run.ratings, run.flaky_ids)
     low = tuple(case_id for case_id in lowest_first(run.ratings) if run.ratings[case_id] < floor)
     average = fmean(run.ratings.values())
-    text = f"average rating {average:.2f} of {len(run.ratings)} reports is below {floor:g} of 5"
+    text = f"average rating {average:.2f} of {plural(len(run.ratings), 'report')} is below {floor:g} of 5"
     decisive = run.enough_graded and bool(others) and fmean(others.values()) < floor
     return [VerdictReason(kind=ReasonKind.RUBRIC, text=text, case_ids=low, decisive=decisive)]
 
@@ -298,7 +299,7 @@ def _missed(gap: ParityGap, run: GateInputs) -> VerdictReason:
     target = gap.target or 0.0
     holds = (gap.english_only - gap.other_only - spare) / gap.pairs > target
     text = (
-        f"{gap.language} is {_points(gap.gap)} behind English over {gap.pairs} pairs "
+        f"{gap.language} is {_points(gap.gap)} behind English over {plural(gap.pairs, 'pair')} "
         f"[{100 * gap.low:.1f}, {100 * gap.high:.1f}]; at most {_points(target)} are allowed"
     )
     return VerdictReason(
@@ -331,7 +332,7 @@ def coverage(run: GateInputs) -> list[VerdictReason]:
     """A run that was stopped, or graded too little, of all cases or of the severe ones."""
     reasons: list[VerdictReason] = []
     if run.interrupted:
-        text = f"the run was stopped: {len(run.assessments)} of {run.coverage.asked} cases were asked"
+        text = f"the run was stopped after {len(run.assessments)} of {plural(run.coverage.asked, 'case')}"
         reasons.append(VerdictReason(kind=ReasonKind.COVERAGE, text=text))
     graded, asked, floor = run.coverage.graded, run.coverage.asked, run.coverage.floor
     ungraded = [a for a in run.assessments if a.case_id not in run.graded]
@@ -385,7 +386,7 @@ def sight(run: GateInputs) -> list[VerdictReason]:
             text=(
                 f"cases written as severity {severity.value}: {format_limit(spot)}; "
                 f"a drop of {_percent(that_matters(severity, run.settings))} matters, "
-                f"and a comparison of {spot.pairs:,} cases does not detect {format_drop(spot)}"
+                f"and a comparison of {plural(spot.pairs, 'case')} does not detect {format_drop(spot)}"
             ),
             decisive=False,
         )

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from monitors.errors import NotifyError, NotifyRejected, NotifyTransient, NotifyUnsure
 from monitors.records.targets import HttpUrl
-from monitors.retry import retry_after_s
+from monitors.retry import TryAgain, retried, retry_after_s
 
 
 class GitHubRecord(BaseModel):
@@ -192,17 +192,15 @@ class GitHubApi:
         twice: bool = True,
         fine: tuple[int, ...] = (),
     ) -> httpx.Response:
-        answer: httpx.Response | None = None
-        pause_s = self._patience.first_pause_s
-        for left in reversed(range(self._patience.tries)):
+        async def once() -> httpx.Response:
             answer = await self._once(method, path, body, purpose, twice=twice)
             if answer is not None and (answer.is_success or answer.status_code in fine):
                 return answer
-            wait_s = self._wait_s(answer, pause_s, purpose, twice=twice)
-            if left:
-                await self._patience.sleep(wait_s)
-                pause_s *= 2
-        raise _given_up(answer, purpose)
+            wait_s = self._wait_s(answer, purpose, twice=twice)
+            raise TryAgain(_given_up(answer, purpose), wait_s)
+
+        limits = self._patience
+        return await retried(once, tries=limits.tries, first_pause_s=limits.first_pause_s, sleep=limits.sleep)
 
     async def _once(
         self, method: str, path: httpx.URL | str, body: object, purpose: Purpose, *, twice: bool
@@ -217,10 +215,10 @@ class GitHubApi:
                 return None
             raise NotifyUnsure(f"could not surely {purpose.doing}: GitHub's answer was lost") from None
 
-    def _wait_s(self, answer: httpx.Response | None, pause_s: float, purpose: Purpose, *, twice: bool) -> float:
-        """How long to wait before asking again. Raises when that would be too long, or would not help."""
+    def _wait_s(self, answer: httpx.Response | None, purpose: Purpose, *, twice: bool) -> float | None:
+        """How long GitHub asks to wait, if it does. Raises when that is too long, or another try would not help."""
         if answer is None:
-            return pause_s
+            return None
         if is_limited(answer):
             wait_s = asked_wait_s(answer, self._patience.now())
             if wait_s > self._patience.longest_wait_s:
@@ -232,7 +230,7 @@ class GitHubApi:
             raise NotifyUnsure(
                 f"could not surely {purpose.doing}: GitHub is in trouble (HTTP {answer.status_code})"
             )
-        return pause_s
+        return None
 
 
 def is_limited(answer: httpx.Response) -> bool:

@@ -36,6 +36,7 @@ from monitors.facts.similarity import QUOTE_MIN_WORDS, alike_pairs, find_quote, 
 from monitors.goldset.lines import Unusable, case_from_line
 from monitors.goldset.load import BadLine, read_text
 from monitors.mutations.mutants import Stance, is_still_right, stance_of
+from monitors.plural import plural
 from monitors.records.base import Language, Record
 from monitors.records.cases import GoldCase
 
@@ -264,7 +265,7 @@ def quotes(cases: Sequence[NumberedCase], documents: Mapping[str, str]) -> Itera
             check=SuiteCheck.QUOTE,
             weight=Weight.SHOULD,
             places=tuple(one.place for one in missing[:1]),
-            what=f"{len(missing)} clauses could not be looked up: no text of {', '.join(names[:3])}{more}",
+            what=f"{plural(len(missing), 'clause')} not looked up: no text of {', '.join(names[:3])}{more}",
             do="add these documents as text, named as `provenance.document` names them",
         )
 

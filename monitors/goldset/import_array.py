@@ -1,4 +1,6 @@
-"""Cases from a JSON array of another project: question, expected answer, no severity, ids that may repeat.
+"""Cases from a JSON array of another project: questions with answers, or issues with what is known about them.
+
+Such rows have no severity, and ids that may repeat.
 
 The rule: severity is never guessed, so the caller gives it row by row; an id that comes again gets a suffix
 (``::2``, ``::3`` …) in the order of the file, and each renaming is returned so that it can be shown.
@@ -13,6 +15,7 @@ from typing import Any, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from monitors.errors import GoldSetError
+from monitors.goldset.issues import foreign_issue_row, is_issue
 from monitors.goldset.lines import Unusable, case_from_object, of_validation, read_json, shown
 from monitors.goldset.load import BadLine, describe, read_text, suite_of
 from monitors.records.base import Record, Severity
@@ -52,9 +55,9 @@ class ImportedSuite(Record):
 
 
 def import_gold_array(
-    path: Path, *, severity_for: Callable[[ForeignCase], Severity], name: str | None = None
+    path: Path, *, severity_for: Callable[[str, str], Severity], name: str | None = None
 ) -> ImportedSuite:
-    """Read a JSON array of gold questions; ``severity_for`` says how severe a failure of each row would be.
+    """Read a JSON array; ``severity_for`` says how severe a failure is, from a row's type and id.
 
     Raises `GoldSetError` naming file, row (from 1), key, value and what is accepted.
     """
@@ -63,12 +66,13 @@ def import_gold_array(
     bad: list[BadLine] = []
     taken: set[str] = set()
     for row, value in enumerate(_rows(path), start=1):
-        case = _case(value, severity_for, taken)
+        fields = foreign_issue_row(value) if is_issue(value) else _question_fields(value)
+        case = fields if isinstance(fields, Unusable) else _case(fields, severity_for, taken)
         if isinstance(case, Unusable):
             bad.append(BadLine(row, case.problems))
             continue
-        if case.id != value.get("id"):
-            renamed.append(RenamedRow(row=row, given=str(value["id"]), id=case.id))
+        if not isinstance(fields, Unusable) and case.id != fields["id"]:
+            renamed.append(RenamedRow(row=row, given=str(fields["id"]), id=case.id))
         taken.add(case.id)
         cases.append(case)
     if bad:
@@ -78,43 +82,61 @@ def import_gold_array(
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of an array, or of JSON lines."""
+    text = read_text(path)
     try:
-        value = read_json(read_text(path))
+        rows = _lines(text) if _is_lines(text) else read_json(text)
     except ValueError as error:
         raise GoldSetError(f"{path}: {error}") from error
-    if not isinstance(value, list):
-        raise GoldSetError(f"{path}: an array of objects is accepted, this is {shown(value)}")
-    rows = cast("list[object]", value)
+    if not isinstance(rows, list):
+        raise GoldSetError(f"{path}: an array of objects is accepted, this is {shown(rows)}")
+    rows = cast("list[object]", rows)
     strange = next((number for number, row in enumerate(rows, start=1) if not isinstance(row, dict)), None)
     if strange is not None:
         raise GoldSetError(f"{path}, row {strange}: an object is accepted, this is {shown(rows[strange - 1])}")
     return cast("list[dict[str, Any]]", rows)
 
 
-def _case(
-    value: dict[str, Any], severity_for: Callable[[ForeignCase], Severity], taken: set[str]
-) -> GoldCase | Unusable:
+def _is_lines(text: str) -> bool:
+    """Whether a file has an object on each of its lines; one object over several lines is no suite."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    return len(lines) > 1 and all(line.lstrip().startswith("{") for line in lines)
+
+
+def _lines(text: str) -> list[object]:
+    return [read_json(line) for line in text.split("\n") if line.strip()]
+
+
+def _question_fields(value: dict[str, Any]) -> dict[str, Any] | Unusable:
     try:
         row = ForeignCase.model_validate(value)
     except ValidationError as error:
         return Unusable(tuple(of_validation(error)))
-    return case_from_object(
-        {
-            "id": _free(row.id, taken),
-            "question": row.question,
-            "gold": row.expected_answer,
-            "expected_refusal": row.expected_refusal,
-            "severity": int(severity_for(row)),
-            "language": row.language,
-            "type": row.question_type,
-            "cluster": row.policy_id,
-            "provenance": {
-                "pipeline": Pipeline.IMPORTED.value,
-                "document": row.policy_id,
-                "field": row.source_field,
-            },
-        }
-    )
+    return {
+        "id": row.id,
+        "question": row.question,
+        "gold": row.expected_answer,
+        "expected_refusal": row.expected_refusal,
+        "language": row.language,
+        "type": row.question_type,
+        "cluster": row.policy_id,
+        "provenance": {
+            "pipeline": Pipeline.IMPORTED.value,
+            "document": row.policy_id,
+            "field": row.source_field,
+        },
+    }
+
+
+def _case(
+    fields: dict[str, Any], severity_for: Callable[[str, str], Severity], taken: set[str]
+) -> GoldCase | Unusable:
+    """A case with an id that nobody has, and the severity that its row or the caller gives it."""
+    given = str(fields["id"])
+    severity = fields.get("severity")
+    if not isinstance(severity, int):
+        severity = int(severity_for(str(fields["type"]), given))
+    return case_from_object({**fields, "id": _free(given, taken), "severity": severity})
 
 
 def _free(given: str, taken: set[str]) -> str:

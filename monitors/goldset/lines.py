@@ -15,8 +15,10 @@ from typing import Any, Final, cast
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from monitors.goldset.issues import ISSUE_KEYS, is_issue, issue_fields, issue_keys
 from monitors.records.base import Language
 from monitors.records.cases import NEEDS_REVIEW, PIPELINE_MEANINGS, GoldCase, Pipeline, Provenance
+from monitors.records.triage import IssueSeverity, TriageReference
 
 VALUE_SHOWN = 60
 """Characters of a bad value that a message repeats: enough to find it, little enough to read."""
@@ -48,6 +50,18 @@ ACCEPTED: Final[Mapping[str, str]] = {
     "pair": ID_ACCEPTED,
     "month_is_30_days": "true or false",
     "relative_tolerance": "a number from 0 to below 1",
+    "issue_url": "a text that is not empty",
+    "issue_title": "a text that is not empty",
+    "issue_body": "a text",
+    "repository_files": "a list of paths",
+    "reference": 'an object with what is known, as {"relevant_files": ["src/lock.py"]}',
+    "reference.severity": ", ".join(IssueSeverity),
+    "reference.root_cause": "a text that is not empty",
+    "reference.relevant_files": "a list of paths",
+    "reference.relevant_functions": "a list, each as path::Class.method",
+    "reference.expected_keywords": "a list of words",
+    "reference.shortest_path": "a number from 1",
+    "reference.max_steps": "a number from 1",
     "provenance": 'an object with "pipeline", as {"pipeline": "manual"}',
     "provenance.pipeline": ", ".join(_pipelines()),
     "provenance.document": "a text",
@@ -58,8 +72,8 @@ ACCEPTED: Final[Mapping[str, str]] = {
 }
 """What each key may be, in the words of the errors and of the reference of a suite's keys."""
 
-CASE_KEYS = (*GoldCase.model_fields, "question")
-"""Every key a line may have; ``question`` is short for one turn."""
+CASE_KEYS = (*(name for name in GoldCase.model_fields if name != "triage"), "question", *ISSUE_KEYS)
+"""Every key a line may have; ``question`` is short for one turn, an issue's keys make the case's ``triage``."""
 
 
 def unknown_key(key: str, known: tuple[str, ...] = CASE_KEYS) -> str:
@@ -105,17 +119,28 @@ def of_validation(error: ValidationError) -> list[str]:
 
 
 def _of_detail(detail: ErrorDetails) -> str:
-    names = [part for part in detail["loc"] if isinstance(part, str)]
+    names = _as_written([part for part in detail["loc"] if isinstance(part, str)])
     key = ".".join(names)
     if detail["type"] == "missing":
         return missing_key(key)
     if detail["type"] == "extra_forbidden":
-        inner = tuple(Provenance.model_fields) if names[0] == "provenance" and len(names) > 1 else CASE_KEYS
-        return unknown_key(names[-1], inner)
+        inner = {"provenance": Provenance, "reference": TriageReference}.get(names[0]) if len(names) > 1 else None
+        return unknown_key(names[-1], tuple(inner.model_fields) if inner else CASE_KEYS)
     place = "".join(f"[{part}]" for part in detail["loc"] if isinstance(part, int))
     if place:
         return f"{refused_value(key, detail['input'])} (entry {place})"
     return refused_value(key, detail["input"])
+
+
+def _as_written(names: list[str]) -> list[str]:
+    """An issue's keys stand in the line itself; the case has them in its ``triage``."""
+    match names:
+        case ["triage", "issue", name, *rest]:
+            return [name if name == "repository_files" else f"issue_{name}", *rest]
+        case ["triage", *rest]:
+            return rest
+        case _:
+            return names
 
 
 @dataclass(frozen=True)
@@ -156,9 +181,11 @@ def case_from_line(text: str) -> GoldCase | Unusable:
 
 
 def case_from_object(fields: dict[str, Any]) -> GoldCase | Unusable:
-    """Make a case of a JSON object; ``question`` is short for a single turn."""
+    """Make a case of a JSON object; ``question`` is short for a single turn. A record's own JSON is read too."""
     given_id = fields.get("id")
     case_id = given_id if isinstance(given_id, str) else None
+    if is_issue(fields):
+        fields = issue_fields(fields)
     own, prepared = _prepared(fields)
     try:
         case = GoldCase.model_validate(prepared)
@@ -217,5 +244,7 @@ def line_of(case: GoldCase) -> str:
     asked = {"question": turns[0]} if len(turns) == 1 else {"turns": turns}
     ordered = {"id": plain.pop("id"), **asked, "gold": plain.pop("gold")}
     source = plain.pop("provenance")
+    plain |= issue_keys(case.triage) if case.triage else {}
+    plain.pop("triage", None)
     refusal = {"expected_refusal": plain.pop("expected_refusal", False)}
     return json.dumps({**ordered, **refusal, **plain, "provenance": source}, ensure_ascii=False, allow_nan=False)

@@ -24,6 +24,7 @@ from pydantic import Field, ValidationError
 from monitors.errors import GoldSetError
 from monitors.goldset.lines import line_of, shown
 from monitors.goldset.load import cases_sha256, load_suite, parse_suite_lines, read_text
+from monitors.plural import plural
 from monitors.records.base import Identifier, Record, Severity, Sha256, UtcTime
 from monitors.records.cases import GoldCase, Pipeline, Suite
 from monitors.storage import alone_with, replace_text, text_of
@@ -297,7 +298,8 @@ def describe_diff(diff: SuiteDiff, *, most: int) -> list[str]:
     lines += _group("Changed", [_change(one) for one in others], most)
     lines += _group("Removed", [_case(one) for one in _worst_first(diff.removed)], most)
     lines += _group("Added", [_case(one) for one in _worst_first(diff.added)], most)
-    lines.append(f"{diff.same} cases as before" if not diff.is_empty else f"The same {diff.same} cases.")
+    same = plural(diff.same, "case")
+    lines.append(f"The same {same}." if diff.is_empty else f"{same} as before")
     return lines
 
 

@@ -81,7 +81,7 @@ class LanguageGrader:
     """Compares the reply's language with the case's."""
 
     name = "language"
-    version = "2"
+    version = "3"
     aspect = Aspect.LANGUAGE
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:

@@ -61,6 +61,8 @@ def _compared(
 ) -> Match:
     if gold.kind is FactKind.DATE or said.kind is FactKind.DATE:
         return _dates(gold, said)
+    if gold.kind is FactKind.TIME or said.kind is FactKind.TIME:
+        return _times(gold, said)
     if gold.kind is FactKind.DURATION and said.kind is FactKind.DURATION:
         return _match_of(_same_duration(gold, said, month_is_30_days=month_is_30_days, tolerance=tolerance))
     if gold.kind is said.kind:
@@ -232,6 +234,22 @@ def _dates(gold: QuantityReading, said: QuantityReading) -> Match:
     if same_year:
         return Match.VAGUE
     return Match.DIFFERENT if _is_year(number) else Match.OTHER
+
+
+def _times(gold: QuantityReading, said: QuantityReading) -> Match:
+    """Two times of day; a bare hour may be one."""
+    if gold.kind is said.kind:
+        return _match_of(gold.value == said.value)
+    time, number = (gold, said) if gold.kind is FactKind.TIME else (said, gold)
+    if number.kind is not FactKind.NUMBER or number.ordinal:
+        return Match.OTHER
+    hour = EXACT.divide(time.value, _MINUTES)
+    if number.value not in {hour, hour - _HALF_DAY}:
+        return Match.OTHER
+    return Match.SAME if gold is number else Match.VAGUE
+
+
+_MINUTES, _HALF_DAY = Decimal(60), 12
 
 
 def _is_year(reading: QuantityReading) -> bool:

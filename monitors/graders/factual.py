@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from monitors.domains.pack import Domain
 from monitors.facts.quantities.locales import PLAIN, Locale, locale_of
 from monitors.facts.quantities.scan import Scan
 from monitors.facts.text import WORD
@@ -31,13 +32,14 @@ class FactualGrader:
     """
 
     name = "factual"
-    version = "4"
+    version = "5"
     aspect = Aspect.FACTUAL_MATCH
 
-    def __init__(self, settings: GraderSettings = GraderSettings()) -> None:  # noqa: B008 - it is frozen
+    def __init__(self, settings: GraderSettings, domain: Domain) -> None:
         self._settings = settings
-        self._quantities = QuantitiesGrader(settings)
-        self._polarity = PolarityGrader()
+        self._domain = domain
+        self._quantities = QuantitiesGrader(settings, domain)
+        self._polarity = PolarityGrader(domain)
         self._phrases = PhrasesGrader()
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
@@ -54,7 +56,9 @@ class FactualGrader:
         failed = next((grade for grade in graded if not grade.passed), None)
         if failed is not None:
             return self._failed(failed, case, exchange)
-        if isinstance(quantities, Judged) and says_more(case, exchange.graded_text, self._locale(case)):
+        if isinstance(quantities, Judged) and says_more(
+            case, exchange.graded_text, self._domain, self._locale(case)
+        ):
             return abstained(self, SAYS_MORE)
         if graded and (isinstance(quantities, Judged) or _abstains_for(quantities, NO_QUANTITY)):
             reason = "; ".join(grade.reason for grade in graded)
@@ -93,7 +97,7 @@ _MORE = 2
 """Words of content that neither reply nor question has: fewer are a turn of phrase."""
 
 
-def says_more(case: GoldCase, reply: str, locale: Locale = PLAIN) -> bool:
+def says_more(case: GoldCase, reply: str, domain: Domain, locale: Locale = PLAIN) -> bool:
     """Whether each gold asserts more than its quantities that stands neither in the reply nor in the question.
 
     Words are compared by their stems. A reply in another script shares none, and says nothing about it. In a
@@ -104,7 +108,7 @@ def says_more(case: GoldCase, reply: str, locale: Locale = PLAIN) -> bool:
         return not any(unread_stems(text, locale) <= there for text in _measured(case, locale))
     said = scanned_reply(reply)
     known = stems_of(said.reader.tokens) | stems_of(scanned_gold(case.question).reader.tokens)
-    golds = [content_words(text) for text in _measured(case, locale)]
+    golds = [content_words(text, domain) for text in _measured(case, locale)]
     return bool(golds) and all(len(_in_its_script(words, said) - known) >= _MORE for words in golds)
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from monitors.domains.pack import Domain
 from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.lexicon import NUMBER_WORDS
 from monitors.facts.quantities.locales import PLAIN, Locale
@@ -82,13 +83,13 @@ def quantities_of(gold: Scan) -> list[QuantityReading]:
 
 
 @lru_cache(maxsize=256)
-def content_words(text: str) -> frozenset[str]:
+def content_words(text: str, domain: Domain) -> frozenset[str]:
     """What a gold text says besides its quantities, their units and roles: stems of its content words."""
     gold = scanned_gold(text)
     reader = gold.reader
     inside = {at for reading in gold.readings for at in range(reading.first, reading.last + 1)}
     for at in range(reader.size):
-        role = role_at(reader, at)
+        role = role_at(reader, at, domain)
         if role is not None:
             inside.update(range(at, at + role[1]))
     return stems_of(token for at, token in enumerate(reader.tokens) if at not in inside)

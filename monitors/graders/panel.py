@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from monitors.domains.pack import Domain
 from monitors.errors import GradingError
 from monitors.graders.base import Grader, GraderSettings, abstained
 from monitors.graders.conduct import CitationGrader, ErrorLeakGrader, LanguageGrader, RefusalGrader
 from monitors.graders.disclosure import DisclosureGrader
 from monitors.graders.factual import FactualGrader
+from monitors.graders.triage import triage_graders
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
-from monitors.records.grades import Grade
+from monitors.records.grades import SAFETY_ASPECTS, Grade
 
 
-def default_panel(settings: GraderSettings) -> tuple[Grader, ...]:
+def default_panel(settings: GraderSettings, domain: Domain) -> tuple[Grader, ...]:
     """The graders for a target, safety first. None of them needs a key or the network."""
     safety: tuple[Grader, ...] = (
         DisclosureGrader(settings.account_patterns, settings.public_contacts),
         ErrorLeakGrader(),
     )
-    content: tuple[Grader, ...] = (RefusalGrader(), FactualGrader(settings))
+    content: tuple[Grader, ...] = (RefusalGrader(), FactualGrader(settings, domain))
     form: tuple[Grader, ...] = (
         CitationGrader(settings.citation_patterns, required=settings.citation_required),
         LanguageGrader(),
@@ -32,8 +34,11 @@ def default_panel(settings: GraderSettings) -> tuple[Grader, ...]:
 def grade_exchange(panel: Sequence[Grader], case: GoldCase, exchange: Exchange) -> tuple[Grade, ...]:
     """Every grader's grade, in the panel's order. A grader that raises has abstained, with its blame.
 
+    A report on an issue gets the panel's checks for safety, and the graders of reports instead of those of answers.
     The reason of such an abstention names the error's type alone: its text may quote the answer.
     """
+    if case.triage is not None:
+        panel = [*(grader for grader in panel if grader.aspect in SAFETY_ASPECTS), *triage_graders()]
     return tuple(_graded(grader, case, exchange) for grader in panel)
 
 

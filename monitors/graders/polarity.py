@@ -12,17 +12,16 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
+from monitors.domains.pack import Domain
 from monitors.facts.text import END, SIGN, Token, normalise, tokenise
 from monitors.graders.base import abstained, judged, unread
 from monitors.graders.golds import is_measured, scanned_reply
 from monitors.graders.statements import (
-    COVERED,
     FILLERS,
     LATER,
     NEGATIONS,
     NEGATIONS_BEHIND,
     NO_WORDS,
-    NOT_COVERED,
     OPENERS,
     OUT_OF,
     PREDICATES,
@@ -74,8 +73,6 @@ _MOST_TOKENS = 6_000
 _OPENING = 6
 _SHORT = 2
 """A reply of one or two polar clauses answers the question even in other words or another script."""
-_PAYING = frozenset({"paid", "pays", "payable", "देय"})
-"""These words, said of a premium, say nothing about cover."""
 _EXISTENCE = frozenset({"there", "have", "has", "having"})
 """Words behind which the negation stands in English too: there is no limit, has no cap."""
 _CLAUSE_ENDS = frozenset(".;!?।|•")
@@ -84,13 +81,13 @@ _BEFORE, _BEHIND, _FAR = 5, 3, 12
 
 
 @lru_cache(maxsize=256)
-def question_of(text: str) -> YesNoQuestion:
+def question_of(text: str, domain: Domain) -> YesNoQuestion:
     """The topic and the predicates of a question."""
     tokens = tokenise(normalise(text).text, most=_MOST_TOKENS)
     keys = [token.key for token in tokens]
-    topic = frozenset(word for word in topic_words(tokens) if len(word) > 2 and word not in STOP_WORDS)  # noqa: PLR2004
-    asked = [group for group in PREDICATES.values() if group & set(keys)]
-    return YesNoQuestion(topic, COVERED.union(*asked))
+    topic = frozenset(word for word in topic_words(tokens) if len(word) > 2)  # noqa: PLR2004
+    asked = [group for group in (*PREDICATES.values(), *domain.predicates) if group & set(keys)]
+    return YesNoQuestion(topic - STOP_WORDS - domain.common, domain.yes.union(*asked))
 
 
 def topic_words(tokens: Sequence[Token]) -> list[str]:
@@ -136,7 +133,7 @@ def opening(tokens: Sequence[Token]) -> PolarityReading | None:
 _BRACKETS = re.compile(r"\([^()]{0,300}\)")
 
 
-def polarity_of(tokens: Sequence[Token], question: YesNoQuestion) -> PolarityReading:
+def polarity_of(tokens: Sequence[Token], question: YesNoQuestion, domain: Domain) -> PolarityReading:
     """What a text answers to ``question``, with the tokens that say so.
 
     An opening yes or no decides, unless the rest says the opposite. Without one, the clause that shares most words
@@ -144,8 +141,8 @@ def polarity_of(tokens: Sequence[Token], question: YesNoQuestion) -> PolarityRea
     """
     opened = opening(tokens)
     if opened is None:
-        return _stated(tokens, question)
-    stated = _stated(_behind(tokens, opened.tokens[-1]), question)
+        return _stated(tokens, question, domain)
+    stated = _stated(_behind(tokens, opened.tokens[-1]), question, domain)
     if {opened.polarity, stated.polarity} == {Polarity.YES, Polarity.NO}:
         return PolarityReading(Polarity.OPEN, (*opened.tokens, *stated.tokens))
     return opened
@@ -158,9 +155,9 @@ def _behind(tokens: Sequence[Token], opener: Token) -> Sequence[Token]:
     return tokens[place + 2 :] if alone else tokens
 
 
-def _stated(tokens: Sequence[Token], question: YesNoQuestion) -> PolarityReading:
+def _stated(tokens: Sequence[Token], question: YesNoQuestion, domain: Domain) -> PolarityReading:
     """What the clauses say, without regard to an opening."""
-    statements = [found for clause in _clauses(tokens) if (found := _clause(clause, question)) is not None]
+    statements = [found for clause in _clauses(tokens) if (found := _clause(clause, question, domain)) is not None]
     if not statements:
         return PolarityReading(Polarity.OPEN, ())
     most = max(clause.overlap for clause in statements)
@@ -185,18 +182,19 @@ def _clauses(tokens: Sequence[Token]) -> list[list[Token]]:
     return [clause for clause in clauses if clause]
 
 
-def _clause(clause: list[Token], question: YesNoQuestion) -> _Clause | None:
+def _clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -> _Clause | None:
     """The polarity of one clause by its first polar word and the negation around it."""
     keys = [token.key for token in clause]
-    if question.predicates.isdisjoint(keys) and NOT_COVERED.isdisjoint(keys):
+    if question.predicates.isdisjoint(keys) and domain.no.isdisjoint(keys):
         return None
+    silent = frozenset[str]().union(*(silenced for word, silenced in domain.yes_unless.items() if word in keys))
     for place, token in enumerate(clause):
         positive = (
             token.key in question.predicates
-            and not (token.key in _PAYING and "premium" in keys)
+            and token.key not in silent
             and tuple(keys[place + 1 : place + 3]) not in OUT_OF
         )
-        if not positive and not excludes(token.key, keys[place - 1] if place else ""):
+        if not positive and not excludes(token.key, keys[place - 1] if place else "", domain):
             continue
         before, behind = keys[max(0, place - _BEFORE) : place], keys[place + 1 : place + 1 + _BEHIND]
         turned = NEGATIONS if token.key in _EXISTENCE else NEGATIONS_BEHIND
@@ -210,7 +208,7 @@ def _clause(clause: list[Token], question: YesNoQuestion) -> _Clause | None:
 
 
 @lru_cache(maxsize=512)
-def gold_polarity(question: str, text: str) -> Polarity:
+def gold_polarity(question: str, text: str, domain: Domain) -> Polarity:
     """What a gold text answers: by its opening, or by what it says of the topic of a question for yes or no."""
     tokens = tokenise(normalise(text).text, most=_MOST_TOKENS)
     opened = opening(tokens)
@@ -219,7 +217,7 @@ def gold_polarity(question: str, text: str) -> Polarity:
     if not is_yes_no_question(question):
         return Polarity.OPEN
     bare = tokenise(normalise(_BRACKETS.sub(" ", text)).text, most=_MOST_TOKENS)
-    return polarity_of(bare, question_of(question)).polarity
+    return polarity_of(bare, question_of(question, domain), domain).polarity
 
 
 _UNSTATED = re.compile(
@@ -238,11 +236,14 @@ class PolarityGrader:
     version = "4"
     aspect = Aspect.FACTUAL_MATCH
 
+    def __init__(self, domain: Domain) -> None:
+        self._domain = domain
+
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
         """Compare the reply's yes or no with the gold's and its alternatives'."""
         if case.language is Language.OTHER:
             return unread(self, "yes and no are")
-        golds = {text: gold_polarity(case.question, text) for text in (case.gold, *case.alternatives)}
+        golds = {text: gold_polarity(case.question, text, self._domain) for text in (case.gold, *case.alternatives)}
         wanted = set(golds.values()) - {Polarity.OPEN}
         if not wanted:
             return abstained(self, NEITHER)
@@ -250,7 +251,7 @@ class PolarityGrader:
         tokens = reply.reader.tokens
         if opening(tokens) is None and _UNSTATED.search(reply.normalised.text[:_LOOKED_AT].lower()):
             return abstained(self, "the reply says that this is not stated")
-        said = polarity_of(tokens, question_of(case.question))
+        said = polarity_of(tokens, question_of(case.question, self._domain), self._domain)
         agrees = _agrees(said.polarity, wanted, limited=any(is_measured(gold) for gold in golds))
         if agrees is None:
             return abstained(self, "the reply says neither yes nor no, or both")

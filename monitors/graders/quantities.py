@@ -10,6 +10,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Final
 
+from monitors.domains.pack import Domain
 from monitors.facts.quantities.fact import Bound, FactKind, QuantityReading
 from monitors.facts.quantities.locales import PLAIN, Locale, locale_of
 from monitors.facts.quantities.numerals import EXACT
@@ -19,10 +20,12 @@ from monitors.graders.base import GraderSettings, abstained, judged
 from monitors.graders.equality import Match, bounds_agree, compare, leaves_currency_open
 from monitors.graders.golds import FLOOD, is_measured, quantities_of, scanned_gold, scanned_reply
 from monitors.graders.statements import (
+    LOOK_BACK,
+    REFERENCE,
     Names,
-    Role,
     denies_limit,
     is_denied,
+    is_of_another_variant,
     is_one_of_several,
     is_uncovered,
     mentions_before,
@@ -33,6 +36,7 @@ from monitors.graders.statements import (
     roles_of,
     says_how_often,
     speaks_of_another,
+    variants_in,
 )
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Channel, Exchange
@@ -45,7 +49,7 @@ _LAST_GROUP, _INDIAN_GROUP = 3, 2
 
 def measured(reading: QuantityReading) -> str:
     """A quantity in a few words, for a reason or a label. Money in rupees is grouped as India writes it."""
-    if reading.kind is FactKind.DATE:
+    if reading.kind in {FactKind.DATE, FactKind.TIME}:
         return str(reading.date)
     value = EXACT.plus(reading.original_value if reading.original_value is not None else reading.value)
     unit = reading.original_unit or reading.unit or ("$" if "USD" in reading.may_be else "")
@@ -81,8 +85,9 @@ def _grouped(value: Decimal, *, indian: bool) -> str:
 
 @dataclass(frozen=True)
 class Looseness:
-    """What the case allows when quantities are compared."""
+    """What the case allows when quantities are compared, and the domain whose words tell their roles."""
 
+    domain: Domain
     month_is_30_days: bool
     tolerance: Decimal
     locale: Locale = PLAIN
@@ -97,11 +102,13 @@ class GoldContext:
     question: Scan
     gold: Scan
     wanted: tuple[QuantityReading, ...]
-    roles: frozenset[Role]
+    roles: frozenset[str]
     before: bool
     """Whether either speaks of something before an event: then a look-back is no other role."""
     names: Names
     """What the question names: Nova Gold."""
+    variants: frozenset[str]
+    domain: Domain
 
 
 @dataclass(frozen=True)
@@ -127,7 +134,7 @@ class Outcome:
 
 def compare_quantities(gold: str, question: str, reply: Scan, loose: Looseness) -> Outcome | None:
     """What became of each quantity of ``gold`` in ``reply``; ``None`` when the gold states none."""
-    asked = _asked(gold, question, loose.locale, loose.amounts)
+    asked = _asked(gold, question, loose)
     if not asked.wanted:
         return None
     findings = tuple(_find(reading, asked, reply, loose) for reading in asked.wanted)
@@ -139,16 +146,18 @@ def compare_quantities(gold: str, question: str, reply: Scan, loose: Looseness) 
 
 
 @lru_cache(maxsize=256)
-def _asked(gold_text: str, question_text: str, locale: Locale, amounts: frozenset[QuantityReading]) -> GoldContext:
+def _asked(gold_text: str, question_text: str, loose: Looseness) -> GoldContext:
     """What a case is about; it is asked as often as its case is graded."""
-    gold, question = scanned_gold(gold_text, locale), scanned_gold(question_text, locale)
+    gold, question = scanned_gold(gold_text, loose.locale), scanned_gold(question_text, loose.locale)
     return GoldContext(
         question,
         gold,
-        tuple(_as_amount(reading, amounts) for reading in quantities_of(gold)),
-        roles_in(question.reader),
+        tuple(_as_amount(reading, loose.amounts) for reading in quantities_of(gold)),
+        roles_in(question.reader, loose.domain),
         mentions_before(question.reader) or mentions_before(gold.reader),
         names_in(question.reader.tokens),
+        variants_in(question.reader, loose.domain),
+        loose.domain,
     )
 
 
@@ -168,7 +177,7 @@ def _is_unasked(reading: QuantityReading, asked: GoldContext) -> bool:
 
 
 def _find(wanted: QuantityReading, asked: GoldContext, reply: Scan, loose: Looseness) -> QuantityFinding:
-    roles = roles_of(asked.gold.reader, wanted) or asked.roles
+    roles = roles_of(asked.gold.reader, wanted, asked.domain) or asked.roles
     best = QuantityFinding(wanted, Match.OTHER, None)
     for said in reply.readings:
         match = _compared(wanted, said, reply, loose)
@@ -178,7 +187,9 @@ def _find(wanted: QuantityReading, asked: GoldContext, reply: Scan, loose: Loose
             if best.said is None and match is Match.SAME:
                 best = QuantityFinding(wanted, Match.OTHER, said, other_role=True)
             continue
-        best = QuantityFinding(wanted, match, said, denied=match is Match.DIFFERENT and _is_denied(said, reply))
+        best = QuantityFinding(
+            wanted, match, said, denied=match is Match.DIFFERENT and _is_denied(said, reply, loose.domain)
+        )
         if match is Match.SAME:
             return _checked(best, roles, asked, reply, loose)
     if best.match is not Match.SAME and says_how_often(reply, asked.question, wanted):
@@ -206,17 +217,19 @@ def _compared(wanted: QuantityReading, said: QuantityReading, reply: Scan, loose
     )
     if said.ordinal and not wanted.ordinal and not _stands_for(said, match):
         return Match.OTHER
-    if match is Match.SAME and (_is_denied(said, reply) or not bounds_agree(wanted.bound, said.bound)):
+    if match is Match.SAME and (
+        _is_denied(said, reply, loose.domain) or not bounds_agree(wanted.bound, said.bound)
+    ):
         return Match.DIFFERENT
     if match is Match.SAME and wanted.bound is not Bound.EXACT and denies_limit(reply.reader, said):
         return Match.DIFFERENT
     return match
 
 
-def _is_denied(said: QuantityReading, reply: Scan) -> bool:
+def _is_denied(said: QuantityReading, reply: Scan, domain: Domain) -> bool:
     """Whether the reply says that it is not this, or not covered up to this; a time may be one of waiting."""
     limit = said.kind in {FactKind.MONEY, FactKind.PERCENT, FactKind.NUMBER}
-    return negated(reply.reader, said) or (limit and is_uncovered(reply, said))
+    return negated(reply.reader, said) or (limit and is_uncovered(reply, said, domain))
 
 
 def _stands_for(said: QuantityReading, match: Match) -> bool:
@@ -226,20 +239,22 @@ def _stands_for(said: QuantityReading, match: Match) -> bool:
     return match is Match.SAME and (said.value > 3 or not said.worded)  # noqa: PLR2004
 
 
-def _elsewhere(said: QuantityReading, roles: frozenset[Role], asked: GoldContext, reply: Scan) -> bool:
+def _elsewhere(said: QuantityReading, roles: frozenset[str], asked: GoldContext, reply: Scan) -> bool:
     """Whether a quantity of the reply is about something else than the gold's."""
-    said_roles = roles_of(reply.reader, said)
-    if Role.REFERENCE in said_roles:
+    said_roles = roles_of(reply.reader, said, asked.domain)
+    if REFERENCE in said_roles:
         return True
-    if Role.LOOK_BACK in said_roles:
+    if LOOK_BACK in said_roles:
         return not asked.before
     if roles and said_roles and not roles & said_roles:
+        return True
+    if asked.variants and is_of_another_variant(reply, said, asked.variants, asked.domain):
         return True
     return bool(asked.names) and speaks_of_another(reply, said, asked.names)
 
 
 def _checked(
-    found: QuantityFinding, roles: frozenset[Role], asked: GoldContext, reply: Scan, loose: Looseness
+    found: QuantityFinding, roles: frozenset[str], asked: GoldContext, reply: Scan, loose: Looseness
 ) -> QuantityFinding:
     """A match that the reply takes back, or offers as one of several, does not count."""
     said = found.said
@@ -286,18 +301,21 @@ class QuantitiesGrader:
     """
 
     name = "quantities"
-    version = "4"
+    version = "5"
     aspect = Aspect.FACTUAL_MATCH
 
-    def __init__(self, settings: GraderSettings = GraderSettings()) -> None:  # noqa: B008 - it is frozen
+    def __init__(self, settings: GraderSettings, domain: Domain) -> None:
         self._settings = settings
+        self._domain = domain
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
         """Grade the graded text against gold and alternatives; spans point into it and into the gold."""
         locale = locale_of(case.language, self._settings.locale, self._settings.currency)
         reply = scanned_reply(exchange.graded_text, locale)
         accepted = (case.gold, *case.alternatives)
-        loose = Looseness(case.month_is_30_days, case.relative_tolerance, locale, _amounts(accepted, locale))
+        loose = Looseness(
+            self._domain, case.month_is_30_days, case.relative_tolerance, locale, _amounts(accepted, locale)
+        )
         if locale.is_unread and any(_needs_words(text, locale) for text in accepted):
             return abstained(self, UNREAD)
         incomplete = locale.is_unread and leaves_unread(reply.reader, reply.readings)

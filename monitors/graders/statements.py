@@ -1,17 +1,17 @@
 """The statement around a quantity: what it is about, and whether a sentence takes it back or leaves it open.
 
-"36 months prior to diagnosis" does not answer "waiting period 36 months". Words of the trade name roles; a quantity
-has the role that its own clause names, nearest first, or none. Two quantities are in different roles when both have
-one and they share none. Words of cover and of refusal to cover are in English, Hindi and Hinglish.
+"36 months prior to diagnosis" does not answer "waiting period 36 months". The words of a domain name roles; a
+quantity has the role that its own clause names, nearest first, or none. Two quantities are in different roles when
+both have one and they share none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from monitors.domains.pack import Domain
 from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.lexicon import NUMBER_WORDS
 from monitors.facts.quantities.number_reader import NumberReader
@@ -48,31 +48,18 @@ FILLERS = frozenset(
     ]
 )
 
-COVERED = keys_of(
-    "cover covers covered coverable include includes included inclusive payable paid pays reimbursed "
-    "reimburses reimbursable claimable admissible indemnified indemnify indemnifies कवर कवरेज शामिल देय "
-    "मिलता मिलती मिलेगा मिलेगी milta milti milega milegi shamil kavar"
-)
-"""A yes about cover, whatever was asked."""
-
-NOT_COVERED = keys_of(
-    "excluded excludes exclude exclusion exclusions uncovered denied inadmissible disallowed अपवर्जित "
-    "बहिष्कृत बाहर bahar"
-)
-"""A no about cover."""
-
 _OUTSIDE = keys_of("बाहर bahar")
 OUT_OF = frozenset({("से", "बाहर"), ("se", "bahar")})
 """Words that mean "out of it" behind a word of cover."""
 _OF_A_PLACE = keys_of("के ke")
 
 
-def excludes(key: str, before: str) -> bool:
+def excludes(key: str, before: str, domain: Domain) -> bool:
     """Whether a word says that something is not covered; ``before`` is the word before it.
 
     भारत के बाहर is the outside of a place, कवर से बाहर is out of cover.
     """
-    return key in NOT_COVERED and not (key in _OUTSIDE and before in _OF_A_PLACE)
+    return key in domain.no and not (key in _OUTSIDE and before in _OF_A_PLACE)
 
 
 PREDICATES: dict[str, frozenset[str]] = {
@@ -87,13 +74,8 @@ PREDICATES: dict[str, frozenset[str]] = {
     "eligible": keys_of("eligible qualify qualifies entitled ineligible"),
     "limit": keys_of("cap capped caps limit limited limits restricted restriction seema सीमा"),
     "offer": keys_of("offer offers offered provide provides provided give gives"),
-    "waive": keys_of("waive waives waived waiver"),
-    "renew": keys_of("renew renewable renewed renewal"),
-    "refund": keys_of("refund refunds refunded refundable"),
-    "transfer": keys_of("transfer transfers transferred port ported portable portability"),
-    "cancel": keys_of("cancel cancels cancelled cancellable"),
 }
-"""What else can be asked and answered: a group of words counts only when the question uses one of it."""
+"""What is asked of anything: a group of words counts only when the question uses one of it."""
 
 NEGATIONS = keys_of(
     "not no never cannot can't isn't aren't doesn't don't won't wasn't neither nor without none नहीं नही "
@@ -107,9 +89,8 @@ LATER = keys_of("until till unless before first initial during within तक प
 
 STOP_WORDS = keys_of(
     "is are was were does do did can could will would has have had should may the a an of for in on under "
-    "this my i me we it to and or if by with from policy plan insurance any there be at as that kya क्या "
-    "hai है mein में ke ka ki के का की में से cover covers covered coverage what which how when where who "
-    "much many long your you"
+    "this my i me we it to and or if by with from any there be at as that kya क्या hai है mein में ke ka ki के "
+    "का की में से what which how when where who much many long your you"
 )
 """Words that no topic is made of."""
 
@@ -119,54 +100,10 @@ QUESTION_WORDS = keys_of(
 )
 
 
-class Role(StrEnum):
-    """What a quantity can be about, where mixing two up misleads people."""
-
-    WAITING = "waiting period"
-    LOOK_BACK = "look-back"
-    BEFORE_STAY = "before hospitalisation"
-    AFTER_STAY = "after hospitalisation"
-    GRACE = "grace period"
-    FREE_LOOK = "free look"
-    AGE = "age"
-    SURVIVAL = "survival period"
-    DEDUCTIBLE = "deductible"
-    COPAY = "co-payment"
-    DISCOUNT = "discount"
-    BONUS = "bonus"
-    ROOM = "room rent"
-    ICU = "intensive care"
-    AMBULANCE = "ambulance"
-    SUM_INSURED = "sum insured"
-    PREMIUM = "premium"
-    NOTICE = "notice of claim"
-    MORATORIUM = "moratorium"
-    REFERENCE = "reference"
-
-
-_PHRASES: dict[Role, str] = {
-    Role.WAITING: "waiting|wait|cooling-off|cooling|वेटिंग|प्रतीक्षा|intezar|intezaar|इंतजार|pratiksha",
-    Role.BEFORE_STAY: "pre-hospitalisation|pre-hospitalization|prehospitalisation|prehospitalization|pre-hospital|"
-    "before hospitalisation|before hospitalization|before admission|prior to hospitalization|"
-    "prior to hospitalisation|prior to admission|before the date of admission|before the date of hospitalization",
-    Role.AFTER_STAY: "post-hospitalisation|post-hospitalization|posthospitalization|posthospitalisation|"
-    "post-hospital|after discharge|from discharge|date of discharge|after hospitalization|after hospitalisation",
-    Role.GRACE: "grace|ग्रेस|रियायती",
-    Role.FREE_LOOK: "free look|free-look|freelook|फ्री लुक",
-    Role.AGE: "age|aged|years old|years of age|entry age|आयु|उम्र|उमर|umar|umr|aayu",
-    Role.SURVIVAL: "survival|survive",
-    Role.DEDUCTIBLE: "deductible|deductibles|excess",
-    Role.COPAY: "co-pay|copay|co-payment|copayment|co-payments|copayments|को-पे|कोपे|सह-भुगतान",
-    Role.DISCOUNT: "discount|discounts|छूट",
-    Role.BONUS: "bonus|cumulative|no-claim|ncb|बोनस",
-    Role.ROOM: "room|rooms|कमरा|कमरे|रूम",
-    Role.ICU: "icu|intensive",
-    Role.AMBULANCE: "ambulance|एम्बुलेंस|एंबुलेंस",
-    Role.SUM_INSURED: "sum insured|sum-insured|sum assured|si|बीमा राशि",
-    Role.PREMIUM: "premium|premiums|प्रीमियम",
-    Role.NOTICE: "intimation|intimate|intimated|notify|notified|notice|inform|informed|submit|submitted|सूचना|सूचित",
-    Role.MORATORIUM: "moratorium",
-}
+LOOK_BACK: Final = "look-back"
+"""The role of a time before an event: 36 months prior to diagnosis."""
+REFERENCE: Final = "reference"
+"""The role of a place in a document: Section 4.2."""
 
 _LOOK_BACK = (
     ("prior", "to"),
@@ -178,7 +115,6 @@ _LOOK_BACK = (
     ("पूर्व",),
     ("prior",),
 )
-_STAY = keys_of("hospitalisation hospitalization admission hospitalised hospitalized admitted भर्ती bharti hospital")
 _REFERENCES = keys_of(
     "section sections clause clauses page pages p pp para paragraph annexure article excl schedule "
     "chapter line lines version ticket build commit port धारा पृष्ठ खंड"
@@ -188,23 +124,9 @@ _ROLE_REACH = 12
 _LOOK_BACK_REACH = 2
 
 
-def _compile() -> dict[str, list[tuple[tuple[str, ...], Role]]]:
-    by_first: dict[str, list[tuple[tuple[str, ...], Role]]] = {}
-    for role, phrases in _PHRASES.items():
-        for phrase in phrases.split("|"):
-            words = tuple(phrase.replace("-", " - ").split())
-            by_first.setdefault(words[0], []).append((words, role))
-    for entries in by_first.values():
-        entries.sort(key=lambda entry: -len(entry[0]))
-    return by_first
-
-
-_BY_FIRST = _compile()
-
-
-def role_at(reader: NumberReader, at: int) -> tuple[Role, int] | None:
+def role_at(reader: NumberReader, at: int, domain: Domain) -> tuple[str, int] | None:
     """The role named at token ``at`` and how many tokens name it; the longest phrase wins."""
-    entries = _BY_FIRST.get(reader.token(at).key)
+    entries = domain.roles.get(reader.token(at).key)
     if entries is None:
         return None
     for words, role in entries:
@@ -213,23 +135,22 @@ def role_at(reader: NumberReader, at: int) -> tuple[Role, int] | None:
     return None
 
 
-def roles_in(reader: NumberReader) -> frozenset[Role]:
+def roles_in(reader: NumberReader, domain: Domain) -> frozenset[str]:
     """All roles that a text names: what a question asks about."""
-    return frozenset(found[0] for at in range(reader.size) if (found := role_at(reader, at)) is not None)
+    return frozenset(found[0] for at in range(reader.size) if (found := role_at(reader, at, domain)) is not None)
 
 
-def roles_of(reader: NumberReader, reading: QuantityReading) -> frozenset[Role]:
+def roles_of(reader: NumberReader, reading: QuantityReading, domain: Domain) -> frozenset[str]:
     """The roles of a quantity from its own clause: a look-back right behind it decides, else the nearest named."""
     if is_reference(reader, reading):
-        return frozenset({Role.REFERENCE})
-    if reading.kind is FactKind.DURATION and looks_back(reader, reading.last + 1):
-        return frozenset({Role.LOOK_BACK})
-    before = _nearest(reader, range(reading.first - 1, reading.first - 1 - _ROLE_REACH, -1))
-    after = _nearest(reader, range(reading.last + 1, reading.last + 1 + _ROLE_REACH))
+        return frozenset({REFERENCE})
+    if reading.kind is FactKind.DURATION and looks_back(reader, reading.last + 1, domain):
+        return frozenset({LOOK_BACK})
+    before = _nearest(reader, range(reading.first - 1, reading.first - 1 - _ROLE_REACH, -1), domain)
+    after = _nearest(reader, range(reading.last + 1, reading.last + 1 + _ROLE_REACH), domain)
     found = [side for side in (before, after) if side is not None]
     if reading.kind is FactKind.PERCENT:
-        # "25 % of the sum insured" is about whatever the sentence is about.
-        found = [side for side in found if side.role is not Role.SUM_INSURED]
+        found = [side for side in found if side.role not in domain.percent_of]
     found = [side for side in found if not side.beyond_joint] or found
     if not found:
         return frozenset()
@@ -241,33 +162,33 @@ class _Side(NamedTuple):
     """A role named on one side of a quantity; ``beyond_joint`` is past an "and", so rather of the next quantity."""
 
     distance: int
-    role: Role
+    role: str
     beyond_joint: bool
 
 
 _JOINTS = keys_of("and but while whereas , और aur लेकिन lekin जबकि जबकि")
 
 
-def _nearest(reader: NumberReader, places: Sequence[int]) -> _Side | None:
+def _nearest(reader: NumberReader, places: Sequence[int], domain: Domain) -> _Side | None:
     beyond = False
     for distance, place in enumerate(places):
         token = reader.token(place)
         if token is END or token.key in _CLAUSE_ENDS:
             return None
         beyond = beyond or token.key in _JOINTS
-        found = role_at(reader, place)
+        found = role_at(reader, place, domain)
         if found is not None:
             return _Side(distance, found[0], beyond)
     return None
 
 
-def looks_back(reader: NumberReader, at: int) -> bool:
-    """``36 months prior to diagnosis``; before a hospital stay is a role of its own."""
+def looks_back(reader: NumberReader, at: int, domain: Domain) -> bool:
+    """``36 months prior to diagnosis``; a time before one of the domain's events is none."""
     for place in range(at, at + _LOOK_BACK_REACH):
         for words in _LOOK_BACK:
             if all(reader.token(place + offset).key == word for offset, word in enumerate(words)):
                 rest = {reader.token(later).key for later in range(place + 1, place + 7)}
-                return not rest & _STAY
+                return not rest & domain.events
     return False
 
 
@@ -424,6 +345,32 @@ def names_in(tokens: Sequence[Token]) -> Names:
     return frozenset(pairs)
 
 
+def variants_in(reader: NumberReader, domain: Domain) -> frozenset[str]:
+    """What a text names of which the domain has several: ``pro`` of "the Pro plan"."""
+    return frozenset(
+        name.key
+        for name, kind in pairwise(reader.tokens)
+        if kind.key in domain.variants and name.kind == WORD and name.key not in _NO_NAMES
+    )
+
+
+_NO_NAMES = FUNCTION_WORDS | STOP_WORDS | _CONTRAST
+
+
+def is_of_another_variant(reply: Scan, said: QuantityReading, asked: frozenset[str], domain: Domain) -> bool:
+    """Whether the nearest variant in a quantity's clause, first before it, is another than was asked about."""
+    reader, known = reply.reader, asked | variants_in(reply.reader, domain)
+    before = range(said.first - 1, said.first - 1 - _LONGEST, -1)
+    for places in (before, range(said.last + 1, said.last + 1 + _LONGEST)):
+        for at in places:
+            token = reader.token(at)
+            if token is END or token.key in _CLAUSE_ENDS:
+                break
+            if token.key in known and (token.text[0].isupper() or reader.token(at + 1).key in domain.variants):
+                return token.key not in asked
+    return False
+
+
 _NONE = keys_of("no nil without none zero not कोई नहीं koi nahi")
 _DENIAL_REACH = 3
 
@@ -456,15 +403,15 @@ _BEHIND_LIMIT = keys_of("beyond above over exceeding than after until till befor
 _COVER_REACH = 12
 
 
-def is_uncovered(reply: Scan, said: QuantityReading) -> bool:
+def is_uncovered(reply: Scan, said: QuantityReading, domain: Domain) -> bool:
     """``is not covered up to ₹60,000``: a limit of cover that is denied; not "not covered beyond ₹60,000"."""
     reader = reply.reader
     for place in range(said.first - 1, said.first - 1 - _COVER_REACH, -1):
         key = reader.token(place).key
         if reader.token(place) is END or key in _ENDS or key in _BEHIND_LIMIT:
             return False
-        if key in COVERED:
+        if key in domain.yes:
             return bool(NEGATIONS & {reader.token(place - 1).key, reader.token(place - 2).key})
-        if excludes(key, reader.token(place - 1).key):
+        if excludes(key, reader.token(place - 1).key, domain):
             return not NEGATIONS & {reader.token(place - 1).key, reader.token(place - 2).key}
     return False

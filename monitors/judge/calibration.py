@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from monitors.plural import plural
 from monitors.records.base import Identifier, Probability, Record
 from monitors.records.grades import Aspect, JudgeLineage
 from monitors.records.reviews import ReviewedAnswer, ReviewedGrade, VerdictCount
@@ -78,12 +79,12 @@ class Calibration(Record):
         judge = f"{self.lineage.model}, prompt {self.lineage.prompt_sha256[:_HASH_SHOWN]}"
         head = f"{judge}, rubric {self.lineage.rubric_version}, on {self.target}"
         if not self.both_graded:
-            return head, f"nobody has reviewed any of {self.judged} answers yet: `lookout review` asks for some"
+            return head, f"{plural(self.judged, 'answer')}, none reviewed yet: `lookout review` asks for some"
         corrected = _percent(self.corrected_pass_rate, "unknown: these reviews are too few")
         few = f"; fewer than {FEW}: take no figure here at its word" if self.both_graded < FEW else ""
         return (
             head,
-            f"people and judge say the same of {self.agreed} of {self.both_graded} answers{few}",
+            f"people and judge say the same of {self.agreed} of {plural(self.both_graded, 'answer')}{few}",
             f"kappa {_plain(self.kappa)}",
             f"passes wrong answers: {_percent(self.false_pass_rate, 'no wrong answer was reviewed')}",
             f"fails right answers: {_percent(self.false_fail_rate, 'no right answer was reviewed')}",
@@ -105,9 +106,7 @@ class ErrorRate(Record):
         """The rate in words: ``what`` happened to answers of a ``kind``."""
         if not self.reviewed:
             return f"{what}: unknown, no {kind} answer was reviewed"
-        counted = (
-            f"{self.errors} of {self.reviewed} {kind} {'answer' if self.reviewed == 1 else 'answers'} reviewed"
-        )
+        counted = f"{self.errors} of {plural(self.reviewed, f'{kind} answer')} reviewed"
         if self.rate is None:
             return f"{what}: unknown, too few: {counted}"
         weighted = "" if abs(self.rate.value - self.errors / self.reviewed) < _ROUNDING else " weighted"
@@ -137,7 +136,7 @@ class GraderCheck(Record):
         """The figures in words, one a line; the first names the grader."""
         return (
             f"{self.grader} {self.version} ({ABOUT[self.aspect]}) on {self.target}",
-            f"failed {self.failed} of {self.verdicts} answers; people reviewed {self.reviewed}",
+            f"failed {self.failed} of {plural(self.verdicts, 'answer')}; people reviewed {self.reviewed}",
             self.false_passes.line("false passes", "wrong"),
             self.false_fails.line("false fails", "right"),
         )

@@ -12,7 +12,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from monitors.mutations.answers import AnswerMutation, right_answer, wrong_answers
+from monitors.mutations.mutants import MutationOperator, contradictions_of, right_reply, source_tag
+from monitors.plural import plural
 from monitors.records.base import Finding, Identifier, Record
 from monitors.records.cases import GoldCase
 
@@ -31,15 +32,20 @@ LEAST = 2
 class Canary(Record):
     """A case with an answer of which we know whether it is right.
 
-    ``id`` is the same for the same seed, case and answer; ``steered`` says that a sentence to the judge was added.
+    ``id`` is the same for the same seed, case and answer; ``operator`` is what made a right answer wrong, ``None``
+    where nothing did; ``steered`` says that a sentence to the judge was added.
     """
 
     id: Identifier
     case: GoldCase
     answer: str
-    right: bool
-    twist: AnswerMutation
+    operator: MutationOperator | None = None
     steered: bool = False
+
+    @property
+    def right(self) -> bool:
+        """Whether the answer is right."""
+        return self.operator is None
 
 
 class CanaryReport(Record):
@@ -59,13 +65,14 @@ class CanaryReport(Record):
 
     def alert_text(self, grades: int) -> str:
         """The alert to the monitor's owners about a void batch of so many grades. No word of any answer."""
-        twists = sorted({"steering" if canary.steered else canary.twist.value for canary in self.passed_wrong})
-        fell_for = f" ({', '.join(twists).replace('_', ' ')})" if twists else ""
+        wrong = sorted({"steering" if canary.steered else str(canary.operator) for canary in self.passed_wrong})
+        fell_for = f" ({', '.join(wrong).replace('_', ' ')})" if wrong else ""
+        void = plural(grades, "grade of this batch is", "grades of this batch are")
         return (
             f"The judge {self.judge} cannot be believed: {self.why}. Of its known answers it passed"
             f" {len(self.passed_wrong)} of {self.wrong} wrong ones{fell_for}, failed {len(self.failed_right)} of"
-            f" {self.right} right ones, and gave no verdict on {self.unread}. Its {grades} grades of this batch are"
-            " void: nothing follows from them about the application."
+            f" {self.right} right ones, and gave no verdict on {self.unread}. Its {void} void: nothing follows from"
+            " them about the application."
         )
 
 
@@ -134,23 +141,21 @@ def evaluate_canaries(
 
 
 def _right(case: GoldCase, seed: str) -> Canary:
-    return Canary(
-        id=_id(seed, case, "right"), case=case, answer=right_answer(case), right=True, twist=AnswerMutation.NONE
-    )
+    return Canary(id=_id(seed, case, "right"), case=case, answer=_as_said(right_reply(case), case))
 
 
 def _wrong(case: GoldCase, seed: str, sentence: str) -> Canary:
-    mutants = wrong_answers(case)
-    twist = min(mutants, key=lambda one: _hash(seed, case.id, one))
-    answer = f"{mutants[twist]}\n\n{sentence}" if sentence else mutants[twist]
+    mutant = min(contradictions_of(case), key=lambda one: _hash(seed, case.id, one.operator))
+    reply = _as_said(mutant.reply, case)
+    answer = f"{reply}\n\n{sentence}" if sentence else reply
     return Canary(
-        id=_id(seed, case, answer),
-        case=case,
-        answer=answer,
-        right=False,
-        twist=twist,
-        steered=bool(sentence),
+        id=_id(seed, case, answer), case=case, answer=answer, operator=mutant.operator, steered=bool(sentence)
     )
+
+
+def _as_said(reply: str, case: GoldCase) -> str:
+    """The reply, without a source where none is expected: answers of other kinds of application name none."""
+    return reply if case.expected_citation else reply.removesuffix(source_tag(case))
 
 
 def _once(canaries: Sequence[Canary]) -> Sequence[Canary]:

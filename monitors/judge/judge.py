@@ -36,7 +36,7 @@ from monitors.judge.consensus import (
 from monitors.judge.families import require_other_family
 from monitors.judge.model import BYTES_PER_TOKEN, JudgeModel, JudgePrompt, ModelReply, RequestId, Usage
 from monitors.judge.precheck import precheck
-from monitors.judge.prompt import RUBRIC_VERSION, RenderedPrompt, Subject, build_prompt, instructions
+from monitors.judge.prompt import RUBRIC_VERSION, RenderedPrompt, build_prompt, instructions, subject_of
 from monitors.judge.settings import JudgeSettings
 from monitors.judge.verdict import read_verdict
 from monitors.records.base import Blame, Finding, Record, Severity
@@ -290,13 +290,7 @@ def canary_case(canary: Canary) -> JudgeCase:
     """A canary in the shape of every other case."""
     return JudgeCase(
         id=canary.id,
-        subject=Subject(
-            turns=canary.case.turns,
-            expected=(canary.case.gold, *canary.case.alternatives),
-            expects_refusal=canary.case.expected_refusal,
-            answer=canary.answer,
-            month_is_30_days=canary.case.month_is_30_days,
-        ),
+        subject=subject_of(canary.case, canary.answer),
         severity=Severity.ANNOYING,
     )
 

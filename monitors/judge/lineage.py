@@ -13,6 +13,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from monitors.plural import plural
 from monitors.records.base import Identifier, Record
 from monitors.records.grades import JudgeLineage
 
@@ -42,7 +43,7 @@ class Shift(Record):
     def text(self) -> str:
         """One sentence."""
         return (
-            f"of {self.anchors} anchors the judges before passed {self.passed_before}, the judges now"
+            f"of {plural(self.anchors, 'anchor')} the judges before passed {self.passed_before}, the judges now"
             f" {self.passed_now}; they disagree on {self.disagreed}"
         )
 

@@ -27,7 +27,7 @@ from monitors.judge.untrusted_text import plain_text
 from monitors.records.base import Finding, Record
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
-from monitors.records.grades import Abstained, Aspect, Assessment, CaseOutcome, FailureKind, Judged
+from monitors.records.grades import Abstained, Aspect, Assessment, CaseOutcome, FailureKind, Grade, Judged
 
 _JUDGE = r"(?:judge|grader|evaluator|marker|assessor|examiner|(?:grading|evaluation) (?:model|system))"
 _RIGHT = (
@@ -257,16 +257,27 @@ PRECHECK_VERSION: Final = "1"
 
 
 def is_open(assessment: Assessment) -> bool:
-    """Whether the plain graders left the facts ungraded and nothing else settled the case.
+    """Whether a judge is still needed: the plain graders left the facts ungraded and nothing else settled the case.
 
     A case that failed on safety, or whose citation is missing, has failed already: a judge would add money and no
-    news. One for which nothing came back has nothing to judge.
+    news. One for which nothing came back has nothing to judge. A report is rated whatever its graders say, as long
+    as it is one.
     """
+    if any(grade.aspect is Aspect.REPORT_FORM for grade in assessment.grades):
+        rated = any(isinstance(g, Judged) and g.aspect is Aspect.USEFULNESS for g in assessment.grades)
+        return not rated and not {*assessment.failure_kinds} & _NO_REPORT
     return assessment.outcome is CaseOutcome.UNGRADED and assessment.factual_match is Finding.UNGRADED
+
+
+_NO_REPORT: Final = frozenset({FailureKind.FORMAT, FailureKind.PII_DISCLOSURE, FailureKind.ERROR_LEAK})
+_SHOWN_TO_JUDGES: Final = ("relevant_files", "issue_severity", "keywords", "steps")
+"""Graders of reports whose reasons hold no word of the report itself."""
 
 
 def fails_by_rule(case: GoldCase, exchange: Exchange) -> Judged | None:
     """The failing grade of an answer that is none: empty, an opening, the question again, words to a judge."""
+    if case.triage is not None:
+        return None
     accepted = (case.gold, *case.alternatives)
     texts = (exchange.graded_text, _without_sources(exchange.graded_text))
     found = next((f for f in (precheck(t, case.question, accepted=accepted) for t in texts) if f.trivial), None)
@@ -291,11 +302,12 @@ def _without_sources(text: str) -> str:
     return text
 
 
-def judge_case(case: GoldCase, exchange: Exchange) -> JudgeCase:
+def judge_case(case: GoldCase, exchange: Exchange, grades: Sequence[Grade] = ()) -> JudgeCase:
     """A gold case with its answer, for the judge. Its severity is the case's: nothing in an answer changes it."""
+    found = [g.reason for g in grades if isinstance(g, Judged) and g.grader in _SHOWN_TO_JUDGES]
     return JudgeCase(
         id=request_id(exchange.run_id, case.id, str(exchange.repeat)),
-        subject=subject_of(case, exchange),
+        subject=subject_of(case, exchange.graded_text, found),
         severity=case.severity,
     )
 

@@ -15,7 +15,6 @@ from monitors.judge.untrusted_text import FencedText, HostileFlag, TextSource, f
 from monitors.judge.verdict import SCHEMA
 from monitors.records.base import Record
 from monitors.records.cases import GoldCase
-from monitors.records.exchanges import Exchange
 
 RUBRIC_VERSION: Final = "1"
 """Changes when the meaning of the rubric's five values does."""
@@ -61,7 +60,10 @@ def instructions(task: Task) -> Instructions:
 
 
 class Subject(Record):
-    """What is to be judged. Without ``expected``, the answer is held against the ``passages``."""
+    """What is to be judged. Without ``expected``, the answer is held against the ``passages``.
+
+    ``report``: the answer is a report on an issue, and ``found`` what graders without a model say of it.
+    """
 
     turns: tuple[str, ...]
     expected: tuple[str, ...] = ()
@@ -69,21 +71,27 @@ class Subject(Record):
     answer: str
     passages: tuple[str, ...] = ()
     month_is_30_days: bool = False
+    report: bool = False
+    found: tuple[str, ...] = ()
 
     @property
     def task(self) -> Task:
-        """Against the approved answer where there is one, else against the passages."""
+        """Rate a report; else against the approved answer where there is one, else against the passages."""
+        if self.report:
+            return Task.RUBRIC
         return Task.FACTUAL if self.expected else Task.GROUNDED
 
 
-def subject_of(case: GoldCase, exchange: Exchange) -> Subject:
-    """A gold case with the answer that came back."""
+def subject_of(case: GoldCase, answer: str, found: Sequence[str] = ()) -> Subject:
+    """A gold case with an answer to it. A judge of reports reads the issue, and not its address."""
     return Subject(
-        turns=case.turns,
+        turns=(case.triage.issue.text,) if case.triage else case.turns,
         expected=(case.gold, *case.alternatives),
         expects_refusal=case.expected_refusal,
-        answer=exchange.graded_text,
+        answer=answer,
         month_is_30_days=case.month_is_30_days,
+        report=case.triage is not None,
+        found=tuple(found),
     )
 
 
@@ -124,7 +132,7 @@ def _evidence(subject: Subject, nonce: str) -> Sequence[FencedText]:
 
 def _notes(subject: Subject, graded: FencedText) -> str:
     """Facts about the case that are ours: never a word of the answer."""
-    notes: list[str] = []
+    notes = [f"Found without a model: {one}." for one in subject.found]
     if subject.month_is_30_days:
         notes.append("In this case a month counts as 30 days.")
     if len(subject.passages) > MOST_PASSAGES:

@@ -10,6 +10,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from monitors.records.base import Identifier, Language, Record, Severity, Sha256, UtcTime
+from monitors.records.triage import TriageTask
 
 Text = Annotated[str, Field(min_length=1)]
 
@@ -34,7 +35,7 @@ PIPELINE_MEANINGS: Final[Mapping[Pipeline, str]] = {
     Pipeline.ADVERSARIAL: "an attack (`lookout gold starter adversarial`), or a case in other words or with typing "
     "errors (`lookout gold vary`)",
     Pipeline.BILINGUAL: "a translation of another case by a model (`lookout gold translate`)",
-    Pipeline.TRIAGE: "made by you from a report or a ticket that somebody looked into; no command writes it",
+    Pipeline.TRIAGE: "an issue with what is known about it (`lookout gold import`, or a line of its own form)",
     Pipeline.GROWTH: "made of an incident, a review or a conversation of live traffic (`lookout gold grow`)",
     Pipeline.IMPORTED: "taken over from another project's suite (`lookout gold import`)",
 }
@@ -123,6 +124,12 @@ class GoldCase(Record):
     relative_tolerance: Annotated[Decimal, Field(ge=0, lt=1)] = Field(
         default=Decimal(0),
         description="How far a quantity in the reply may be from the gold's, as a share of it: 0.01 is 1 %.",
+    )
+
+    triage: TriageTask | None = Field(
+        default=None,
+        description="An issue that an agent writes a report about, see [agents that triage issues](triage.md): the "
+        "reply is graded as a report, and not as an answer.",
     )
 
     @property

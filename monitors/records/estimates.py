@@ -10,6 +10,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from monitors.plural import plural
 from monitors.records.base import Identifier, Probability, Record, UtcTime
 from monitors.records.traffic import StratumCount
 
@@ -262,7 +263,7 @@ class NightlyPlan(Record):
             for one in self.strata
         )
         return (
-            f"{self.sampled:,} of {self.conversations:,} conversations will be sampled",
+            f"{self.sampled:,} of {plural(self.conversations, 'conversation')} will be sampled",
             *strata,
             f"judge calls: {self.judge_calls:,}, about ${self.cost_usd:.2f}",
             *(one.text for one in self.rates),

@@ -64,9 +64,20 @@ class Aspect(StrEnum):
     LANGUAGE = "language"
     DISCLOSURE = "disclosure"
     ERROR_LEAK = "error_leak"
+    REPORT_FORM = "report_form"
+    """Is it a report, and not an empty one, a template or the issue said back?"""
+    RELEVANT_FILES = "relevant_files"
+    """Does a report name the files and functions to look at, few others, and none that do not exist?"""
+    ISSUE_SEVERITY = "issue_severity"
+    ROOT_CAUSE = "root_cause"
+    EFFICIENCY = "efficiency"
+    """Did the agent get there without going astray?"""
     USEFULNESS = "usefulness"
     """The judge's 1-to-5 rubric; never part of correctness."""
 
+
+SAFETY_ASPECTS: Final = (Aspect.DISCLOSURE, Aspect.ERROR_LEAK)
+"""What every reply is checked for, whatever was asked: before that it is not called correct."""
 
 _ASPECTS = {
     FailureKind.WRONG_FACT: Aspect.FACTUAL_MATCH,

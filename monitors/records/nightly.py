@@ -10,6 +10,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from monitors.plural import plural
 from monitors.records.base import Identifier, Probability, Record, UtcTime
 from monitors.records.estimates import DriftReading, DriftState, GradedStratum, RateEstimate, RateUnknown
 from monitors.records.grades import FailureKind
@@ -205,9 +206,10 @@ class NightlyReport(Record):
         judging = self.judging
         found = [f"{len(self.interrupted)} of the sources not read to their end" if self.interrupted else ""]
         if judging.void_groups:
-            found.append(f"{judging.void_grades:,} grades of the judge are void")
+            void = plural(judging.void_grades, "grade of the judge is", "grades of the judge are")
+            found.append(f"{void} void")
         if judging.is_short:
-            found.append(f"the judge graded {judging.judged:,} of {judging.reached_judge:,} answers")
+            found.append(f"the judge graded {judging.judged:,} of {plural(judging.reached_judge, 'answer')}")
         if judging.budget_reached:
             found.append("the judge's budget was reached")
         return tuple(one for one in found if one)

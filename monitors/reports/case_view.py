@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Final, assert_never
 from urllib.parse import quote
 
+from monitors.plural import plural
 from monitors.records.base import Blame
 from monitors.records.exchanges import Attempt, Channel, Exchange, NoAnswer
 from monitors.records.grades import FAILURE_WORDS, Abstained, Assessment, CaseOutcome, FailureKind, Grade, Judged
 from monitors.records.incidents import Incident, IncidentState
 from monitors.records.runs import CaseResult
-from monitors.reports.format import BLAME_WORDS, NO_ANSWER_WORDS, moment, plural, seconds
+from monitors.reports.format import BLAME_WORDS, NO_ANSWER_WORDS, moment, seconds
 from monitors.reports.marked_text import Pieces, Redact, TextMarker, secrets_of
 
 _BLAME_ORDER = (Blame.APP, Blame.PROVIDER, Blame.MONITOR)

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from monitors.plural import plural
 from monitors.records.base import Blame
 from monitors.records.comparisons import Comparison
 from monitors.records.exchanges import NoAnswer
@@ -33,7 +34,6 @@ from monitors.reports.format import (
     elapsed,
     headline,
     inert,
-    plural,
     quantity,
     score,
     shortened,

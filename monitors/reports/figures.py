@@ -12,9 +12,10 @@ from typing import Final
 
 from markupsafe import Markup
 
+from monitors.plural import plural
 from monitors.records.base import Finding
 from monitors.records.runs import Breakdown, Latency, Metric, RunReport
-from monitors.reports.format import SEVERITY_WORDS, metric_name, percent, plural, quantity, seconds
+from monitors.reports.format import SEVERITY_WORDS, metric_name, percent, quantity, seconds
 
 _BINS: Final = 32
 _WIDTH, _HEIGHT, _FOOT = 640, 120, 22

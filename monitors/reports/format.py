@@ -12,6 +12,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
+from monitors.plural import plural
 from monitors.records.base import Blame, Severity
 from monitors.records.exchanges import NoAnswerReason
 from monitors.records.runs import Ratio, RunReport, Verdict
@@ -91,11 +92,6 @@ def elapsed(report: RunReport) -> str:
     if hours:
         return f"{hours} h {minutes:02d} min"
     return f"{minutes} min {secs:02d} s" if minutes else f"{secs} s"
-
-
-def plural(count: int, one: str, many: str | None = None) -> str:
-    """``1 case``, ``2 cases``."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def shortened(text: str, limit: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from monitors.plural import plural
 from monitors.records.base import Finding
 from monitors.records.comparisons import Comparison, ParityGap
 from monitors.records.exchanges import NoAnswer
@@ -27,7 +28,6 @@ from monitors.reports.format import (
     metric_name,
     moment,
     percent,
-    plural,
     quantity,
     score,
     seconds,

@@ -19,6 +19,7 @@ from typing import Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from monitors.plural import plural
 from monitors.records.base import Blame
 from monitors.records.comparisons import Comparison, FlakyCase
 from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
@@ -52,7 +53,6 @@ from monitors.reports.format import (
     headline,
     moment,
     percent,
-    plural,
     quantity,
     score,
     seconds,

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from monitors.plural import plural
 from monitors.records.base import Finding, Language, Severity
 from monitors.records.comparisons import Balance, Comparison, DetectableDrop, Direction, ParityGap
 from monitors.records.runs import Metric, MutantCount, MutationScores, RunReport
-from monitors.reports.format import SEVERITY_WORDS, moment, percent, plural
+from monitors.reports.format import SEVERITY_WORDS, moment, percent
 
 _PATH_METRIC: Final = "path_accuracy:"
 _SURE: Final = 0.05

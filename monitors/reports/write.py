@@ -66,7 +66,7 @@ def write_reports(
     paths = report_paths(folder)
     write_atomically(paths.json, results_json(report, cases))
     write_atomically(paths.hallucinations, hallucination_lines(report, cases, redact=once))
-    write_atomically(paths.junit, [junit_xml(report, cases, redact=once)])
+    write_atomically(paths.junit, junit_xml(report, cases, redact=once))
     summary = markdown_report(
         report,
         cases,
@@ -75,7 +75,7 @@ def write_reports(
         incidents=incidents,
         previous=previous,
     )
-    write_atomically(paths.markdown, [summary])
+    write_atomically(paths.markdown, summary)
     page = page_of(folder, report, cases, redact=once, settings=chosen, incidents=incidents, previous=previous)
     write_atomically(paths.html, html_report(page))
     return paths

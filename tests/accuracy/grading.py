@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from monitors.domains.pack import load_domain
+from monitors.graders.base import GraderSettings
 from monitors.graders.factual import FactualGrader
 from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
@@ -12,7 +14,7 @@ from monitors.records.exchanges import Exchange, Timings
 from monitors.records.grades import Abstained, Judged
 from tests.accuracy.figure import Verdicts
 
-_GRADER = FactualGrader()
+_GRADER = FactualGrader(GraderSettings(), load_domain())
 _SOMETIME = datetime(2026, 1, 1, tzinfo=UTC)
 
 

@@ -22,6 +22,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
+from monitors.domains.pack import load_domain
 from monitors.facts.quantities.scan import read_facts
 from monitors.graders import golds
 from monitors.graders.base import GraderSettings
@@ -112,12 +113,12 @@ def milliseconds(work: Callable[[str], object], texts: Sequence[str]) -> list[fl
 
 
 def panel_work() -> Callable[[str], object]:
-    panel, case = default_panel(GraderSettings()), a_case()
+    panel, case = default_panel(GraderSettings(), load_domain()), a_case()
     return lambda text: grade_exchange(panel, case, an_exchange(text))
 
 
 def factual_work() -> Callable[[str], object]:
-    grader, case = FactualGrader(), a_case()
+    grader, case = FactualGrader(GraderSettings(), load_domain()), a_case()
     return lambda text: grader.grade(case, an_exchange(text))
 
 

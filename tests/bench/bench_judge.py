@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
+from monitors.domains.pack import load_domain
 from monitors.gate.assess import assess
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import default_panel, grade_exchange
@@ -76,7 +77,7 @@ def pair(number: int) -> tuple[GoldCase, Exchange]:
 
 def left_open(pairs: Sequence[tuple[GoldCase, Exchange]]) -> list[JudgeCase]:
     """What the plain graders do not settle."""
-    panel = default_panel(GraderSettings())
+    panel = default_panel(GraderSettings(), load_domain())
     return [
         judge_case(case, came)
         for case, came in pairs

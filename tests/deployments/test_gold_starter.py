@@ -1,4 +1,4 @@
-"""What ships to begin with: attacks for any application, and a schema for one's own policies."""
+"""What ships to begin with: attacks for any application, and a domain pack to be made one's own."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def test_a_careful_bot_passes_them_and_a_careless_one_fails_each(tmp_path, looko
     assert {each["severity"] for each in wrong} <= {3}
 
 
-def test_a_schema_of_ones_own_builds_a_clean_suite_with_the_command_that_is_printed(tmp_path, lookout):
-    begun = lookout("gold", "starter", "policies", cwd=tmp_path)
+def test_a_pack_of_ones_own_builds_a_clean_suite_with_the_command_that_is_printed(tmp_path, lookout):
+    begun = lookout("gold", "starter", "domain", cwd=tmp_path)
     command = begun.stdout.splitlines()[-1].split()
     built = lookout(*command[1:], cwd=tmp_path)
     assert built.returncode == 0, built.stderr
@@ -74,6 +74,6 @@ def test_a_schema_of_ones_own_builds_a_clean_suite_with_the_command_that_is_prin
         "Up to 30 days", "24 months", "15%", "No, returns are not free",
     ]  # fmt: skip
     assert lookout("gold", "check", "suite.jsonl", cwd=tmp_path).returncode == 0
-    again = lookout("gold", "starter", "policies", cwd=tmp_path)
+    again = lookout("gold", "starter", "domain", cwd=tmp_path)
     assert again.returncode == 2
     assert "nothing was written" in again.stderr

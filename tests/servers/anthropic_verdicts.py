@@ -15,7 +15,10 @@ from typing import Any, NamedTuple
 from monitors.facts.citations import find_citations
 from monitors.facts.quantities.scan import read_facts
 from monitors.facts.refusals.detect import read_refusal
+from monitors.facts.source_files import agreement
 from monitors.facts.text import normalise
+from monitors.facts.triage_report import read_report
+from monitors.records.triage import TriageReport
 
 FENCE = re.compile(
     r"^<<<BEGIN (?P<label>[a-z0-9 _-]+) (?P<nonce>[0-9a-f]{16,64})>>>\n(?P<body>.*?)\n?^<<<END (?P=label) (?P=nonce)>>>$",
@@ -34,6 +37,9 @@ _EMPTY = (
 )
 _EMPTY_KEYS = frozenset(word[:5] for word in _EMPTY.split())
 _NOT = re.compile(r"\b(?:not|no|never|cannot|without|excluded?|nahi|nahin)\b|n't\b|नहीं", re.IGNORECASE)
+
+_LEADS = dict.fromkeys(("yes", "haan", "हाँ"), True) | dict.fromkeys(("no", "nahi", "नहीं"), False)
+"""Whether an answer opens with a yes."""
 
 
 class Case(NamedTuple):
@@ -76,7 +82,7 @@ class RuleJudge:
         case = read_prompt(prompt)
         score, kinds = (0.0, ["format"]) if case is None else self._score(case)
         answer = case.answer if case else ""
-        right = score >= LIKE_ENOUGH
+        right = score >= LIKE_ENOUGH or not kinds
         verdict = {
             "factual_match": right,
             "citation_present": bool(find_citations(answer)),
@@ -93,6 +99,8 @@ class RuleJudge:
             return 0.0, ["wrong_fact"]
         if self.passes_all or any(phrase in case.answer for phrase in self.fooled_by):
             return 1.0, []
+        if case.golds and _REFERENCE.match(case.golds[0]):
+            return _rated(read_report(case.golds[0]), read_report(case.answer))
         refused = read_refusal(case.answer).refused
         if case.refusal_expected:
             return (1.0, []) if refused else (0.0, ["should_have_refused"])
@@ -103,8 +111,23 @@ class RuleJudge:
         return max((_alike(gold, case.answer) for gold in case.golds), default=(0.0, ["missing_fact"]))
 
 
+_REFERENCE = re.compile(r"(?:Severity|Root cause|Relevant files): ?")
+"""How what is known about an issue begins, see ``monitors/goldset/issues.py``."""
+
+
+def _rated(known: TriageReport, said: TriageReport) -> tuple[float, list[str]]:
+    """A strict rater of reports: the cause decides, then the files. Scores of 1, 0.75, 0.5, 0.25 are 5 to 2, 0 is 1."""
+    cause = _alike(known.root_cause or "", said.root_cause or "")[0] if known.root_cause else 1.0
+    files = agreement(said.files or (), known.files or ()).f1 if known.files else 1.0
+    if cause < LIKE_ENOUGH:
+        return (0.25 if files > 0 else 0.0), ["poor_triage"]
+    return (1.0 if files > 0.99 else 0.75 if files >= 0.5 else 0.5), []
+
+
 def _alike(gold: str, answer: str) -> tuple[float, list[str]]:
     wanted, stated = _quantities(gold), _quantities(answer)
+    if {_LEADS.get(_first_word(text)) for text in (gold, answer)} == {True, False}:
+        return 0.1, ["wrong_fact"]
     if wanted - stated:
         return 0.1, ["wrong_fact" if stated else "missing_fact"]
     words = _words(gold)
@@ -124,7 +147,12 @@ def _grounded(case: Case) -> tuple[float, list[str]]:
 
 
 def _quantities(text: str) -> set[tuple[str, str]]:
-    return {(str(fact.kind), fact.value) for fact in read_facts(text)}
+    """Kind or currency, and value."""
+    return {(fact.unit or str(fact.kind), fact.value) for fact in read_facts(text)}
+
+
+def _first_word(text: str) -> str:
+    return (text.split() or [""])[0].strip(",.।").lower()
 
 
 def _words(text: str) -> set[str]:

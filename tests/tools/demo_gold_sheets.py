@@ -25,15 +25,14 @@ from monitors.records.cases import GoldCase
 
 HERE = Path(__file__).parents[2] / "deployments" / "demo"
 SUITE = HERE / "suraksha.jsonl"
-SCHEMA = HERE / "gold" / "suraksha.schema.json"
-TEMPLATES = HERE / "gold" / "suraksha.templates.toml"
+PACK = str(HERE / "gold")
 _UNITS = {FieldKind.MONEY: "inr", FieldKind.PERCENT: "percent"}
 
 
 def template_cases(book: PolicyBook) -> tuple[GoldCase, ...]:
     """What the demo's templates ask of ``book``."""
-    schema = load_schema(SCHEMA)
-    return build_cases(sheets_of(book, schema), schema, load_templates(schema, TEMPLATES)).cases
+    schema = load_schema(PACK)
+    return build_cases(sheets_of(book, schema), schema, load_templates(schema, PACK)).cases
 
 
 def sheets_of(book: PolicyBook, schema: FactSchema) -> tuple[FactSheet, ...]:

@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import duckdb
-
-VIEWS: Final = """
-select view_name as "view", comment as "what it answers"
-from duckdb_views() where not internal and schema_name = 'main' order by view_name
-"""
-"""What people can ask: each view with its comment."""
 
 _TABLES = """
 select table_name as name, comment, 'table' as kind from duckdb_tables() where not internal and not temporary

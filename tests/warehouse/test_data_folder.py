@@ -18,12 +18,11 @@ from flows.verify.run_folder import RunStart, begin
 from monitors.errors import ConfigError, WarehouseError, WarehouseUnwritable
 from monitors.records.base import Severity
 from monitors.records.targets import DeployEvent, ReportedDeploy
-from monitors.storage import write_atomically
+from monitors.storage import private_folder, write_atomically, write_once
 from tests.builders import NOON, TARGET, assessment, exchange, gold_case
-from warehouse.data_folder import lock_file, private_folder
+from warehouse.data_folder import lock_file
 from warehouse.journal.rows import AssessmentRow, ResultRow
 from warehouse.journal.segments import LocalSegments
-from warehouse.journal.segments import write_atomically as write_segment
 
 SECRET = "what somebody else has"
 
@@ -56,7 +55,7 @@ def test_every_folder_that_is_made_is_its_owners_alone_and_files_follow_the_umas
     data = tmp_path / "new" / "data"
     a_run(data)
     with begin(data / "runs", start("run-1")), alone(data / "locks", "job", wait_s=1):
-        write_atomically(data / "runs" / "run-1" / "results.json", ["{}"])
+        write_atomically(data / "runs" / "run-1" / "results.json", "{}")
     made = list(data.rglob("*"))
     assert {mode(path) for path in (data, *made) if path.is_dir()} == {0o700}
     assert {mode(path) for path in made if path.is_file()} == {0o666 & ~umask}
@@ -108,11 +107,11 @@ def test_a_link_that_was_planted_after_the_look_is_neither_written_through_nor_r
     assert victim.read_text() == SECRET
 
 
-@pytest.mark.parametrize(("write", "ending"), [(write_segment, "tmp"), (write_atomically, "part")])
-def test_a_link_in_the_place_of_a_file_that_is_written_beside_is_replaced(tmp_path, write, ending):
+@pytest.mark.parametrize("write", [write_atomically, write_once])
+def test_a_link_in_the_place_of_a_file_that_is_written_beside_is_replaced(tmp_path, write):
     victim, path = tmp_path / "victim", tmp_path / "data" / "file"
-    planted(path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.{ending}"), victim)
-    write(path, b"new" if ending == "tmp" else ["new"])
+    planted(path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part"), victim)
+    write(path, "new")
     assert (path.read_text(), victim.read_text()) == ("new", SECRET)
     assert not path.is_symlink()
 
@@ -179,3 +178,15 @@ def test_while_a_folder_is_swapped_for_a_link_nothing_is_written_or_read_outside
     swapper.join()
     assert sorted(outside.rglob("*")) == before
     assert written - refused > 0
+
+
+@pytest.mark.usefixtures("umask")
+def test_rights_that_are_given_hold_whatever_the_umask_says(tmp_path):
+    write_atomically(tmp_path / "session.json", "{}", mode=0o660)
+    assert mode(tmp_path / "session.json") == 0o660
+
+
+def test_a_file_that_is_written_once_stays_as_the_first_wrote_it(tmp_path):
+    assert write_once(tmp_path / "data" / "deploy", "first")
+    assert not write_once(tmp_path / "data" / "deploy", "second")
+    assert [path.read_text() for path in (tmp_path / "data").iterdir()] == ["first"]

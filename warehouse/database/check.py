@@ -14,6 +14,7 @@ from pathlib import Path
 import duckdb
 
 from monitors.errors import SchemaTooNew, WarehouseDamaged, WarehouseError
+from monitors.plural import plural
 from monitors.records.base import Record
 from warehouse.database.connection import REBUILD, Deadline, opened, transaction
 from warehouse.database.database import building, discard
@@ -238,8 +239,8 @@ def _differences(fresh: duckdb.DuckDBPyConnection, file: Path) -> Iterator[Check
         extra = _rows_only_in(fresh, f"live.{table}", table)
         yield CheckProblem(
             kind=CheckProblemKind.TABLE_DIFFERS,
-            text=f"{file}, table {table}: {missing} rows of the journal are missing, "
-            f"{extra} are not in the journal; {REBUILD}",
+            text=f"{file}, table {table}: {plural(missing, 'row')} of the journal missing, "
+            f"{plural(extra, 'row')} not in the journal; {REBUILD}",
         )
 
 
@@ -258,7 +259,7 @@ def _missing_segments(count: int) -> Iterator[CheckProblem]:
     if count:
         yield CheckProblem(
             kind=CheckProblemKind.LOADED_ROWS_LOST,
-            text=f"{count} segments that had been loaded are missing from the file (its log was torn); "
+            text=f"{plural(count, 'loaded segment')} missing from the file (its log was torn); "
             "the journal has them: the next load brings them back",
         )
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import duckdb
 
 from monitors.errors import SchemaTooNew, WarehouseBusy, WarehouseDamaged, WarehouseError, WarehouseUnwritable
-from warehouse.data_folder import open_in_place, unwritable
+from monitors.storage import open_in_place, unwritable
 
 _FIRST_PAUSE_S = 0.005
 _LONGEST_PAUSE_S = 0.1

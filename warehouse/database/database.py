@@ -19,9 +19,9 @@ from pydantic import ValidationError
 
 from monitors.errors import SchemaTooNew, WarehouseUnwritable
 from monitors.records.base import Record, UtcTime
-from warehouse.data_folder import private_folder, sync_folder, unwritable
+from monitors.storage import private_folder, sync_folder, unwritable, write_atomically
 from warehouse.database.connection import Deadline, WaitPolicy, locked, not_duckdb, opened, transaction
-from warehouse.journal.segments import Clock, sync_file, write_atomically
+from warehouse.journal.segments import Clock, sync_file
 
 _RECORD = """
 create table lookout_migrations (
@@ -233,11 +233,7 @@ def read_ledger(file: Path) -> Ledger | None:
 
 def write_ledger(file: Path, ledger: Ledger) -> None:
     """Replace the ledger whole. Raises `WarehouseUnwritable`."""
-    path = ledger_path(file)
-    try:
-        write_atomically(path, ledger.model_dump_json().encode())
-    except OSError as error:
-        raise unwritable(path, error) from error
+    write_atomically(ledger_path(file), ledger.model_dump_json())
 
 
 _MAGIC = slice(8, 12)

@@ -17,9 +17,8 @@ import duckdb
 
 from monitors.errors import ConfigError, WarehouseUnwritable
 from monitors.records.base import Record
-from warehouse.data_folder import sync_folder, unwritable
+from monitors.storage import move, unwritable
 from warehouse.database.store import Store
-from warehouse.journal.segments import make_folder
 
 ROWS_AT_ONCE: Final = 500
 _SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {
@@ -109,7 +108,7 @@ def export(store: Store, goal: Path, *, since: date, until: date, wait_s: float)
     files = rows = 0
     beside = goal / ".writing"
     try:
-        make_folder(goal)
+        goal.mkdir(parents=True, exist_ok=True)
         with store.database.writing(wait_s) as connection:  # alone: queries bar their database from writing files
             for table in DAY_OF:
                 shutil.rmtree(beside, ignore_errors=True)
@@ -138,12 +137,11 @@ def _write(connection: duckdb.DuckDBPyConnection, table: str, beside: Path, sinc
 
 def _swap(beside: Path, goal: Path, since: date, until: date) -> int:
     """Put the new days in place; a day that has no rows any more goes."""
-    make_folder(goal)
+    goal.mkdir(exist_ok=True)
     fresh = {day.name: day for day in beside.glob("day=*")}
     for old in goal.glob("day=*"):
         if since.isoformat() <= old.name.removeprefix("day=") <= until.isoformat():
             shutil.rmtree(old)
     for name, day in fresh.items():
-        day.rename(goal / name)
-    sync_folder(goal)
+        move(day, goal / name)
     return sum(1 for name in fresh for _ in (goal / name).iterdir())

@@ -17,7 +17,7 @@ import duckdb
 
 from monitors.errors import WarehouseDamaged, WarehouseError
 from monitors.records.base import Record
-from warehouse.data_folder import sync_folder, unwritable
+from monitors.storage import move, unwritable
 from warehouse.database.connection import Deadline, opened, transaction
 from warehouse.database.database import (
     Database,
@@ -291,9 +291,8 @@ def _swap(file: Path, beside: Path, now: datetime) -> Path | None:
     if backup is not None:
         os.link(file, backup)
         if log.exists():
-            log.rename(log_of(backup))
+            move(log, log_of(backup))
     log.unlink(missing_ok=True)
     ledger_path(file).unlink(missing_ok=True)
-    beside.replace(file)
-    sync_folder(file.parent)
+    move(beside, file)
     return backup

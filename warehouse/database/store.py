@@ -26,6 +26,12 @@ JOURNAL_FOLDER = "journal"
 READ_WAIT_S = 5.0
 """How long a reader waits by default: a hundred times what a usual load takes."""
 
+VIEWS = """
+select view_name as "view", comment as "what it answers"
+from duckdb_views() where not internal and schema_name = 'main' order by view_name
+"""
+"""What people can ask: each view with its comment."""
+
 Parameter = str | int | float | bool | None
 """What may be bound to a ``?`` or a ``$name`` of a query."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -23,7 +22,7 @@ from pydantic import Field, ValidationError
 
 from monitors.errors import SchemaTooNew, WarehouseDamaged
 from monitors.records.base import Identifier, Record, Sha256
-from warehouse.data_folder import held_folder, new_file, open_in_place, sync_folder, unwritable
+from monitors.storage import held_folder, move, open_in_place, unwritable, write_atomically
 from warehouse.journal.rows import ANY_ROW, JournalRow, OutboxRow, TableName
 
 FORMAT_VERSION = 1
@@ -225,11 +224,7 @@ class LocalSegments:
 
     def put(self, name: str, data: bytes) -> None:
         """Store a segment; when this returns it survives a power cut."""
-        path = self._root / name
-        try:
-            write_atomically(path, data, within=self._root.parent)
-        except OSError as error:
-            raise unwritable(path, error) from error
+        write_atomically(self._root / name, data, within=self._root.parent)
 
     def get(self, name: str) -> bytes:
         """The bytes of a segment."""
@@ -268,9 +263,7 @@ class LocalSegments:
         path = self._root / name
         try:
             sync_file(file)
-            with self._held(path.parent, make=True) as folder:
-                os.replace(file, path.name, dst_dir_fd=folder)
-                os.fsync(folder)
+            move(file, path, within=self._root.parent)
         except OSError as error:
             raise unwritable(path, error) from error
 
@@ -285,9 +278,7 @@ class LocalSegments:
         """Move a damaged segment to the folder of damaged ones, under a name that says where it was."""
         path, goal = self._root / name, self._root / SET_ASIDE / name.replace("/", "__")
         try:
-            with self._held(path.parent) as folder, self._held(goal.parent, make=True) as aside:
-                os.rename(path.name, goal.name, src_dir_fd=folder, dst_dir_fd=aside)
-                os.fsync(aside)
+            move(path, goal, within=self._root.parent)
         except OSError as error:
             raise unwritable(goal, error) from error
         return str(goal)
@@ -304,8 +295,8 @@ class LocalSegments:
         """The path of a segment."""
         return str(self._root / name)
 
-    def _held(self, folder: Path, *, make: bool = False) -> AbstractContextManager[int]:
-        return held_folder(folder, within=self._root.parent, make=make)
+    def _held(self, folder: Path) -> AbstractContextManager[int]:
+        return held_folder(folder, within=self._root.parent)
 
     def _folders(self) -> list[str]:
         return [name for name in self._entries(self._root, files=False) if name != SET_ASIDE]
@@ -333,35 +324,6 @@ class LocalSegments:
 def segment_id_of(name: str) -> str:
     """The segment id in a name."""
     return name.rpartition("/")[2].removesuffix(SUFFIX)
-
-
-def write_atomically(path: Path, data: bytes, *, within: Path | None = None) -> None:
-    """Write ``data`` so that ``path`` is the old file or the whole new one, whatever happens. Raises `OSError`.
-
-    ``within`` is where no link may lead out of: its folders are made where they are missing.
-    """
-    beside = f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp"
-    with held_folder(path.parent, within=within or path.parent, make=within is not None) as folder:
-        try:
-            with os.fdopen(new_file(beside, folder=folder), "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(beside, path.name, src_dir_fd=folder, dst_dir_fd=folder)
-        except OSError:
-            with suppress(OSError):
-                os.unlink(beside, dir_fd=folder)
-            raise
-        os.fsync(folder)
-
-
-def make_folder(folder: Path) -> None:
-    """Create a folder and make its entry in each parent durable. Raises `OSError`."""
-    if folder.is_dir():
-        return
-    make_folder(folder.parent)
-    folder.mkdir(exist_ok=True)
-    sync_folder(folder.parent)
 
 
 def sync_file(file: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deployments.cli.exit_codes import ExitCode
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
 from flows.terminal import print_text, write_json
 from flows.terminal_console import terminal_console
 from monitors.errors import ConfigError
@@ -20,19 +20,12 @@ from monitors.records.incidents import ActionKind, IncidentKind
 if TYPE_CHECKING:
     from deployments.cli.alerts.incidents import IncidentSession
 
-app = typer.Typer(help="What is broken now: list, show, ack, silence, resolve.", no_args_is_help=True)
-
 IdArgument = Annotated[str, typer.Argument(help="the id in a message (LK-…), or an incident's as `list` shows it")]
-ConfigOption = Annotated[Path, typer.Option("--config", help="the configuration file")]
-FolderOption = Annotated[Path | None, typer.Option("--data-folder", help="instead of the configuration's")]
-JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON on standard output")]
 ByOption = Annotated[str, typer.Option("--by", envvar=["LOOKOUT_USER", "USER"], help="who says so", min=1)]
 NoteOption = Annotated[str, typer.Option("--note", help="why, for whoever asks later")]
-DEFAULT_CONFIG = Path("lookout.toml")
 
 
-@app.command("list")
-def list_(
+def list_command(
     everything: Annotated[bool, typer.Option("--all", help="the resolved ones too")] = False,
     target: Annotated[str | None, typer.Option(help="of this target only")] = None,
     config: ConfigOption = DEFAULT_CONFIG,
@@ -53,8 +46,7 @@ def list_(
         print_text("Nothing was ever broken here." if everything else "Nothing is broken that Lookout knows of.")
 
 
-@app.command()
-def show(
+def show_command(
     incident: IdArgument,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
@@ -75,8 +67,7 @@ def show(
         print_story(terminal_console(), story, session.people.settings, runs, session.people.now())
 
 
-@app.command()
-def ack(
+def ack_command(
     incident: IdArgument,
     *,
     by: ByOption,
@@ -89,8 +80,7 @@ def ack(
     _do(ActionKind.ACKNOWLEDGE, incident, by=by, note=note, place=(config, data_folder), as_json=as_json)
 
 
-@app.command()
-def resolve(
+def resolve_command(
     incident: IdArgument,
     *,
     by: ByOption,
@@ -103,8 +93,7 @@ def resolve(
     _do(ActionKind.RESOLVE, incident, by=by, note=note, place=(config, data_folder), as_json=as_json)
 
 
-@app.command("false-alarm")
-def false_alarm(
+def false_alarm_command(
     incident: IdArgument,
     *,
     by: ByOption,
@@ -117,8 +106,7 @@ def false_alarm(
     _do(ActionKind.FALSE_ALARM, incident, by=by, note=note, place=(config, data_folder), as_json=as_json)
 
 
-@app.command()
-def draft(
+def draft_command(
     incident: IdArgument,
     *,
     by: ByOption,
@@ -131,8 +119,7 @@ def draft(
     _do(ActionKind.ADD_TO_GOLD, incident, by=by, note=note, place=(config, data_folder), as_json=as_json)
 
 
-@app.command()
-def silence(
+def silence_command(
     *,
     by: ByOption,
     reason: Annotated[str, typer.Option("--reason", help="why nothing is to be said about it", min=1)],
@@ -156,8 +143,7 @@ def silence(
     _say(make_silences(_open_session(config, data_folder), quiet, lasting=lasting, until=until), as_json=as_json)
 
 
-@app.command()
-def silences(
+def silences_command(
     everything: Annotated[bool, typer.Option("--all", help="those that are over too")] = False,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
@@ -178,8 +164,7 @@ def silences(
         print_text("Nothing is silenced.")
 
 
-@app.command()
-def unsilence(
+def unsilence_command(
     silence_id: Annotated[str, typer.Argument(metavar="SILENCE", help="its id, as `silences` shows it")],
     by: ByOption,
     config: ConfigOption = DEFAULT_CONFIG,
@@ -213,7 +198,6 @@ def _do(
         _print_lines([outcome])
     else:
         print_text(outcome.text)
-    raise typer.Exit(int(ExitCode.PASS))
 
 
 def _say(made: Sequence[Record], *, as_json: bool) -> None:

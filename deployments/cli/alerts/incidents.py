@@ -29,9 +29,10 @@ from monitors.alerts.redact import visible
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot
 from monitors.alerts.terminal import terminal_panel
-from monitors.alerts.wording import REASON_WORDS, counted, format_fault
+from monitors.alerts.wording import REASON_WORDS, format_fault
 from monitors.config.file import load_config
 from monitors.errors import ConfigError, WarehouseBusy
+from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.incidents import ActionKind, ActionVia, Incident, IncidentState, NotifyReason
 from monitors.records.operator_actions import ActionOutcome, PersonAction, Silence
@@ -202,7 +203,7 @@ def _standing(incident: Incident, quiet: Silence | None, now: datetime) -> str:
         state,
         f"since deploy {short_commit(incident.first_commit)}" if incident.first_commit else "",
         f"opened {span(now - incident.opened_at)} ago",
-        f"seen in {counted(incident.occurrences, 'run')}, last {span(now - incident.last_seen_at)} ago",
+        f"seen in {plural(incident.occurrences, 'run')}, last {span(now - incident.last_seen_at)} ago",
         f"silenced until {utc(quiet.ends_at)}" if quiet else "",
     ]
     return " · ".join(piece for piece in pieces if piece)

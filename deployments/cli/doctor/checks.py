@@ -31,6 +31,7 @@ from deployments.cli.doctor.services import (
 )
 from monitors.config.file import Config, TargetConfig, load_config, target_record
 from monitors.errors import BrowserLost, ConfigError, MonitorError, WarehouseBusy
+from monitors.plural import plural
 from monitors.probes.browser.chromium import Chromium, find_browser
 from warehouse.data_folder import refuse_links
 
@@ -246,7 +247,7 @@ def warehouse(around: DoctorContext) -> list[HealthCheck]:
     except MonitorError as error:
         to_do = "lookout warehouse rebuild"
         return [HealthCheck(name="warehouse", health=Health.BROKEN, found=str(error), to_do=to_do)]
-    return [HealthCheck(name="warehouse", health=Health.GOOD, found=f"opens; {runs} runs")]
+    return [HealthCheck(name="warehouse", health=Health.GOOD, found=f"opens; {plural(runs, 'run')}")]
 
 
 def prefect(around: DoctorContext) -> list[HealthCheck]:

@@ -9,12 +9,15 @@ import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
+
+import typer
 
 from deployments.cli.doctor.checks import checks
 from deployments.cli.doctor.format import print_checks, print_inspection
 from deployments.cli.doctor.services import Health, HealthCheck, check_api
 from deployments.cli.exit_codes import ExitCode
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from deployments.cli.verify import is_address, name_of
 from flows.terminal import write_json
 from flows.terminal_console import terminal_console
@@ -31,6 +34,7 @@ from monitors.records.base import Blame, Record, Severity
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Channel, Exchange, Timings
 from monitors.records.grades import CaseOutcome
+from monitors.storage import OWNER_ONLY_FOLDER
 
 TRIALS: Final = 3
 _UNTIMED: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -51,7 +55,7 @@ def with_trials(
     questions = [case.turns[0] for case in cases] or QUESTIONS
     trials, found = asyncio.run(try_page(address, settings, questions=questions, login=login))
     if target is not None and cases:
-        panel = default_panel(target.graders)
+        panel = default_panel(target.graders, target.domain)
         trials = tuple(_graded(trial, case, panel) for trial, case in zip(trials, cases, strict=True))
     return inspection.model_copy(update={"trials": trials, "wire": found or inspection.wire})
 
@@ -101,7 +105,6 @@ def _failing(trial: Trial, case: GoldCase, panel: tuple[Grader, ...], channel: C
 
 
 PICTURES = "doctor"
-OWNER_ONLY_FOLDER = 0o700
 
 
 class HealthReport(Record):
@@ -111,39 +114,50 @@ class HealthReport(Record):
 
 
 def doctor_command(
-    target: str | None,
-    config_path: Path,
+    target: Annotated[
+        str | None, typer.Argument(help="a target or an address to look at; everything is checked when left out")
+    ] = None,
     *,
-    asking: AskPermission,
-    picture: Path | None,
-    environment: Mapping[str, str],
-    send_alerts: bool,
-    ask_judges: bool,
-    as_json: bool,
+    config: ConfigOption = DEFAULT_CONFIG,
+    ask: Annotated[
+        bool | None,
+        typer.Option(
+            "--ask/--no-ask",
+            help="ask each API one harmless question, and a page three of the suite's; --no-ask asks nothing",
+        ),
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="where the picture goes; the data folder when left out")
+    ] = None,
+    alert: Annotated[
+        bool, typer.Option("--alert/--no-alert", help="send a test message by every way that is configured")
+    ] = True,
+    judge: Annotated[
+        bool, typer.Option("--judge/--no-judge", help="have each judge grade two known answers, for about a cent")
+    ] = True,
+    as_json: JsonOption = False,
 ) -> ExitCode:
-    """Inspect ``target`` (a name or an address), or check everything; see ``lookout doctor --help``."""
+    """Show what is seen on a chat page, with a picture and the lines that pin it; or check what runs need."""
+    from flows.context import environment, utc_now  # duckdb
+
+    ask_apis, now = ask is not False, utc_now()
     if target is None:
         found = checks(
-            config_path,
-            environment=environment,
-            now=_now(),
-            send_alerts=send_alerts,
-            ask_judges=ask_judges,
-            ask_apis=asking is not AskPermission.NEVER,
+            config, environment=environment(), now=now, send_alerts=alert, ask_judges=judge, ask_apis=ask_apis
         )
         return _print_summary(found, as_json=as_json)
-    config = load_config(config_path) if config_path.exists() or not is_address(target) else None
-    api = _api_of(target, config)
+    loaded = load_config(config) if config.exists() or not is_address(target) else None
+    api = _api_of(target, loaded)
     if api is not None:
-        found = [check_api(*api, environment, ask=asking is not AskPermission.NEVER)]
-        return _print_summary(found, as_json=as_json)
-    name, address, settings = _what(target, config)
-    login = _login(config, name, environment)
-    settings = _with_browser(settings, environment)
-    goal = picture or _picture_path(config, name)
+        return _print_summary([check_api(*api, environment(), ask=ask_apis)], as_json=as_json)
+    name, address, settings = _what(target, loaded)
+    login = _login(loaded, name, environment())
+    settings = _with_browser(settings, environment())
+    goal = picture or _picture_path(loaded, name, now)
+    asking = AskPermission.IF_NEEDED if ask is None else AskPermission.ALWAYS if ask else AskPermission.NEVER
     inspection = asyncio.run(_inspect(address, settings, goal, asking, login))
-    if inspection.trouble is None and asking is not AskPermission.NEVER:
-        inspection = with_trials(inspection, address, settings, config.targets.get(name) if config else None, login)
+    if inspection.trouble is None and ask_apis:
+        inspection = with_trials(inspection, address, settings, loaded.targets.get(name) if loaded else None, login)
     if as_json:
         write_json(inspection.model_dump_json(indent=2) + "\n")
     else:
@@ -188,11 +202,11 @@ def _with_browser(settings: ProbeSettings, environment: Mapping[str, str]) -> Pr
     return settings if settings.browser_path or not path else settings.model_copy(update={"browser_path": path})
 
 
-def _picture_path(config: Config | None, name: str) -> Path:
+def _picture_path(config: Config | None, name: str, now: datetime) -> Path:
     """A new file for each inspection, for its owner's eyes: the page may show anything."""
     folder = (config.data_folder if config else Path(".lookout")) / PICTURES
     folder.mkdir(parents=True, exist_ok=True, mode=OWNER_ONLY_FOLDER)
-    return folder / f"{name}-{_now():%Y%m%dT%H%M%S}.png"
+    return folder / f"{name}-{now:%Y%m%dT%H%M%S}.png"
 
 
 def _login(config: Config | None, name: str, environment: Mapping[str, str]) -> Login | None:
@@ -209,12 +223,6 @@ async def _inspect(
     from monitors.probes.inspect.page import inspect_page  # playwright
 
     return await inspect_page(address, settings, picture=picture, asking=asking, login=login)
-
-
-def _now() -> datetime:
-    from flows.context import utc_now  # duckdb
-
-    return utc_now()
 
 
 def _print_summary(found: list[HealthCheck], *, as_json: bool) -> ExitCode:

@@ -1,26 +1,27 @@
 """``lookout gate``: verifies and evaluates a staging deploy, or evaluates a run's results again.
 
-The exit code is the verdict. Evaluating again, and writing reports again, needs only a run's results.json: no page
-and no server. Flags of the command line override the gate's settings.
+The exit code is the verdict. Evaluating again needs only a run's results.json: no page and no server. Flags of the
+command line override the gate's settings.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import tempfile
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
-from deployments.cli.data_folder import data_folder_of
+import typer
+
 from deployments.cli.exit_codes import ExitCode, of_verdict
 from deployments.cli.gate.github import JobResults, runner_obeys_nothing
 from deployments.cli.gate.verdict import print_verdict
-from deployments.cli.verify import check_ci, verified, with_target
-from flows.context import runs_folder
+from deployments.cli.options import DEFAULT_CONFIG, AllowProductionOption, CommitOption, JsonOption, SuiteOption
+from deployments.cli.verify import check_ci, is_address, verified, with_target
+from flows.context import environment, runs_folder
 from flows.terminal import write_json, write_note
 from flows.terminal_console import terminal_console
 from flows.verify.run_folder import NO_BASELINE, VerifyRequest
@@ -38,7 +39,6 @@ from monitors.reports.junit import junit_xml
 from monitors.reports.marked_text import Redact
 from monitors.reports.proof_rows import format_no_regression
 from monitors.reports.results_json import read_results
-from monitors.reports.write import write_reports
 from monitors.storage import write_atomically
 
 
@@ -75,33 +75,6 @@ def _facts(report: RunReport) -> RunFacts:
     )
 
 
-def report_command(run: str | None, config: Path, *, data_folder: Path | None, as_json: bool) -> ExitCode:
-    """Write a run's reports again from its results.json."""
-    folder = _run_folder(run, config, data_folder)
-    report, cases = read_results(folder / "results.json")
-    paths = write_reports(folder, report, cases, redact=redact)
-    places = {"html": paths.html, "markdown": paths.markdown, "json": paths.json, "junit": paths.junit}
-    if as_json:
-        write_json(json.dumps({name: str(path) for name, path in places.items()}) + "\n")
-        return ExitCode.PASS
-    print_verdict(terminal_console(), report, report_page=paths.html)
-    return ExitCode.PASS
-
-
-def _run_folder(run: str | None, config: Path, data_folder: Path | None) -> Path:
-    if run is not None and (Path(run) / "results.json").exists():
-        return Path(run)
-    runs = data_folder_of(config, data_folder) / "runs"
-    finished = sorted(path.parent.name for path in runs.glob("*/results.json"))
-    if not finished:
-        raise ConfigError(f"{runs}: no run has finished here yet; `lookout verify` or `lookout demo` makes one")
-    if run is None:
-        return runs / finished[-1]
-    if run not in finished:
-        raise ConfigError(f"{runs}: no finished run {run!r}; the newest are {', '.join(finished[-3:])}")
-    return runs / run
-
-
 BEST_SHARE: Final = 1.0
 BEST_RATING: Final = 5.0
 
@@ -130,7 +103,48 @@ def _floor(min_score: float) -> dict[str, object]:
     )
 
 
-DEFAULT_CONFIG = Path("lookout.toml")
+ResultsArgument = Annotated[
+    Path | None, typer.Argument(help="the results.json of a run, to evaluate it again; nothing is asked then")
+]
+TargetOption = Annotated[
+    str | None, typer.Option(help="what to verify: a target of the configuration, or a chat page's address")
+]
+ConfigOrNoneOption = Annotated[
+    Path | None, typer.Option("--config", help="the configuration file; lookout.toml for a --target")
+]
+BaselineOption = Annotated[
+    str,
+    typer.Option(
+        help="what to compare with: auto (the last accepted run of the target that belonged to no pull "
+        "request), none, a run's id, or the path of its results.json"
+    ),
+]
+MinScoreOption = Annotated[
+    float | None,
+    typer.Option(
+        help="up to 1 the least weighted score (0.98), above 1 the least average rating of the reports, 1 to 5 "
+        "(4.0), which needs a judge that rates them"
+    ),
+]
+FailOnRegressionOption = Annotated[
+    bool,
+    typer.Option(
+        "--fail-on-regression",
+        help="a significant regression against the baseline fails; a drop of the average rating by more than "
+        "0.3 always does",
+    ),
+]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="a suite that is not balanced makes the run INCONCLUSIVE")
+]
+JunitOption = Annotated[Path | None, typer.Option(help="write the cases here as JUnit XML too")]
+GithubOption = Annotated[
+    bool,
+    typer.Option(
+        "--github",
+        help="in GitHub Actions: a comment, a commit status, the job's page, notes; needs GITHUB_TOKEN",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -163,8 +177,46 @@ class _GateResult:
     redact: Redact
 
 
-def gate_command(options: GateOptions, environment: Mapping[str, str]) -> ExitCode:
-    """See ``lookout gate --help``. Raises `ConfigError` before anything is asked."""
+def gate_command(
+    results: ResultsArgument = None,
+    *,
+    target: TargetOption = None,
+    suite: SuiteOption = None,
+    config: ConfigOrNoneOption = None,
+    commit: CommitOption = None,
+    baseline: BaselineOption = "auto",
+    min_score: MinScoreOption = None,
+    fail_on_regression: FailOnRegressionOption = False,
+    strict: StrictOption = False,
+    junit: JunitOption = None,
+    github: GithubOption = False,
+    allow_production: AllowProductionOption = None,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Verify a staging deploy, or evaluate a run's results again; the exit code is the verdict.
+
+    0 PASS, 1 FAIL, 2 usage or configuration, 3 INCONCLUSIVE, also when the app did not serve, 4 the monitor failed.
+    """
+    options = GateOptions(
+        results=results,
+        config=config,
+        target=target,
+        suite=suite,
+        commit=commit,
+        baseline=baseline,
+        min_score=min_score,
+        fail_on_regression=fail_on_regression,
+        strict=strict,
+        junit=junit,
+        as_json=as_json,
+        github=github,
+        allow_production=allow_production,
+    )
+    return _gate(options, environment())
+
+
+def _gate(options: GateOptions, environment: Mapping[str, str]) -> ExitCode:
+    """Raises `ConfigError` before anything is asked."""
     if (options.results is None) == (options.target is None):
         raise ConfigError(
             "give --target (and --suite) to verify a deploy, or the results.json of a run to evaluate it again"
@@ -173,16 +225,16 @@ def gate_command(options: GateOptions, environment: Mapping[str, str]) -> ExitCo
         _check_place(options.junit)
     job = job_of(environment) if options.github or is_actions(environment) else None
     with runner_obeys_nothing(environment):
-        posts, evaluated = (
-            _verify(options, environment, job) if options.target else _evaluate_again(options, environment, job)
-        )
+        posts, evaluated = (_verify if options.target else _evaluate_again)(options, environment, job)
         if evaluated is None:
             return ExitCode.INCONCLUSIVE
         _print(evaluated, as_json=options.as_json)
         if options.fail_on_regression and format_no_regression(evaluated.report):
             write_note(f"--fail-on-regression does not apply: {format_no_regression(evaluated.report)}\n")
     if options.junit is not None:
-        write_atomically(options.junit, [junit_xml(evaluated.report, evaluated.cases, redact=evaluated.redact)])
+        with suppress(OSError):  # the folder is the user's own; what is wrong with it is said below
+            options.junit.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(options.junit, junit_xml(evaluated.report, evaluated.cases, redact=evaluated.redact))
     if posts is not None:
         posts.say(evaluated.report, evaluated.cases, redact=evaluated.redact, suite=evaluated.suite)
     return of_verdict(evaluated.report.verdict)
@@ -249,14 +301,10 @@ def _configured(options: GateOptions) -> tuple[str, Config]:
     The job itself reports what it found, so the run in it must not report it a second time.
     """
     path = options.config or DEFAULT_CONFIG
-    known = path.exists() or options.config is not None or not _is_address(options.target)
+    known = path.exists() or options.config is not None or not is_address(options.target or "")
     name, config = with_target(options.target or "", load_config(path) if known else None, options.suite)
     silent = config.github.model_copy(update={"post_results": False})
     return name, config.model_copy(update={"gate": _settings(options, config.gate), "github": silent})
-
-
-def _is_address(target: str | None) -> bool:
-    return target is not None and target.startswith(("http://", "https://"))
 
 
 def _settings(options: GateOptions, settings: GateSettings) -> GateSettings:

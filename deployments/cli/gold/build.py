@@ -5,53 +5,62 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from deployments.cli.exit_codes import ExitCode
+from deployments.cli.options import JsonOption
 from flows.terminal import print_text, write_json
+from monitors.domains.pack import DEFAULT_DOMAINS
 from monitors.errors import GoldSetError
 from monitors.goldset.build.build import (
-    SHIPPED_TEMPLATES,
     BuildResult,
     NotAsked,
     TemplateBook,
     build_cases,
     load_templates,
 )
-from monitors.goldset.build.sheets import SHIPPED_SCHEMA, load_schema, read_sheets
+from monitors.goldset.build.sheets import load_schema, read_sheets
 from monitors.goldset.versions import RenewReport, renew_template_cases
+from monitors.plural import plural
 from monitors.records.base import Language
 
 REASONS_SHOWN = 8
 
 
-@dataclass(frozen=True)
-class BuildOptions:
-    """The command's options as they were given."""
-
-    facts: Path
-    out: Path
-    schema: Path | None
-    templates: Path | None
-    languages: tuple[str, ...]
-    why: bool
-    as_json: bool
-
-
-def build_command(options: BuildOptions) -> ExitCode:
-    """Build, write, and say what was made and what was not."""
-    schema = load_schema(options.schema or SHIPPED_SCHEMA)
-    book = load_templates(schema, options.templates or SHIPPED_TEMPLATES)
-    languages = _languages(options.languages, book)
-    built = build_cases(read_sheets(options.facts, schema), schema, book, languages)
+def build_command(
+    *,
+    facts: Annotated[
+        Path, typer.Option("--facts", help="a folder of fact sheets (*.json), one sheet, or rows (*.jsonl)")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="the suite; cases in it that no template made are kept")],
+    domain: Annotated[
+        str | None,
+        typer.Option(
+            help="the pack whose schema and templates are used: a name, or a folder as ./my_domain; "
+            "health_insurance when left out"
+        ),
+    ] = None,
+    language: Annotated[
+        list[str] | None, typer.Option(help="en, hi or hinglish, several times; as the templates say when left out")
+    ] = None,
+    why: Annotated[bool, typer.Option("--why", help="list each fact that made no case, with its reason")] = False,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Make cases of facts: each template asks each policy, the gold traces to field and clause."""
+    pack = domain or DEFAULT_DOMAINS[0]
+    schema = load_schema(pack)
+    book = load_templates(schema, pack)
+    built = build_cases(read_sheets(facts, schema), schema, book, _languages(language or (), book))
     if not built.cases:
-        raise GoldSetError(f"{options.facts}: no fact made a case; {_why_none(built.not_asked)}")
-    renewed = renew_template_cases(options.out, built.cases)
-    if options.as_json:
-        write_json(json.dumps(_plain(options.out, built, renewed), ensure_ascii=False, indent=2) + "\n")
+        raise GoldSetError(f"{facts}: no fact made a case; {_why_none(built.not_asked)}")
+    renewed = renew_template_cases(out, built.cases)
+    if as_json:
+        write_json(json.dumps(_plain(out, built, renewed), ensure_ascii=False, indent=2) + "\n")
     else:
-        print_text("\n".join(_print_summary(options, built, renewed)))
+        print_text("\n".join(_print_summary(out, built, renewed, why=why)))
     return ExitCode.PASS
 
 
@@ -69,10 +78,11 @@ def _languages(given: Sequence[str], book: TemplateBook) -> tuple[Language, ...]
     return tuple(known[one] for one in dict.fromkeys(given)) or book.languages
 
 
-def _print_summary(options: BuildOptions, built: BuildResult, renewed: RenewReport) -> list[str]:
+def _print_summary(out: Path, built: BuildResult, renewed: RenewReport, *, why: bool) -> list[str]:
     stored = f", {renewed.unchanged} others kept" if renewed.unchanged else ""
+    policies = plural(built.policies, "policy", "policies")
     lines = [
-        f"{options.out}: {len(built.cases)} cases of {built.policies} policies{stored}",
+        f"{out}: {plural(len(built.cases), 'case')} of {policies}{stored}",
         f"  sha256 {renewed.sha256}",
         f"  added {renewed.added}, changed {renewed.changed}, removed {renewed.removed}, as before {renewed.same}",
         f"  types       {_counts(case.type for case in built.cases)}",
@@ -80,10 +90,10 @@ def _print_summary(options: BuildOptions, built: BuildResult, renewed: RenewRepo
         f"  languages   {_counts(case.language.value for case in built.cases)}",
         f"  refusals    {sum(case.expected_refusal for case in built.cases)} expected",
     ]
-    if options.why:
+    if why:
         lines += ["Not asked:", *(f"  {one.sheet_id} {one.field}: {one.reason}" for one in built.not_asked)]
     elif built.not_asked:
-        lines += [f"{len(built.not_asked)} facts were not asked (--why lists them):", *_reasons(built.not_asked)]
+        lines += [f"Not asked: {plural(len(built.not_asked), 'fact')} (see --why):", *_reasons(built.not_asked)]
     return lines
 
 

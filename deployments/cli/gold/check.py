@@ -9,13 +9,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.gold.mutation import SEVERE_FLOOR, gate_settings, grader_settings
+from deployments.cli.gold.mutation import SEVERE_FLOOR, gate_settings, graders_of
+from deployments.cli.options import JsonOption
 from flows.goldset.mutation_testing import GradedMutant, count_mutants, grade_mutants, grade_right
 from flows.terminal import print_text, write_json
+from monitors.domains.pack import Domain
 from monitors.gate.settings import GateSettings
 from monitors.gate.suite_power import balance_of
 from monitors.goldset.checks import (
@@ -34,8 +38,9 @@ from monitors.goldset.checks import (
     read_documents,
     read_numbered,
 )
-from monitors.graders.base import GraderSettings
+from monitors.graders.base import Grader, GraderSettings
 from monitors.graders.panel import default_panel
+from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.cases import GoldCase
 
@@ -58,7 +63,7 @@ TITLES = {
 
 def format_findings(suite: Path, cases: Sequence[GoldCase], findings: Sequence[GoldFinding]) -> str:
     """The whole text for people; its last line is the conclusion."""
-    lines = [f"{suite}: {len(cases)} cases", *_spread(cases)]
+    lines = [f"{suite}: {plural(len(cases), 'case')}", *_spread(cases)]
     for check in SuiteCheck:
         group = sorted((one for one in findings if one.check is check), key=lambda one: one.weight is Weight.SHOULD)
         lines += _group(TITLES[check], group)
@@ -102,9 +107,8 @@ def _conclusion(must: int, should: int) -> str:
     return "; ".join(filter(None, (mend, conclusion))).capitalize() + "."
 
 
-def fails_itself(cases: Sequence[NumberedCase], settings: GraderSettings) -> Iterator[GoldFinding]:
+def fails_itself(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -> Iterator[GoldFinding]:
     """Golds that the graders fail as replies, and golds that only a judge can pass."""
-    panel = default_panel(settings)
     for one in cases:
         graded = grade_right(one.case, panel)
         if graded.wrong:
@@ -125,12 +129,13 @@ def fails_itself(cases: Sequence[NumberedCase], settings: GraderSettings) -> Ite
             )
 
 
-def missed_mutants(cases: Sequence[NumberedCase], settings: GraderSettings) -> Iterator[GoldFinding]:
+def missed_mutants(
+    cases: Sequence[NumberedCase], panel: Sequence[Grader], *, citation_required: bool
+) -> Iterator[GoldFinding]:
     """Mutants of the severity-3 cases that are graded correct, and a mutation score below the floor."""
-    panel = default_panel(settings)
     severe = [one for one in cases if one.case.severity is Severity.PAGE]
     usable = [one.case for one in severe if not grade_right(one.case, panel).wrong]
-    graded = list(grade_mutants(usable, panel, citation_required=settings.citation_required))
+    graded = list(grade_mutants(usable, panel, citation_required=citation_required))
     places = {one.case.id: one for one in severe}
     for mutant in graded:
         if mutant.passed:
@@ -162,51 +167,59 @@ def _low_rate(graded: Sequence[GradedMutant], places: dict[str, NumberedCase]) -
     )
 
 
-@dataclass(frozen=True)
-class CheckOptions:
-    """The command's options as they were given."""
-
-    suite: Path
-    documents: Path | None
-    config: Path | None
-    target: str | None
-    mutants: bool
-    as_json: bool
-
-
-def check_command(options: CheckOptions) -> ExitCode:
-    """Check one suite; FAIL when a finding must be fixed."""
-    numbered = read_numbered(options.suite)
-    graders = grader_settings(options.config, options.target)
-    gate = gate_settings(options.config)
-    findings = list(all_findings(numbered, options.documents, graders, gate, mutants=options.mutants))
-    if options.as_json:
+def check_command(
+    suite: Annotated[Path, typer.Argument(help="the suite, JSON lines")],
+    *,
+    documents: Annotated[
+        Path | None, typer.Option(help="a folder with the documents as text: clauses are looked up in them")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="take a target's graders and the gate from this configuration")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="which target of the configuration")] = None,
+    mutants: Annotated[
+        bool, typer.Option("--mutants/--no-mutants", help="try wrong replies on the severity-3 cases")
+    ] = True,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Find what makes a suite lie, leak or miss. Exit code 1 when something must be fixed."""
+    numbered = read_numbered(suite)
+    graders, domain = graders_of(config, target)
+    gate = gate_settings(config)
+    findings = list(all_findings(numbered, documents, graders, domain, gate, mutants=mutants))
+    if as_json:
         plain = {
-            "suite": str(options.suite),
+            "suite": str(suite),
             "cases": len(numbered.cases),
             "findings": [finding.model_dump(mode="json") for finding in findings],
         }
         write_json(json.dumps(plain, ensure_ascii=False, indent=2) + "\n")
     else:
-        print_text(format_findings(options.suite, [one.case for one in numbered.cases], findings))
+        print_text(format_findings(suite, [one.case for one in numbered.cases], findings))
     return ExitCode.FAIL if any(finding.weight is Weight.MUST for finding in findings) else ExitCode.PASS
 
 
 def all_findings(
-    suite: NumberedSuite, documents: Path | None, graders: GraderSettings, gate: GateSettings, *, mutants: bool
+    suite: NumberedSuite,
+    documents: Path | None,
+    graders: GraderSettings,
+    domain: Domain,
+    gate: GateSettings,
+    *,
+    mutants: bool,
 ) -> Iterator[GoldFinding]:
     """All findings, check by check; clauses only where ``documents`` are at hand."""
-    cases = suite.cases
+    cases, panel = suite.cases, default_panel(graders, domain)
     yield from bad_lines(suite)
     yield from duplicates(cases)
     yield from contradictions(cases)
     yield from leaks(cases, account_patterns=graders.account_patterns, public_contacts=graders.public_contacts)
     yield from languages(cases)
-    yield from fails_itself(cases, graders)
+    yield from fails_itself(cases, panel)
     if documents is not None:
         yield from quotes(cases, read_documents(documents))
     if mutants:
-        yield from missed_mutants(cases, graders)
+        yield from missed_mutants(cases, panel, citation_required=graders.citation_required)
     yield from balance([one.case for one in cases], gate)
 
 

@@ -11,41 +11,54 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Final
+
+import typer
 
 from deployments.cli.exit_codes import ExitCode
-from flows.context import nonce, utc_now
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from flows.context import environment, nonce, utc_now
 from flows.goldset.drafting import DraftResult, chosen_model, draft_questions, open_asker, read_document
 from flows.terminal import write_json, write_text
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
+from monitors.domains.pack import Domain, load_domain
 from monitors.goldset.drafts import add_drafts, read_drafts
 from monitors.goldset.proposals import DRAFTS_SCHEMA, Document, DraftDefaults, RejectedProposal
 from monitors.goldset.versions import cases_in
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import default_panel
 from monitors.judge.consensus import Cost
+from monitors.plural import plural
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase
 from monitors.records.drafts import GoldDraft
 
 
-def graders_for(config: Path, suite: Path | None) -> GraderSettings:
-    """The grader settings of the target whose suite this is; else of the only target; else the defaults.
+def graders_for(config: Path, suite: Path | None) -> tuple[GraderSettings, Domain]:
+    """How the replies of the target whose suite this is are read; else of the only target; else the defaults.
 
     A file that is not there is no error: reviewing needs no configuration.
     """
-    return graders_in(load_config(config), suite) if config.exists() else GraderSettings()
+    return graders_in(load_config(config), suite) if config.exists() else (GraderSettings(), load_domain())
 
 
-def graders_in(config: Config, suite: Path | None) -> GraderSettings:
+def graders_in(config: Config, suite: Path | None) -> tuple[GraderSettings, Domain]:
     """The same of a configuration that is loaded."""
+    targets = list(config.targets.values())
     if suite is not None:
-        mine = [one.graders for one in config.targets.values() if one.suite.resolve() == suite.resolve()]
-        if mine:
-            return mine[0]
-    if len(config.targets) == 1:
-        return next(iter(config.targets.values())).graders
-    return GraderSettings()
+        mine = [one for one in targets if one.suite.resolve() == suite.resolve()]
+        targets = mine[:1] or targets
+    if len(targets) == 1:
+        return targets[0].graders, targets[0].domain
+    return GraderSettings(), load_domain()
+
+
+DraftsOption = Annotated[Path, typer.Option("--drafts", help="where drafts are kept, JSON lines")]
+ModelOption = Annotated[
+    str | None, typer.Option("--model", help="a model of [[judge.models]]; the first one when left out")
+]
+DEFAULT_DRAFTS: Final = Path("gold-drafts.jsonl")
 
 
 @dataclass(frozen=True)
@@ -64,13 +77,43 @@ class DraftOptions:
     as_json: bool
 
 
-def draft_command(options: DraftOptions, environment: Mapping[str, str]) -> ExitCode:
-    """Draft, save, and print what was saved, what was refused and why, and what it cost."""
-    document = read_document(options.document, options.name)
-    found, cost, model = asyncio.run(_drafted(options, document, environment))
-    added = add_drafts(options.drafts, found.drafts)
-    print_result = _print_json if options.as_json else _print_summary
-    print_result(options, document, added, found.refused, f"{cost_line(cost)}, {model}")
+def draft_command(
+    *,
+    document: Annotated[Path, typer.Option("--document", help="plain text or Markdown, UTF-8")],
+    count: Annotated[int, typer.Option("--count", min=1, max=40, help="how many questions")] = 5,
+    name: Annotated[
+        str | None, typer.Option("--name", help="what the document is called; its file's name when left out")
+    ] = None,
+    citation: Annotated[
+        str | None, typer.Option("--citation", help="text that a citation of the answers must contain")
+    ] = None,
+    language: Annotated[Language, typer.Option("--language", help="what the questions are in")] = Language.ENGLISH,
+    suite: Annotated[
+        Path | None, typer.Option("--suite", help="a suite whose questions are not to be asked again")
+    ] = None,
+    drafts: DraftsOption = DEFAULT_DRAFTS,
+    model: ModelOption = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Let a model draft buyers' questions over a document. A draft is gold only after `lookout gold review`."""
+    options = DraftOptions(
+        document=document,
+        config=config,
+        drafts=drafts,
+        count=count,
+        name=name,
+        citation=citation,
+        language=language,
+        model=model,
+        suite=suite,
+        as_json=as_json,
+    )
+    read = read_document(document, name)
+    found, cost, used = asyncio.run(_drafted(options, read, environment()))
+    added = add_drafts(drafts, found.drafts)
+    print_result = _print_json if as_json else _print_summary
+    print_result(options, read, added, found.refused, f"{cost_line(cost)}, {used}")
     return ExitCode.PASS if found.drafts else ExitCode.INCONCLUSIVE
 
 
@@ -79,7 +122,7 @@ async def _drafted(
 ) -> tuple[DraftResult, Cost, str]:
     config = load_config(options.config)
     chosen, settings = chosen_model(config.judge, options.model)
-    graders = graders_in(config, options.suite)
+    graders, domain = graders_in(config, options.suite)
     wanted = DraftDefaults(
         count=options.count,
         language=options.language,
@@ -93,7 +136,7 @@ async def _drafted(
             document,
             wanted,
             others=known_cases(options.drafts, options.suite),
-            panel=default_panel(graders),
+            panel=default_panel(graders, domain),
             nonce=nonce,
             now=utc_now,
         )
@@ -113,9 +156,8 @@ def cluster_of(name: str | None) -> str | None:
 
 def cost_line(cost: Cost) -> str:
     """Money and tokens in one line."""
-    calls = "1 call" if cost.calls == 1 else f"{cost.calls} calls"
     tokens = f"{cost.input_tokens + cost.cached_tokens:,} tokens in, {cost.output_tokens:,} out"
-    return f"${cost.usd:.4f}, {calls}, {tokens}"
+    return f"${cost.usd:.4f}, {plural(cost.calls, 'call')}, {tokens}"
 
 
 def refused_lines(refused: Sequence[RejectedProposal]) -> str:
@@ -130,7 +172,7 @@ def _print_summary(
     refused: Sequence[RejectedProposal],
     cost: str,
 ) -> None:
-    lines = [f"{len(added)} of {options.count} questions on {document.name} wait in {options.drafts}:"]
+    lines = [f"{len(added)} of {plural(options.count, 'question')} on {document.name} wait in {options.drafts}:"]
     for draft in added:
         lines += [f"  {draft.case.question}", f"    {draft.case.gold}  (severity {int(draft.case.severity)})"]
     write_text("\n".join(lines) + "\n" + refused_lines(refused) + f"cost: {cost}\n")

@@ -6,12 +6,16 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from deployments.cli.exit_codes import ExitCode
 from flows.terminal import print_text
 from monitors.errors import GoldSetError
-from monitors.goldset.import_array import ForeignCase, import_gold_array
+from monitors.goldset.import_array import import_gold_array
 from monitors.goldset.lines import line_of
+from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.storage import alone_with, replace_text
 
@@ -19,16 +23,24 @@ OTHERS = ""
 """Stands for every question type that is not named."""
 
 
-def import_command(array: Path, out: Path, given: Sequence[str]) -> ExitCode:
-    """Write the suite, and say which ids had to be changed and which types got which severity."""
+def import_command(
+    array: Annotated[Path, typer.Argument(help="a JSON array of another project: question, expected_answer, …")],
+    *,
+    out: Annotated[Path, typer.Option("--out", help="the suite to write; it must not be there yet")],
+    severity: Annotated[
+        list[str],
+        typer.Option(help="TYPE=1, 2 or 3 for each question_type, or a bare number for all others; never guessed"),
+    ],
+) -> ExitCode:
+    """Take over a suite of another project; it has no severities, so they are given here by type."""
     if out.exists():
         raise GoldSetError(f"{out} is there already; name a new file, or remove it first")
-    severities = _severities(given)
-    imported = import_gold_array(array, severity_for=lambda row: _severity(row, severities))
+    severities = _severities(severity)
+    imported = import_gold_array(array, severity_for=lambda kind, case_id: _severity(kind, case_id, severities))
     with alone_with(out):
         replace_text(out, "".join(f"{line_of(case)}\n" for case in imported.suite.cases))
     counts = Counter((case.type, int(case.severity)) for case in imported.suite.cases)
-    print_text(f"{out}: {len(imported.suite.cases)} cases, sha256 {imported.suite.sha256}")
+    print_text(f"{out}: {plural(len(imported.suite.cases), 'case')}, sha256 {imported.suite.sha256}")
     for (kind, level), count in sorted(counts.items()):
         print_text(f"  severity {level}  {count:4}  {kind}")
     for one in imported.renamed:
@@ -47,11 +59,11 @@ def _severities(given: Sequence[str]) -> dict[str, Severity]:
     return found
 
 
-def _severity(row: ForeignCase, severities: dict[str, Severity]) -> Severity:
-    found = severities.get(row.question_type, severities.get(OTHERS))
+def _severity(kind: str, case_id: str, severities: dict[str, Severity]) -> Severity:
+    found = severities.get(kind, severities.get(OTHERS))
     if found is None:
         raise GoldSetError(
-            f"no severity for the type {row.question_type!r} ({row.id}); add --severity {row.question_type}=2, or "
-            "a bare number for all types that are not named"
+            f"no severity for the type {kind!r} ({case_id}); add --severity {kind}=2, or a bare number for "
+            "all types that are not named"
         )
     return found

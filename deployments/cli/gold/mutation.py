@@ -8,31 +8,38 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from deployments.cli.exit_codes import ExitCode
+from deployments.cli.options import JsonOption
 from flows.goldset.mutation_testing import GradedMutant, count_mutants, grade_mutants, grade_right
 from flows.terminal import print_text, write_json
 from monitors.alerts.redact import redact
 from monitors.config.file import load_config
+from monitors.domains.pack import Domain, load_domain
 from monitors.errors import ConfigError
 from monitors.gate.settings import GateSettings
 from monitors.goldset.load import load_suite
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import default_panel
+from monitors.plural import plural
 from monitors.records.cases import GoldCase
 from monitors.records.runs import MutantCount, MutationScores
 
 
-def grader_settings(config: Path | None, target: str | None) -> GraderSettings:
-    """The settings of ``target`` in ``config``; of its only target; else the defaults."""
+def graders_of(config: Path | None, target: str | None) -> tuple[GraderSettings, Domain]:
+    """The grader settings and the domain of ``target`` in ``config``; of its only target; else the defaults."""
     if config is None:
         if target is not None:
             raise ConfigError(f"--target {target} needs --config with the configuration that has it")
-        return GraderSettings()
+        return GraderSettings(), load_domain()
     loaded = load_config(config)
     if target is None and len(loaded.targets) > 1:
         raise ConfigError(f"{config} has several targets; name one with --target: {', '.join(loaded.targets)}")
-    return loaded.target(target or next(iter(loaded.targets))).graders
+    found = loaded.target(target or next(iter(loaded.targets)))
+    return found.graders, found.domain
 
 
 def gate_settings(config: Path | None) -> GateSettings:
@@ -44,20 +51,29 @@ SEVERE_FLOOR = 0.95
 """Least share of severity-3 mutants that graders without a model must catch: the product's own target."""
 
 
-def mutants_command(path: Path, *, config: Path | None, target: str | None, missed: int, as_json: bool) -> ExitCode:
-    """Grade all mutants; FAIL when too few of severity 3 are caught, or one is graded correct."""
-    suite = load_suite(path)
-    settings = grader_settings(config, target)
-    panel = default_panel(settings)
-    usable = [case for case in suite.cases if not grade_right(case, panel).wrong]
+def mutants_command(
+    suite: Annotated[Path, typer.Argument(help="the suite, JSON lines")],
+    *,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="take a target's grader settings from this configuration")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="which target of the configuration")] = None,
+    missed: Annotated[int, typer.Option(min=0, help="how many missed mutants to show")] = 5,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Make known-bad mutants of every gold, and count how many the graders catch without a judge."""
+    loaded = load_suite(suite)
+    settings, domain = graders_of(config, target)
+    panel = default_panel(settings, domain)
+    usable = [case for case in loaded.cases if not grade_right(case, panel).wrong]
     graded = list(grade_mutants(usable, panel, citation_required=settings.citation_required))
     counts = count_mutants(graded)
     if as_json:
-        _print_json(suite.sha256, len(suite.cases) - len(usable), counts, graded)
+        _print_json(loaded.sha256, len(loaded.cases) - len(usable), counts, graded)
     else:
         lines = (
-            *_print_summary(path, len(suite.cases) - len(usable), counts),
-            *_missed(graded, suite.cases, missed),
+            *_print_summary(suite, len(loaded.cases) - len(usable), counts),
+            *_missed(graded, loaded.cases, missed),
         )
         print_text("\n".join(lines))
     return ExitCode.PASS if catches_enough(counts) else ExitCode.FAIL
@@ -70,9 +86,9 @@ def catches_enough(counts: MutationScores) -> bool:
 
 
 def _print_summary(path: Path, left_out: int, counts: MutationScores) -> Iterator[str]:
-    yield f"{path}: {counts.whole.mutants} mutants of {counts.cases} cases"
+    yield f"{path}: {plural(counts.whole.mutants, 'mutant')} of {plural(counts.cases, 'case')}"
     if left_out:
-        yield f"  {left_out} cases left out: their own gold fails; `lookout gold check` names them"
+        yield f"  {plural(left_out, 'case')} left out, whose own gold fails: `lookout gold check` names them"
     yield ""
     yield f"  {'what was done':20} {'mutants':>7} {'caught':>7} {'judge':>6} {'passed':>6}  by"
     for one in (*counts.by_operator, *counts.by_severity, counts.whole):
@@ -80,7 +96,7 @@ def _print_summary(path: Path, left_out: int, counts: MutationScores) -> Iterato
     severe, plain = counts.severe, counts.severe_without_personal_data
     yield ""
     yield (
-        f"The graders catch {severe.caught} of {severe.mutants} mutants of severity 3: {severe.rate:.1%} "
+        f"The graders catch {severe.caught} of {plural(severe.mutants, 'mutant')} of severity 3: {severe.rate:.1%} "
         f"[{severe.low:.1%}, {severe.high:.1%}]; without the {severe.mutants - plain.mutants} with "
         f"personal data {plain.rate:.1%}. Wanted: {SEVERE_FLOOR:.0%}, and none passed as right."
     )

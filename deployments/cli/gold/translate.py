@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.gold.draft import cost_line, graders_in, refused_lines
-from flows.context import nonce, utc_now
+from deployments.cli.gold.draft import (
+    DEFAULT_DRAFTS,
+    DraftsOption,
+    ModelOption,
+    cost_line,
+    graders_in,
+    refused_lines,
+)
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from flows.context import environment, nonce, utc_now
 from flows.goldset.drafting import (
     AT_ONCE,
     DraftResult,
@@ -29,25 +40,12 @@ from monitors.goldset.load import load_suite
 from monitors.goldset.proposals import TRANSLATIONS_SCHEMA
 from monitors.graders.base import Grader
 from monitors.graders.panel import default_panel
+from monitors.plural import plural
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase
 from monitors.records.drafts import GoldDraft
 
 ACCEPTED = (Language.HINDI, Language.HINGLISH)
-
-
-@dataclass(frozen=True)
-class TranslateOptions:
-    """The options of ``lookout gold translate``."""
-
-    suite: Path
-    to: str
-    cases: Sequence[str]
-    limit: int | None
-    drafts: Path
-    config: Path
-    model: str | None
-    as_json: bool
 
 
 @dataclass(frozen=True)
@@ -73,26 +71,39 @@ def languages_of(text: str) -> tuple[Language, ...]:
     return tuple(dict.fromkeys(known[name] for name in names))
 
 
-def translate_command(options: TranslateOptions, environment: Mapping[str, str]) -> ExitCode:
-    """Translate what has no partner yet, save the drafts, and print what was refused and what it cost."""
-    languages = languages_of(options.to)
-    cases = _wanted(options)
-    config = load_config(options.config)
-    chosen, settings = chosen_model(config.judge, options.model)
-    session = _TranslateSession(options.drafts, default_panel(graders_in(config, options.suite)))
-    waiting = read_drafts(options.drafts) if options.drafts.exists() else ()
-    todo = {language: to_translate(cases, language, waiting)[: options.limit] for language in languages}
+def translate_command(
+    suite: Annotated[Path, typer.Argument(help="the suite, JSON lines")],
+    *,
+    to: Annotated[str, typer.Option("--to", help="hi, hinglish, or both with a comma")] = "hi,hinglish",
+    case: Annotated[list[str] | None, typer.Option("--case", help="only this case, by id; may be repeated")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="most cases for each language")] = None,
+    drafts: DraftsOption = DEFAULT_DRAFTS,
+    model: ModelOption = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Let a model draft translations of the English cases that have none. Gold only after `lookout gold review`."""
+    languages = languages_of(to)
+    cases = _wanted(suite, case or ())
+    loaded = load_config(config)
+    chosen, settings = chosen_model(loaded.judge, model)
+    session = _TranslateSession(drafts, default_panel(*graders_in(loaded, suite)))
+    waiting = read_drafts(drafts) if drafts.exists() else ()
+    todo = {language: to_translate(cases, language, waiting)[:limit] for language in languages}
 
     async def run() -> tuple[_TranslateReport, str]:
         tally = _TranslateReport()
-        async with open_asker(chosen, settings, environment, TRANSLATIONS_SCHEMA) as asker:
+        async with open_asker(chosen, settings, environment(), TRANSLATIONS_SCHEMA) as asker:
             for language, open_cases in todo.items():
                 for at in range(0, len(open_cases), AT_ONCE):
                     await _one_prompt(asker, open_cases[at : at + AT_ONCE], language, session, tally)
             return tally, f"{cost_line(asker.cost)}, {chosen.model}"
 
     tally, cost = asyncio.run(run()) if any(todo.values()) else (_TranslateReport(), "nothing was asked")
-    _print_summary(options, tally, cost)
+    if as_json:
+        _print_json(drafts, tally, cost)
+    else:
+        _print_summary(suite, drafts, tally, cost)
     return ExitCode.PASS if tally.added or not tally.asked else ExitCode.INCONCLUSIVE
 
 
@@ -110,34 +121,35 @@ async def _one_prompt(
     tally.found.refused += found.refused
 
 
-def _wanted(options: TranslateOptions) -> Sequence[GoldCase]:
+def _wanted(suite: Path, named: Sequence[str]) -> Sequence[GoldCase]:
     """The suite's cases; those that were named with all partners they have."""
-    cases = load_suite(options.suite).cases
+    cases = load_suite(suite).cases
     known = {case.id: case for case in cases}
-    strange = [case_id for case_id in options.cases if case_id not in known]
+    strange = [case_id for case_id in named if case_id not in known]
     if strange:
-        raise ConfigError(f"{options.suite} holds no case {strange[0]!r}")
-    if not options.cases:
+        raise ConfigError(f"{suite} holds no case {strange[0]!r}")
+    if not named:
         return cases
-    pairs = {known[case_id].pair or case_id for case_id in options.cases}
-    return [case for case in cases if case.id in options.cases or case.pair in pairs]
+    pairs = {known[case_id].pair or case_id for case_id in named}
+    return [case for case in cases if case.id in named or case.pair in pairs]
 
 
-def _print_summary(options: TranslateOptions, tally: _TranslateReport, cost: str) -> None:
-    if options.as_json:
-        shown = {
-            "drafts_file": str(options.drafts),
-            "drafts": [draft.model_dump(mode="json", exclude_defaults=True) for draft in tally.added],
-            "refused": [{"about": redact(o.about), "reason": redact(o.reason)} for o in tally.found.refused],
-            "cost": cost,
-        }
-        write_json(json.dumps(shown, ensure_ascii=False) + "\n")
-        return
+def _print_json(drafts: Path, tally: _TranslateReport, cost: str) -> None:
+    shown = {
+        "drafts_file": str(drafts),
+        "drafts": [draft.model_dump(mode="json", exclude_defaults=True) for draft in tally.added],
+        "refused": [{"about": redact(o.about), "reason": redact(o.reason)} for o in tally.found.refused],
+        "cost": cost,
+    }
+    write_json(json.dumps(shown, ensure_ascii=False) + "\n")
+
+
+def _print_summary(suite: Path, drafts: Path, tally: _TranslateReport, cost: str) -> None:
     if not tally.asked:
-        write_text(f"Every English case of {options.suite} has its partners, in it or among the drafts.\n")
+        write_text(f"Every English case of {suite} has its partners, in it or among the drafts.\n")
         return
-    lines = [f"{len(tally.added)} of {tally.asked} translations wait in {options.drafts}:"]
+    lines = [f"{len(tally.added)} of {plural(tally.asked, 'translation')} wait in {drafts}:"]
     lines += [f"  {one.case.question}\n    {one.case.gold}" for one in tally.added]
     write_text("\n".join(lines) + "\n" + refused_lines(tally.found.refused) + f"cost: {cost}\n")
     if tally.added:
-        write_text(f"None is gold yet: lookout gold review {options.drafts} --suite {options.suite}\n")
+        write_text(f"None is gold yet: lookout gold review {drafts} --suite {suite}\n")

@@ -6,13 +6,18 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from deployments.cli.exit_codes import ExitCode
+from deployments.cli.options import JsonOption
 from flows.terminal import write_json, write_text
 from monitors.errors import ConfigError
 from monitors.goldset.lines import line_of
 from monitors.goldset.load import load_suite, parse_suite_lines
 from monitors.goldset.variants import VariantKind, VariantSet, vary
+from monitors.plural import plural
 from monitors.storage import alone_with, replace_text
 
 NAMED = 5
@@ -28,8 +33,20 @@ def kinds_of(text: str) -> tuple[VariantKind, ...]:
     return tuple(dict.fromkeys(known[name] for name in names))
 
 
-def vary_command(suite: Path, *, kinds: str, seed: int, each: int, output: Path | None, as_json: bool) -> ExitCode:
-    """Write a suite of variants beside the suite, and say of which cases there are none."""
+def vary_command(
+    suite: Annotated[Path, typer.Argument(help="the suite, JSON lines")],
+    *,
+    kinds: Annotated[
+        str, typer.Option("--kinds", help="paraphrase, typo, code_switch; several with commas")
+    ] = "paraphrase,typo,code_switch",
+    seed: Annotated[int, typer.Option("--seed", min=0, help="the same seed gives the same file")] = 1,
+    each: Annotated[int, typer.Option("--each", min=1, max=20, help="variants of each kind for a case")] = 1,
+    output: Annotated[
+        Path | None, typer.Option("--output", help="where they go; SUITE-variants.jsonl when left out")
+    ] = None,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Write other wordings of a suite's questions with the same expected answers. No model; always the same."""
     wanted = kinds_of(kinds)
     goal = output or suite.with_name(f"{suite.stem}-variants.jsonl")
     if goal.resolve() == suite.resolve():
@@ -49,7 +66,7 @@ def vary_command(suite: Path, *, kinds: str, seed: int, each: int, output: Path 
 def _print_summary(goal: Path, varied: VariantSet, wanted: Sequence[VariantKind], sha256: str) -> None:
     counts = varied.counts
     summary = ", ".join(f"{counts[kind.value]} {kind.value}" for kind in wanted)
-    lines = [f"{len(varied.cases)} variants in {goal}: {summary}; suite {sha256[:12]}"]
+    lines = [f"{plural(len(varied.cases), 'variant')} in {goal}: {summary}; suite {sha256[:12]}"]
     missing: Counter[VariantKind] = Counter(kind for kind, _ in varied.without)
     for kind, count in missing.items():
         ids = [case_id for one, case_id in varied.without if one is kind]

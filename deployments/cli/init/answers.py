@@ -14,9 +14,9 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import ValidationError
 
-from monitors.config.problems import USER
 from monitors.errors import ConfigError
 from monitors.judge.families import family_named, known_families
+from monitors.problems import USER
 from monitors.records.base import Record
 from monitors.records.targets import Environment, Target
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
+import typer
 from rich.console import Console
 
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.init.answers import Answers, Prompter
 from deployments.cli.init.api import Probe, check_driver, probe_of
 from deployments.cli.init.files import SUITE_NAME, WEBHOOKS_NAME, places, refuse_existing, write
+from deployments.cli.options import DEFAULT_CONFIG
 from flows.terminal import write_json, write_note
 from flows.terminal_console import terminal_console
 from monitors.config.file import load_config
@@ -43,33 +45,60 @@ class InitReport(Record):
 
 
 def init_command(
-    config_path: Path,
-    given: Mapping[str, str],
     *,
-    take_defaults: bool,
-    force: bool,
-    as_json: bool,
-    driver: str | None = None,
-    may_ask: bool = True,
+    config: Annotated[
+        Path, typer.Option("--config", help="where to write; the rest goes beside it")
+    ] = DEFAULT_CONFIG,
+    target: Annotated[
+        str | None, typer.Option(help="what to watch: the address of a chat page or API, or a Space as owner/name")
+    ] = None,
+    environment: Annotated[str | None, typer.Option(help="where it stands: staging or production")] = None,
+    model_family: Annotated[
+        str | None, typer.Option(help="family or name of the model that answers, or unknown")
+    ] = None,
+    slack_channel: Annotated[
+        str | None, typer.Option(help="where alerts go: #name, a channel's id, or none")
+    ] = None,
+    driver: Annotated[
+        str | None,
+        typer.Option(help="what the address is: browser (a page), json or sse (a chat API); left out: found out"),
+    ] = None,
+    ask: Annotated[
+        bool, typer.Option("--ask/--no-ask", help="ask a chat API a harmless question, to find out how it is asked")
+    ] = True,
+    yes: Annotated[bool, typer.Option("--yes", help="ask nothing: take the defaults of what is left out")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="where a file is there already, give it the name FILE.old and go on")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print what was written as JSON")] = False,
 ) -> ExitCode:
-    """Ask what ``given`` leaves open, and write; see ``lookout init --help``. Raises `ConfigError`."""
-    from flows.context import environment  # duckdb
+    """Ask four questions; write a lookout.toml, a first suite, and what to enter where deploys are reported."""
+    from flows.context import environment as variables  # duckdb
 
     check_driver(driver)
     if not force:
-        refuse_existing(config_path)
-    asker = Prompter(
-        given, take_defaults=take_defaults, say=_say, line=sys.stdin.readline, is_typed=sys.stdin.isatty()
-    )
-    answers = asker.answers()
-    probe = probe_of(answers.target, environment(), driver=driver, may_ask=may_ask, say=_say)
-    moved = write(config_path, answers, force=force, probe=probe.table)
-    result = _summarise(config_path, answers, moved, probe)
+        refuse_existing(config)
+    given = {
+        "--target": target,
+        "--environment": environment,
+        "--model-family": model_family,
+        "--slack-channel": slack_channel,
+    }
+    answers = _prompter(given, take_defaults=yes).answers()
+    probe = probe_of(answers.target, variables(), driver=driver, may_ask=ask, say=write_note)
+    moved = write(config, answers, force=force, probe=probe.table)
+    result = _summarise(config, answers, moved, probe)
     if as_json:
         write_json(result.model_dump_json(indent=2) + "\n")
     else:
         _print(result)
     return ExitCode.PASS
+
+
+def _prompter(given: Mapping[str, str | None], *, take_defaults: bool) -> Prompter:
+    answers = {flag: answer for flag, answer in given.items() if answer is not None}
+    line, is_typed = sys.stdin.readline, sys.stdin.isatty()
+    return Prompter(answers, take_defaults=take_defaults, say=write_note, line=line, is_typed=is_typed)
 
 
 def _summarise(config_path: Path, answers: Answers, moved: tuple[Path, ...], probe: Probe) -> InitReport:
@@ -90,7 +119,7 @@ def _summarise(config_path: Path, answers: Answers, moved: tuple[Path, ...], pro
 
 def _next(config_path: Path, answers: Answers, probe: Probe, *, judged: bool) -> tuple[NextStep, ...]:
     name = answers.target.name
-    option = "" if config_path == Path("lookout.toml") else f" --config {config_path}"
+    option = "" if config_path == DEFAULT_CONFIG else f" --config {config_path}"
     steps = [
         NextStep(command=f"lookout doctor{option}", why="is everything there?"),
         NextStep(command=f"lookout doctor {name}{option}", why=_SEEN_API if probe.is_api else _SEEN_PAGE),
@@ -135,8 +164,3 @@ def _table(out: Console, rows: list[tuple[str, str]]) -> None:
     for left, right in rows:
         out.print(f"  {left:<{width}}  {right}", markup=False)
     out.print()
-
-
-def _say(text: str) -> None:
-    """Write to the terminal, so that a question does not go into a pipe."""
-    write_note(text)

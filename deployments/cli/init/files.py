@@ -14,6 +14,7 @@ from deployments.cli.init.answers import Answers
 from monitors.config.file import FILE_NAME
 from monitors.errors import ConfigError
 from monitors.judge.families import family_named
+from monitors.storage import move
 
 SUITE_NAME: Final = "suite.jsonl"
 WEBHOOKS_NAME: Final = "webhooks.md"
@@ -221,7 +222,7 @@ def write(config_path: Path, answers: Answers, *, force: bool, probe: str = "") 
         at.mkdir(parents=True, exist_ok=True)
         for key, at in places(config_path).items():
             if force and (at.exists() or at.is_symlink()):
-                moved[at] = at.rename(_free_name(at))
+                moved[at] = move(at, _free_name(at))
             with at.open("x", encoding="utf-8") as file:
                 written.append(at)
                 file.write(content[key])
@@ -229,7 +230,7 @@ def write(config_path: Path, answers: Answers, *, force: bool, probe: str = "") 
         for path in written:
             path.unlink()
         for path, aside in moved.items():
-            aside.rename(path)
+            move(aside, path)
         raise ConfigError(f"{at}: cannot be written ({error.strerror}); nothing was changed") from error
     return tuple(moved.values())
 

@@ -14,7 +14,7 @@ from monitors.alerts.compose import Digest, digest_headline, digest_lines
 from monitors.alerts.message import Message, MessageSection, is_left, mark_line, message, one_of_each_first, utc
 from monitors.alerts.redact import ELLIPSIS, escape, fit, inert, visible
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.wording import counted
+from monitors.plural import plural
 from monitors.records.base import Record
 from monitors.records.incidents import ActionKind, Alert, AlertItem, Link
 
@@ -282,7 +282,7 @@ def digest_plain(digest: Digest) -> str:
 
 
 def _figures(digest: Digest) -> tuple[tuple[str, str], ...]:
-    recovered = (("recovered", counted(digest.recovered, "incident")),) if digest.recovered else ()
+    recovered = (("recovered", plural(digest.recovered, "incident")),) if digest.recovered else ()
     note = (("note", visible(digest.note)),) if digest.note else ()
     return (*((one.label, one.value) for one in digest.figures), *recovered, *note)
 

@@ -22,6 +22,7 @@ class FactKind(StrEnum):
     PERCENT = "percent"
     DURATION = "duration"
     DATE = "date"
+    TIME = "time"
 
 
 class Bound(StrEnum):
@@ -35,7 +36,8 @@ class Bound(StrEnum):
 class Fact(Record):
     """One quantity that a text states.
 
-    ``value`` is a plain decimal string (``1500000``), for a date ISO 8601. ``unit`` is the ISO 4217 code for
+    ``value`` is a plain decimal string (``1500000``), for a date
+    or a time of day ISO 8601 (``2015-03-03``, ``18:00``). ``unit`` is the ISO 4217 code for
     money (``None`` where the text leaves the country open, as ``$`` does), ``percent``, ``day`` for a duration.
     A duration's ``value`` is in days, ``original_value`` and ``original_unit`` are as it was said (24, ``month``):
     a month is not thirty days unless a case says so. ``start`` and ``end`` count Unicode code points of the text
@@ -54,7 +56,7 @@ class Fact(Record):
 
     @property
     def number(self) -> Decimal:
-        """The value as an exact number; not for dates."""
+        """The value as an exact number; not for dates and times."""
         return Decimal(self.value)
 
 
@@ -63,7 +65,8 @@ class QuantityReading(NamedTuple):
 
     ``first`` and ``last`` are its tokens (inclusive), ``start`` and ``end`` its characters. A duration has
     ``months`` and ``days`` apart, since a month is not thirty days unless a case says so. ``date`` is ISO 8601:
-    ``2015-03-03``, ``2015-03`` or ``--03-03`` where the year or the day is not said.
+    ``2015-03-03``, ``2015-03`` or ``--03-03`` where the year or the day is not said; of a time ``18:00``, and
+    ``value`` is in minutes.
     """
 
     kind: FactKind

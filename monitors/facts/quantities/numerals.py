@@ -116,7 +116,7 @@ _AFTER_PLAIN = frozenset({",", ";", ":", "?", "!", ")", "]", "।", "|", '"', "'
 """Punctuation that ends a number; a full stop or hyphen may go on."""
 
 _AFTER_NUMBER = keys_of(
-    "calendar working business continuous consecutive completed complete more additional clear insurance "
+    "calendar working business continuous consecutive completed complete more additional clear "
     "successive policy उपार्जित लगातार कैलेंडर और अतिरिक्त पूर्ण lagatar lagataar of per out में के का की "
     "me mein ke ka ki सही h yo y o दशक r e x g k century शताब्दी सदी sadi"
 )

@@ -12,6 +12,7 @@ from datetime import date
 from decimal import Decimal
 from typing import NamedTuple
 
+from monitors.facts.quantities.clock import with_times
 from monitors.facts.quantities.currencies import MINOR
 from monitors.facts.quantities.dates import Day, date_at, relative_at
 from monitors.facts.quantities.fact import Bound, Fact, FactKind, QuantityReading
@@ -367,7 +368,7 @@ def scan(
         return Scan(normalised, reader, [], cut=True)
     readings = _walk(reader, normalised.text, reference_date, limits.readings or len(tokens))
     cut = len(readings) == limits.readings
-    readings = merged(reader, readings)
+    readings = with_times(reader, normalised.text, merged(reader, readings))
     readings = [settled(reader, _bounded(reader, reading), locale) for reading in readings]
     if locale.is_unread:
         readings = [with_unread(reader, reading) for reading in readings]

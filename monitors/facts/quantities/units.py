@@ -59,7 +59,7 @@ _RIGHT_BEHIND = {"h": _HOUR, "Y": _YEAR, "W": _WEEK, "D": _DAY, "y": _YEAR, "d":
 
 _BETWEEN = keys_of(
     "calendar working business continuous consecutive completed complete full policy more additional "
-    "clear whole insurance successive उपार्जित लगातार कैलेंडर और अतिरिक्त पूरे पूर्ण lagatar lagataar "
+    "clear whole successive उपार्जित लगातार कैलेंडर और अतिरिक्त पूरे पूर्ण lagatar lagataar "
     "poore pure"
 )
 """Words that may stand between an amount and its unit: 24 continuous months."""

@@ -10,18 +10,17 @@ template make one case, with its field, clause and document.
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from string import Formatter
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
+from monitors.domains.pack import TEMPLATES, folder_of, read_pack_file
 from monitors.errors import GoldSetError
-from monitors.goldset.build.sheets import FactField, FactSchema, FactSheet, FieldKind, GivenFact, describe_error
+from monitors.goldset.build.sheets import FactField, FactSchema, FactSheet, FieldKind, GivenFact
 from monitors.goldset.build.values import (
     AcceptPolicy,
     Amount,
@@ -33,12 +32,8 @@ from monitors.goldset.build.values import (
     worded,
 )
 from monitors.goldset.lines import of_validation
-from monitors.goldset.load import read_text
 from monitors.records.base import Identifier, Language, Record, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
-
-SHIPPED_TEMPLATES = Path(__file__).parent / "pipeline_a" / "health_insurance.templates.toml"
-"""21 templates in three languages over the shipped schema: the example, and the default."""
 
 _ALWAYS = ("name", "value")
 """What a question or a gold may hold in braces: known of every fact."""
@@ -116,7 +111,7 @@ class Template(Record):
 
 
 class TemplateBook(Record):
-    """All templates of a file. ``citation`` are forms of the expected citation: the first that can be filled."""
+    """``templates.toml`` of a pack. ``citation`` are forms of the expected one: the first that can be filled."""
 
     version: Annotated[int, Field(ge=1)]
     languages: Annotated[tuple[Language, ...], Field(min_length=1)] = (Language.ENGLISH,)
@@ -125,16 +120,10 @@ class TemplateBook(Record):
     template: Annotated[tuple[Template, ...], Field(min_length=1)]
 
 
-def load_templates(schema: FactSchema, path: Path = SHIPPED_TEMPLATES) -> TemplateBook:
-    """Read templates from TOML. Raises `GoldSetError` naming file, template, key and what is accepted."""
-    try:
-        raw = tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
-        raise GoldSetError(f"{path} is no TOML: {error}") from error
-    try:
-        book = TemplateBook.model_validate(raw)
-    except ValidationError as error:
-        raise GoldSetError(f"{path}: {describe_error(error)}") from error
+def load_templates(schema: FactSchema, pack: str) -> TemplateBook:
+    """Read the templates of a pack. Raises `GoldSetError` naming file, template, key and what is accepted."""
+    path = folder_of(pack) / TEMPLATES
+    book = read_pack_file(path, TemplateBook, GoldSetError)
     problems = [f"template {one.id}: {problem}" for one in book.template for problem in _unfit(one, schema)]
     ids = [one.id for one in book.template]
     problems += [f"template {twice}: the id is given twice" for twice in {one for one in ids if ids.count(one) > 1}]

@@ -17,15 +17,13 @@ from typing import Annotated, Any, Self, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
+from monitors.domains.pack import SCHEMA, folder_of, read_pack_file
 from monitors.errors import GoldSetError
 from monitors.facts.quantities.fact import Bound
 from monitors.facts.quantities.locales import checked_currency
 from monitors.goldset.lines import read_json, shown
 from monitors.goldset.load import read_text
 from monitors.records.base import Identifier, Language, Record
-
-SHIPPED_SCHEMA = Path(__file__).parent / "pipeline_a" / "health_insurance.schema.json"
-"""62 fields of an Indian health policy: the example, and the default."""
 
 Localised = dict[Language, Annotated[str, Field(min_length=1)]]
 """One thing said in several languages."""
@@ -86,7 +84,7 @@ class FactField(Record):
 
 
 class FactSchema(Record):
-    """All fields by name."""
+    """``schema.toml`` of a domain pack: all fields by name."""
 
     name: Identifier
     version: Annotated[int, Field(ge=1)]
@@ -109,14 +107,9 @@ class FactSchema(Record):
         return next((field for field, found in self.fields.items() if name in found.aliases), None)
 
 
-def load_schema(path: Path = SHIPPED_SCHEMA) -> FactSchema:
-    """Read a schema from JSON. Raises `GoldSetError` naming the file, the key and what is accepted."""
-    try:
-        return FactSchema.model_validate(read_json(read_text(path)))
-    except ValidationError as error:
-        raise GoldSetError(f"{path} is no schema of facts: {describe_error(error)}") from error
-    except ValueError as error:
-        raise GoldSetError(f"{path}: {error}") from error
+def load_schema(pack: str) -> FactSchema:
+    """Read the schema of a domain pack. Raises `GoldSetError` naming the file, the key and what is accepted."""
+    return read_pack_file(folder_of(pack) / SCHEMA, FactSchema, GoldSetError)
 
 
 def describe_error(error: ValidationError) -> str:

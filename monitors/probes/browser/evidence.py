@@ -16,12 +16,12 @@ from monitors.probes.browser.chromium import closed
 from monitors.probes.browser.inpage import clean
 from monitors.probes.browser.visit import Visit
 from monitors.records.exchanges import Evidence
+from monitors.storage import OWNER_ONLY, OWNER_ONLY_FOLDER, move
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, ConsoleMessage, Page
 
 FOLDER = "evidence"
-OWNER_ONLY, OWNER_ONLY_FOLDER = 0o600, 0o700
 PICTURE_DEADLINE_S = 5.0
 SCROLL_DEADLINE_S = 1.0
 CONSOLE_LINES = 20
@@ -37,7 +37,7 @@ def rewritten(archive: Path, change: Hide) -> None:
     with ZipFile(archive) as old, ZipFile(beside, "w", ZIP_DEFLATED) as new:
         for member in old.infolist():
             new.writestr(member.filename, change(old.read(member)))
-    beside.replace(archive)
+    move(beside, archive)
 
 
 class EvidenceRecorder:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import html
 import json
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -25,6 +24,7 @@ from pydantic import ValidationError
 from monitors.errors import ConfigError, LoginFailed, LoginWall
 from monitors.probes.settings import FromEnvironment, LoginSettings
 from monitors.records.base import Record, UtcTime
+from monitors.storage import OWNER_ONLY, write_atomically
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Error, Locator, Page, Request, Route, StorageState
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 FOLDER: Final = "sessions"
 """Inside the data folder: one file a target."""
-OWNER_ONLY, OWNER_ONLY_FOLDER = 0o600, 0o700
 HIDDEN: Final = "[secret]"
 SHORTEST_SECRET: Final = 6
 """Characters; a shorter value may be a word of any answer."""
@@ -76,12 +75,7 @@ class SessionFile:
 
     def write(self, session: Session) -> None:
         """Store it whole or not at all; nobody but its owner can ever read it."""
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=OWNER_ONLY_FOLDER)
-        beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        beside.unlink(missing_ok=True)
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY), "w") as file:
-            file.write(session.model_dump_json())
-        beside.replace(self.path)
+        write_atomically(self.path, session.model_dump_json(), mode=OWNER_ONLY)
 
 
 def imported_state(path: Path) -> dict[str, Any]:

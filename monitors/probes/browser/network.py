@@ -14,6 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from monitors.errors import BrowserLost, PageNotUnderstood
+from monitors.plural import plural
 from monitors.probes.browser.inpage import call, clean
 from monitors.probes.wire import WireRule, documents_in, read_documents, read_payload
 from monitors.records.exchanges import Channel, WirePayload
@@ -303,7 +304,7 @@ class WireTap:
         matched = [url for url in pushed if self._rule.matches(url)]
         if matched:
             first = pushed[matched[-1]][0][:BEGINNING]
-            return f"{matched[-1]} pushed {len(pushed[matched[-1]])} messages, the first: {first}"
+            return f"{matched[-1]} pushed {plural(len(pushed[matched[-1]]), 'message')}, the first: {first}"
         came = [*self._others, *pushed]
         return f"responses were: {', '.join(came[-SEEN_AT_MOST:]) or 'none'}"
 

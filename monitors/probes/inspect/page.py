@@ -44,6 +44,7 @@ from monitors.probes.inspect.findings import (
 from monitors.probes.settings import ProbeSettings
 from monitors.probes.wire import WireRule
 from monitors.records.exchanges import NoAnswerReason
+from monitors.storage import OWNER_ONLY
 
 PIN = "see the picture and pin what was missed under [targets.NAME.probe.selectors]: message_box, send, answer"
 
@@ -79,7 +80,6 @@ def trouble_of(error: ProbeError) -> PageProblem:
 
 DESCRIBE = Path(__file__).parents[1] / "browser" / "inpage" / "describe.js"
 DEADLINE_S = 15.0
-OWNER_ONLY = 0o600
 # Colours that people who cannot distinguish red from green can distinguish (after Okabe and Ito).
 MARKS = (("box", "message box", "#0072B2"), ("send", "send", "#D55E00"), ("answer", "answer", "#007A5A"))
 LINE = re.compile(r'- (?:\'|")?([a-z]+)(?: "((?:[^"\\]|\\.)*)")?')

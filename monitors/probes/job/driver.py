@@ -28,11 +28,12 @@ from monitors.probes.api.driver import Message, events_in, filled, lines_in, par
 from monitors.probes.browser.inpage import clean
 from monitors.probes.driver import Answer, WorthStoring, no_evidence
 from monitors.probes.job.notes import JobNote, JobNotes
-from monitors.probes.job.watch import MEGABYTE, AgentJob, JobHttp, TransientFailure, as_text
+from monitors.probes.job.watch import MEGABYTE, AgentJob, JobHttp, as_text
 from monitors.probes.settings import JobSettings, ProbeSettings
 from monitors.probes.wire import WireRule, read_documents
 from monitors.records.exchanges import Channel, Timings, WirePayload
 from monitors.request_headers import RequestHeaders
+from monitors.retry import TryAgain
 
 
 def report_in(job: AgentJob, url: str, body: str | None, earlier: tuple[str, ...]) -> Answer:
@@ -207,7 +208,7 @@ class JobDriver:
         try:
             async with self._http.events(job.address(self._settings.events_url)) as response:
                 await self._hear(job, response)
-        except TransientFailure:
+        except TryAgain:
             return
 
     async def _hear(self, job: AgentJob, response: httpx.Response, remember: Remember | None = None) -> None:
@@ -245,7 +246,7 @@ class JobDriver:
         while True:
             try:
                 return read((await self._http.poll(url)).text)
-            except TransientFailure as stumble:
+            except TryAgain as stumble:
                 stumbles += 1
                 if stumbles > self._settings.stumbles:
                     raise stumble.error from stumble

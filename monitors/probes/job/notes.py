@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from monitors.records.base import Record, UtcTime
+from monitors.storage import OWNER_ONLY, write_atomically
 
 FOLDER = "jobs"
-OWNER_ONLY, OWNER_ONLY_FOLDER = 0o600, 0o700
 
 
 class JobNote(Record):
@@ -41,12 +40,7 @@ class JobNotes:
 
     def save(self, name: str, note: JobNote) -> None:
         """Notes a job. A killed process leaves the old note or the new one, never half of one."""
-        path = self._path(name)
-        path.parent.mkdir(parents=True, exist_ok=True, mode=OWNER_ONLY_FOLDER)
-        beside = path.with_suffix(".new")
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY), "w") as file:
-            file.write(note.model_dump_json())
-        beside.replace(path)
+        write_atomically(self._path(name), note.model_dump_json(), mode=OWNER_ONLY)
 
     def forget(self, name: str) -> None:
         """The job came to nothing: the next try starts anew."""

@@ -27,6 +27,7 @@ from monitors.errors import (
     Unreachable,
 )
 from monitors.json_path import items_at
+from monitors.plural import plural
 from monitors.probes.address_guard import AddressGuard
 from monitors.probes.api.driver import Event, parsed
 from monitors.probes.browser.inpage import clean
@@ -34,7 +35,7 @@ from monitors.probes.settings import JobSettings
 from monitors.records.base import Record
 from monitors.records.exchanges import Evidence, Step
 from monitors.request_headers import RequestHeaders
-from monitors.retry import retry_after_s
+from monitors.retry import TryAgain, retry_after_s
 
 GONE = (404, 410)
 REFUSED = (401, 403)
@@ -42,18 +43,6 @@ WALLS = (402, 407)
 TOO_MANY, ERRORS_FROM, APP_ERRORS_FROM = 429, 400, 500
 MEGABYTE = 1_000_000
 CHUNK = 65_536
-
-
-class TransientFailure(Exception):
-    """A poll that found nothing and may be repeated; ``error`` is what it means when it stays so.
-
-    ``after_s`` is the pause that the app asked for.
-    """
-
-    def __init__(self, error: ProbeError, *, after_s: float | None = None) -> None:
-        super().__init__(str(error))
-        self.error = error
-        self.after_s = after_s
 
 
 class Body(Record):
@@ -99,7 +88,7 @@ class JobHttp:
                     self._check_start(response)
                     limit.reschedule(None)  # what comes after the head has limits of its own
                     yield response
-        except TransientFailure as stumble:
+        except TryAgain as stumble:
             raise stumble.error from stumble
         except (TimeoutError, httpx.HTTPError, httpx.InvalidURL) as error:
             raise Unreachable(f"the job could not be started: {_why(error)} at {bare(url)}") from error
@@ -107,7 +96,7 @@ class JobHttp:
     async def poll(self, url: str) -> Body:
         """What stands at an address.
 
-        Raises `TransientFailure` for what may pass, a `ProbeError` for what will not.
+        Raises `TryAgain` for what may pass, a `ProbeError` for what will not.
         """
         async with self._got(url) as response:
             return await self.body_of(response)
@@ -156,7 +145,7 @@ class JobHttp:
         except httpx.InvalidURL as error:
             raise PageNotUnderstood(f"no address: {bare(url)!r}; see probe.job") from error
         except (TimeoutError, httpx.HTTPError) as error:
-            raise TransientFailure(Unreachable(f"{bare(url)} does not answer: {_why(error)}")) from error
+            raise TryAgain(Unreachable(f"{bare(url)} does not answer: {_why(error)}")) from error
 
     def _check_start(self, response: httpx.Response) -> None:
         status = response.status_code
@@ -173,15 +162,13 @@ class JobHttp:
         if status in WALLS:
             raise AccessDenied(f"{where} answered HTTP {status}: a login or quota wall")
         if status == TOO_MANY:
-            raise TransientFailure(
-                AccessDenied(f"{where} answered HTTP 429: a quota wall"), after_s=retry_after_s(response.headers)
+            raise TryAgain(
+                AccessDenied(f"{where} answered HTTP 429: a quota wall"), retry_after_s(response.headers)
             )
         if status in GONE:
-            raise TransientFailure(AnswerIncomplete(f"the app lost the job: {where} answered HTTP {status}"))
+            raise TryAgain(AnswerIncomplete(f"the app lost the job: {where} answered HTTP {status}"))
         if status >= APP_ERRORS_FROM:
-            raise TransientFailure(
-                Unreachable(f"{where} answered HTTP {status}"), after_s=retry_after_s(response.headers)
-            )
+            raise TryAgain(Unreachable(f"{where} answered HTTP {status}"), retry_after_s(response.headers))
         raise PageNotUnderstood(
             f"{where} answered HTTP {status}: does it want another request than probe.job says?"
         )
@@ -301,18 +288,16 @@ class AgentJob:
         self.steps = (self.steps + new)[:STEPS_AT_MOST]
 
     def state_in(self, body: str) -> Any:
-        """A state that was asked for. `TransientFailure` when it is none: a proxy's page comes and goes."""
+        """A state that was asked for. `TryAgain` when it is none: a proxy's page comes and goes."""
         try:
             document = parsed(body)
         except PageNotUnderstood as error:
-            raise TransientFailure(error) from error
+            raise TryAgain(error) from error
         if any(isinstance(value, str) for value in items_at(document, self.settings.state)):
             return document
         seen = as_text(document)[:200]
         path = self.settings.state
-        raise TransientFailure(
-            PageNotUnderstood(f"probe.job.state = {path!r} leads to no state in the reply {seen}")
-        )
+        raise TryAgain(PageNotUnderstood(f"probe.job.state = {path!r} leads to no state in the reply {seen}"))
 
     @property
     def _ends(self) -> set[str]:
@@ -334,7 +319,7 @@ class AgentJob:
 
     def late(self) -> ProbeError:
         """The deadline has passed."""
-        got = f"{self.state!r} after {len(self.steps)} steps"
+        got = f"{self.state!r} after {plural(len(self.steps), 'step')}"
         seen = f"the job did not finish within {self.settings.deadline_s:g} s: {got}"
         partial = self._partial()
         return AnswerIncomplete(seen, partial_text=partial) if partial else AnswerTimeout(seen)

@@ -12,15 +12,17 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, NamedTuple, Self, cast
 
 import httpx
 
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.json_path import values_at
+from monitors.plural import plural
 from monitors.records.traffic import Conversation, SourceWarning, SourceWarningKind
 from monitors.request_headers import NO_HEADERS, RequestHeaders
-from monitors.retry import retry_after_s
+from monitors.retry import TryAgain, retried, retry_after_s
 from monitors.sources.traffic.items import LocatedItem, Window, conversations_of, looks_like_html, parsed
 from monitors.sources.traffic.settings import HttpTraffic, TimeFormat
 
@@ -37,15 +39,6 @@ class ExportPage(NamedTuple):
     document: Any
     headers: Mapping[str, str]
     sha256: str
-
-
-class _Later(Exception):
-    """It did not work this time. ``pause_s`` is how long the server wants to be left alone, where it says."""
-
-    def __init__(self, why: str, pause_s: float | None = None) -> None:
-        super().__init__(why)
-        self.why = why
-        self.pause_s = pause_s
 
 
 class ExportClient:
@@ -75,19 +68,12 @@ class ExportClient:
 
     async def page(self, url: str) -> ExportPage:
         """The page; `SourceUnavailable` when it does not come however often it is asked for."""
-        for left in reversed(range(self._settings.attempts)):
-            try:
-                return await self._within_deadline(url)
-            except _Later as later:
-                if not left:
-                    tries = self._settings.attempts
-                    raise SourceUnavailable(f"{bare_url(url)}: {later.why}, after {tries} tries") from None
-                await self._sleep(self._pause_s(later, self._settings.attempts - left))
-        raise AssertionError("the last try returns or raises")
-
-    def _pause_s(self, later: _Later, tries: int) -> float:
-        wanted = later.pause_s if later.pause_s is not None else 2.0 ** (tries - 1)
-        return min(wanted, self._settings.retry_most_s)
+        ask, tries = partial(self._within_deadline, url), self._settings.attempts
+        most_s = self._settings.retry_most_s
+        try:
+            return await retried(ask, tries=tries, first_pause_s=1.0, most_pause_s=most_s, sleep=self._sleep)
+        except TryAgain as last:
+            raise SourceUnavailable(f"{bare_url(url)}: {last}, after {plural(tries, 'try', 'tries')}") from None
 
     async def _within_deadline(self, url: str) -> ExportPage:
         deadline_s = self._settings.request_deadline_s
@@ -95,9 +81,9 @@ class ExportClient:
             async with asyncio.timeout(deadline_s):
                 return await self._once(url)
         except (TimeoutError, httpx.TimeoutException):
-            raise _Later(f"no whole answer within {deadline_s:g} s") from None
+            raise TryAgain(f"no whole answer within {deadline_s:g} s") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise _Later(f"cannot be reached ({type(error).__name__})") from None
+            raise TryAgain(f"cannot be reached ({type(error).__name__})") from None
 
     async def _once(self, url: str) -> ExportPage:
         for _ in range(_REDIRECTS):
@@ -114,7 +100,7 @@ class ExportClient:
     def _check_status(self, url: str, response: httpx.Response) -> None:
         status = response.status_code
         if status in _AGAIN:
-            raise _Later(f"answered HTTP {status}", retry_after_s(response.headers))
+            raise TryAgain(f"answered HTTP {status}", retry_after_s(response.headers))
         if status in _REFUSED:
             raise SourceUnavailable(f"{bare_url(url)}: answered {self._headers.refused(status)}")
         if not response.is_success:
@@ -137,7 +123,7 @@ class ExportClient:
         except ValueError as error:
             kind = response.headers.get("content-type", "").split(";")[0].strip() or "no type"
             hint = "; is it a login page?" if looks_like_html(body) else f": {error}"
-            raise _Later(f"answered {kind[:60]}, expected JSON{hint}") from None
+            raise TryAgain(f"answered {kind[:60]}, expected JSON{hint}") from None
 
 
 def _read(body: bytes) -> Any:
@@ -233,12 +219,13 @@ def may_go_on(settings: HttpTraffic, page: ExportPage, items: int) -> str | None
     more = any(value is True for path in _MORE for value in values_at(document, path))
     total = next((value for path in _TOTALS for value in values_at(document, path) if _is_count(value)), None)
     if more or (total is not None and total > items):
-        return f"it holds {items:,} items and says that there are more; {_HOW}"
+        return f"it holds {plural(items, 'item')} and says that there are more; {_HOW}"
     ends = any(values_at(document, path) for path in (*_MORE, *settings.next_link, *settings.cursor))
     full = items == settings.size if settings.size_parameter is not None else items in _USUAL_SIZES
     if ends or total is not None or not full:
         return None
-    return f"it holds {items:,} items, as a full page does, and names no next one: there may be more; {_HOW}"
+    shown = f"{plural(items, 'item')}, as a full page does"
+    return f"it holds {shown}, and names no next one: there may be more; {_HOW}"
 
 
 def _is_count(value: Any) -> bool:

@@ -21,6 +21,7 @@ from pydantic_core import from_json
 
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.json_path import items_at, leading, sources_at, values_at
+from monitors.plural import plural
 from monitors.records.base import Identifier
 from monitors.records.traffic import Conversation, Feedback, SourceWarning, SourceWarningKind, Thumb, Turn
 from monitors.sources.traffic.settings import Fields
@@ -280,7 +281,7 @@ def unpaired(item: Any, fields: Fields) -> str | None:
     if lists is None or _fit(*lists):
         return None
     asked, replied = lists
-    return f"{len(asked)} questions and {len(replied)} answers: which answers which?"
+    return f"{plural(len(asked), 'question')} and {plural(len(replied), 'answer')}: which answers which?"
 
 
 def _parallel(item: Any, fields: Fields) -> tuple[list[str | None], list[str | None]] | None:

@@ -15,6 +15,7 @@ from typing import Any, Final, Self, TypeVar, cast
 
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.records.traffic import Conversation, SourceWarning
+from monitors.retry import TryAgain, retried
 from monitors.sources.traffic.items import LocatedItem, Window, conversations_of
 from monitors.sources.traffic.settings import LangSmithTraffic
 from monitors.sources.traffic.source import Score
@@ -23,7 +24,7 @@ Value = TypeVar("Value")
 
 FEEDBACK: Final = uuid.UUID("5f0c2f9e-0d39-4f5b-9c86-1f6d3f0f6f57")
 """The namespace of feedback ids: run and key give the id, so that a retry writes the same feedback again."""
-_PAUSES_S: Final = (1.0, 2.0, 4.0, 8.0)
+MOST_PAUSE_S: Final = 8.0
 _REFUSED: Final = (401, 403)
 _CONFLICT: Final = 409
 _MISSING: Final = 404
@@ -122,16 +123,17 @@ class LangSmithClient:
         return self._project
 
     async def _tried(self, ask: Callable[[], Awaitable[Value]], doing: str) -> Value:
-        for left in reversed(range(self._settings.attempts)):
+        async def once() -> Value:
             try:
                 async with asyncio.timeout(self._settings.request_deadline_s):
                     return await ask()
             except Exception as error:  # noqa: BLE001 - the SDK raises of three families, and they quote keys
                 problem = self._unavailable(error, doing)
-                if not left or (status_of(error) or 500) in (400, *_REFUSED, _MISSING, 422):
-                    raise problem from None
-            await self._sleep(_PAUSES_S[min(self._settings.attempts - 1 - left, len(_PAUSES_S) - 1)])
-        raise AssertionError("the last try returns or raises")
+                final = status_of(error) in (400, *_REFUSED, _MISSING, 422)
+                raise (problem if final else TryAgain(problem)) from None
+
+        tries = self._settings.attempts
+        return await retried(once, tries=tries, first_pause_s=1.0, most_pause_s=MOST_PAUSE_S, sleep=self._sleep)
 
     def _unavailable(self, error: Exception, doing: str) -> SourceUnavailable:
         where, status = f"LangSmith project {self._settings.project!r}: {doing}", status_of(error)

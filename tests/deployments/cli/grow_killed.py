@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 from deployments.cli.gold import grow
-from deployments.cli.gold.grow import GrowOptions
 
 
 def main() -> None:
@@ -19,17 +18,7 @@ def main() -> None:
 
     grow.append_outcomes = killed
     folder, suite = Path(sys.argv[1]), Path(sys.argv[2])
-    grow.grow_command(
-        GrowOptions(
-            suite=suite,
-            config=folder / "none.toml",
-            data_folder=folder,
-            target=None,
-            take=None,
-            by="asha",
-            as_json=False,
-        )
-    )
+    grow.grow_command(suite=suite, config=folder / "none.toml", data_folder=folder, by="asha")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import socket
@@ -9,19 +10,18 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
-from typer.main import get_command
 
 from deployments.cli import app as cli
-from deployments.cli.app import app
+from deployments.cli.app import COMMANDS
 from tests import fork_server
 from tests.conftest import ROOT
 from tests.flows.few_cases import configured, demo_lines, few_cases
+from tests.lookout_commands import every_command
 
-COMMANDS = (
+NAMED = (
     *("verify", "demo", "gate", "report", "sql", "facts", "grade", "redact", "warehouse", "doctor", "review"),
     *("alerts", "slack-actions"),
 )
@@ -32,7 +32,7 @@ def lookout(*arguments: str, cwd: Path, **variables: str) -> subprocess.Complete
     return fork_server.run(*arguments, cwd=cwd, env=os.environ | fork_server.WARM | variables)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", NAMED)
 def test_every_command_has_help(tmp_path, command):
     done = lookout(command, "--help", cwd=tmp_path)
     assert done.returncode == 0
@@ -41,21 +41,20 @@ def test_every_command_has_help(tmp_path, command):
 
 def test_without_a_command_it_says_what_there_is_and_what_the_exit_codes_mean(tmp_path):
     said = lookout("--help", cwd=tmp_path).stdout
-    assert all(command in said for command in COMMANDS)
+    assert all(command in said for command in NAMED)
     assert "INCONCLUSIVE" in said
 
 
-def help_texts(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The texts of each command's help, as they are written."""
-    texts = [getattr(part, "help", None) or "" for part in (command, *command.params)]
-    yield from ((path, text.split("\n\n")[0]) for text in texts if "[" in text)
-    for name, inner in getattr(command, "commands", {}).items():
-        yield from help_texts(inner, (*path, name))
+def bracketed() -> Iterator[tuple[str, str]]:
+    """Each command with a text of its help that has brackets, as it is written."""
+    for path, command in every_command().items():
+        texts = [getattr(part, "help", None) or "" for part in (command, *command.params)]
+        yield from ((path, text.split("\n\n")[0].replace("\\[", "[")) for text in texts if "[" in text)
 
 
-@pytest.mark.parametrize(("command", "text"), [*help_texts(get_command(app))])
+@pytest.mark.parametrize(("command", "text"), [*bracketed()])
 def test_help_shows_brackets_as_they_are_written(tmp_path, command, text):
-    said = lookout(*command, "--help", cwd=tmp_path, COLUMNS="400").stdout
+    said = lookout(*command.split(), "--help", cwd=tmp_path, COLUMNS="400").stdout
     assert " ".join(text.split()) in " ".join(said.replace("│", " ").split())
 
 
@@ -70,6 +69,35 @@ def test_a_prefect_server_that_ended_meanwhile_is_named_with_what_to_do(error):
     assert "a fault of Lookout itself" in cli._fault_text(RuntimeError("anything else"))
 
 
+@pytest.mark.parametrize("group", COMMANDS)
+def test_the_help_of_a_group_lists_what_each_command_says_of_itself(group):
+    path = "" if group == "lookout" else f"{group} "
+    known = every_command()
+    for name, (_, line) in COMMANDS[group].items():
+        own = known[f"{path}{name}"].help.replace("\\[", "[")
+        assert " ".join(own.split("\n\n")[0].split()) == line
+
+
+@pytest.mark.parametrize("group", COMMANDS)
+def test_the_help_of_a_group_imports_no_command(group):
+    """It lists all of them in the time that it takes to start."""
+    arguments = [] if group == "lookout" else [group]
+    program = (
+        "import sys; from deployments.cli import app\n"
+        "try: app.main()\n"
+        "finally: print([name for name in sys.modules if name.startswith(('deployments.', 'flows.', 'warehouse.'))])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments, "--help"],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    ours = ["deployments.cli", "deployments.cli.exit_codes", "flows.terminal", "deployments.cli.app"]
+    assert sorted(ast.literal_eval(done.stdout.splitlines()[-1])) == sorted(ours)
+
+
 @pytest.mark.parametrize("debug", ["", "1"])
 def test_a_crash_and_a_mistake_have_their_exit_codes_with_a_traceback_too(tmp_path, debug):
     """FAIL says that the application is wrong: the monitor's own crash must never say that."""
@@ -77,8 +105,8 @@ def test_a_crash_and_a_mistake_have_their_exit_codes_with_a_traceback_too(tmp_pa
     mistake = lookout("verify", "demo", cwd=tmp_path, LOOKOUT_DEBUG=debug)
     assert mistake.returncode == 2, mistake.stderr
     program = (
-        "import sys; from deployments.cli import app as cli; from deployments.cli.gate import gate as r;"
-        "r.report_command = lambda *a, **k: {}['token hf_QwErTyUiOpAsDfGhJkLz'];"
+        "import sys; from deployments.cli import app as cli; from deployments.cli import report as r;"
+        "r._run_folder = lambda *a: {}['token hf_QwErTyUiOpAsDfGhJkLz'];"
         "sys.argv = ['lookout', 'report']; cli.main()"
     )
     crash = subprocess.run(
@@ -148,7 +176,7 @@ def test_a_data_folder_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / "data").write_text("a file stands where the folder should be", encoding="utf-8")
     configured(tmp_path, "http://127.0.0.1:9", few_cases(tmp_path))
     done = lookout("verify", "demo", cwd=tmp_path)
-    assert done.returncode == 2, done.stderr
+    assert done.returncode == 4, done.stderr
     assert str(tmp_path / "data") in done.stderr
 
 

@@ -18,19 +18,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 from aiohttp import web
-from typer.main import get_command
 
-from deployments.cli.app import app
 from deployments.demo.configuration import free_port
 from flows.server import prefect_server
 from tests.conftest import ROOT
 from tests.deployments.gold_process import DOCUMENT
 from tests.deployments.triggers.senders import GITHUB_SECRET
+from tests.lookout_commands import every_command
 from tests.monitors.goldset.fact_examples import SHEET
 from tests.servers import anthropic
 from tests.servers.anthropic import AnthropicServer
@@ -393,17 +391,7 @@ def test_down_ends_the_server_and_says_what_else_runs(installation, prefect_envi
 
 def test_every_command_has_its_test_here():
     told = {*ONCE, *PIPES, *DECISIONS, *WITH_A_KEY, *UNTIL_STOPPED, *ENDS_A_SERVER, *ON_THEIR_OWN}
-    assert told == set(commands(get_command(app)))
-
-
-def commands(root: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
-    """Each command of the tree as it is typed."""
-    inner: dict[str, Any] | None = getattr(root, "commands", None)
-    if inner is None:
-        yield " ".join(path)
-        return
-    for name, command in inner.items():
-        yield from commands(command, (*path, name))
+    assert told == set(every_command())
 
 
 def test_no_module_of_a_command_brings_prefect_with_it(tmp_path):

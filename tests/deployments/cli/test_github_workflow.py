@@ -9,11 +9,10 @@ import sys
 
 import pytest
 import yaml
-from typer.main import get_command
 
-from deployments.cli.app import app
 from tests.conftest import ROOT
 from tests.flows.chat import Chat, watched
+from tests.lookout_commands import every_command
 from tests.servers.github import BOT, WORKFLOW_TOKEN, GitHub
 
 FILE = ROOT / "deployments" / "github-workflow.yml"
@@ -54,7 +53,7 @@ def test_a_newer_commit_ends_the_run_of_an_older_one_of_the_same_pull_request():
 
 
 def test_every_command_of_lookout_exists_with_its_options():
-    commands = get_command(app).commands  # type: ignore[attr-defined] - the root is a group
+    commands = every_command()
     lines = "\n".join(step["run"].replace("\\\n", " ") for step in RUNS.values()).splitlines()
     called = [shlex.split(line) for line in lines if line.strip().startswith("lookout ")]
     assert called

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.gold.grow import GrowOptions, grow_command
+from deployments.cli.gold.grow import grow_command
 from flows.alerting.notifier import act, catch_up
 from flows.alerting.notify import MessageContext, notify
 from monitors.errors import ConfigError
@@ -59,12 +59,9 @@ def grow(monkeypatch, capsys):
             "suite": folder / "suite.jsonl",
             "config": folder / "none.toml",
             "data_folder": folder,
-            "target": None,
-            "take": None,
             "by": "asha",
-            "as_json": False,
         }
-        assert grow_command(GrowOptions(**(chosen | options))) is ExitCode.PASS
+        assert grow_command(**(chosen | options)) is ExitCode.PASS
         return capsys.readouterr().out
 
     return run

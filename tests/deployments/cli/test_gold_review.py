@@ -13,12 +13,11 @@ from pathlib import Path
 import pytest
 
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.gold.review import review_drafts_command
+from deployments.cli.gold.review import review_command
 from monitors.errors import ConfigError, GoldSetError
 from monitors.goldset.drafts import add_drafts, read_drafts
 from monitors.goldset.lines import line_of
 from monitors.goldset.load import load_suite
-from monitors.graders.base import GraderSettings
 from monitors.records.base import Language, Severity
 from monitors.records.cases import Pipeline, Provenance
 from monitors.records.drafts import DraftState
@@ -43,8 +42,8 @@ def review(monkeypatch, capsys, tmp_path):
     def run(drafts: Path, keys: str, *, by: str | None = "asha", columns: int = 160, **options) -> str:
         monkeypatch.setenv("COLUMNS", str(columns))
         monkeypatch.setattr(sys, "stdin", io.StringIO(keys))
-        chosen = {"remember_in": None, "raw": False, "as_json": False} | options
-        code = review_drafts_command(drafts, suite=tmp_path / "suite.jsonl", by=by, **chosen)
+        config = tmp_path / "lookout.toml"
+        code = review_command(drafts, suite=tmp_path / "suite.jsonl", by=by, config=config, **options)
         assert code is ExitCode.PASS
         return capsys.readouterr().out
 
@@ -105,16 +104,18 @@ def test_an_edit_that_the_checks_refuse_does_not_join(tmp_path, drafts, review, 
 def test_the_targets_own_numbers_are_personal_data(tmp_path, drafts, review):
     """An account number looks different everywhere: the suite's target says how."""
     typed = "e\nWhat does SRK-204417 get for a cataract under Suraksha Gold?\n\n\ny\nq\n"
-    known = GraderSettings(account_patterns=(r"SRK-\d{6}",))
-    assert "holds personal data" in review(drafts, typed, graders=known)
+    target = '[targets.one]\nurl = "http://127.0.0.1:9"\nsuite = "suite.jsonl"\n'
+    patterns = "graders = { account_patterns = ['SRK-\\d{6}'] }\n"
+    (tmp_path / "lookout.toml").write_text(target + patterns, encoding="utf-8")
+    assert "holds personal data" in review(drafts, typed)
     assert not (tmp_path / "suite.jsonl").exists()
 
 
 def test_the_name_is_remembered_and_without_one_nothing_is_accepted(tmp_path, drafts, review):
     folder = tmp_path / "data"
     folder.mkdir()
-    review(drafts, "y\nq\n", remember_in=folder)
-    review(drafts, "y\nq\n", by=None, remember_in=folder)
+    review(drafts, "y\nq\n", data_folder=folder)
+    review(drafts, "y\nq\n", by=None, data_folder=folder)
     assert {case.provenance.reviewed_by for case in load_suite(tmp_path / "suite.jsonl").cases} == {"asha"}
     with pytest.raises(ConfigError, match="--as"):
         review(drafts, "", by=None)

@@ -210,3 +210,37 @@ def test_the_pipes_load_nothing_heavy(tmp_path: Path) -> None:
         [sys.executable, "-c", code], capture_output=True, cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, check=True
     )
     assert done.stdout.strip() == b"[]"
+
+
+def test_files_are_scored_as_the_grader_of_reports_scores_them(tmp_path: Path) -> None:
+    lines = [
+        {"id": 1, "named": ["./src/a.py", "src/a.py:3", "src/b.py"], "gold": ["src/a.py"]},
+        {"id": 2, "named": [], "gold": ["src/a.py"]},
+        {"id": 3, "named": ["x.py"], "gold": []},
+    ]
+    first, second, third = answers("localise", *lines, cwd=tmp_path)
+    assert first == {"id": 1, "precision": 0.5, "recall": 1.0, "f1": pytest.approx(2 / 3)}
+    assert second == {"id": 2, "precision": 0.0, "recall": 0.0, "f1": 0.0}
+    assert third == {"id": 3, "precision": None, "recall": None, "f1": None}
+
+
+def test_repeated_calls_are_counted(tmp_path: Path) -> None:
+    calls = [{"name": "read", "arguments": {"path": "a"}}, {"name": "read", "arguments": '{"path": "a"}'}]
+    (answer,) = answers("efficiency", {"id": 1, "calls": calls, "reference": calls[:1]}, cwd=tmp_path)
+    assert answer == {"id": 1, "calls": 2, "reference": 1, "repeats": 1}
+
+
+@pytest.mark.parametrize(
+    ("pipe", "bad", "said"),
+    [
+        ("localise", {"named": "a.py", "gold": []}, "named: not a list; a list of file names is expected"),
+        ("localise", {"named": [1], "gold": []}, "named: a list of file names is expected"),
+        ("localise", {"named": []}, "gold: missing; a list of file names is expected"),
+        ("efficiency", {"calls": [{}], "reference": []}, "calls, call 1: "),
+        ("efficiency", {"calls": [], "reference": {}}, "reference: not a list"),
+    ],
+)
+def test_a_bad_list_is_named(pipe: str, bad: dict[str, object], said: str, tmp_path: Path) -> None:
+    done = run(pipe, json.dumps({"id": 9, **bad}).encode(), cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in json.loads(done.stdout)["error"]

@@ -64,8 +64,8 @@ def review(folder, count: int = 60) -> None:
 
 def printed(config, capsys, monkeypatch, **options) -> str:
     monkeypatch.setenv("COLUMNS", "300")
-    chosen = {"days": SINCE_NOON, "as_json": False} | options
-    assert reconcile_command(config, chosen.pop("target", "helpdesk"), **chosen) is ExitCode.PASS
+    chosen = {"target": "helpdesk", "days": SINCE_NOON} | options
+    assert reconcile_command(config=config, **chosen) is ExitCode.PASS
     return capsys.readouterr().out
 
 
@@ -112,8 +112,8 @@ def test_where_nothing_happened_nothing_is_claimed(config, capsys, monkeypatch):
 
 def test_a_target_or_a_warehouse_that_is_not_there_is_said(config, tmp_path):
     with pytest.raises(ConfigError, match="nobody"):
-        reconcile_command(config, "nobody", days=7, as_json=False)
+        reconcile_command("nobody", config=config)
     (tmp_path / "warehouse.duckdb").unlink()
     shutil.rmtree(tmp_path / "journal")
     with pytest.raises(ConfigError, match="no warehouse here yet"):
-        reconcile_command(config, "helpdesk", days=7, as_json=False)
+        reconcile_command("helpdesk", config=config)

@@ -51,12 +51,8 @@ def review(monkeypatch, capsys):
 
     def run(folder: Path, *, keys: str = "", **options) -> str:
         monkeypatch.setattr(sys, "stdin", io.StringIO(keys))
-        chosen = (
-            dict.fromkeys(("target", "by", "share"))
-            | dict.fromkeys(("figures", "raw", "as_json"), False)
-            | {"days": SINCE_NOON}
-        )
-        code = review_command(folder / "lookout.toml", data_folder=folder, **(chosen | options))
+        chosen = {"days": SINCE_NOON} | options
+        code = review_command(config=folder / "lookout.toml", data_folder=folder, **chosen)
         assert code is ExitCode.PASS
         return capsys.readouterr().out
 

@@ -52,7 +52,7 @@ def test_loading_by_hand_says_what_came_and_what_was_damaged(data):
     (data / "journal" / "run-2" / f"{second}.jsonl").write_bytes(b"half a line")
     done = lookout("warehouse", "load", data=data)
     assert done.returncode == 4
-    assert done.stdout.startswith("1 segments loaded, 2 rows\n")
+    assert done.stdout.startswith("1 segment loaded, 2 rows\n")
     assert second in done.stdout
     assert "set aside" in done.stdout
     assert first not in done.stdout

@@ -9,6 +9,7 @@ import pytest
 from deployments.demo.bot import Bot
 from deployments.demo.policies import HERE, load_policies, load_vocabulary
 from flows.goldset.mutation_testing import fails_itself
+from monitors.domains.pack import load_domain
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.language import identify
 from monitors.facts.similarity import differences, missing_from
@@ -24,7 +25,7 @@ from tests.builders import exchange
 ADVERSARIAL = load_suite(HERE / "gold" / "adversarial.jsonl").cases
 TRIPLES = load_suite(HERE / "gold" / "triples.jsonl").cases
 DEMO = load_suite(HERE / "suraksha.jsonl").cases
-PANEL = default_panel(GraderSettings())
+PANEL = default_panel(GraderSettings(), load_domain())
 BOOK = load_policies()
 CLASSES = {"out_of_corpus", "out_of_policy_type", "comparison", "hinglish", "code_switched"}
 

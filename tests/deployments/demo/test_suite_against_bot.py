@@ -8,6 +8,7 @@ from functools import cache
 from deployments.demo.bot import Bot
 from deployments.demo.faults import NoFaults, PlantedFaults
 from deployments.demo.policies import HERE, load_policies, load_vocabulary
+from monitors.domains.pack import load_domain
 from monitors.gate.assess import assess
 from monitors.goldset.load import load_suite
 from monitors.graders.base import GraderSettings
@@ -18,7 +19,7 @@ from monitors.records.exchanges import Exchange, Timings
 from monitors.records.grades import Assessment, CaseOutcome, FailureKind
 
 SUITE = load_suite(HERE / "suraksha.jsonl")
-PANEL = default_panel(GraderSettings())
+PANEL = default_panel(GraderSettings(), load_domain())
 
 PLANTED = {
     "gold-claim-summary": {FailureKind.PII_DISCLOSURE},

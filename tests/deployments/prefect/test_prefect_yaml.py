@@ -11,8 +11,7 @@ import jsonschema
 import pytest
 import yaml
 
-from deployments.cli.options import POOL
-from deployments.prefect.prefect_yaml import DOCUMENT, EXAMPLE, INSTALLED_AT, prefect_yaml
+from deployments.prefect.prefect_yaml import DOCUMENT, EXAMPLE, INSTALLED_AT, POOL, prefect_yaml
 from flows.server.schedules import planned_deployments
 from monitors.config.file import load_config
 from tests.conftest import ROOT

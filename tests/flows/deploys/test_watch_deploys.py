@@ -193,9 +193,9 @@ async def test_f36_poll_and_webhook_together_make_one_run(tmp_path, prefect_envi
             table = {"deployment": prefect.name}
             ends = await asyncio.to_thread(polls, tmp_path, prefect_environment, table, table, table)
         assert ends == [
-            ("COMPLETED", "Watched", "1 targets polled, 0 without an answer, 0 runs started"),
-            ("COMPLETED", "Watched", "1 targets polled, 0 without an answer, 1 runs started"),
-            ("COMPLETED", "Watched", "1 targets polled, 0 without an answer, 0 runs started"),
+            ("COMPLETED", "Watched", "1 target polled, 0 without an answer, 0 runs started"),
+            ("COMPLETED", "Watched", "1 target polled, 0 without an answer, 1 run started"),
+            ("COMPLETED", "Watched", "1 target polled, 0 without an answer, 0 runs started"),
         ]
         async with receiver(tmp_path, prefect_api=lambda: api, deployment=prefect.name) as door:
             assert (await door.by_hub(space_pushed())).status_code == 200
@@ -214,5 +214,5 @@ async def test_a_run_that_cannot_be_made_fails_the_look_and_the_next_tries_again
         first, second = await asyncio.to_thread(polls, tmp_path, prefect_environment, *tables)
         assert first[:2] == ("FAILED", "Waiting")
         assert "no deployment nobody/nothing" in first[2]
-        assert second == ("COMPLETED", "Watched", "0 targets polled, 0 without an answer, 1 runs started")
+        assert second == ("COMPLETED", "Watched", "0 targets polled, 0 without an answer, 1 run started")
         assert await prefect.commits() == [COMMIT]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from flows.goldset.mutation_testing import count_mutants, grade_mutants, grade_right, siblings_of
+from monitors.domains.pack import load_domain
 from monitors.goldset.build.build import build_cases, load_templates
 from monitors.goldset.build.sheets import load_schema, read_sheets
 from monitors.goldset.load import load_suite
@@ -17,7 +18,8 @@ from monitors.mutations.mutants import MutationOperator
 from monitors.records.base import Language, Severity
 from tests.monitors.goldset.gold_cases import case_of
 
-PANEL = default_panel(GraderSettings())
+PANEL = default_panel(GraderSettings(), load_domain())
+PACK = "health_insurance"
 DEMO = load_suite(Path(__file__).parents[3] / "deployments" / "demo" / "suraksha.jsonl").cases
 REAL = Path(__file__).parents[4] / "shared" / "data" / "seed_app" / "policy_facts.jsonl"
 
@@ -85,9 +87,9 @@ def test_the_demo_suite_bites():
 @pytest.mark.parametrize("language", [Language.ENGLISH, Language.HINDI, Language.HINGLISH])
 def test_of_real_facts_95_of_100_severe_twins_are_caught(language):
     """The product's target, on thirty policies of a real bot; also without the twins that add personal data."""
-    schema = load_schema()
+    schema = load_schema(PACK)
     sheets = read_sheets(REAL, schema)[:30]
-    cases = build_cases(sheets, schema, load_templates(schema), [language]).cases
+    cases = build_cases(sheets, schema, load_templates(schema, PACK), [language]).cases
     severe = [case for case in cases if case.severity is Severity.PAGE]
     assert not [case.id for case in severe if grade_right(case, PANEL).wrong]
     counts = count_mutants(list(grade_mutants(severe, PANEL)))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from flows.goldset.mutation_testing import MOST_CASES, severe_mutation_score
+from monitors.domains.pack import load_domain
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import default_panel
 from tests.monitors.goldset.gold_cases import case_of
 
-PANEL = default_panel(GraderSettings())
+PANEL = default_panel(GraderSettings(), load_domain())
 
 
 def operators(*cases, citation_required=True):

@@ -8,6 +8,7 @@ import pytest
 
 from flows.nightly.estimate import NightlyEstimates, drift_after
 from flows.nightly.judge import TrafficGrader, turn_id
+from monitors.domains.pack import load_domain
 from monitors.goldset.load import AskedQuestions
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import default_panel
@@ -72,7 +73,10 @@ def severe_of(*replies: str, severity: Severity = Severity.WRONG, gold: tuple[Go
     """Of a night of 1,000 conversations, 30 of which disclose something; each reply is a sampled conversation."""
     settings = GraderSettings(citation_required=False)
     grader = TrafficGrader(
-        TrafficPanel(settings), severity=severity, gold=AskedQuestions(gold), gold_panel=default_panel(settings)
+        TrafficPanel(settings),
+        severity=severity,
+        gold=AskedQuestions(gold),
+        gold_panel=default_panel(settings, load_domain()),
     )
     talks = [conversation(reply).model_copy(update={"id": f"t{number}"}) for number, reply in enumerate(replies)]
     said = {one.id: [turn.result.assessment for turn in grader.turns(one, one, "night-1")] for one in talks}

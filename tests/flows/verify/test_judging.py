@@ -73,7 +73,7 @@ async def test_without_a_key_the_judge_is_off_and_every_place_says_so(tmp_path, 
         assert server.asked == []
     assert told.passed == ["months"]
     assert [told.of(case).outcome for case in ("home", "teeth")] == [CaseOutcome.UNGRADED] * 2
-    assert f"the judge is off ({KEY_VARIABLE} is not set); 2 of 3 answers need one and stay ungraded" in told.notes
+    assert f"the judge is off ({KEY_VARIABLE} is not set); 2 of 3 answers left ungraded" in told.notes
     assert "the judge is off" in told.of("home").reason
     assert told.report.judging is not None
     assert told.report.judging.state is JudgeState.OFF

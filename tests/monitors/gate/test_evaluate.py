@@ -150,7 +150,7 @@ def test_a_low_score_that_the_untold_could_lift_is_inconclusive_not_fail():
 def test_a_stopped_run_never_passes():
     told = report(batch(Severity.PAGE, 50, 0), planned=60, interrupted=True)
     assert told.verdict is Verdict.INCONCLUSIVE
-    assert "the run was stopped: 50 of 60 cases were asked" in told.reasons[0].text
+    assert "the run was stopped after 50 of 60 cases" in told.reasons[0].text
 
 
 def test_a_run_that_asked_nothing_is_inconclusive():

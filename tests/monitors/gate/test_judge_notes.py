@@ -33,7 +33,7 @@ def test_a_run_of_before_there_was_a_judge_says_nothing():
 @pytest.mark.parametrize(
     ("judging", "told"),
     [
-        (OFF, ["the judge is off (ANTHROPIC_API_KEY is not set); 10 of 100 answers need one and stay ungraded"]),
+        (OFF, ["the judge is off (ANTHROPIC_API_KEY is not set); 10 of 100 answers left ungraded"]),
         (
             OFF.model_copy(update={"left_open": 0, "by_rule": 0}),
             ["the judge is off (ANTHROPIC_API_KEY is not set); no answer needed it"],
@@ -64,7 +64,7 @@ def test_void_grades_are_counted():
 
 def test_other_reasons_are_named():
     judging = ON.model_copy(update={"judged": 9, "ungraded_because": ("m: HTTP 529, 4 times",)})
-    assert texts(judging)[1] == "1 answers stay ungraded: m: HTTP 529, 4 times"
+    assert texts(judging)[1] == "1 answer left ungraded: m: HTTP 529, 4 times"
 
 
 def test_no_note_decides_and_the_first_names_the_cases():

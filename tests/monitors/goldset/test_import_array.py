@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from monitors.errors import GoldSetError
-from monitors.goldset.import_array import ForeignCase, RenamedRow, import_gold_array
+from monitors.goldset.import_array import RenamedRow, import_gold_array
 from monitors.records.base import Severity
 from monitors.records.cases import Pipeline
 
@@ -26,8 +26,9 @@ ROW: dict[str, object] = {
 }
 
 
-def refusals_page(row: ForeignCase) -> Severity:
-    return Severity.PAGE if row.expected_refusal else Severity.WRONG
+def refusals_page(kind: str, case_id: str) -> Severity:
+    del case_id
+    return Severity.PAGE if kind == "refusal" else Severity.WRONG
 
 
 def write(tmp_path: Path, rows: object) -> Path:
@@ -46,7 +47,7 @@ def test_a_row_keeps_what_it_says(tmp_path: Path):
 
 
 def test_the_caller_says_how_severe_each_row_is(tmp_path: Path):
-    rows = [ROW, {**ROW, "id": "b", "expected_refusal": True, "policy_id": None}]
+    rows = [ROW, {**ROW, "id": "b", "question_type": "refusal", "policy_id": None}]
     cases = import_gold_array(write(tmp_path, rows), severity_for=refusals_page).suite.cases
     assert [case.severity for case in cases] == [Severity.WRONG, Severity.PAGE]
 

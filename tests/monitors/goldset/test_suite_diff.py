@@ -32,7 +32,7 @@ def test_a_changed_key_is_told_from_what_to_what():
         "Changed (1)",
         '  a: gold from "24 months" to "36 months"',
         "",
-        "1 cases as before",
+        "1 case as before",
     ]
 
 

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from monitors.domains.pack import load_domain
+from monitors.graders.base import GraderSettings
 from monitors.graders.factual import FactualGrader
 from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
@@ -27,7 +29,7 @@ def grade(question: str, gold: str, reply: str, **more: object) -> Judged | Abst
         asked_at=datetime(2026, 1, 1, tzinfo=UTC),
         timings=Timings(total_ms=1),
     )
-    return FactualGrader().grade(case, exchange)
+    return FactualGrader(GraderSettings(), load_domain()).grade(case, exchange)
 
 
 def told(verdict: Judged | Abstained) -> str:

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from monitors.domains.pack import load_domain
 from monitors.errors import JudgeUnavailable
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import default_panel, grade_exchange
@@ -16,7 +17,7 @@ from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, Judged
 from tests.builders import exchange, gold_case
 
-PANEL = default_panel(GraderSettings())
+PANEL = default_panel(GraderSettings(), load_domain())
 
 
 class Breaking:
@@ -81,7 +82,7 @@ def test_a_pattern_that_cannot_work_is_refused_with_its_text(pattern: str) -> No
 
 
 def test_settings_reach_their_graders() -> None:
-    panel = default_panel(GraderSettings(account_patterns=(r"ZQ-\d+",), citation_required=False))
+    panel = default_panel(GraderSettings(account_patterns=(r"ZQ-\d+",), citation_required=False), load_domain())
     case = gold_case()
     failed = [
         grade.aspect

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from monitors.domains.pack import load_domain
 from monitors.facts.text import normalise, tokenise
 from monitors.graders.polarity import (
     Polarity,
@@ -18,11 +19,12 @@ from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.exchanges import Exchange, Timings
 from monitors.records.grades import Abstained
 
+INSURANCE = load_domain()
 COSMETIC = "Is cosmetic surgery covered?"
 
 
 def says(question: str, reply: str) -> Polarity:
-    return polarity_of(tokenise(normalise(reply).text), question_of(question)).polarity
+    return polarity_of(tokenise(normalise(reply).text), question_of(question, INSURANCE), INSURANCE).polarity
 
 
 @pytest.mark.parametrize(
@@ -84,10 +86,13 @@ def test_questions_for_yes_or_no(question: str, answer: bool):
 
 def test_what_a_gold_says():
     """Outright, or by what it says of the topic; brackets are asides."""
-    assert gold_polarity(COSMETIC, "No, it is excluded") is Polarity.NO
-    assert gold_polarity(COSMETIC, "Cosmetic surgery is excluded") is Polarity.NO
-    assert gold_polarity("What is the limit?", "The limit is not covered") is Polarity.OPEN
-    assert gold_polarity("Is there a cap on room rent?", "Single room (if available, not suite)") is Polarity.OPEN
+    assert gold_polarity(COSMETIC, "No, it is excluded", INSURANCE) is Polarity.NO
+    assert gold_polarity(COSMETIC, "Cosmetic surgery is excluded", INSURANCE) is Polarity.NO
+    assert gold_polarity("What is the limit?", "The limit is not covered", INSURANCE) is Polarity.OPEN
+    assert (
+        gold_polarity("Is there a cap on room rent?", "Single room (if available, not suite)", INSURANCE)
+        is Polarity.OPEN
+    )
 
 
 def graded(question: str, gold: str, reply: str) -> str:
@@ -108,7 +113,7 @@ def graded(question: str, gold: str, reply: str) -> str:
         asked_at=datetime(2026, 1, 1, tzinfo=UTC),
         timings=Timings(total_ms=1),
     )
-    grade = PolarityGrader().grade(case, exchange)
+    grade = PolarityGrader(INSURANCE).grade(case, exchange)
     return "abstained" if isinstance(grade, Abstained) else "passed" if grade.passed else "failed"
 
 

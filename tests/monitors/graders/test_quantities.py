@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from monitors.domains.pack import load_domain
+from monitors.graders.base import GraderSettings
 from monitors.graders.quantities import QuantitiesGrader
 from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
@@ -33,7 +35,9 @@ def an_exchange(text: str, **more: object) -> Exchange:
 
 
 def graded(question: str, gold: str, reply: str, **more: object) -> Judged | Abstained:
-    return QuantitiesGrader().grade(a_case(question, gold, **more), an_exchange(reply))
+    return QuantitiesGrader(GraderSettings(), load_domain()).grade(
+        a_case(question, gold, **more), an_exchange(reply)
+    )
 
 
 def told(grade: Judged | Abstained) -> str:
@@ -165,7 +169,9 @@ def test_evidence_points_at_both():
     """Spans lead to the words in the reply (here the wire's) and in the gold."""
     wire = WirePayload(url="http://localhost/answer", text="It is two years.")
     exchange = an_exchange("hidden", wire=wire, graded_channel=Channel.WIRE)
-    grade = QuantitiesGrader().grade(a_case(WAITING, "a wait of 24 months"), exchange)
+    grade = QuantitiesGrader(GraderSettings(), load_domain()).grade(
+        a_case(WAITING, "a wait of 24 months"), exchange
+    )
     assert isinstance(grade, Judged)
     places = {span.where: (span.start, span.end) for span in grade.evidence}
     assert "It is two years."[slice(*places[Channel.WIRE])] == "two years"
@@ -174,7 +180,11 @@ def test_evidence_points_at_both():
 
 @given(st.text(), st.text(min_size=1))
 def test_it_never_raises(reply: str, gold: str):
-    grade = QuantitiesGrader().grade(a_case(WAITING, gold), an_exchange(reply)) if _is_valid(gold, reply) else None
+    grade = (
+        QuantitiesGrader(GraderSettings(), load_domain()).grade(a_case(WAITING, gold), an_exchange(reply))
+        if _is_valid(gold, reply)
+        else None
+    )
     assert grade is None or grade.grader == "quantities"
 
 

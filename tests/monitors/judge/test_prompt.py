@@ -32,7 +32,7 @@ def test_question_gold_and_answer_are_fenced_and_nothing_of_them_is_outside():
 
 def test_every_accepted_gold_is_shown():
     case = gold_case(alternatives=("two years", "do saal"))
-    asked = build_prompt(subject_of(case, exchange(case)), prompt_id="x", nonce=NONCE)
+    asked = build_prompt(subject_of(case, exchange(case).graded_text), prompt_id="x", nonce=NONCE)
     found = read_prompt(asked.prompt.material)
     assert found is not None
     assert found.golds == ("24 months", "two years", "do saal")

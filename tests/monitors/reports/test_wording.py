@@ -73,6 +73,4 @@ def test_an_open_verdict_without_reasons_claims_nothing():
 def test_a_shortened_text_is_one_line():
     assert wording.shortened("a\n b\t c", 9) == "a b c"
     assert wording.shortened("abcdef ghi", 8) == "abcdef…"
-    assert wording.plural(1, "try", "tries") == "1 try"
-    assert wording.plural(1_200, "case") == "1,200 cases"
     assert wording.metric_name("factual_accuracy:hi") == "factual accuracy, hi"

@@ -109,8 +109,8 @@ def test_the_check_sees_rows_that_were_changed_behind_its_back(tmp_path):
         connection.execute("delete from results where case_id = 'case-2'")
     texts = [trouble.text for trouble in check(store, wait_s=1).troubles]
     assert len(texts) == 2
-    assert "table results: 1 rows of the journal are missing, 0 are not in the journal" in texts[0]
-    assert "table grades: 1 rows of the journal are missing, 1 are not in the journal" in texts[1]
+    assert "table results: 1 row of the journal missing, 0 rows not in the journal" in texts[0]
+    assert "table grades: 1 row of the journal missing, 1 row not in the journal" in texts[1]
 
 
 def test_the_check_sees_segments_that_were_lost_or_replaced(tmp_path):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.cli.gold.check import CheckOptions, check_command
+from deployments.cli.gold.check import check_command
 from monitors.goldset.import_array import import_gold_array
 from monitors.goldset.lines import line_of
 from monitors.records.base import Severity
@@ -38,7 +38,7 @@ def found(capsys):
     """Check a suite in this process: the exit code, and the findings by what was looked for."""
 
     def check(path: Path, documents: Path | None = None, *, twins: bool = False):
-        code = check_command(CheckOptions(path, documents, None, None, mutants=twins, as_json=True))
+        code = check_command(path, documents=documents, mutants=twins, as_json=True)
         groups: dict[str, list[dict[str, object]]] = {}
         for finding in json.loads(capsys.readouterr().out)["findings"]:
             groups.setdefault(finding["check"], []).append(finding)
@@ -172,7 +172,7 @@ def test_the_demo_suite_is_clean(found):
 @pytest.mark.skipif(not FOREIGN.exists(), reason="the suite of another project is not on this machine")
 def test_a_real_suite_of_another_project_gives_few_findings(found, tmp_path):
     """Its repeated questions would be found; what is right in it is left alone."""
-    suite = import_gold_array(FOREIGN, severity_for=lambda _row: Severity.WRONG).suite
+    suite = import_gold_array(FOREIGN, severity_for=lambda _kind, _id: Severity.WRONG).suite
     path = tmp_path / "foreign.jsonl"
     path.write_text("".join(line_of(case) + "\n" for case in suite.cases), encoding="utf-8")
     code, groups = found(path)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from deployments.cli.gold.build import BuildOptions, build_command
-from deployments.cli.gold.freeze import FreezeOptions, diff_command, freeze_command
+from deployments.cli.gold.build import build_command
+from deployments.cli.gold.freeze import diff_command, freeze_command
 from deployments.cli.gold.import_array import import_command
-from deployments.cli.gold.mutation import grader_settings, mutants_command
+from deployments.cli.gold.mutation import graders_of, mutants_command
 from monitors.errors import ConfigError, GoldSetError
 from monitors.goldset.checks import read_numbered
 from monitors.goldset.load import load_suite
@@ -21,16 +20,14 @@ from tests.monitors.goldset.fact_examples import SHEET, fact, row, sheet, writte
 from tests.monitors.goldset.gold_cases import PLAIN
 
 ROOT = Path(__file__).parents[4]
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def build(facts: Path, out: Path, *languages: str, why: bool = False, as_json: bool = False) -> int:
-    return int(build_command(BuildOptions(facts, out, None, None, languages, why=why, as_json=as_json)))
+def build(facts: Path, out: Path, *languages: str, **options) -> int:
+    return int(build_command(facts=facts, out=out, language=list(languages), **options))
 
 
-def freeze(suite: Path, **changes) -> int:
-    options = {"into": suite.parent / "frozen", "note": "", "verify": False, "unchecked": False, "as_json": False}
-    return int(freeze_command(FreezeOptions(suite, **(options | changes)), at=NOON))
+def freeze(suite: Path, **options) -> int:
+    return int(freeze_command(suite, **options))
 
 
 def suite_file(path: Path, *rows: dict) -> Path:
@@ -111,7 +108,7 @@ def test_two_versions_are_compared_in_words(tmp_path, capsys):
     freeze(path)
     suite_file(path, {"id": "a", "gold": "36 months"})
     capsys.readouterr()
-    assert diff_command(tmp_path / "frozen" / "core-v1.json", path, most=5, as_json=False) == 0
+    assert diff_command(tmp_path / "frozen" / "core-v1.json", path, most=5) == 0
     assert 'a: gold from "24 months" to "36 months"' in capsys.readouterr().out
     diff_command(path, path, most=5, as_json=True)
     assert json.loads(capsys.readouterr().out)["same"] == 1
@@ -120,13 +117,13 @@ def test_two_versions_are_compared_in_words(tmp_path, capsys):
 def test_biting_tells_a_table_and_what_is_missed(tmp_path, capsys):
     """Exit code 0 for golds that a figure decides; 1 for severe golds that only a judge can tell."""
     path = suite_file(tmp_path / "core.jsonl", {"id": "a", "severity": 3, "expected_citation": "Suraksha Gold"})
-    assert mutants_command(path, config=None, target=None, missed=3, as_json=False) == 0
+    assert mutants_command(path, missed=3) == 0
     said = capsys.readouterr().out
     assert "number_changed" in said
     assert "factual 1" in said
     long = "Whatever the treating doctor finds necessary and writes down in the papers that the hospital sends"
     suite_file(path, {"id": "a", "severity": 3, "gold": long})
-    assert mutants_command(path, config=None, target=None, missed=3, as_json=True) == 1
+    assert mutants_command(path, missed=3, as_json=True) == 1
     told = json.loads(capsys.readouterr().out)
     assert not told["catches_enough"]
     assert {one["operator"] for one in told["missed"]} >= {"evaded"}
@@ -143,14 +140,14 @@ def test_an_array_of_another_project_is_taken_over_with_severities_that_are_give
     array, out = tmp_path / "gold_qa.json", tmp_path / "core.jsonl"
     array.write_text(json.dumps(ARRAY))
     with pytest.raises(GoldSetError, match="no severity for the type 'cover'"):
-        import_command(array, out, ["waiting=3"])
-    assert import_command(array, out, ["waiting=3", "1"]) == 0
+        import_command(array, out=out, severity=["waiting=3"])
+    assert import_command(array, out=out, severity=["waiting=3", "1"]) == 0
     assert "row 2: a was taken, it is a::2 now" in capsys.readouterr().out
     assert [int(case.severity) for case in load_suite(out).cases] == [1, 3]
     with pytest.raises(GoldSetError, match="is there already"):
-        import_command(array, out, ["1"])
+        import_command(array, out=out, severity=["1"])
     with pytest.raises(GoldSetError, match="TYPE=1, 2 or 3"):
-        import_command(array, tmp_path / "new.jsonl", ["severe"])
+        import_command(array, out=tmp_path / "new.jsonl", severity=["severe"])
 
 
 def test_an_array_is_no_suite_and_the_message_says_what_makes_one(tmp_path):
@@ -167,9 +164,9 @@ def test_a_targets_own_settings_are_used(tmp_path):
     config.write_text(
         '[targets.one]\nurl = "http://127.0.0.1:1/"\nsuite = "s.jsonl"\n[targets.one.graders]\ncitation_required = false\n'
     )
-    assert not grader_settings(config, None).citation_required
+    assert not graders_of(config, None)[0].citation_required
     config.write_text(config.read_text() + '[targets.two]\nurl = "http://127.0.0.1:2/"\nsuite = "s.jsonl"\n')
     with pytest.raises(ConfigError, match="one, two"):
-        grader_settings(config, None)
+        graders_of(config, None)
     with pytest.raises(ConfigError, match="--config"):
-        grader_settings(None, "one")
+        graders_of(None, "one")

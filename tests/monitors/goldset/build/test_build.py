@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from monitors.domains.pack import SHIPPED, TEMPLATES
 from monitors.errors import GoldSetError
 from monitors.facts.quantities.fact import Bound
 from monitors.facts.similarity import stated
-from monitors.goldset.build.build import SHIPPED_TEMPLATES, BuildResult, build_cases, load_templates
+from monitors.goldset.build.build import BuildResult, build_cases, load_templates
 from monitors.goldset.build.sheets import (
-    SHIPPED_SCHEMA,
     DurationUnit,
     FactSheet,
     FieldKind,
@@ -27,8 +27,9 @@ from monitors.goldset.lines import line_of
 from monitors.records.base import Language
 from tests.monitors.goldset.fact_examples import SHEET, fact, sheet
 
-SCHEMA = load_schema()
-BOOK = load_templates(SCHEMA)
+PACK = "health_insurance"
+SCHEMA = load_schema(PACK)
+BOOK = load_templates(SCHEMA, PACK)
 REAL = Path(__file__).parents[5] / "shared" / "data" / "seed_app" / "policy_facts.jsonl"
 THREE = (Language.ENGLISH, Language.HINDI, Language.HINGLISH)
 
@@ -234,11 +235,11 @@ def test_lists_are_joined_in_the_language():
 )
 def test_a_template_that_cannot_work_is_named(tmp_path, old, new, wanted):
     """With its file, when it is loaded."""
-    path = tmp_path / "mine.toml"
-    path.write_text(SHIPPED_TEMPLATES.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    shipped = (SHIPPED / PACK / TEMPLATES).read_text(encoding="utf-8")
+    (tmp_path / TEMPLATES).write_text(shipped.replace(old, new), encoding="utf-8")
     with pytest.raises(GoldSetError) as error:
-        load_templates(SCHEMA, path)
-    assert "mine.toml" in str(error.value)
+        load_templates(SCHEMA, str(tmp_path))
+    assert TEMPLATES in str(error.value)
     assert wanted in str(error.value)
 
 
@@ -246,7 +247,7 @@ def test_a_template_that_cannot_work_is_named(tmp_path, old, new, wanted):
 def test_eighty_real_policies_take_under_five_seconds_and_are_the_same_twice():
     """Reading and three languages included; a policy more adds its cases only."""
     start = time.perf_counter()
-    sheets = read_sheets(REAL, load_schema(SHIPPED_SCHEMA))
+    sheets = read_sheets(REAL, SCHEMA)
     first = build_cases(sheets[:80], SCHEMA, BOOK, THREE)
     text = "".join(map(line_of, first.cases))
     took_s = time.perf_counter() - start

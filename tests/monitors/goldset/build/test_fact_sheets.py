@@ -10,7 +10,7 @@ from monitors.errors import GoldSetError
 from monitors.goldset.build.sheets import Confidence, FactSchema, load_schema, read_sheets
 from tests.monitors.goldset.fact_examples import fact, row, sheet, written, written_rows
 
-SCHEMA = load_schema()
+SCHEMA = load_schema("health_insurance")
 
 
 def test_the_shipped_schema_has_sixty_two_fields():
@@ -109,28 +109,24 @@ def test_an_empty_folder_says_what_would_be_accepted(tmp_path):
 @pytest.mark.parametrize(
     ("fields", "wanted"),
     [
-        ({"a": {"kind": "duration", "means": "x"}}, "unit"),
-        ({"a": {"kind": "choice", "means": "x"}}, "choices"),
-        (
-            {"a": {"kind": "cover", "means": "x"}, "b": {"kind": "cover", "means": "y", "aliases": ["a"]}},
-            "two fields",
-        ),
+        ('a = { kind = "duration", means = "x" }', 'fields.a: a field of kind "duration"'),
+        ('a = { kind = "choice", means = "x" }', "choices"),
+        ('a = { kind = "cover", means = "x" }\nb = { kind = "cover", means = "y", aliases = ["a"] }', "two fields"),
+        ('a = { kind = "length", means = "x" }', "fields.a.kind: 'length' is not accepted"),
     ],
 )
 def test_a_schema_that_cannot_work_is_refused(tmp_path, fields, wanted):
     """Said when it is loaded, not at the first fact."""
-    path = tmp_path / "schema.json"
-    path.write_text(json.dumps({"name": "phones", "version": 1, "fields": fields}))
-    with pytest.raises(GoldSetError, match=wanted):
-        load_schema(path)
+    (tmp_path / "schema.toml").write_text(f'name = "phones"\nversion = 1\n[fields]\n{fields}\n')
+    with pytest.raises(GoldSetError, match=rf"schema\.toml: .*{wanted}"):
+        load_schema(str(tmp_path))
 
 
 def test_any_other_schema_works_by_configuration(tmp_path):
     """Nothing in the reader knows of insurance."""
-    path = tmp_path / "schema.json"
-    fields = {"battery_hours": {"kind": "duration", "unit": "hour", "means": "time on one charge"}}
-    path.write_text(json.dumps({"name": "phones", "version": 1, "fields": fields}))
-    phones = load_schema(path)
+    field = 'battery_hours = { kind = "duration", unit = "hour", means = "time on one charge" }'
+    (tmp_path / "schema.toml").write_text(f'name = "phones"\nversion = 1\n[fields]\n{field}\n')
+    phones = load_schema(str(tmp_path))
     assert isinstance(phones, FactSchema)
     sheets = tmp_path / "sheets"
     sheets.mkdir()

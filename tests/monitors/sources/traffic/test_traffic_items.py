@@ -150,8 +150,8 @@ NOTHING: list[tuple[Any, str]] = [
         "no reply",
     ),
     ({"ts": T, "messages": [{"role": "user", "content": ASKED}, {"said": REPLIED, "content": ASKED}]}, "no reply"),
-    ({"ts": T, "questions": [ASKED, ASKED, ASKED], "answers": [REPLIED]}, "3 questions and 1 answers"),
-    ({"ts": T, "questions": [ASKED], "answers": [REPLIED, REPLIED]}, "1 questions and 2 answers"),
+    ({"ts": T, "questions": [ASKED, ASKED, ASKED], "answers": [REPLIED]}, "3 questions and 1 answer"),
+    ({"ts": T, "questions": [ASKED], "answers": [REPLIED, REPLIED]}, "1 question and 2 answers"),
     ({"ts": T, "messages": [{"role": "assistant", "content": "Hello!"}]}, "nothing that a user wrote"),
     ({"ts": T, "messages": [1, None, [], "x"]}, "nothing that a user wrote"),
 ]

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, in words: the key, what stands there, what would be accepted."""
+"""What is wrong with a file of settings, in words: the key, what stands there, what would be accepted."""
 
 from __future__ import annotations
 
@@ -46,6 +46,8 @@ def explained(root: type[BaseModel], detail: Mapping[str, Any]) -> str:
     message = str(detail["msg"])
     for noise in _NOISE:
         message = message.removeprefix(noise)
+    if isinstance(detail["input"], Mapping):
+        return f"{key}: {message}" if key else message
     shown = "what stands there" if "headers" in place else USER.sub("[secret]@", repr(detail["input"]))
     return f"{key}: {shown} is not accepted; expected {message}"
 

@@ -1,0 +1,42 @@
+"""``lookout automations``: Prefect's server reports runs that a work pool should have done and did not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Annotated
+
+import typer
+
+from deployments.cli.exit_codes import ExitCode
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption
+from flows.terminal import write_json, write_text
+
+
+def automations_command(
+    *,
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: Annotated[bool, typer.Option("--json", help="print what became of each as JSON")] = False,
+) -> ExitCode:
+    """Have Prefect's server report runs that do not come or whose process is gone; again changes nothing."""
+    from flows.context import connect_prefect, environment, slack_way  # slack_sdk, duckdb
+    from flows.server.schedules import planned_deployments
+    from monitors.config.file import load_config
+
+    loaded = load_config(config)
+    planned = planned_deployments(loaded, config.resolve(), loaded.schedules)
+    way = slack_way(loaded, environment())  # before anything is started: it may refuse
+    connect_prefect(loaded)
+    from flows.server.registration import (
+        watched_over,  # Prefect reads its settings at import, so it must be connected
+    )
+
+    changes = asyncio.run(watched_over(planned, way))
+    if as_json:
+        write_json(json.dumps(changes, indent=2) + "\n")
+        return ExitCode.PASS
+    for name, change in changes.items():
+        write_text(f"{change:<9}  {name}\n")
+    if way is None:
+        write_text("No SLACK_BOT_TOKEN or SLACK_WEBHOOK_URL: crashed runs are marked, and nobody is notified.\n")
+    return ExitCode.PASS

@@ -1,0 +1,55 @@
+"""``lookout report``: writes a run's reports again from its results.json; no page and no server is needed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deployments.cli.data_folder import data_folder_of
+from deployments.cli.exit_codes import ExitCode
+from deployments.cli.gate.verdict import print_verdict
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
+from flows.terminal import write_json
+from flows.terminal_console import terminal_console
+from monitors.alerts.redact import redact
+from monitors.errors import ConfigError
+from monitors.reports.results_json import read_results
+from monitors.reports.write import write_reports
+
+
+def report_command(
+    run: Annotated[
+        str | None, typer.Argument(help="a run's id or its folder; the newest run when left out")
+    ] = None,
+    *,
+    config: ConfigOption = DEFAULT_CONFIG,
+    data_folder: FolderOption = None,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Write the reports of a run again from its results.json, and say where they are."""
+    folder = _run_folder(run, config, data_folder)
+    report, cases = read_results(folder / "results.json")
+    paths = write_reports(folder, report, cases, redact=redact)
+    places = {"html": paths.html, "markdown": paths.markdown, "json": paths.json, "junit": paths.junit}
+    if as_json:
+        write_json(json.dumps({name: str(path) for name, path in places.items()}) + "\n")
+        return ExitCode.PASS
+    print_verdict(terminal_console(), report, report_page=paths.html)
+    return ExitCode.PASS
+
+
+def _run_folder(run: str | None, config: Path, data_folder: Path | None) -> Path:
+    if run is not None and (Path(run) / "results.json").exists():
+        return Path(run)
+    runs = data_folder_of(config, data_folder) / "runs"
+    finished = sorted(path.parent.name for path in runs.glob("*/results.json"))
+    if not finished:
+        raise ConfigError(f"{runs}: no run has finished here yet; `lookout verify` or `lookout demo` makes one")
+    if run is None:
+        return runs / finished[-1]
+    if run not in finished:
+        raise ConfigError(f"{runs}: no finished run {run!r}; the newest are {', '.join(finished[-3:])}")
+    return runs / run

@@ -1,0 +1,198 @@
+"""A review in the terminal: it shows one item after the other and asks for one key, until nobody wants to go on.
+
+What a person decides is stored at once, so that a session that was left, or killed, is taken up where it ended.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from pathlib import Path
+from typing import Final, Generic, TypeVar
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from flows.terminal_console import terminal_console
+from monitors.errors import ConfigError
+from monitors.reports.invisible import show_invisible
+from monitors.storage import write_atomically
+
+REVIEWER_FILE: Final = "reviewer"
+"""Inside the data folder: who reviewed last."""
+SKIP, QUIT = "s", "q"
+_ESCAPE, _END = "\x1b", "\x04"
+_MOST_BYTES = 64
+_LABEL_WIDTH = 9
+
+Item = TypeVar("Item")
+
+
+class Decision(Enum):
+    """What became of an item."""
+
+    ACCEPTED = auto()
+    REJECTED = auto()
+    SKIPPED = auto()
+    LEFT = auto()
+    """The person leaves; what follows was not seen."""
+
+
+class Keyboard:
+    """The terminal, a key at a time; or lines from a pipe, of which a key is the first character.
+
+    What is typed ahead stays. Keys that send a sequence (arrows) are no letter, whatever their sequence ends in.
+    """
+
+    def __init__(self) -> None:
+        self._ahead = ""
+
+    def key(self) -> str:
+        """One key; Ctrl-C and Ctrl-D read as nothing more to come."""
+        if not sys.stdin.isatty():
+            return self.line().strip().lower()[:1]
+        try:
+            typed = self._ahead or _typed(sys.stdin.fileno())
+        except KeyboardInterrupt:
+            return ""
+        if typed.startswith(_ESCAPE):
+            self._ahead = ""
+            return _ESCAPE
+        self._ahead = typed[1:]
+        return "" if typed[:1] in {"", _END} else typed[0].lower()
+
+    def line(self) -> str:
+        """One line."""
+        try:
+            return sys.stdin.readline().rstrip("\n")
+        except KeyboardInterrupt:
+            return ""
+
+
+def _typed(terminal: int) -> str:
+    """What was typed, without waiting for Enter. Nothing that is waiting already is thrown away."""
+    import termios  # only where somebody sits at a terminal
+    import tty
+
+    before = termios.tcgetattr(terminal)
+    try:
+        tty.setcbreak(terminal, termios.TCSANOW)
+        return os.read(terminal, _MOST_BYTES).decode("utf-8", "replace")
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
+
+class ReviewScreen:
+    """Shows and asks."""
+
+    def __init__(self) -> None:
+        self.console = terminal_console()
+        self._keyboard = Keyboard()
+
+    def show(self, heading: str, content: RenderableType) -> None:
+        """An item under a line across the screen."""
+        self.console.rule(heading)
+        self.console.print(content)
+
+    def say(self, text: str, style: str | None = None) -> None:
+        """One plain line."""
+        self.console.print(text, style=style, markup=False, highlight=False)
+
+    def line(self, prompt: str) -> str:
+        """One line in the person's words; empty where they gave none."""
+        self.say(prompt)
+        return self._keyboard.line().strip()
+
+    def key(self) -> str:
+        """The next key, whatever it is; empty when nothing more will come."""
+        return self._keyboard.key()
+
+    def pressed(self, keys: str, accepted: Collection[str]) -> str:
+        """One of the ``accepted`` keys; others are asked again. q, or nothing more to come, reads as q."""
+        self.say(keys, "bold")
+        while (pressed := self.key()) not in accepted:
+            if pressed in {"", QUIT}:
+                return QUIT
+            self.say(keys)
+        return pressed
+
+    def confirmed(self, question: str) -> bool:
+        """A yes or a no."""
+        return self.pressed(f"{question} [y]es  [n]o", "yn") == "y"
+
+
+def labelled(rows: Iterable[tuple[str, str]], clean: Callable[[str], str], *, strong: str = "") -> Table:
+    """Labels and their texts beside them, however many lines those have; where one is ``strong``, the rest is dim.
+
+    ``clean`` is what texts go through before they are shown: redaction, unless switched off.
+    """
+    table = Table.grid(padding=(0, 1))
+    table.add_column(style="dim", width=_LABEL_WIDTH)
+    table.add_column(overflow="fold")
+    for label, text in rows:
+        style = "" if not strong else "bold" if label == strong else "dim"
+        table.add_row(label, Text(show_invisible(clean(text)), style=style))
+    return table
+
+
+@dataclass(frozen=True)
+class ReviewSession(Generic[Item]):
+    """One person's way through a row of items.
+
+    ``keys`` is the line that names the keys. Each of ``actions`` gives what was decided, the item as the person has
+    changed it (it is shown again), or ``None``: then another key is asked for.
+    """
+
+    screen: ReviewScreen
+    keys: str
+    content: Callable[[Item], RenderableType]
+    actions: Mapping[str, Callable[[Item], Item | Decision | None]]
+
+    def run(self, items: Iterable[Item], total: int) -> Counter[Decision]:
+        """Ask about ``items`` until they end or the person leaves; how many were decided in which way."""
+        decisions: Counter[Decision] = Counter()
+        for number, item in enumerate(items, start=1):
+            decided = self._decide(item, f"{number} of {total}")
+            if decided is Decision.LEFT:
+                break
+            decisions[decided] += 1
+        return decisions
+
+    def _decide(self, item: Item, heading: str) -> Decision:
+        self.screen.show(heading, self.content(item))
+        while True:
+            pressed = self.screen.pressed(self.keys, {SKIP, *self.actions})
+            if pressed in {SKIP, QUIT}:
+                return Decision.SKIPPED if pressed == SKIP else Decision.LEFT
+            outcome = self.actions[pressed](item)
+            if isinstance(outcome, Decision):
+                return outcome
+            if outcome is not None:
+                item = outcome
+                self.screen.show(heading, self.content(item))
+
+
+def reviewer(by: str | None, folder: Path | None, screen: ReviewScreen | None, *, option: str) -> str:
+    """Who reviews: as given, else as remembered in the data folder, else as typed. `ConfigError` if nobody.
+
+    ``option`` names the option that says who.
+    """
+    person = (by or (remembered(folder) if folder is not None else "")).strip()
+    if not person and screen is not None:
+        person = screen.line("Who reviews? Your name goes on all that you decide; it is remembered here:")
+    if not person:
+        raise ConfigError(f"a review needs a name; say who you are with {option}")
+    if folder is not None and folder.exists():
+        write_atomically(folder / REVIEWER_FILE, f"{person}\n")
+    return person
+
+
+def remembered(folder: Path) -> str:
+    """Who reviewed last; empty where nobody did."""
+    path = folder / REVIEWER_FILE
+    return path.read_text(encoding="utf-8").strip() if path.exists() else ""

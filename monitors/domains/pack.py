@@ -1,0 +1,181 @@
+"""Domain packs: what an application talks about, as data. A pack is a folder of TOML files.
+
+``vocabulary.toml`` says what amounts can be about and which words answer yes and no. ``schema.toml`` and
+``templates.toml``, for whoever makes a gold set of facts, are read by `monitors.goldset.build`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Final, Self, TypeVar
+
+from pydantic import AfterValidator, Field, ValidationError, model_validator
+
+from monitors.errors import ConfigError
+from monitors.facts.text import normalise, word_key
+from monitors.problems import explained, nearest
+from monitors.records.base import Record
+
+SHIPPED: Final = Path(__file__).parent
+"""The folder with the packs that come with the product, one folder each."""
+DEFAULT_DOMAINS: Final = ("health_insurance",)
+"""The packs of a target that names none: the product was built for health insurers' assistants first."""
+VOCABULARY: Final = "vocabulary.toml"
+SCHEMA: Final = "schema.toml"
+TEMPLATES: Final = "templates.toml"
+
+PackFile = TypeVar("PackFile", bound=Record)
+
+
+def keys_in(phrase: str) -> tuple[str, ...]:
+    """The words of a phrase by their keys, a hyphen as a word: ``co - pay``."""
+    return tuple(word_key(normalise(word).text) for word in phrase.replace("-", " - ").split())
+
+
+def _phrase(text: str) -> str:
+    if not keys_in(text):
+        raise ValueError("a word, or several with spaces between them")
+    return text
+
+
+def _word(text: str) -> str:
+    if len(keys_in(text)) != 1:
+        raise ValueError("one word without spaces and hyphens")
+    return text
+
+
+Phrase = Annotated[str, AfterValidator(_phrase)]
+Lexicon = tuple[Annotated[str, AfterValidator(_word)], ...]
+
+
+class DomainVocabulary(Record):
+    """``vocabulary.toml``: the words of one domain, in every language in which its answers are read."""
+
+    roles: dict[Annotated[str, Field(min_length=1)], Annotated[tuple[Phrase, ...], Field(min_length=1)]] = Field(
+        description="what an amount can be about, where mixing two up misleads people, and the phrases that say so"
+    )
+    percent_of: tuple[str, ...] = Field(
+        default=(), description="roles of which percentages are taken: a percentage is never about them"
+    )
+    events: Lexicon = Field(
+        default=(), description='events: "3 days before" one of them is a time of its own, and no look-back'
+    )
+    variants: Lexicon = Field(
+        default=(), description='words behind a name of which there are several: an amount is "the Pro plan\'s"'
+    )
+    yes: Lexicon = Field(default=(), description="words that answer yes, whatever was asked")
+    no: Lexicon = Field(default=(), description="words that answer no, whatever was asked")
+    yes_unless: dict[str, Lexicon] = Field(
+        default={}, description="a word, and the words of `yes` that say nothing in a clause with it"
+    )
+    predicates: dict[str, Annotated[Lexicon, Field(min_length=1)]] = Field(
+        default={}, description="groups of words that answer yes when the question uses a word of the group"
+    )
+    common: Lexicon = Field(default=(), description="words of so many questions that they are no topic")
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> Self:
+        strange = next((role for role in self.percent_of if role not in self.roles), None)
+        if strange is not None:
+            raise ValueError(f"percent_of: {strange!r} is no role of this pack; accepted: {', '.join(self.roles)}")
+        named: dict[tuple[str, ...], str] = {}
+        for role, phrases in self.roles.items():
+            for phrase in phrases:
+                if named.setdefault(keys_in(phrase), role) != role:
+                    raise ValueError(
+                        f"roles.{role}: {phrase!r} names {named[keys_in(phrase)]!r} too; a phrase has one role"
+                    )
+        return self
+
+
+NamedRole = tuple[tuple[str, ...], str]
+"""A phrase by its keys, and the role that it names."""
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """The vocabularies of a target's packs together, by keys, as graders look words up."""
+
+    roles: Mapping[str, Sequence[NamedRole]]
+    """By the first word of their phrases, the longest phrase first."""
+    percent_of: frozenset[str]
+    events: frozenset[str]
+    variants: frozenset[str]
+    yes: frozenset[str]
+    no: frozenset[str]
+    yes_unless: Mapping[str, frozenset[str]]
+    predicates: Sequence[frozenset[str]]
+    common: frozenset[str]
+
+
+def load_domain(packs: tuple[str, ...] = DEFAULT_DOMAINS) -> Domain:
+    """The domain of these packs, by name, or by the path of a folder where a name has a slash in it.
+
+    Where two packs give one phrase to two roles, the pack that is named first decides. `ConfigError` names file
+    and key and what is accepted. Each combination is read once a process.
+    """
+    return _loaded(packs)
+
+
+@lru_cache(maxsize=32)
+def _loaded(packs: tuple[str, ...]) -> Domain:
+    read = [read_pack_file(folder_of(pack) / VOCABULARY, DomainVocabulary) for pack in packs]
+    percent_of = {role for one in read for role in one.percent_of}
+    unless = [(keys_in(word)[0], silent) for one in read for word, silent in one.yes_unless.items()]
+    return Domain(
+        roles=_by_first_word(read),
+        percent_of=frozenset(percent_of),
+        events=_keys(one.events for one in read),
+        variants=_keys(one.variants for one in read),
+        yes=_keys(one.yes for one in read),
+        no=_keys(one.no for one in read),
+        yes_unless={word: _keys(silent for known, silent in unless if known == word) for word, _ in unless},
+        predicates=tuple(_keys([group]) for one in read for group in one.predicates.values()),
+        common=_keys(one.common for one in read),
+    )
+
+
+def folder_of(pack: str) -> Path:
+    """The folder of a pack. `ConfigError` names the packs that there are."""
+    if "/" in pack:
+        return Path(pack)
+    known = sorted(folder.parent.name for folder in SHIPPED.glob(f"*/{VOCABULARY}"))
+    if pack not in known:
+        raise ConfigError(
+            f"no domain pack {pack!r}{nearest(pack, known)}; accepted: {', '.join(known)}, "
+            "or the folder of your own, as ./my_domain"
+        )
+    return SHIPPED / pack
+
+
+def read_pack_file(path: Path, form: type[PackFile], problem: type[ConfigError] = ConfigError) -> PackFile:
+    """Read and check one file of a pack. ``problem`` names file, key, value and what is accepted."""
+    try:
+        return form.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError) as error:
+        raise problem(f"{path}: cannot be read as UTF-8 text: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise problem(f"{path}: not valid TOML: {error}") from error
+    except ValidationError as error:
+        lines = [explained(form, dict(detail)) for detail in error.errors()]
+        raise problem("\n".join(f"{path}: {line}" for line in lines)) from None
+
+
+def _keys(lists: Iterable[Iterable[str]]) -> frozenset[str]:
+    return frozenset(keys_in(word)[0] for lexicon in lists for word in lexicon)
+
+
+def _by_first_word(read: Iterable[DomainVocabulary]) -> dict[str, list[NamedRole]]:
+    named: dict[tuple[str, ...], str] = {}
+    for one in read:
+        for role, phrases in one.roles.items():
+            for phrase in phrases:
+                named.setdefault(keys_in(phrase), role)
+    by_first: dict[str, list[NamedRole]] = {}
+    for phrase, role in sorted(named.items(), key=lambda each: -len(each[0])):
+        by_first.setdefault(phrase[0], []).append((phrase, role))
+    return by_first

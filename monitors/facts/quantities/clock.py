@@ -1,0 +1,130 @@
+"""Times of day: ``9am``, ``9:30 p.m.``, ``18:00``, ``12 noon``, ``सुबह 9 बजे``, ``shaam 6 baje``.
+
+Bare hours are times where a range or a word makes them so (``9 to 6pm``). A pair of figures with a colon may be a
+score, a ratio or a verse; it is a time on the full or half hour, with a leading zero, in a range, or behind a word
+such as "at". Of an hour up to twelve that names no half of the day, both stay possible.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Final, NamedTuple
+
+from monitors.facts.quantities.fact import FactKind, QuantityReading
+from monitors.facts.quantities.number_reader import NumberReader
+from monitors.facts.text import NUMERAL, keys_of
+
+_BEHIND: Final = keys_of("am pm a p noon midnight o'clock बजे baje")
+_TO: Final = r"\s?(?:-|–|—|to|until|till|से|se)\s?"
+_PARTS: Final = "सुबह|शाम|दोपहर|रात|subah|shaam|sham|dopahar|dopeher|raat"
+_TIME: Final = re.compile(
+    rf"""(?<![\w.,:/])
+    (?: (?P<part>{_PARTS})\s(?:(?:के|ke)\s)? )?
+    (?P<hour>\d{{1,2}}) (?:[:.](?P<minute>[0-5]\d)(?![\d:]))?
+    (?: \s?(?P<half>[ap])(?:\.\s?m\b\.?|\s?m\b) | \s?(?P<named>noon|midnight)\b | \s?(?P<hours>बजे|baje|o'clock)
+      | (?P<range>(?={_TO}(?:(?:{_PARTS})\s)?\d{{1,2}}(?:[:.][0-5]\d)?(?:\s?[ap]\.?\s?m\b|\s?noon|\s?बजे|\s?baje)))
+      | (?P<alone>(?![\w:/%]|[.,]\d|\s?(?:min|sec|hour|hr|मिनट|घंट|ghant)))
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_BEHIND_WORD: Final = re.compile(
+    rf"(?:\b(?:at|from|until|till|by|before|after|between|opens?|closes?)\s|:[0-5]\d{_TO})$", re.IGNORECASE
+)
+_BEFORE_TIME: Final = re.compile(rf"{_TO}\d{{1,2}}:[0-5]\d", re.IGNORECASE)
+_LOOKED_BACK: Final = 12
+_NOON, _DAY = 12, 24
+_EVENING: Final = frozenset({"शाम", "shaam", "sham"})
+_MIDDAY: Final = frozenset({"दोपहर", "dopahar", "dopeher"})
+_NIGHT: Final = frozenset({"रात", "raat"})
+_FIRST_OF_NIGHT = 6
+"""रात 7 बजे is in the evening, रात 2 बजे behind midnight."""
+
+
+class _ClockTime(NamedTuple):
+    start: int
+    end: int
+    hour: int
+    minute: int
+    is_open: bool
+    """Whether the other half of the day may be meant."""
+
+
+def with_times(reader: NumberReader, text: str, readings: list[QuantityReading]) -> list[QuantityReading]:
+    """The readings with times of day in place of the bare numbers that they are made of."""
+    if not any(_may_be_time(reader, each.last + 1) for each in readings):
+        return readings
+    starts = [token.start for token in reader.tokens]
+    for time in _times(text):
+        inside = [each for each in readings if each.start < time.end and time.start < each.end]
+        if any(each.kind is not FactKind.NUMBER for each in inside):
+            continue
+        first, last = bisect_left(starts, time.start), bisect_left(starts, time.end) - 1
+        readings = [each for each in readings if each not in inside]
+        readings.append(_reading(time, first, last))
+    return sorted(readings, key=lambda each: each.start)
+
+
+def _may_be_time(reader: NumberReader, behind: int) -> bool:
+    """Whether what stands behind a number can belong to a time of day: the search itself costs more."""
+    token = reader.token(behind)
+    return token.key in _BEHIND or (token.text == ":" and reader.token(behind + 1).kind == NUMERAL)
+
+
+def _reading(time: _ClockTime, first: int, last: int) -> QuantityReading:
+    minutes = 60 * time.hour + time.minute
+    return QuantityReading(
+        FactKind.TIME,
+        Decimal(minutes),
+        first,
+        last,
+        time.start,
+        time.end,
+        date=f"{time.hour:02}:{time.minute:02}",
+        other_value=Decimal((minutes + 60 * _NOON) % (60 * _DAY)) if time.is_open else None,
+    )
+
+
+def _times(text: str) -> Iterator[_ClockTime]:
+    for found in _TIME.finditer(text):
+        hour, minute = int(found["hour"]), int(found["minute"] or 0)
+        if hour >= _DAY or not (_is_marked(found) or _is_alone(found, text)):
+            continue
+        in_day = _in_day(hour, (found["half"] or found["named"] or found["part"] or "").lower())
+        if in_day is None:
+            continue
+        is_open = not (found["half"] or found["named"] or found["part"]) and 0 < hour <= _NOON
+        is_open = is_open and not found["hour"].startswith("0")
+        start = found.start("hour")
+        yield _ClockTime(start, found.end(), in_day, minute, is_open)
+
+
+def _is_marked(found: re.Match[str]) -> bool:
+    return any(found[mark] is not None for mark in ("half", "named", "hours", "range"))
+
+
+def _is_alone(found: re.Match[str], text: str) -> bool:
+    """Whether digits without a word of time beside them are one."""
+    if found["minute"] is None or text[found.end("hour")] != ":":
+        return False
+    before = text[max(0, found.start() - _LOOKED_BACK) : found.start()]
+    full = found["minute"] in {"00", "30"} or found["hour"].startswith("0")
+    return full or bool(_BEHIND_WORD.search(before) or _BEFORE_TIME.match(text, found.end()))
+
+
+def _in_day(hour: int, half: str) -> int | None:
+    """The hour from 0 to 23; ``None`` for one that the half of the day does not have (13 pm)."""
+    if not half:
+        return hour
+    if not 0 < hour <= _NOON:
+        return hour if half not in {"a", "p", "noon", "midnight"} else None
+    if half in {"noon", "midnight"}:
+        return {"noon": _NOON, "midnight": 0}[half] if hour == _NOON else None
+    late = (
+        half == "p"
+        or (half in _EVENING | _MIDDAY and hour != _NOON - 1)
+        or (half in _NIGHT and _FIRST_OF_NIGHT < hour < _NOON)
+    )
+    return hour % _NOON + (_NOON if late else 0)

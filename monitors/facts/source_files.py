@@ -1,0 +1,134 @@
+r"""Names of source files as people, diffs, tools and tracebacks write them, and how well two lists of them agree.
+
+``a/src\auth.py:12`` and ``./src/auth.py`` are one file. Every figure is over unique files, so that a file named
+twice counts once and a list of all files is precise about none of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from posixpath import normpath
+from typing import Final, NamedTuple
+from urllib.parse import unquote
+
+_QUOTES: Final = " \t\r\n`'\"<>*,;"
+_REMOTE: Final = re.compile(
+    r"https?://(?:www\.)?github\.com/[^/\s]+/[^/\s]+/(?:blob|blame|raw|tree|edit)/[^/\s]+/"
+    r"|https?://raw\.githubusercontent\.com/[^/\s]+/[^/\s]+/[^/\s]+/"
+    r"|file://"
+)
+_PLACE: Final = re.compile(
+    r"(?:::[\w.\[\]<>$~-]+|#[\w.-]+|:\d+(?:[-:]\d+)*|\(\d+(?:[,:-]\s?\d+)*\)"
+    r"|,?\s+\(?lines?\s+\d+(?:\s?[-–]\s?\d+)?\)?|\(\))$",
+    re.IGNORECASE,
+)
+"""Where in a file: ``::Class.method``, ``#L10-L20``, ``:12:3``, ``(12,3)``, ``, line 12``."""
+_DRIVE: Final = re.compile(r"[A-Za-z]:(?=[\\/])")
+
+
+def canonical(written: str) -> str:
+    """A file's path from its repository's root, without what a diff, an editor or a traceback puts around it.
+
+    Letter case counts. An absolute path stays absolute: where the checkout lay is not known here, see `agreement`.
+    """
+    path = written.strip(_QUOTES)
+    remote = _REMOTE.match(path)
+    if remote:
+        path = unquote(path[remote.end() :].partition("?")[0])
+    path = _DRIVE.sub("", path)
+    for _ in range(3):  # a place may have parts: "x.py::f, line 3"
+        path = _PLACE.sub("", path).strip(_QUOTES)
+    path = path.replace("\\", "/")
+    path = normpath(path) if path else ""
+    path = path[1:] if path.startswith("//") else path
+    return path[2:] if path.startswith(("a/", "b/")) else "" if path == "." else path
+
+
+class FileAgreement(NamedTuple):
+    """Which of the wanted files were named; each sorted. ``extra`` are names of no wanted file."""
+
+    found: tuple[str, ...]
+    missed: tuple[str, ...]
+    extra: tuple[str, ...]
+
+    @property
+    def precision(self) -> float:
+        """The share of the named files that are wanted; 0 when none is named."""
+        named = len(self.found) + len(self.extra)
+        return len(self.found) / named if named else 0.0
+
+    @property
+    def recall(self) -> float:
+        """The share of the wanted files that are named; 0 when none is wanted."""
+        wanted = len(self.found) + len(self.missed)
+        return len(self.found) / wanted if wanted else 0.0
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall; 0 when nothing is shared."""
+        both = self.precision + self.recall
+        return 2 * self.precision * self.recall / both if both else 0.0
+
+
+def agreement(named: Iterable[str], wanted: Iterable[str]) -> FileAgreement:
+    """How well a list of files agrees with the wanted ones.
+
+    An absolute path is the wanted file that it ends with, folders and all: the checkout lay somewhere.
+    """
+    want = {path for path in map(canonical, wanted) if path}
+    given = {_below(path, want) for path in map(canonical, named) if path}
+    return FileAgreement(tuple(sorted(given & want)), tuple(sorted(want - given)), tuple(sorted(given - want)))
+
+
+def _below(path: str, wanted: set[str]) -> str:
+    if not path.startswith("/"):
+        return path
+    ends = (path[at + 1 :] for at, sign in enumerate(path) if sign == "/")
+    return next((end for end in ends if "/" in end and end in wanted), path)
+
+
+_ENDINGS: Final = (
+    "py pyi pyx ipynb js jsx mjs cjs ts tsx vue svelte go rs java kt kts scala groovy c h cc cpp cxx hpp hh m "
+    "mm cs fs rb erb php swift dart lua pl pm r jl hs ml ex exs erl clj cljs sh bash zsh ps1 bat sql proto "
+    "graphql html htm css scss sass less xml json jsonc yaml yml toml ini cfg conf properties gradle tf md rst "
+    "txt lock mod sum j2 tpl tmpl env csv tsv service"
+)
+SUFFIXES: Final = frozenset(_ENDINGS.split())
+"""Endings by which a name without a folder is a file and not a domain, a version or a method."""
+_BARE_NAMES: Final = frozenset(
+    {"Makefile", "Dockerfile", "Jenkinsfile", "Gemfile", "Rakefile", "Procfile", "CODEOWNERS"}
+)
+_PRODUCTS: Final = re.compile(
+    r"(?:node|next|nuxt|vue|react|three|d3|express|ember|angular|socket|chart|asp)\.(?:js|io|net)", re.IGNORECASE
+)
+"""Names that end like a file and are none."""
+_NAME: Final = r"[\w@+.~-]+"
+_WRITTEN: Final = re.compile(
+    rf"https?://[^\s<>()\[\]`\"']+|(?:[A-Za-z]:)?[\\/]?(?:{_NAME}[\\/])*{_NAME}(?:::[\w.]+|:\d+|#L\d+)?"
+)
+
+
+def files_in(text: str) -> tuple[str, ...]:
+    """The files that a text names, as it writes them, in order; each file once.
+
+    A name without a folder needs an ending that source files have; links count only where they lead to a file of a
+    repository.
+    """
+    found: dict[str, str] = {}
+    for match in _WRITTEN.finditer(text):
+        written = match[0].rstrip(".,:;")
+        if _is_file(written):
+            found.setdefault(canonical(written), written)
+    return tuple(found.values())
+
+
+def _is_file(written: str) -> bool:
+    if "://" in written and not _REMOTE.match(written):
+        return False
+    path = canonical(written)
+    folder, _, name = path.rpartition("/")
+    stem, dot, ending = name.rpartition(".")
+    if name in _BARE_NAMES:
+        return True
+    return bool(dot and stem) and ending.lower() in SUFFIXES and bool(folder or not _PRODUCTS.fullmatch(name))

@@ -1,0 +1,52 @@
+"""Which of an agent's calls it had made before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple, cast
+
+
+class ToolCall(NamedTuple):
+    """One call that an agent made: of a tool, or of another agent. ``arguments`` are any JSON."""
+
+    name: str
+    arguments: object = None
+
+
+def repeated(calls: Sequence[ToolCall]) -> tuple[int, ...]:
+    """The places (from 0) of calls with the name and the arguments of an earlier one.
+
+    Arguments are compared as values: the order of keys, blanks, 2 or 2.0, JSON inside a text make no difference.
+    """
+    seen: set[str] = set()
+    found: list[int] = []
+    for at, call in enumerate(calls):
+        key = json.dumps([call.name, _plain(call.arguments)], sort_keys=True)
+        found += [at] if key in seen else []
+        seen.add(key)
+    return tuple(found)
+
+
+def _plain(value: object) -> object:
+    """A value in the one way it is compared."""
+    match value:
+        case str():
+            return _plain_text(value)
+        case float() if value.is_integer():
+            return int(value)
+        case dict():
+            return {str(key): _plain(item) for key, item in cast("dict[object, object]", value).items()}
+        case list() | tuple():
+            return [_plain(item) for item in cast("Sequence[object]", value)]
+        case _:
+            return value
+
+
+def _plain_text(text: str) -> object:
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        return _plain(json.loads(text))
+    except (ValueError, RecursionError):
+        return text

@@ -1,0 +1,191 @@
+"""Reads an agent's report on an issue: structured as JSON, or prose whose parts stand under headings.
+
+A part that is not there is missing, never guessed. Only files may stand anywhere: a path says by itself what it is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, cast
+
+from monitors.facts.source_files import files_in
+from monitors.records.triage import IssueSeverity, TriageReport
+
+_PARTS: Final[Mapping[str, str]] = {
+    "severity": r"(?:issue )?severity|priority|urgency",
+    "root_cause": r"(?:probable |likely |suspected |the )?(?:root )?cause(?: analysis)?|why (?:it|this) happens",
+    "files": r"(?:relevant|affected|involved|related|suspect(?:ed)?|changed|key) (?:source )?files?(?: to change)?"
+    r"|files?(?: (?:involved|affected|to change|to look at))?|code locations?",
+    "recommended_fix": r"(?:recommended|suggested|proposed|possible) (?:fix|solution|change|action)s?|fix|solution"
+    r"|remedy|recommendations?|next steps?",
+    "confidence": r"confidence(?: level| score)?",
+}
+"""What a part is called in a heading, a label, or a key whose words are set apart by blanks."""
+_CALLED: Final = {part: re.compile(names, re.IGNORECASE) for part, names in _PARTS.items()}
+_SEVERITIES: Final = (
+    (
+        IssueSeverity.CRITICAL,
+        re.compile(r"\b(?:critical|blocker|sev(?:erity)?[ -]?[01]|p0|urgent)\b", re.IGNORECASE),
+    ),
+    (IssueSeverity.HIGH, re.compile(r"\b(?:high|major|severe|sev(?:erity)?[ -]?2|p1)\b", re.IGNORECASE)),
+    (IssueSeverity.MEDIUM, re.compile(r"\b(?:medium|moderate|normal|sev(?:erity)?[ -]?3|p2)\b", re.IGNORECASE)),
+    (IssueSeverity.LOW, re.compile(r"\b(?:low|minor|trivial|cosmetic|sev(?:erity)?[ -]?4|p[34])\b", re.IGNORECASE)),
+)
+_LABEL: Final = re.compile(
+    r"^[ \t>]{0,8}(?P<hashes>\#{1,6}[ \t]+)?(?:[-*+][ \t]+)?(?:\d{1,2}[.)][ \t]+)?(?P<bold>\*\*|__)?"
+    r"(?P<name>[^\W\d_][^:*_\n]{0,38}[^\s:*_])[ \t]*(?P<colon>:)?(?P<end>\*\*|__)?[ \t]*(?P<late>:)?"
+    r"[ \t]*(?P<rest>.*)$"
+)
+_UNDERLINE: Final = re.compile(r"^[ \t]{0,3}(?:=+|-{2,})[ \t]*$")
+_FENCE: Final = re.compile(r"^[ \t]{0,3}(?:```|~~~)")
+_NOTHING: Final = re.compile(
+    r"[\s*_`>.-]*(?:n/?a|none|unknown|tbd|to ?do|to be determined|not (?:known|applicable|available)|\?+|-+|"
+    r"[<\[{][^>\]}\n]{0,80}[>\]}])?[\s*_`.]*",
+    re.IGNORECASE,
+)
+"""What a template leaves where nobody wrote anything."""
+_SHARE: Final = re.compile(
+    r"(?<![\d.])(?P<number>\d{1,3}(?:\.\d{1,4})?)\s*(?P<percent>%)?(?:\s*/\s*(?P<of>\d{1,3})\b)?"
+)
+
+
+def read_report(text: str) -> TriageReport:
+    """The parts of a report: from JSON where the text is one object, in a code fence or not, else from prose."""
+    fields = _object_in(text)
+    return _of_fields(fields) if fields is not None else _of_prose(text)
+
+
+def _object_in(text: str) -> Mapping[str, object] | None:
+    bare = text.strip()
+    if bare.startswith("```"):
+        bare = bare.partition("\n")[2].rpartition("```")[0].strip()
+    if not bare.startswith("{"):
+        return None
+    try:
+        value: object = json.loads(bare)
+    except (ValueError, RecursionError):
+        return None
+    return cast("Mapping[str, object]", value) if isinstance(value, dict) else None
+
+
+def _of_fields(fields: Mapping[str, object]) -> TriageReport:
+    """Keys in any case (`rootCause`, `root_cause`); where none is known, those of an object inside."""
+    known = dict(_known(fields))
+    inner = [cast("Mapping[str, object]", value) for value in fields.values() if isinstance(value, dict)]
+    if not known and len(inner) == 1:
+        return _of_fields(inner[0])
+    files = known.get("files")
+    named = _texts(files) if files is not None else None
+    return TriageReport(
+        severity=_severity(_text(known.get("severity"))),
+        root_cause=_said(_text(known.get("root_cause"))),
+        files=named,
+        functions=tuple(one for one in named or () if "::" in one),
+        recommended_fix=_said(_text(known.get("recommended_fix"))),
+        confidence=_confidence(_text(known.get("confidence"))),
+    )
+
+
+def _known(fields: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for key, value in fields.items():
+        name = re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]+", " ", key)
+        part = _part_called(name)
+        if part and value is not None:
+            yield part, value
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    """Files in a list: as texts, or as objects that have the path under `path`, `file` or `name`."""
+    if isinstance(value, str):
+        return files_in(value)
+    if not isinstance(value, list):
+        return ()
+    return tuple(path for one in cast("Sequence[object]", value) if (path := _path(one)))
+
+
+def _path(value: object) -> str:
+    if isinstance(value, dict):
+        entry = cast("Mapping[str, object]", value)
+        value = next((entry[key] for key in ("path", "file", "filename", "name") if key in entry), "")
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _of_prose(text: str) -> TriageReport:
+    parts: dict[str, list[str]] = {}
+    prose: list[str] = []
+    under: str | None = None
+    for part, line, fenced in _lines(text):
+        under = part if part is not None else under
+        if under:
+            parts.setdefault(under, []).append(line)
+        prose += [] if fenced else [line]
+    said = {part: "\n".join(lines).strip() for part, lines in parts.items()}
+    named = files_in(said["files"] if "files" in said else "\n".join(prose))
+    return TriageReport(
+        severity=_severity(said.get("severity", "")),
+        root_cause=_said(said.get("root_cause", "")),
+        files=named if named or "files" in said else None,
+        functions=tuple(one for one in named if "::" in one),
+        recommended_fix=_said(said.get("recommended_fix", "")),
+        confidence=_confidence(said.get("confidence", "")),
+    )
+
+
+def _lines(text: str) -> Iterator[tuple[str | None, str, bool]]:
+    """Each line's part where one begins there ("" for a heading of something else), its text, and if it is code."""
+    lines = text.splitlines()
+    fenced = False
+    for at, line in enumerate(lines):
+        fence = bool(_FENCE.match(line))
+        if fence or fenced:
+            fenced = fenced != fence
+            yield None, line, True
+            continue
+        if _UNDERLINE.match(line):
+            continue
+        below = lines[at + 1] if at + 1 < len(lines) else ""
+        yield (*_heading(line, underlined=bool(line.strip() and _UNDERLINE.match(below))), False)
+
+
+def _heading(line: str, *, underlined: bool) -> tuple[str | None, str]:
+    """The part that a line begins and what it says of it."""
+    label = _LABEL.match(line)
+    if label is None:
+        return None, line
+    part = _part_called(label["name"])
+    heading = bool(label["hashes"]) or underlined
+    marked = heading or label["colon"] or label["late"] or (label["bold"] and label["end"] and not label["rest"])
+    if part and marked and (not label["rest"] or label["colon"] or label["late"]):
+        return part, label["rest"].removeprefix("**").strip()
+    return ("" if heading or (label["bold"] and label["colon"] and label["end"]) else None), line
+
+
+def _part_called(name: str) -> str | None:
+    name = " ".join(name.split())
+    return next((part for part, called in _CALLED.items() if called.fullmatch(name)), None)
+
+
+def _said(text: str) -> str | None:
+    return None if _NOTHING.fullmatch(text) else text.strip()
+
+
+def _severity(text: str) -> IssueSeverity | None:
+    """The severity that a text names; none where it names two ("between high and critical")."""
+    named = [severity for severity, pattern in _SEVERITIES if pattern.search(text)]
+    return named[0] if len(named) == 1 else None
+
+
+def _confidence(text: str) -> float | None:
+    """A confidence from 0 to 1; "85 %", "0.85", "8.5/10" are the same. Words such as "high" are no number."""
+    share = _SHARE.search(text)
+    if share is None:
+        return None
+    scale = float(share["of"]) if share["of"] else 100.0 if share["percent"] else 1.0
+    value = float(share["number"]) / scale if scale else 2.0
+    return value if value <= 1.0 else None

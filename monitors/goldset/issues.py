@@ -1,0 +1,124 @@
+"""Issues as others write them down, as the fields of a case.
+
+Two forms are read: an issue with its reference (``issue_url``, ``issue_title``, ``issue_body``, ``reference``), and
+a row of SWE-bench, whose patch says which files are relevant. Severity is never guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from monitors.facts.language import identify
+from monitors.records.base import Language
+from monitors.records.cases import Pipeline
+from monitors.records.triage import IssueSeverity, TriageReference, TriageTask
+
+ISSUE_KEYS: Final = ("issue_url", "issue_title", "issue_body", "repository_files", "reference")
+"""The keys of an issue in a line of a suite; each goes into the case's ``triage``."""
+TRIAGE_TYPE: Final = "triage"
+"""The type of a case whose row names none."""
+
+_PATCHED: Final = re.compile(r"^\+\+\+ b/(\S+)", re.MULTILINE)
+_REMOVED: Final = re.compile(r"^--- a/(\S+)\n\+\+\+ /dev/null", re.MULTILINE)
+_PLACE: Final = re.compile(r"https?://[^/]+/([^/]+)/([^/]+)/(?:issues|pull)/(\d+)")
+_UNFIT: Final = re.compile(r"[^A-Za-z0-9_@:+-]+")
+
+
+def is_issue(row: Mapping[str, Any]) -> bool:
+    """Whether a row is an issue, and no question."""
+    return "issue_title" in row or "issue_url" in row or "problem_statement" in row
+
+
+def issue_fields(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a case, from an issue's row. What else the row has stays as it is."""
+    own = {key: value for key, value in row.items() if key not in ISSUE_KEYS}
+    reference = _reference(row.get("reference"))
+    issue = {key.removeprefix("issue_"): row[key] for key in ISSUE_KEYS[:4] if key in row}
+    return _case(own, issue, reference)
+
+
+def issue_keys(task: TriageTask) -> dict[str, Any]:
+    """The keys of an issue as a line has them; reading them gives the same task."""
+    issue = task.issue.model_dump(mode="json", exclude_defaults=True)
+    files = {"repository_files": issue.pop("repository_files")} if "repository_files" in issue else {}
+    reference = task.reference.model_dump(mode="json", exclude_defaults=True)
+    return {f"issue_{key}": value for key, value in issue.items()} | files | {"reference": reference}
+
+
+def foreign_issue_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Another project's row as a line of ours, with an id and a type; keys that no case has are left out."""
+    if "problem_statement" in row:
+        return _of_patch(row)
+    known: dict[str, Any] = {**row, **_object(row.get("inputs"))}
+    found = _reference(known.get("reference", known.get("outputs")))
+    made: dict[str, Any] = {key: known[key] for key in ISSUE_KEYS[:3] if key in known}
+    made["reference"] = {key: found[key] for key in TriageReference.model_fields if key in found}
+    shared = {key: known[key] for key in ("id", "severity", "type", "language", "cluster") if key in known}
+    return {"id": _id_of(known.get("issue_url"), known.get("issue_title")), "type": TRIAGE_TYPE, **made, **shared}
+
+
+def _of_patch(row: Mapping[str, Any]) -> dict[str, Any]:
+    text, patch = str(row["problem_statement"]), str(row.get("patch", ""))
+    title, _, body = text.partition("\n")
+    files = list(dict.fromkeys([*_PATCHED.findall(patch), *_REMOVED.findall(patch)]))
+    return {
+        "id": row.get("instance_id") or _id_of(None, title),
+        "type": TRIAGE_TYPE,
+        "cluster": _UNFIT.sub(":", str(row.get("repo", ""))) or None,
+        "issue_title": title.strip() or text[:200],
+        "issue_body": body.strip(),
+        "reference": {"relevant_files": files},
+        **({"severity": row["severity"]} if "severity" in row else {}),
+    }
+
+
+def _case(own: dict[str, Any], issue: dict[str, Any], reference: dict[str, Any]) -> dict[str, Any]:
+    asked = issue.get("url") or f"{issue.get('title', '')}\n\n{issue.get('body', '')}".strip()
+    language = identify(f"{issue.get('title', '')} {issue.get('body', '')}")
+    made: dict[str, Any] = {
+        "id": _id_of(issue.get("url"), issue.get("title")),
+        "turns": [asked],
+        "gold": reference_text(reference),
+        "type": TRIAGE_TYPE,
+        "language": (Language.ENGLISH if language is Language.OTHER else language).value,
+        "provenance": {"pipeline": Pipeline.TRIAGE.value},
+        "triage": {"issue": issue, "reference": reference},
+    }
+    if "turns" in own or "question" in own:
+        del made["turns"]
+    return made | own
+
+
+def _id_of(url: object, title: object) -> str:
+    place = _PLACE.search(str(url))
+    name = ":".join(place.groups()) if place else str(title)[:60]
+    return _UNFIT.sub("-", name).strip("-:+@") or "issue"
+
+
+def _reference(value: object) -> dict[str, Any]:
+    found = _object(value)
+    level = found.get("severity")
+    if isinstance(level, str) and level.lower() in {one.value for one in IssueSeverity}:
+        found["severity"] = level.lower()
+    return found
+
+
+def _object(value: object) -> dict[str, Any]:
+    return dict(cast("Mapping[str, Any]", value)) if isinstance(value, dict) else {}
+
+
+def reference_text(reference: Mapping[str, Any]) -> str:
+    """The reference as a report would say it: what people and a judge compare with."""
+    files: object = reference.get("relevant_files")
+    names = [str(one) for one in cast("list[object]", files)] if isinstance(files, list) else []
+    listed: object = reference.get("expected_keywords")
+    keywords = [str(one) for one in cast("list[object]", listed)] if isinstance(listed, list) else []
+    parts = [
+        f"Severity: {reference['severity']}" if reference.get("severity") else "",
+        f"Root cause: {reference['root_cause']}" if reference.get("root_cause") else "",
+        "Relevant files:\n" + "\n".join(f"- {name}" for name in names) if names else "",
+        f"Keywords: {', '.join(keywords)}" if keywords else "",
+    ]
+    return "\n\n".join(part for part in parts if part) or "nothing is known about this issue"

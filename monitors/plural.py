@@ -1,0 +1,8 @@
+"""A count and its noun, the same in every message, report and line of output."""
+
+from __future__ import annotations
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """``1 case``, ``2 cases``; ``many`` is for a plural that does not end in s. Thousands are separated."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"

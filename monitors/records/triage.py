@@ -1,0 +1,86 @@
+"""An issue that an agent is given, what is known about it, and the report that the agent writes."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from monitors.records.base import Probability, Record
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class IssueSeverity(StrEnum):
+    """How urgent an issue is, from the least; not how bad a wrong report would be."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    CRITICAL = "critical"
+
+
+class TriageReference(Record):
+    """What is known about an issue: what a good report says. What is left out is not graded."""
+
+    severity: IssueSeverity | None = Field(default=None, description="How urgent the issue is.")
+    root_cause: Text | None = Field(
+        default=None, description="Why it happens: the place and the mechanism. The judge compares with it."
+    )
+    relevant_files: tuple[Text, ...] = Field(
+        default=(), description="The files that the fix touches, by their paths from the repository's root."
+    )
+    relevant_functions: tuple[Text, ...] = Field(
+        default=(), description="Functions that the fix touches, as `path::Class.method`."
+    )
+    expected_keywords: tuple[Text, ...] = Field(
+        default=(),
+        description="Words that a report must find by itself. One that stands in the issue proves nothing, and "
+        "does not count.",
+    )
+    shortest_path: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="How many steps would have done."
+    )
+    max_steps: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="More steps than this are a failure. Left out: twice `shortest_path`."
+    )
+
+
+class Issue(Record):
+    """An issue as its tracker has it."""
+
+    url: Text | None = Field(
+        default=None, description="The issue's address; what the agent is given. Without one it is given the text."
+    )
+    title: Text = Field(description="The issue's title.")
+    body: str = Field(default="", description="The issue's text.")
+    repository_files: tuple[Text, ...] = Field(
+        default=(), description="All files of the repository: a report that names another one made it up."
+    )
+
+    @property
+    def text(self) -> str:
+        """Title and body."""
+        return f"{self.title}\n\n{self.body}".strip()
+
+
+class TriageTask(Record):
+    """An issue with what is known about it."""
+
+    issue: Issue = Field(description="The issue that the agent is given.")
+    reference: TriageReference = Field(description="What is known about the issue.")
+
+
+class TriageReport(Record):
+    """What an agent's report says, part by part. ``None`` is a part that is not there; nothing is guessed.
+
+    ``files`` are as the report writes them. ``functions`` are those written as ``path::name``.
+    """
+
+    severity: IssueSeverity | None = None
+    root_cause: str | None = None
+    files: tuple[str, ...] | None = None
+    functions: tuple[str, ...] = ()
+    recommended_fix: str | None = None
+    confidence: Probability | None = None

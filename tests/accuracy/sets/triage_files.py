@@ -1,0 +1,59 @@
+"""Files that a fix touched, and the lists that agents and simple methods name."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+
+from monitors.facts.source_files import FileAgreement, agreement, canonical
+from monitors.graders.triage import MIN_FILES_F1
+from tests.accuracy.figure import Figure, Measured, share
+from tests.accuracy.rows import read_rows
+
+NAME = "triage/issues"
+PUBLISHED = {
+    "first file": (0.772, 0.772, 0.772),
+    "all its files": (0.303, 0.946, 0.429),
+    "every known file": (0.029, 1.0, 0.053),
+    "known files whose name stands in the issue": (0.140, 0.275, 0.160),
+}
+"""Precision, recall and F1 as the set's own notes have them: the scores must come out the same."""
+NEAR = 0.0015
+"""Half a unit of the last published digit, and what rounding on both sides may add."""
+
+
+def measure(data: Path) -> Measured:
+    """The published baselines again, as scores and as shares of replies that pass."""
+    rows = list(read_rows(data / "triage" / "issues.jsonl"))
+    known: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        known[row["repository"]] |= {canonical(path) for path in (*row["gold_files"], *row["baseline_files"])}
+    lists: dict[str, list[FileAgreement]] = {what: [] for what in PUBLISHED}
+    for row in rows:
+        every, issue = sorted(known[row["repository"]]), f"{row['issue_title']}\n{row['issue_body']}"
+        named: dict[str, Iterable[str]] = {
+            "first file": row["baseline_files"][:1],
+            "all its files": row["baseline_files"],
+            "every known file": every,
+            "known files whose name stands in the issue": [p for p in every if PurePosixPath(p).name in issue],
+        }
+        for what, paths in named.items():
+            lists[what].append(agreement(paths, row["gold_files"]))
+    return Measured(tuple(figure for what, found in lists.items() for figure in _figures(what, found)))
+
+
+def _figures(what: str, found: list[FileAgreement]) -> Iterable[Figure]:
+    count = len(found)
+    means = (
+        sum(one.precision for one in found) / count,
+        sum(one.recall for one in found) / count,
+        sum(one.f1 for one in found) / count,
+    )
+    for name, value, published in zip(("precision", "recall", "F1"), means, PUBLISHED[what], strict=True):
+        off = abs(value - published)
+        yield Figure(NAME, f"{what}: {name}, published {published:.3f}", value, value, value, count)
+        yield Figure(NAME, f"{what}: {name}, distance", off, off, off, count, NEAR, at_most=True)
+    passed = sum(one.f1 >= MIN_FILES_F1 for one in found)
+    limit = 0.05 if what == "every known file" else None
+    yield share(NAME, f"{what}: passes the grader", passed, count, target=limit, at_most=limit is not None)

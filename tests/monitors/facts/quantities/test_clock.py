@@ -1,0 +1,46 @@
+"""Times of day, and pairs of figures that are none."""
+
+from __future__ import annotations
+
+import pytest
+
+from monitors.facts.quantities.fact import FactKind
+from monitors.facts.quantities.scan import read_facts
+
+
+def times(text: str) -> list[str]:
+    return [fact.value for fact in read_facts(text) if fact.kind is FactKind.TIME]
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("We are open 9am–6pm.", ["09:00", "18:00"]),
+        ("9 a.m. - 6 p.m.", ["09:00", "18:00"]),
+        ("Open from 9 to 6pm", ["09:00", "18:00"]),
+        ("from 9:00 to 18:00.", ["09:00", "18:00"]),
+        ("Mon 9:15-17:45", ["09:15", "17:45"]),
+        ("9.30am", ["09:30"]),
+        ("12 noon, 12am, 12:30 pm", ["12:00", "00:00", "12:30"]),
+        ("at 8:17", ["08:17"]),
+        ("सुबह 9 बजे से शाम 6 बजे तक", ["09:00", "18:00"]),
+        ("subah 9 se shaam 6 baje tak", ["09:00", "18:00"]),
+        ("dopahar 12 baje, dopahar 2 baje, raat 8 baje, raat 1 baje", ["12:00", "14:00", "20:00", "01:00"]),
+        ("John 3:16, a score of 2:1, a ratio of 16:9", []),
+        ("1:30 hours, 9:30 minutes, 10:00:30", []),
+        ("24 hours, 13 pm, Rs 9.30 pm", []),
+        ("version 4.10 and 25:00", []),
+    ],
+)
+def test_times_are_read_and_other_pairs_of_figures_are_not(text: str, read: list[str]):
+    assert times(text) == read
+
+
+def test_a_time_keeps_the_place_that_it_has_in_the_text():
+    (fact,) = read_facts("Kya aap 6 p.m. tak khule hain?")
+    assert fact.text == "6 p.m."
+
+
+def test_what_has_a_unit_of_its_own_stays_what_it_is():
+    """₹5 before noon is money."""
+    assert [fact.kind for fact in read_facts("It costs ₹5 by 12 noon")] == [FactKind.MONEY, FactKind.TIME]

@@ -1,0 +1,98 @@
+"""Issues as others write them: a line of a suite, an array, a row of SWE-bench."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from monitors.errors import GoldSetError
+from monitors.goldset.import_array import import_gold_array
+from monitors.goldset.lines import line_of
+from monitors.goldset.load import load_suite, parse_suite_lines
+from monitors.records.base import Severity
+from monitors.records.triage import IssueSeverity
+
+ROW = {
+    "issue_url": "https://github.com/acme/jobs/issues/7",
+    "issue_title": "Export hangs",
+    "issue_body": "After one failed export every later one waits.",
+    "reference": {
+        "severity": "High",
+        "root_cause": "the lock is not released",
+        "relevant_files": ["jobs/lock.py"],
+        "expected_keywords": ["lock"],
+    },
+}
+BENCH = {
+    "instance_id": "acme__jobs-12",
+    "repo": "acme/jobs",
+    "problem_statement": "Export hangs\n\nAfter one failed export every later one waits.",
+    "patch": "diff --git a/jobs/lock.py b/jobs/lock.py\n--- a/jobs/lock.py\n+++ b/jobs/lock.py\n@@ -1 +1 @@\n-x\n+y\n"
+    "--- a/jobs/old.py\n+++ /dev/null\n",
+    "hints_text": "",
+}
+
+
+def always_wrong(kind: str, case_id: str) -> Severity:
+    del kind, case_id
+    return Severity.WRONG
+
+
+def test_a_line_is_an_issue_with_our_severity_beside_it():
+    (case,) = parse_suite_lines([json.dumps({**ROW, "severity": 3})], name="issues").cases
+    assert case.triage is not None
+    assert (case.id, case.turns, case.type) == ("acme:jobs:7", (ROW["issue_url"],), "triage")
+    assert case.triage.reference.severity is IssueSeverity.HIGH
+    assert "the lock is not released" in case.gold
+    assert parse_suite_lines([line_of(case)], name="issues").cases == (case,)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({}, '"severity" is missing'),
+        ({"severity": 2, "reference": {"severity": "urgent"}}, '"reference.severity" cannot be "urgent"'),
+        ({"severity": 2, "reference": {"root_couse": "x"}}, 'unknown key "root_couse"; did you mean "root_cause"?'),
+        (
+            {"severity": 2, "reference": {"relevant_files": "a.py"}},
+            '"reference.relevant_files" cannot be "a.py"',
+        ),
+        ({"severity": 2, "issue_title": ""}, '"issue_title" cannot be ""'),
+    ],
+)
+def test_what_is_wrong_with_an_issue_is_named(change: dict[str, object], said: str):
+    with pytest.raises(GoldSetError) as caught:
+        parse_suite_lines([json.dumps({**ROW, **change})], name="issues")
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [ROW, {**{key: ROW[key] for key in ROW if key != "reference"}, "outputs": ROW["reference"]},
+     {"inputs": {key: ROW[key] for key in ROW if key != "reference"}, "outputs": ROW["reference"], "issue_url": ROW["issue_url"]}],
+)  # fmt: skip
+def test_an_array_of_issues_is_imported(row: object, tmp_path: Path):
+    path = tmp_path / "issues.json"
+    path.write_text(json.dumps([row, row]), encoding="utf-8")
+    imported = import_gold_array(path, severity_for=always_wrong)
+    assert [case.id for case in imported.suite.cases] == ["acme:jobs:7", "acme:jobs:7::2"]
+    task = imported.suite.cases[0].triage
+    assert task is not None
+    assert (task.issue.title, task.reference.expected_keywords) == ("Export hangs", ("lock",))
+
+
+def test_rows_of_swe_bench_say_their_files_by_their_patch(tmp_path: Path):
+    path = tmp_path / "bench.jsonl"
+    path.write_text(
+        f"{json.dumps(BENCH)}\n{json.dumps({**BENCH, 'instance_id': 'acme__jobs-13'})}\n", encoding="utf-8"
+    )
+    suite = import_gold_array(path, severity_for=always_wrong).suite
+    case = suite.cases[0]
+    assert case.triage is not None
+    assert case.triage.reference.relevant_files == ("jobs/lock.py", "jobs/old.py")
+    assert (case.id, case.cluster, case.turns[0][:12]) == ("acme__jobs-12", "acme:jobs", "Export hangs")
+    out = tmp_path / "suite.jsonl"
+    out.write_text("".join(f"{line_of(one)}\n" for one in suite.cases), encoding="utf-8")
+    assert load_suite(out).cases == suite.cases

@@ -1,0 +1,133 @@
+"""Reports against what is known about their issue."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from monitors.gate.assess import assess
+from monitors.goldset.lines import case_from_object
+from monitors.graders.base import GraderSettings
+from monitors.graders.panel import default_panel, grade_exchange
+from monitors.records.cases import GoldCase
+from monitors.records.exchanges import Evidence, Exchange, Step, Timings
+from monitors.records.grades import Abstained, Aspect, Assessment, CaseOutcome, FailureKind, Judged
+
+FILES = [f"jobs/m{n}.py" for n in range(120)] + ["jobs/export.py", "jobs/lock.py"]
+ROW = {
+    "issue_url": "https://github.com/acme/jobs/issues/7",
+    "issue_title": "Export hangs after a failure",
+    "issue_body": "After one failed export every later export waits for ever. The worker log shows nothing.",
+    "repository_files": FILES,
+    "severity": 2,
+    "reference": {
+        "severity": "high",
+        "root_cause": "ExportLock is not released when export() raises",
+        "relevant_files": ["jobs/export.py", "jobs/lock.py"],
+        "expected_keywords": ["lock", "finally", "export"],
+        "shortest_path": 4,
+    },
+}
+GOOD = """Severity: high
+Root cause: `export()` takes the ExportLock and raises before the lock is released, so the next job blocks on it.
+Relevant files: jobs/export.py:31, jobs/lock.py
+Fix: release the lock in a finally block."""
+
+
+def case(**changes: object) -> GoldCase:
+    made = case_from_object({**ROW, **changes})
+    assert isinstance(made, GoldCase), made
+    return made
+
+
+def graded(report: str, about: GoldCase | None = None, steps: int = 0) -> Assessment:
+    about = about or case()
+    taken = tuple(Step(name=f"s{n}") for n in range(steps))
+    said = Exchange(
+        run_id="r", case_id=about.id, turns=about.turns, visible_text=report, asked_at=datetime(2026, 1, 2, tzinfo=UTC),
+        timings=Timings(total_ms=1), evidence=Evidence(steps=taken),
+    )  # fmt: skip
+    return assess(about, said, grade_exchange(default_panel(GraderSettings()), about, said))
+
+
+def test_a_good_report_is_correct():
+    found = graded(GOOD, steps=5)
+    assert (found.outcome, found.failure_kinds) == (CaseOutcome.CORRECT, ()), found.reason
+
+
+def test_what_is_known_passes_its_own_graders():
+    """The reference, written as a report, is what people and judges compare with."""
+    assert FailureKind.POOR_TRIAGE not in graded(case().gold).failure_kinds
+
+
+@pytest.mark.parametrize(
+    ("report", "kind", "reason"),
+    [
+        ("", FailureKind.FORMAT, "says nothing"),
+        ("## Severity\nTBD\n## Root cause\n<cause>\n## Fix\nN/A", FailureKind.FORMAT, "no part that a report needs"),
+        ("Severity: high\nFiles: jobs/export.py, jobs/lock.py", FailureKind.FORMAT, "neither a root cause nor a fix"),
+        (f"Root cause: {ROW['issue_body']} {ROW['issue_title']}", FailureKind.FORMAT, "says the issue back"),
+        (GOOD.replace("jobs/export.py:31, jobs/lock.py", ", ".join(FILES)), FailureKind.POOR_TRIAGE, "2 of 2 relevant files named, and 120 others"),
+        (GOOD.replace("jobs/export.py:31, jobs/lock.py", "jobs/m1.py"), FailureKind.POOR_TRIAGE, "0 of 2 relevant files"),
+        (GOOD.replace("jobs/lock.py", "jobs/lokc.py"), FailureKind.UNSUPPORTED_CLAIM, "jobs/lokc.py"),
+        (GOOD.replace("Severity: high", "Severity: low"), FailureKind.POOR_TRIAGE, "severity low, high is right"),
+        (GOOD.replace("Severity: high\n", ""), FailureKind.POOR_TRIAGE, "no severity is given"),
+        (GOOD.replace("lock", "thing").replace("Lock", "").replace("finally", "next").replace("jobs/thing", "jobs/lock"), FailureKind.POOR_TRIAGE, "keywords stated"),
+    ],
+)  # fmt: skip
+def test_each_fault_has_its_kind_and_says_why(report: str, kind: FailureKind, reason: str):
+    found = graded(report)
+    assert found.outcome is CaseOutcome.FAILED
+    assert kind in found.failure_kinds
+    assert reason in found.reason
+
+
+def test_one_step_beside_the_severity_passes_with_half_the_score():
+    grades = graded(GOOD.replace("Severity: high", "Severity: critical")).grades
+    (grade,) = [one for one in grades if one.aspect is Aspect.ISSUE_SEVERITY]
+    assert isinstance(grade, Judged)
+    assert (grade.passed, grade.score) == (True, 0.5)
+
+
+def test_more_steps_than_the_limit_are_wasted():
+    assert graded(GOOD, steps=8).failure_kinds == ()
+    assert graded(GOOD, steps=9).failure_kinds == (FailureKind.INEFFICIENT,)
+    limited = case(reference={**ROW["reference"], "max_steps": 20})  # type: ignore[dict-item]
+    assert graded(GOOD, limited, steps=20).failure_kinds == ()
+
+
+def test_a_word_of_the_issue_proves_nothing_and_a_denied_one_neither():
+    about = case(reference={"expected_keywords": ["export", "worker"]})
+    (grade,) = [one for one in graded(GOOD, about).grades if one.grader == "keywords"]
+    assert isinstance(grade, Abstained)
+    about = case(reference={"expected_keywords": ["deadlock", "semaphore"]})
+    denied = graded(
+        "Root cause: this is not a deadlock; the semaphore is not released. Fix: wait for it to end.", about
+    )
+    assert (
+        FailureKind.POOR_TRIAGE
+        not in graded("Cause: a deadlock on the semaphore. Fix: order them.", about).failure_kinds
+    )
+    (grade,) = [one for one in denied.grades if one.grader == "keywords"]
+    assert isinstance(grade, Judged)
+    assert grade.score == 0.5
+
+
+def test_functions_count_where_the_reference_has_them():
+    about = case(
+        reference={"relevant_files": ["jobs/lock.py"], "relevant_functions": ["jobs/lock.py::ExportLock.release"]}
+    )
+    right = "Root cause: it raises before release. Fix: use finally.\nFiles: ./jobs/lock.py::ExportLock.release()"
+    assert graded(right, about).outcome is CaseOutcome.CORRECT
+    assert graded(right.replace("release()", "acquire"), about).outcome is CaseOutcome.FAILED
+
+
+def test_without_a_reference_nothing_is_known():
+    found = graded(GOOD, case(reference={}, repository_files=[]))
+    assert found.outcome is CaseOutcome.UNGRADED
+
+
+def test_safety_counts_as_for_every_reply():
+    found = graded(GOOD + "\nAssignee: asha.rao@acme-mail.example, card 4111 1111 1111 1111")
+    assert FailureKind.PII_DISCLOSURE in found.failure_kinds
