@@ -22,7 +22,7 @@ def alone(folder: Path, job: str, *, wait_s: float) -> Generator[None]:
     """Hold ``job`` for this process alone; ``folder`` is where the lock lies.
 
     The lock is ours and not Prefect's, which stays held for minutes after a run is killed. Raises `WarehouseBusy`
-    when another process holds the job for longer than ``wait_s`` seconds.
+    when another process holds the job for longer than ``wait_s`` seconds, and `WarehouseUnwritable`.
     """
     private_folder(folder)
     name = hashlib.sha256(job.encode()).hexdigest()[:16]

@@ -1,7 +1,8 @@
 """Files that are whole or not there, and files that several people and processes change, one at a time.
 
 Only here is a file put in another's place: written beside, brought to disk, renamed, its folder brought to disk.
-No symbolic link is followed.
+No symbolic link is followed. ``within`` is the data folder: what is done below it is done through handles on its
+folders, so that no link leads out of it, not even one that is planted meanwhile.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ OWNER_ONLY_FOLDER: Final = 0o700
 ANYBODY_BY_UMASK: Final = 0o666
 """The rights of a new file before the process's umask takes some away."""
 
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
 Content = str | bytes | Iterable[str]
 """What a file holds; text, or pieces of it, is written as UTF-8."""
 
@@ -37,50 +40,66 @@ _ADVICE = {
 }
 
 
-def write_atomically(path: Path, content: Content, *, mode: int | None = None) -> None:
+def write_atomically(path: Path, content: Content, *, mode: int | None = None, within: Path | None = None) -> None:
     """Write a file so that ``path`` is the old one or the whole new one, whatever happens, a power cut included.
 
     ``mode`` are its rights; without one the umask decides. Missing folders are made for their owner alone. Raises
     `WarehouseUnwritable` with the path and what to do; nothing stays beside.
     """
     try:
-        private_folder(path.parent)
-        with _beside(path, content, mode) as written:
-            move(written, path)
+        with held_folder(path.parent, within=within or path.parent, make=True) as folder:
+            _put(folder, path.name, content, mode)
     except OSError as error:
         raise unwritable(path, error) from error
 
 
-def write_once(path: Path, content: Content) -> bool:
+def write_once(path: Path, content: Content, *, within: Path | None = None) -> bool:
     """As `write_atomically`, but false where ``path`` exists: of two writers at once one is the first."""
     try:
-        private_folder(path.parent)
-        with _beside(path, content) as written:
-            try:
-                path.hardlink_to(written)  # unlike a rename, it fails where there is a file
+        with (
+            held_folder(path.parent, within=within or path.parent, make=True) as folder,
+            _beside(folder, path.name, content) as written,
+        ):
+            try:  # unlike a rename, a link fails where there is a file
+                os.link(written, path.name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
             except FileExistsError:
                 return False
-            sync_folder(path.parent)
+            os.fsync(folder)
     except OSError as error:
         raise unwritable(path, error) from error
     return True
 
 
-def move(source: Path, goal: Path) -> Path:
-    """Rename in one step, in the place of what ``goal`` was, and bring that to disk. ``goal``. Raises `OSError`."""
-    source.replace(goal)
-    sync_folder(goal.parent)
+def move(source: Path, goal: Path, *, within: Path | None = None) -> Path:
+    """Rename in one step, in the place of what ``goal`` was, and bring that to disk. ``goal``. Raises `OSError`.
+
+    With ``within``, which ``source`` may lie outside of, missing folders are made.
+    """
+    inside = within is not None and source.is_relative_to(within)
+    with (
+        held_folder(source.parent, within=within if within and inside else source.parent) as here,
+        held_folder(goal.parent, within=within or goal.parent, make=within is not None) as there,
+    ):
+        os.replace(source.name, goal.name, src_dir_fd=here, dst_dir_fd=there)
+        os.fsync(there)
     return goal
 
 
+def _put(folder: int, name: str, content: Content, mode: int | None) -> None:
+    with _beside(folder, name, content, mode) as written:
+        os.replace(written, name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.fsync(folder)
+
+
 @contextmanager
-def _beside(path: Path, content: Content, mode: int | None = None) -> Generator[Path]:
-    """A new file beside ``path``, on the disk. It is gone when the block is, unless that has moved it."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
+def _beside(folder: int, name: str, content: Content, mode: int | None = None) -> Generator[str]:
+    """A new file beside ``name``, on the disk. It is gone when the block is, unless that has moved it."""
+    beside = f".{name}.{os.getpid()}-{threading.get_ident()}.part"
     try:
-        beside.unlink(missing_ok=True)  # of a killed process that had the same number
+        with suppress(FileNotFoundError):
+            os.unlink(beside, dir_fd=folder)  # of a killed process that had the same number
         new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-        with os.fdopen(open_in_place(beside, new, mode or ANYBODY_BY_UMASK), "wb") as file:
+        with os.fdopen(open_in_place(beside, new, mode or ANYBODY_BY_UMASK, folder=folder), "wb") as file:
             if mode is not None:
                 os.fchmod(file.fileno(), mode)
             file.writelines(_encoded(content))
@@ -89,7 +108,7 @@ def _beside(path: Path, content: Content, mode: int | None = None) -> Generator[
         yield beside
     finally:
         with suppress(OSError):
-            beside.unlink(missing_ok=True)
+            os.unlink(beside, dir_fd=folder)
 
 
 def _encoded(content: Content) -> Iterator[bytes]:
@@ -100,26 +119,63 @@ def _encoded(content: Content) -> Iterator[bytes]:
         yield from (piece.encode() for piece in pieces)
 
 
-def open_in_place(path: Path, flags: int, mode: int = ANYBODY_BY_UMASK) -> int:
-    """`os.open` that follows no link: `OSError` (ELOOP) where ``path`` is one."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+def open_in_place(path: Path | str, flags: int, mode: int = ANYBODY_BY_UMASK, *, folder: int | None = None) -> int:
+    """`os.open`, in the handle ``folder``, that follows no link: `OSError` (ELOOP) where ``path`` is one."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
 
 
 def private_folder(folder: Path) -> None:
-    """Make a folder, and those above it that are missing, for their owner alone and durably. Raises `OSError`.
+    """Make a folder, and those above it that are missing, for their owner alone and durably.
 
-    One that stands already stays as it is: somebody may have opened it on purpose.
+    One that stands already stays as it is: somebody may have opened it on purpose. Raises `WarehouseUnwritable`.
     """
+    try:
+        _make(folder)
+    except OSError as error:
+        raise unwritable(Path(str(error.filename or folder)), error) from error
+
+
+def _make(folder: Path) -> None:
     if folder.is_dir():
         return
-    private_folder(folder.parent)
+    _make(folder.parent)
     folder.mkdir(mode=OWNER_ONLY_FOLDER, exist_ok=True)
     sync_folder(folder.parent)
 
 
+@contextmanager
+def held_folder(folder: Path, *, within: Path, make: bool = False) -> Generator[int]:
+    """A handle on ``folder`` that no link below ``within`` led to; ``within`` may be a link itself.
+
+    What is done through the handle is done in that folder, wherever its path leads meanwhile. With ``make`` what is
+    missing is made as `private_folder` does. Raises `OSError`, also where a part of the path is a link.
+    """
+    if make:
+        _make(within)
+    handle = os.open(within, _FOLDER)
+    try:
+        for part in folder.relative_to(within).parts:
+            if make:
+                _make_in(handle, part)
+            inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=handle)
+            os.close(handle)
+            handle = inner
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _make_in(handle: int, name: str) -> None:
+    try:
+        os.mkdir(name, OWNER_ONLY_FOLDER, dir_fd=handle)
+    except FileExistsError:
+        return
+    os.fsync(handle)
+
+
 def sync_folder(folder: Path) -> None:
     """Make renames in a folder durable. Raises `OSError`."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    handle = os.open(folder, _FOLDER)
     try:
         os.fsync(handle)
     finally:
@@ -168,7 +224,7 @@ def replace_text(path: Path, text: str) -> None:
     The caller is `alone_with` it.
     """
     try:
-        with _beside(path, text, path.stat().st_mode & 0o777 if path.exists() else None) as written:
-            move(written, path)
+        with held_folder(path.parent, within=path.parent) as folder:
+            _put(folder, path.name, text, path.stat().st_mode & 0o777 if path.exists() else None)
     except OSError as error:
         raise GoldSetError(f"{path} cannot be written: {error.strerror}") from None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from monitors.errors import ConfigError
-from monitors.storage import open_in_place
+from monitors.storage import held_folder, open_in_place, unwritable
 
 HOLDING_FILES: Final = ("journal", "runs", "deploys", "sessions")
 """Folders inside it whose entries are inspected too."""
@@ -17,14 +17,22 @@ HOLDING_FILES: Final = ("journal", "runs", "deploys", "sessions")
 
 @contextmanager
 def lock_file(path: Path) -> Generator[TextIO]:
-    """A file to lock by, made when it is missing. Raises `OSError`, also where it is a link."""
+    """A file to lock by, made when it is missing. Raises `WarehouseUnwritable`, also where it is a link."""
     with opened_for_lock(path) as lock:
         yield lock
 
 
-def opened_for_lock(path: Path) -> TextIO:
-    """As `lock_file`, for whoever holds it longer than a block."""
-    return os.fdopen(open_in_place(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "a+", encoding="utf-8")
+def opened_for_lock(path: Path, *, within: Path | None = None) -> TextIO:
+    """As `lock_file`, for whoever holds it longer than a block.
+
+    With ``within``, the data folder, no link below that leads there, and missing folders are made.
+    """
+    try:
+        with held_folder(path.parent, within=within or path.parent, make=within is not None) as folder:
+            handle = open_in_place(path.name, os.O_RDWR | os.O_CREAT | os.O_APPEND, folder=folder)
+    except OSError as error:
+        raise unwritable(path, error) from error
+    return os.fdopen(handle, "a+", encoding="utf-8")
 
 
 def refuse_links(data_folder: Path) -> None:

@@ -220,7 +220,9 @@ def _fault_text(error: Exception) -> str:
     from monitors.alerts.redact import redact  # only where something went wrong
 
     text = redact(str(error))
-    if not isinstance(error, MonitorError):
+    if _is_of_prefect(error):
+        text = f"the Prefect server does not answer any more ({text}). {GOES_ON}"
+    elif not isinstance(error, MonitorError):
         text = f"this is a fault of Lookout itself: {type(error).__name__}: {text}"
     if os.environ.get("LOOKOUT_DEBUG"):
         import traceback
@@ -228,6 +230,16 @@ def _fault_text(error: Exception) -> str:
         return f"{redact(''.join(traceback.format_exception(error)))}lookout: {text}\n"
     hint = "" if isinstance(error, MonitorError) else "LOOKOUT_DEBUG=1 shows where it happened.\n"
     return f"lookout: {text}\n{hint}"
+
+
+GOES_ON: Final = "What was answered is kept: the same command goes on from there within the hour"
+
+
+def _is_of_prefect(error: Exception) -> bool:
+    """Whether Prefect's client has no server any more: the ends of other connections are translated there."""
+    broken = {"ConnectError", "ReadError", "RemoteProtocolError"}
+    connection = type(error).__module__.startswith("httpx") and type(error).__name__ in broken
+    return connection or str(error).startswith("Failed to reach API at")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from monitors.errors import ConfigError, GoldSetError, MonitorError, QueryInvalid, WarehouseUnwritable
+from monitors.errors import ConfigError, GoldSetError, MonitorError, QueryInvalid
 
 if TYPE_CHECKING:
     from monitors.records.runs import Verdict  # pydantic's models, which --help can do without
@@ -29,7 +29,7 @@ def of_verdict(verdict: Verdict) -> ExitCode:
 def of_error(error: MonitorError) -> ExitCode:
     """USAGE for an error that the caller can fix by calling otherwise, else MONITOR."""
     match error:
-        case ConfigError() | GoldSetError() | QueryInvalid() | WarehouseUnwritable():
+        case ConfigError() | GoldSetError() | QueryInvalid():
             return ExitCode.USAGE
         case _:
             return ExitCode.MONITOR

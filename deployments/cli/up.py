@@ -182,7 +182,7 @@ def _is_held(lock: Path) -> bool:
     """Whether a process has this lock now."""
     if not lock.exists():
         return False
-    with lock.open("a", encoding="utf-8") as file:
+    with lock.open(encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -69,11 +69,14 @@ def _linked(path: Path) -> str:
 LOCK_WAIT_S = 30.0
 """A load of a whole nightly run takes seconds. If a reader holds the file longer, the next message asks again."""
 
-CLAIM_AT_ONCE = 20
+SEND_AT_ONCE = 20
+FAILURES_IN_A_ROW = 2
+"""After so many Slack is away, and the rest waits: a hung Slack costs a flow two sends, not twenty. One alone may
+be the fault of its message, and holds up no other."""
 TRY_AGAIN_AFTER = timedelta(seconds=60)
 LEASE = timedelta(seconds=90)
-"""Longer than one send can take with its retries, so that no second worker sends what the first is sending. Nobody
-waits for a worker of this machine that has ended."""
+"""Longer than one send can take with its retries, so that no second worker sends what the first is sending. Each
+message is claimed when its turn comes. Nobody waits for a worker of this machine that has ended."""
 
 
 class DeliveryReport(Record):
@@ -84,22 +87,38 @@ class DeliveryReport(Record):
 
 
 async def deliver(notifier: Notifier) -> DeliveryReport:
-    """Send what waits in the outbox, whoever put it there. Never raises for a message that does not go out."""
-    claim = await asyncio.to_thread(
-        outbox.claim_alerts,
+    """Send what waits in the outbox, whoever put it there, worst first; stop while Slack is away.
+
+    Never raises for a message that does not go out.
+    """
+    receipts: list[Receipt] = []
+    while len(receipts) < SEND_AT_ONCE and not _is_away(receipts):
+        claim = await asyncio.to_thread(_claim, notifier, [one.alert_id for one in receipts])
+        if not claim.alerts:
+            break
+        receipts += [await _deliver_one(notifier, one, again=one.id in claim.tried) for one in claim.alerts]
+    refused = [one.detail for one in receipts if _was_refused(one)]
+    sent = sum(one.status is DeliveryStatus.SENT for one in receipts)
+    return DeliveryReport(sent=sent, refusals=tuple(refused))
+
+
+def _is_away(receipts: Sequence[Receipt]) -> bool:
+    last = receipts[-FAILURES_IN_A_ROW:]
+    return len(last) == FAILURES_IN_A_ROW and all(one.status is DeliveryStatus.FAILED for one in last)
+
+
+def _claim(notifier: Notifier, done: Collection[str]) -> outbox.SendLease:
+    return outbox.claim_alerts(
         notifier.store,
         notifier.journal,
         owner=worker_name(),
         lease_s=LEASE.total_seconds(),
-        limit=CLAIM_AT_ONCE,
+        limit=1,
         wait_s=LOCK_WAIT_S,
         is_gone=is_gone,
         printing=not notifier.sender.notifies,
+        but=done,
     )
-    receipts = [await _deliver_one(notifier, alert, again=alert.id in claim.tried) for alert in claim.alerts]
-    refused = [one.detail for one in receipts if _was_refused(one)]
-    sent = sum(one.status is DeliveryStatus.SENT for one in receipts)
-    return DeliveryReport(sent=sent, refusals=tuple(refused))
 
 
 async def deliver_waiting(notifier: Notifier) -> None:
@@ -107,8 +126,8 @@ async def deliver_waiting(notifier: Notifier) -> None:
 
     It leaves alone what was tried a moment ago: while Slack is away, not every poll tries again.
     """
-    since = notifier.now() - TRY_AGAIN_AFTER
-    if await asyncio.to_thread(is_waiting, notifier.store, since):
+    now = notifier.now()
+    if await asyncio.to_thread(is_waiting, notifier.store, now - TRY_AGAIN_AFTER, now):
         await deliver(notifier)
 
 

@@ -63,6 +63,7 @@ class HubOutageStore:
     """One target's note. Raises `WarehouseUnwritable` where it cannot be stored."""
 
     def __init__(self, data_folder: Path, target: str) -> None:
+        self._data_folder = data_folder
         self._file = data_folder / FOLDER / target / FILE_NAME
 
     def read(self) -> HubOutage:
@@ -88,7 +89,7 @@ class HubOutageStore:
         self._file.unlink(missing_ok=True)
 
     def _write(self, silence: HubOutage) -> None:
-        write_atomically(self._file, silence.model_dump_json())
+        write_atomically(self._file, silence.model_dump_json(), within=self._data_folder)
 
 
 SUBJECT: Final = "deploy-watch"

@@ -64,11 +64,11 @@ class DeployQueue:
         if path.exists():
             self._note_pull_request(deploy.deploy)
             return False
-        return write_once(path, deploy.model_dump_json())
+        return write_once(path, deploy.model_dump_json(), within=self._root.parent)
 
     def settle(self, event: DeployEvent, settled: DeployOutcome) -> None:
         """Note what became of a deploy. Raises `WarehouseUnwritable`."""
-        write_atomically(self._path(event, _SETTLED), settled.model_dump_json())
+        self._write(self._path(event, _SETTLED), settled.model_dump_json())
 
     def pull_requests(self, target: str, commit: str) -> tuple[PullRequest, ...]:
         """The pull requests that reports of this commit have named so far."""
@@ -80,7 +80,7 @@ class DeployQueue:
     def _note_pull_request(self, deploy: ReportedDeploy) -> None:
         pull = deploy.pull_request
         if pull is not None and pull not in self.pull_requests(deploy.event.target, deploy.event.commit):
-            write_atomically(self._path(deploy.event, _PULL), pull.model_dump_json())
+            self._write(self._path(deploy.event, _PULL), pull.model_dump_json())
 
     def knows(self, target: str, commit: str) -> bool:
         """Whether this commit was reported before."""
@@ -112,11 +112,14 @@ class DeployQueue:
         Raises `WarehouseUnwritable`.
         """
         if not self.polled_before(target):
-            write_atomically(self._root / target / _FIRST_POLL, "")
+            self._write(self._root / target / _FIRST_POLL, "")
 
     def check_writable(self) -> None:
         """Raises `WarehouseUnwritable` when the next deploy could not be stored."""
-        write_atomically(self._root / ".writable", "")
+        self._write(self._root / ".writable", "")
+
+    def _write(self, path: Path, text: str) -> None:
+        write_atomically(path, text, within=self._root.parent)
 
     def _path(self, event: DeployEvent, suffix: str) -> Path:
         return self._root / event.target / f"{event.commit}{suffix}"

@@ -238,7 +238,8 @@ class LogFollower:
     def _notifier_of_burst(self) -> Notifier:
         """The notifier of the run that started the burst, so that its first message grows; else this poll's own."""
         page = newest_alert_message(self.notifier.store, self.notifier.target, IncidentKind.HALLUCINATION)
-        if page is None or self.notifier.now() - page.created_at > timedelta(minutes=self.settings.group_minutes):
+        group = timedelta(minutes=self.settings.group_minutes)
+        if page is None or abs(self.notifier.now() - page.created_at) > group:
             return self.notifier
         return replace(self.notifier, run_id=page.run_id)
 

@@ -19,7 +19,7 @@ from typing import TextIO, cast
 
 import httpx
 
-from monitors.errors import MonitorError, WarehouseUnwritable
+from monitors.errors import MonitorError
 from monitors.records.base import Record
 from monitors.storage import open_in_place, private_folder, write_atomically
 from warehouse.data_folder import lock_file
@@ -109,7 +109,7 @@ def connect(
         raise PrefectUnavailable(
             f"no Prefect server answers at {url}; start it, or leave the address out to get a local one"
         )
-    _make(home)
+    private_folder(home)
     for name, value in settings_for(url, home).items():
         if name in ("PREFECT_API_URL", "PREFECT_HOME"):
             environment[name] = value
@@ -228,7 +228,7 @@ def _is_gone(server: LocalServer, within_s: float) -> bool:
 def _local_server(
     home: Path, environment: Mapping[str, str], start_timeout_s: float, say: Callable[[str], None]
 ) -> LocalServer:
-    _make(home)
+    private_folder(home)  # Prefect makes no folder above its home, and warns of that at every start
     with _one_at_a_time(home):
         known = running_server(home)
         if known is not None:
@@ -242,16 +242,6 @@ def _local_server(
         say("Starting a local Prefect server (about 15 s; later runs use it too; `lookout down` ends it) …")
         with _one_choice_of_port(start_timeout_s):
             return _start(home, environment, start_timeout_s)
-
-
-def _make(home: Path) -> None:
-    """Make Prefect's home: Prefect makes no folder above it, and warns of that at every start."""
-    try:
-        private_folder(home)
-    except OSError as error:
-        raise WarehouseUnwritable(
-            f"{home}: cannot be written ({error.strerror}); set data_folder in lookout.toml to a folder that can"
-        ) from error
 
 
 def _start(home: Path, environment: Mapping[str, str], start_timeout_s: float) -> LocalServer:

@@ -18,7 +18,7 @@ from monitors.config.file import Config
 from monitors.errors import WarehouseUnwritable
 from monitors.records.base import Identifier, Record, Sha256, UtcTime
 from monitors.records.targets import PullRequest, Target
-from monitors.storage import private_folder, write_atomically
+from monitors.storage import write_atomically
 from warehouse.data_folder import opened_for_lock
 
 AUTO: Final = "auto"
@@ -57,7 +57,8 @@ DONE_FILE = "done"
 them."""
 
 RESUME_WITHIN = timedelta(hours=1)
-"""How long a stopped run may be finished by the next one; after that its answers are too old."""
+"""How long a stopped run may be finished by the next one; after that its answers are too old. Of one from the
+future, by a clock that was set back since, nobody knows how old it is."""
 
 
 class RunStart(Record):
@@ -112,16 +113,10 @@ class RunFolder:
 def begin(runs: Path, start: RunStart) -> RunFolder:
     """Make the run's folder and note its start. Raises `WarehouseUnwritable`."""
     folder = runs / start.run_id
-    try:
-        private_folder(folder)
-        lock = _locked(folder)
-        if lock is None:
-            raise WarehouseUnwritable(f"{folder}: another process has this run to itself")
-        write_atomically(folder / START_FILE, start.model_dump_json())
-    except OSError as error:
-        raise WarehouseUnwritable(
-            f"{folder}: cannot be written ({error.strerror}); set data_folder in lookout.toml to a folder that can"
-        ) from error
+    lock = _locked(folder, runs.parent)
+    if lock is None:
+        raise WarehouseUnwritable(f"{folder}: another process has this run to itself")
+    write_atomically(folder / START_FILE, start.model_dump_json(), within=runs.parent)
     return RunFolder(start, folder, resumed=False, lock=lock)
 
 
@@ -132,11 +127,11 @@ def unfinished(runs: Path, wanted: RunStart) -> RunFolder | None:
     """
     for note in sorted(runs.glob(f"*/{START_FILE}"), reverse=True):
         start = _read(note)
-        if start is None or wanted.started_at - start.started_at > RESUME_WITHIN:
+        if start is None or abs(wanted.started_at - start.started_at) > RESUME_WITHIN:
             continue
         if not start.same_question(wanted):
             continue
-        lock = _locked(note.parent)
+        lock = _locked(note.parent, runs.parent)
         if lock is None:
             continue
         if not (note.parent / DONE_FILE).exists():  # checked under the lock: it may have ended just now
@@ -145,8 +140,8 @@ def unfinished(runs: Path, wanted: RunStart) -> RunFolder | None:
     return None
 
 
-def _locked(folder: Path) -> TextIO | None:
-    lock = opened_for_lock(folder / LOCK_FILE)
+def _locked(folder: Path, data_folder: Path) -> TextIO | None:
+    lock = opened_for_lock(folder / LOCK_FILE, within=data_folder)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

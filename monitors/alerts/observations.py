@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from monitors.alerts.redact import excerpt
@@ -44,6 +44,10 @@ def fingerprint(target: str, kind: IncidentKind, *parts: str) -> Sha256:
 GRADED = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
 
 
+CLOCK_SET_BACK: Final = timedelta(minutes=10)
+"""Nobody sees a fault so far ahead of a run's end before that run has decided: deciding waits a minute at most."""
+
+
 class ResolutionScope(Record):
     """What one finished run was able to establish about one target.
 
@@ -51,7 +55,7 @@ class ResolutionScope(Record):
     them that were correct every time. ``cleared`` are the other kinds of fault that the run proved absent (it
     answered, so the app is not down). A case that was not asked, gave no answer or could not be graded is in none
     of them and resolves nothing. A fault that another run saw after this one began is left to later runs: this one
-    may have asked before it broke.
+    may have asked before it broke. One seen long after this run ended was seen by a clock that was set back since.
     """
 
     target: Identifier
@@ -73,7 +77,8 @@ class ResolutionScope(Record):
             return False
         if incident.kind is IncidentKind.MONITOR_FAULT and incident.owner is not self.owner:
             return False
-        if incident.last_seen_at >= self.began_at and incident.last_run_id != self.run_id:
+        seen_since = self.began_at <= incident.last_seen_at <= self.ended_at + CLOCK_SET_BACK
+        if seen_since and incident.last_run_id != self.run_id:
             return False
         if incident.kind is IncidentKind.CASE_FAILURE:
             return incident.case_id in self.graded

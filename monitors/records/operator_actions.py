@@ -60,8 +60,8 @@ class Silence(Record):
         return {name: wanted for name, wanted in named.items() if wanted is not None}
 
     def in_force(self, now: datetime) -> bool:
-        """Whether it holds at ``now``."""
-        return self.starts_at <= now < self.ends_at
+        """Whether it holds at ``now``: a clock that was set back before its start does not suspend it."""
+        return self.ended_by is None and now < self.ends_at
 
     def covers(self, incident: Incident, now: datetime) -> bool:
         """Whether it mutes ``incident`` at ``now``."""

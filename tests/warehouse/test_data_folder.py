@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import threading
 from collections.abc import Iterator
@@ -11,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from flows.context import store_in
+from flows.deploys.queue import DeployOutcome, DeployQueue, QueuedDeploy
 from flows.process_lock import alone
 from flows.verify.run_folder import RunStart, begin
-from monitors.errors import ConfigError, WarehouseError
+from monitors.errors import ConfigError, WarehouseError, WarehouseUnwritable
 from monitors.records.base import Severity
+from monitors.records.targets import DeployEvent, ReportedDeploy
 from monitors.storage import private_folder, write_atomically, write_once
 from tests.builders import NOON, TARGET, assessment, exchange, gold_case
 from warehouse.data_folder import lock_file
@@ -99,7 +102,7 @@ def test_a_link_that_was_planted_after_the_look_is_neither_written_through_nor_r
     with pytest.raises(WarehouseError, match="run-1"):
         begin(tmp_path / "data" / "runs", start("run-1"))
     planted(tmp_path / "data" / "a.lock", victim)
-    with pytest.raises(OSError, match="symbolic links"), lock_file(tmp_path / "data" / "a.lock"):
+    with pytest.raises(WarehouseUnwritable, match="symbolic links"), lock_file(tmp_path / "data" / "a.lock"):
         pass
     assert victim.read_text() == SECRET
 
@@ -117,6 +120,64 @@ def test_folders_are_made_once_and_twice_is_once(tmp_path):
     private_folder(tmp_path / "a" / "b")
     private_folder(tmp_path / "a" / "b")
     assert mode(tmp_path / "a" / "b") == 0o700
+
+
+class Swapper(threading.Thread):
+    """Puts a link to ``outside`` in the place of a folder and the folder back, again and again."""
+
+    def __init__(self, place: Path, outside: Path, swaps: int) -> None:
+        super().__init__()
+        self._place, self._outside, self._swaps = place, outside, swaps
+
+    def run(self) -> None:
+        aside, link = self._outside.with_name("aside"), self._outside.with_name("link")
+        for _ in range(self._swaps):
+            self._place.rename(aside)
+            link.symlink_to(self._outside)
+            while True:
+                try:
+                    link.rename(self._place)
+                    break
+                except OSError:  # a writer has made the folder anew
+                    shutil.rmtree(self._place, ignore_errors=True)
+            self._place.unlink()
+            while True:
+                try:
+                    aside.rename(self._place)
+                    break
+                except OSError:
+                    shutil.rmtree(self._place, ignore_errors=True)
+
+
+@pytest.mark.parametrize("place", ["journal", "journal/run-1", "deploys", "deploys/demo"])
+def test_while_a_folder_is_swapped_for_a_link_nothing_is_written_or_read_outside(tmp_path, place):
+    data, outside = tmp_path / "data", tmp_path / "outside"
+    segments, queue = LocalSegments(data / "journal"), DeployQueue(data)
+    for folder in ("journal/run-1", "deploys/demo"):
+        (data / folder).mkdir(parents=True)
+    for planted_in in (outside, outside / "run-1", outside / "demo"):
+        planted_in.mkdir(parents=True)
+        (planted_in / "secret.jsonl").write_text(SECRET)
+    before = sorted(outside.rglob("*"))
+    swapper = Swapper(data / place, outside, swaps=200)
+    swapper.start()
+    written = refused = 0
+    while swapper.is_alive():
+        written += 1
+        event = DeployEvent(target="demo", commit=f"{written:040x}", occurred_at=NOON, reported_by="poll")
+        try:
+            segments.put(f"run-1/{written}.jsonl", b"x")
+            queue.save(QueuedDeploy(deploy=ReportedDeploy(event=event), stored_at=NOON))
+            queue.settle(event, DeployOutcome(run_id=None, at=NOON))
+            segments.set_aside(f"run-1/{written}.jsonl")
+        except WarehouseError:
+            refused += 1
+        assert "run-1/secret.jsonl" not in segments.names()
+        with pytest.raises(OSError, match=r"No such file|Not a directory"):
+            segments.get("run-1/secret.jsonl")
+    swapper.join()
+    assert sorted(outside.rglob("*")) == before
+    assert written - refused > 0
 
 
 @pytest.mark.usefixtures("umask")

@@ -258,10 +258,7 @@ class Database:
     def held(self, wait_s: float) -> Generator[Deadline]:
         """The lock alone: nobody of Lookout's has the file open meanwhile. Raises `WarehouseBusy`."""
         deadline = Deadline(self.patience, wait_s)
-        try:
-            private_folder(self.file.parent)
-        except OSError as error:
-            raise unwritable(self.file.parent, error) from error
+        private_folder(self.file.parent)
         with locked(self.file, deadline, exclusive=True):
             yield deadline
 

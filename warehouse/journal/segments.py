@@ -12,6 +12,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,7 +22,7 @@ from pydantic import Field, ValidationError
 
 from monitors.errors import SchemaTooNew, WarehouseDamaged
 from monitors.records.base import Identifier, Record, Sha256
-from monitors.storage import move, open_in_place, private_folder, unwritable, write_atomically
+from monitors.storage import held_folder, move, open_in_place, unwritable, write_atomically
 from warehouse.journal.rows import ANY_ROW, JournalRow, OutboxRow, TableName
 
 FORMAT_VERSION = 1
@@ -223,11 +224,15 @@ class LocalSegments:
 
     def put(self, name: str, data: bytes) -> None:
         """Store a segment; when this returns it survives a power cut."""
-        write_atomically(self._root / name, data)
+        write_atomically(self._root / name, data, within=self._root.parent)
 
     def get(self, name: str) -> bytes:
         """The bytes of a segment."""
-        with os.fdopen(open_in_place(self._root / name, os.O_RDONLY), "rb") as file:
+        path = self._root / name
+        with (
+            self._held(path.parent) as folder,
+            os.fdopen(open_in_place(path.name, os.O_RDONLY, folder=folder), "rb") as file,
+        ):
             return file.read()
 
     def names(self, folder: str | None = None) -> Sequence[str]:
@@ -244,18 +249,21 @@ class LocalSegments:
 
     def delete(self, name: str) -> None:
         """Remove a file; one that is gone is no error."""
+        path = self._root / name
         try:
-            (self._root / name).unlink(missing_ok=True)
+            with self._held(path.parent) as folder:
+                os.unlink(path.name, dir_fd=folder)
+        except FileNotFoundError:
+            return
         except OSError as error:
-            raise unwritable(self._root / name, error) from error
+            raise unwritable(path, error) from error
 
     def put_file(self, name: str, file: Path) -> None:
         """Move a local file to its place, whole and durable."""
         path = self._root / name
         try:
-            private_folder(path.parent)
             sync_file(file)
-            move(file, path)
+            move(file, path, within=self._root.parent)
         except OSError as error:
             raise unwritable(path, error) from error
 
@@ -268,10 +276,9 @@ class LocalSegments:
 
     def set_aside(self, name: str) -> str:
         """Move a damaged segment to the folder of damaged ones, under a name that says where it was."""
-        goal = self._root / SET_ASIDE / name.replace("/", "__")
+        path, goal = self._root / name, self._root / SET_ASIDE / name.replace("/", "__")
         try:
-            private_folder(goal.parent)
-            move(self._root / name, goal)
+            move(path, goal, within=self._root.parent)
         except OSError as error:
             raise unwritable(goal, error) from error
         return str(goal)
@@ -282,24 +289,36 @@ class LocalSegments:
 
     def sweep(self, now: datetime) -> int:
         """Remove temporary files older than an hour: their writers were killed."""
-        stale = [path for path in self._temporary() if _age(path, now) > STALE_AFTER]
-        for path in stale:
-            path.unlink(missing_ok=True)
-        return len(stale)
+        return sum(self._swept(name, now) for name in self._folders())
 
     def place(self, name: str) -> str:
         """The path of a segment."""
         return str(self._root / name)
 
+    def _held(self, folder: Path) -> AbstractContextManager[int]:
+        return held_folder(folder, within=self._root.parent)
+
     def _folders(self) -> list[str]:
-        return [name for name in _entries(self._root, files=False) if name != SET_ASIDE]
+        return [name for name in self._entries(self._root, files=False) if name != SET_ASIDE]
 
     def _files(self, folder: str) -> list[str]:
-        return _entries(self._root / folder, files=True)
+        return self._entries(self._root / folder, files=True)
 
-    def _temporary(self) -> Iterator[Path]:
-        for folder in self._folders():
-            yield from (self._root / folder / file for file in self._files(folder) if file.startswith("."))
+    def _entries(self, folder: Path, *, files: bool) -> list[str]:
+        try:
+            with self._held(folder) as handle, os.scandir(handle) as found:
+                return [one.name for one in found if one.is_file(follow_symlinks=False) is files]
+        except (FileNotFoundError, NotADirectoryError):
+            return []  # writing there says what is wrong
+
+    def _swept(self, name: str, now: datetime) -> int:
+        count = 0
+        with suppress(FileNotFoundError, NotADirectoryError), self._held(self._root / name) as folder:
+            for file in self._files(name):
+                if file.startswith(".") and _age(file, folder, now) > STALE_AFTER:
+                    os.unlink(file, dir_fd=folder)
+                    count += 1
+        return count
 
 
 def segment_id_of(name: str) -> str:
@@ -313,16 +332,5 @@ def sync_file(file: Path) -> None:
         os.fsync(handle.fileno())
 
 
-def _entries(folder: Path, *, files: bool) -> list[str]:
-    try:
-        with os.scandir(folder) as found:
-            return [entry.name for entry in found if entry.is_file() is files]
-    except (FileNotFoundError, NotADirectoryError):
-        return []  # writing there says what is wrong
-
-
-def _age(path: Path, now: datetime) -> timedelta:
-    try:
-        return now - datetime.fromtimestamp(path.stat().st_mtime, tz=now.tzinfo)
-    except FileNotFoundError:
-        return timedelta(0)
+def _age(name: str, folder: int, now: datetime) -> timedelta:
+    return now - datetime.fromtimestamp(os.stat(name, dir_fd=folder).st_mtime, tz=now.tzinfo)

@@ -397,13 +397,15 @@ create table leases (
   alert_id varchar primary key,
   owner varchar not null,
   claimed_at timestamptz not null,
-  expires_at timestamptz not null
+  expires_at timestamptz not null,
+  receipts integer not null
 );
 comment on table leases is 'Who is sending which message just now. Not in the journal: it matters for seconds.';
 comment on column leases.alert_id is 'The message.';
 comment on column leases.owner is 'The worker that sends it.';
 comment on column leases.claimed_at is 'Since when (UTC).';
 comment on column leases.expires_at is 'Until when nobody else may send it (UTC).';
+comment on column leases.receipts is 'How many tries had a receipt when it was claimed; one more ends the lease.';
 
 -- Archives whose segments are all loaded, so that a load need not read their manifests again.
 create table archives (

@@ -263,12 +263,15 @@ def targets_with_open_incidents(store: Store) -> tuple[str, ...]:
     return tuple(str(row[0]) for row in store.query("select distinct target from open_incidents order by 1").rows)
 
 
-def is_waiting(store: Store, not_tried_since: datetime) -> bool:
-    """Whether a message waits to be sent that nobody has tried since then, as when its run was killed."""
+def is_waiting(store: Store, not_tried_since: datetime, now: datetime) -> bool:
+    """Whether a message waits to be sent that nobody has tried since then, as when its run was killed.
+
+    A try after ``now`` is of a clock that was set back since, and bars none.
+    """
     found = store.query(
-        "select 1 from unsent_alerts u where not exists"
-        " (select 1 from receipts r where r.alert_id = u.id and r.tried_at > $since::timestamptz) limit 1",
-        {"since": not_tried_since.isoformat()},
+        "select 1 from unsent_alerts u where not exists (select 1 from receipts r where r.alert_id = u.id"
+        " and r.tried_at > $since::timestamptz and r.tried_at <= $now::timestamptz) limit 1",
+        {"since": not_tried_since.isoformat(), "now": now.isoformat()},
     )
     return bool(found.rows)
 

@@ -7,7 +7,7 @@ A process killed in between has decided (the segment is there, the next one load
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import duckdb
@@ -74,13 +74,15 @@ def claim_alerts(
     wait_s: float,
     is_gone: Callable[[str], bool] = lambda _: False,
     printing: bool = False,
+    but: Collection[str] = (),
 ) -> SendLease:
     """Take up to ``limit`` unsent messages for sending, worst first; nobody else gets them for ``lease_s`` seconds.
 
-    A receipt ends the lease. When a worker dies, its messages are free again once the lease is over, or at once
-    where ``is_gone`` knows of its end; a message may then be sent twice, with the same id, but is never lost. One
-    who is only ``printing`` leaves alone what somebody who can send has tried: printed, it would reach nobody.
-    Raises `WarehouseBusy` after ``wait_s`` seconds.
+    A receipt ends the lease, whatever the clock said. When a worker dies, its messages are free again once the
+    lease is over, or at once where ``is_gone`` knows of its end; a lease that ends later than any can is of a clock
+    that was set back since. A message may then be sent twice, with the same id, but is never lost. One who is only
+    ``printing`` leaves alone what somebody who can send has tried: printed, it would reach nobody. Messages with an
+    id in ``but`` are left out. Raises `WarehouseBusy` after ``wait_s`` seconds.
     """
     with store.database.writing(wait_s) as connection:
         load(connection, journal, store.database.scratch, OUTBOX)
@@ -88,11 +90,10 @@ def claim_alerts(
         expires_at = now + timedelta(seconds=lease_s)
         with transaction(connection):
             _end_leases(connection, now, is_gone)
-            rows = connection.execute(_FREE, {"now": now, "limit": limit, "printing": printing}).fetchall()
+            wanted = {"now": now, "latest": expires_at + timedelta(seconds=lease_s), "limit": limit}
+            rows = connection.execute(_FREE, wanted | {"printing": printing, "but": list(but)}).fetchall()
             for alert_id, _, _ in rows:
-                connection.execute(
-                    "insert or replace into leases values (?, ?, ?, ?)", [alert_id, owner, now, expires_at]
-                )
+                connection.execute(_LEASE, [owner, now, expires_at, alert_id])
         store.remember(connection)
     alerts = tuple(Alert.model_validate_json(str(record)) for _, record, _ in rows)
     tried = frozenset(str(alert_id) for alert_id, _, claimed in rows if claimed)
@@ -121,14 +122,20 @@ def _end_leases(connection: duckdb.DuckDBPyConnection, now: datetime, is_gone: C
 _FREE = """
 select id, record, exists (select 1 from leases l where l.alert_id = a.id) as claimed from alerts a
 where id in (select id from unsent_alerts)
+  and not list_contains($but::varchar[], id)
   and not exists (
     select 1 from leases l
-    where l.alert_id = a.id and l.expires_at > $now
-      and not exists (select 1 from receipts r where r.alert_id = l.alert_id and r.tried_at >= l.claimed_at)
+    where l.alert_id = a.id and l.expires_at > $now and l.expires_at <= $latest
+      and l.receipts = (select count(*) from receipts r where r.alert_id = l.alert_id)
   )
   and not ($printing and exists (select 1 from receipts r where r.alert_id = a.id and r.status = 'failed'))
 order by severity desc, created_at, id
 limit $limit
+"""
+
+_LEASE = """
+insert or replace into leases (owner, claimed_at, expires_at, alert_id, receipts)
+select $1, $2, $3, $4, (select count(*) from receipts where alert_id = $4)
 """
 
 

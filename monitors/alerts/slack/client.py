@@ -265,7 +265,8 @@ CONNECT_TIMEOUT_S: Final = 5.0
 """Far above any healthy handshake; a connection that is not there then has carried nothing."""
 METADATA_EVENT: Final = "lookout_alert"
 LOOK_BACK: Final = timedelta(hours=1)
-"""How far before an alert's making the search for it starts: Slack's clock and ours may differ."""
+"""How far before an alert's making the search for it starts: Slack's clock and ours may differ. For one that was
+made in the future, by a clock that was set back since, it starts that long before now."""
 FRESH: Final = timedelta(seconds=5)
 """A worker that died may have tried a message this old: it is searched for even when nobody says so."""
 
@@ -407,7 +408,7 @@ class SlackBot:
 
     async def _find(self, client: AsyncWebClient, post: Post) -> PostMessageResponse | None:
         """Search for what an earlier try posted: nothing without the right to read; trouble is passed on."""
-        oldest = str((post.made_at - LOOK_BACK).timestamp())
+        oldest = str((min(post.made_at, self._now()) - LOOK_BACK).timestamp())
         method = "conversations.replies" if post.thread else "conversations.history"
         wanted = {"channel": post.channel, "ts": post.thread, "oldest": oldest, "limit": 200}
         params = {name: value for name, value in wanted.items() if value is not None}

@@ -25,10 +25,10 @@ CALL = "([name, ...given]) => globalThis.__lookout[name](...given)"
 
 
 @cache
-def script() -> str:
-    """The JavaScript that every frame gets before its own scripts run."""
+def script(*names: str) -> str:
+    """The JavaScript that every frame gets before its own scripts run, or the parts of it that are named."""
     folder = Path(__file__).with_name("inpage")
-    return "\n".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    return "\n".join((folder / name).read_text(encoding="utf-8") for name in names or SCRIPTS)
 
 
 class MessageBoxes(Record):

@@ -27,7 +27,7 @@ from monitors.probes.browser.visit import Visit
 from monitors.probes.settings import Isolation, ProbeSettings
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, BrowserContext, Dialog, Page
+    from playwright.async_api import Browser, BrowserContext, Dialog, Page, Worker
 
 VIEWPORT_WIDTH, VIEWPORT_HEIGHT = 1280, 900
 WINDOWS = 50
@@ -210,7 +210,14 @@ def _bounded(tab: Tab) -> Tab:
 
     tab.context.on("page", opened)
     tab.context.on("dialog", asked)
+    tab.context.on("serviceworker", _quieten)
+    tab.page.on("worker", _quieten)
     return tab
+
+
+async def _quieten(worker: Worker) -> None:
+    """Bound a worker's console as a document's is, as soon as it gives way: nothing runs before its own script."""
+    await closed(worker.evaluate(f"() => {{ {script('bounds.js')} }}"), OPENING_DEADLINE_S)
 
 
 async def _asks_to_sign_in(page: Page) -> bool:

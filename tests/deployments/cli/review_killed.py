@@ -18,18 +18,18 @@ from monitors import storage
 def main() -> None:
     """Run until the step comes."""
     step, drafts, suite = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
-    replace = Path.replace
+    replace = os.replace
 
-    def killed_replace(self: Path, target: Path) -> Path:
-        if (step == "in_suite" and target == suite) or (step == "in_drafts" and target == drafts):
+    def killed_replace(source: str, target: str, **folders: int) -> None:
+        if (step == "in_suite" and target == suite.name) or (step == "in_drafts" and target == drafts.name):
             os.kill(os.getpid(), signal.SIGKILL)
-        return replace(self, target)
+        replace(source, target, **folders)
 
     def killed_decide(*_: object) -> bool:
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError
 
-    storage.Path.replace = killed_replace
+    storage.os.replace = killed_replace
     if step == "between":
         review.decide = killed_decide
     review.review_command(drafts, suite=suite, by="asha", config=suite.with_name("none.toml"))

@@ -11,8 +11,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
+from deployments.cli import app as cli
 from deployments.cli.app import COMMANDS
 from tests import fork_server
 from tests.conftest import ROOT
@@ -54,6 +56,17 @@ def bracketed() -> Iterator[tuple[str, str]]:
 def test_help_shows_brackets_as_they_are_written(tmp_path, command, text):
     said = lookout(*command.split(), "--help", cwd=tmp_path, COLUMNS="400").stdout
     assert " ".join(text.split()) in " ".join(said.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(
+    "error", [httpx.ConnectError("All connection attempts failed"), RuntimeError("Failed to reach API at http://x")]
+)
+def test_a_prefect_server_that_ended_meanwhile_is_named_with_what_to_do(error):
+    """As its client says it: in the middle of a run, and at the start of one."""
+    said = cli._fault_text(error)
+    assert "the Prefect server does not answer any more" in said
+    assert "the same command goes on from there" in said
+    assert "a fault of Lookout itself" in cli._fault_text(RuntimeError("anything else"))
 
 
 @pytest.mark.parametrize("group", COMMANDS)
@@ -163,7 +176,7 @@ def test_a_data_folder_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / "data").write_text("a file stands where the folder should be", encoding="utf-8")
     configured(tmp_path, "http://127.0.0.1:9", few_cases(tmp_path))
     done = lookout("verify", "demo", cwd=tmp_path)
-    assert done.returncode == 2, done.stderr
+    assert done.returncode == 4, done.stderr
     assert str(tmp_path / "data") in done.stderr
 
 

@@ -92,11 +92,12 @@ async def test_a_burst_is_one_message_that_grows(followed, slack, night):
     assert "39" in message.text
 
 
-async def test_after_the_time_of_a_burst_a_new_message_rings(followed, slack, night):
+@pytest.mark.parametrize("span", [{"minutes": 31}, {"days": -3}], ids=["later", "the clock was set back"])
+async def test_after_the_time_of_a_burst_a_new_message_rings(followed, slack, night, span):
     await followed.look()
     followed.append(entry(1))
     await followed.look()
-    night.skip(minutes=31)
+    night.skip(**span)
     followed.append(entry(2))
     await followed.look()
     assert len(about_the_app(slack)) == 2

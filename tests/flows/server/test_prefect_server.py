@@ -99,5 +99,5 @@ def test_another_ones_server_on_the_old_port_is_not_taken_for_ones_own(tmp_path,
 
 def test_a_home_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(WarehouseUnwritable, match="cannot be written"):
+    with pytest.raises(WarehouseUnwritable, match=r"cannot write .*/file: .*a file stands where a folder must be"):
         connect(tmp_path / "file" / "home", {})

@@ -69,8 +69,9 @@ def test_a_run_that_somebody_is_at_is_not_taken_from_them(tmp_path):
         {"suite_sha256": "b" * 64},
         {"target": TARGET.model_copy(update={"url": "http://127.0.0.1:1"})},
         {"started_at": NOON + RESUME_WITHIN + timedelta(seconds=1)},
+        {"started_at": NOON - RESUME_WITHIN - timedelta(seconds=1)},
     ],
-    ids=["other commit", "no commit", "other suite", "other page", "too late"],
+    ids=["other commit", "no commit", "other suite", "other page", "too late", "before it began"],
 )
 def test_other_questions_are_not_answered_by_old_answers(tmp_path, changes):
     stopped(tmp_path, start())

@@ -1,0 +1,90 @@
+"""A data folder on a file system that is read-only: who writes says so and leaves nothing, who reads reads."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.flows.chat import Chat, watched
+
+ALONE = ("unshare", "--mount", "--map-root-user", "sh", "-c")
+LOOKOUT = (sys.executable, "-m", "deployments.cli.app")
+UNUSED_PORT = "18997"
+SOURCES = """
+[targets.demo.traffic.sources.turns]
+kind = "file"
+at = "turns.jsonl"
+[targets.demo.hallucination_log]
+at = "guard.jsonl"
+"""
+
+
+def in_mount(folder: Path, command: tuple[str, ...], **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run ``command`` with ``folder`` read-only for it alone, in its parent folder."""
+    place = shlex.quote(str(folder))
+    script = f"mount --bind {place} {place} && mount -o remount,bind,ro {place} && exec {shlex.join(command)}"
+    return subprocess.run(
+        [*ALONE, script],
+        cwd=folder.parent,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+@pytest.fixture(params=["data", "."], ids=["data folder", "working folder"])
+def place(request, tmp_path, lookout) -> tuple[Path, Path]:
+    """A working folder with a warehouse, and what of it is read-only."""
+    if in_mount(tmp_path, ("true",), PATH="/usr/sbin:/usr/bin:/sbin:/bin").returncode != 0:
+        pytest.skip("this machine lets nobody mount a folder for one process (unshare --mount --map-root-user)")
+    work = tmp_path / "work"
+    work.mkdir()
+    with Chat() as chat:
+        watched(work, chat, cases=1, more=SOURCES)
+    for log in ("turns.jsonl", "guard.jsonl"):
+        (work / log).touch()
+    assert lookout("warehouse", "load", cwd=work).returncode == 0
+    return work, work / request.param
+
+
+def files(folder: Path) -> dict[str, int]:
+    return {str(path.relative_to(folder)): path.lstat().st_mtime_ns for path in folder.rglob("*")}
+
+
+@pytest.mark.prefect
+def test_who_writes_says_which_folder_and_leaves_nothing_and_who_reads_reads(place, prefect_environment):
+    work, read_only = place
+    before = files(work)
+    config = ("--config", str(work / "lookout.toml"))
+
+    def lookout(*command: str) -> subprocess.CompletedProcess[str]:
+        variables = prefect_environment | {"PYTHONPATH": str(ROOT), "COLUMNS": "400"}
+        return in_mount(read_only.resolve(), (*LOOKOUT, *command, *config), **variables)
+
+    for command in (
+        ("verify", "demo"),
+        ("nightly",),
+        ("watch", "--once"),
+        ("up", "--port", UNUSED_PORT),
+        ("warehouse", "load"),
+    ):
+        found = lookout(*command)
+        if command == ("warehouse", "load") and found.returncode == 0:
+            continue  # nothing waits to be loaded
+        expected = 2 if command[0] == "up" else 4  # `up` lists it with all else that is missing or wrong
+        assert found.returncode == expected, (command, found.stdout, found.stderr)
+        assert f"cannot write {work / 'data'}" in found.stderr, (command, found.stderr)
+        assert "the file system is read-only: choose another data folder" in found.stderr
+    found = lookout("sql", "select 1 as one")
+    assert found.returncode == 0, found.stderr
+    ill = lookout("doctor")
+    assert ill.returncode == 4
+    assert f"{work / 'data'} cannot be written" in ill.stdout
+    assert files(work) == before

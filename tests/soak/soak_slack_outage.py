@@ -1,0 +1,103 @@
+"""An hour in which Slack limits, fails, hangs or keeps its replies: every alert arrives once, in order, and late.
+
+    python -m tests.soak.soak_slack_outage --minutes 60
+
+Every minute of a clock that is moved, a run sees a fault of its own and notifies, through the flow's own parts, a
+real warehouse and real HTTP. Slack then answers again. What is printed: alerts, requests during the outage, how long
+the slowest run waited for Slack in real seconds beside one send's deadline, and what the process grew by.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from flows.alerting.delivery import deliver_waiting
+from flows.alerting.notify import MessageContext, notify
+from tests.flows.desks import Night
+from tests.monitors.alerts.sightings import sighting
+from tests.servers.slack import SlackServer
+
+OUTAGES = ("429:3600", "500", "hang", "slow", "reset")
+SEND_TIMEOUT_S = 0.5
+LEAK = re.compile(r"leak-(\d+)")
+
+
+class OutageResult(NamedTuple):
+    """What one hour came to. ``numbers`` are the alerts as they arrived; ``grown_mb`` is from its tenth minute on."""
+
+    numbers: tuple[int, ...]
+    requests: int
+    slowest_s: float
+    grown_mb: float
+    waiting: int
+
+
+def live_through(outage: str, minutes: int, folder: Path) -> OutageResult:
+    """Let ``outage`` last so long, an alert a minute, then visits of a follower until nothing waits."""
+    with SlackServer() as slack:
+        night = Night(folder, slack, send_timeout_s=SEND_TIMEOUT_S, send_retries=2)
+        slack.always, slowest_s, before_mb = outage, 0.0, 0.0
+        for minute in range(minutes):
+            run_id = f"run-{minute}"
+            began = time.monotonic()
+            seen = [sighting(f"leak-{minute}", run_id=run_id, seen_at=night.now)]
+            asyncio.run(notify(night.desk(run_id), seen, context=MessageContext()))
+            slowest_s = max(slowest_s, time.monotonic() - began)
+            night.skip(minutes=1)
+            before_mb = _rss_mb() if minute <= minutes // 6 else before_mb
+        grown_mb, requests = _rss_mb() - before_mb, len(slack.requests)
+        slack.always = None
+        for _ in range(minutes):
+            night.skip(minutes=2)
+            asyncio.run(deliver_waiting(night.desk("after")))
+        numbers = tuple(int(LEAK.findall(json.dumps(one.blocks))[0]) for one in slack.messages)
+        return OutageResult(numbers, requests, slowest_s, grown_mb, len(night.store.alerts_unsent()))
+
+
+def _rss_mb() -> float:
+    fields = Path("/proc/self/statm").read_text().split()
+    return int(fields[1]) * 4096 / 1e6
+
+
+def faults_in(result: OutageResult, minutes: int) -> Sequence[str]:
+    """What is not as it must be."""
+    wrong = {
+        f"waiting: {result.waiting}": result.waiting,
+        f"arrived as {result.numbers}": result.numbers != tuple(range(minutes)),
+        f"{result.requests} requests": result.requests > 8 * minutes,
+    }
+    return [text for text, is_wrong in wrong.items() if is_wrong]
+
+
+def main() -> int:
+    """Live through each kind of outage and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=int, default=60)
+    minutes: int = parser.parse_args().minutes
+    faults = 0
+    for outage in OUTAGES:
+        with tempfile.TemporaryDirectory() as folder:
+            result = live_through(outage, minutes, Path(folder))
+        wrong = faults_in(result, minutes)
+        faults += len(wrong)
+        print(
+            f"{outage:<9} {minutes} alerts in {minutes} minutes: {len(result.numbers)} arrived, "
+            f"{len(set(result.numbers))} different, {result.requests} requests meanwhile, slowest run "
+            f"{result.slowest_s:.1f} s (deadline of a send {SEND_TIMEOUT_S} s), grown by {result.grown_mb:.1f} MB"
+            f"{'; WRONG: ' + '; '.join(wrong) if wrong else ''}",
+            flush=True,
+        )
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
