@@ -125,7 +125,7 @@ def test_f22_a_full_disk_is_told_and_loses_nothing(tmp_path, lookout, prefect_en
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
             _, said = process.communicate(timeout=240)
         assert full
-        assert process.returncode == 2, said
+        assert process.returncode == 4, said
         assert "cannot write" in said
         assert told(slack) == [("C0MONITOR", "Monitor fault")]
         assert "cannot write" in json.dumps(slack.messages[0].blocks)

@@ -203,6 +203,8 @@ PIPES = {
         {"id": "a", "question": "How long?", "gold": "36 months", "answer": "36 months", "expected_refusal": False},
         '"a"',
     ),
+    "localise": ({"id": "a", "named": ["./x.py:3"], "gold": ["x.py"]}, '"f1": 1.0'),
+    "efficiency": ({"id": "a", "calls": [{"name": "read"}, {"name": "read"}], "reference": []}, '"repeats": 1'),
 }
 DECISIONS = {
     f"alerts {name}" for name in ("show", "ack", "draft", "false-alarm", "resolve", "silence", "unsilence")

@@ -82,7 +82,7 @@ def test_without_room_for_the_new_file_the_old_one_stays(data):
     """A file that may not grow beyond a limit is what a full disk is to DuckDB: it closes without an error."""
     before, names = digest(data), beside(data)
     done = lookout("warehouse", "rebuild", data=data, limit_bytes=TOO_SMALL_BYTES)
-    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.returncode == 4, done.stdout + done.stderr
     assert "File too large" in done.stderr
     assert "damaged" not in done.stderr
     assert (digest(data), beside(data)) == (before, names)
@@ -92,7 +92,7 @@ def test_without_room_for_the_new_file_the_old_one_stays(data):
 def test_a_check_without_room_says_so_and_leaves_nothing(data):
     names = beside(data)
     done = lookout("warehouse", "check", data=data, limit_bytes=TOO_SMALL_BYTES)
-    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.returncode == 4, done.stdout + done.stderr
     assert "File too large" in done.stderr
     assert beside(data) == names
 
@@ -103,7 +103,7 @@ def test_without_room_for_a_first_file_there_is_none(tmp_path):
     case = gold_case("case-1", severity=Severity.WRONG)
     store.journal.append((ResultRow(row=exchange(case)),), run_id="run-1")
     done = lookout("warehouse", "load", data=data, limit_bytes=400_000)
-    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.returncode == 4, done.stdout + done.stderr
     assert not (data / "warehouse.duckdb").exists()
     assert not {"warehouse.duckdb.new", "warehouse.duckdb.new.wal"} & set(beside(data))
     assert lookout("warehouse", "load", data=data).returncode == 0
@@ -126,7 +126,7 @@ def test_on_a_full_disk_the_old_file_stays(tmp_path):
         free = os.statvfs(disk)
         (disk / "other").write_bytes(bytes(free.f_bavail * free.f_bsize - 1_500_000))
         done = lookout("warehouse", "rebuild", data=data)
-        assert done.returncode == 2, done.stdout + done.stderr
+        assert done.returncode == 4, done.stdout + done.stderr
         assert "No space left" in done.stderr
         assert digest(data) == before
         (disk / "other").unlink()
