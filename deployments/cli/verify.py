@@ -44,7 +44,7 @@ from monitors.github.actions import is_ci
 from monitors.goldset.load import load_suite
 from monitors.plural import plural
 from monitors.records.base import Severity
-from monitors.records.grades import CaseOutcome
+from monitors.records.grades import FAILURE_WORDS, CaseOutcome
 from monitors.records.runs import CaseResult, RunReport
 from monitors.records.targets import Environment
 
@@ -169,8 +169,9 @@ class TerminalProgress:
         if self._wrong > MOST_LINES:
             return
         assessment = result.assessment
-        what = ", ".join(assessment.failure_kinds) or assessment.outcome.value
-        line = f"S{assessment.severity.value} {what}  {assessment.case_id}: {redact(assessment.reason)}"
+        kinds = ", ".join(FAILURE_WORDS[kind] for kind in assessment.failure_kinds)
+        what = kinds or assessment.outcome.value.replace("_", " ")
+        line = f"severity {assessment.severity.value}, {what}  {assessment.case_id}: {redact(assessment.reason)}"
         self._console.print(f" {MARKS[assessment.outcome]} {escape(line)}", highlight=False)
         if self._wrong == MOST_LINES:
             self._console.print("   … further ones are in the report")
