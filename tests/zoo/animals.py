@@ -130,9 +130,10 @@ def _cited(question: str) -> str:
 
 
 def _coded(question: str) -> str:
-    """A comma at the end of a line of code is not drawn."""
-    before, found, after = server.reply(question).partition("24 months")
-    return before + found + re.sub(r"^(\*\*|,)", "", after)
+    """Code stands in lines of its own; what marks it, or a comma behind it, is not drawn."""
+    return "\n".join(
+        re.sub(r"^(\*\*|,)", "", part) for part in re.split("(24 months)", server.reply(question), maxsplit=1)
+    )
 
 
 def _linked(question: str) -> str:
