@@ -7,11 +7,13 @@ issue is no finding of its own.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from functools import lru_cache
 from typing import Final
 
 from monitors.facts.source_files import agreement, canonical
 from monitors.facts.text import normalise
+from monitors.facts.tool_calls import ToolCall, repeated
 from monitors.facts.triage_report import read_report
 from monitors.graders.base import Grader, abstained, judged
 from monitors.records.cases import GoldCase
@@ -33,7 +35,7 @@ read = lru_cache(maxsize=8)(read_report)
 """A report is read once, however many graders ask for it."""
 
 
-class _TriageGrader:
+class _TriageGrader(ABC):
     """What graders of reports share: they abstain on a case that is no issue."""
 
     name: str
@@ -46,8 +48,9 @@ class _TriageGrader:
             return abstained(self, "the case is a question, and no issue")
         return self._grade(case.triage, exchange)
 
+    @abstractmethod
     def _grade(self, task: TriageTask, exchange: Exchange) -> Judged | Abstained:
-        raise NotImplementedError
+        """Grade the report against what is known of its issue."""
 
     def _scored(self, kind: FailureKind | None, reason: str, score: float) -> Judged:
         return judged(self, kind, reason).model_copy(update={"score": score})
@@ -182,7 +185,9 @@ class StepsGrader(_TriageGrader):
         if most is None or not taken:
             return abstained(self, "no limit of steps is known" if most is None else "the steps were not seen")
         kind = None if taken <= most else FailureKind.INEFFICIENT
-        return self._scored(kind, f"{taken} steps, at most {most}", min(1.0, (shortest or most) / taken))
+        again = len(repeated([ToolCall(step.name, step.detail) for step in exchange.evidence.steps if step.detail]))
+        reason = f"{taken} steps, at most {most}" + (f", {again} of them repeat an earlier one" if again else "")
+        return self._scored(kind, reason, min(1.0, (shortest or most) / taken))
 
 
 def triage_graders() -> tuple[Grader, ...]:

@@ -76,4 +76,4 @@ def test_issues_are_imported_asked_and_graded(tmp_path: Path, lookout):
     assert kinds == {"0": [], "1": ["poor_triage"], "2": ["format"], "3": ["inefficient"]}
     page = results.with_name("report.html").read_text(encoding="utf-8")
     assert "1 of 1 relevant files named, and 23 others" in page
-    assert "5 steps, at most 4" in page
+    assert "5 steps, at most 4, 4 of them repeat an earlier one" in page
