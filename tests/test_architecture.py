@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("flows", "monitors", "warehouse", "deployments")
-STATIONS = ("alerts", "gate", "github", "goldset", "graders", "judge", "probes", "reports", "sources")
+STATIONS = ("alerts", "explain", "gate", "github", "goldset", "graders", "judge", "probes", "reports", "sources")
 LEAVES = (
     "monitors.records",
     "monitors.errors",

@@ -52,6 +52,8 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
             'Score named files: {"id", "named": […], "gold": […]} lines in, precision, recall and F1 out.'),
         "efficiency": ("cli.pipes",
             'Count an agent\'s calls: {"id", "calls": […], "reference": […]} lines in, calls and repeats out.'),
+        "first-look": ("cli.pipes",
+            'Say what failed cases share: {"id", "cases": [{attribute: value, "failed": true}]} lines in, causes out.'),
         "review": ("cli.review",
             "Review a share of the graded answers: is each right? The verdicts of rules and judge show after your word."),
         "gate": ("cli.gate.gate",

@@ -15,6 +15,7 @@ from deployments.cli.pipes import Fields, Unreadable
 from monitors.alerts.redact import redact_with_findings
 from monitors.domains.pack import DEFAULT_DOMAINS, Domain, load_domain
 from monitors.errors import ConfigError
+from monitors.explain.first_look import Value, first_look
 from monitors.facts.citations import find_citations
 from monitors.facts.language import identify
 from monitors.facts.quantities.fact import Fact, FactKind
@@ -301,3 +302,33 @@ def _call(name: str, at: int, value: Any) -> ToolCall:
     if not isinstance(called, str) or not called:
         raise Unreadable(f'{name}, call {at}: {{"name": "…", "arguments": …}} is expected')
     return ToolCall(name=clean(called), arguments=value.get("arguments"))
+
+
+FAILED = "failed"
+"""The key of a case that is no attribute: whether it failed."""
+
+
+def common_causes(fields: Fields) -> Fields:
+    """What the failed of these cases have in common, the most surprising first; an empty list for nothing."""
+    rows = [_read_case(at, one) for at, one in enumerate(_list_of(fields, "cases", "cases"), start=1)]
+    found = first_look([attributes for attributes, _ in rows], [failed for _, failed in rows])
+    return {"causes": [cause.conditions for cause in found.causes]}
+
+
+def _read_case(at: int, value: Any) -> tuple[dict[str, Value], bool]:
+    if not isinstance(value, dict):
+        raise Unreadable(f"cases, case {at}: a JSON object is expected, attributes and whether it failed")
+    case = cast("Fields", value)
+    failed = case.get(FAILED)
+    if not isinstance(failed, bool):
+        raise Unreadable(f"cases, case {at}, {FAILED}: true or false is expected; leave out a case without a grade")
+    attributes = {clean(name): _attribute(at, name, one) for name, one in case.items() if name != FAILED}
+    return attributes, failed
+
+
+def _attribute(at: int, name: str, value: Any) -> Value:
+    if isinstance(value, str):
+        return clean(value)
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    raise Unreadable(f"cases, case {at}, {clean(name)}: a text, a number, true, false or null is expected")

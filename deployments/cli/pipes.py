@@ -1,4 +1,4 @@
-"""``lookout facts``, ``grade``, ``redact``, ``localise``, ``efficiency``: the flows' own code on JSON lines.
+"""``lookout facts``, ``grade``, ``redact`` and the other pipes: the flows' own code on JSON lines.
 
 They read JSON lines and write one answer for each, in the same order, whatever the line is.
 """
@@ -132,6 +132,13 @@ def efficiency_command() -> ExitCode:
     from deployments.cli.pipe_answers import counted_calls  # each pipe starts with only its own rules
 
     return _run(counted_calls)
+
+
+def first_look_command() -> ExitCode:
+    """Say what failed cases share: {"id", "cases": [{attribute: value, "failed": true}]} lines in, causes out."""
+    from deployments.cli.pipe_answers import common_causes  # each pipe starts with only its own rules
+
+    return _run(common_causes)
 
 
 def _run(answer: Callable[[Fields], Fields]) -> ExitCode:

@@ -205,6 +205,7 @@ PIPES = {
     ),
     "localise": ({"id": "a", "named": ["./x.py:3"], "gold": ["x.py"]}, '"f1": 1.0'),
     "efficiency": ({"id": "a", "calls": [{"name": "read"}, {"name": "read"}], "reference": []}, '"repeats": 1'),
+    "first-look": ({"id": "a", "cases": [{"page": "chat", "failed": False}]}, '"causes": []'),
 }
 DECISIONS = {
     f"alerts {name}" for name in ("show", "ack", "draft", "false-alarm", "resolve", "silence", "unsilence")

@@ -224,6 +224,14 @@ def test_files_are_scored_as_the_grader_of_reports_scores_them(tmp_path: Path) -
     assert third == {"id": 3, "precision": None, "recall": None, "f1": None}
 
 
+def test_what_failed_cases_share_is_named(tmp_path: Path) -> None:
+    cases = [{"page": "embed" if at < 9 else "chat", "hour": at % 7, "failed": at < 8} for at in range(60)]
+    silent = [{"page": "embed", "failed": at % 9 == 0} for at in range(60)]
+    first, second = answers("first-look", {"id": 1, "cases": cases}, {"id": 2, "cases": silent}, cwd=tmp_path)
+    assert first == {"id": 1, "causes": [{"page": "embed"}]}
+    assert second == {"id": 2, "causes": []}
+
+
 def test_repeated_calls_are_counted(tmp_path: Path) -> None:
     calls = [{"name": "read", "arguments": {"path": "a"}}, {"name": "read", "arguments": '{"path": "a"}'}]
     (answer,) = answers("efficiency", {"id": 1, "calls": calls, "reference": calls[:1]}, cwd=tmp_path)
@@ -237,6 +245,9 @@ def test_repeated_calls_are_counted(tmp_path: Path) -> None:
         ("localise", {"named": [1], "gold": []}, "named: a list of file names is expected"),
         ("localise", {"named": []}, "gold: missing; a list of file names is expected"),
         ("efficiency", {"calls": [{}], "reference": []}, "calls, call 1: "),
+        ("first-look", {"cases": "all"}, "cases: not a list; a list of cases is expected"),
+        ("first-look", {"cases": [{"page": "chat"}]}, "cases, case 1, failed: true or false is expected"),
+        ("first-look", {"cases": [{"failed": True, "tags": []}]}, "cases, case 1, tags: a text, a number"),
         ("efficiency", {"calls": [], "reference": {}}, "reference: not a list"),
     ],
 )

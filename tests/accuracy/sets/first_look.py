@@ -1,0 +1,79 @@
+"""What the failed cases of a suite have in common, and silence where there is nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from monitors.explain.first_look import first_look
+from tests.accuracy.figure import Figure, Measured, TellingError, share
+from tests.accuracy.rows import read_rows
+from tests.monitors.explain.planted import Planted, planted_suite
+
+NAME = "first look"
+RANDOM = "nothing in common"
+OWN_SUITES = 40
+"""Suites of another kind, made by this project: so many with each number of causes."""
+
+
+def measure(data: Path) -> Measured:
+    """Causes named, claims that are wrong, and claims where there is nothing; then on suites of our own making."""
+    figures: list[Figure] = []
+    errors: list[TellingError] = []
+    rows = list(read_rows(data / "first_look" / "planted_suites.jsonl"))
+    found = [(row, _suite(row)) for row in rows]
+    said = [_claims(suite) for _, suite in found]
+    with_causes = [(suite, one) for (row, suite), one in zip(found, said, strict=True) if row["kind"] != RANDOM]
+    figures += _figures("planted suites", with_causes, targets=True)
+    silent = [one for (row, _), one in zip(found, said, strict=True) if row["kind"] == RANDOM]
+    figures.append(
+        share(NAME, "random suites with a claim", sum(map(bool, silent)), len(silent), target=0.05, at_most=True)
+    )
+    for (row, suite), one in zip(found, said, strict=True):
+        if suite.wrong(one):
+            errors.append(
+                TellingError(NAME, row["id"], f"{row['kind']}: a claim is wrong", "few cases tell two causes apart")
+            )
+    for causes in (1, 2, 3):
+        own = [planted_suite(seed, causes) for seed in range(1_000, 1_000 + OWN_SUITES)]
+        figures += _figures(
+            f"own suites, {causes} planted", [(suite, _claims(suite)) for suite in own], targets=False
+        )
+    own = [planted_suite(seed, 0) for seed in range(1_000, 1_000 + 2 * OWN_SUITES)]
+    claimed = sum(bool(_claims(suite)) for suite in own)
+    figures.append(share(NAME, "own random suites with a claim", claimed, len(own), target=0.05, at_most=True))
+    return Measured(tuple(figures), tuple(errors))
+
+
+def _suite(row: dict[str, Any]) -> Planted:
+    cases = [dict(zip(row["attributes"], case, strict=False)) for case in row["cases"]]
+    causes = [[cause, *also] for cause, also in zip(row["causes"], row["also_right"], strict=True)]
+    return Planted(cases, [bool(case[-1]) for case in row["cases"]], causes)
+
+
+def _claims(suite: Planted) -> list[dict[str, object]]:
+    return [dict(cause.conditions) for cause in first_look(suite.cases, suite.failed).causes]
+
+
+def _figures(what: str, said: list[tuple[Planted, list[dict[str, object]]]], *, targets: bool) -> list[Figure]:
+    causes, claims = sum(len(suite.causes) for suite, _ in said), sum(len(one) for _, one in said)
+    named, wrong = (sum(suite.named(one) for suite, one in said), sum(suite.wrong(one) for suite, one in said))
+    return [
+        share(
+            NAME,
+            f"{what}: causes named",
+            named,
+            causes,
+            target=0.95 if targets else None,
+            baseline=0.90 if targets else None,
+        ),
+        share(
+            NAME,
+            f"{what}: wrong claims",
+            wrong,
+            claims,
+            target=0.03 if targets else None,
+            at_most=True,
+            baseline=0.03 if targets else None,
+        ),
+    ]

@@ -1,0 +1,105 @@
+"""Graded suites with planted causes: attributes that hang together as in life, and failures of which we know why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from random import Random
+
+NEARLY = 0.9
+"""A description of so nearly the same cases (Jaccard) is as right as the one that was planted."""
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A suite: its cases, which of them failed, and for each cause all right descriptions, the planted one first."""
+
+    cases: list[dict[str, int]]
+    failed: list[bool]
+    causes: list[list[dict[str, int]]]
+
+    def named(self, claims: list[dict[str, object]]) -> int:
+        """How many causes are among the claims."""
+        return sum(any(claim in right for claim in claims) for right in self.causes)
+
+    def wrong(self, claims: list[dict[str, object]]) -> int:
+        """How many claims are no cause."""
+        return sum(not any(claim in right for right in self.causes) for claim in claims)
+
+
+def planted_suite(seed: int, causes: int) -> Planted:
+    """A suite with that many causes; 0 for failures that fall where they fall. Deterministic."""
+    for attempt in range(10_000):
+        made = _suite(Random(f"{seed}:{attempt}"), causes)
+        if made is not None:
+            return made
+    raise AssertionError(f"no suite for seed {seed}")
+
+
+def _suite(random: Random, causes: int) -> Planted | None:
+    cases = _cases(random)
+    if not causes:
+        fallen = set(random.sample(range(len(cases)), random.randint(5, min(60, len(cases) // 2))))
+        return Planted(cases, [at in fallen for at in range(len(cases))], [])
+    planted = [_cause(random, cases) for _ in range(causes)]
+    chosen = [(one, members) for one, members in (cause for cause in planted if cause is not None)]
+    if len(chosen) < causes or any(
+        len(a & b) > min(len(a), len(b)) / 2 for (_, a), (_, b) in combinations(chosen, 2)
+    ):
+        return None
+    base = random.choice((0, 0.01, 0.02, 0.04))
+    failed = [random.random() < base for _ in cases]
+    for _, members in chosen:
+        rate = random.uniform(0.4, 1)
+        for at in members:
+            failed[at] |= random.random() < rate
+    enough = all(sum(failed[at] for at in members) >= 4 for _, members in chosen)
+    if not enough or sum(failed) > max(60, len(cases) // 5):
+        return None
+    return Planted(cases, failed, [_descriptions(cases, one, members) for one, members in chosen])
+
+
+def _cases(random: Random) -> list[dict[str, int]]:
+    count = round(50 * 20 ** random.random())
+    sizes = [random.choice((2, 3, 3, 4, 5, 6, 8, 12, 24)) for _ in range(random.randint(4, 10))]
+    parents = [random.randrange(at) if at and random.random() < 0.3 else None for at in range(len(sizes))]
+    cases: list[dict[str, int]] = []
+    for _ in range(count):
+        row: list[int] = []
+        for size, parent in zip(sizes, parents, strict=True):
+            follows = parent is not None and random.random() < 0.9
+            row.append((row[parent] * 7 + random.randrange(2)) % size if follows else random.randrange(size))
+        cases.append({f"attribute {at}": value for at, value in enumerate(row)})
+    return cases
+
+
+def _members(cases: list[dict[str, int]], conditions: Mapping[str, int]) -> set[int]:
+    return {at for at, case in enumerate(cases) if conditions.items() <= case.items()}
+
+
+def _cause(random: Random, cases: list[dict[str, int]]) -> tuple[dict[str, int], set[int]] | None:
+    example = random.choice(cases)
+    names = random.sample(sorted(example), random.choice((1, 2)))
+    conditions = {name: example[name] for name in names}
+    members = _members(cases, conditions)
+    if not 5 <= len(members) <= 0.4 * len(cases):
+        return None
+    wider = [_members(cases, {name: example[name]}) for name in names] if len(names) > 1 else []
+    return None if any(len(one) < 1.2 * len(members) for one in wider) else (conditions, members)
+
+
+def _descriptions(cases: list[dict[str, int]], planted: dict[str, int], members: set[int]) -> list[dict[str, int]]:
+    values = {(name, value): _members(cases, {name: value}) for case in cases for name, value in case.items()}
+    found = [planted]
+    found += [dict([key]) for key, one in values.items() if _near(one, members)]
+    found += [
+        dict([first, second])
+        for (first, one), (second, other) in combinations(values.items(), 2)
+        if first[0] != second[0] and _near(one & other, members)
+    ]
+    return found
+
+
+def _near(one: set[int], other: set[int]) -> bool:
+    return bool(one) and len(one & other) / len(one | other) >= NEARLY
