@@ -23,6 +23,7 @@ from monitors.records.incidents import Incident, IncidentState
 from monitors.records.runs import CaseResult
 from monitors.reports.format import BLAME_WORDS, NO_ANSWER_WORDS, moment, seconds
 from monitors.reports.marked_text import Pieces, Redact, TextMarker, secrets_of
+from monitors.reports.triage_view import TriageView, triage_view
 
 _BLAME_ORDER = (Blame.APP, Blame.PROVIDER, Blame.MONITOR)
 _KIND_ORDER = (FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION)
@@ -219,6 +220,7 @@ class CaseView:
     refused: tuple[Pieces, ...]
     picture: Picture
     trace_href: str
+    triage: TriageView | None
 
 
 def anchor_of(result: CaseResult) -> str:
@@ -272,6 +274,7 @@ class CaseViewer:
             refused=tuple(drawer.plain(text, 400) for text in came.evidence.refused[:20]),
             picture=self.album.picture(came.evidence.screenshot, personal=self._is_personal(came, found)),
             trace_href="" if self._is_personal(came, found) else self.album.link(came.evidence.trace),
+            triage=triage_view(result, drawer),
         )
 
     def _is_personal(self, came: Exchange | NoAnswer, found: Assessment) -> bool:

@@ -386,3 +386,22 @@ class TextMarker:
         """A text with what its grades point at."""
         masks = masks_of(text, self.secrets, self.redact)
         return pieces_of(text, marks_of(grades, where), masks, self.limit)
+
+    def marked_part(self, text: str, where: Channel | str, grades: Sequence[Grade], start: int, end: int) -> Pieces:
+        """Code points ``start`` to ``end`` of a text with what its grades point at there.
+
+        What is personal data within the whole text stays masked, and so does what is it within the part alone.
+        """
+        part = text[start:end]
+        inside = [
+            Mask(max(0, mask.start - start), min(len(part), mask.end - start), mask.instead, found=mask.found)
+            for mask in masks_of(text, self.secrets, self.redact)
+            if mask.start < end and start < mask.end
+        ]
+        masks = _joined((*inside, *masks_of(part, self.secrets, self.redact)))
+        marks = [
+            EvidenceMark(max(0, mark.start - start), min(len(part), mark.end - start), mark.label, mark.kind)
+            for mark in marks_of(grades, where)
+            if mark.start < end and start < mark.end
+        ]
+        return pieces_of(part, marks, masks, self.limit)

@@ -79,6 +79,8 @@ from monitors.reports.proof_rows import (
     sight_rows,
 )
 from monitors.reports.settings import ReportsSettings
+from monitors.reports.triage_summary import Dimension, dimensions
+from monitors.reports.triage_view import CaseLabels, ReportRow, asked_text, case_labels, only_issues, report_row
 
 _MOST_LINKS: Final = 24
 
@@ -243,6 +245,10 @@ class ReportPage:
     ungraded: tuple[CaseView, ...]
     ungraded_total: int
     correct: tuple[BriefRow, ...]
+    dimensions: tuple[Dimension, ...]
+    labels: CaseLabels
+    reports: tuple[ReportRow, ...]
+    correct_reports: tuple[CaseView, ...]
     proof: Proof
     mutation_score: MutationScoreView | None
     histogram: Markup | None
@@ -275,7 +281,9 @@ def page_of(
     no_answers = with_outcome(cases, CaseOutcome.NO_ANSWER)
     not_asked, silent = _apart(no_answers)
     ungraded = with_outcome(cases, CaseOutcome.UNGRADED)
-    shown = _anchors(failed[:most], silent[:most], not_asked, ungraded[:most])
+    correct = with_outcome(cases, CaseOutcome.CORRECT)
+    reports, others = _correct_reports(correct, most)
+    shown = _anchors(failed[:most], silent[:most], not_asked, ungraded[:most], reports)
     total_ms = [result.result.timings.total_ms for result in cases if isinstance(result.result, Exchange)]
     objective = report.latency.objective_p50_ms if report.latency else 0.0
     return ReportPage(
@@ -286,7 +294,7 @@ def page_of(
         reasons=tuple(_reason(reason, shown, redact) for reason in report.reasons),
         tallies=tally_rows(report),
         raised=format_raised(report),
-        metrics=metric_rows(report.metrics),
+        metrics=metric_rows([one for one in report.metrics if one.total or not only_issues(cases)]),
         failed=tuple(
             _failed(result, known, report, redact, shown=place < most) for place, result in enumerate(failed)
         ),
@@ -298,7 +306,11 @@ def page_of(
         not_asked=tuple(_brief(result) for result in not_asked),
         ungraded=tuple(viewer.view(result) for result in ungraded[:most]),
         ungraded_total=len(ungraded),
-        correct=tuple(_brief(result) for result in with_outcome(cases, CaseOutcome.CORRECT)),
+        correct=tuple(_brief(result) for result in others),
+        dimensions=dimensions(report),
+        labels=case_labels(cases),
+        reports=tuple(_report_rows([*failed, *no_answers, *ungraded, *correct], shown, redact)),
+        correct_reports=tuple(viewer.view(result) for result in reports),
         proof=proof_of(report, shown),
         mutation_score=mutation_view(report),
         histogram=latency_histogram(total_ms, report.latency) if report.latency and total_ms else None,
@@ -316,6 +328,13 @@ def _apart(no_answers: Sequence[CaseResult]) -> tuple[list[CaseResult], list[Cas
         skipped = isinstance(came, NoAnswer) and came.reason is NoAnswerReason.CIRCUIT_OPEN
         (not_asked if skipped else silent).append(result)
     return not_asked, silent
+
+
+def _correct_reports(correct: Sequence[CaseResult], most: int) -> tuple[list[CaseResult], list[CaseResult]]:
+    """The reports among what is correct, which have more to them than their result, and the rest."""
+    reports = [place for place, result in enumerate(correct) if result.case.triage is not None][:most]
+    rest = sorted(set(range(len(correct))) - set(reports))
+    return [correct[place] for place in reports], [correct[place] for place in rest]
 
 
 def _anchors(*lists: Sequence[CaseResult]) -> dict[str, str]:
@@ -343,11 +362,17 @@ def _failed(
         severity=found.severity,
         kinds=", ".join(FAILURE_WORDS[kind] for kind in found.failure_kinds),
         reason=shortened(show_invisible(safe(found.reason)), _BRIEF),
-        asked=shortened(show_invisible(safe(result.case.question)), _BRIEF),
+        asked=shortened(show_invisible(safe(asked_text(result))), _BRIEF),
         since=format_since(known.get(result.case.id), report.commit),
         unconfirmed=found.unconfirmed,
         flaky=next((one.text for one in report.flaky if one.case_id == result.case.id), ""),
     )
+
+
+def _report_rows(cases: Iterable[CaseResult], anchors: Mapping[str, str], redact: Redact) -> Iterator[ReportRow]:
+    for result in cases:
+        if result.case.triage is not None:
+            yield report_row(result, result.case.triage, redact, anchor=anchors.get(result.case.id, ""))
 
 
 def _kinds(failed: Sequence[CaseResult]) -> tuple[KindCount, ...]:
