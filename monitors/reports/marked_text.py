@@ -393,15 +393,23 @@ class TextMarker:
         What is personal data within the whole text stays masked, and so does what is it within the part alone.
         """
         part = text[start:end]
+        own = masks_of(part, self.secrets, self.redact)
         inside = [
-            Mask(max(0, mask.start - start), min(len(part), mask.end - start), mask.instead, found=mask.found)
+            _with_words_of(
+                own, Mask(max(0, mask.start - start), min(len(part), mask.end - start), mask.instead, mask.found)
+            )
             for mask in masks_of(text, self.secrets, self.redact)
             if mask.start < end and start < mask.end
         ]
-        masks = _joined((*inside, *masks_of(part, self.secrets, self.redact)))
         marks = [
             EvidenceMark(max(0, mark.start - start), min(len(part), mark.end - start), mark.label, mark.kind)
             for mark in marks_of(grades, where)
             if mark.start < end and start < mark.end
         ]
-        return pieces_of(part, marks, masks, self.limit)
+        return pieces_of(part, marks, _joined((*inside, *own)), self.limit)
+
+
+def _with_words_of(own: Sequence[Mask], mask: Mask) -> Mask:
+    """The mask with the words of the one that it overlaps: its own may hold what follows the part in the text."""
+    words = next((one.instead for one in own if one.start < mask.end and mask.start < one.end), mask.instead)
+    return Mask(mask.start, mask.end, words, mask.found)

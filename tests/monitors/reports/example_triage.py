@@ -44,8 +44,8 @@ class Written(NamedTuple):
     reason: str = ""
 
 
-def issue(number: int, title: str, body: str, **reference: Any) -> GoldCase:
-    """An issue of the invented shop with what is known about it."""
+def issue(number: int, title: str, body: str, *, files: Sequence[str] = REPOSITORY, **reference: Any) -> GoldCase:
+    """An issue of the invented shop with what is known about it; ``files`` are those of its repository."""
     known = {"severity": "high", "shortest_path": 3} | reference
     made = case_from_object(
         {
@@ -53,7 +53,7 @@ def issue(number: int, title: str, body: str, **reference: Any) -> GoldCase:
             "issue_title": title,
             "issue_body": body,
             "severity": 2,
-            "repository_files": [*REPOSITORY, *known.get("relevant_files", ())],
+            "repository_files": [*files, *known.get("relevant_files", ())],
             "reference": known,
         }
     )
