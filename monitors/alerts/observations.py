@@ -30,6 +30,7 @@ from monitors.records.incidents import (
     Redacted,
 )
 from monitors.records.runs import CaseResult, ReasonKind, RunReport, VerdictReason
+from monitors.records.triage import TriageReference
 
 
 def fingerprint(target: str, kind: IncidentKind, *parts: str) -> Sha256:
@@ -387,13 +388,27 @@ def _observe(
 def _asked(result: CaseResult) -> str:
     """The question, or an issue's title and text: its address says nothing to a reader."""
     task = result.case.triage
-    return task.issue.text if task is not None else result.case.question
+    if task is None:
+        return result.case.question
+    return f"{task.issue.title}: {task.issue.body}" if task.issue.body.strip() else task.issue.title
 
 
 def _expected(result: CaseResult) -> str:
     case = result.case
+    if case.triage is not None:
+        return _known(case.triage.reference) or case.gold
     text = f"A refusal: {case.gold}" if case.expected_refusal else case.gold
     return f"{text} [cites {case.expected_citation}]" if case.expected_citation else text
+
+
+def _known(reference: TriageReference) -> str:
+    """What is known about an issue, in one line: ``the lock is never released; in a.py, b.py; severity high``."""
+    parts = (
+        reference.root_cause,
+        f"in {', '.join(reference.relevant_files)}" if reference.relevant_files else "",
+        f"severity {reference.severity}" if reference.severity else "",
+    )
+    return "; ".join(part for part in parts if part)
 
 
 def _answer(result: CaseResult, kind: FailureKind) -> tuple[str, int | None]:

@@ -225,9 +225,8 @@ MOVED: Final = "Usefulness 4.3 → 3.8, steps per issue 4.1 → 6.0, triage accu
 WRONG_FILE: Final = _case(
     "acme:lamps:7",
     FailureKind.POOR_TRIAGE,
-    asked="Orders hang after a failed payment\n\nOne payment was refused. Every order after it waits for ever.",
-    expected="Severity: high\n\nRoot cause: charge() raises before the order lock is released\n\nRelevant files:\n"
-    "- shop/payments.py",
+    asked="Orders hang after a failed payment: One payment was refused. Every order after it waits for ever.",
+    expected="charge() raises before the order lock is released; in shop/payments.py; severity high",
     answered="The mail queue is full, so no order is confirmed.",
     reason="relevant_files: 0 of 1 relevant files named, and 2 others",
 ).model_copy(
@@ -269,7 +268,10 @@ REPORTS_GATE: Final = Observation(
             severity=Severity.WRONG,
             title=excerpt(FAILURE_TITLES[FailureKind.INEFFICIENT], limit=200),
             asked=excerpt("Rate limit answers 500 instead of 429", limit=200),
-            expected=excerpt("Root cause: the limiter raises an error that the handler does not know", limit=200),
+            expected=excerpt(
+                "the limiter raises an error that the handler does not know; in shop/api.py; severity low",
+                limit=200,
+            ),
             answered=excerpt("The limiter raises its own error, which no handler turns into a status.", limit=200),
             is_report=True,
         ),
