@@ -25,9 +25,11 @@ def repeated(calls: Sequence[ToolCall]) -> tuple[int, ...]:
 
 
 def repeated_steps(steps: Sequence[Step]) -> Mapping[int, int]:
-    """Where each repeating step's first call stands (places from 0). A step without detail repeats nothing."""
+    """Where each repeating step's first call stands (places from 0). A step of unknown arguments repeats none."""
     return _first_calls(
-        tuple((at, ToolCall(step.name, step.detail)) for at, step in enumerate(steps) if step.detail)
+        tuple(
+            (at, ToolCall(step.name, step.detail)) for at, step in enumerate(steps) if step.detail and not step.cut
+        )
     )
 
 

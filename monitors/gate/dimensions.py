@@ -62,7 +62,9 @@ def _paths(results: Sequence[CaseResult]) -> Iterator[IssuePath]:
 
 def _path(case_id: str, asked: Sequence[CaseResult]) -> IssuePath:
     task, seen = asked[0].case.triage, [one.result.evidence for one in asked]
-    told_apart = [evidence.steps for evidence in seen if any(step.detail for step in evidence.steps)]
+    told_apart = [
+        evidence.steps for evidence in seen if any(step.detail and not step.cut for step in evidence.steps)
+    ]
     return IssuePath(
         case_id=case_id,
         steps=fmean(steps_taken(evidence) for evidence in seen),
@@ -74,9 +76,9 @@ def _path(case_id: str, asked: Sequence[CaseResult]) -> IssuePath:
 def steps_taken(evidence: Evidence) -> int:
     """How many steps an agent took: the application's own count of its hops, else the steps that were seen.
 
-    0 where neither is known.
+    0 where neither is known, and where more steps may have followed those that were seen.
     """
-    return evidence.hops or len(evidence.steps)
+    return evidence.hops or (0 if evidence.steps_cut else len(evidence.steps))
 
 
 def with_triage(

@@ -12,7 +12,7 @@ from typing import Final
 
 from monitors.plural import plural
 from monitors.records.comparisons import Comparison, DimensionChange
-from monitors.records.runs import IssuePath, RunReport, TriageSummary
+from monitors.records.runs import IssuePath, QuestionCounts, RunReport, TriageSummary
 from monitors.reports.format import percent
 
 ACCURACY: Final = "triage accuracy"
@@ -77,7 +77,7 @@ def dimensions(report: RunReport) -> tuple[Dimension, ...]:
     return (
         _accuracy(report.triage, report.comparison),
         _usefulness(report),
-        Dimension(QUESTIONS, "not measured", "what the agent asks back is not counted", known=False),
+        _questions(report.questions),
         _efficiency(report.triage.paths, report.comparison),
     )
 
@@ -85,12 +85,12 @@ def dimensions(report: RunReport) -> tuple[Dimension, ...]:
 def format_dimensions(report: RunReport) -> str:
     """``Usefulness 4.3 → 3.8, triage accuracy unchanged``: what moved comes first.
 
-    Where no movement is known it says the value alone, and nothing of what is not known at all.
+    Where no movement is known at all it is the values; of what is not known nothing is said.
     """
     known = [one for one in dimensions(report) if one.known]
     moved = [one.moved.text for one in known if one.moved and one.moved.changed]
     still = [one.moved.text for one in known if one.moved and not one.moved.changed]
-    text = ", ".join([*moved, *still, *(f"{one.name} {one.value}" for one in known if one.moved is None)])
+    text = ", ".join([*moved, *still] or [f"{one.name} {one.value}" for one in known])
     return f"{text[:1].upper()}{text[1:]}"
 
 
@@ -127,6 +127,18 @@ def _usefulness(report: RunReport) -> Dimension:
     change = DimensionChange(shared=rated.shared, before=rated.before, now=rated.now) if rated else None
     moved = _movement(USEFULNESS, change, _one_decimal, more_is_better=True)
     return Dimension(USEFULNESS, f"{found.mean:.1f} of 5", detail, moved)
+
+
+def _questions(counts: QuestionCounts | None) -> Dimension:
+    if counts is None:
+        return Dimension(QUESTIONS, "no question asked", "the agent stopped for none", known=False)
+    known = counts.useful + counts.needless
+    if counts.share is None or counts.low is None or counts.high is None:
+        unknown = f"{counts.asked:,} asked; whether the issues answer them is not known"
+        return Dimension(QUESTIONS, "not known", unknown, known=False)
+    unsure = f"; of {counts.asked - known:,} it is not known" if counts.asked > known else ""
+    detail = f"{counts.useful:,} of {plural(known, 'question')}, 95 % CI {100 * counts.low:.0f} to "
+    return Dimension(QUESTIONS, f"{percent(counts.share)} useful", f"{detail}{100 * counts.high:.0f} %{unsure}")
 
 
 def _efficiency(paths: Sequence[IssuePath], compared: Comparison | None) -> Dimension:

@@ -16,11 +16,11 @@ from monitors.facts.source_files import FileAgreement, agreement
 from monitors.facts.tool_calls import repeated_steps
 from monitors.facts.triage_report import read_report
 from monitors.plural import plural
-from monitors.records.exchanges import Channel, Evidence, Exchange, NoAnswer, Step
+from monitors.records.exchanges import Channel, Evidence, Exchange, NoAnswer, Step, StepKind
 from monitors.records.grades import FAILURE_WORDS, Aspect, Assessment, CaseOutcome, Grade, Judged
 from monitors.records.runs import CaseResult
 from monitors.records.triage import IssueSeverity, TriageReference, TriageReport, TriageTask
-from monitors.reports.figures import StepLines, path_strip
+from monitors.reports.figures import StepBox, StepLines, path_strip
 from monitors.reports.format import percent, seconds, shortened
 from monitors.reports.invisible import show_invisible
 from monitors.reports.marked_text import Pieces, Redact, TextMarker, redaction_of
@@ -95,6 +95,15 @@ class StepView:
 
 
 @dataclass(frozen=True, slots=True)
+class QuestionView:
+    """A question for which the agent stopped, with its answer: from the suite (``scripted``), or by default."""
+
+    question: Pieces
+    answer: Pieces
+    scripted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PathView:
     """The agent's path: a sentence, a drawing and each step; the sentence alone where no step was seen."""
 
@@ -118,6 +127,7 @@ class TriageView:
     files_text: str
     rating: RatingView
     path: PathView
+    questions: tuple[QuestionView, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +258,10 @@ def triage_view(result: CaseResult, marker: TextMarker) -> TriageView | None:
         files_text=_files_text(found, report, task.reference),
         rating=_rating(result.assessment, marker),
         path=path_view(result, task.reference, marker),
+        questions=tuple(
+            QuestionView(marker.plain(one.question), marker.plain(one.answer), one.scripted)
+            for one in came.evidence.questions
+        ),
     )
 
 
@@ -350,32 +364,45 @@ def _rating(assessment: Assessment, marker: TextMarker) -> RatingView:
 
 
 def path_view(result: CaseResult, reference: TriageReference, marker: TextMarker) -> PathView:
-    """The steps that were seen. Where the application counts hops of its own, no limit is drawn among the steps."""
+    """The steps that were seen, each repeat with the step that it repeats."""
     evidence = result.result.evidence
     again = repeated_steps(evidence.steps)
     text = marker.plain(", ".join(_path_facts(evidence, reference, result.assessment, len(again))))
     if not evidence.steps:
         return PathView(text, None, (), (), ())
-    counted_otherwise = evidence.hops is not None and evidence.hops != len(evidence.steps)
-    lines = StepLines(None, None) if counted_otherwise else StepLines(reference.shortest_path, reference.max_steps)
+    lines = StepLines(*(_place(evidence, after) for after in (reference.shortest_path, reference.max_steps)))
+    boxes = tuple(StepBox(step.kind is StepKind.AGENT, again.get(at)) for at, step in enumerate(evidence.steps))
     views = tuple(_step(at, step, again.get(at), marker) for at, step in enumerate(evidence.steps))
     few = len(views) <= SHOWN_STEPS + 2  # nobody unfolds two
     return PathView(
         text=text,
-        drawing=path_strip(len(views), again, lines),
+        drawing=path_strip(boxes, lines),
         steps=views if few else views[:SHOWN_STEPS],
         folded=() if few else views[SHOWN_STEPS:],
-        legend=tuple(_legend(lines, repeats=bool(again))),
+        legend=tuple(_legend(boxes, lines)),
     )
 
 
-def _legend(lines: StepLines, *, repeats: bool) -> Iterator[str]:
-    yield "step"
-    if repeats:
+def _place(evidence: Evidence, after: int | None) -> int | None:
+    """Behind how many boxes so many steps end, or hops where those are counted; ``None`` where that is unknown."""
+    if after is None or evidence.hops in {None, len(evidence.steps)}:
+        return after
+    agents = [at for at, step in enumerate(evidence.steps) if step.kind is StepKind.AGENT]
+    if evidence.hops != len(agents) or after > len(agents):
+        return None
+    return agents[after] if after < len(agents) else len(evidence.steps)
+
+
+def _legend(boxes: Sequence[StepBox], lines: StepLines) -> Iterator[str]:
+    if any(box.hop for box in boxes):
+        yield "hop"
+    if any(not box.hop and box.repeats is None for box in boxes):
+        yield "step"
+    if any(box.repeats is not None for box in boxes):
         yield "again"
-    if lines.shortest:
+    if lines.shortest is not None:
         yield "shortest"
-    if lines.limit:
+    if lines.limit is not None:
         yield "limit"
 
 
@@ -387,15 +414,16 @@ def _path_facts(
     if not hops and not seen:
         yield "the agent's steps were not seen"
         return
-    if hops and hops != seen:
-        yield f"{plural(hops, 'hop')} by the application's own count"
     graded = [one for one in assessment.grades if isinstance(one, Judged) and one.aspect is Aspect.EFFICIENCY]
     if graded:
         yield from (grade.reason for grade in graded)
-    elif seen:
-        yield plural(seen, "step")
+    else:
+        yield from [plural(hops, "hop")] if hops else []
+        yield from [plural(seen, "step")] if seen else []
         yield from [f"{again:,} of them repeat an earlier one"] if again else []
     yield f"shortest path {reference.shortest_path}" if reference.shortest_path else "no shortest path is known"
+    if evidence.steps_cut:
+        yield "more steps may follow: the agent's events broke off"
 
 
 def _step(at: int, step: Step, first: int | None, marker: TextMarker) -> StepView:
@@ -403,6 +431,15 @@ def _step(at: int, step: Step, first: int | None, marker: TextMarker) -> StepVie
         number=at + 1,
         name=marker.plain(step.name, _STEP_CHARACTERS),
         detail=marker.plain(shortened(step.detail, _STEP_CHARACTERS)) if step.detail else (),
-        facts=f"at {seconds(step.at_ms)}" if step.at_ms is not None else "",
+        facts=", ".join(_step_facts(step)),
         repeats=0 if first is None else first + 1,
     )
+
+
+def _step_facts(step: Step) -> Iterator[str]:
+    if step.at_ms is not None:
+        yield f"at {seconds(step.at_ms)}"
+    if step.duration_ms is not None:
+        yield f"took {seconds(step.duration_ms)}"
+    if step.tokens is not None:
+        yield plural(step.tokens, "token")

@@ -94,6 +94,18 @@ def test_steps_that_nobody_saw_are_not_zero(evidence):
     assert report([reported(issue(1), evidence=evidence)]).triage.paths == ()
 
 
+def test_steps_that_broke_off_are_not_counted_as_all():
+    cut = steps("a", "b").model_copy(update={"steps_cut": True})
+    results = [reported(issue(1), evidence=cut), reported(issue(2), evidence=cut.model_copy(update={"hops": 3}))]
+    assert [(path.case_id, path.steps) for path in report(results).triage.paths] == [("lamp-2", 3)]
+
+
+def test_calls_of_which_only_the_beginning_is_known_repeat_nothing():
+    evidence = Evidence(steps=(Step(name="search", detail="{", cut=True),) * 2)
+    (path,) = report([reported(issue(1), evidence=evidence)]).triage.paths
+    assert (path.steps, path.repeated) == (2, None)
+
+
 def test_steps_without_detail_say_nothing_about_repeats():
     evidence = Evidence(steps=(Step(name="search"), Step(name="search")))
     (path,) = report([reported(issue(1), evidence=evidence)]).triage.paths

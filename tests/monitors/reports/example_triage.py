@@ -20,16 +20,18 @@ from monitors.graders.base import GraderSettings
 from monitors.graders.panel import default_panel, grade_exchange
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
-from monitors.records.exchanges import Evidence, NoAnswerReason, Step, Timings
+from monitors.records.exchanges import AgentQuestion, Evidence, NoAnswerReason, Step, StepKind, Timings
 from monitors.records.grades import Aspect, FailureKind, Judged, JudgeLineage
-from monitors.records.runs import Baseline, CaseResult, RunReport, Verdict
+from monitors.records.runs import Baseline, CaseResult, QuestionCounts, RunReport, Verdict
 from monitors.records.targets import Environment, Target
+from monitors.stats.intervals import wilson
 from tests.monitors.reports.parts import RUN_ID, STARTED, exchange, no_answer, span
 
 TARGET = Target(name="triage-agent", url="http://127.0.0.1:8090/jobs", environment=Environment.STAGING)
 REPOSITORY = tuple(
     f"shop/{name}.py" for name in ("payments", "orders", "queue", "locks", "mail", "dates", "api", "search")
 )
+QUESTIONS = QuestionCounts(asked=2, useful=1, needless=1, share=0.5, low=wilson(1, 2)[0], high=wilson(1, 2)[1])
 LINEAGE = JudgeLineage(model="claude-opus-5-5", prompt_sha256="ab" * 32, rubric_version="1")
 
 
@@ -42,6 +44,8 @@ class Written(NamedTuple):
     rating: int = 0
     quote: str = ""
     reason: str = ""
+    evidence: Evidence = Evidence()
+    """What was seen beside the steps."""
 
 
 def issue(number: int, title: str, body: str, *, files: Sequence[str] = REPOSITORY, **reference: Any) -> GoldCase:
@@ -141,6 +145,19 @@ DEEP = issue(
 DOWN = issue(27, "Refund is booked twice", "See the attached statement.", relevant_files=["shop/orders.py"])
 CASES = (LOCK, MAIL, DATES, SEARCH, QUEUE, API, DEEP, DOWN)
 
+BY_AGENTS = (
+    Step(name="investigator", kind=StepKind.AGENT, at_ms=400, duration_ms=9_100, tokens=3_812),
+    Step(name="search_code", detail='{"query": "lock"}', kind=StepKind.TOOL, at_ms=900, duration_ms=310),
+    Step(name="read_file", detail='{"path": "shop/payments.py"}', kind=StepKind.TOOL, at_ms=2_400, duration_ms=45),
+    Step(name="codebase_search", kind=StepKind.AGENT, at_ms=9_600, duration_ms=5_200, tokens=2_044),
+    Step(name="search_code", detail='{"query": "lock"}', kind=StepKind.TOOL, at_ms=9_900, duration_ms=290),
+    Step(name="critic", kind=StepKind.AGENT, at_ms=15_000, duration_ms=2_000, tokens=901),
+    Step(name="writer", kind=StepKind.AGENT, at_ms=17_100, duration_ms=6_700, tokens=1_530),
+)
+ASKED = (
+    AgentQuestion(question="Which payment provider does the shop use?", answer="I don't know."),
+    AgentQuestion(question="Does it hang after every refused payment?", answer="Yes, every time.", scripted=True),
+)
 PROSE = """## Root cause
 The reader in `services/catalogue/importers/spreadsheets/readers/streaming/very_long_named_module_for_reading_rows_one_by_one.py` gives up at the first empty line of the sheet, and nobody notices that rows are left.
 
@@ -197,7 +214,13 @@ def written(*, good: bool = False) -> tuple[Written, ...]:
     )
     return (
         Written(
-            LOCK, lock, three, 5, "nobody releases the lock", "right place and mechanism, exact files, clear fix"
+            LOCK,
+            lock,
+            BY_AGENTS,
+            5,
+            "nobody releases the lock",
+            "right place and mechanism, exact files, clear fix",
+            Evidence(hops=4, questions=ASKED),
         ),
         Written(
             MAIL,
@@ -236,7 +259,7 @@ def result_of(one: Written) -> CaseResult:
     came = exchange(
         one.case,
         one.report,
-        evidence=Evidence(steps=one.steps),
+        evidence=one.evidence.model_copy(update={"steps": one.steps}),
         timings=Timings(total_ms=24_000 + 350 * len(one.steps)),
         app_path=None,
         app_version="2026.11.3",
@@ -298,4 +321,5 @@ def triage_run(*, with_baseline: bool = True) -> TriageRun:
     before = tuple(map(result_of, written(good=True)))
     earlier = evaluated(before, run_id="20261120T211502Z-triage-11c0", commit="3f02b1d")
     accepted = baseline_of(earlier.model_copy(update={"verdict": Verdict.PASS}), before)
-    return TriageRun(evaluated(results, accepted if with_baseline else None), results)
+    report = evaluated(results, accepted if with_baseline else None)
+    return TriageRun(report.model_copy(update={"questions": QUESTIONS}), results)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from monitors.records.runs import QuestionCounts
 from monitors.reports.comment import pull_request_comment
 from monitors.reports.markdown import markdown_report
 from monitors.reports.results_json import read_results
@@ -49,29 +50,30 @@ def test_each_of_the_four_is_said_with_what_it_rests_on():
     assert by_name(triage_run().report) == {
         "triage accuracy": "50.0 %: 4 of 8 issues with a correct report, 95 % CI 22 to 78 %",
         "usefulness": "3.7 of 5: average of 6 reports, 95 % CI 2.7 to 4.7",
-        "question quality": "not measured: what the agent asks back is not counted",
-        "efficiency": "4.1 × shortest path: 73 steps where 18 would do; 38 repeated calls in 2 issues",
+        "question quality": "50.0 % useful: 1 of 2 questions, 95 % CI 9 to 91 %",
+        "efficiency": "4.1 × shortest path: 74 steps where 18 would do; 39 repeated calls in 3 issues",
     }
 
 
 def test_what_moved_comes_first_and_only_what_both_runs_know():
     run = triage_run()
     assert format_dimensions(run.report) == (
-        "Usefulness 4.5 → 3.8, steps per issue 3.0 → 3.3, triage accuracy unchanged"
+        "Usefulness 4.5 → 3.8, steps per issue 3.0 → 3.7, triage accuracy unchanged"
     )
     against = {one.name: one.against for one in dimensions(run.report)}
     assert against == {
         "triage accuracy": "unchanged on 4 shared issues",
         "usefulness": "4.5 → 3.8 on 4 shared issues",
         "question quality": "",
-        "efficiency": "steps per issue 3.0 → 3.3 on 3 shared issues",
+        "efficiency": "steps per issue 3.0 → 3.7 on 3 shared issues",
     }
 
 
 def test_without_a_baseline_the_values_are_said_and_no_movement():
     report = triage_run(with_baseline=False).report
-    assert (
-        format_dimensions(report) == "Triage accuracy 50.0 %, usefulness 3.7 of 5, efficiency 4.1 × shortest path"
+    assert format_dimensions(report) == (
+        "Triage accuracy 50.0 %, usefulness 3.7 of 5, question quality 50.0 % useful, "
+        "efficiency 4.1 × shortest path"
     )
     assert {one.moved for one in dimensions(report)} == {None}
 
@@ -79,7 +81,11 @@ def test_without_a_baseline_the_values_are_said_and_no_movement():
 def test_what_is_not_known_is_neither_zero_nor_good():
     report = evaluated([result_of(Written(LOCK, GOOD))])
     unknown = {one.name: one.value for one in dimensions(report) if not one.known}
-    assert unknown == {"usefulness": "not rated", "question quality": "not measured", "efficiency": "not measured"}
+    assert unknown == {
+        "usefulness": "not rated",
+        "question quality": "no question asked",
+        "efficiency": "not measured",
+    }
     assert format_dimensions(report) == "Triage accuracy 100.0 %"
 
 
@@ -87,6 +93,29 @@ def test_a_run_in_which_nothing_could_be_graded_has_no_accuracy():
     bare = issue(1, "Title", "", files=(), severity=None, shortest_path=None)
     (accuracy, *_) = dimensions(evaluated([result_of(Written(bare, GOOD))]))
     assert (accuracy.known, accuracy.value, accuracy.detail) == (False, "nothing graded", "of 1 issue")
+
+
+@pytest.mark.parametrize(
+    ("counts", "value", "detail", "known"),
+    [
+        (None, "no question asked", "the agent stopped for none", False),
+        (
+            QuestionCounts(asked=3, useful=0, needless=0),
+            "not known",
+            "3 asked; whether the issues answer them is not known",
+            False,
+        ),
+        (
+            QuestionCounts(asked=5, useful=3, needless=1, share=0.75, low=0.301, high=0.954),
+            "75.0 % useful",
+            "3 of 4 questions, 95 % CI 30 to 95 %; of 1 it is not known",
+            True,
+        ),
+    ],
+)
+def test_questions_are_rated_only_where_something_is_known_of_them(counts, value, detail, known):
+    found = dimensions(triage_run().report.model_copy(update={"questions": counts}))[2]
+    assert (found.value, found.detail, found.known) == (value, detail, known)
 
 
 @pytest.mark.parametrize(

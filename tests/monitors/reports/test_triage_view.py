@@ -13,6 +13,7 @@ from monitors.reports.marked_text import PieceKind, Pieces, TextMarker, secrets_
 from monitors.reports.triage_view import TriageView, case_labels, replied_text, report_row, triage_view
 from tests.monitors.reports.example_triage import (
     API,
+    ASKED,
     DATES,
     DEEP,
     DOWN,
@@ -202,8 +203,38 @@ def test_steps_that_nobody_saw_are_said_and_not_drawn():
 def test_hops_of_the_application_stand_beside_the_steps_and_draw_no_line_among_them():
     came = exchange(SEARCH, "", evidence=Evidence(hops=9, steps=(Step(name="a", detail="1"),)))
     path = view_of(case_result(SEARCH, came, CaseOutcome.UNGRADED, "")).path
-    assert plain(path.text) == "9 hops by the application's own count, 1 step, shortest path 3"
+    assert plain(path.text) == "9 hops, 1 step, shortest path 3"
     assert path.legend == ("step",)
+
+
+def test_hops_are_drawn_apart_from_calls_and_lines_stand_behind_hops():
+    view = view_of(triage_run().cases[0])
+    assert view.path.legend == ("hop", "step", "again", "shortest")
+    assert [step.repeats for step in view.path.steps] == [0, 0, 0, 0, 2, 0, 0]
+    drawn = str(view.path.drawing)
+    assert (drawn.count('class="hop"'), drawn.count('class="step"'), drawn.count('class="again"')) == (4, 2, 1)
+    assert 'class="shortest" x1="184.0"' in drawn  # behind the sixth box: three hops, and the calls of the third
+
+
+def test_time_and_tokens_of_a_step_are_shown_where_they_are_known():
+    assert [step.facts for step in view_of(triage_run().cases[0]).path.steps][:3] == [
+        "at 0.4 s, took 9.1 s, 3,812 tokens",
+        "at 0.9 s, took 0.3 s",
+        "at 2.4 s, took 0.04 s",
+    ]
+
+
+def test_a_path_that_broke_off_says_so():
+    came = exchange(SEARCH, "", evidence=Evidence(steps=(Step(name="a"),), steps_cut=True))
+    path = view_of(case_result(SEARCH, came, CaseOutcome.UNGRADED, "")).path
+    assert plain(path.text) == "1 step, shortest path 3, more steps may follow: the agent's events broke off"
+
+
+def test_questions_of_the_agent_stand_with_their_answers():
+    shown = [
+        (plain(one.question), plain(one.answer), one.scripted) for one in view_of(triage_run().cases[0]).questions
+    ]
+    assert shown == [(one.question, one.answer, one.scripted) for one in ASKED]
 
 
 def test_a_job_that_failed_shows_its_issue_and_what_came():
