@@ -62,13 +62,13 @@ def _paths(results: Sequence[CaseResult]) -> Iterator[IssuePath]:
 
 def _path(case_id: str, asked: Sequence[CaseResult]) -> IssuePath:
     task, seen = asked[0].case.triage, [one.result.evidence for one in asked]
-    told_apart = [
+    comparable = [
         evidence.steps for evidence in seen if any(step.detail and not step.cut for step in evidence.steps)
     ]
     return IssuePath(
         case_id=case_id,
         steps=fmean(steps_taken(evidence) for evidence in seen),
-        repeated=fmean(len(repeated_steps(steps)) for steps in told_apart) if told_apart else None,
+        repeated=fmean(len(repeated_steps(steps)) for steps in comparable) if comparable else None,
         shortest_path=task.reference.shortest_path if task else None,
     )
 

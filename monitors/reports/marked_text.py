@@ -395,7 +395,7 @@ class TextMarker:
         part = text[start:end]
         own = masks_of(part, self.secrets, self.redact)
         inside = [
-            _with_words_of(
+            _shown_as_its_neighbour(
                 own, Mask(max(0, mask.start - start), min(len(part), mask.end - start), mask.instead, mask.found)
             )
             for mask in masks_of(text, self.secrets, self.redact)
@@ -409,7 +409,7 @@ class TextMarker:
         return pieces_of(part, marks, _joined((*inside, *own)), self.limit)
 
 
-def _with_words_of(own: Sequence[Mask], mask: Mask) -> Mask:
-    """The mask with the words of the one that it overlaps: its own may hold what follows the part in the text."""
-    words = next((one.instead for one in own if one.start < mask.end and mask.start < one.end), mask.instead)
-    return Mask(mask.start, mask.end, words, mask.found)
+def _shown_as_its_neighbour(own: Sequence[Mask], mask: Mask) -> Mask:
+    """The mask shown as the one that it overlaps: its own may hold what follows the part in the text."""
+    instead = next((one.instead for one in own if one.start < mask.end and mask.start < one.end), mask.instead)
+    return Mask(mask.start, mask.end, instead, mask.found)

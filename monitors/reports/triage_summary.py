@@ -158,7 +158,7 @@ def _efficiency(paths: Sequence[IssuePath], compared: Comparison | None) -> Dime
 def _repeats(paths: Sequence[IssuePath]) -> str:
     counted = [path.repeated for path in paths if path.repeated is not None]
     if not counted:
-        return "calls cannot be told apart"
+        return "calls cannot be distinguished"
     again = sum(counted)
     where = f" in {plural(sum(1 for one in counted if one), 'issue')}" if again else ""
     return f"{_count(again)} repeated {'call' if again == 1 else 'calls'}{where}"

@@ -157,7 +157,7 @@ def report_row(result: CaseResult, task: TriageTask, redact: Redact, *, anchor: 
         anchor=anchor,
         title=shortened(show_invisible(redaction_of(result, redact)(task.issue.title)), _TITLE_CHARACTERS),
         outcome=found.outcome,
-        result=", ".join(FAILURE_WORDS[kind] for kind in found.failure_kinds) or OUTCOME_WORDS[found.outcome],
+        result=", ".join(FAILURE_WORDS[kind] for kind in found.failure_kinds) or OUTCOME_LABELS[found.outcome],
         files=_files_in_brief(report, task.reference) if isinstance(came, Exchange) else "",
         severity=_severity_in_brief(report.severity, right) if isinstance(came, Exchange) else "",
         rating=str(grade.rubric) if isinstance(grade, Judged) and grade.rubric else "",
@@ -188,7 +188,7 @@ def _severity_in_brief(said: IssueSeverity | None, right: IssueSeverity | None) 
     return f"{said or 'none'}, is {right}"
 
 
-OUTCOME_WORDS: Final = {
+OUTCOME_LABELS: Final = {
     CaseOutcome.CORRECT: "correct",
     CaseOutcome.FAILED: "failed",
     CaseOutcome.NO_ANSWER: "no report",

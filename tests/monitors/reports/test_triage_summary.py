@@ -125,7 +125,7 @@ def test_questions_are_rated_only_where_something_is_known_of_them(counts, value
         (calls(("a", "1"), ("b", "1")), "2 steps where 3 would do; 0 repeated calls"),
         (
             tuple(step.model_copy(update={"detail": ""}) for step in calls(("a", ""))),
-            "1 steps where 3 would do; calls cannot be told apart",
+            "1 steps where 3 would do; calls cannot be distinguished",
         ),
     ],
 )
