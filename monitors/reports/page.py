@@ -224,6 +224,19 @@ class BriefRow:
 
 
 @dataclass(frozen=True, slots=True)
+class IssuesSection:
+    """What a run on issues has beside the rest: its dimensions, all reports in a list, the correct ones in full.
+
+    ``labels`` are the words for what was asked and what came back, of any run.
+    """
+
+    dimensions: tuple[Dimension, ...]
+    labels: CaseLabels
+    reports: tuple[ReportRow, ...]
+    correct: tuple[CaseView, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ReportPage:
     """Everything on the page."""
 
@@ -245,10 +258,7 @@ class ReportPage:
     ungraded: tuple[CaseView, ...]
     ungraded_total: int
     correct: tuple[BriefRow, ...]
-    dimensions: tuple[Dimension, ...]
-    labels: CaseLabels
-    reports: tuple[ReportRow, ...]
-    correct_reports: tuple[CaseView, ...]
+    issues: IssuesSection
     proof: Proof
     mutation_score: MutationScoreView | None
     histogram: Markup | None
@@ -285,7 +295,6 @@ def page_of(
     reports, others = _correct_reports(correct, most)
     shown = _anchors(failed[:most], silent[:most], not_asked, ungraded[:most], reports)
     total_ms = [result.result.timings.total_ms for result in cases if isinstance(result.result, Exchange)]
-    objective = report.latency.objective_p50_ms if report.latency else 0.0
     return ReportPage(
         report=report,
         previous=previous,
@@ -295,9 +304,7 @@ def page_of(
         tallies=tally_rows(report),
         raised=format_raised(report),
         metrics=metric_rows([one for one in report.metrics if one.total or not only_issues(cases)]),
-        failed=tuple(
-            _failed(result, known, report, redact, shown=place < most) for place, result in enumerate(failed)
-        ),
+        failed=tuple(_failed(one, known, report, redact, shown=place < most) for place, one in enumerate(failed)),
         kinds=_kinds(failed),
         transcripts=tuple(viewer.view(result) for result in failed[:most]),
         no_answers=tuple(viewer.view(result) for result in silent[:most]),
@@ -307,16 +314,17 @@ def page_of(
         ungraded=tuple(viewer.view(result) for result in ungraded[:most]),
         ungraded_total=len(ungraded),
         correct=tuple(_brief(result) for result in others),
-        dimensions=dimensions(report),
-        labels=case_labels(cases),
-        reports=tuple(_report_rows([*failed, *no_answers, *ungraded, *correct], shown, redact)),
-        correct_reports=tuple(viewer.view(result) for result in reports),
+        issues=_issues(report, [*failed, *no_answers, *ungraded, *correct], shown, viewer, reports),
         proof=proof_of(report, shown),
         mutation_score=mutation_view(report),
         histogram=latency_histogram(total_ms, report.latency) if report.latency and total_ms else None,
-        over_objective=sum(value > objective for value in total_ms),
+        over_objective=_over_objective(report, total_ms),
         breakdowns=breakdown_groups(report.breakdowns),
     )
+
+
+def _over_objective(report: RunReport, total_ms: Iterable[float]) -> int:
+    return sum(value > report.latency.objective_p50_ms for value in total_ms) if report.latency else 0
 
 
 def _apart(no_answers: Sequence[CaseResult]) -> tuple[list[CaseResult], list[CaseResult]]:
@@ -366,6 +374,21 @@ def _failed(
         since=format_since(known.get(result.case.id), report.commit),
         unconfirmed=found.unconfirmed,
         flaky=next((one.text for one in report.flaky if one.case_id == result.case.id), ""),
+    )
+
+
+def _issues(
+    report: RunReport,
+    worst_first: Sequence[CaseResult],
+    shown: Mapping[str, str],
+    viewer: CaseViewer,
+    correct: Sequence[CaseResult],
+) -> IssuesSection:
+    return IssuesSection(
+        dimensions(report),
+        case_labels(worst_first),
+        tuple(_report_rows(worst_first, shown, viewer.redact)),
+        tuple(viewer.view(result) for result in correct),
     )
 
 
