@@ -238,6 +238,8 @@ class CaseViewer:
     incidents: Mapping[str, Incident]
     commit: str | None
     limit: int
+    ratings: Mapping[str, float]
+    """What counts in the average usefulness, by case id."""
 
     def view(self, result: CaseResult) -> CaseView:
         """The whole of one case."""
@@ -274,7 +276,7 @@ class CaseViewer:
             refused=tuple(drawer.plain(text, 400) for text in came.evidence.refused[:20]),
             picture=self.album.picture(came.evidence.screenshot, personal=self._is_personal(came, found)),
             trace_href="" if self._is_personal(came, found) else self.album.link(came.evidence.trace),
-            triage=triage_view(result, drawer),
+            triage=triage_view(result, drawer, self.ratings.get(case.id)),
         )
 
     def _is_personal(self, came: Exchange | NoAnswer, found: Assessment) -> bool:

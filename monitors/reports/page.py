@@ -286,7 +286,8 @@ def page_of(
     most = settings.max_transcripts
     album = PictureAlbum(folder, most_each=settings.max_screenshot_bytes, most_together=settings.max_embedded_bytes)
     known = known_incidents(incidents)
-    viewer = CaseViewer(album, redact, known, report.commit, settings.max_text_characters)
+    rated = {one.case_id: one.rating for one in report.rubric.ratings} if report.rubric else {}
+    viewer = CaseViewer(album, redact, known, report.commit, settings.max_text_characters, rated)
     failed = with_outcome(cases, CaseOutcome.FAILED)
     no_answers = with_outcome(cases, CaseOutcome.NO_ANSWER)
     not_asked, silent = _apart(no_answers)
@@ -387,15 +388,18 @@ def _issues(
     return IssuesSection(
         dimensions(report),
         case_labels(worst_first),
-        tuple(_report_rows(worst_first, shown, viewer.redact)),
+        tuple(_report_rows(worst_first, shown, viewer)),
         tuple(viewer.view(result) for result in correct),
     )
 
 
-def _report_rows(cases: Iterable[CaseResult], anchors: Mapping[str, str], redact: Redact) -> Iterator[ReportRow]:
+def _report_rows(
+    cases: Iterable[CaseResult], anchors: Mapping[str, str], viewer: CaseViewer
+) -> Iterator[ReportRow]:
     for result in cases:
         if result.case.triage is not None:
-            yield report_row(result, result.case.triage, redact, anchor=anchors.get(result.case.id, ""))
+            anchor, counted = anchors.get(result.case.id, ""), viewer.ratings.get(result.case.id)
+            yield report_row(result, result.case.triage, viewer.redact, anchor=anchor, counted=counted)
 
 
 def _kinds(failed: Sequence[CaseResult]) -> tuple[KindCount, ...]:

@@ -146,8 +146,10 @@ class ReportRow:
     repeats: int
 
 
-def report_row(result: CaseResult, task: TriageTask, redact: Redact, *, anchor: str) -> ReportRow:
-    """The line of one report."""
+def report_row(
+    result: CaseResult, task: TriageTask, redact: Redact, *, anchor: str, counted: float | None = None
+) -> ReportRow:
+    """The line of one report; a rating in brackets is no judge's, but counts in the run's average."""
     found, came = result.assessment, result.result
     report = read_report(came.graded_text) if isinstance(came, Exchange) else TriageReport()
     right = task.reference.severity
@@ -160,10 +162,14 @@ def report_row(result: CaseResult, task: TriageTask, redact: Redact, *, anchor: 
         result=", ".join(FAILURE_WORDS[kind] for kind in found.failure_kinds) or OUTCOME_LABELS[found.outcome],
         files=_files_in_brief(report, task.reference) if isinstance(came, Exchange) else "",
         severity=_severity_in_brief(report.severity, right) if isinstance(came, Exchange) else "",
-        rating=str(grade.rubric) if isinstance(grade, Judged) and grade.rubric else "",
+        rating=str(grade.rubric) if isinstance(grade, Judged) and grade.rubric else _in_brackets(counted),
         steps=_steps_in_brief(came.evidence, task.reference),
         repeats=len(repeated_steps(came.evidence.steps)),
     )
+
+
+def _in_brackets(counted: float | None) -> str:
+    return "" if counted is None else f"({counted:g})"
 
 
 def _files_in_brief(report: TriageReport, reference: TriageReference) -> str:
@@ -239,8 +245,8 @@ def case_labels(cases: Iterable[CaseResult]) -> CaseLabels:
     return CaseLabels() if True not in kinds else _MIXED_LABELS if False in kinds else ISSUE_LABELS
 
 
-def triage_view(result: CaseResult, marker: TextMarker) -> TriageView | None:
-    """The view; ``None`` for a case that is no issue."""
+def triage_view(result: CaseResult, marker: TextMarker, counted: float | None = None) -> TriageView | None:
+    """The view; ``None`` for a case that is no issue. ``counted`` is its rating in the run's average."""
     task = result.case.triage
     if task is None:
         return None
@@ -256,7 +262,7 @@ def triage_view(result: CaseResult, marker: TextMarker) -> TriageView | None:
         parts=_parts(report, task.reference, _Quoting(text, came, grades, marker)),
         files=_files(found, task, report, marker),
         files_text=_files_text(found, report, task.reference),
-        rating=_rating(result.assessment, marker),
+        rating=_rating(result.assessment, marker, counted),
         path=path_view(result, task.reference, marker),
         questions=tuple(
             QuestionView(marker.plain(one.question), marker.plain(one.answer), one.scripted)
@@ -353,13 +359,14 @@ def rating_grade(assessment: Assessment) -> Grade | None:
     return rated[-1] if rated else given[-1] if given else None
 
 
-def _rating(assessment: Assessment, marker: TextMarker) -> RatingView:
+def _rating(assessment: Assessment, marker: TextMarker, counted: float | None) -> RatingView:
     grade = rating_grade(assessment)
+    unrated = "not rated" if counted is None else f"not rated, counts as {counted:g} of 5"
     if grade is None:
-        return RatingView(0, "not rated", marker.plain("no judge was asked"), 0)
+        return RatingView(0, unrated, marker.plain("no judge was asked"), 0)
     reason = marker.plain(grade.reason)
     if not isinstance(grade, Judged) or grade.rubric is None:
-        return RatingView(0, "not rated", reason, 0)
+        return RatingView(0, unrated, reason, 0)
     return RatingView(grade.rubric, f"{grade.rubric} of 5", reason, len(grade.evidence))
 
 

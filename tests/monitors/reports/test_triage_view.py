@@ -121,6 +121,14 @@ def test_an_empty_report_has_no_part_and_misses_every_file():
     assert (view.report, view.rating.rating, view.rating.text) == ((), 0, "not rated")
 
 
+def test_what_counts_in_the_average_without_a_judge_says_so():
+    result = result_of(Written(QUEUE, ""))
+    view = triage_view(result, TextMarker(redact, (), 4_000), 1.0)
+    assert view.rating.text == "not rated, counts as 1 of 5"
+    assert report_row(result, QUEUE.triage, redact, anchor="", counted=1.0).rating == "(1)"
+    assert report_row(result, QUEUE.triage, redact, anchor="").rating == ""
+
+
 def test_the_judges_quotes_are_marked_in_the_report_and_in_the_part_that_they_are_from():
     quote = "never given back"
     view = view_of_text(structured(CAUSE, "", []), rating=5, quote=quote, reason="same mechanism")
