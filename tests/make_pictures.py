@@ -1,4 +1,7 @@
-"""The README's picture of the report, from the newest demo run: `python -m tests.make_pictures [DATA_FOLDER]`."""
+"""The pictures of reports: `python -m tests.make_pictures [DATA_FOLDER]`.
+
+The README's is of the newest demo run; the one of docs/triage.md is of an invented run of an agent on issues.
+"""
 
 from __future__ import annotations
 
@@ -6,34 +9,78 @@ import os
 import sys
 from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from PIL import Image
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 from monitors.probes.browser.chromium import find_browser
+from monitors.reports.write import write_reports
+from tests.monitors.reports.example_triage import triage_run
+from tests.monitors.reports.parts import redact
 
 ROOT = Path(__file__).parent.parent
-PICTURE = ROOT / "docs" / "pictures" / "report.png"
+PICTURES = ROOT / "docs" / "pictures"
 WIDTH, HEIGHT = 1100, 1180
+TRIAGE_WIDTH = 900
+SHOWN = (
+    ".verdict",
+    "[id='case-acme:lamps:7'] h3",
+    "[id='case-acme:lamps:7'] .rating",
+    "[id='case-acme:lamps:7'] details",
+)
+"""What of the run on issues is in its picture: the four dimensions, and one report with its path."""
+GAP = 14
 COLOURS = 64
-"""Text on white needs no more, and the picture is a fifth of the size."""
+"""Text on white needs no more, and a picture is a fifth of the size."""
 
 
 def main(data_folder: Path) -> None:
-    """Shoot the first screen of the report."""
+    """Shoot both; without a demo run only that of the issues."""
     pages = sorted(data_folder.glob("runs/*/report.html"))
-    if not pages:
-        sys.exit(f"{data_folder}: no run has finished here yet; `make demo` makes one")
     with sync_playwright() as playwright:
         found = find_browser(os.environ.get("CHROMIUM_PATH"))
         browser = playwright.chromium.launch(executable_path=str(found.executable))
-        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
-        page.goto(pages[-1].absolute().as_uri())
-        shot = page.screenshot()
+        save(report_on_issues(browser), "triage-report.png")
+        if pages:
+            save(first_screen(browser, pages[-1]), "report.png")
         browser.close()
-    PICTURE.parent.mkdir(parents=True, exist_ok=True)
-    Image.open(BytesIO(shot)).convert("RGB").quantize(COLOURS).save(PICTURE, optimize=True)
-    print(PICTURE)
+    if not pages:
+        sys.exit(f"{data_folder}: no run has finished here yet, so report.png stays; `make demo` makes one")
+
+
+def first_screen(browser: Browser, path: Path) -> Image.Image:
+    """What a person sees of a report before scrolling."""
+    page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+    page.goto(path.absolute().as_uri())
+    return Image.open(BytesIO(page.screenshot()))
+
+
+def report_on_issues(browser: Browser) -> Image.Image:
+    """The summary and one report, one above the other."""
+    run = triage_run()
+    with TemporaryDirectory() as folder:
+        path = write_reports(Path(folder), run.report, run.cases, redact=redact).html
+        page = browser.new_page(viewport={"width": TRIAGE_WIDTH, "height": HEIGHT})
+        page.goto(path.as_uri())
+        page.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
+        page.locator(".case .grades").evaluate_all("all => all.forEach(one => one.remove())")
+        shots = [Image.open(BytesIO(page.locator(part).first.screenshot())) for part in SHOWN]
+    ground = shots[0].convert("RGB").getpixel((shots[0].width - 1, 0))
+    height = sum(shot.height + GAP for shot in shots) + GAP
+    whole = Image.new("RGB", (max(shot.width for shot in shots) + 2 * GAP, height), ground)
+    top = GAP
+    for shot in shots:
+        whole.paste(shot, (GAP, top))
+        top += shot.height + GAP
+    return whole
+
+
+def save(picture: Image.Image, name: str) -> None:
+    """In few colours."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    picture.convert("RGB").quantize(COLOURS).save(PICTURES / name, optimize=True)
+    print(PICTURES / name)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from monitors.errors import MonitorError, NotifyError, WarehouseError
 from monitors.records.base import Record
 from monitors.records.incidents import Alert, Capability, Incident, IncidentKind, IncidentState, Link, Observation
 from monitors.records.runs import RunReport
+from monitors.reports.triage_summary import format_dimensions
 from warehouse.queries import outbox
 from warehouse.queries.incidents import only_printed
 
@@ -33,16 +34,18 @@ class MessageContext(Record):
     commit: str | None = None
     flat: str | None = None
     weighted: str | None = None
+    dimensions: str | None = None
     links: tuple[Link, ...] = ()
 
 
 def message_context(report: RunReport, links: Sequence[Link]) -> MessageContext:
-    """Both scores of a finished run as messages show them."""
+    """Both scores of a finished run as messages show them, and how its reports on issues did."""
     flat, weighted = report.scores.flat.value, report.scores.weighted.value
     return MessageContext(
         commit=report.commit,
         flat=None if flat is None else f"{flat:.3f}",
         weighted=None if weighted is None else f"{weighted:.3f}",
+        dimensions=format_dimensions(report) or None,
         links=tuple(links),
     )
 
@@ -81,6 +84,7 @@ def composed(notifier: Notifier, settled: AlertDecision, context: MessageContext
         commit=context.commit,
         flat=context.flat,
         weighted=context.weighted,
+        dimensions=context.dimensions,
         links=context.links,
     )
 

@@ -135,6 +135,7 @@ def compose(
     commit: str | None = None,
     flat: str | None = None,
     weighted: str | None = None,
+    dimensions: str | None = None,
     links: Sequence[Link] = (),
 ) -> tuple[Alert, ...]:
     """Group ``items`` by kind and reason class (and thread, for replies in one), worst message first.
@@ -160,6 +161,7 @@ def compose(
             commit=commit,
             flat=flat,
             weighted=weighted,
+            dimensions=dimensions,
             links=tuple(links),
         )
         for group, members in groups.items()
@@ -230,6 +232,7 @@ def grown(first: Alert, later: Sequence[Alert]) -> Alert:
             "reason": reason_of(items),
             "flat": _newest([one.flat for one in everything]),
             "weighted": _newest([one.weighted for one in everything]),
+            "dimensions": _newest([one.dimensions for one in everything]),
             "links": next((one.links for one in reversed(everything) if one.links), ()),
         }
     )

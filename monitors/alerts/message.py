@@ -180,6 +180,7 @@ OWN_ROW_NOTE: Final = " (the case's own severity)"
 """The severity table's row for a failure that is as severe as its case, see `Assessment.policy_row`."""
 
 CASE_LABELS: Final = ("Asked", "Expected", "Got")
+REPORT_LABELS: Final = ("Issue", "Reference", "Report")
 LOG_LABELS: Final = ("Asked", "Unsupported", "Blocked")
 """An entry of the application's log expects nothing: it says what it held back, and why."""
 
@@ -215,6 +216,7 @@ class Message(Record):
     parts: tuple[MessageSection, ...]
     more: str = ""
     scores: str = ""
+    dimensions: str = ""
     links: tuple[Link, ...] = ()
     marks: tuple[str, ...] = ()
     over: bool = False
@@ -240,6 +242,7 @@ def message(alert: Alert, *, group_limit: int) -> Message:
         parts=tuple(_part(item, alert) for item in shown),
         more=f"and {plural(len(rest), 'more', 'more')}: {kinds_counted(rest)}" if rest else "",
         scores=_scores(alert),
+        dimensions=(alert.dimensions or "") if alert.kind in SCORED else "",
         links=alert.links,
         marks=tuple(mark_line(mark, alert, slack=False) for mark in alert.marks),
         over=alert.reason is NotifyReason.RECOVERED,
@@ -285,7 +288,8 @@ def _part(item: AlertItem, alert: Alert) -> MessageSection:
 
 
 def _example(case: FailedCase) -> MessageSection:
-    texts = zip(CASE_LABELS, (case.asked, case.expected, case.answered), strict=True)
+    labels = REPORT_LABELS if case.is_report else CASE_LABELS
+    texts = zip(labels, (case.asked, case.expected, case.answered), strict=True)
     return MessageSection(
         heading=visible(case.title),
         case_id=case.case_id,
@@ -308,7 +312,8 @@ def _is_traffic(item: AlertItem) -> bool:
 
 def _excerpts(item: AlertItem, limit: int | None) -> tuple[tuple[str, str], ...]:
     seen = item.observation
-    labels = LOG_LABELS if seen.kind is IncidentKind.HALLUCINATION else CASE_LABELS
+    labels = REPORT_LABELS if seen.is_report else CASE_LABELS
+    labels = LOG_LABELS if seen.kind is IncidentKind.HALLUCINATION else labels
     texts = (seen.asked, seen.expected, seen.answered)
     return tuple((label, _short(text, limit)) for label, text in zip(labels, texts, strict=True) if text)
 
@@ -375,8 +380,8 @@ def _one_line(alert: Alert) -> str:
     first = seen.examples[0] if seen.examples and seen.examples[0].severity >= seen.severity else seen
     said = [
         f"case {first.case_id}" if first.case_id else "",
-        f"asked “{_short(first.asked)}”" if first.asked else "",
-        f"got “{_short(first.answered)}”" if first.answered else "",
+        f"{'issue' if first.is_report else 'asked'} “{_short(first.asked)}”" if first.asked else "",
+        f"{'report' if first.is_report else 'got'} “{_short(first.answered)}”" if first.answered else "",
         "" if first.answered else _short(seen.reason, QUOTED_CHARACTERS * 2),
         f"{len(alert.items) - 1:,} more" if len(alert.items) > 1 else "",
     ]

@@ -16,6 +16,7 @@ from typing import Final
 from monitors.alerts.redact import excerpt
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import FAILURE_TITLES, KIND_WORDS
+from monitors.facts.triage_report import read_report
 from monitors.records.base import Blame, Identifier, Record, Severity, Sha256, UtcTime
 from monitors.records.exchanges import Exchange, Origin
 from monitors.records.grades import Assessment, CaseOutcome, FailureKind, Judged
@@ -29,6 +30,7 @@ from monitors.records.incidents import (
     Redacted,
 )
 from monitors.records.runs import CaseResult, ReasonKind, RunReport, VerdictReason
+from monitors.records.triage import TriageReference
 
 
 def fingerprint(target: str, kind: IncidentKind, *parts: str) -> Sha256:
@@ -322,9 +324,10 @@ def _named(result: CaseResult, settings: AlertSettings, account_patterns: Sequen
         case_id=result.case.id,
         severity=result.assessment.severity,
         title=excerpt(FAILURE_TITLES[kind], limit=CASE_REASON_CHARACTERS),
-        asked=short(result.case.question),
+        asked=short(_asked(result)),
         expected=short(_expected(result)),
-        answered=short(_answer(result), _evidence_start(result, kind)),
+        answered=short(*_answer(result, kind)),
+        is_report=result.case.triage is not None,
     )
 
 
@@ -372,24 +375,56 @@ def _observe(
         policy_row=assessment.policy_row,
         commit=commit,
         title=short(FAILURE_TITLES[kind]),
-        asked=short(case.question) or None,
+        asked=short(_asked(result)) or None,
         expected=short(_expected(result)) or None,
-        answered=short(_answer(result), _evidence_start(result, kind)) or None,
+        answered=short(*_answer(result, kind)) or None,
         reason=short(_which_check(assessment, kind), limit=CASE_REASON_CHARACTERS),
         unconfirmed=assessment.unconfirmed,
         origin=result.result.origin,
+        is_report=case.triage is not None,
     )
+
+
+def _asked(result: CaseResult) -> str:
+    """The question, or an issue's title and text: its address says nothing to a reader."""
+    task = result.case.triage
+    if task is None:
+        return result.case.question
+    return f"{task.issue.title}: {task.issue.body}" if task.issue.body.strip() else task.issue.title
 
 
 def _expected(result: CaseResult) -> str:
     case = result.case
+    if case.triage is not None:
+        return _known(case.triage.reference) or case.gold
     text = f"A refusal: {case.gold}" if case.expected_refusal else case.gold
     return f"{text} [cites {case.expected_citation}]" if case.expected_citation else text
 
 
-def _answer(result: CaseResult) -> str:
+def _known(reference: TriageReference) -> str:
+    """What is known about an issue, in one line: ``the lock is never released; in a.py, b.py; severity high``."""
+    parts = (
+        reference.root_cause,
+        f"in {', '.join(reference.relevant_files)}" if reference.relevant_files else "",
+        f"severity {reference.severity}" if reference.severity else "",
+    )
+    return "; ".join(part for part in parts if part)
+
+
+def _answer(result: CaseResult, kind: FailureKind) -> tuple[str, int | None]:
+    """What came back, and where in it the evidence stands.
+
+    Of a report on an issue it is the root cause that it gives, unless what is wrong may stand anywhere in it.
+    """
     came = result.result
-    return came.graded_text if isinstance(came, Exchange) else came.partial_text
+    text = came.graded_text if isinstance(came, Exchange) else came.partial_text
+    if result.case.triage is None or kind in _ANYWHERE:
+        return text, _evidence_start(result, kind)
+    return read_report(text).root_cause or text.strip() or EMPTY_REPORT, None
+
+
+EMPTY_REPORT: Final = "(empty)"
+_ANYWHERE: Final = frozenset({FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION, FailureKind.ERROR_LEAK})
 
 
 def _failing(assessment: Assessment, kind: FailureKind) -> Iterator[Judged]:

@@ -51,6 +51,8 @@ def plain_text(alert: Alert, settings: AlertSettings) -> str:
 def _body(content: Message) -> list[Text]:
     where = " · ".join(piece for piece in (content.why_sent, content.since, content.scores) if piece)
     lines = [Text(where, style=Style(italic=True))]
+    if content.dimensions:
+        lines.append(Text(content.dimensions))
     for number, part in enumerate(content.parts, start=1):
         lines += [Text(""), *_part(part, 0 if content.alone else number)]
     if content.more:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
+
+from monitors.records.exchanges import Step
 
 
 class ToolCall(NamedTuple):
@@ -19,13 +21,28 @@ def repeated(calls: Sequence[ToolCall]) -> tuple[int, ...]:
 
     Arguments are compared as values: the order of keys, blanks, 2 or 2.0, JSON inside a text make no difference.
     """
-    seen: set[str] = set()
-    found: list[int] = []
-    for at, call in enumerate(calls):
+    return tuple(_first_calls(tuple(enumerate(calls))))
+
+
+def repeated_steps(steps: Sequence[Step]) -> Mapping[int, int]:
+    """Where each repeating step's first call stands (places from 0). A step of unknown arguments repeats none."""
+    return _first_calls(
+        tuple(
+            (at, ToolCall(step.name, step.detail)) for at, step in enumerate(steps) if step.detail and not step.cut
+        )
+    )
+
+
+def _first_calls(calls: Sequence[tuple[int, ToolCall]]) -> dict[int, int]:
+    """The place of each call that was made before, with the place where it was made first."""
+    first: dict[str, int] = {}
+    found: dict[int, int] = {}
+    for at, call in calls:
         key = json.dumps([call.name, _plain(call.arguments)], sort_keys=True)
-        found += [at] if key in seen else []
-        seen.add(key)
-    return tuple(found)
+        if key in first:
+            found[at] = first[key]
+        first.setdefault(key, at)
+    return found
 
 
 def _plain(value: object) -> object:

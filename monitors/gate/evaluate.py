@@ -17,6 +17,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from monitors.gate.compare import compare, parity
+from monitors.gate.dimensions import triage_summary, with_triage
 from monitors.gate.metrics import average_of, graded_cases, is_graded, metrics, one_per_case, ratings, score
 from monitors.gate.settings import GateSettings
 from monitors.gate.suite_power import balance_of, sights_of
@@ -173,6 +174,7 @@ def evaluate(
     asked = [result.assessment for result in results]
     run = _gather_inputs(facts, results, asked, settings, baseline=baseline, suite=suite)
     verdict, reasons = decide(run)
+    triage = triage_summary(results, run.assessments, run.graded)
     return RunReport(
         **facts.model_dump(exclude={"planned", "target", "not_ready", "judging", "pull_request"}),
         target=facts.target,
@@ -180,6 +182,7 @@ def evaluate(
         judging=facts.judging,
         verdict=verdict,
         reasons=(*reasons, *judge_notes(facts.judging, run.assessments)),
+        triage=triage,
         scores=run.scores,
         metrics=tuple(one.metric for one in run.measured),
         coverage=run.coverage,
@@ -187,7 +190,7 @@ def evaluate(
         breakdowns=breakdowns(run.assessments),
         cost_usd=facts.judging.cost_usd if facts.judging else _cost(asked),
         parity=tuple(run.parity),
-        comparison=run.compared.comparison if run.compared else None,
+        comparison=baseline and run.compared and with_triage(run.compared, baseline.report.triage, triage, results),
         rubric=average_of(run.ratings),
         sights=tuple(run.sights),
         flaky=tuple(run.flaky),

@@ -98,6 +98,25 @@ class RubricChange(Record):
     high: Annotated[float, Field(ge=-4, le=4)]
 
 
+class DimensionChange(Record):
+    """A figure over the ``shared`` issues for which both runs have it."""
+
+    shared: Annotated[int, Field(ge=1)]
+    before: Annotated[float, Field(ge=0)]
+    now: Annotated[float, Field(ge=0)]
+
+
+class TriageChange(Record):
+    """How an agent's reports on issues moved; their ratings are in `Comparison.rubric`.
+
+    ``accuracy`` is the share of correct reports, ``steps`` the average number of steps per issue. ``None`` is a
+    figure that one of the two runs does not have.
+    """
+
+    accuracy: DimensionChange | None = None
+    steps: DimensionChange | None = None
+
+
 class Comparison(Record):
     """A run against its baseline, case by case.
 
@@ -107,7 +126,8 @@ class Comparison(Record):
     ``baseline_finished_at`` is when the baseline got its verdict. ``shared`` counts the cases graded in both runs.
     ``p_value`` is McNemar's, exact and two-sided, over all shared cases; ``cluster_p_value`` the same where the
     cases of a policy go one way or the other together, ``None`` where no shared cases share one. The scores are
-    those of the whole runs under this run's weights, ``None`` where nothing was graded.
+    those of the whole runs under this run's weights, ``None`` where nothing was graded. ``triage`` is
+    ``None`` where the runs share no issue.
     """
 
     baseline_run_id: Identifier
@@ -126,6 +146,7 @@ class Comparison(Record):
     flat_before: Probability | None = None
     flat_now: Probability | None = None
     rubric: RubricChange | None = None
+    triage: TriageChange | None = None
 
     @property
     def newly_failing(self) -> tuple[str, ...]:

@@ -95,7 +95,7 @@ class NotifyReason(StrEnum):
 
 
 class FailedCase(Record):
-    """A failed case as the summary of its run names it. Texts are redacted."""
+    """A failed case as the summary of its run names it. Texts are redacted. ``is_report`` as in `Observation`."""
 
     case_id: Identifier
     severity: Severity
@@ -103,6 +103,7 @@ class FailedCase(Record):
     asked: Redacted | None = None
     expected: Redacted | None = None
     answered: Redacted | None = None
+    is_report: bool = False
 
 
 class Observation(Record):
@@ -114,7 +115,8 @@ class Observation(Record):
     case already, what a real user asked is not. ``multiplied`` says that the fault is a rate, and is several times
     what it was at the last alert. ``examples`` are the worst cases of a gate that failed, of those that have no
     message of their own, and ``others`` says in words which are not among them. ``owner`` is the part of the
-    monitor that saw it.
+    monitor that saw it. ``is_report`` is true of an agent's report on an issue: ``asked`` is the issue then,
+    ``expected`` what is known about it, ``answered`` the report.
     """
 
     fingerprint: Sha256
@@ -140,6 +142,7 @@ class Observation(Record):
     examples: tuple[FailedCase, ...] = ()
     others: str = ""
     owner: Capability = Capability.VERIFY
+    is_report: bool = False
 
 
 class Incident(Record):
@@ -189,7 +192,8 @@ class Alert(Record):
     """One message: stored before it is sent. ``id`` is shown in it, so that a duplicate is recognisable.
 
     It groups the incidents of one kind that one run brought. ``flat`` and ``weighted`` are the run's scores as
-    shown (``0.952``), or ``None`` before the run is complete.
+    shown (``0.952``), or ``None`` before the run is complete. ``dimensions`` says how a run's reports on issues did
+    and what moved against the baseline; ``None`` for a run without issues.
     """
 
     id: Identifier
@@ -203,6 +207,7 @@ class Alert(Record):
     commit: Identifier | None = None
     flat: str | None = None
     weighted: str | None = None
+    dimensions: str | None = None
     links: tuple[Link, ...] = ()
     marks: tuple[OperatorMark, ...] = ()
     """What people did about it since: added where it is shown again, never stored with it."""

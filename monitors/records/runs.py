@@ -137,6 +137,22 @@ class MutationScores(Record):
     by_severity: tuple[MutantCount, ...]
 
 
+class QuestionCounts(Record):
+    """The questions for which agents stopped their work in a run.
+
+    ``useful`` ones asked for what the issue does not have, ``needless`` ones for what it says; of others nothing is
+    known. ``share`` of the useful among these two, ``low`` to ``high`` its Wilson interval (95 %); ``None`` where
+    nothing is known of any.
+    """
+
+    asked: Annotated[int, Field(ge=1)]
+    useful: Count
+    needless: Count
+    share: Probability | None = None
+    low: Probability | None = None
+    high: Probability | None = None
+
+
 class Verdict(StrEnum):
     """The gate's answer."""
 
@@ -239,6 +255,30 @@ class Metric(Record):
     clusters: Count | None = None
 
 
+class IssuePath(Record):
+    """The steps that an agent took for one issue, on average over its asks.
+
+    ``repeated`` of them are calls that it had made before; ``None`` where nothing tells one call from another.
+    """
+
+    case_id: Identifier
+    steps: Annotated[float, Field(gt=0)]
+    repeated: Annotated[float, Field(ge=0)] | None = None
+    shortest_path: Annotated[int, Field(ge=1)] | None = None
+
+
+class TriageSummary(Record):
+    """How an agent's reports on issues came out; how useful a judge found them is in `RunReport.rubric`.
+
+    ``issues`` were asked about. ``accuracy`` is the share of those that were graded whose report is correct; no
+    report, by the application's own fault, is none. ``paths`` are those of the issues whose steps were seen.
+    """
+
+    issues: Annotated[int, Field(ge=1)]
+    accuracy: Metric
+    paths: tuple[IssuePath, ...] = ()
+
+
 class Breakdown(Record):
     """How one group of cases did: ``group`` is a type, language, path or severity, ``key`` its value."""
 
@@ -283,10 +323,11 @@ class RunReport(Record):
     was stopped and is not finished: its verdict is never PASS. ``resumed_cases`` were answered before a restart.
     ``pull_request`` is where the deploy belongs, if it belongs to one: such a run is no baseline for others.
     ``judging`` is ``None`` for runs of before there was a judge. ``comparison`` is ``None`` where there was no run
-    to compare with, ``rubric`` where no judge rated a report. ``parity`` is over questions asked in several
-    languages. ``sights`` say what the run could have seen, ``flaky`` which cases were right only sometimes,
-    ``mutation_score`` what the graders caught of known-bad replies; these, and ``balance``, are absent in runs of
-    before they were reckoned.
+    to compare with, ``triage`` where no case is an issue, ``rubric`` where no judge rated a report. ``parity`` is
+    over questions asked in several languages. ``sights`` say what the run could have seen, ``flaky`` which cases
+    were right only sometimes, ``mutation_score`` what the graders caught of known-bad replies; these, ``triage``
+    and ``balance`` are absent in runs of before they were reckoned. ``questions`` is ``None`` where no agent asked
+    any.
     """
 
     run_id: Identifier
@@ -298,6 +339,8 @@ class RunReport(Record):
     finished_at: UtcTime
     verdict: Verdict
     reasons: tuple[VerdictReason, ...]
+    triage: TriageSummary | None = None
+    rubric: RubricAverage | None = None
     scores: Scores
     metrics: tuple[Metric, ...] = ()
     coverage: Coverage
@@ -308,11 +351,11 @@ class RunReport(Record):
     pull_request: PullRequest | None = None
     parity: tuple[ParityGap, ...] = ()
     comparison: Comparison | None = None
-    rubric: RubricAverage | None = None
     sights: tuple[DetectableDrop, ...] = ()
     flaky: tuple[FlakyCase, ...] = ()
     balance: Balance | None = None
     mutation_score: MutationScores | None = None
+    questions: QuestionCounts | None = None
     interrupted: bool = False
     resumed_cases: Count = 0
 

@@ -23,6 +23,7 @@ from monitors.records.incidents import Incident, IncidentState
 from monitors.records.runs import CaseResult
 from monitors.reports.format import BLAME_WORDS, NO_ANSWER_WORDS, moment, seconds
 from monitors.reports.marked_text import Pieces, Redact, TextMarker, secrets_of
+from monitors.reports.triage_view import TriageView, triage_view
 
 _BLAME_ORDER = (Blame.APP, Blame.PROVIDER, Blame.MONITOR)
 _KIND_ORDER = (FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION)
@@ -219,6 +220,7 @@ class CaseView:
     refused: tuple[Pieces, ...]
     picture: Picture
     trace_href: str
+    triage: TriageView | None
 
 
 def anchor_of(result: CaseResult) -> str:
@@ -236,6 +238,8 @@ class CaseViewer:
     incidents: Mapping[str, Incident]
     commit: str | None
     limit: int
+    ratings: Mapping[str, float]
+    """What counts in the average usefulness, by case id."""
 
     def view(self, result: CaseResult) -> CaseView:
         """The whole of one case."""
@@ -272,6 +276,7 @@ class CaseViewer:
             refused=tuple(drawer.plain(text, 400) for text in came.evidence.refused[:20]),
             picture=self.album.picture(came.evidence.screenshot, personal=self._is_personal(came, found)),
             trace_href="" if self._is_personal(came, found) else self.album.link(came.evidence.trace),
+            triage=triage_view(result, drawer, self.ratings.get(case.id)),
         )
 
     def _is_personal(self, came: Exchange | NoAnswer, found: Assessment) -> bool:

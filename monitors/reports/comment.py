@@ -1,6 +1,6 @@
 """A run as a pull request's comment: read on a phone, in ten seconds; what takes longer is folded away.
 
-verdict and both scores
+verdict and both scores; of an agent's reports on issues the four dimensions
 why, in a sentence or two
 beside the baseline, in three narrow columns
 what fails now and did not before
@@ -24,7 +24,7 @@ from monitors.records.comparisons import Comparison
 from monitors.records.exchanges import NoAnswer
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome
 from monitors.records.runs import CaseResult, Coverage, ReasonKind, RunReport, VerdictReason
-from monitors.reports.case_view import answer_text, with_outcome
+from monitors.reports.case_view import with_outcome
 from monitors.reports.figures import format_raised, tally_rows
 from monitors.reports.format import (
     BLAME_WORDS,
@@ -40,6 +40,8 @@ from monitors.reports.format import (
 )
 from monitors.reports.marked_text import Redact, redaction_of
 from monitors.reports.proof_rows import format_change
+from monitors.reports.triage_summary import dimension_table
+from monitors.reports.triage_view import asked_text, labels_of, only_issues, replied_text
 
 CUT: Final = "*Cut here: a comment holds no more. The report has the rest.*"
 
@@ -144,18 +146,19 @@ def folded_transcripts(failed: Sequence[CaseResult], redact: Redact) -> Iterator
     """What was asked, answered and expected."""
     if failed:
         rows = [_transcript(one, redact) for one in failed[:MOST_FOLDED]]
-        yield _folded(f"Asked and answered: {len(failed):,} failed", rows=rows, total=len(failed))
+        both = "Issues and reports" if only_issues(failed) else "Asked and answered"
+        yield _folded(f"{both}: {len(failed):,} failed", rows=rows, total=len(failed))
 
 
 def _transcript(result: CaseResult, redact: Redact) -> str:
-    found, safe = result.assessment, redaction_of(result, redact)
+    found, safe, labels = result.assessment, redaction_of(result, redact), labels_of(result)
     raised = f", row {code_span(found.policy_row, 60)}" if found.severity != found.case_severity else ""
     return "\n".join(
         [
             f"- **severity {found.severity}**{raised}, {code_span(result.case.id, 200)}: {what_happened(result)}",
-            f"  - asked {code_span(safe(result.case.question), 200)}",
-            f"  - answered {code_span(safe(answer_text(result)), 300)}",
-            f"  - expected {code_span(safe(result.case.gold), 200)}",
+            f"  - {labels.asked} {code_span(safe(asked_text(result)), 200)}",
+            f"  - {labels.answered} {code_span(safe(replied_text(result)), 300)}",
+            f"  - {labels.expected} {code_span(safe(result.case.gold), 200)}",
             f"  - {inert(safe(found.reason), 300)}",
         ]
     )
@@ -268,6 +271,9 @@ def _verdict(report: RunReport, failed: int, silent: int, ungraded: int, redact:
     parts = [f"{count:,} {text}" for text, count in counts.items() if count]
     yield f"{' · '.join(parts) or 'all correct'}, of {plural(report.coverage.asked, 'case')}"
     decisive = [reason for reason in report.reasons if reason.decisive]
+    if report.triage is not None:
+        yield ""
+        yield from dimension_table(report)
     if decisive or report.interrupted:
         yield ""
     if report.interrupted:
@@ -304,7 +310,7 @@ def _rows(compared: Comparison) -> Iterator[str]:
         ("flat", compared.flat_now, compared.flat_before, 3),
     ]
     if compared.rubric is not None:
-        figures.append(("rubric, 1 to 5", compared.rubric.now, compared.rubric.before, 2))
+        figures.append(("usefulness, 1 to 5", compared.rubric.now, compared.rubric.before, 2))
     for name, now, before, digits in figures:
         yield f"| {name} | {_figure(now, digits)} | {_figure(before, digits)} |"
     yield f"| newly failing | {len(compared.newly_failing):,} | |"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
@@ -19,6 +19,9 @@ from monitors.reports.format import SEVERITY_WORDS, metric_name, percent, quanti
 
 _BINS: Final = 32
 _WIDTH, _HEIGHT, _FOOT = 640, 120, 22
+_BOX, _BOX_HEIGHT, _HOP_ABOVE, _ARCS = 30, 22, 5, 22
+_MOST_ARCS = 12
+"""More of them are a tangle; the colour of the boxes says it."""
 _RANGE_WIDTH, _RANGE_HEIGHT, _EDGE = 220, 18, 4
 
 
@@ -104,15 +107,62 @@ def range_floor(metrics: Sequence[Metric]) -> float:
     return max(0.0, int(min(lows, default=0.0) * 10) / 10)
 
 
+class StepLines(NamedTuple):
+    """After which step a line is drawn: where the shortest path would have ended, and the last one allowed."""
+
+    shortest: int | None
+    limit: int | None
+
+
+class StepBox(NamedTuple):
+    """A step as it is drawn: a hop is taller. ``repeats`` is the place (from 0) of the step that it repeats."""
+
+    hop: bool = False
+    repeats: int | None = None
+
+
+def path_strip(boxes: Sequence[StepBox], lines: StepLines) -> Markup:
+    """An agent's steps as a row of boxes, with an arc from each repeat to the step that it repeats."""
+    longest = max(len(boxes), lines.shortest or 0, lines.limit or 0)
+    width = min(_BOX, (_WIDTH - 2 * _EDGE) / longest)
+    again = [(box.repeats, at) for at, box in enumerate(boxes) if box.repeats is not None]
+    parts = [_arc(first, at, width) for first, at in again] if len(again) <= _MOST_ARCS else []
+    parts += [_box(at, width, box) for at, box in enumerate(boxes)]
+    for kind, after in (("limit", lines.limit), ("shortest", lines.shortest)):
+        if after is not None:
+            x = _EDGE + after * width
+            ends = f'y1="{_ARCS - 6}" y2="{_ARCS + _BOX_HEIGHT + 6}"'
+            parts.append(f'<line class="{kind}" x1="{x:.1f}" x2="{x:.1f}" {ends}/>')
+    title = f"{plural(len(boxes), 'step')}, {len(again):,} repeated"
+    return _svg(round(2 * _EDGE + longest * width), _ARCS + _BOX_HEIGHT + 8, "path", title, parts)
+
+
+def _box(at: int, width: float, box: StepBox) -> str:
+    gap = 1.0 if width < _BOX / 2 else 2.0
+    top = _ARCS if box.hop else _ARCS + _HOP_ABOVE
+    kind = "again" if box.repeats is not None else "hop" if box.hop else "step"
+    return (
+        f'<rect class="{kind}" x="{_EDGE + at * width + gap / 2:.1f}" y="{top}" '
+        f'width="{width - gap:.1f}" height="{_ARCS + _BOX_HEIGHT - top}"/>'
+    )
+
+
+def _arc(first: int, at: int, width: float) -> str:
+    left, right = (_EDGE + (place + 0.5) * width for place in (first, at))
+    top = _ARCS - 2 * min(_ARCS - 3, 6 + (right - left) / 8)  # a quadratic curve reaches half of its control point
+    foot = _ARCS + _HOP_ABOVE
+    curve = f"M{right:.1f} {foot} Q{(left + right) / 2:.1f} {top:.1f} {left:.1f} {foot}"
+    return f'<path class="back" d="{curve}"/>'
+
+
 def _at(share: float, floor: float) -> float:
     inside = max(0.0, min(1.0, (share - floor) / (1 - floor) if floor < 1 else 1.0))
     return round(_EDGE + inside * (_RANGE_WIDTH - 2 * _EDGE), 1)
 
 
 def _svg(width: int, height: int, kind: str, title: str, parts: Sequence[str]) -> Markup:
-    head = f'<svg class="{kind}" viewBox="0 0 {width} {height}" role="img" preserveAspectRatio="none">'
-    if kind == "histogram":
-        head = head.replace(' preserveAspectRatio="none"', "")
+    stretched = ' preserveAspectRatio="none"' if kind == "range" else ""
+    head = f'<svg class="{kind}" width="{width}" viewBox="0 0 {width} {height}" role="img"{stretched}>'
     # Only numbers and the fixed words above are in here.
     return Markup(f"{head}<title>{title}</title>{''.join(parts)}</svg>")  # noqa: S704 - see the line above
 

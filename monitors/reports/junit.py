@@ -16,6 +16,7 @@ from monitors.reports.case_view import answer_text, with_outcome
 from monitors.reports.format import NO_ANSWER_WORDS, score
 from monitors.reports.invisible import show_invisible
 from monitors.reports.marked_text import Redact, redaction_of
+from monitors.reports.triage_view import asked_text, labels_of
 
 _MOST_TEXT = 4_000
 
@@ -98,10 +99,11 @@ def _add_case(suite: ET.Element, result: CaseResult, redact: Redact) -> None:
 
 
 def _body(result: CaseResult, safe: Redact) -> str:
+    labels = labels_of(result)
     parts = [
-        f"asked: {safe(result.case.question)}",
-        f"expected: {safe(result.case.gold)}",
-        f"answered: {safe(answer_text(result))}",
+        f"{labels.asked}: {safe(asked_text(result))}",
+        f"{labels.expected}: {safe(result.case.gold)}",
+        f"{labels.answered}: {safe(answer_text(result))}",
         f"row: {result.assessment.policy_row}",
     ]
     return _safe("\n".join(part[:_MOST_TEXT] for part in parts))

@@ -15,7 +15,7 @@ from monitors.records.exchanges import NoAnswer
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome
 from monitors.records.incidents import Incident
 from monitors.records.runs import Breakdown, CaseResult, Metric, RunReport
-from monitors.reports.case_view import answer_text, format_since, known_incidents, with_outcome
+from monitors.reports.case_view import format_since, known_incidents, with_outcome
 from monitors.reports.figures import breakdown_groups, format_raised, tally_rows
 from monitors.reports.format import (
     BLAME_WORDS,
@@ -46,6 +46,8 @@ from monitors.reports.proof_rows import (
     score_rows,
     sight_rows,
 )
+from monitors.reports.triage_summary import dimension_table
+from monitors.reports.triage_view import asked_text, case_labels, only_issues, replied_text
 
 _NAMED_CHANGES: Final = 12
 
@@ -172,7 +174,7 @@ def markdown_report(
         _unanswered(unanswered, redact, most_failures),
         _ungraded(ungraded),
         could_have_seen(report),
-        _metrics(report.metrics, report.parity),
+        _metrics([one for one in report.metrics if one.total or not only_issues(cases)], report.parity),
         _latency(report),
         _breakdowns(report.breakdowns),
         suite_balance(report),
@@ -193,6 +195,9 @@ def _verdict(
         f"{unanswered} no answer · {ungraded} could not tell · deploy {code_span(report.commit or 'unknown', 60)}"
     )
     yield ""
+    if report.triage is not None:
+        yield from dimension_table(report)
+        yield ""
     if not report.reasons:
         yield f"- {inert(headline(report))}"
     for reason in report.reasons:
@@ -238,7 +243,8 @@ def _failures(
         return
     yield f"## What broke: {len(failed)}"
     yield ""
-    yield "| sev | what | case | asked | answered | why |"
+    labels = case_labels(failed)
+    yield f"| sev | what | case | {labels.asked} | {labels.answered} | why |"
     yield "| --- | --- | --- | --- | --- | --- |"
     flaky = {one.case_id: f"flaky, {one.text}" for one in report.flaky}
     for result in failed[:most]:
@@ -250,8 +256,8 @@ def _failures(
         said = "; ".join(inert(note) for note in notes if note)
         yield (
             f"| {found.severity} | {kinds}{row}{f'; {said}' if said else ''} | {code_span(result.case.id, 80)} "
-            f"| {code_span(safe(result.case.question), _ASKED)} "
-            f"| {code_span(safe(answer_text(result)), _ANSWERED)} | {inert(safe(found.reason), 200)} |"
+            f"| {code_span(safe(asked_text(result)), _ASKED)} "
+            f"| {code_span(safe(replied_text(result)), _ANSWERED)} | {inert(safe(found.reason), 200)} |"
         )
     if len(failed) > most:
         yield ""

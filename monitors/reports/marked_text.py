@@ -386,3 +386,30 @@ class TextMarker:
         """A text with what its grades point at."""
         masks = masks_of(text, self.secrets, self.redact)
         return pieces_of(text, marks_of(grades, where), masks, self.limit)
+
+    def marked_part(self, text: str, where: Channel | str, grades: Sequence[Grade], start: int, end: int) -> Pieces:
+        """Code points ``start`` to ``end`` of a text with what its grades point at there.
+
+        What is personal data within the whole text stays masked, and so does what is it within the part alone.
+        """
+        part = text[start:end]
+        own = masks_of(part, self.secrets, self.redact)
+        inside = [
+            _shown_as_its_neighbour(
+                own, Mask(max(0, mask.start - start), min(len(part), mask.end - start), mask.instead, mask.found)
+            )
+            for mask in masks_of(text, self.secrets, self.redact)
+            if mask.start < end and start < mask.end
+        ]
+        marks = [
+            EvidenceMark(max(0, mark.start - start), min(len(part), mark.end - start), mark.label, mark.kind)
+            for mark in marks_of(grades, where)
+            if mark.start < end and start < mark.end
+        ]
+        return pieces_of(part, marks, _joined((*inside, *own)), self.limit)
+
+
+def _shown_as_its_neighbour(own: Sequence[Mask], mask: Mask) -> Mask:
+    """The mask shown as the one that it overlaps: its own may hold what follows the part in the text."""
+    instead = next((one.instead for one in own if one.start < mask.end and mask.start < one.end), mask.instead)
+    return Mask(mask.start, mask.end, instead, mask.found)

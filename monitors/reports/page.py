@@ -79,6 +79,8 @@ from monitors.reports.proof_rows import (
     sight_rows,
 )
 from monitors.reports.settings import ReportsSettings
+from monitors.reports.triage_summary import Dimension, dimensions
+from monitors.reports.triage_view import CaseLabels, ReportRow, asked_text, case_labels, only_issues, report_row
 
 _MOST_LINKS: Final = 24
 
@@ -222,6 +224,19 @@ class BriefRow:
 
 
 @dataclass(frozen=True, slots=True)
+class IssuesSection:
+    """What a run on issues has beside the rest: its dimensions, all reports in a list, the correct ones in full.
+
+    ``labels`` are the words for what was asked and what came back, of any run.
+    """
+
+    dimensions: tuple[Dimension, ...]
+    labels: CaseLabels
+    reports: tuple[ReportRow, ...]
+    correct: tuple[CaseView, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ReportPage:
     """Everything on the page."""
 
@@ -243,6 +258,7 @@ class ReportPage:
     ungraded: tuple[CaseView, ...]
     ungraded_total: int
     correct: tuple[BriefRow, ...]
+    issues: IssuesSection
     proof: Proof
     mutation_score: MutationScoreView | None
     histogram: Markup | None
@@ -270,14 +286,16 @@ def page_of(
     most = settings.max_transcripts
     album = PictureAlbum(folder, most_each=settings.max_screenshot_bytes, most_together=settings.max_embedded_bytes)
     known = known_incidents(incidents)
-    viewer = CaseViewer(album, redact, known, report.commit, settings.max_text_characters)
+    rated = {one.case_id: one.rating for one in report.rubric.ratings} if report.rubric else {}
+    viewer = CaseViewer(album, redact, known, report.commit, settings.max_text_characters, rated)
     failed = with_outcome(cases, CaseOutcome.FAILED)
     no_answers = with_outcome(cases, CaseOutcome.NO_ANSWER)
     not_asked, silent = _apart(no_answers)
     ungraded = with_outcome(cases, CaseOutcome.UNGRADED)
-    shown = _anchors(failed[:most], silent[:most], not_asked, ungraded[:most])
+    correct = with_outcome(cases, CaseOutcome.CORRECT)
+    reports, others = _correct_reports(correct, most)
+    shown = _anchors(failed[:most], silent[:most], not_asked, ungraded[:most], reports)
     total_ms = [result.result.timings.total_ms for result in cases if isinstance(result.result, Exchange)]
-    objective = report.latency.objective_p50_ms if report.latency else 0.0
     return ReportPage(
         report=report,
         previous=previous,
@@ -286,10 +304,8 @@ def page_of(
         reasons=tuple(_reason(reason, shown, redact) for reason in report.reasons),
         tallies=tally_rows(report),
         raised=format_raised(report),
-        metrics=metric_rows(report.metrics),
-        failed=tuple(
-            _failed(result, known, report, redact, shown=place < most) for place, result in enumerate(failed)
-        ),
+        metrics=metric_rows([one for one in report.metrics if one.total or not only_issues(cases)]),
+        failed=tuple(_failed(one, known, report, redact, shown=place < most) for place, one in enumerate(failed)),
         kinds=_kinds(failed),
         transcripts=tuple(viewer.view(result) for result in failed[:most]),
         no_answers=tuple(viewer.view(result) for result in silent[:most]),
@@ -298,13 +314,18 @@ def page_of(
         not_asked=tuple(_brief(result) for result in not_asked),
         ungraded=tuple(viewer.view(result) for result in ungraded[:most]),
         ungraded_total=len(ungraded),
-        correct=tuple(_brief(result) for result in with_outcome(cases, CaseOutcome.CORRECT)),
+        correct=tuple(_brief(result) for result in others),
+        issues=_issues(report, [*failed, *no_answers, *ungraded, *correct], shown, viewer, reports),
         proof=proof_of(report, shown),
         mutation_score=mutation_view(report),
         histogram=latency_histogram(total_ms, report.latency) if report.latency and total_ms else None,
-        over_objective=sum(value > objective for value in total_ms),
+        over_objective=_over_objective(report, total_ms),
         breakdowns=breakdown_groups(report.breakdowns),
     )
+
+
+def _over_objective(report: RunReport, total_ms: Iterable[float]) -> int:
+    return sum(value > report.latency.objective_p50_ms for value in total_ms) if report.latency else 0
 
 
 def _apart(no_answers: Sequence[CaseResult]) -> tuple[list[CaseResult], list[CaseResult]]:
@@ -316,6 +337,13 @@ def _apart(no_answers: Sequence[CaseResult]) -> tuple[list[CaseResult], list[Cas
         skipped = isinstance(came, NoAnswer) and came.reason is NoAnswerReason.CIRCUIT_OPEN
         (not_asked if skipped else silent).append(result)
     return not_asked, silent
+
+
+def _correct_reports(correct: Sequence[CaseResult], most: int) -> tuple[list[CaseResult], list[CaseResult]]:
+    """The reports among what is correct, which have more to them than their result, and the rest."""
+    reports = [place for place, result in enumerate(correct) if result.case.triage is not None][:most]
+    rest = sorted(set(range(len(correct))) - set(reports))
+    return [correct[place] for place in reports], [correct[place] for place in rest]
 
 
 def _anchors(*lists: Sequence[CaseResult]) -> dict[str, str]:
@@ -343,11 +371,35 @@ def _failed(
         severity=found.severity,
         kinds=", ".join(FAILURE_WORDS[kind] for kind in found.failure_kinds),
         reason=shortened(show_invisible(safe(found.reason)), _BRIEF),
-        asked=shortened(show_invisible(safe(result.case.question)), _BRIEF),
+        asked=shortened(show_invisible(safe(asked_text(result))), _BRIEF),
         since=format_since(known.get(result.case.id), report.commit),
         unconfirmed=found.unconfirmed,
         flaky=next((one.text for one in report.flaky if one.case_id == result.case.id), ""),
     )
+
+
+def _issues(
+    report: RunReport,
+    worst_first: Sequence[CaseResult],
+    shown: Mapping[str, str],
+    viewer: CaseViewer,
+    correct: Sequence[CaseResult],
+) -> IssuesSection:
+    return IssuesSection(
+        dimensions(report),
+        case_labels(worst_first),
+        tuple(_report_rows(worst_first, shown, viewer)),
+        tuple(viewer.view(result) for result in correct),
+    )
+
+
+def _report_rows(
+    cases: Iterable[CaseResult], anchors: Mapping[str, str], viewer: CaseViewer
+) -> Iterator[ReportRow]:
+    for result in cases:
+        if result.case.triage is not None:
+            anchor, counted = anchors.get(result.case.id, ""), viewer.ratings.get(result.case.id)
+            yield report_row(result, result.case.triage, viewer.redact, anchor=anchor, counted=counted)
 
 
 def _kinds(failed: Sequence[CaseResult]) -> tuple[KindCount, ...]:

@@ -68,6 +68,16 @@ def examples() -> tuple[Example, ...]:
         Example("grouped-failures", "Several cases failed in one run.", _told(*_many(), scored=True)),
         Example("acknowledged", "Somebody pressed its buttons: who and when, and what is left to do.", _acted_on()),
         Example("gate-fail", "The run is complete and its verdict is FAIL.", _told(GATE, scored=True)),
+        Example(
+            "report-failure",
+            "An agent's report on an issue failed; sent while the run goes on.",
+            _on_issues(WRONG_FILE),
+        ),
+        Example(
+            "reports-gate-fail",
+            "A run of reports on issues is complete and its verdict is FAIL: what moved against the baseline.",
+            _on_issues(REPORTS_GATE, dimensions=MOVED),
+        ),
         Example("hallucinations", "New entries in the application's hallucination log.", _told(*_entries())),
         Example("severity-3-in-traffic", "The nightly sample found it in a real conversation.", _told(TRAFFIC)),
         Example("app-down", "Nothing answers: one message, and quality is not news meanwhile.", _told(DOWN)),
@@ -210,6 +220,66 @@ GATE: Final = Observation(
 )
 
 
+AGENT: Final = "triage-agent"
+MOVED: Final = "Usefulness 4.3 → 3.8, steps per issue 4.1 → 6.0, triage accuracy unchanged"
+WRONG_FILE: Final = _case(
+    "acme:lamps:7",
+    FailureKind.POOR_TRIAGE,
+    asked="Orders hang after a failed payment: One payment was refused. Every order after it waits for ever.",
+    expected="charge() raises before the order lock is released; in shop/payments.py; severity high",
+    answered="The mail queue is full, so no order is confirmed.",
+    reason="relevant_files: 0 of 1 relevant files named, and 2 others",
+).model_copy(
+    update={
+        "target": AGENT,
+        "fingerprint": fingerprint(AGENT, IncidentKind.CASE_FAILURE, "acme:lamps:7", "poor_triage"),
+        "is_report": True,
+    }
+)
+REPORTS_GATE: Final = Observation(
+    fingerprint=fingerprint(AGENT, IncidentKind.GATE_FAIL),
+    kind=IncidentKind.GATE_FAIL,
+    target=AGENT,
+    run_id="run-0301",
+    seen_at=NIGHT,
+    severity=Severity.WRONG,
+    blame=Blame.APP,
+    commit="4f2a91c07be1",
+    title=excerpt(KIND_WORDS[IncidentKind.GATE_FAIL], limit=200),
+    reason=excerpt(
+        "average rating 3.80 of 24 reports is below 4 of 5; average rating 4.30 to 3.80 on 24 shared reports: -0.50 "
+        "[-0.83, -0.21]; a drop above 0.3 fails",
+        limit=400,
+    ),
+    examples=(
+        FailedCase(
+            case_id="acme:lamps:15",
+            severity=Severity.WRONG,
+            title=excerpt(FAILURE_TITLES[FailureKind.POOR_TRIAGE], limit=200),
+            asked=excerpt("Search finds nothing with an umlaut", limit=200),
+            expected=excerpt(
+                "Root cause: the index is built from folded words, the query is not folded", limit=200
+            ),
+            answered=excerpt("Something in the search does not work as it should, in one of 51 files.", limit=200),
+            is_report=True,
+        ),
+        FailedCase(
+            case_id="acme:lamps:21",
+            severity=Severity.WRONG,
+            title=excerpt(FAILURE_TITLES[FailureKind.INEFFICIENT], limit=200),
+            asked=excerpt("Rate limit answers 500 instead of 429", limit=200),
+            expected=excerpt(
+                "the limiter raises an error that the handler does not know; in shop/api.py; severity low",
+                limit=200,
+            ),
+            answered=excerpt("The limiter raises its own error, which no handler turns into a status.", limit=200),
+            is_report=True,
+        ),
+    ),
+    others="1 more failed",
+)
+
+
 def _many() -> Iterator[Observation]:
     yield LEAK
     yield _case(
@@ -271,6 +341,16 @@ def _composed(
 def _told(*seen: Observation, scored: bool = False) -> Alert:
     _, items = _items((), seen, NIGHT)
     return _composed(items, NIGHT, run_id="run-0301", commit=AT.commit, scored=scored)
+
+
+def _on_issues(*seen: Observation, dimensions: str | None = None) -> Alert:
+    """A message about the agent; of a finished run where it says how the dimensions moved."""
+    _, items = _items((), seen, NIGHT)
+    scores = {"flat": "0.833", "weighted": "0.833", "dimensions": dimensions} if dimensions else {}
+    (alert,) = compose(
+        items, target=AGENT, run_id="run-0301", now=NIGHT, commit=AT.commit, links=LINKS[:1], **scores
+    )
+    return alert
 
 
 def _acted_on() -> Alert:

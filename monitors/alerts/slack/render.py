@@ -155,6 +155,8 @@ def slack_text(alert: Alert, settings: AlertSettings) -> SlackText:
     texts = sum(1 + len(part.examples) for part in content.parts)
     room = min(SECTION_CHARACTERS, PARTS_CHARACTERS // texts)
     blocks = [header(content.headline), context(_where(content))]
+    if content.dimensions:
+        blocks.append(section(inert(content.dimensions)))
     shown = zip(content.parts, one_of_each_first(alert.items), strict=False)  # what is beyond the parts is counted
     for number, (part, item) in enumerate(shown, start=1):
         blocks.append(

@@ -53,22 +53,21 @@ def report(number: int, **changes: object) -> dict[str, object]:
 
 @pytest.mark.prefect
 def test_issues_are_imported_asked_and_graded(tmp_path: Path, lookout):
+    """A good run is accepted; the next one is held against it, part by part and in four dimensions."""
     (tmp_path / "theirs.json").write_text(json.dumps(ISSUES), encoding="utf-8")
     done = lookout("gold", "import", "theirs.json", "--out", "issues.jsonl", "--severity", "triage=2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    done = verified(tmp_path, lookout, {URL.format(n): report(n) for n in range(4)}, {URL.format(3): ["search"]})
+    assert done.returncode == 0, done.stdout + done.stderr
     reports = {
         URL.format(0): report(0),
         URL.format(1): report(1, relevant_files=FILES + [f"jobs/m{n}.py" for n in range(20)]),
         URL.format(2): report(2, root_cause="TBD", recommended_fix="N/A"),
         URL.format(3): report(3),
     }
-    steps = {URL.format(3): ["search"] * 5}
-    with TriageAgent(reports, steps) as agent:
-        (tmp_path / "lookout.toml").write_text(CONFIG.format(url=agent.url), encoding="utf-8")
-        done = lookout("verify", "agent", "--json", cwd=tmp_path)
-        assert sorted(agent.started) == [URL.format(number) for number in range(4)]
+    done = verified(tmp_path, lookout, reports, {URL.format(3): ["search"] * 5})
     assert done.returncode == 1, done.stdout + done.stderr
-    (results,) = (tmp_path / "data" / "runs").glob("*/results.json")
+    results = max((tmp_path / "data" / "runs").glob("*/results.json"))
     found = {
         one["case"]["id"]: one["assessment"] for one in json.loads(results.read_text(encoding="utf-8"))["cases"]
     }
@@ -77,3 +76,17 @@ def test_issues_are_imported_asked_and_graded(tmp_path: Path, lookout):
     page = results.with_name("report.html").read_text(encoding="utf-8")
     assert "1 of 1 relevant files named, and 23 others" in page
     assert "5 steps, at most 4, 4 of them repeat an earlier one" in page
+    moved = "100.0 % → 25.0 % on 4 shared issues"
+    summary = results.with_name("results.md").read_text(encoding="utf-8")
+    assert moved in page
+    assert f"**25.0 %**: 1 of 4 issues with a correct report, 95 % CI 5 to 70 % | {moved} |" in summary
+    assert "Triage accuracy 100.0 % → 25.0 %, steps per issue 1.0 → 5.0" in done.stdout + done.stderr
+
+
+def verified(folder: Path, lookout, reports: dict[str, object], steps: dict[str, list[str]]):
+    """One run against an agent that reports so."""
+    with TriageAgent(reports, steps) as agent:
+        (folder / "lookout.toml").write_text(CONFIG.format(url=agent.url), encoding="utf-8")
+        done = lookout("verify", "agent", "--json", cwd=folder)
+        assert sorted(agent.started) == [URL.format(number) for number in range(4)]
+    return done

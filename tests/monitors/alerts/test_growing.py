@@ -37,6 +37,8 @@ def test_scores_and_links_are_the_newest_there_are():
     final = batch([2])
     assert (grown(early, [final]).weighted, grown(early, [final]).links) == (final.weighted, final.links)
     assert grown(final, [early]).weighted == final.weighted
+    moved = final.model_copy(update={"dimensions": "Usefulness 4.3 → 3.8"})
+    assert (grown(early, [moved]).dimensions, grown(moved, [early]).dimensions) == (moved.dimensions,) * 2
 
 
 def test_only_news_of_a_run_that_has_a_message_continues_it():

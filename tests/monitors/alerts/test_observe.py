@@ -9,6 +9,7 @@ from monitors.records.base import Blame, Severity
 from monitors.records.exchanges import Channel
 from monitors.records.grades import Aspect, FailureKind, Span
 from monitors.records.runs import CaseResult
+from monitors.records.triage import Issue, TriageReference, TriageTask
 from tests.builders import NOON, case_result, exchange, gold_case, grades, judged, no_answer
 
 LEAK = (Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE)
@@ -131,3 +132,54 @@ def test_what_a_failed_gate_names_is_redacted():
     ((example,), others) = gate_examples([case_result(case, WRONG)], settings=SETTINGS)
     assert "asha.rao" not in example.model_dump_json()
     assert others == ""
+
+
+TASK = TriageTask(
+    issue=Issue(url="https://tracker.example/lamps/7", title="Orders hang", body="Write to meera.k@mail.example."),
+    reference=TriageReference(
+        root_cause="the lock is never released", relevant_files=("locks.py",), severity="high"
+    ),
+)
+POOR = (Aspect.RELEVANT_FILES, FailureKind.POOR_TRIAGE)
+
+
+def reported(text: str, *failures: tuple[Aspect, FailureKind]) -> CaseResult:
+    """A failed report on an issue of severity 3."""
+    case = page_case(triage=TASK, turns=(TASK.issue.url or "",), gold="Root cause: the lock is never released")
+    given = tuple(judged(aspect, kind) for aspect, kind in failures)
+    came = exchange(case, text)
+    return CaseResult(case=case, result=came, assessment=assess(case, came, given))
+
+
+def test_a_report_is_observed_with_its_issue_the_reference_and_the_cause_that_it_gives():
+    (one,) = seen(reported('{"severity": "low", "root_cause": "The mail queue is full."}', POOR))
+    assert one.is_report
+    assert (one.asked, one.expected, one.answered) == (
+        "Orders hang: Write to [e-mail].",
+        "the lock is never released; in locks.py; severity high",
+        "The mail queue is full.",
+    )
+
+
+@pytest.mark.parametrize(("text", "shown"), [("", "(empty)"), ("No idea.", "No idea."), ("  \n", "(empty)")])
+def test_a_report_without_a_cause_is_shown_as_it_came(text, shown):
+    (one,) = seen(reported(text, (Aspect.REPORT_FORM, FailureKind.FORMAT)))
+    assert one.answered == shown
+
+
+def test_personal_data_of_a_report_is_shown_where_it_stands():
+    """It may stand beside the cause."""
+    text = '{"root_cause": "The queue is full.", "recommended_fix": "Ask meera.k@mail.example to empty it."}'
+    (one,) = seen(reported(text, LEAK))
+    assert "Ask [e-mail] to empty it." in one.answered
+
+
+def test_a_failed_gate_names_reports_as_reports():
+    mild = reported('{"root_cause": "The mail queue is full."}', POOR)
+    assessment = mild.assessment.model_copy(update={"severity": Severity.WRONG})
+    (named,), _ = gate_examples([mild.model_copy(update={"assessment": assessment})], settings=SETTINGS)
+    assert (named.is_report, named.asked, named.answered) == (
+        True,
+        "Orders hang: Write to [e-mail].",
+        "The mail queue is full.",
+    )

@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from monitors.records.base import Blame, Finding
-from monitors.records.exchanges import Attempt, Channel, Evidence, NoAnswerReason, WirePayload
+from monitors.records.exchanges import Attempt, Channel, Evidence, NoAnswerReason, Step, WirePayload
 from monitors.records.grades import Aspect, CaseOutcome, FailureKind, JudgeLineage, Span
 from monitors.records.runs import Breakdown, CaseResult, ReasonKind, RunReport, VerdictReason
+from monitors.records.triage import Issue, TriageReference, TriageTask
 from tests.monitors.reports.example_run import report_of
 from tests.monitors.reports.parts import STARTED, abstained, case_result, exchange, failed, gold_case, no_answer
 
 
 def hostile_cases(rows: Sequence[str]) -> tuple[CaseResult, ...]:
-    """For each row a failure, a silence and an open case."""
-    return tuple(case for number, text in enumerate(rows) for case in _three(number, text))
+    """For each row a failure, a silence, an open case and an agent's report on an issue."""
+    return tuple(
+        case for number, text in enumerate(rows) for case in (*_three(number, text), _report(number, text))
+    )
+
+
+def _report(number: int, text: str) -> CaseResult:
+    """Each part of the issue, of what is known about it, of the report and of the steps is hostile."""
+    task = TriageTask(
+        issue=Issue(url=text, title=text, body=text, repository_files=("a.py",)),
+        reference=TriageReference(root_cause=text, relevant_files=(text, "a.py"), shortest_path=1, max_steps=2),
+    )
+    case = gold_case(f"r{number}", text, text, triage=task)
+    fields = {"root_cause": text, "recommended_fix": text, "relevant_files": [text, f"{text}/x.py", "a.py"]}
+    report = json.dumps(fields | {"severity": "high"}, ensure_ascii=False)
+    steps = tuple(Step(name=text, detail=text, at_ms=1) for _ in range(15))
+    where = Span(where=Channel.VISIBLE, start=len(report) // 3, end=len(report) // 2, label=text)
+    rated = failed("judge", Aspect.USEFULNESS, FailureKind.POOR_TRIAGE, text, where, rubric=1)
+    wasted = failed("steps", Aspect.EFFICIENCY, FailureKind.INEFFICIENT, text)
+    came = exchange(case, report, evidence=Evidence(steps=steps))
+    return case_result(case, came, CaseOutcome.FAILED, text, rated, wasted, policy_row=text)
 
 
 def _three(number: int, text: str) -> tuple[CaseResult, CaseResult, CaseResult]:

@@ -64,7 +64,7 @@ def test_verdict_scores_and_reasons_come_first():
 
 def test_beside_the_baseline_what_is_new_stands_before_what_is_not():
     text = comment(compared())
-    for row in ("| weighted | 0.943 | 0.996 |", "| rubric, 1 to 5 | 4.10 | 4.50 |", "| newly failing | 2 | |"):
+    for row in ("| weighted | 0.943 | 0.996 |", "| usefulness, 1 to 5 | 4.10 | 4.50 |", "| newly failing | 2 | |"):
         assert row in text
     new, old = text.index("**Newly failing: 2**"), text.index("**Failing, not new: 10**")
     assert new < old

@@ -14,6 +14,7 @@ from monitors.reports.invisible import show_invisible
 from monitors.reports.write import write_reports
 from tests.monitors.reports.example_failures import leak, wrong_sub_limit
 from tests.monitors.reports.example_run import FAIL_REASONS, draw_screenshots, example_run, report_of, right
+from tests.monitors.reports.example_triage import triage_run
 from tests.monitors.reports.hostile_rows import hostile_rows
 from tests.monitors.reports.hostile_run import hostile_cases, hostile_report
 from tests.monitors.reports.parts import redact
@@ -79,6 +80,13 @@ def hostile(tmp_path_factory) -> Path:
     return write_reports(folder, hostile_report(rows, cases), cases, redact=redact).html
 
 
+@pytest.fixture(scope="module")
+def issues(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("issues")
+    run = triage_run()
+    return write_reports(folder, run.report, run.cases, redact=redact).html
+
+
 async def words_of(page: Page, selector: str) -> str:
     return " ".join((await page.locator(selector).first.inner_text()).split())
 
@@ -139,8 +147,32 @@ async def test_it_fits_the_screen_and_text_stands_out_from_its_ground(chromium, 
         assert heard == []
 
 
+@pytest.mark.parametrize(("width", "dark"), [(390, False), (390, True), (1280, False), (1280, True)])
+async def test_reports_on_issues_fit_the_screen_too(chromium, issues, width, dark):
+    """Among them a long path, 51 files, 60 steps and an empty report."""
+    async with opened(chromium, issues, width=width, dark=dark) as (page, heard):
+        await page.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
+        assert await page.evaluate("document.documentElement.scrollWidth") <= width
+        assert min(await page.evaluate(CONTRASTS)) >= 4.5
+        assert await page.locator("svg.path").evaluate_all("all => all.every(one => one.clientWidth > 20)")
+        assert heard == []
+
+
+async def test_a_report_is_one_click_away_beside_its_issue_with_quotes_and_repeats_marked(chromium, issues):
+    async with opened(chromium, issues) as (page, _):
+        await page.locator("#reports").get_by_role("link", name="Confirmation mail is sent twice").click()
+        case = page.locator("[id='case-acme:lamps:9']")
+        assert await case.evaluate("element => element.matches(':target')")
+        assert "2 of 5" in await case.locator(".rating").inner_text()
+        await case.locator("summary").first.click()
+        assert await case.locator("mark.against").all_inner_texts() == ["the shop has nothing to do with it"] * 2
+        assert "↺ repeats step 1" in await words_of(page, "[id='case-acme:lamps:9'] .steps .again")
+        assert await case.locator(".files-found code").all_inner_texts() == ["shop/mail.py"]
+
+
 async def test_long_words_do_not_widen_the_page(chromium, hostile):
     async with opened(chromium, hostile, width=390) as (page, _):
+        await page.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
         assert await page.evaluate("document.documentElement.scrollWidth") <= 390
 
 

@@ -29,6 +29,9 @@ def payload(sent, settings: AlertSettings = BUTTONS) -> dict[str, object]:
     return {"text": said.text, "blocks": json.loads(json.dumps(said.blocks))}
 
 
+MOVED = "Usefulness 4.3 → 3.8, triage accuracy unchanged"
+
+
 @cache
 def short_of(text: str) -> Redacted:
     return excerpt(text, limit=SETTINGS.excerpt_characters)
@@ -47,6 +50,27 @@ def test_f82_mentions_and_masked_links_in_an_answer_are_inert(text):
     assert wrong_with(sent) is None
     assert mentions(sent) == []
     assert links(sent) == ["<https://lookout.example/runs/run-1/report.html|report>"]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_f82_mentions_and_masked_links_in_a_report_are_inert(text):
+    """Also in what is said of the dimensions, though only our own figures stand there."""
+    sent = payload(alert(said_by_the_app(text, is_report=True)).model_copy(update={"dimensions": text}))
+    assert wrong_with(sent) is None
+    assert mentions(sent) == []
+    assert links(sent) == ["<https://lookout.example/runs/run-1/report.html|report>"]
+
+
+def test_a_report_is_named_as_such_with_how_the_dimensions_moved():
+    sent = payload(
+        alert(said_by_the_app("The queue is full.", is_report=True)).model_copy(update={"dimensions": MOVED})
+    )
+    shown = "\n".join(texts(sent["blocks"]))
+    assert MOVED in shown
+    for label in ("*Issue*", "*Reference*", "*Report*"):
+        assert f">{label} The queue is full." in shown
+    assert "issue “The queue is full.”, report “The queue is full.”" in sent["text"]
+    assert "*Asked*" not in shown
 
 
 @given(hostile_text)

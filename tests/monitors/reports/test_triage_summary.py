@@ -1,0 +1,188 @@
+"""The four dimensions in words: what is known, what is not, and what moved."""
+
+from __future__ import annotations
+
+import pytest
+
+from monitors.records.runs import QuestionCounts
+from monitors.reports.comment import pull_request_comment
+from monitors.reports.markdown import markdown_report
+from monitors.reports.results_json import read_results
+from monitors.reports.triage_summary import dimensions, format_dimensions
+from monitors.reports.write import write_reports
+from tests.monitors.reports.example_run import example_run
+from tests.monitors.reports.example_triage import (
+    LOCK,
+    MAIL,
+    Written,
+    calls,
+    evaluated,
+    issue,
+    result_of,
+    structured,
+    triage_run,
+)
+from tests.monitors.reports.parts import redact
+
+GOOD = structured(
+    "Nobody gives the lock back when the charge raises an error.",
+    "Use a with statement for it.",
+    [
+        "shop/payments.py",
+        "shop/locks.py",
+    ],
+)
+
+
+def by_name(report) -> dict[str, str]:
+    return {one.name: f"{one.value}: {one.detail}" for one in dimensions(report)}
+
+
+def usefulness(report) -> str:
+    found = report.rubric
+    rated = f"average of {len(found.ratings)} reports, 95 % CI {found.low:.1f} to {found.high:.1f}"
+    return f"{found.mean:.1f} of 5: {rated}"
+
+
+def test_a_chat_has_no_dimensions(tmp_path):
+    run = example_run()
+    assert (dimensions(run.report), format_dimensions(run.report)) == ((), "")
+    page = write_reports(tmp_path, run.report, run.cases, redact=redact).html.read_text()
+    assert "triage accuracy" not in page
+    assert '<dl class="figures dimensions">' not in page
+
+
+def test_each_of_the_four_is_said_with_what_it_rests_on():
+    report = triage_run().report
+    assert by_name(report) == {
+        "triage accuracy": "50.0 %: 4 of 8 issues with a correct report, 95 % CI 22 to 78 %",
+        "usefulness": usefulness(report),
+        "question quality": "50.0 % useful: 1 of 2 questions, 95 % CI 9 to 91 %",
+        "efficiency": "4.1 × shortest path: 74 steps where 18 would do; 39 repeated calls in 3 issues",
+    }
+
+
+def test_what_moved_comes_first_and_only_what_both_runs_know():
+    run = triage_run()
+    assert format_dimensions(run.report) == (
+        "Usefulness 4.5 → 3.8, steps per issue 3.0 → 3.7, triage accuracy unchanged"
+    )
+    against = {one.name: one.against for one in dimensions(run.report)}
+    assert against == {
+        "triage accuracy": "unchanged on 4 shared issues",
+        "usefulness": "4.5 → 3.8 on 4 shared issues",
+        "question quality": "",
+        "efficiency": "steps per issue 3.0 → 3.7 on 3 shared issues",
+    }
+
+
+def test_without_a_baseline_the_values_are_said_and_no_movement():
+    report = triage_run(with_baseline=False).report
+    assert format_dimensions(report) == (
+        f"Triage accuracy 50.0 %, usefulness {report.rubric.mean:.1f} of 5, question quality 50.0 % useful, "
+        "efficiency 4.1 × shortest path"
+    )
+    assert {one.moved for one in dimensions(report)} == {None}
+
+
+def test_what_is_not_known_is_neither_zero_nor_good():
+    report = evaluated([result_of(Written(LOCK, GOOD))])
+    unknown = {one.name: one.value for one in dimensions(report) if not one.known}
+    assert unknown == {
+        "usefulness": "not rated",
+        "question quality": "no question asked",
+        "efficiency": "not measured",
+    }
+    assert format_dimensions(report) == "Triage accuracy 100.0 %"
+
+
+def test_a_run_in_which_nothing_could_be_graded_has_no_accuracy():
+    bare = issue(1, "Title", "", files=(), severity=None, shortest_path=None)
+    (accuracy, *_) = dimensions(evaluated([result_of(Written(bare, GOOD))]))
+    assert (accuracy.known, accuracy.value, accuracy.detail) == (False, "nothing graded", "of 1 issue")
+
+
+@pytest.mark.parametrize(
+    ("counts", "value", "detail", "known"),
+    [
+        (None, "no question asked", "the agent stopped for none", False),
+        (
+            QuestionCounts(asked=3, useful=0, needless=0),
+            "not known",
+            "3 asked; whether the issues answer them is not known",
+            False,
+        ),
+        (
+            QuestionCounts(asked=5, useful=3, needless=1, share=0.75, low=0.301, high=0.954),
+            "75.0 % useful",
+            "3 of 4 questions, 95 % CI 30 to 95 %; of 1 it is not known",
+            True,
+        ),
+    ],
+)
+def test_questions_are_rated_only_where_something_is_known_of_them(counts, value, detail, known):
+    found = dimensions(triage_run().report.model_copy(update={"questions": counts}))[2]
+    assert (found.value, found.detail, found.known) == (value, detail, known)
+
+
+@pytest.mark.parametrize(
+    ("steps", "detail"),
+    [
+        (calls(("a", "1"), ("a", "1")), "2 steps where 3 would do; 1 repeated call in 1 issue"),
+        (calls(("a", "1"), ("b", "1")), "2 steps where 3 would do; 0 repeated calls"),
+        (
+            tuple(step.model_copy(update={"detail": ""}) for step in calls(("a", ""))),
+            "1 steps where 3 would do; calls cannot be distinguished",
+        ),
+    ],
+)
+def test_efficiency_says_how_many_calls_repeat_where_they_can_be_told_apart(steps, detail):
+    assert dimensions(evaluated([result_of(Written(MAIL, GOOD, steps))]))[3].detail == detail
+
+
+def test_steps_without_a_shortest_path_are_an_average_of_steps():
+    case = issue(1, "Title", "", shortest_path=None, relevant_files=["shop/mail.py"])
+    found = dimensions(evaluated([result_of(Written(case, GOOD, calls(("a", "1"), ("b", "1"))))]))[3]
+    assert (found.value, found.detail) == ("2.0 steps per issue", "no shortest path is known; 0 repeated calls")
+
+
+def test_the_summary_stands_on_top_of_every_report(tmp_path):
+    run = triage_run()
+    paths = write_reports(tmp_path, run.report, run.cases, redact=redact)
+    text = markdown_report(run.report, run.cases, redact=redact, most_failures=10)
+    comment = pull_request_comment(run.report, run.cases, redact=redact)
+    row = f"| usefulness | **{usefulness(run.report).replace(':', '**:')} | 4.5 → 3.8 on 4 shared issues |"
+    for shown in (text, comment):
+        assert row in shown.split("\n- ")[0]
+    assert paths.html.read_text().index("triage accuracy") < paths.html.read_text().index("weighted score</dt>")
+    again, _ = read_results(paths.json)
+    assert again.triage == run.report.triage
+    head = paths.json.read_text()
+    assert head.index('"triage":{') < head.index('"scores":{')
+
+
+def test_a_comment_and_a_summary_show_titles_and_causes_and_no_json():
+    run = triage_run()
+    for text in (
+        markdown_report(run.report, run.cases, redact=redact, most_failures=10),
+        pull_request_comment(run.report, run.cases, redact=redact),
+    ):
+        assert "`Search finds nothing with an umlaut`" in text
+        assert "`The limiter raises its own error, which no handler of the service turns into a status.`" in text
+        assert "root_cause" not in text
+        assert "asked" not in text.split("graded")[0]
+
+
+def test_a_mixed_suite_has_both(tmp_path):
+    chat, agent = example_run(), triage_run()
+    report = agent.report.model_copy(update={"scores": chat.report.scores, "metrics": chat.report.metrics})
+    cases = [*chat.cases, *agent.cases]
+    page = write_reports(tmp_path, report, cases, redact=redact).html.read_text()
+    for part in (
+        "triage accuracy",
+        "Failing transcripts and reports",
+        "<th>asked, or issue</th>",
+        "Correct reports",
+        "refusal precision",
+    ):
+        assert part in page

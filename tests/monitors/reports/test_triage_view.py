@@ -1,0 +1,275 @@
+"""One report as the page shows it: parts beside the reference, files, quotes, rating, path; nothing guessed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from monitors.records.exchanges import Evidence, Step
+from monitors.records.grades import Aspect, CaseOutcome, FailureKind
+from monitors.records.runs import CaseResult
+from monitors.reports.marked_text import PieceKind, Pieces, TextMarker, secrets_of
+from monitors.reports.triage_view import TriageView, case_labels, replied_text, report_row, triage_view
+from tests.monitors.reports.example_triage import (
+    API,
+    ASKED,
+    DATES,
+    DEEP,
+    DOWN,
+    LOCK,
+    MAIL,
+    PROSE,
+    QUEUE,
+    REPOSITORY,
+    SEARCH,
+    Written,
+    calls,
+    issue,
+    result_of,
+    structured,
+    triage_run,
+)
+from tests.monitors.reports.parts import case_result, exchange, failed, gold_case, redact, span
+
+CAUSE = "The lock is taken before the charge and is never given back when the charge raises."
+
+
+def view_of(result: CaseResult) -> TriageView:
+    view = triage_view(result, TextMarker(redact, secrets_of(result), 4_000))
+    assert view is not None
+    return view
+
+
+def plain(pieces: Pieces) -> str:
+    return "".join(piece.text for piece in pieces)
+
+
+def of_kind(pieces: Pieces, kind: PieceKind) -> list[str]:
+    return [piece.text for piece in pieces if piece.kind is kind]
+
+
+def files_of(view: TriageView) -> dict[str, list[str]]:
+    return {group.kind: [plain(row.path) for row in (*group.shown, *group.folded)] for group in view.files}
+
+
+def view_of_text(text: str, case=LOCK, **more) -> TriageView:
+    return view_of(result_of(Written(case, text, **more)))
+
+
+def test_a_question_has_no_view():
+    case = gold_case("q-1", "Is it covered?", "Yes.")
+    assert (
+        triage_view(case_result(case, exchange(case, "Yes."), CaseOutcome.CORRECT, ""), TextMarker(str, (), 9))
+        is None
+    )
+
+
+def test_files_are_found_missed_and_extra_by_their_place_in_the_repository():
+    view = view_of_text(structured(CAUSE, "", ["./shop/payments.py:41", "b/shop/mail.py", "shop/ghost.py"]))
+    assert files_of(view) == {
+        "found": ["shop/payments.py"],
+        "missed": ["shop/locks.py"],
+        "extra": ["shop/ghost.py", "shop/mail.py"],
+    }
+    assert view.files_text == "precision 33.3 %, recall 50.0 %, F1 0.40"
+
+
+def test_a_file_that_the_repository_does_not_have_is_marked():
+    view = view_of_text(structured(CAUSE, "", ["shop/payments.py", "shop/mail.py", "shop/ghost.py"]))
+    extra = next(group for group in view.files if group.kind == "extra")
+    assert [(plain(row.path), row.unknown) for row in extra.shown] == [
+        ("shop/ghost.py", True),
+        ("shop/mail.py", False),
+    ]
+
+
+@pytest.mark.parametrize(("count", "shown", "folded", "more"), [(12, 12, 0, 0), (13, 12, 1, 0), (230, 12, 188, 30)])
+def test_many_files_are_folded_and_none_is_dropped_unseen(count, shown, folded, more):
+    view = view_of_text(structured(CAUSE, "", [f"shop/plugins/p{number:03}.py" for number in range(count)]))
+    extra = next(group for group in view.files if group.kind == "extra")
+    assert (len(extra.shown), len(extra.folded), extra.more, extra.total) == (shown, folded, more, count)
+
+
+def test_files_without_a_reference_are_named_and_not_graded():
+    view = view_of_text(structured(CAUSE, "", ["shop/mail.py"]), issue(1, "Title", "", relevant_files=[]))
+    assert (files_of(view), view.files_text) == ({"named": ["shop/mail.py"]}, "the reference names none")
+
+
+def test_each_part_stands_beside_what_is_right():
+    view = view_of_text(structured(CAUSE, "Release it in a finally block.", [], "low", confidence=0.25))
+    assert [(row.name, plain(row.said), row.right and plain(row.right), row.mark) for row in view.parts] == [
+        ("severity", "low", "high", "wrong"),
+        ("root cause", CAUSE, LOCK.triage.reference.root_cause, ""),
+        ("recommended fix", "Release it in a finally block.", None, ""),
+        ("confidence", "25.0 %", None, ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "mark"),
+    [("high", "right"), ("critical", "one step beside"), ("medium", "one step beside"), ("low", "wrong")],
+)
+def test_severity_is_right_beside_it_or_wrong(said, mark):
+    assert view_of_text(structured(CAUSE, "", [], said)).parts[0].mark == mark
+
+
+def test_an_empty_report_has_no_part_and_misses_every_file():
+    view = view_of_text("", QUEUE)
+    assert [plain(row.said) for row in view.parts] == ["", "", ""]
+    assert (files_of(view), view.files_text) == ({"missed": ["shop/queue.py"]}, "the report names none")
+    assert (view.report, view.rating.rating, view.rating.text) == ((), 0, "not rated")
+
+
+def test_what_counts_in_the_average_without_a_judge_says_so():
+    result = result_of(Written(QUEUE, ""))
+    view = triage_view(result, TextMarker(redact, (), 4_000), 1.0)
+    assert view.rating.text == "not rated, counts as 1 of 5"
+    assert report_row(result, QUEUE.triage, redact, anchor="", counted=1.0).rating == "(1)"
+    assert report_row(result, QUEUE.triage, redact, anchor="").rating == ""
+
+
+def test_the_judges_quotes_are_marked_in_the_report_and_in_the_part_that_they_are_from():
+    quote = "never given back"
+    view = view_of_text(structured(CAUSE, "", []), rating=5, quote=quote, reason="same mechanism")
+    assert of_kind(view.report, PieceKind.SUPPORTING) == [quote]
+    assert of_kind(view.parts[1].said, PieceKind.SUPPORTING) == [quote]
+    assert (view.rating.rating, view.rating.text, view.rating.quotes) == (5, "5 of 5", 1)
+    assert plain(view.rating.reason) == "same mechanism"
+
+
+def test_quotes_of_a_low_rating_speak_against_the_report():
+    view = view_of_text(PROSE, DEEP, rating=1, quote="gives up at the first empty line")
+    assert of_kind(view.report, PieceKind.AGAINST) == ["gives up at the first empty line"]
+    assert of_kind(view.parts[1].said, PieceKind.AGAINST) == ["gives up at the first empty line"]
+
+
+def test_a_cause_that_json_writes_with_escapes_is_shown_without_them():
+    cause = 'The key "lock" is\nnever given back, says the log.'
+    assert plain(view_of_text(structured(cause, "", [])).parts[1].said) == cause
+
+
+def test_f87_personal_data_is_masked_in_each_part_and_each_file():
+    cause = "The mail of meera.k@mail.example is sent twice, so does that of 1234 5678 9012."
+    view = view_of_text(structured(cause, "Write to meera.k@mail.example.", ["mail/meera.k@mail.example/x.py"]))
+    shown = json.dumps([str(view.report), str(view.parts), str(view.files)])
+    assert "meera.k" not in shown
+    assert "1234 5678" not in shown
+    assert plain(view.parts[1].said) == "The mail of [email] is sent twice, so does that of [redacted]"
+
+
+def test_f87_what_a_grader_found_personal_is_masked_in_the_part_too():
+    text = structured("The log shows customer Meera Kulkarni as the last one.", "Ask Meera Kulkarni.", [])
+    leak = failed(
+        "disclosure", Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE, "a name", span(text, "Meera Kulkarni", "name")
+    )
+    result = case_result(LOCK, exchange(LOCK, text), CaseOutcome.FAILED, "a name", leak)
+    assert "Meera" not in str(view_of(result))
+
+
+def test_the_path_says_which_step_repeats_which():
+    path = view_of(result_of(Written(MAIL, "", calls(("a", "1"), ("b", "1"), ("a", "1"), ("a", "2"))))).path
+    assert [(step.number, plain(step.name), step.repeats) for step in path.steps] == [
+        (1, "a", 0),
+        (2, "b", 0),
+        (3, "a", 1),
+        (4, "a", 0),
+    ]
+    assert path.legend == ("step", "again", "shortest")
+    assert plain(path.text) == "4 steps, at most 6, 1 of them repeat an earlier one, shortest path 3"
+
+
+def test_a_limit_of_the_reference_is_drawn_and_said():
+    path = view_of(result_of(Written(API, "", calls(*[("a", str(n)) for n in range(7)])))).path
+    assert path.legend == ("step", "shortest", "limit")
+    assert str(path.drawing).count('class="step"') == 7
+    assert 'class="limit"' in str(path.drawing)
+    assert plain(path.text).startswith("7 steps, at most 5")
+
+
+@pytest.mark.parametrize(("count", "shown", "folded"), [(1, 1, 0), (12, 12, 0), (13, 10, 3), (60, 10, 50)])
+def test_a_long_path_is_folded(count, shown, folded):
+    path = view_of(result_of(Written(API, "", calls(*[("a", str(n)) for n in range(count)])))).path
+    assert (len(path.steps), len(path.folded)) == (shown, folded)
+
+
+def test_times_are_shown_where_they_were_seen():
+    path = view_of(result_of(Written(MAIL, "", calls(("a", "1"), ("b", "1"), at_s=1.5)))).path
+    assert [step.facts for step in path.steps] == ["at 1.5 s", "at 3.0 s"]
+
+
+def test_steps_that_nobody_saw_are_said_and_not_drawn():
+    path = view_of(result_of(Written(DATES, ""))).path
+    assert (plain(path.text), path.drawing, path.steps, path.legend) == (
+        "the agent's steps were not seen",
+        None,
+        (),
+        (),
+    )
+
+
+def test_hops_of_the_application_stand_beside_the_steps_and_draw_no_line_among_them():
+    came = exchange(SEARCH, "", evidence=Evidence(hops=9, steps=(Step(name="a", detail="1"),)))
+    path = view_of(case_result(SEARCH, came, CaseOutcome.UNGRADED, "")).path
+    assert plain(path.text) == "9 hops, 1 step, shortest path 3"
+    assert path.legend == ("step",)
+
+
+def test_hops_are_drawn_apart_from_calls_and_lines_stand_behind_hops():
+    view = view_of(triage_run().cases[0])
+    assert view.path.legend == ("hop", "step", "again", "shortest")
+    assert [step.repeats for step in view.path.steps] == [0, 0, 0, 0, 2, 0, 0]
+    drawn = str(view.path.drawing)
+    assert (drawn.count('class="hop"'), drawn.count('class="step"'), drawn.count('class="again"')) == (4, 2, 1)
+    assert 'class="shortest" x1="184.0"' in drawn  # behind the sixth box: three hops, and the calls of the third
+
+
+def test_time_and_tokens_of_a_step_are_shown_where_they_are_known():
+    assert [step.facts for step in view_of(triage_run().cases[0]).path.steps][:3] == [
+        "at 0.4 s, took 9.1 s, 3,812 tokens",
+        "at 0.9 s, took 0.3 s",
+        "at 2.4 s, took 0.04 s",
+    ]
+
+
+def test_a_path_that_broke_off_says_so():
+    came = exchange(SEARCH, "", evidence=Evidence(steps=(Step(name="a"),), steps_cut=True))
+    path = view_of(case_result(SEARCH, came, CaseOutcome.UNGRADED, "")).path
+    assert plain(path.text) == "1 step, shortest path 3, more steps may follow: the agent's events broke off"
+
+
+def test_questions_of_the_agent_stand_with_their_answers():
+    shown = [
+        (plain(one.question), plain(one.answer), one.scripted) for one in view_of(triage_run().cases[0]).questions
+    ]
+    assert shown == [(one.question, one.answer, one.scripted) for one in ASKED]
+
+
+def test_a_job_that_failed_shows_its_issue_and_what_came():
+    (silent,) = (one for one in triage_run().cases if one.case is DOWN)
+    view = view_of(silent)
+    assert (plain(view.title), view.report) == ("Refund is booked twice", ())
+    assert replied_text(silent) == ""
+
+
+def test_a_line_of_the_list_says_the_same_in_brief():
+    text = structured(CAUSE, "", ["shop/payments.py", *REPOSITORY], "low")
+    row = report_row(
+        result_of(Written(LOCK, text, calls(("a", "1"), ("a", "1")), 4)), LOCK.triage, redact, anchor="case-x"
+    )
+    assert (row.files, row.severity, row.rating, row.steps, row.repeats) == (
+        "2 of 2, 6 extra",
+        "low, is high",
+        "4",
+        "2 for 3",
+        1,
+    )
+    assert row.outcome is CaseOutcome.FAILED
+
+
+def test_lists_speak_of_issues_questions_or_both():
+    question = gold_case("q-1", "Is it covered?", "Yes.")
+    answer = case_result(question, exchange(question, "Yes."), CaseOutcome.CORRECT, "")
+    report = result_of(Written(LOCK, ""))
+    labels = [case_labels(cases).asked for cases in ([answer], [report], [answer, report], [])]
+    assert labels == ["asked", "issue", "asked, or issue", "asked"]
