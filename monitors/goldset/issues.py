@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 from monitors.facts.language import identify
 from monitors.records.base import Language
 from monitors.records.cases import Pipeline
-from monitors.records.triage import IssueSeverity, TriageReference, TriageTask
+from monitors.records.triage import ISSUE_PLACE, IssueSeverity, TriageReference, TriageTask
 
 ISSUE_KEYS: Final = ("issue_url", "issue_title", "issue_body", "repository_files", "reference")
 """The keys of an issue in a line of a suite; each goes into the case's ``triage``."""
@@ -22,7 +22,6 @@ TRIAGE_TYPE: Final = "triage"
 
 _PATCHED: Final = re.compile(r"^\+\+\+ b/(\S+)", re.MULTILINE)
 _REMOVED: Final = re.compile(r"^--- a/(\S+)\n\+\+\+ /dev/null", re.MULTILINE)
-_PLACE: Final = re.compile(r"https?://[^/]+/([^/]+)/([^/]+)/(?:issues|pull)/(\d+)")
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9_@:+-]+")
 
 
@@ -92,7 +91,7 @@ def _case(own: dict[str, Any], issue: dict[str, Any], reference: dict[str, Any])
 
 
 def _id_of(url: object, title: object) -> str:
-    place = _PLACE.search(str(url))
+    place = ISSUE_PLACE.search(str(url))
     name = ":".join(place.groups()) if place else str(title)[:60]
     return _UNFIT.sub("-", name).strip("-:+@") or "issue"
 

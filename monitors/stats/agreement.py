@@ -2,23 +2,16 @@
 
 Counts may be weighted sums, so that a sample in which some answers were likelier to be asked about than others
 still speaks for all: each has the weight one over its probability, scaled to Kish's effective size (`effective`).
-
-How sure an average of ratings is follows with no assumption on their distribution: B. Efron, "Bootstrap methods:
-another look at the jackknife", Annals of Statistics 7 (1979); percentile limits. Two runs over the same cases are
-compared by their differences case by case, so that what makes a case hard cancels. Pure: the seed is an argument.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from itertools import accumulate
 from math import sqrt
-from random import Random
 from statistics import NormalDist
 from typing import NamedTuple
 
-from monitors.stats.intervals import percentile, wilson
+from monitors.stats.intervals import wilson
 
 Counts = Sequence[Sequence[float]]
 """A square table: rows are one rater's categories, columns the other's."""
@@ -182,39 +175,3 @@ def _share(part: float, whole: float, confidence: float) -> Estimate | None:
 
 def _z(confidence: float) -> float:
     return NormalDist().inv_cdf((1 + confidence) / 2)
-
-
-RESAMPLES = 2_000
-"""Limits of 95 % rest on the 50 outermost on each side."""
-
-FEWEST_RESAMPLES = 200
-MOST_DRAWS = 4_000_000
-"""About a second; thousands of ratings are resampled less often, since their averages hardly differ."""
-
-SEED = 20_261_122
-"""Any number will do, as long as it stays: the same ratings give the same interval."""
-
-
-def mean_interval(ratings: Sequence[float], *, confidence: float = 0.95, seed: int = SEED) -> Estimate:
-    """The average of ``ratings`` with its interval. ``ValueError`` on an empty sequence.
-
-    Ratings that are all the same give that one value three times: with few of them, read it with care.
-    """
-    if not ratings:
-        raise ValueError("no ratings to average")
-    size = len(ratings)
-    counts = sorted(Counter(ratings).items())  # the order in which ratings come must not matter
-    values, weights = [value for value, _ in counts], list(accumulate(count for _, count in counts))
-    resamples = max(FEWEST_RESAMPLES, min(RESAMPLES, MOST_DRAWS // size))
-    random = Random(seed)  # noqa: S311 - statistics, not secrets
-    means = [sum(random.choices(values, cum_weights=weights, k=size)) / size for _ in range(resamples)]
-    value = sum(value * count for value, count in counts) / size
-    low, high = percentile(means, (1 - confidence) / 2), percentile(means, (1 + confidence) / 2)
-    return Estimate(value, min(value, low), max(value, high))
-
-
-def change_interval(
-    pairs: Sequence[tuple[float, float]], *, confidence: float = 0.95, seed: int = SEED
-) -> Estimate:
-    """The average of ``now - before`` over pairs of (before, now), with its interval: the paired bootstrap."""
-    return mean_interval([now - before for before, now in pairs], confidence=confidence, seed=seed)
