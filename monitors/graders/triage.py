@@ -12,9 +12,8 @@ from functools import lru_cache
 from typing import Final
 
 from monitors.facts.source_files import agreement, canonical
-from monitors.facts.text import normalise
 from monitors.facts.tool_calls import ToolCall, repeated
-from monitors.facts.triage_report import read_report
+from monitors.facts.triage_report import folded_words, read_report, stands_in
 from monitors.graders.base import Grader, abstained, judged
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
@@ -156,12 +155,12 @@ class KeywordsGrader(_TriageGrader):
     aspect = Aspect.ROOT_CAUSE
 
     def _grade(self, task: TriageTask, exchange: Exchange) -> Judged | Abstained:
-        issue = _folded(task.issue.text)
-        telling = [word for word in task.reference.expected_keywords if not _stands(word, issue)]
+        issue = task.issue.text
+        telling = [word for word in task.reference.expected_keywords if not stands_in(word, issue)]
         if not telling:
             had = task.reference.expected_keywords
             return abstained(self, "every keyword stands in the issue" if had else "the reference has no keywords")
-        report = _folded(exchange.graded_text)
+        report = folded_words(exchange.graded_text)
         stated = [word for word in telling if _states(word, report)]
         score = len(stated) / len(telling)
         kind = None if score >= MIN_KEYWORDS else FailureKind.POOR_TRIAGE
@@ -209,15 +208,6 @@ def _function(written: str) -> str:
     return f"{canonical(path)}::{name.strip('`()')}"
 
 
-def _folded(text: str) -> str:
-    return " ".join(normalise(text).text.casefold().split())
-
-
-def _stands(word: str, folded: str) -> bool:
-    """Whether a keyword stands in a text, as words: "lock" is not in "block"."""
-    return re.search(rf"(?<!\w){re.escape(_folded(word))}(?:e?s)?(?!\w)", folded) is not None
-
-
 _PATH: Final = re.compile(r"\S*[/\\]\S*")
 _DENIED: Final = (
     r"(?:\b(?:not|isn't|wasn't|never)\s+(?:(?:a|an|the|any|due|to|caused|by|because|of|about|related|in)\s+){1,3}"
@@ -230,7 +220,7 @@ _DENIED: Final = (
 def _states(word: str, folded: str) -> bool:
     """Whether a report says a keyword of its own: not only in the name of a file, and not only to deny it."""
     said = folded if "/" in word else _PATH.sub(" ", folded)
-    return _stands(word, re.sub(rf"{_DENIED}{re.escape(_folded(word))}", " ", said))
+    return stands_in(word, re.sub(rf"{_DENIED}{re.escape(folded_words(word))}", " ", said))
 
 
 def _explained(report: TriageReport) -> str:
@@ -238,7 +228,7 @@ def _explained(report: TriageReport) -> str:
 
 
 def _terms(text: str) -> list[str]:
-    return re.findall(r"\w{3,}", _folded(text))
+    return re.findall(r"\w{3,}", folded_words(text))
 
 
 @lru_cache(maxsize=8)
