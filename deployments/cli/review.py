@@ -307,7 +307,19 @@ def _rows(answer: GradedAnswer) -> Iterator[tuple[str, str]]:
     yield "gold", answer.gold if answer.gold is not None else "nobody wrote one down: judge by what you know"
     if answer.expected_citation is not None:
         yield "source", f"{answer.expected_citation} is expected"
-    yield "answer" if answer.issue is None else "report", answer.answer
+    if answer.issue is None:
+        yield "answer", answer.answer
+    else:
+        yield "report", _indented(answer.answer)
+
+
+def _indented(report: str) -> str:
+    """A report that is JSON with a line for each of its parts; any other as it is."""
+    try:
+        value = json.loads(report)
+    except (ValueError, RecursionError):
+        return report
+    return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def _verdict_row(grade: Judged) -> tuple[str, str]:
