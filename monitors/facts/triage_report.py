@@ -60,15 +60,15 @@ def read_report(text: str) -> TriageReport:
 
 
 @lru_cache(maxsize=32)
-def folded_words(text: str) -> str:
+def fold_case(text: str) -> str:
     """A text in one spelling, without letter case and with single spaces: keywords are looked up in it."""
     return " ".join(normalise(text).text.casefold().split())
 
 
 def stands_in(keyword: str, text: str) -> bool:
     """Whether a keyword stands in a text, as words, singular or plural: "lock" is not in "block"."""
-    pattern = rf"(?<!\w){re.escape(folded_words(keyword))}(?:e?s)?(?!\w)"
-    return re.search(pattern, folded_words(text)) is not None
+    pattern = rf"(?<!\w){re.escape(fold_case(keyword))}(?:e?s)?(?!\w)"
+    return re.search(pattern, fold_case(text)) is not None
 
 
 def _object_in(text: str) -> Mapping[str, object] | None:

@@ -13,7 +13,7 @@ from typing import Final
 
 from monitors.facts.source_files import agreement, canonical
 from monitors.facts.tool_calls import ToolCall, repeated
-from monitors.facts.triage_report import folded_words, read_report, stands_in
+from monitors.facts.triage_report import fold_case, read_report, stands_in
 from monitors.graders.base import Grader, TriageSettings, abstained, judged
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
@@ -156,7 +156,7 @@ class KeywordsGrader(TriageGrader):
         if not telling:
             had = task.reference.expected_keywords
             return abstained(self, "every keyword stands in the issue" if had else "the reference has no keywords")
-        report = folded_words(exchange.graded_text)
+        report = fold_case(exchange.graded_text)
         stated = [word for word in telling if _states(word, report)]
         score = len(stated) / len(telling)
         kind = None if score >= self._settings.min_keywords else FailureKind.POOR_TRIAGE
@@ -219,7 +219,7 @@ _DENIED: Final = (
 def _states(word: str, folded: str) -> bool:
     """Whether a report says a keyword of its own: not only in the name of a file, and not only to deny it."""
     said = folded if "/" in word else _PATH.sub(" ", folded)
-    return stands_in(word, re.sub(rf"{_DENIED}{re.escape(folded_words(word))}", " ", said))
+    return stands_in(word, re.sub(rf"{_DENIED}{re.escape(fold_case(word))}", " ", said))
 
 
 def _explained(report: TriageReport) -> str:
@@ -227,7 +227,7 @@ def _explained(report: TriageReport) -> str:
 
 
 def _terms(text: str) -> list[str]:
-    return re.findall(r"\w{3,}", folded_words(text))
+    return re.findall(r"\w{3,}", fold_case(text))
 
 
 @lru_cache(maxsize=8)

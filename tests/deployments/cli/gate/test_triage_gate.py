@@ -135,12 +135,23 @@ def test_3_9_fails(gate):
     assert "average rating 3.90 [3.74, 4.05] of 48 reports is below 4 of 5" in printed
 
 
-def test_ten_reports_are_too_few_to_tell(gate):
+def test_ten_reports_are_too_few_to_tell_and_people_rate_them_too(gate, lookout, tmp_path):
+    """Their rating, one lower than the judge's, comes before they see his; the figures say by how much he is off."""
     code, printed = gate([5, 4, 4, 5, 4, 4, 4, 5, 4, 4])
     assert code == 3, printed
     assert (
         "10 rated reports, of 3 clusters, cannot show a drop of 0.3 in their average rating, only one of" in printed
     )
+    listed = lookout("review", "--share", "1", "--by", "asha", "--json", cwd=tmp_path).stdout.splitlines()
+    given = [5 if MARKS[5] in json.loads(line)["answer"] else 4 for line in listed]
+    keys = "".join(f"r\n{rating - 1}\n" for rating in given)
+    shown = lookout("review", "--share", "1", "--by", "asha", cwd=tmp_path, stdin=keys, COLUMNS="200").stdout
+    assert "10 reviewed, 0 left for asha" in shown
+    assert shown.index("How useful is the report?") < shown.index(" of 5: ")
+    figures = lookout("review", "--figures", cwd=tmp_path, COLUMNS="200").stdout
+    assert "10 reports rated, 4.30 of 5 on average" in figures
+    assert "people gave the same rating 0 of 10 times, to 10 reports" in figures
+    assert "rates higher than people by 1.00 [" in figures
 
 
 def test_reports_that_nobody_rated_are_no_pass(gate, judge):
