@@ -246,12 +246,19 @@ select
     case when s.graded_channel = 'wire' then coalesce(s.wire_text, s.visible_text) else s.visible_text end
   ) as answer,
   any_value(c.gold) as gold, any_value(c.record->>'expected_citation') as expected_citation,
+  any_value(c.record->>'$.triage.issue.title') as issue_title,
+  any_value(c.record->>'$.triage.issue.body') as issue_body,
   any_value(a.expected_refusal) as expected_refusal,
   list({
     grader: g.grader, version: g.version, aspect: g.aspect, passed: g.passed, failure_kind: g.failure_kind,
     score: g.score, reason: g.reason, judge_model: g.judge_model, judge_prompt_sha256: g.judge_prompt_sha256,
-    rubric_version: g.rubric_version
-  } order by g.position) as grades
+    rubric_version: g.rubric_version, rubric: g.rubric
+  } order by g.position) filter (where g.aspect <> 'usefulness') as grades,
+  coalesce(list({
+    grader: g.grader, version: g.version, aspect: g.aspect, passed: g.passed, failure_kind: g.failure_kind,
+    score: g.score, reason: g.reason, judge_model: g.judge_model, judge_prompt_sha256: g.judge_prompt_sha256,
+    rubric_version: g.rubric_version, rubric: g.rubric
+  } order by g.position) filter (where g.aspect = 'usefulness' and g.rubric is not null), []) as ratings
 from results s
 join grades g on g.run_id = s.run_id and g.case_id = s.case_id and g.repeat = s.repeat
 join assessments a on a.run_id = s.run_id and a.case_id = s.case_id and a.repeat = s.repeat
@@ -259,10 +266,11 @@ join (
   select run_id, target, suite_sha256 from runs union all select run_id, target, null from nightly_runs
 ) r on r.run_id = s.run_id
 left join cases c on c.suite_sha256 = r.suite_sha256 and c.case_id = s.case_id
-where s.outcome = 'exchange' and g.passed is not null and g.aspect <> 'usefulness'
+where s.outcome = 'exchange' and g.passed is not null
 group by s.run_id, s.case_id, s.repeat, r.target, s.asked_at  -- what readers filter by, so that it is filtered first
+having count(*) filter (where g.aspect <> 'usefulness') > 0
 order by s.asked_at desc, s.run_id, s.case_id, s.repeat;
-comment on view graded_answers is 'Every answer that a grader or a judge gave a verdict on, with question, gold, outcome and all verdicts: lookout review samples these.';
+comment on view graded_answers is 'Every answer that a grader or a judge gave a verdict on, with question, gold, outcome and all verdicts: lookout review samples these. Of a report on an issue, with the issue, and the ratings that judges gave it, apart from the verdicts.';
 
 create or replace view reviewed_grades as
 with said as (
@@ -305,6 +313,33 @@ from reviewed_answers
 group by target, judge_model, judge_prompt_sha256, rubric_version
 order by target, both_graded desc;
 comment on view judge_against_people is 'What each judge said against what people said of the answers that they reviewed. Intervals and corrected rates: lookout review --figures.';
+
+create or replace view reviewed_ratings as
+select
+  l.run_id, l.case_id, l.repeat, l.target, l.done_by, l.rating as people_rating, j.rubric as judge_rating,
+  l.inclusion_probability, count(*) over (
+    partition by l.run_id, l.case_id, l.repeat, j.judge_model, j.judge_prompt_sha256, j.rubric_version
+  ) as people, j.judge_model, j.judge_prompt_sha256, j.rubric_version
+from labels l
+join grades j on j.run_id = l.run_id and j.case_id = l.case_id and j.repeat = l.repeat
+where l.source = 'review' and l.rating is not null and j.judge_model is not null and j.rubric is not null
+  and j.aspect = 'usefulness'
+order by l.run_id, l.case_id, l.repeat, l.done_by;
+comment on view reviewed_ratings is 'Reports that both a judge and people rated from 1 to 5, one row for each person, with how many rated the same report.';
+
+create or replace view judge_ratings_against_people as
+select
+  target, judge_model, judge_prompt_sha256, rubric_version,
+  count(*) as both_rated,
+  count(*) filter (where judge_rating = people_rating) as same,
+  round(avg(judge_rating), 4) as judge_average,
+  round(avg(people_rating), 4) as people_average,
+  round(avg(abs(judge_rating - people_rating)), 4) as mean_absolute_difference,
+  round(avg(judge_rating - people_rating), 4) as mean_difference
+from reviewed_ratings
+group by target, judge_model, judge_prompt_sha256, rubric_version
+order by target, both_rated desc;
+comment on view judge_ratings_against_people is 'How a judge rates reports against how people rate the same ones; a mean difference above 0 is a judge that rates higher. Weighted kappa and intervals: lookout review --figures.';
 
 create or replace view nightly_trend as
 select

@@ -1,7 +1,8 @@
 """``lookout review``: people review a share of the graded answers, and so grade the rules and the judge too.
 
-The terminal shows one answer at a time: what was asked, what should come, what came; then it asks for one key. The
-reviewer's word becomes a label, and a draft for the gold set where it contradicts a verdict.
+The terminal shows one answer at a time: what was asked, what should come, what came; then it asks for one key. Of a
+report on an issue it also asks how useful it is, from 1 to 5. The reviewer's word becomes a label, and a draft for
+the gold set where it contradicts a verdict on an answer.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from flows.context import utc_now
 from flows.terminal import write_json, write_jsons, write_text
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
-from monitors.judge.calibration import calibrate, check_graders
+from monitors.judge.calibration import calibrate, calibrate_ratings, check_graders
 from monitors.judge.settings import ReviewSettings, spot_checks
 from monitors.records.exchanges import Origin
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome, FailureKind, Judged, aspect_of_kind
@@ -36,7 +37,16 @@ from monitors.records.operator_actions import CaseDraft, HumanLabel
 from monitors.records.reviews import AnswerVerdict, GradedAnswer, LabelSource, SampledAnswer, SpotCheck
 from warehouse.database.store import Store
 from warehouse.journal.rows import LabelRow
-from warehouse.queries.reviews import candidates, labelled_by, reviewed, reviewed_grades, verdict_counts, with_texts
+from warehouse.queries.reviews import (
+    candidates,
+    labelled_by,
+    rating_counts,
+    reviewed,
+    reviewed_grades,
+    reviewed_ratings,
+    verdict_counts,
+    with_texts,
+)
 
 Redact = Callable[[str], Redacted]
 
@@ -49,6 +59,7 @@ def label_of(
     at: datetime,
     redact: Redact,
     failure_kind: FailureKind | None = None,
+    rating: int | None = None,
     note: str = "",
 ) -> HumanLabel:
     """The label of one answer by one person; a second label of the same person on it has the same id."""
@@ -66,6 +77,7 @@ def label_of(
         note=redact(note),
         source=LabelSource.REVIEW,
         answer=verdict,
+        rating=rating,
         inclusion_probability=check.inclusion_probability,
     )
 
@@ -158,6 +170,14 @@ KINDS: Mapping[str, FailureKind] = {
 }
 """What a person can say is wrong, by its key."""
 
+RATING_KEYS = frozenset("12345")
+RUBRIC = (
+    "How useful is the report? 5 right cause, exactly the files, clear what to do  4 right cause, a small gap  "
+    "3 on the right track  2 wrong area, too vague, or every file  1 wrong or empty. Another key: not rated."
+)
+_DIFFER = "You and these verdicts differ: kept as a draft for the gold set."
+_DIFFER_ON_A_REPORT = "You and these verdicts differ: is what the suite says of this issue right?"
+
 DRAFTS_FILE = Path("drafts") / "review.jsonl"
 WAIT_S = 10.0
 AT_ONCE = 100
@@ -181,7 +201,10 @@ def review_command(
     raw: Annotated[bool, typer.Option("--raw", help="show texts as they are, personal data too")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="list what is to be reviewed, as JSON lines")] = False,
 ) -> ExitCode:
-    """Review a share of the graded answers: is each right? The verdicts of rules and judge show after your word."""
+    """Review a share of the graded answers: is each right, how useful is a report? Verdicts show after your word.
+
+    The figures are each rule's and each judge's errors, and how a judge's ratings of reports differ from people's.
+    """
     folder = data_folder_of(config, data_folder)
     configured = load_config(config) if config.exists() else None
     store = loaded(store_of(config, data_folder))
@@ -237,7 +260,8 @@ class AnswerReview:
 
     def _label(self, verdict: AnswerVerdict, check: SpotCheck) -> Decision:
         """Save the draft first, then the label: after a kill between them the person is asked again."""
-        wrong, clean = verdict is AnswerVerdict.WRONG, self.redactors(check.answer.target)
+        answer, clean = check.answer, self.redactors(check.answer.target)
+        wrong = verdict is AnswerVerdict.WRONG
         label = label_of(
             check,
             verdict,
@@ -245,16 +269,24 @@ class AnswerReview:
             at=utc_now(),
             redact=clean,
             failure_kind=self._what_is_wrong() if wrong else None,
+            rating=self._how_useful() if answer.issue is not None else None,
             note=self.screen.line("Why? One line, or only Enter:") if wrong else "",
         )
-        contradicted = contradicts(label, check.answer)
-        if contradicted:
-            _append_draft(self.folder / DRAFTS_FILE, draft_of(label, check.answer, clean))
+        contradicted = contradicts(label, answer)
+        if contradicted and answer.issue is None:
+            _append_draft(self.folder / DRAFTS_FILE, draft_of(label, answer, clean))
         self.store.journal.append([LabelRow(row=label)], run_id=None)
-        self.screen.console.print(labelled(map(_verdict_row, check.answer.grades), self._clean(check)))
+        shown = (*map(_verdict_row, answer.grades), *map(_rating_row, answer.ratings))
+        self.screen.console.print(labelled(shown, self._clean(check)))
         if contradicted:
-            self.screen.say("You and these verdicts differ: kept as a draft for the gold set.")
+            self.screen.say(_DIFFER if answer.issue is None else _DIFFER_ON_A_REPORT)
         return Decision.ACCEPTED
+
+    def _how_useful(self) -> int | None:
+        """A rating from 1 to 5 by its key; anything else leaves the report unrated."""
+        self.screen.say(RUBRIC)
+        key = self.screen.key()
+        return int(key) if key in RATING_KEYS else None
 
     def _what_is_wrong(self) -> FailureKind | None:
         """The kind of failure by its key; anything else leaves it open."""
@@ -268,12 +300,26 @@ def _rows(answer: GradedAnswer) -> Iterator[tuple[str, str]]:
     yield "asked", f"{answer.asked_at:%Y-%m-%d %H:%M} UTC on {answer.target}, severity {int(answer.severity)}"
     yield from (("before", turn) for turn in answer.turns[:-1])
     yield "question", answer.turns[-1] if answer.turns else ""
+    if answer.issue is not None and answer.issue not in answer.turns:
+        yield "issue", answer.issue
     if answer.expected_refusal:
         yield "expected", "a refusal"
     yield "gold", answer.gold if answer.gold is not None else "nobody wrote one down: judge by what you know"
     if answer.expected_citation is not None:
         yield "source", f"{answer.expected_citation} is expected"
-    yield "answer", answer.answer
+    if answer.issue is None:
+        yield "answer", answer.answer
+    else:
+        yield "report", _indented(answer.answer)
+
+
+def _indented(report: str) -> str:
+    """A report that is JSON with a line for each of its parts; any other as it is."""
+    try:
+        value = json.loads(report)
+    except (ValueError, RecursionError):
+        return report
+    return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def _verdict_row(grade: Judged) -> tuple[str, str]:
@@ -281,6 +327,11 @@ def _verdict_row(grade: Judged) -> tuple[str, str]:
     word = "passed" if grade.passed else f"failed ({grade.failure_kind})"
     score = "" if grade.score is None else f", score {grade.score:.2f}"
     return "judge" if grade.lineage else "rule", f"{grader_name(grade)} {word} it{score}: {grade.reason}"
+
+
+def _rating_row(grade: Judged) -> tuple[str, str]:
+    """How useful a judge finds the report, shown after the person said it."""
+    return "judge", f"{grader_name(grade)} rated it {grade.rubric} of 5: {grade.reason}"
 
 
 def _append_draft(path: Path, draft: CaseDraft) -> None:
@@ -316,6 +367,7 @@ def _print_queue(checks: Iterable[SpotCheck], redactors: Redactors) -> None:
             "language": answer.language.value,
             "turns": [clean(turn) for turn in answer.turns],
             "gold": clean(answer.gold) if answer.gold is not None else None,
+            "issue": clean(answer.issue) if answer.issue is not None else None,
             "expected_citation": answer.expected_citation,
             "expected_refusal": answer.expected_refusal,
             "answer": clean(answer.answer),
@@ -329,6 +381,10 @@ def _print_figures(store: Store, since: datetime, target: str | None, *, as_json
     found = (
         *check_graders(reviewed_grades(store, target=target, wait_s=WAIT_S), given),
         *calibrate(reviewed(store, target=target, wait_s=WAIT_S), given),
+        *calibrate_ratings(
+            reviewed_ratings(store, target=target, wait_s=WAIT_S),
+            rating_counts(store, since=since, target=target, wait_s=WAIT_S),
+        ),
     )
     if as_json:
         write_jsons(each.model_dump_json() + "\n" for each in found)

@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, cast
 
 from monitors.facts.source_files import files_in
+from monitors.facts.text import normalise
 from monitors.records.triage import IssueSeverity, TriageReport
 
 _PARTS: Final[Mapping[str, str]] = {
@@ -55,6 +57,18 @@ def read_report(text: str) -> TriageReport:
     """The parts of a report: from JSON where the text is one object, in a code fence or not, else from prose."""
     fields = _object_in(text)
     return _of_fields(fields) if fields is not None else _of_prose(text)
+
+
+@lru_cache(maxsize=32)
+def fold_case(text: str) -> str:
+    """A text in one spelling, without letter case and with single spaces: keywords are looked up in it."""
+    return " ".join(normalise(text).text.casefold().split())
+
+
+def stands_in(keyword: str, text: str) -> bool:
+    """Whether a keyword stands in a text, as words, singular or plural: "lock" is not in "block"."""
+    pattern = rf"(?<!\w){re.escape(fold_case(keyword))}(?:e?s)?(?!\w)"
+    return re.search(pattern, fold_case(text)) is not None
 
 
 def _object_in(text: str) -> Mapping[str, object] | None:

@@ -15,8 +15,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-from monitors.gate.metrics import Ratings, change_of, ratings_of, weight_of
-from monitors.gate.settings import Weights
+from monitors.gate.metrics import weight_of
+from monitors.gate.ratings import Clusters, Ratings, change_of, ratings_of
+from monitors.gate.settings import GateSettings, Weights
 from monitors.records.base import Blame, Finding, Language, Severity
 from monitors.records.comparisons import Comparison, Direction, ParityGap, SeverityChange
 from monitors.records.grades import Assessment, CaseOutcome, JudgeLineage
@@ -77,7 +78,8 @@ def compare(
     graded: frozenset[str],
     scores: Scores,
     ratings_now: Ratings,
-    weights: Weights,
+    clusters: Clusters,
+    settings: GateSettings,
 ) -> ComparisonDetail:
     """The run of these ``assessments`` (one for each case) against ``baseline``."""
     before = baseline.report
@@ -100,11 +102,11 @@ def compare(
     found = known.model_copy(
         update={
             **_changes(pairs),
-            "weighted_before": _weighted(before.scores, weights),
+            "weighted_before": _weighted(before.scores, settings.weights),
             "weighted_now": scores.weighted.value,
             "flat_before": before.scores.flat.value,
             "flat_now": scores.flat.value,
-            "rubric": change_of(rated, ratings_now),
+            "rubric": change_of(rated, ratings_now, clusters, drop=settings.max_rubric_drop),
         }
     )
     return ComparisonDetail(found, pairs, rated)

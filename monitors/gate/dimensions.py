@@ -1,6 +1,6 @@
 """How an agent's reports on issues came out: how many are correct, and the steps that they took. Pure.
 
-Beside them stand the reports' ratings (`monitors.gate.metrics`). Against a baseline each figure is over the issues
+Beside them stand the reports' ratings (`monitors.gate.ratings`). Against a baseline each figure is over the issues
 for which both runs have it.
 """
 

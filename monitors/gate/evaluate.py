@@ -18,7 +18,8 @@ from decimal import Decimal
 
 from monitors.gate.compare import compare, parity
 from monitors.gate.dimensions import triage_summary, with_triage
-from monitors.gate.metrics import average_of, graded_cases, is_graded, metrics, one_per_case, ratings, score
+from monitors.gate.metrics import graded_cases, is_graded, metrics, one_per_case, score
+from monitors.gate.ratings import average_of, ratings, unrated_reports
 from monitors.gate.settings import GateSettings
 from monitors.gate.suite_power import balance_of, sights_of
 from monitors.gate.verdict import GateInputs, coverage_of, decide, in_pairs
@@ -191,7 +192,7 @@ def evaluate(
         cost_usd=facts.judging.cost_usd if facts.judging else _cost(asked),
         parity=tuple(run.parity),
         comparison=baseline and run.compared and with_triage(run.compared, baseline.report.triage, triage, results),
-        rubric=average_of(run.ratings),
+        rubric=run.rubric,
         sights=tuple(run.sights),
         flaky=tuple(run.flaky),
         balance=run.balance,
@@ -212,6 +213,7 @@ def _gather_inputs(
     graded = graded_cases(folded, outage=outage is not None)
     scores = score(folded, graded, settings.weights)
     rated = ratings(asked)
+    clusters = {result.case.id: result.case.related for result in results}
     compared = baseline and compare(
         baseline,
         run_id=facts.run_id,
@@ -221,7 +223,8 @@ def _gather_inputs(
         graded=graded,
         scores=scores,
         ratings_now=rated,
-        weights=settings.weights,
+        clusters=clusters,
+        settings=settings,
     )
     gaps = parity(asked, most_gap=settings.targets.language_gap)
     shared = {pair.case_id for pair in compared.pairs} if compared and not compared.comparison.refused else None
@@ -235,6 +238,8 @@ def _gather_inputs(
         parity=gaps,
         coverage=coverage_of(graded, facts.planned, settings),
         ratings=rated,
+        rubric=average_of(rated, clusters, drop=settings.max_rubric_drop),
+        unrated=unrated_reports(results, rated),
         compared=compared,
         sights=sights_of(folded, graded, None if shared is None else frozenset(shared)),
         balance=balance_of(cases, settings),

@@ -1,24 +1,20 @@
-"""A run's measures: named shares with their intervals and targets, both scores, and the reports' ratings. Pure.
+"""A run's measures: named shares with their intervals and targets, and both scores. Pure.
 
 Each metric names the cases that missed it. The flat pass rate and the severity-weighted score stand side by side.
-The rubric of a run's reports is one rating for each case, its average, and how far it moved.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from decimal import Decimal
-from statistics import fmean
 from typing import Final, NamedTuple
 
 from monitors.gate.settings import GateSettings, Weights
 from monitors.records.base import Blame, Finding, Language, Severity
-from monitors.records.comparisons import CaseRating, RubricAverage, RubricChange
 from monitors.records.grades import Aspect, Assessment, CaseOutcome, Judged
 from monitors.records.runs import Metric, Ratio, Scores, SeverityTally
-from monitors.stats.agreement import change_interval, mean_interval
 from monitors.stats.intervals import by_cluster, clustered_share
 
 _WORST_FIRST = (CaseOutcome.FAILED, CaseOutcome.NO_ANSWER, CaseOutcome.UNGRADED, CaseOutcome.CORRECT)
@@ -99,76 +95,6 @@ def _tally(severity: Severity, counted: Sequence[Assessment], weights: Weights) 
         no_answer=sum(a.outcome is CaseOutcome.NO_ANSWER for a in same),
         raised=sum(a.severity is not a.case_severity for a in same),
     )
-
-
-Ratings = Mapping[str, float]
-"""Ratings by case id, 1 to 5: the average over a case's asks, so that asking oftener moves nothing."""
-
-
-def rating_of(assessment: Assessment) -> int | None:
-    """What a judge gave the report, if it rated one; of several grades the lowest."""
-    given = [g.rubric for g in assessment.grades if isinstance(g, Judged) and g.aspect is Aspect.USEFULNESS]
-    return min((rubric for rubric in given if rubric is not None), default=None)
-
-
-def ratings(assessments: Iterable[Assessment]) -> Ratings:
-    """The ratings of a run, from all its assessments."""
-    given: dict[str, list[int]] = {}
-    for assessment in assessments:
-        rubric = rating_of(assessment)
-        if rubric is not None:
-            given.setdefault(assessment.case_id, []).append(rubric)
-    return {case_id: fmean(rubrics) for case_id, rubrics in given.items()}
-
-
-def ratings_of(average: RubricAverage | None) -> Ratings:
-    """The ratings of a run that was evaluated before."""
-    return {one.case_id: one.rating for one in average.ratings} if average else {}
-
-
-def average_of(rated: Ratings) -> RubricAverage | None:
-    """The average with its bootstrap interval; ``None`` where no report was rated."""
-    if not rated:
-        return None
-    found = mean_interval(list(rated.values()))
-    each = tuple(CaseRating(case_id=case_id, rating=rating) for case_id, rating in rated.items())
-    return RubricAverage(mean=found.value, low=found.low, high=found.high, ratings=each)
-
-
-def change_of(before: Ratings, now: Ratings) -> RubricChange | None:
-    """How far the average moved on the cases that both runs rated, by a paired bootstrap; ``None`` without any."""
-    shared = sorted(before.keys() & now.keys())
-    if not shared:
-        return None
-    moved = change_interval([(before[case_id], now[case_id]) for case_id in shared])
-    return RubricChange(
-        shared=len(shared),
-        before=fmean(before[case_id] for case_id in shared),
-        now=fmean(now[case_id] for case_id in shared),
-        change=moved.value,
-        low=moved.low,
-        high=moved.high,
-    )
-
-
-def without_worst(rated: Ratings, flaky: frozenset[str]) -> Ratings:
-    """The same without the flaky case that was rated lowest: what is left decides without it."""
-    return _without(rated, min((i for i in rated if i in flaky), key=lambda i: rated[i], default=None))
-
-
-def without_most_dropped(before: Ratings, now: Ratings, flaky: frozenset[str]) -> Ratings:
-    """``now`` without the flaky case that fell furthest."""
-    shared = [i for i in now if i in flaky and i in before]
-    return _without(now, min(shared, key=lambda i: now[i] - before[i], default=None))
-
-
-def lowest_first(rated: Ratings) -> Sequence[str]:
-    """Ids, the lowest rated first."""
-    return sorted(rated, key=lambda case_id: (rated[case_id], case_id))
-
-
-def _without(rated: Ratings, left_out: str | None) -> Ratings:
-    return {case_id: rating for case_id, rating in rated.items() if case_id != left_out}
 
 
 MOST_PATHS: Final = 8

@@ -107,7 +107,9 @@ class GateSettings(BaseModel):
         default=4.0, ge=1, le=5, description="a run whose reports are rated lower on average, from 1 to 5, fails"
     )
     rating_needed: bool = Field(
-        default=False, description="a run in which no judge rated a report is INCONCLUSIVE, as `--min-score 4` asks"
+        default=False,
+        description="an average rating must be there: with none, or too few to show a drop of `max_rubric_drop`, a "
+        "run is INCONCLUSIVE, as `--min-score 4` asks",
     )
     max_rubric_drop: float = Field(
         default=0.3, ge=0, le=4, description="a run whose average rating drops by more against its baseline fails"

@@ -15,14 +15,8 @@ from decimal import Decimal
 from statistics import fmean
 
 from monitors.gate.compare import FEWEST_PAIRS, ComparisonDetail, Pair, direction_of, p_value
-from monitors.gate.metrics import (
-    MeasuredMetric,
-    Ratings,
-    lowest_first,
-    weight_of,
-    without_most_dropped,
-    without_worst,
-)
+from monitors.gate.metrics import MeasuredMetric, weight_of
+from monitors.gate.ratings import BEST, Ratings, lowest_first, without_most_dropped, without_worst
 from monitors.gate.settings import GateSettings
 from monitors.gate.suite_power import blind_spots, format_drop, format_limit, that_matters
 from monitors.plural import plural
@@ -34,6 +28,8 @@ from monitors.records.comparisons import (
     Direction,
     FlakyCase,
     ParityGap,
+    RatingFall,
+    RubricAverage,
     RubricChange,
 )
 from monitors.records.grades import Assessment, CaseOutcome
@@ -46,7 +42,8 @@ class GateInputs:
     """A run before its verdict: one assessment for each case, and what was reckoned from all of them.
 
     ``graded`` are the ids of the cases that say something about the application. ``outage`` is what was said of an
-    app that was down. ``compared`` is ``None`` without a baseline.
+    app that was down. ``compared`` is ``None`` without a baseline, ``rubric`` where no report was rated.
+    ``unrated`` are the cases whose report should have been.
     """
 
     assessments: Sequence[Assessment]
@@ -57,6 +54,8 @@ class GateInputs:
     parity: Sequence[ParityGap]
     coverage: Coverage
     ratings: Ratings
+    rubric: RubricAverage | None
+    unrated: frozenset[str]
     compared: ComparisonDetail | None
     sights: Sequence[DetectableDrop]
     balance: Balance
@@ -73,6 +72,11 @@ class GateInputs:
     def enough_graded(self) -> bool:
         """Whether shares over the graded cases speak for the suite."""
         return self.coverage.graded >= self.coverage.floor * self.coverage.asked
+
+    @property
+    def enough_rated(self) -> bool:
+        """Whether the ratings speak for all reports that should have one."""
+        return len(self.ratings) >= self.coverage.floor * (len(self.ratings) + len(self.unrated))
 
 
 ENOUGH_FLAKY = 2
@@ -166,41 +170,72 @@ def _missed_without_flaky(measured: MeasuredMetric, flaky: frozenset[str]) -> bo
     return metric.target is not None and (metric.passed + spare) / metric.total < metric.target
 
 
-def low_rating(run: GateInputs) -> list[VerdictReason]:
-    """The reports' average rating below its floor."""
-    floor = run.settings.min_rubric
-    if not run.ratings or fmean(run.ratings.values()) >= floor:
-        return []
-    others = without_worst(run.ratings, run.flaky_ids)
-    low = tuple(case_id for case_id in lowest_first(run.ratings) if run.ratings[case_id] < floor)
-    average = fmean(run.ratings.values())
-    text = f"average rating {average:.2f} of {plural(len(run.ratings), 'report')} is below {floor:g} of 5"
-    decisive = run.enough_graded and bool(others) and fmean(others.values()) < floor
-    return [VerdictReason(kind=ReasonKind.RUBRIC, text=text, case_ids=low, decisive=decisive)]
-
-
 _ROUNDING = 9
 """Averages of whole ratings: a drop of exactly 0.3 must not fail for the want of a binary digit."""
 
 
-def rating_drop(run: GateInputs) -> list[VerdictReason]:
-    """The average rating fell by more than is allowed, on the cases that both runs rated."""
-    if run.compared is None or run.compared.comparison.rubric is None:
-        return []
-    moved, limit = run.compared.comparison.rubric, run.settings.max_rubric_drop
-    if round(-moved.change, _ROUNDING) <= limit:
-        return []
-    before = run.compared.ratings_before
+def proven_ratings(run: GateInputs) -> list[VerdictReason]:
+    """An average below its floor, or one that dropped too far, where the ratings are enough to say so."""
+    return [reason for reason, proven in _failing_ratings(run) if proven]
+
+
+def unsure_ratings(run: GateInputs) -> list[VerdictReason]:
+    """The same where it may be chance, or reports that nobody rated may hide better: no failure, and no pass."""
+    return [
+        reason.model_copy(update={"text": f"{reason.text}; these ratings do not prove it"})
+        for reason, proven in _failing_ratings(run)
+        if not proven
+    ]
+
+
+def _failing_ratings(run: GateInputs) -> Iterator[tuple[VerdictReason, bool]]:
+    """Each with whether it is proven: by ratings that would show such a drop, or by the whole of its interval."""
+    found, floor, limit = run.rubric, run.settings.min_rubric, run.settings.max_rubric_drop
+    if found is not None and round(found.mean, _ROUNDING) < floor:
+        proven = _shows(found, limit) or round(found.high, _ROUNDING) < floor
+        at_best = _average([*run.ratings.values(), *[float(BEST)] * len(run.unrated)])
+        yield _low_rating(run, found), proven and run.enough_graded and at_best < floor
+    moved = run.compared.comparison.rubric if run.compared else None
+    if run.compared and moved is not None and round(-moved.change, _ROUNDING) > limit:
+        proven = _shows(moved, limit) or round(moved.high, _ROUNDING) < -limit
+        drop = _rating_drop(run, moved, run.compared.ratings_before)
+        yield drop, proven and run.enough_graded and run.enough_rated
+
+
+def _shows(found: RubricAverage | RubricChange, drop: float) -> bool:
+    """Whether so many ratings show a drop as small as this."""
+    return found.detectable is not None and round(found.detectable, _ROUNDING) <= drop
+
+
+def _low_rating(run: GateInputs, found: RubricAverage) -> VerdictReason:
+    """It decides when it does without the flaky case that was rated lowest."""
+    floor = run.settings.min_rubric
+    low = tuple(case_id for case_id in lowest_first(run.ratings) if run.ratings[case_id] < floor)
+    interval = f"{found.mean:.2f} [{found.low:.2f}, {found.high:.2f}]"
+    text = f"average rating {interval} of {plural(len(found.ratings), 'report')} is below {floor:g} of 5"
+    others = without_worst(run.ratings, run.flaky_ids)
+    decisive = bool(others) and _average(others.values()) < floor
+    return VerdictReason(kind=ReasonKind.RUBRIC, text=text, case_ids=low, decisive=decisive)
+
+
+def _rating_drop(run: GateInputs, moved: RubricChange, before: Ratings) -> VerdictReason:
+    """It decides when it does without the flaky case that fell furthest."""
+    limit = run.settings.max_rubric_drop
     others = without_most_dropped(before, run.ratings, run.flaky_ids)
-    fell = tuple(sorted(i for i in run.ratings if i in before and run.ratings[i] < before[i]))
-    decisive = run.enough_graded and round(_drop(before, others), _ROUNDING) > limit
-    text = f"{_format_moved(moved)}; a drop above {limit:g} fails"
-    return [VerdictReason(kind=ReasonKind.RUBRIC, text=text, case_ids=fell, decisive=decisive)]
+    drops = [before[case_id] - rating for case_id, rating in others.items() if case_id in before]
+    return VerdictReason(
+        kind=ReasonKind.RUBRIC,
+        text=f"{_format_moved(moved)}; a drop above {limit:g} fails; {_format_falls(moved.fell)}",
+        case_ids=tuple(fall.case_id for fall in moved.fell),
+        decisive=bool(drops) and _average(drops) > limit,
+    )
 
 
-def _drop(before: Ratings, now: Ratings) -> float:
-    shared = before.keys() & now.keys()
-    return fmean(before[i] - now[i] for i in shared) if shared else 0.0
+def _average(values: Iterable[float]) -> float:
+    return round(fmean(values), _ROUNDING)
+
+
+_MOST_FALLS = 3
 
 
 def _format_moved(moved: RubricChange) -> str:
@@ -208,6 +243,11 @@ def _format_moved(moved: RubricChange) -> str:
         f"average rating {moved.before:.2f} to {moved.now:.2f} on {moved.shared} shared reports: "
         f"{moved.change:+.2f} [{moved.low:+.2f}, {moved.high:+.2f}]"
     )
+
+
+def _format_falls(fell: Sequence[RatingFall]) -> str:
+    named = (f"{fall.case_id} ({fall.before:g} to {fall.now:g})" for fall in fell[:_MOST_FALLS])
+    return f"{plural(len(fell), 'report')} fell, most of all {', '.join(named)}"
 
 
 def regression(run: GateInputs) -> list[VerdictReason]:
@@ -354,11 +394,45 @@ def _too_little(
 
 
 def unrated(run: GateInputs) -> list[VerdictReason]:
-    """An average rating is required and there is none: that is no pass."""
-    if run.ratings or not run.settings.rating_needed:
+    """Too few reports were rated to speak of their average; where an average is required, that is no pass."""
+    found, settings = run.rubric, run.settings
+    if found is None:
+        text = f"no report was rated, so nobody knows whether their average reaches {settings.min_rubric:g}"
+        return [VerdictReason(kind=ReasonKind.RUBRIC, text=text)] if settings.rating_needed else []
+    moved = run.compared.comparison.rubric if run.compared else None
+    texts = [
+        _format_too_few(one, settings)
+        for one in (found, moved)
+        if one and not _shows(one, settings.max_rubric_drop)
+    ]
+    reasons = [
+        VerdictReason(kind=ReasonKind.RUBRIC, text=text, decisive=settings.rating_needed) for text in texts[:1]
+    ]
+    return [*reasons, *_left_unrated(run)]
+
+
+def _left_unrated(run: GateInputs) -> list[VerdictReason]:
+    if run.enough_rated:
         return []
-    text = f"no report was rated, so nobody knows whether their average reaches {run.settings.min_rubric:g}"
-    return [VerdictReason(kind=ReasonKind.RUBRIC, text=text)]
+    rated, reports = len(run.ratings), len(run.ratings) + len(run.unrated)
+    text = f"only {rated} of {plural(reports, 'report')} were rated; {run.coverage.floor:.0%} are needed"
+    ids, decisive = tuple(sorted(run.unrated)), run.settings.rating_needed
+    return [VerdictReason(kind=ReasonKind.RUBRIC, text=text, case_ids=ids, decisive=decisive)]
+
+
+def _format_too_few(found: RubricAverage | RubricChange, settings: GateSettings) -> str:
+    """What so many ratings show, and how many would do."""
+    if isinstance(found, RubricAverage):
+        count, rated = len(found.ratings), plural(len(found.ratings), "rated report")
+    else:
+        count, rated = found.shared, f"{plural(found.shared, 'report')} rated in both runs"
+    if found.clusters is not None and found.clusters < count:
+        rated += f", of {plural(found.clusters, 'cluster')},"
+    limit = f"a drop of {settings.max_rubric_drop:g} in their average rating"
+    if found.detectable is None:
+        return f"{rated} cannot show {limit}: one rating has no spread"
+    would_do = f"about {found.needed:,} would" if found.needed else "no suite is large enough for that"
+    return f"{rated} cannot show {limit}, only one of {found.detectable:.2f} or more; {would_do}"
 
 
 def balance(run: GateInputs) -> list[VerdictReason]:
@@ -415,13 +489,13 @@ def decide(run: GateInputs) -> tuple[Verdict, tuple[VerdictReason, ...]]:
         *weighted(run),
         *missed_targets(run),
         *parity_missed(run),
-        *low_rating(run),
-        *rating_drop(run),
+        *proven_ratings(run),
         *regression(run),
     ]
     open_questions = [
         *outage(run),
         *coverage(run),
+        *unsure_ratings(run),
         *unrated(run),
         *balance(run),
     ]

@@ -46,6 +46,8 @@ class SuiteCheck(StrEnum):
 
     UNREADABLE = "unreadable"
     SEVERITY = "severity"
+    REFERENCE = "reference"
+    LEAK = "leak"
     DUPLICATE = "duplicate"
     CONTRADICTION = "contradiction"
     DISCLOSURE = "disclosure"
@@ -132,6 +134,12 @@ def numbered_lines(lines: Iterable[str]) -> NumberedSuite:
     return NumberedSuite(tuple(cases), tuple(bad))
 
 
+_GIVE_SEVERITY = (
+    'add "severity": 1, 2 or 3: what a wrong answer, or report, would cost. How urgent an issue is goes into its '
+    '"reference"'
+)
+
+
 def bad_lines(suite: NumberedSuite) -> Iterator[GoldFinding]:
     """One finding for each bad line; what is wrong with it in the loader's words."""
     for line, case_id in suite.bad:
@@ -141,7 +149,7 @@ def bad_lines(suite: NumberedSuite) -> Iterator[GoldFinding]:
             weight=Weight.MUST,
             places=(SuiteLocation(line=line.number, case_id=case_id),),
             what="; also: ".join(line.problems),
-            do="give it the severity of what a wrong answer would cost" if severity else "mend the line",
+            do=_GIVE_SEVERITY if severity else "mend the line",
         )
 
 
@@ -205,6 +213,8 @@ def _disclosure_parts(case: GoldCase) -> Iterator[tuple[str, str, Weight]]:
     asked = Weight.SHOULD if case.expected_refusal else Weight.MUST
     yield from (("question", turn, asked) for turn in case.turns)
     yield from (("gold", text, Weight.MUST) for text in (case.gold, *case.alternatives))
+    if case.triage is not None:
+        yield "issue", case.triage.issue.text, Weight.SHOULD
     if case.provenance.clause:
         yield "clause", case.provenance.clause, Weight.SHOULD
 
@@ -297,6 +307,8 @@ def duplicates(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     seen: dict[tuple[str, ...], NumberedCase] = {}
     groups: dict[tuple[str, ...], list[NumberedCase]] = {}
     for one in cases:
+        if one.case.triage is not None:  # alike as addresses, and the same by other rules: see issue_checks
+            continue
         asked = (*_about(one.case), *(folded(turn) for turn in one.case.turns))
         first = seen.setdefault(asked, one)
         if first is one:
@@ -381,7 +393,8 @@ def contradictions(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     asked: dict[tuple[str, ...], list[NumberedCase]] = {}
     fields: dict[tuple[str, str], list[NumberedCase]] = {}
     for one in cases:
-        asked.setdefault(tuple(folded(turn) for turn in one.case.turns), []).append(one)
+        if one.case.triage is None:
+            asked.setdefault(tuple(folded(turn) for turn in one.case.turns), []).append(one)
         if one.case.cluster and one.case.provenance.field:
             fields.setdefault((one.case.cluster, one.case.provenance.field), []).append(one)
     reported: set[frozenset[int]] = set()

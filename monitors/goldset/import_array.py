@@ -71,7 +71,7 @@ def import_gold_array(
         if isinstance(case, Unusable):
             bad.append(BadLine(row, case.problems))
             continue
-        if not isinstance(fields, Unusable) and case.id != fields["id"]:
+        if not isinstance(fields, Unusable) and case.id != str(fields["id"]):
             renamed.append(RenamedRow(row=row, given=str(fields["id"]), id=case.id))
         taken.add(case.id)
         cases.append(case)
@@ -100,7 +100,7 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 def _is_lines(text: str) -> bool:
     """Whether a file has an object on each of its lines; one object over several lines is no suite."""
     lines = [line for line in text.split("\n") if line.strip()]
-    return len(lines) > 1 and all(line.lstrip().startswith("{") for line in lines)
+    return bool(lines) and all(line.lstrip().startswith("{") for line in lines)
 
 
 def _lines(text: str) -> list[object]:
@@ -134,6 +134,8 @@ def _case(
     """A case with an id that nobody has, and the severity that its row or the caller gives it."""
     given = str(fields["id"])
     severity = fields.get("severity")
+    if isinstance(severity, str) and severity.strip().isdecimal():
+        severity = int(severity)
     if not isinstance(severity, int):
         severity = int(severity_for(str(fields["type"]), given))
     return case_from_object({**fields, "id": _free(given, taken), "severity": severity})

@@ -13,29 +13,33 @@ from typing import Any, Final, cast
 from monitors.facts.language import identify
 from monitors.records.base import Language
 from monitors.records.cases import Pipeline
-from monitors.records.triage import IssueSeverity, TriageReference, TriageTask
+from monitors.records.triage import ISSUE_PLACE, IssueSeverity, TriageReference, TriageTask
 
 ISSUE_KEYS: Final = ("issue_url", "issue_title", "issue_body", "repository_files", "reference")
 """The keys of an issue in a line of a suite; each goes into the case's ``triage``."""
 TRIAGE_TYPE: Final = "triage"
 """The type of a case whose row names none."""
 
-_PATCHED: Final = re.compile(r"^\+\+\+ b/(\S+)", re.MULTILINE)
-_REMOVED: Final = re.compile(r"^--- a/(\S+)\n\+\+\+ /dev/null", re.MULTILINE)
-_PLACE: Final = re.compile(r"https?://[^/]+/([^/]+)/([^/]+)/(?:issues|pull)/(\d+)")
+_CHANGED: Final = re.compile(
+    r'^--- (?:"?a/(?P<before>[^\t\r\n"]+)"?|/dev/null)\t?\r?\n'
+    r'\+\+\+ (?:"?b/(?P<after>[^\t\r\n"]+)"?|/dev/null)\t?\r?$',
+    re.MULTILINE,
+)
+_RENAMED: Final = re.compile(r'^rename from "?(?P<before>[^\r\n"]+)"?\r?$', re.MULTILINE)
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9_@:+-]+")
 
 
 def is_issue(row: Mapping[str, Any]) -> bool:
     """Whether a row is an issue, and no question."""
-    return "issue_title" in row or "issue_url" in row or "problem_statement" in row
+    known = {**row, **_object(row.get("inputs"))}
+    return any(key in known for key in ("issue_title", "issue_url", "problem_statement"))
 
 
 def issue_fields(row: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a case, from an issue's row. What else the row has stays as it is."""
     own = {key: value for key, value in row.items() if key not in ISSUE_KEYS}
     reference = _reference(row.get("reference"))
-    issue = {key.removeprefix("issue_"): row[key] for key in ISSUE_KEYS[:4] if key in row}
+    issue = {key.removeprefix("issue_"): row[key] for key in ISSUE_KEYS[:4] if row.get(key) is not None}
     return _case(own, issue, reference)
 
 
@@ -51,27 +55,37 @@ def foreign_issue_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """Another project's row as a line of ours, with an id and a type; keys that no case has are left out."""
     if "problem_statement" in row:
         return _of_patch(row)
-    known: dict[str, Any] = {**row, **_object(row.get("inputs"))}
+    known = _object({**row, **_object(row.get("inputs"))})
     found = _reference(known.get("reference", known.get("outputs")))
-    made: dict[str, Any] = {key: known[key] for key in ISSUE_KEYS[:3] if key in known}
+    made: dict[str, Any] = {key: known[key] for key in ISSUE_KEYS[:4] if key in known}
     made["reference"] = {key: found[key] for key in TriageReference.model_fields if key in found}
     shared = {key: known[key] for key in ("id", "severity", "type", "language", "cluster") if key in known}
     return {"id": _id_of(known.get("issue_url"), known.get("issue_title")), "type": TRIAGE_TYPE, **made, **shared}
 
 
 def _of_patch(row: Mapping[str, Any]) -> dict[str, Any]:
-    text, patch = str(row["problem_statement"]), str(row.get("patch", ""))
+    text, files = str(row["problem_statement"] or ""), _patched(str(row.get("patch") or ""))
     title, _, body = text.partition("\n")
-    files = list(dict.fromkeys([*_PATCHED.findall(patch), *_REMOVED.findall(patch)]))
     return {
         "id": row.get("instance_id") or _id_of(None, title),
         "type": TRIAGE_TYPE,
-        "cluster": _UNFIT.sub(":", str(row.get("repo", ""))) or None,
+        "cluster": _UNFIT.sub(":", str(row.get("repo") or "")) or None,
         "issue_title": title.strip() or text[:200],
         "issue_body": body.strip(),
         "reference": {"relevant_files": files},
         **({"severity": row["severity"]} if "severity" in row else {}),
     }
+
+
+def _patched(patch: str) -> list[str]:
+    """The files that a patch changes, removes or renames, as the repository has them before it.
+
+    A file that the patch creates can be found by nobody; where it does nothing else, these are named.
+    """
+    changed = list(_CHANGED.finditer(patch))
+    before = [one["before"] for one in changed if one["before"]]
+    files = [*before, *(one["before"] for one in _RENAMED.finditer(patch))]
+    return list(dict.fromkeys(files or [one["after"] for one in changed if one["after"]]))
 
 
 def _case(own: dict[str, Any], issue: dict[str, Any], reference: dict[str, Any]) -> dict[str, Any]:
@@ -92,13 +106,15 @@ def _case(own: dict[str, Any], issue: dict[str, Any], reference: dict[str, Any])
 
 
 def _id_of(url: object, title: object) -> str:
-    place = _PLACE.search(str(url))
+    place = ISSUE_PLACE.search(str(url))
     name = ":".join(place.groups()) if place else str(title)[:60]
     return _UNFIT.sub("-", name).strip("-:+@") or "issue"
 
 
 def _reference(value: object) -> dict[str, Any]:
     found = _object(value)
+    if found.get("root_cause") == "":
+        del found["root_cause"]
     level = found.get("severity")
     if isinstance(level, str) and level.lower() in {one.value for one in IssueSeverity}:
         found["severity"] = level.lower()
@@ -106,7 +122,10 @@ def _reference(value: object) -> dict[str, Any]:
 
 
 def _object(value: object) -> dict[str, Any]:
-    return dict(cast("Mapping[str, Any]", value)) if isinstance(value, dict) else {}
+    """The keys of an object that say something: ``null`` is what others write where they have nothing."""
+    if not isinstance(value, dict):
+        return {}
+    return {key: entry for key, entry in cast("Mapping[str, Any]", value).items() if entry is not None}
 
 
 def reference_text(reference: Mapping[str, Any]) -> str:

@@ -29,6 +29,27 @@ Pattern = Annotated[str, AfterValidator(_is_pattern)]
 """A regular expression that compiles and needs at least one character."""
 
 
+class TriageSettings(BaseModel):
+    """`[targets.NAME.graders.triage]`: from where on a report on an issue is right."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    min_files_f1: Annotated[float, Field(gt=0, le=1)] = Field(
+        default=0.5,
+        description="least F1 of the files, or functions, that a report names: at 0.5 one right file among at most "
+        "three, or two of three; a list of all files of a repository stays far below",
+    )
+    min_keywords: Annotated[float, Field(gt=0, le=1)] = Field(
+        default=0.5,
+        description="least share of the words that only an investigation finds; synonyms excuse the rest",
+    )
+    max_steps_factor: Annotated[float, Field(ge=1)] = Field(
+        default=2,
+        description="most steps, as a multiple of a case's `shortest_path`, where it has no `max_steps`: at 2 the "
+        "agent may look around",
+    )
+
+
 class GraderSettings(BaseModel):
     """`[targets.NAME.graders]`: what the deterministic graders must know about a target."""
 
@@ -59,6 +80,9 @@ class GraderSettings(BaseModel):
     public_contacts: tuple[Annotated[str, Field(min_length=3)], ...] = Field(
         default=(),
         description="phone numbers, addresses and mailboxes that the app may give to anyone",
+    )
+    triage: TriageSettings = Field(
+        default=TriageSettings(), description="from where on a report on an issue is right"
     )
 
 

@@ -10,7 +10,7 @@ from monitors.graders.base import Grader, GraderSettings, abstained
 from monitors.graders.conduct import CitationGrader, ErrorLeakGrader, LanguageGrader, RefusalGrader
 from monitors.graders.disclosure import DisclosureGrader
 from monitors.graders.factual import FactualGrader
-from monitors.graders.triage import triage_graders
+from monitors.graders.triage import TriageGrader, triage_graders
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
@@ -18,7 +18,7 @@ from monitors.records.grades import SAFETY_ASPECTS, Grade
 
 
 def default_panel(settings: GraderSettings, domain: Domain) -> tuple[Grader, ...]:
-    """The graders for a target, safety first. None of them needs a key or the network."""
+    """The graders for a target, safety first, those of reports last. None of them needs a key or the network."""
     safety: tuple[Grader, ...] = (
         DisclosureGrader(settings.account_patterns, settings.public_contacts),
         ErrorLeakGrader(),
@@ -28,18 +28,21 @@ def default_panel(settings: GraderSettings, domain: Domain) -> tuple[Grader, ...
         CitationGrader(settings.citation_patterns, required=settings.citation_required),
         LanguageGrader(),
     )
-    return (*safety, *content, *form)
+    return (*safety, *content, *form, *triage_graders(settings.triage))
 
 
 def grade_exchange(panel: Sequence[Grader], case: GoldCase, exchange: Exchange) -> tuple[Grade, ...]:
     """Every grader's grade, in the panel's order. A grader that raises has abstained, with its blame.
 
-    A report on an issue gets the panel's checks for safety, and the graders of reports instead of those of answers.
+    A report on an issue gets the panel's checks for safety, and its graders of reports instead of those of answers.
     The reason of such an abstention names the error's type alone: its text may quote the answer.
     """
-    if case.triage is not None:
-        panel = [*(grader for grader in panel if grader.aspect in SAFETY_ASPECTS), *triage_graders()]
-    return tuple(_graded(grader, case, exchange) for grader in panel)
+    return tuple(_graded(grader, case, exchange) for grader in panel if _is_for(case, grader))
+
+
+def _is_for(case: GoldCase, grader: Grader) -> bool:
+    of_reports = isinstance(grader, TriageGrader)
+    return of_reports if case.triage and grader.aspect not in SAFETY_ASPECTS else not of_reports
 
 
 def _graded(grader: Grader, case: GoldCase, exchange: Exchange) -> Grade:

@@ -12,22 +12,14 @@ from functools import lru_cache
 from typing import Final
 
 from monitors.facts.source_files import agreement, canonical
-from monitors.facts.text import normalise
 from monitors.facts.tool_calls import ToolCall, repeated
-from monitors.facts.triage_report import read_report
-from monitors.graders.base import Grader, abstained, judged
+from monitors.facts.triage_report import fold_case, read_report, stands_in
+from monitors.graders.base import Grader, TriageSettings, abstained, judged
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged
 from monitors.records.triage import IssueSeverity, TriageReport, TriageTask
 
-MIN_FILES_F1: Final = 0.5
-"""F1 from which a report names the files: one right file among at most three, or two of three. A list of all files
-of a repository stays far below."""
-MIN_KEYWORDS: Final = 0.5
-"""So large a share of the words that an investigation finds must be there: synonyms excuse the rest."""
-MOST_STEPS_BEYOND: Final = 2
-"""Twice the shortest path is an agent that looked around; more is one that went astray."""
 FEWEST_WORDS: Final = 8
 """A report with fewer words of its own tells nobody what to do."""
 
@@ -35,12 +27,15 @@ read = lru_cache(maxsize=8)(read_report)
 """A report is read once, however many graders ask for it."""
 
 
-class _TriageGrader(ABC):
-    """What graders of reports share: they abstain on a case that is no issue."""
+class TriageGrader(ABC):
+    """What graders of reports share: their settings, and that they abstain on a case that is no issue."""
 
     name: str
     version = "1"
     aspect: Aspect
+
+    def __init__(self, settings: TriageSettings) -> None:
+        self._settings = settings
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
         """Grade the report."""
@@ -56,7 +51,7 @@ class _TriageGrader(ABC):
         return judged(self, kind, reason).model_copy(update={"score": score})
 
 
-class ReportFormGrader(_TriageGrader):
+class ReportFormGrader(TriageGrader):
     """Whether there is a report at all: not an empty one, a template, or the issue said back."""
 
     name = "report_form"
@@ -76,7 +71,7 @@ class ReportFormGrader(_TriageGrader):
         return judged(self, None, "a report with a cause or a fix of its own")
 
 
-class RelevantFilesGrader(_TriageGrader):
+class RelevantFilesGrader(TriageGrader):
     """Whether it names the files to look at, and few others. The score is F1 over unique files."""
 
     name = "relevant_files"
@@ -88,13 +83,13 @@ class RelevantFilesGrader(_TriageGrader):
             return abstained(self, "the reference names no file")
         named = read(exchange.graded_text).files or ()
         found = agreement(named, wanted)
-        kind = None if found.f1 >= MIN_FILES_F1 else FailureKind.POOR_TRIAGE
+        kind = None if found.f1 >= self._settings.min_files_f1 else FailureKind.POOR_TRIAGE
         hit, miss, extra = len(found.found), len(found.missed), len(found.extra)
         reason = f"{hit} of {hit + miss} relevant files named, and {extra} others" if named else "no file is named"
         return self._scored(kind, reason, found.f1)
 
 
-class RelevantFunctionsGrader(_TriageGrader):
+class RelevantFunctionsGrader(TriageGrader):
     """Whether it names the functions to look at, where the reference has them. The score is F1."""
 
     name = "relevant_functions"
@@ -107,11 +102,11 @@ class RelevantFunctionsGrader(_TriageGrader):
             return abstained(self, "the reference names no function" if not wanted else "no function is named")
         both = len(wanted & named)
         score = 2 * both / (len(wanted) + len(named))
-        kind = None if score >= MIN_FILES_F1 else FailureKind.POOR_TRIAGE
+        kind = None if score >= self._settings.min_files_f1 else FailureKind.POOR_TRIAGE
         return self._scored(kind, f"{both} of {len(wanted)} functions named, and {len(named) - both} others", score)
 
 
-class KnownFilesGrader(_TriageGrader):
+class KnownFilesGrader(TriageGrader):
     """Whether every file it names exists, where the repository's files are known."""
 
     name = "known_files"
@@ -129,7 +124,7 @@ class KnownFilesGrader(_TriageGrader):
         )
 
 
-class IssueSeverityGrader(_TriageGrader):
+class IssueSeverityGrader(TriageGrader):
     """Whether the issue's severity is right: 1 when it is, 0.5 one step beside it, which passes, else 0."""
 
     name = "issue_severity"
@@ -149,22 +144,22 @@ class IssueSeverityGrader(_TriageGrader):
         )
 
 
-class KeywordsGrader(_TriageGrader):
+class KeywordsGrader(TriageGrader):
     """Whether it states the words that only an investigation finds. The score is their share."""
 
     name = "keywords"
     aspect = Aspect.ROOT_CAUSE
 
     def _grade(self, task: TriageTask, exchange: Exchange) -> Judged | Abstained:
-        issue = _folded(task.issue.text)
-        telling = [word for word in task.reference.expected_keywords if not _stands(word, issue)]
+        issue = task.issue.text
+        telling = [word for word in task.reference.expected_keywords if not stands_in(word, issue)]
         if not telling:
             had = task.reference.expected_keywords
             return abstained(self, "every keyword stands in the issue" if had else "the reference has no keywords")
-        report = _folded(exchange.graded_text)
+        report = fold_case(exchange.graded_text)
         stated = [word for word in telling if _states(word, report)]
         score = len(stated) / len(telling)
-        kind = None if score >= MIN_KEYWORDS else FailureKind.POOR_TRIAGE
+        kind = None if score >= self._settings.min_keywords else FailureKind.POOR_TRIAGE
         missing = [word for word in telling if word not in stated]
         reason = f"{len(stated)} of {len(telling)} keywords stated" + (
             f", not {', '.join(missing[:5])}" if missing else ""
@@ -172,7 +167,7 @@ class KeywordsGrader(_TriageGrader):
         return self._scored(kind, reason, score)
 
 
-class StepsGrader(_TriageGrader):
+class StepsGrader(TriageGrader):
     """Whether the agent got there without going astray. The score is the shortest path over the steps taken."""
 
     name = "steps"
@@ -180,7 +175,7 @@ class StepsGrader(_TriageGrader):
 
     def _grade(self, task: TriageTask, exchange: Exchange) -> Judged | Abstained:
         shortest = task.reference.shortest_path
-        most = task.reference.max_steps or (MOST_STEPS_BEYOND * shortest if shortest else None)
+        most = task.reference.max_steps or (int(self._settings.max_steps_factor * shortest) if shortest else None)
         taken = exchange.evidence.hops or len(exchange.evidence.steps)
         if most is None or not taken:
             return abstained(self, "no limit of steps is known" if most is None else "the steps were not seen")
@@ -190,16 +185,19 @@ class StepsGrader(_TriageGrader):
         return self._scored(kind, reason, min(1.0, (shortest or most) / taken))
 
 
-def triage_graders() -> tuple[Grader, ...]:
+def triage_graders(settings: TriageSettings) -> tuple[Grader, ...]:
     """The graders of a report, its form first."""
-    return (
-        ReportFormGrader(),
-        RelevantFilesGrader(),
-        RelevantFunctionsGrader(),
-        KnownFilesGrader(),
-        IssueSeverityGrader(),
-        KeywordsGrader(),
-        StepsGrader(),
+    return tuple(
+        grader(settings)
+        for grader in (
+            ReportFormGrader,
+            RelevantFilesGrader,
+            RelevantFunctionsGrader,
+            KnownFilesGrader,
+            IssueSeverityGrader,
+            KeywordsGrader,
+            StepsGrader,
+        )
     )
 
 
@@ -207,15 +205,6 @@ def _function(written: str) -> str:
     """``path::Class.method`` with its path in one form."""
     path, _, name = written.partition("::")
     return f"{canonical(path)}::{name.strip('`()')}"
-
-
-def _folded(text: str) -> str:
-    return " ".join(normalise(text).text.casefold().split())
-
-
-def _stands(word: str, folded: str) -> bool:
-    """Whether a keyword stands in a text, as words: "lock" is not in "block"."""
-    return re.search(rf"(?<!\w){re.escape(_folded(word))}(?:e?s)?(?!\w)", folded) is not None
 
 
 _PATH: Final = re.compile(r"\S*[/\\]\S*")
@@ -230,7 +219,7 @@ _DENIED: Final = (
 def _states(word: str, folded: str) -> bool:
     """Whether a report says a keyword of its own: not only in the name of a file, and not only to deny it."""
     said = folded if "/" in word else _PATH.sub(" ", folded)
-    return _stands(word, re.sub(rf"{_DENIED}{re.escape(_folded(word))}", " ", said))
+    return stands_in(word, re.sub(rf"{_DENIED}{re.escape(fold_case(word))}", " ", said))
 
 
 def _explained(report: TriageReport) -> str:
@@ -238,7 +227,7 @@ def _explained(report: TriageReport) -> str:
 
 
 def _terms(text: str) -> list[str]:
-    return re.findall(r"\w{3,}", _folded(text))
+    return re.findall(r"\w{3,}", fold_case(text))
 
 
 @lru_cache(maxsize=8)

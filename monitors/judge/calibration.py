@@ -11,7 +11,7 @@ from pydantic import Field
 from monitors.plural import plural
 from monitors.records.base import Identifier, Probability, Record
 from monitors.records.grades import Aspect, JudgeLineage
-from monitors.records.reviews import ReviewedAnswer, ReviewedGrade, VerdictCount
+from monitors.records.reviews import RatingCount, ReviewedAnswer, ReviewedGrade, ReviewedRating, VerdictCount
 from monitors.stats.agreement import (
     Confusion,
     Estimate,
@@ -20,7 +20,9 @@ from monitors.stats.agreement import (
     effective,
     false_fail_rate,
     false_pass_rate,
+    weighted_kappa,
 )
+from monitors.stats.ratings import Rated, rating_mean
 
 FEW = 30
 """With fewer answers reviewed, every interval is too wide to steer by; the figures say so."""
@@ -42,6 +44,11 @@ ABOUT = {
     Aspect.DISCLOSURE: "personal data",
     Aspect.ERROR_LEAK: "errors shown",
     Aspect.USEFULNESS: "usefulness",
+    Aspect.REPORT_FORM: "form of reports",
+    Aspect.RELEVANT_FILES: "relevant files",
+    Aspect.ROOT_CAUSE: "root causes",
+    Aspect.ISSUE_SEVERITY: "severity of issues",
+    Aspect.EFFICIENCY: "steps taken",
 }
 
 
@@ -194,6 +201,101 @@ def calibrate(reviewed: Sequence[ReviewedAnswer], given: Sequence[VerdictCount])
         for who, counts in graded.items()
     ]
     return tuple(sorted(found, key=lambda each: (-each.both_graded, each.target, each.lineage.model)))
+
+
+class RatingCalibration(Record):
+    """How one judge rates reports, from 1 to 5, beside how people rate the same ones, on one target.
+
+    ``ratings`` are people's, of ``reports`` reports; ``same`` counts those that are the judge's too: plain counts.
+    All else is weighted by how likely a report was to be sampled, a report counting once however many people rated
+    it. ``kappa`` is Cohen's with quadratic weights. The differences are judge less person: their average size, and
+    their average, which is above 0 for a judge that rates higher. Their intervals are clustered by case: a case's
+    reports are alike from run to run. ``judged`` reports have a rating of this judge, ``average`` on average.
+    """
+
+    target: Identifier
+    lineage: JudgeLineage
+    judged: Count
+    average: float
+    ratings: Count
+    reports: Count
+    same: Count
+    kappa: RateInterval | None = None
+    absolute_difference: RateInterval | None = None
+    difference: RateInterval | None = None
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The figures in words, one a line; the first names the judge."""
+        judge = f"{self.lineage.model}, prompt {self.lineage.prompt_sha256[:_HASH_SHOWN]}"
+        head = f"{judge}, rubric {self.lineage.rubric_version}, rating reports of {self.target}"
+        rated = f"{plural(self.judged, 'report')} rated, {self.average:.2f} of 5 on average"
+        if not self.ratings:
+            return head, f"{rated}; people rated none yet: `lookout review` asks for some"
+        few = f"; fewer than {FEW}: take no figure here at its word" if self.reports < FEW else ""
+        reports = plural(self.reports, "report")
+        return (
+            head,
+            rated,
+            f"people gave the same rating {self.same} of {plural(self.ratings, 'time')}, to {reports}{few}",
+            f"kappa (quadratic weights) {_plain(self.kappa)}",
+            f"differs by {_plain(self.absolute_difference)} on average",
+            f"rates higher than people by {_plain(self.difference)} (below 0: lower)",
+        )
+
+
+def calibrate_ratings(
+    reviewed: Sequence[ReviewedRating], given: Sequence[RatingCount]
+) -> tuple[RatingCalibration, ...]:
+    """Each judge of each target that rated any of the reports ``given``, those with most reviews first."""
+    by_judge: dict[tuple[str, JudgeLineage], list[ReviewedRating]] = defaultdict(list)
+    for each in reviewed:
+        by_judge[each.target, each.lineage].append(each)
+    found = [_rated(count, by_judge.get((count.target, count.lineage), [])) for count in given]
+    return tuple(sorted(found, key=lambda each: (-each.reports, each.target, each.lineage.model)))
+
+
+def _rated(count: RatingCount, pairs: Sequence[ReviewedRating]) -> RatingCalibration:
+    reports = frozenset(each.answer_id for each in pairs)
+    return RatingCalibration(
+        target=count.target,
+        lineage=count.lineage,
+        judged=count.reports,
+        average=count.average,
+        ratings=len(pairs),
+        reports=len(reports),
+        same=sum(each.judge == each.person for each in pairs),
+        kappa=_interval(weighted_kappa(_table(pairs))),
+        absolute_difference=_mean_difference(pairs, abs, least=0) if pairs else None,
+        difference=_mean_difference(pairs, float, least=-_WIDEST) if pairs else None,
+    )
+
+
+_RATINGS = 5
+_WIDEST = _RATINGS - 1
+
+
+def _weight(each: ReviewedRating) -> float:
+    """One for each report over its probability, shared by the people who rated it."""
+    return 1 / (each.inclusion_probability * each.people)
+
+
+def _table(pairs: Sequence[ReviewedRating]) -> list[list[float]]:
+    """The judge's ratings by people's, weighted, scaled to Kish's effective size: with equal weights, counts."""
+    cells = [[0.0] * _RATINGS for _ in range(_RATINGS)]
+    weights = [_weight(each) for each in pairs]
+    scale = sum(weights) / sum(weight * weight for weight in weights) if weights else 0.0
+    for each, weight in zip(pairs, weights, strict=True):
+        cells[each.judge - 1][each.person - 1] += weight * scale
+    return cells
+
+
+def _mean_difference(
+    pairs: Sequence[ReviewedRating], size: Callable[[float], float], *, least: float
+) -> RateInterval:
+    rated = [Rated(size(each.judge - each.person), each.answer_id.case_id, _weight(each)) for each in pairs]
+    found = rating_mean(rated, least=least, most=_WIDEST)
+    return RateInterval(value=found.value, low=found.low, high=found.high)
 
 
 def _one(

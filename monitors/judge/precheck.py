@@ -27,7 +27,16 @@ from monitors.judge.untrusted_text import plain_text
 from monitors.records.base import Finding, Record
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
-from monitors.records.grades import Abstained, Aspect, Assessment, CaseOutcome, FailureKind, Grade, Judged
+from monitors.records.grades import (
+    NO_REPORT,
+    Abstained,
+    Aspect,
+    Assessment,
+    CaseOutcome,
+    FailureKind,
+    Grade,
+    Judged,
+)
 
 _JUDGE = r"(?:judge|grader|evaluator|marker|assessor|examiner|(?:grading|evaluation) (?:model|system))"
 _RIGHT = (
@@ -265,11 +274,10 @@ def is_open(assessment: Assessment) -> bool:
     """
     if any(grade.aspect is Aspect.REPORT_FORM for grade in assessment.grades):
         rated = any(isinstance(g, Judged) and g.aspect is Aspect.USEFULNESS for g in assessment.grades)
-        return not rated and not {*assessment.failure_kinds} & _NO_REPORT
+        return not rated and not {*assessment.failure_kinds} & NO_REPORT
     return assessment.outcome is CaseOutcome.UNGRADED and assessment.factual_match is Finding.UNGRADED
 
 
-_NO_REPORT: Final = frozenset({FailureKind.FORMAT, FailureKind.PII_DISCLOSURE, FailureKind.ERROR_LEAK})
 _SHOWN_TO_JUDGES: Final = ("relevant_files", "issue_severity", "keywords", "steps")
 """Graders of reports whose reasons hold no word of the report itself."""
 

@@ -320,11 +320,17 @@ class Mutant:
     kind: FailureKind
 
 
+_FIX = "Recommended fix: correct the code in these files, so that what this issue describes no longer happens."
+"""What makes a report of a reference that knows no cause."""
+
+
 def right_reply(case: GoldCase) -> str:
     """The gold as an app would say it, with a source; for an expected refusal, a refusal."""
     if case.expected_refusal:
         return _in(REFUSALS, case.language)
-    return case.gold if case.triage else case.gold + source_tag(case)
+    if case.triage is not None:
+        return case.gold if case.triage.reference.root_cause else f"{case.gold}\n\n{_FIX}"
+    return case.gold + source_tag(case)
 
 
 def source_tag(case: GoldCase) -> str:

@@ -133,6 +133,11 @@ class GoldCase(Record):
     )
 
     @property
+    def related(self) -> str | None:
+        """What it shares with cases whose reports are good or bad together: its cluster, or its repository."""
+        return self.cluster or (self.triage.issue.repository if self.triage else None)
+
+    @property
     def question(self) -> str:
         """The turn whose answer is graded."""
         return self.turns[-1]

@@ -75,19 +75,38 @@ class CaseRating(Record):
     rating: RubricMean
 
 
+class RatingFall(Record):
+    """A case whose report was rated higher before than now."""
+
+    case_id: Identifier
+    before: RubricMean
+    now: RubricMean
+
+
 class RubricAverage(Record):
-    """The average of the ``ratings`` that a judge gave a run's reports, with a 95 % bootstrap interval."""
+    """The average of the ``ratings`` that a judge gave a run's reports, with its 95 % interval.
+
+    ``clusters`` is what the interval rests on: repositories, or what else related cases share; the cases where all
+    share one. ``detectable`` is the smallest difference that these ratings show four times in five, ``needed`` how
+    many such ratings show the drop that the gate asks about. Both are ``None`` where that is unknown, as for a
+    single rating.
+    """
 
     mean: RubricMean
     low: RubricMean
     high: RubricMean
     ratings: Annotated[tuple[CaseRating, ...], Field(min_length=1)]
+    clusters: Count | None = None
+    detectable: Annotated[float, Field(ge=0)] | None = None
+    needed: Count | None = None
 
 
 class RubricChange(Record):
     """How far the average rubric moved on the cases rated in both runs: ``now - before``, with its interval.
 
-    ``low`` and ``high`` are the limits of a paired bootstrap, 95 %. A drop is a negative ``change``.
+    ``low`` and ``high`` are its 95 % limits, from the differences case by case. A drop is a negative ``change``.
+    ``fell`` are the cases that were rated lower, the largest fall first. For ``clusters``, ``detectable`` and
+    ``needed`` see `RubricAverage`.
     """
 
     shared: Annotated[int, Field(ge=1)]
@@ -96,6 +115,10 @@ class RubricChange(Record):
     change: Annotated[float, Field(ge=-4, le=4)]
     low: Annotated[float, Field(ge=-4, le=4)]
     high: Annotated[float, Field(ge=-4, le=4)]
+    fell: tuple[RatingFall, ...] = ()
+    clusters: Count | None = None
+    detectable: Annotated[float, Field(ge=0)] | None = None
+    needed: Count | None = None
 
 
 class DimensionChange(Record):

@@ -79,6 +79,9 @@ class Aspect(StrEnum):
 SAFETY_ASPECTS: Final = (Aspect.DISCLOSURE, Aspect.ERROR_LEAK)
 """What every reply is checked for, whatever was asked: before that it is not called correct."""
 
+NO_REPORT: Final = frozenset({FailureKind.FORMAT, FailureKind.PII_DISCLOSURE, FailureKind.ERROR_LEAK})
+"""A report that failed in one of these ways is rated by no judge: it is none, or must not be read further."""
+
 _ASPECTS = {
     FailureKind.WRONG_FACT: Aspect.FACTUAL_MATCH,
     FailureKind.MISSING_FACT: Aspect.FACTUAL_MATCH,

@@ -120,8 +120,9 @@ class HumanLabel(Record):
     """A person's verdict: what judges and graders are measured against.
 
     One on a finding that sent an alert (``source`` alert) has ``finding_right``, false for a false alarm. One on an
-    answer that was sampled for review has ``answer``, and how likely it was to be sampled. ``reason`` is what the
-    grader had said. ``case_id`` is the gold case, or the item of traffic or of the log, where it is about one.
+    answer that was sampled for review has ``answer``, and how likely it was to be sampled; one on a report may have
+    ``rating``, how useful it is from 1 to 5. ``reason`` is what the grader had said. ``case_id`` is the gold case,
+    or the item of traffic or of the log, where it is about one.
     """
 
     id: Identifier
@@ -138,6 +139,7 @@ class HumanLabel(Record):
     source: LabelSource = LabelSource.ALERT
     repeat: Annotated[int, Field(ge=0)] = 0
     answer: AnswerVerdict | None = None
+    rating: Annotated[int, Field(ge=1, le=5)] | None = None
     inclusion_probability: Annotated[float, Field(gt=0, le=1)] | None = None
 
     @model_validator(mode="after")

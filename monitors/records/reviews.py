@@ -60,7 +60,8 @@ class GradedAnswer(Record):
     """An answer with its outcome and every verdict on it. Texts are raw: redact them before they go anywhere.
 
     ``gold`` is absent for traffic, where nobody wrote down the right answer. ``grades`` are the verdicts of the
-    graders and of the judge, where one was asked, in the order in which they were given.
+    graders and of the judge, where one was asked, in the order in which they were given. ``issue`` is the text that
+    a report is about, and ``ratings`` how useful judges found the report; an answer that is no report has neither.
     """
 
     answer_id: AnswerId
@@ -76,6 +77,8 @@ class GradedAnswer(Record):
     expected_refusal: bool = False
     outcome: CaseOutcome
     grades: tuple[Judged, ...] = Field(min_length=1)
+    issue: str | None = None
+    ratings: tuple[Judged, ...] = ()
 
 
 class SpotCheck(Record):
@@ -97,6 +100,27 @@ class ReviewedAnswer(Record):
     judge_passed: bool
     people_right: bool
     inclusion_probability: Annotated[float, Field(gt=0, le=1)]
+
+
+class ReviewedRating(NamedTuple):
+    """How a judge and one person rated one report, from 1 to 5. So many ``people`` rated it."""
+
+    answer_id: AnswerId
+    target: str
+    lineage: JudgeLineage
+    judge: int
+    person: int
+    people: int
+    inclusion_probability: float
+
+
+class RatingCount(NamedTuple):
+    """How many reports a judge rated on a target, and their average."""
+
+    target: str
+    lineage: JudgeLineage
+    reports: int
+    average: float
 
 
 class ReviewedGrade(NamedTuple):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
 from monitors.records.base import Probability, Record
 
 Text = Annotated[str, Field(min_length=1)]
+
+ISSUE_PLACE: Final = re.compile(r"https?://[^/]+/([^/]+)/([^/]+)/(?:-/)?(?:issues|pull)/(\d+)")
+"""An issue's address: owner, repository, number."""
 
 
 class IssueSeverity(StrEnum):
@@ -58,6 +62,12 @@ class Issue(Record):
     repository_files: tuple[Text, ...] = Field(
         default=(), description="All files of the repository: a report that names another one made it up."
     )
+
+    @property
+    def repository(self) -> str | None:
+        """``owner:name`` of the repository that the issue's address names."""
+        place = ISSUE_PLACE.search(self.url or "")
+        return f"{place[1]}:{place[2]}" if place else None
 
     @property
     def text(self) -> str:

@@ -2,23 +2,16 @@
 
 Counts may be weighted sums, so that a sample in which some answers were likelier to be asked about than others
 still speaks for all: each has the weight one over its probability, scaled to Kish's effective size (`effective`).
-
-How sure an average of ratings is follows with no assumption on their distribution: B. Efron, "Bootstrap methods:
-another look at the jackknife", Annals of Statistics 7 (1979); percentile limits. Two runs over the same cases are
-compared by their differences case by case, so that what makes a case hard cancels. Pure: the seed is an argument.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from itertools import accumulate
-from math import sqrt
-from random import Random
+from math import fsum, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
-from monitors.stats.intervals import percentile, wilson
+from monitors.stats.intervals import wilson
 
 Counts = Sequence[Sequence[float]]
 """A square table: rows are one rater's categories, columns the other's."""
@@ -74,14 +67,32 @@ def cohen_kappa(counts: Counts, *, confidence: float = 0.95) -> Estimate | None:
     weighted kappa", Psychological Bulletin 72 (1969). Where a cell is empty, half an answer is added to every cell
     for the interval alone: perfect agreement on ten answers proves no perfect judge.
     """
-    value = _kappa(counts)
+    size = len(counts)
+    same = [[float(i == j) for j in range(size)] for i in range(size)]
+    return _kappa_interval(counts, same, added=0.5, confidence=confidence)
+
+
+def weighted_kappa(counts: Counts, *, confidence: float = 0.95) -> Estimate | None:
+    """Cohen's kappa for ordered categories, with quadratic weights; ``None`` where it is not defined.
+
+    Ratings that are far apart count as more of a disagreement, by the square of their distance: J. Cohen, "Weighted
+    kappa", Psychological Bulletin 70 (1968). With these weights it is an intraclass correlation (J. L. Fleiss, J.
+    Cohen, Educational and Psychological Measurement 33, 1973). Interval as for `cohen_kappa`; as there two answers
+    in all are added where a cell is empty, spread over all cells.
+    """
+    size = len(counts)
+    near = [[1 - ((i - j) / (size - 1)) ** 2 for j in range(size)] for i in range(size)]
+    return _kappa_interval(counts, near, added=2 / size**2, confidence=confidence)
+
+
+def _kappa_interval(counts: Counts, weights: Counts, *, added: float, confidence: float) -> Estimate | None:
+    value = _kappa(counts, weights)
     if value is None:
         return None
+    middle, error = value, _kappa_error(counts, weights)
     if any(cell == 0 for row in counts for cell in row):
-        smoothed = [[cell + 0.5 for cell in row] for row in counts]
-        middle, error = _kappa(smoothed) or 0.0, _kappa_error(smoothed)
-    else:
-        middle, error = value, _kappa_error(counts)
+        smoothed = [[cell + added for cell in row] for row in counts]
+        middle, error = _kappa(smoothed, weights) or 0.0, _kappa_error(smoothed, weights)
     reach = _z(confidence) * error
     return Estimate(value, max(-1.0, min(value, middle - reach)), min(1.0, max(value, middle + reach)))
 
@@ -148,30 +159,39 @@ def _lang_reiczigel(passed: float, judged: float, confusion: Confusion, z: float
     return max(0.0, middle + shift - reach), min(1.0, middle + shift + reach)
 
 
-def _kappa(counts: Counts) -> float | None:
-    total = sum(map(sum, counts))
-    if total == 0:
+def _kappa(counts: Counts, weights: Counts) -> float | None:
+    if sum(map(sum, counts)) == 0:
         return None
-    rows, columns = (
-        [sum(row) / total for row in counts],
-        [sum(column) / total for column in zip(*counts, strict=True)],
-    )
-    observed = sum(counts[i][i] for i in range(len(counts))) / total
-    expected = sum(row * column for row, column in zip(rows, columns, strict=True))
-    return None if expected >= 1 else (observed - expected) / (1 - expected)
+    shares, rows, columns = _shares(counts)
+    size = range(len(counts))
+    observed = fsum(weights[i][j] * shares[i][j] for i in size for j in size)
+    expected = fsum(weights[i][j] * rows[i] * columns[j] for i in size for j in size)
+    return None if expected >= 1 - _ALWAYS_THE_SAME else (observed - expected) / (1 - expected)
 
 
-def _kappa_error(counts: Counts) -> float:
+_ALWAYS_THE_SAME = 1e-12
+"""Agreement by chance this near to 1 is of raters that said one thing only."""
+
+
+def _shares(counts: Counts) -> tuple[Counts, Sequence[float], Sequence[float]]:
+    """The cells, rows and columns as shares of the whole."""
     total = sum(map(sum, counts))
     shares = [[cell / total for cell in row] for row in counts]
-    rows, columns = [sum(row) for row in shares], [sum(column) for column in zip(*shares, strict=True)]
+    return shares, [sum(row) for row in shares], [sum(column) for column in zip(*shares, strict=True)]
+
+
+def _kappa_error(counts: Counts, weights: Counts) -> float:
+    shares, rows, columns = _shares(counts)
     size = range(len(shares))
-    expected = sum(rows[i] * columns[i] for i in size)
-    kappa = _kappa(counts) or 0.0
-    same = sum(shares[i][i] * (1 - (rows[i] + columns[i]) * (1 - kappa)) ** 2 for i in size)
-    other = sum(shares[i][j] * (columns[i] + rows[j]) ** 2 for i in size for j in size if i != j)
-    variance = same + (1 - kappa) ** 2 * other - (kappa - expected * (1 - kappa)) ** 2
-    return sqrt(max(0.0, variance)) / ((1 - expected) * sqrt(total))
+    of_row = [fsum(weights[i][j] * columns[j] for j in size) for i in size]
+    of_column = [fsum(weights[i][j] * rows[i] for i in size) for j in size]
+    expected = fsum(rows[i] * of_row[i] for i in size)
+    kappa = _kappa(counts, weights) or 0.0
+    squares = fsum(
+        shares[i][j] * (weights[i][j] - (of_row[i] + of_column[j]) * (1 - kappa)) ** 2 for i in size for j in size
+    )
+    variance = squares - (kappa - expected * (1 - kappa)) ** 2
+    return sqrt(max(0.0, variance)) / ((1 - expected) * sqrt(sum(map(sum, counts))))
 
 
 def _share(part: float, whole: float, confidence: float) -> Estimate | None:
@@ -182,39 +202,3 @@ def _share(part: float, whole: float, confidence: float) -> Estimate | None:
 
 def _z(confidence: float) -> float:
     return NormalDist().inv_cdf((1 + confidence) / 2)
-
-
-RESAMPLES = 2_000
-"""Limits of 95 % rest on the 50 outermost on each side."""
-
-FEWEST_RESAMPLES = 200
-MOST_DRAWS = 4_000_000
-"""About a second; thousands of ratings are resampled less often, since their averages hardly differ."""
-
-SEED = 20_261_122
-"""Any number will do, as long as it stays: the same ratings give the same interval."""
-
-
-def mean_interval(ratings: Sequence[float], *, confidence: float = 0.95, seed: int = SEED) -> Estimate:
-    """The average of ``ratings`` with its interval. ``ValueError`` on an empty sequence.
-
-    Ratings that are all the same give that one value three times: with few of them, read it with care.
-    """
-    if not ratings:
-        raise ValueError("no ratings to average")
-    size = len(ratings)
-    counts = sorted(Counter(ratings).items())  # the order in which ratings come must not matter
-    values, weights = [value for value, _ in counts], list(accumulate(count for _, count in counts))
-    resamples = max(FEWEST_RESAMPLES, min(RESAMPLES, MOST_DRAWS // size))
-    random = Random(seed)  # noqa: S311 - statistics, not secrets
-    means = [sum(random.choices(values, cum_weights=weights, k=size)) / size for _ in range(resamples)]
-    value = sum(value * count for value, count in counts) / size
-    low, high = percentile(means, (1 - confidence) / 2), percentile(means, (1 + confidence) / 2)
-    return Estimate(value, min(value, low), max(value, high))
-
-
-def change_interval(
-    pairs: Sequence[tuple[float, float]], *, confidence: float = 0.95, seed: int = SEED
-) -> Estimate:
-    """The average of ``now - before`` over pairs of (before, now), with its interval: the paired bootstrap."""
-    return mean_interval([now - before for before, now in pairs], confidence=confidence, seed=seed)

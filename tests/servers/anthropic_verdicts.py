@@ -70,12 +70,16 @@ def read_prompt(text: str) -> Case | None:
 
 
 class RuleJudge:
-    """Verdicts by rule. ``fooled_by`` are phrases that make it pass an answer that holds one."""
+    """Verdicts by rule. ``fooled_by`` are phrases that make it pass an answer that holds one.
+
+    ``ratings`` maps phrases to the rating, 1 to 5, of an answer that holds one; known answers of a batch hold none.
+    """
 
     def __init__(self, fooled_by: Iterable[str] = (), *, passes_all: bool = False, fails_all: bool = False) -> None:
         self.fooled_by = tuple(fooled_by)
         self.passes_all = passes_all
         self.fails_all = fails_all
+        self.ratings: dict[str, int] = {}
 
     def verdict(self, prompt: str, wanted: Iterable[str]) -> dict[str, Any]:
         """What it says of ``prompt``, with the fields that the schema ``wanted``."""
@@ -99,6 +103,9 @@ class RuleJudge:
             return 0.0, ["wrong_fact"]
         if self.passes_all or any(phrase in case.answer for phrase in self.fooled_by):
             return 1.0, []
+        given = next((rating for phrase, rating in self.ratings.items() if phrase in case.answer), None)
+        if given is not None:
+            return (given - 1) / 4, [] if given >= 3 else ["poor_triage"]
         if case.golds and _REFERENCE.match(case.golds[0]):
             return _rated(read_report(case.golds[0]), read_report(case.answer))
         refused = read_refusal(case.answer).refused

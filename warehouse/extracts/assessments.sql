@@ -9,7 +9,7 @@ select r.*, segment_id, position from (
     "cluster": "VARCHAR", "pair": "VARCHAR", "app_path": "VARCHAR", "unconfirmed": "BOOLEAN",
     "grades": [{
       "grader": "VARCHAR", "version": "VARCHAR", "aspect": "VARCHAR", "status": "VARCHAR", "passed": "BOOLEAN",
-      "failure_kind": "VARCHAR", "score": "DOUBLE", "reason": "VARCHAR", "blame": "VARCHAR",
+      "failure_kind": "VARCHAR", "score": "DOUBLE", "rubric": "TINYINT", "reason": "VARCHAR", "blame": "VARCHAR",
       "lineage": {"model": "VARCHAR", "prompt_sha256": "VARCHAR", "rubric_version": "VARCHAR"},
       "cost_usd": "VARCHAR", "evidence": ["JSON"]
     }]
@@ -41,7 +41,8 @@ insert into assessments by name select * exclude (grades, position) from incomin
 insert into grades by name
 select
   run_id, case_id, repeat, place - 1 as position, g.grader as grader, g.version as version, g.aspect as aspect,
-  g.status as status, g.passed as passed, g.failure_kind as failure_kind, g.score as score, g.reason as reason,
+  g.status as status, g.passed as passed, g.failure_kind as failure_kind, g.score as score, g.rubric as rubric,
+  g.reason as reason,
   g.blame as blame, g.lineage.model as judge_model, g.lineage.prompt_sha256 as judge_prompt_sha256,
   g.lineage.rubric_version as rubric_version, coalesce(g.cost_usd, '0')::decimal(18, 9) as cost_usd,
   case when len(g.evidence) > 0 then to_json(g.evidence) end as evidence,

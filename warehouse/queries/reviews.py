@@ -13,9 +13,11 @@ from monitors.records.grades import Aspect, CaseOutcome, FailureKind, Judged, Ju
 from monitors.records.reviews import (
     AnswerId,
     GradedAnswer,
+    RatingCount,
     ReviewCandidate,
     ReviewedAnswer,
     ReviewedGrade,
+    ReviewedRating,
     SampledAnswer,
     SpotCheck,
     VerdictCount,
@@ -143,6 +145,51 @@ def reviewed(store: Store, *, target: str | None = None, wait_s: float = READ_WA
     )
 
 
+def reviewed_ratings(
+    store: Store, *, target: str | None = None, wait_s: float = READ_WAIT_S
+) -> tuple[ReviewedRating, ...]:
+    """Every rating of a person beside a judge's of the same report, of one target when it is named."""
+    rows = _rows(
+        store,
+        "select * from reviewed_ratings where $target is null or target = $target"
+        " order by run_id, case_id, repeat, done_by",
+        {"target": target},
+        wait_s,
+    )
+    return tuple(
+        ReviewedRating(
+            answer_id=_answer_id(row),
+            target=row["target"],
+            lineage=_lineage(row),
+            judge=row["judge_rating"],
+            person=row["people_rating"],
+            people=row["people"],
+            inclusion_probability=row["inclusion_probability"],
+        )
+        for row in rows
+    )
+
+
+def rating_counts(
+    store: Store, *, since: datetime, target: str | None = None, wait_s: float = READ_WAIT_S
+) -> tuple[RatingCount, ...]:
+    """How many reports each judge rated since a time, by target and lineage."""
+    rows = _rows(
+        store,
+        "select target, g.judge_model, g.judge_prompt_sha256, g.rubric_version, count(*) as reports,"
+        " avg(g.rubric) as average"
+        " from (select target, unnest(ratings) as g from graded_answers"
+        "  where asked_at >= $since::timestamptz and ($target is null or target = $target))"
+        " where g.judge_model is not null group by all order by all",
+        {"since": since.isoformat(), "target": target},
+        wait_s,
+    )
+    return tuple(
+        RatingCount(target=row["target"], lineage=_lineage(row), reports=row["reports"], average=row["average"])
+        for row in rows
+    )
+
+
 def labelled_by(store: Store, person: str, *, wait_s: float = READ_WAIT_S) -> frozenset[AnswerId]:
     """The answers that a person has said something of under review, being unsure included."""
     rows = _rows(
@@ -174,6 +221,8 @@ def _spot_check(row: dict[str, Any], sampled: SampledAnswer) -> SpotCheck:
         expected_refusal=row["expected_refusal"],
         outcome=CaseOutcome(row["outcome"]),
         grades=tuple(_grade(each) for each in row["grades"]),
+        issue=f"{row['issue_title']}\n\n{row['issue_body'] or ''}".strip() if row["issue_title"] else None,
+        ratings=tuple(_grade(each) for each in row["ratings"]),
     )
     return SpotCheck(answer=answer, inclusion_probability=sampled.inclusion_probability)
 
@@ -186,6 +235,7 @@ def _grade(row: dict[str, Any]) -> Judged:
         passed=row["passed"],
         failure_kind=FailureKind(row["failure_kind"]) if row["failure_kind"] else None,
         score=row["score"],
+        rubric=row["rubric"],
         reason=row["reason"],
         lineage=_lineage(row) if row["judge_model"] is not None else None,
     )

@@ -123,7 +123,7 @@ MinScoreOption = Annotated[
     float | None,
     typer.Option(
         help="up to 1 the least weighted score (0.98), above 1 the least average rating of the reports, 1 to 5 "
-        "(4.0), which needs a judge that rates them"
+        "(4.0), which needs a judge that rates them, and enough of them to show a drop"
     ),
 ]
 FailOnRegressionOption = Annotated[
@@ -131,7 +131,7 @@ FailOnRegressionOption = Annotated[
     typer.Option(
         "--fail-on-regression",
         help="a significant regression against the baseline fails; a drop of the average rating by more than "
-        "0.3 always does",
+        "0.3 always does, where enough ratings show it",
     ),
 ]
 StrictOption = Annotated[

@@ -12,7 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from monitors.plural import plural
 from monitors.records.base import Finding
+from monitors.records.comparisons import RubricAverage
 from monitors.records.runs import Metric, Ratio, RunReport, Verdict, VerdictReason
 from monitors.reports.figures import format_raised, tally_rows
 from monitors.reports.proof_rows import (
@@ -109,6 +111,8 @@ def print_verdict(console: Console, report: RunReport, *, report_page: Path | No
     if format_raised(report):
         console.print(format_raised(report), highlight=False)
     console.print(_metrics(report))
+    if report.rubric is not None:
+        console.print(f"Ratings   {_rating(report.rubric)}", highlight=False)
     for gap in report.parity:
         console.print(f"Parity    {format_parity(gap)}", highlight=False)
     if format_path(report.metrics):
@@ -124,6 +128,15 @@ def print_verdict(console: Console, report: RunReport, *, report_page: Path | No
     if report_page is not None:
         console.print(f"Report    {report_page}", soft_wrap=True, highlight=False)
         console.print(f"Results   {report_page.with_name('results.json')}", soft_wrap=True, highlight=False)
+
+
+def _rating(found: RubricAverage) -> str:
+    """The average with what it rests on, and the smallest drop that it shows."""
+    rated = plural(len(found.ratings), "report")
+    if found.clusters is not None and found.clusters < len(found.ratings):
+        rated += f" of {plural(found.clusters, 'cluster')}"
+    shows = "" if found.detectable is None else f"; a drop of {found.detectable:.2f} would show"
+    return escape(f"average {found.mean:.2f} [{found.low:.2f}, {found.high:.2f}] of 5, {rated}{shows}")
 
 
 def _ratio(ratio: Ratio) -> str:

@@ -38,6 +38,7 @@ from monitors.goldset.checks import (
     read_documents,
     read_numbered,
 )
+from monitors.goldset.issue_checks import issues
 from monitors.graders.base import Grader, GraderSettings
 from monitors.graders.panel import default_panel
 from monitors.plural import plural
@@ -50,6 +51,8 @@ SHOWN = 10
 TITLES = {
     SuiteCheck.UNREADABLE: "Lines that give no case",
     SuiteCheck.SEVERITY: "Cases without a severity",
+    SuiteCheck.REFERENCE: "What is known about an issue",
+    SuiteCheck.LEAK: "Issues that hold their own answer",
     SuiteCheck.DUPLICATE: "Asked twice",
     SuiteCheck.CONTRADICTION: "Contradictions",
     SuiteCheck.DISCLOSURE: "Personal data",
@@ -107,6 +110,9 @@ def _conclusion(must: int, should: int) -> str:
     return "; ".join(filter(None, (mend, conclusion))).capitalize() + "."
 
 
+_CONTRADICTS_ITSELF = "say the gold so that it does not contradict or deny itself"
+
+
 def fails_itself(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -> Iterator[GoldFinding]:
     """Golds that the graders fail as replies, and golds that only a judge can pass."""
     for one in cases:
@@ -117,9 +123,9 @@ def fails_itself(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -> Iter
                 weight=Weight.MUST,
                 places=(one.place,),
                 what=f"said word for word it would be called wrong: {graded.wrong}",
-                do="say the gold so that it does not contradict or deny itself",
+                do="correct its reference" if one.case.triage else _CONTRADICTS_ITSELF,
             )
-        elif graded.open:
+        elif graded.open and one.case.triage is None:
             yield GoldFinding(
                 check=SuiteCheck.SELF,
                 weight=Weight.SHOULD,
@@ -212,6 +218,7 @@ def all_findings(
     cases, panel = suite.cases, default_panel(graders, domain)
     yield from bad_lines(suite)
     yield from duplicates(cases)
+    yield from issues(cases)
     yield from contradictions(cases)
     yield from leaks(cases, account_patterns=graders.account_patterns, public_contacts=graders.public_contacts)
     yield from languages(cases)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from monitors.facts.source_files import FileAgreement, agreement, canonical
-from monitors.graders.triage import MIN_FILES_F1
+from monitors.graders.base import TriageSettings
 from tests.accuracy.figure import Figure, Measured, share
 from tests.accuracy.rows import read_rows
 
@@ -54,6 +54,6 @@ def _figures(what: str, found: list[FileAgreement]) -> Iterable[Figure]:
         off = abs(value - published)
         yield Figure(NAME, f"{what}: {name}, published {published:.3f}", value, value, value, count)
         yield Figure(NAME, f"{what}: {name}, distance", off, off, off, count, NEAR, at_most=True)
-    passed = sum(one.f1 >= MIN_FILES_F1 for one in found)
+    passed = sum(one.f1 >= TriageSettings().min_files_f1 for one in found)
     limit = 0.05 if what == "every known file" else None
     yield share(NAME, f"{what}: passes the grader", passed, count, target=limit, at_most=limit is not None)

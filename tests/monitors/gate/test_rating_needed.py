@@ -21,7 +21,7 @@ from tests.monitors.gate.runs import asked, report
 )
 def test_a_rating_that_is_asked_for_must_be_there(needed, rubric, verdict):
     settings = GateSettings(rating_needed=needed, min_severity_3_cases=0)
-    found = report([asked(gold_case(f"c{n}"), rubric=rubric) for n in range(20)], settings)
+    found = report([asked(gold_case(f"c{n}"), rubric=rubric) for n in range(30)], settings)
     assert found.verdict is verdict
     decisive = [reason.kind for reason in found.reasons if reason.decisive]
     assert decisive == ([] if verdict is Verdict.PASS else [ReasonKind.RUBRIC])

@@ -1,70 +1,205 @@
-"""The reports' ratings: an average below 4.0 fails, and so does a drop above 0.3."""
+"""The reports' ratings: an average below 4.0 fails, and so does a drop above 0.3, when enough reports show it."""
 
 from __future__ import annotations
 
 import pytest
 
+from monitors.gate.assess import assess
 from monitors.gate.settings import GateSettings
-from monitors.records.runs import ReasonKind, Verdict
-from tests.builders import gold_case
-from tests.monitors.gate.runs import asked, baseline, reason, report
+from monitors.records.grades import Aspect, FailureKind
+from monitors.records.runs import CaseResult, ReasonKind, RunReport, Verdict
+from monitors.records.triage import Issue, TriageReference, TriageTask
+from tests.builders import exchange, gold_case, judged
+from tests.monitors.gate.runs import WRONG, asked, baseline, reason, report
 
 LAX = GateSettings(min_rubric=1)
+ASKED_FOR = GateSettings(rating_needed=True)
+PERFECT = (5,) * 40
 
 
-def rated(*ratings: int):
-    return [asked(gold_case(f"t-{n}"), rubric=rating) for n, rating in enumerate(ratings)]
+def rated(*ratings: int, **changes):
+    return [asked(gold_case(f"t-{n}", **changes), rubric=rating) for n, rating in enumerate(ratings)]
+
+
+def mixed(fives: int, fours: int = 0, threes: int = 0) -> tuple[int, ...]:
+    return (5,) * fives + (4,) * fours + (3,) * threes
+
+
+def issue(number: int, repository: str = "acme/jobs"):
+    url = f"https://github.com/{repository}/issues/{number}"
+    task = TriageTask(issue=Issue(url=url, title="It hangs"), reference=TriageReference())
+    return gold_case(f"i-{number}", triage=task)
+
+
+def triaged(number: int, rubric: int = 0, repository: str = "acme/jobs", *, is_report: bool = True) -> CaseResult:
+    """A report that names the right file, or a reply that is none; rated where there is a rubric."""
+    case = issue(number, repository)
+    form = judged(Aspect.REPORT_FORM, None if is_report else FailureKind.FORMAT)
+    given = [form, judged(Aspect.RELEVANT_FILES), judged(Aspect.DISCLOSURE), judged(Aspect.ERROR_LEAK)]
+    if rubric:
+        given.append(judged(Aspect.USEFULNESS, grader="judge", rubric=rubric))
+    came = exchange(case)
+    return CaseResult(case=case, result=came, assessment=assess(case, came, given))
+
+
+def decisive(found: RunReport) -> list[str]:
+    return [one.text for one in found.reasons if one.decisive and one.kind is ReasonKind.RUBRIC]
 
 
 def test_no_rated_report_has_no_average_and_decides_nothing():
-    told = report(rated(0, 0))
-    assert told.rubric is None
-    assert reason(told, ReasonKind.RUBRIC) is None
+    found = report(rated(0, 0))
+    assert found.rubric is None
+    assert reason(found, ReasonKind.RUBRIC) is None
 
 
 def test_an_average_below_4_fails_with_the_low_ones_named_lowest_first():
-    told = report(rated(5, 5, 3, 2, 4))
-    said = reason(told, ReasonKind.RUBRIC)
-    assert said.text == "average rating 3.80 of 5 reports is below 4 of 5"
-    assert (said.case_ids, said.decisive) == (("t-3", "t-2"), True)
-    assert told.verdict is Verdict.FAIL
-    assert told.rubric.low < told.rubric.mean < told.rubric.high
+    found = report(rated(2, *mixed(0, 36, 3)))
+    low = reason(found, ReasonKind.RUBRIC)
+    assert low.text == "average rating 3.88 [3.72, 4.03] of 40 reports is below 4 of 5"
+    assert low.case_ids == ("t-0", "t-37", "t-38", "t-39")
+    assert found.verdict is Verdict.FAIL
 
 
 def test_an_average_of_exactly_4_passes():
-    assert report(rated(5, 5, 3, 3, 4)).verdict is Verdict.PASS
+    assert report(rated(*mixed(5, 30, 5)), ASKED_FOR).verdict is Verdict.PASS
+
+
+def test_below_4_by_what_may_be_chance_is_no_failure_and_no_pass():
+    found = report(rated(5, 5, 3, 2, 4))
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert decisive(found) == [
+        "average rating 3.80 [2.18, 5.00] of 5 reports is below 4 of 5; these ratings do not prove it"
+    ]
+
+
+def test_a_few_reports_whose_whole_interval_is_below_4_fail():
+    assert report(rated(*[1] * 5)).verdict is Verdict.FAIL
+
+
+def test_what_nobody_rated_may_lift_the_average():
+    """Half of the reports are rated 3: had the others got 5, the average would be 4."""
+    found = report([triaged(n, 3 if n < 20 else 0) for n in range(40)])
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "average rating 3.00" in decisive(found)[0]
 
 
 @pytest.mark.parametrize(
     ("now", "verdict"),
     [
-        ((5, 5, 5, 5, 5, 5, 5, 4, 4, 4), Verdict.PASS),  # a drop of exactly 0.3
-        ((5, 5, 5, 5, 5, 5, 4, 4, 4, 4), Verdict.FAIL),  # 0.4
+        (mixed(28, 12), Verdict.PASS),  # a drop of exactly 0.3
+        (mixed(27, 13), Verdict.FAIL),  # 0.325
     ],
 )
 def test_a_drop_above_0_3_on_shared_reports_fails(now, verdict):
-    told = report(rated(*now), baseline=baseline(rated(*[5] * 10)))
-    assert told.verdict is verdict
-    assert told.comparison.rubric.before == 5
-    assert told.comparison.rubric.change == pytest.approx(sum(now) / 10 - 5)
+    found = report(rated(*now), baseline=baseline(rated(*PERFECT)))
+    assert found.verdict is verdict
+    assert found.comparison.rubric.before == 5
+    assert found.comparison.rubric.change == pytest.approx(sum(now) / 40 - 5)
+
+
+def test_a_drop_that_may_be_chance_is_no_failure_and_no_pass():
+    found = report(rated(*mixed(6, 4)), baseline=baseline(rated(*[5] * 10)))
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "-0.40 [-0.77, -0.03]; a drop above 0.3 fails" in decisive(found)[0]
 
 
 def test_the_drop_is_over_the_reports_that_both_runs_rated():
     before = baseline(rated(5, 5, 0, 0))
-    told = report(rated(5, 5, 1, 1), LAX, before)
-    assert (told.comparison.rubric.shared, told.comparison.rubric.change) == (2, 0)
-    assert told.verdict is Verdict.PASS
+    found = report(rated(5, 5, 1, 1), LAX, before)
+    assert (found.comparison.rubric.shared, found.comparison.rubric.change) == (2, 0)
+    assert found.verdict is Verdict.PASS
 
 
 def test_a_case_rated_several_times_counts_once_with_its_average():
     case = gold_case("t")
-    told = report([asked(case, rubric=5), asked(case, rubric=3, repeat=1), *rated(4)], LAX)
-    assert (len(told.rubric.ratings), told.rubric.mean) == (2, 4)
+    found = report([asked(case, rubric=5), asked(case, rubric=3, repeat=1), *rated(4)], LAX)
+    assert (len(found.rubric.ratings), found.rubric.mean) == (2, 4)
 
 
-def test_the_reason_shows_the_interval():
-    told = report(rated(3, 4, 5, 4), LAX, baseline(rated(5, 5, 5, 5)))
-    said = reason(told, ReasonKind.RUBRIC)
-    assert said.text.startswith("average rating 5.00 to 4.00 on 4 shared reports: -1.00 [")
-    assert said.text.endswith("; a drop above 0.3 fails")
-    assert said.case_ids == ("t-0", "t-1", "t-3")
+def test_the_reason_names_the_reports_that_fell_most():
+    now = [3, 4, 5, 2, *[4] * 26]
+    drop = decisive(report(rated(*now), LAX, baseline(rated(*[5] * 30))))[0]
+    assert drop.startswith("average rating 5.00 to 3.93 on 30 shared reports: -1.07 [")
+    assert drop.endswith(
+        "; a drop above 0.3 fails; 29 reports fell, most of all t-3 (5 to 2), t-0 (5 to 3), t-1 (5 to 4)"
+    )
+    assert reason(report(rated(*now), LAX, baseline(rated(*[5] * 30))), ReasonKind.RUBRIC).case_ids[:2] == (
+        "t-3",
+        "t-0",
+    )
+
+
+def test_ten_reports_cannot_show_a_drop_and_it_is_said_how_many_would():
+    found = report(rated(*mixed(6, 4)), ASKED_FOR)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert decisive(found) == [
+        "10 rated reports cannot show a drop of 0.3 in their average rating, only one of 0.51 or more; about 26 would"
+    ]
+    assert report(rated(*mixed(6, 4))).verdict is Verdict.PASS, "said only, where nobody asks for an average"
+
+
+def test_as_many_as_were_said_to_do_are_enough():
+    assert report(rated(*mixed(16, 10)), ASKED_FOR).verdict is Verdict.PASS
+
+
+def test_a_comparison_over_few_reports_is_said_to_see_nothing():
+    before = baseline(rated(*mixed(5, 3), *[0] * 32))
+    found = report(rated(*mixed(20, 20)), ASKED_FOR, before)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert decisive(found)[0].startswith("8 reports rated in both runs cannot show a drop of 0.3")
+
+
+def test_no_suite_is_large_enough_for_a_drop_of_nothing():
+    found = report(rated(*mixed(20, 20)), GateSettings(rating_needed=True, max_rubric_drop=0))
+    assert decisive(found)[0].endswith("; no suite is large enough for that")
+
+
+def test_one_rated_report_shows_nothing():
+    found = report(rated(5), ASKED_FOR)
+    assert (found.rubric.low, found.rubric.high, found.rubric.detectable) == (1, 5, None)
+    assert decisive(found)[0].endswith(": one rating has no spread")
+
+
+def test_reports_of_few_repositories_know_less_than_as_many_strangers():
+    """The two repositories differ, so forty reports of them are two observations; of one, they are about it alone."""
+    spread = [5] * 20 + [4] * 20
+    one, two, many = (
+        report([triaged(n, spread[n], f"acme/r{n * among // 40}") for n in range(40)], ASKED_FOR)
+        for among in (1, 2, 40)
+    )
+    assert (one.rubric.low, one.rubric.high) == (many.rubric.low, many.rubric.high)
+    assert (two.rubric.low, two.rubric.high) == (1, 5)
+    assert (one.verdict, two.verdict) == (Verdict.PASS, Verdict.INCONCLUSIVE)
+    assert decisive(two)[0].startswith("40 rated reports, of 2 clusters, cannot show")
+
+
+def test_a_cluster_of_the_suite_goes_before_the_repository():
+    cases = [issue(n).model_copy(update={"cluster": f"c{n % 4}"}) for n in range(40)]
+    assert report([asked(case, rubric=4) for case in cases]).rubric.clusters == 4
+
+
+@pytest.mark.parametrize("judged_by", [0, 30])
+def test_a_reply_that_is_no_report_is_rated_1_beside_those_that_a_judge_rated(judged_by):
+    results = [triaged(n, 5) if n < judged_by else triaged(n, is_report=False) for n in range(40)]
+    found = report(results, GateSettings(min_weighted_score=0))
+    assert (found.rubric and found.rubric.mean) == ((30 * 5 + 10) / 40 if judged_by else None)
+
+
+@pytest.mark.parametrize(("left_out", "verdict"), [(2, Verdict.PASS), (3, Verdict.INCONCLUSIVE)])
+def test_most_reports_must_be_rated_where_an_average_is_asked_for(left_out, verdict):
+    results = [triaged(n, 5 if n >= left_out else 0) for n in range(40)]
+    found = report(results, ASKED_FOR)
+    assert found.verdict is verdict
+    if verdict is not Verdict.PASS:
+        assert decisive(found) == ["only 37 of 40 reports were rated; 95% are needed"]
+
+
+def test_a_flaky_case_alone_makes_no_average_low():
+    """Without the report that was useful only sometimes the average is 4."""
+    flaky = gold_case("flaky")
+    results = [asked(flaky, WRONG, rubric=1), asked(flaky, rubric=1, repeat=1)]
+    found = report(
+        [*rated(*[4] * 39), *results], GateSettings(min_weighted_score=0, targets={"factual_accuracy": 0})
+    )
+    low = reason(found, ReasonKind.RUBRIC)
+    assert (low.decisive, found.verdict) == (False, Verdict.PASS)

@@ -12,7 +12,8 @@ from monitors.goldset.import_array import import_gold_array
 from monitors.goldset.lines import line_of
 from monitors.goldset.load import load_suite, parse_suite_lines
 from monitors.records.base import Severity
-from monitors.records.triage import IssueSeverity
+from monitors.records.cases import GoldCase
+from monitors.records.triage import IssueSeverity, TriageReference
 
 ROW = {
     "issue_url": "https://github.com/acme/jobs/issues/7",
@@ -96,3 +97,84 @@ def test_rows_of_swe_bench_say_their_files_by_their_patch(tmp_path: Path):
     out = tmp_path / "suite.jsonl"
     out.write_text("".join(f"{line_of(one)}\n" for one in suite.cases), encoding="utf-8")
     assert load_suite(out).cases == suite.cases
+
+
+def imported(path: Path, *rows: dict[str, object]) -> list[GoldCase]:
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    return list(import_gold_array(path, severity_for=always_wrong).suite.cases)
+
+
+PATCH = BENCH["patch"]
+
+
+@pytest.mark.parametrize(
+    ("patch", "files"),
+    [
+        (PATCH, ("jobs/lock.py", "jobs/old.py")),
+        (PATCH.replace("\n", "\r\n"), ("jobs/lock.py", "jobs/old.py")),
+        ("--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n+x\n", ("new.py",)),
+        (f"--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n+x\n{PATCH}", ("jobs/lock.py", "jobs/old.py")),
+        ("rename from jobs/a.py\nrename to jobs/b.py\n", ("jobs/a.py",)),
+        ("rename from jobs/a.py\nrename to jobs/b.py\n--- a/jobs/a.py\n+++ b/jobs/b.py\n", ("jobs/a.py",)),
+        ("--- a/my file.py\t\n+++ b/my file.py\t\n", ("my file.py",)),
+        (f"{PATCH}@@ -9 +9 @@\n ++++ b/no.py\n", ("jobs/lock.py", "jobs/old.py")),
+        ("", ()),
+        (None, ()),
+    ],
+)
+def test_a_patch_names_the_files_that_were_there_before_it(tmp_path, patch, files):
+    """What a patch creates can be found by nobody, but where it does nothing else."""
+    (case,) = imported(tmp_path / "rows.json", BENCH | {"patch": patch})
+    assert case.triage.reference.relevant_files == files
+    assert case.related == "acme:jobs"
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [None, {}, dict.fromkeys(("severity", "root_cause", "relevant_files", "expected_keywords", "shortest_path"))],
+)
+def test_null_is_what_is_not_known(tmp_path, nothing):
+    row = ROW | {"id": None, "issue_body": None, "reference": nothing}
+    (case,) = imported(tmp_path / "rows.json", row)
+    assert (case.id, case.triage.issue.body) == ("acme:jobs:7", "")
+    assert case.triage.reference == TriageReference()
+    (line,) = parse_suite_lines([json.dumps(row | {"id": "i", "severity": 2})], name="issues").cases
+    assert line.triage == case.triage
+
+
+def test_an_empty_root_cause_is_none_and_numbers_may_be_texts(tmp_path):
+    reference = {"root_cause": "", "relevant_files": [], "shortest_path": "3"}
+    (case,) = imported(tmp_path / "rows.json", ROW | {"severity": "3", "reference": reference})
+    assert case.severity is Severity.PAGE
+    assert case.triage.reference == TriageReference(shortest_path=3)
+
+
+def test_a_row_without_a_text_is_no_issue_called_none(tmp_path):
+    with pytest.raises(GoldSetError, match="row 1"):
+        imported(tmp_path / "rows.json", BENCH | {"problem_statement": None, "repo": None})
+
+
+@pytest.mark.parametrize("expected", ["outputs", "reference"])
+def test_a_dataset_with_inputs_and_outputs_keeps_all_of_an_issue(tmp_path, expected):
+    inputs = {key: ROW[key] for key in ("issue_url", "issue_title", "issue_body")} | {"repository_files": ["a.py"]}
+    (case,) = imported(tmp_path / "rows.json", {"inputs": inputs, expected: ROW["reference"]})
+    assert case.triage.issue.repository_files == ("a.py",)
+    assert case.triage.reference.root_cause == "the lock is not released"
+
+
+@pytest.mark.parametrize("lines", [1, 2])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_lines_and_arrays_are_read_as_editors_leave_them(tmp_path, lines, end, mark):
+    rows = [ROW | {"issue_url": f"https://github.com/acme/jobs/issues/{number}"} for number in range(lines)]
+    texts = (end.join(map(json.dumps, rows)) + end, json.dumps(rows, indent=1).replace("\n", end))
+    for text in texts:
+        path = tmp_path / "rows.json"
+        path.write_bytes(mark + text.encode())
+        assert len(import_gold_array(path, severity_for=always_wrong).suite.cases) == lines
+
+
+def test_an_id_that_is_a_number_is_not_called_renamed(tmp_path):
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps([ROW | {"id": 7}]), encoding="utf-8")
+    assert import_gold_array(path, severity_for=always_wrong).renamed == ()

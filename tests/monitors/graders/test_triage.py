@@ -9,7 +9,7 @@ import pytest
 from monitors.domains.pack import load_domain
 from monitors.gate.assess import assess
 from monitors.goldset.lines import case_from_object
-from monitors.graders.base import GraderSettings
+from monitors.graders.base import GraderSettings, TriageSettings
 from monitors.graders.panel import default_panel, grade_exchange
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Evidence, Exchange, Step, Timings
@@ -42,19 +42,42 @@ def case(**changes: object) -> GoldCase:
     return made
 
 
-def graded(report: str, about: GoldCase | None = None, steps: int = 0) -> Assessment:
+def graded(
+    report: str, about: GoldCase | None = None, steps: int = 0, settings: TriageSettings | None = None
+) -> Assessment:
     about = about or case()
     taken = tuple(Step(name=f"s{n}") for n in range(steps))
     said = Exchange(
         run_id="r", case_id=about.id, turns=about.turns, visible_text=report, asked_at=datetime(2026, 1, 2, tzinfo=UTC),
         timings=Timings(total_ms=1), evidence=Evidence(steps=taken),
     )  # fmt: skip
-    return assess(about, said, grade_exchange(default_panel(GraderSettings(), load_domain()), about, said))
+    panel = default_panel(GraderSettings(triage=settings or TriageSettings()), load_domain())
+    return assess(about, said, grade_exchange(panel, about, said))
 
 
 def test_a_good_report_is_correct():
     found = graded(GOOD, steps=5)
     assert (found.outcome, found.failure_kinds) == (CaseOutcome.CORRECT, ()), found.reason
+
+
+@pytest.mark.parametrize(
+    ("settings", "steps", "failed"),
+    [
+        ({}, 8, None),
+        ({}, 9, FailureKind.INEFFICIENT),
+        ({"max_steps_factor": 1.5}, 7, FailureKind.INEFFICIENT),
+        ({"max_steps_factor": 3}, 12, None),
+        ({"min_files_f1": 0.7}, 4, FailureKind.POOR_TRIAGE),
+        ({"min_files_f1": 0.6}, 4, None),
+        ({"min_keywords": 1}, 4, FailureKind.POOR_TRIAGE),
+    ],
+)
+def test_a_target_may_ask_for_more_or_less(settings, steps, failed):
+    """One of two files is F1 0.67; of "finally" and "deadlock", half is said; the shortest path is 4."""
+    about = case(reference=ROW["reference"] | {"expected_keywords": ["finally", "deadlock"]})
+    report = GOOD.replace("jobs/export.py:31, jobs/lock.py", "jobs/lock.py")
+    found = graded(report, about, steps, TriageSettings(**settings))
+    assert found.failure_kinds == ((failed,) if failed else ()), found.reason
 
 
 def test_what_is_known_passes_its_own_graders():

@@ -195,3 +195,26 @@ def test_a_file_that_is_not_there_is_a_usage_error(tmp_path):
     ran = lookout("check", tmp_path / "none.jsonl")
     assert ran.returncode == 2
     assert "none.jsonl" in ran.stderr
+
+
+def test_a_suite_of_issues_is_checked_as_issues(found, tmp_path):
+    """A sound one needs nothing, though its issues and references look alike; a faulty one is told apart by line."""
+    rows = [
+        {
+            "issue_url": f"https://github.com/acme/jobs/issues/{number}",
+            "issue_title": "It hangs",
+            "severity": 3,
+            "reference": {"relevant_files": ["jobs/lock.py"]},
+        }
+        for number in range(2)
+    ]
+    path = tmp_path / "issues.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    code, groups = found(path)
+    assert (code, set(groups)) == (0, {"balance"})
+    rows[1]["reference"] = {"relevant_files": ["the lock"]}
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    code, groups = found(path)
+    assert code == 1
+    (finding,) = groups["reference"]
+    assert finding["places"] == [{"line": 2, "case_id": "acme:jobs:1"}]

@@ -1,0 +1,204 @@
+"""Checks of issues in a suite: what would let a good report fail, or a report without an investigation pass.
+
+- one issue twice: by its address, however that is written
+- files that are no paths from the repository's root, or that the repository does not have
+- functions that are not written as ``path::name``
+- keywords that stand in the issue: who says them has found nothing
+- an issue that holds its own answer: the root cause word for word, or all relevant files
+- more steps as the shortest path than are allowed
+- a reference from which nothing can be graded
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from posixpath import basename
+from typing import Final, NamedTuple
+
+from monitors.facts.similarity import find_quote
+from monitors.facts.source_files import SUFFIXES, agreement, canonical, files_in
+from monitors.facts.triage_report import stands_in
+from monitors.goldset.checks import GoldFinding, NumberedCase, SuiteCheck, Weight
+from monitors.records.triage import TriageTask
+
+SHOWN: Final = 5
+"""So many keywords or files are named in one finding."""
+
+
+class _Fault(NamedTuple):
+    """What is wrong with an issue and what to do about it."""
+
+    check: SuiteCheck
+    weight: Weight
+    what: str
+    do: str
+
+
+def issues(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
+    """All findings about issues, those of two lines first. Questions have none."""
+    yield from _same_issue(cases)
+    for one in cases:
+        if one.case.triage is not None:
+            for fault in _faults(one.case.triage):
+                yield GoldFinding(**fault._asdict(), places=(one.place,))
+
+
+def _faults(task: TriageTask) -> Iterator[_Fault]:
+    yield from _files(task)
+    yield from _functions(task)
+    yield from _keywords(task)
+    yield from _leaks(task)
+    yield from _steps(task)
+    yield from _empty(task)
+
+
+def _same_issue(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
+    seen: dict[str, NumberedCase] = {}
+    for one in cases:
+        address = _address(one.case.triage.issue.url if one.case.triage else None)
+        first = seen.setdefault(address, one) if address else one
+        if first is not one:
+            yield GoldFinding(
+                check=SuiteCheck.DUPLICATE,
+                weight=Weight.MUST,
+                places=(first.place, one.place),
+                what="the same issue twice; its failure would count twice",
+                do="remove one of them",
+            )
+
+
+_DECORATION: Final = re.compile(r"^https?://(?:www\.)?|[?#].*$|/+$")
+
+
+def _address(url: str | None) -> str:
+    """An address without what leads to the same page: protocol, letter case, a comment's anchor, a last slash."""
+    plain = url.strip().lower() if url else ""
+    for _ in range(3):  # "…/7/#issuecomment-1" loses its anchor and then its slash
+        plain = _DECORATION.sub("", plain)
+    return plain
+
+
+def _files(task: TriageTask) -> Iterator[_Fault]:
+    known = {canonical(path) for path in task.issue.repository_files} - {""}
+    for written in task.reference.relevant_files:
+        path = canonical(written)
+        if path in known:
+            continue
+        wrong, meant = _not_a_path(written, path), _meant(written, path, known)
+        do = f"write {meant}" if meant else "write a path from the repository's root, as src/lock.py"
+        if wrong:
+            what = f"{written!r} in `relevant_files` {wrong}: no report can name it so"
+            yield _Fault(SuiteCheck.REFERENCE, Weight.MUST, what, do)
+        elif known:
+            what = (
+                f"{written!r} is relevant and not among the `repository_files`: who names it is said to make it up"
+            )
+            add = do if meant else "add it to `repository_files`, or correct its path"
+            yield _Fault(SuiteCheck.REFERENCE, Weight.MUST, what, add)
+
+
+_MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
+
+
+def _not_a_path(written: str, path: str) -> str:
+    """What a file is instead of a path; empty for a path. A name without an ending may be one (``LICENSE``)."""
+    if not path:
+        return "names no file"
+    if "://" in written and not files_in(written):
+        return "is a link that leads to no file of a repository"
+    if path.startswith(("/", "../")):
+        return "is a place on somebody's machine"
+    if any(sign.isspace() for sign in path):
+        return "is a text and no path"
+    if written.rstrip("`'\" ").endswith(("/", "\\")):
+        return "is a folder"
+    if _MODULE.fullmatch(path) and path.rpartition(".")[2].lower() not in SUFFIXES:
+        return "is a module or a name in the code"
+    return ""
+
+
+def _meant(written: str, path: str, known: set[str]) -> str:
+    """The file that somebody may have meant; empty where nothing suggests one."""
+    dotted = path.replace(".", "/")
+    ends = [file for file in sorted(known) if path.endswith(f"/{file}") or file.rpartition(".")[0] == dotted]
+    named = [] if _MODULE.fullmatch(path) else [canonical(file) for file in files_in(written)]
+    exact = [*ends, *(file for file in named if not file.startswith(("/", "..")) and file != path)]
+    if exact:
+        return exact[0]
+    same_name = [file for file in sorted(known) if basename(file) == basename(path)]
+    return next(iter([*same_name, *get_close_matches(path, sorted(known), n=1)]), "")
+
+
+def _functions(task: TriageTask) -> Iterator[_Fault]:
+    for written in task.reference.relevant_functions:
+        path, sign, name = written.partition("::")
+        if not (sign and path.strip() and name.strip("`() ")):
+            what = f"{written!r} in `relevant_functions` does not say in which file"
+            files = [file for file in task.reference.relevant_files if not _not_a_path(file, canonical(file))]
+            do = f"write {next(iter(files), 'path')}::{written.strip('`:() ') or 'name'}"
+            yield _Fault(SuiteCheck.REFERENCE, Weight.MUST, what, do)
+
+
+def _keywords(task: TriageTask) -> Iterator[_Fault]:
+    keywords = task.reference.expected_keywords
+    standing = [word for word in keywords if stands_in(word, task.issue.text)]
+    if standing:
+        every = len(standing) == len(keywords)
+        rest = "so keywords grade nothing here" if every else "they do not count"
+        yield _Fault(
+            SuiteCheck.REFERENCE,
+            Weight.SHOULD,
+            f"the issue itself says {_named(standing)}: that proves no investigation, {rest}",
+            "give words of the cause or the fix that only the code shows, such as a function's name",
+        )
+
+
+def _leaks(task: TriageTask) -> Iterator[_Fault]:
+    cause, body = task.reference.root_cause, task.issue.text
+    if cause and find_quote(cause.strip().rstrip(".").casefold(), body.casefold()):
+        yield _Fault(
+            SuiteCheck.LEAK,
+            Weight.MUST,
+            "its root cause stands in the issue word for word: who copies the issue is right",
+            "take the sentence out of `issue_body`, or choose another issue",
+        )
+    files = task.reference.relevant_files
+    named = agreement(files_in(body), files)
+    if named.found and not named.missed:
+        yield _Fault(
+            SuiteCheck.LEAK,
+            Weight.SHOULD,
+            f"the issue names {'its relevant file' if len(files) == 1 else 'all its relevant files'} "
+            f"({_named(files)}): who repeats them has found nothing",
+            "count on its root cause and keywords, cut the list from `issue_body`, or choose another issue",
+        )
+
+
+def _steps(task: TriageTask) -> Iterator[_Fault]:
+    shortest, most = task.reference.shortest_path, task.reference.max_steps
+    if shortest is not None and most is not None and shortest > most:
+        yield _Fault(
+            SuiteCheck.REFERENCE,
+            Weight.MUST,
+            f"its shortest path has {shortest} steps and `max_steps` allows {most}: every report is inefficient",
+            f"set `max_steps` to {shortest} or more, or leave it out for twice the shortest path",
+        )
+
+
+def _empty(task: TriageTask) -> Iterator[_Fault]:
+    reference = task.reference
+    if not (reference.relevant_files or reference.expected_keywords):
+        known = "only its root cause is known" if reference.root_cause else "no file, keyword or cause is known"
+        yield _Fault(
+            SuiteCheck.REFERENCE,
+            Weight.SHOULD,
+            f"{known}: without a file or a keyword no rule can call a report right, and it stays ungraded",
+            "give `relevant_files` or `expected_keywords` in its reference",
+        )
+
+
+def _named(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more

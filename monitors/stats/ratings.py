@@ -1,0 +1,125 @@
+"""Averages of ratings from 1 to 5: how sure one is, the smallest drop that it can show, how many ratings would do.
+
+Reports on issues of one repository tend to be good or bad together, so an average over them is as sure as its
+clusters are alike. The standard error is that of the delete-one-cluster jackknife, and its interval has Student's
+quantile with one degree of freedom less than there are clusters: CV3 of J. G. MacKinnon, M. O. Nielsen, M. D. Webb,
+"Cluster-robust inference: a guide to empirical practice", Journal of Econometrics 232 (2023). Where every case is a
+cluster of its own, that is the ordinary t interval; clusters of equal size give the t interval of their averages.
+Three rules make it no surer than it can be. It is never less than the error of as many unrelated cases. Where all
+cases are of one cluster, nothing is known about others: the cases count one by one, and the figure is about that
+cluster. And ratings that are all the same have at least the spread of `LEAST_SPREAD`.
+
+The smallest drop follows from the error by the usual sum of two quantiles (J. Cohen, Statistical Power Analysis for
+the Behavioral Sciences, 1988): a drop of that size is found, two-sided at 5 %, four times in five.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from math import ceil, fsum, inf, sqrt
+from typing import Final, NamedTuple
+
+from monitors.stats.intervals import t_quantile
+from monitors.stats.paired import ALPHA, POWER
+
+LEAST_SPREAD: Final = 0.5
+"""Ratings are whole numbers: a report that is worth something between two of them gets either. A standard deviation
+of a half is the most that this alone makes, so ratings that happen to be all the same may have hidden as much."""
+
+MOST_CLUSTERS: Final = 1_000_000
+"""Beyond it no suite has as many as would be needed."""
+
+
+class Rated(NamedTuple):
+    """A rating, or a difference of two, with what related cases share and how much it weighs (above 0)."""
+
+    value: float
+    cluster: Hashable
+    weight: float = 1.0
+
+
+class RatingMean(NamedTuple):
+    """An average with its interval.
+
+    ``error`` is its standard error; it is infinite for a single rating. ``clusters`` counts what it rests on:
+    the cases themselves where all are of one cluster.
+    """
+
+    value: float
+    low: float
+    high: float
+    cases: int
+    clusters: int
+    error: float
+
+
+def rating_mean(rated: Sequence[Rated], *, least: float, most: float, confidence: float = 1 - ALPHA) -> RatingMean:
+    """The weighted average of ``rated``, which all lie from ``least`` to ``most``, as its interval does.
+
+    ``ValueError`` on an empty sequence: there is no average of nothing.
+    """
+    if not rated:
+        raise ValueError("no ratings to average")
+    value = fsum(one.weight * one.value for one in rated) / fsum(one.weight for one in rated)
+    clusters = len({one.cluster for one in rated})
+    units = clusters if clusters > 1 else len(rated)
+    error = _error(rated)
+    reach = t_quantile(confidence, units - 1) * error if units > 1 else inf
+    return RatingMean(value, max(least, value - reach), min(most, value + reach), len(rated), units, error)
+
+
+def _error(rated: Sequence[Rated]) -> float:
+    """The standard error: by clusters, by cases, or of the least spread, whichever is largest."""
+    if len(rated) == 1:
+        return inf
+    weights = [one.weight for one in rated]
+    effective = fsum(weights) ** 2 / fsum(weight * weight for weight in weights)
+    by_case = _jackknife((one.weight, one.weight * one.value) for one in rated)
+    return max(by_case, _jackknife(_by_cluster(rated)), LEAST_SPREAD / sqrt(effective))
+
+
+def _by_cluster(rated: Iterable[Rated]) -> Iterable[tuple[float, float]]:
+    """Each cluster's weight and weighted sum."""
+    sums: dict[Hashable, list[Rated]] = defaultdict(list)
+    for one in rated:
+        sums[one.cluster].append(one)
+    return [
+        (fsum(one.weight for one in same), fsum(one.weight * one.value for one in same)) for same in sums.values()
+    ]
+
+
+def _jackknife(units: Iterable[tuple[float, float]]) -> float:
+    """The error of a weighted average from what it becomes without each unit; 0 for a single unit."""
+    given = list(units)
+    if len(given) == 1:
+        return 0.0
+    weight, total = fsum(unit[0] for unit in given), fsum(unit[1] for unit in given)
+    value = total / weight
+    squares = fsum(((total - part) / (weight - share) - value) ** 2 for share, part in given)
+    return sqrt((len(given) - 1) / len(given) * squares)
+
+
+def smallest_shift(found: RatingMean) -> float:
+    """The least change of this average that is found four times in five; infinite for a single rating."""
+    return _quantiles(found.clusters) * found.error if found.clusters > 1 else inf
+
+
+def ratings_needed(found: RatingMean, shift: float) -> int | None:
+    """How many ratings, spread and clustered as these are, show a change of ``shift``.
+
+    ``None`` where that cannot be known, of a single rating, or no suite has as many.
+    """
+    if found.clusters <= 1 or shift <= 0:
+        return None
+    spread = found.error * sqrt(found.clusters)
+    clusters = bisect_left(
+        range(MOST_CLUSTERS), True, lo=2, key=lambda many: _quantiles(many) * spread <= shift * sqrt(many)
+    )
+    return ceil(clusters * found.cases / found.clusters) if clusters < MOST_CLUSTERS else None
+
+
+def _quantiles(clusters: int) -> float:
+    """Student's for the test's level and for its power, on ``clusters - 1`` degrees of freedom."""
+    return t_quantile(1 - ALPHA, clusters - 1) + t_quantile(2 * POWER - 1, clusters - 1)

@@ -1,0 +1,148 @@
+"""`lookout review` of reports: a person's rating from 1 to 5 beside the judge's, which shows only afterwards."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from deployments.cli.exit_codes import ExitCode
+from deployments.cli.review import review_command
+from monitors.goldset.lines import case_from_object
+from monitors.goldset.load import suite_of
+from monitors.records.cases import GoldCase, Suite
+from monitors.records.grades import Aspect, Judged
+from tests.deployments.cli.gate.test_triage_gate import issue, reports
+from tests.warehouse.places import store_in
+from tests.warehouse.queries.test_reviews import LINEAGE
+from tests.warehouse.sample_rows import NOON, assessment, exchange, run_report
+from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
+
+SINCE_NOON = (datetime.now(UTC) - NOON).days + 1
+JUDGES_WORD = "the judge finds it so"
+RATINGS = (5, 4, 3, 5, 2, 1)
+
+
+def useful(rating: int) -> Judged:
+    return Judged(
+        grader="judge",
+        version="1",
+        aspect=Aspect.USEFULNESS,
+        passed=rating > 2,
+        failure_kind=None if rating > 2 else "poor_triage",
+        rubric=rating,
+        reason=JUDGES_WORD,
+        lineage=LINEAGE,
+    )
+
+
+def issues() -> Suite:
+    cases = [case_from_object(json.loads(issue(number)) | {"id": f"i{number}"}) for number in range(len(RATINGS))]
+    assert all(isinstance(case, GoldCase) for case in cases), cases
+    return suite_of(cases, name="issues", source="here")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Six reports, which rules passed and the judge rated as `RATINGS` say."""
+    store, suite = store_in(tmp_path), issues()
+    store.journal.append_suite(suite)
+    written = list(reports([4] * len(RATINGS)).values())
+    rule = Judged(grader="relevant_files", version="1", aspect=Aspect.RELEVANT_FILES, passed=True, reason="named")
+    for number, rating in enumerate(RATINGS):
+        came = exchange(case_id=f"i{number}", text=json.dumps(written[number]))
+        grades = assessment(case_id=f"i{number}").model_copy(update={"grades": (rule, useful(rating))})
+        store.journal.append([ResultRow(row=came), AssessmentRow(row=grades)], run_id="run-1")
+    report = run_report().model_copy(update={"suite_sha256": suite.sha256})
+    store.journal.append([RunRow(row=report)], run_id="run-1")
+    store.load_pending(1)
+    return tmp_path
+
+
+@pytest.fixture
+def review(folder, monkeypatch, capsys):
+    """Run the command in this process, with keys as from a pipe; all that it printed."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*, keys: str = "", **options) -> str:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(keys))
+        code = review_command(config=folder / "lookout.toml", data_folder=folder, days=SINCE_NOON, **options)
+        assert code is ExitCode.PASS
+        return capsys.readouterr().out
+
+    return run
+
+
+def rows(folder: Path, sql: str):
+    store = store_in(folder)
+    store.load_pending(1)
+    return store.query(sql).rows
+
+
+def keys_for(review, *, by: str, rating_of) -> str:
+    """Right, and the rating of each report, in the order in which they are shown."""
+    listed = [json.loads(line) for line in review(share=1, by=by, as_json=True).splitlines()]
+    return "".join(f"r\n{rating_of(int(one['case_id'][1:]))}\n" for one in listed)
+
+
+def test_the_judges_rating_shows_after_the_persons_and_the_issue_before(review):
+    shown = review(share=1, by="asha", keys="r\n4\nq\n")
+    first = shown[: shown.index("How useful is the report?")]
+    assert "Something hangs, number" in first
+    assert "It worked last week." in first
+    assert JUDGES_WORD not in first
+    assert f"of 5: {JUDGES_WORD}" in shown
+    listed = review(share=1, by="asha", as_json=True)
+    assert JUDGES_WORD not in listed
+    assert "It worked last week." in listed
+
+
+def test_ratings_are_stored_and_taken_up_again_and_any_other_key_leaves_one_out(folder, review):
+    """Right and 5, wrong with kind, rating and note, right and unrated, skipped, unsure and 3, quit."""
+    shown = review(share=1, by="asha", keys="r\n5\nw\n7\n2\nno cause\nr\nx\ns\nu\n3\nq\n")
+    assert "4 reviewed, 2 left for asha" in shown
+    found = rows(folder, "select answer, rating, failure_kind, note from labels order by answer, rating")
+    assert found == (
+        ("right", 5, None, ""), ("right", None, None, ""), ("unsure", 3, None, ""), ("wrong", 2, "poor_triage", "no cause"),
+    )  # fmt: skip
+    assert "1 of 2" in review(share=1, by="asha", keys="q\n")
+    assert not (folder / "drafts").exists(), "the issue is in the suite: a second case of it would count twice"
+
+
+def test_figures_are_kappa_and_differences_with_intervals(folder, review):
+    """A person who rates everything one lower, and the worst as the judge does."""
+    review(share=1, by="asha", keys=keys_for(review, by="asha", rating_of=lambda n: max(1, RATINGS[n] - 1)))
+    shown = review(figures=True)
+    assert "rating reports of helpdesk" in shown
+    assert "6 reports rated, 3.33 of 5 on average" in shown
+    assert "people gave the same rating 1 of 6 times, to 6 reports; fewer than 30" in shown
+    assert "kappa (quadratic weights) 0.8" in shown
+    assert "differs by 0.83 [" in shown
+    assert "relevant_files 1 (relevant files) on helpdesk" in shown
+    found = [json.loads(line) for line in review(figures=True, as_json=True).splitlines()]
+    (ratings,) = [each for each in found if "absolute_difference" in each]
+    assert (ratings["judged"], ratings["reports"], ratings["same"]) == (6, 6, 1)
+    assert ratings["absolute_difference"]["value"] == pytest.approx(5 / 6)
+    assert ratings["difference"]["value"] == pytest.approx(5 / 6)
+    assert ratings["difference"]["low"] < 5 / 6 < ratings["difference"]["high"]
+    assert rows(folder, "select both_rated, same, mean_absolute_difference from judge_ratings_against_people") == (
+        (6, 1, 0.8333),
+    )
+
+
+def test_a_report_that_two_people_rated_counts_once(folder, review):
+    review(share=1, by="asha", keys=keys_for(review, by="asha", rating_of=lambda n: RATINGS[n]))
+    review(share=1, by="ravi", keys="r\n1\nq\n")
+    (twice,) = rows(folder, "select case_id, judge_rating from reviewed_ratings where done_by = 'ravi'")
+    found = [json.loads(line) for line in review(figures=True, as_json=True).splitlines()]
+    (ratings,) = [each for each in found if "absolute_difference" in each]
+    assert (ratings["ratings"], ratings["reports"]) == (7, 6)
+    assert ratings["absolute_difference"]["value"] == pytest.approx((twice[1] - 1) / 2 / 6)
+
+
+def test_without_a_rating_of_a_person_it_is_said(review):
+    assert "6 reports rated, 3.33 of 5 on average; people rated none yet" in review(figures=True)
