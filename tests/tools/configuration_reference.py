@@ -132,6 +132,28 @@ steps = "result.tool_calls.*"
 deadline_s = 1800
 ```
 
+Where the report has an address of its own that is posted to, as GraphQL's, `report_request` is what is posted. The report
+may be an object: its fields are read in any spelling. Where the application has too many jobs under way (HTTP 429), the
+start is tried again for `busy_patience_s`. One that answers the start with a job from before (for the same issue within a
+day, say) measures nothing new: that case has no answer, and says so.
+
+```toml
+[targets.triage]
+url = "https://agent.example.com/jobs"
+suite = "triage.jsonl"
+
+[targets.triage.probe]
+driver = "job"
+
+[targets.triage.probe.job]
+request = '{"issue_url": "{question}"}'
+id = "job_id"
+events_url = "{start}/{job}/stream"
+report_url = "/graphql"
+report_request = '{"query": "query Report($id: ID!) { job(jobId: $id) { severity recommendedFix relevantFiles } }", "variables": {"id": "{job}"}}'
+text = "data.job"
+```
+
 What the plain graders leave open is judged by a model of another family than the one that answers. Two more judges
 are asked where the first is unsure or severity is 3:
 

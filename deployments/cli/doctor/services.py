@@ -88,6 +88,7 @@ SHOWN: Final = 120
 _TO_DO: Final = {
     NoAnswerReason.UNREACHABLE: "open it from this machine: its spelling, network, proxy, or the app is down",
     NoAnswerReason.ACCESS_DENIED: "set what is named in the environment of whatever starts runs, and look again",
+    NoAnswerReason.OLD_JOB: "ask as another user, or let staging forget old jobs",
     NoAnswerReason.PAGE_NOT_UNDERSTOOD: "mend the path that is named: it leads from the response to the answer",
 }
 _THE_APP: Final = "ask the app by hand; its own log knows more"

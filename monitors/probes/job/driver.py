@@ -21,70 +21,17 @@ from uuid import uuid4
 
 import httpx
 
-from monitors.errors import AnswerIncomplete, AnswerTimeout, AppErrorShown, PageNotUnderstood, ProbeError
-from monitors.json_path import items_at, values_at
+from monitors.errors import AnswerIncomplete, AnswerTimeout, AppErrorShown, OldJob, ProbeError
+from monitors.json_path import values_at
 from monitors.probes.address_guard import guard_of
 from monitors.probes.api.driver import Message, events_in, filled, lines_in, parsed
-from monitors.probes.browser.inpage import clean
 from monitors.probes.driver import Answer, WorthStoring, no_evidence
 from monitors.probes.job.notes import JobNote, JobNotes
-from monitors.probes.job.watch import MEGABYTE, AgentJob, JobHttp, as_text
+from monitors.probes.job.report import report_in, request_for, without_graphql_errors
+from monitors.probes.job.watch import MEGABYTE, AgentJob, JobHttp, old_job
 from monitors.probes.settings import JobSettings, ProbeSettings
-from monitors.probes.wire import WireRule, read_documents
-from monitors.records.exchanges import Channel, Timings, WirePayload
 from monitors.request_headers import RequestHeaders
 from monitors.retry import TryAgain
-
-
-def report_in(job: AgentJob, url: str, body: str | None, earlier: tuple[str, ...]) -> Answer:
-    """The answer that a finished job gave: in ``body``, or where the finished state stood when that is ``None``.
-
-    `PageNotUnderstood` where ``probe.job.text`` leads nowhere: the path is ours to fix.
-    """
-    settings, total_ms = job.settings, job.elapsed_s * 1000
-    if body is not None and not settings.text:
-        wire = WirePayload(url=clean(url), text=body)
-    else:
-        document = job.last if body is None else parsed(body)
-        job.counts(document)
-        job.lists(document)
-        wire = _payload(settings, url, document)
-    versions = items_at(job.last, settings.app_version) if settings.app_version else []
-    return Answer(
-        visible_text=wire.text,
-        earlier=earlier,
-        wire=wire,
-        graded_channel=Channel.WIRE,
-        timings=Timings(total_ms=_spent_ms(job, wire, total_ms)),
-        app_path=wire.app_path,
-        app_version=as_text(versions[-1]) if versions else None,
-        evidence=job.evidence,
-    )
-
-
-def _payload(settings: JobSettings, url: str, document: object) -> WirePayload:
-    found = [value for value in values_at(document, settings.text) if value is not None]
-    if not found:
-        seen = as_text(document)[:200]
-        raise PageNotUnderstood(f"probe.job.text = {settings.text!r} leads nowhere in the report {seen}")
-    rule = WireRule(
-        url=".",
-        text=settings.text,
-        joins=True,
-        citations=settings.citations,
-        app_path=settings.app_path,
-        latency_ms=settings.latency_ms,
-    )
-    rest = read_documents(rule, clean(url), [document]) or WirePayload(url=clean(url), text="")
-    cleaned = tuple(clean(citation) for citation in rest.citations)
-    text = "\n\n".join(map(as_text, items_at(document, settings.text)))
-    return rest.model_copy(update={"text": text, "citations": cleaned})
-
-
-def _spent_ms(job: AgentJob, wire: WirePayload, total_ms: float) -> float:
-    """How long it took. Of a job that was taken up again only the app knows when it was done."""
-    return wire.app_latency_ms if job.age_s and wire.app_latency_ms is not None else total_ms
-
 
 Clock = Callable[[], datetime]
 Remember = Callable[[AgentJob], None]
@@ -115,6 +62,8 @@ class JobDriver:
         self._headers = headers
         self._http = JobHttp(settings.job, headers, self._url, guard_of(address, settings))
         self._notes = JobNotes(run_folder)
+        self._started: set[str] = set()
+        self._failed: dict[str, ProbeError] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -135,7 +84,7 @@ class JobDriver:
                 if len(earlier) == len(turns) - 1:
                     break
                 earlier, note = (*earlier, answer.visible_text), None
-        except (AppErrorShown, AnswerTimeout, AnswerIncomplete):  # after any other error the job may still be there
+        except (AppErrorShown, AnswerTimeout, AnswerIncomplete, OldJob):  # after others the job may still be there
             self._notes.forget(name)
             raise
         await worth_storing(answer)
@@ -156,6 +105,7 @@ class JobDriver:
             return await self._answer(job, earlier)
         except ProbeError as error:
             error.evidence = job.evidence
+            self._failed.setdefault(job.job, error)
             raise
 
     async def _taken_up(self, note: JobNote) -> AgentJob | None:
@@ -185,9 +135,22 @@ class JobDriver:
     async def _start(
         self, job: AgentJob, turn: str, before: list[Message], conversation: str, remember: Remember
     ) -> None:
+        """Starts it. Where the app has too many under way it is tried again, as long as the settings say."""
         body = filled(json.loads(self._settings.request), turn, before, conversation)
-        async with self._http.posted(self._url, body, f"{conversation}-{len(before)}") as response:
-            job.located(response.headers.get("location"))
+        pause_s = self._settings.poll_s
+        while True:
+            try:
+                return await self._post(job, body, f"{conversation}-{len(before)}", remember)
+            except TryAgain as busy:
+                wait_s = min(max(pause_s, busy.after_s or 0), self._settings.poll_most_s)
+                if job.elapsed_s + wait_s > self._settings.busy_patience_s:
+                    raise busy.error from busy
+                await asyncio.sleep(wait_s)
+                pause_s *= GROWTH
+
+    async def _post(self, job: AgentJob, body: Any, key: str, remember: Remember) -> None:
+        async with self._http.posted(self._url, body, key) as response:
+            job.accepted(response.headers)
             remember(job)
             if "event-stream" in response.headers.get("content-type", ""):
                 await self._hear(job, response, remember)
@@ -197,9 +160,23 @@ class JobDriver:
             text = (await self._http.body_of(response)).text
         document: Any = parsed(text) if text.strip() else None
         job.named(document)
+        await self._refuse_old(job)
         remember(job)
         job.sees(document)
         job.lists(document)
+
+    async def _refuse_old(self, job: AgentJob) -> None:
+        """`OldJob` where the app answers a start with a job that this run, or one before it, had started.
+
+        A job that failed before, and is given back for another try, fails in the same way again.
+        """
+        if not job.job:
+            return
+        if job.job in self._failed:
+            raise self._failed[job.job]
+        if job.job in self._started or job.job in await asyncio.to_thread(self._notes.started_elsewhere):
+            raise old_job(f"the job {job.job[:100]!r}, which had been started before")
+        self._started.add(job.job)
 
     async def _follow(self, job: AgentJob) -> None:
         """Hears the job's events to their end. What breaks or is silent is left: the state is asked after it."""
@@ -241,11 +218,11 @@ class JobDriver:
         job.sees(document)
         job.lists(document)
 
-    async def _patiently(self, job: AgentJob, url: str, read: Callable[[str], Any]) -> Any:
+    async def _patiently(self, job: AgentJob, url: str, read: Callable[[str], Any], body: Any = None) -> Any:
         stumbles, pause_s = 0, self._settings.poll_s
         while True:
             try:
-                return read((await self._http.poll(url)).text)
+                return read((await self._http.poll(url, body)).text)
             except TryAgain as stumble:
                 stumbles += 1
                 if stumbles > self._settings.stumbles:
@@ -265,10 +242,16 @@ class JobDriver:
         url, text = self._url, None
         if self._settings.report_url is not None:
             url = job.address(self._settings.report_url)
-            text = await self._patiently(job, url, str)
+            text = await self._report_at(job, url)
         elif job.heard and not values_at(job.last, self._settings.text):
             await self._fetch_state(job)  # the last event said that it is done, not what came of it
         return report_in(job, url, text, earlier)
+
+    async def _report_at(self, job: AgentJob, url: str) -> str:
+        template = self._settings.report_request
+        if template is None:
+            return await self._patiently(job, url, str)
+        return await self._patiently(job, url, without_graphql_errors, request_for(template, job))
 
 
 def history(turns: tuple[str, ...], earlier: tuple[str, ...]) -> list[Message]:

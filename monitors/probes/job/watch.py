@@ -8,9 +8,11 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from time import monotonic
 from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
@@ -22,6 +24,7 @@ from monitors.errors import (
     AnswerIncomplete,
     AnswerTimeout,
     AppErrorShown,
+    OldJob,
     PageNotUnderstood,
     ProbeError,
     Unreachable,
@@ -40,6 +43,8 @@ from monitors.retry import TryAgain, retry_after_s
 GONE = (404, 410)
 REFUSED = (401, 403)
 WALLS = (402, 407)
+QUERY_REFUSED = (400, 422)
+"""How GraphQL over HTTP may answer a query that it cannot run; its body says what is wrong with it."""
 TOO_MANY, ERRORS_FROM, APP_ERRORS_FROM = 429, 400, 500
 MEGABYTE = 1_000_000
 CHUNK = 65_536
@@ -79,7 +84,8 @@ class JobHttp:
     async def posted(self, url: str, body: Any, key: str) -> AsyncGenerator[httpx.Response]:
         """The reply to a start, its body unread. ``key`` is the same when the same start is sent again.
 
-        Raises `Unreachable` or `AccessDenied`: a start is not repeated here, it may have worked.
+        Raises `Unreachable` or `AccessDenied`: a start is not repeated here, it may have worked. `TryAgain` where
+        too many jobs are under way (HTTP 429): then it was not started.
         """
         try:
             async with asyncio.timeout(self._settings.request_deadline_s) as limit:
@@ -89,16 +95,18 @@ class JobHttp:
                     limit.reschedule(None)  # what comes after the head has limits of its own
                     yield response
         except TryAgain as stumble:
+            if isinstance(stumble.error, AccessDenied):
+                raise
             raise stumble.error from stumble
         except (TimeoutError, httpx.HTTPError, httpx.InvalidURL) as error:
             raise Unreachable(f"the job could not be started: {_why(error)} at {bare(url)}") from error
 
-    async def poll(self, url: str) -> Body:
-        """What stands at an address.
+    async def poll(self, url: str, body: Any = None) -> Body:
+        """What stands at an address, or what it answers to a ``body`` that it is posted.
 
         Raises `TryAgain` for what may pass, a `ProbeError` for what will not.
         """
-        async with self._got(url) as response:
+        async with self._got(url, body) as response:
             return await self.body_of(response)
 
     @asynccontextmanager
@@ -135,11 +143,13 @@ class JobHttp:
         return bytes(read)
 
     @asynccontextmanager
-    async def _got(self, url: str) -> AsyncGenerator[httpx.Response]:
+    async def _got(self, url: str, body: Any = None) -> AsyncGenerator[httpx.Response]:
         try:
             async with asyncio.timeout(self._settings.request_deadline_s) as limit:
-                async with self._client.stream("GET", url) as response:
-                    self._check(response)
+                method = "GET" if body is None else "POST"
+                async with self._client.stream(method, url, json=body) as response:
+                    if body is None or response.status_code not in QUERY_REFUSED:
+                        self._check(response)
                     limit.reschedule(None)  # what comes after the head has limits of its own
                     yield response
         except httpx.InvalidURL as error:
@@ -189,6 +199,8 @@ def _why(error: Exception) -> str:
     return "it took too long" if isinstance(error, TimeoutError) else type(error).__name__
 
 
+CLOCKS_DIFFER_S = 60.0
+"""A job that is older than its start by more is an old one; the parts of an app may have clocks of their own."""
 STEPS_AT_MOST = 1000
 DETAIL_CHARACTERS = 1000
 
@@ -197,7 +209,7 @@ DETAIL_CHARACTERS = 1000
 class AgentJob:
     """One job. ``age_s`` is how old it was when this process took it up; 0 for one that it started itself.
 
-    ``heard``: an event announced it.
+    ``heard``: an event announced it. ``app_time`` is when the start was answered, by the app's own clock.
     """
 
     settings: JobSettings
@@ -211,6 +223,7 @@ class AgentJob:
     hops: int | None = None
     heard: bool = False
     began: float = field(default_factory=monotonic)
+    app_time: datetime | None = None
 
     @property
     def known(self) -> bool:
@@ -246,6 +259,15 @@ class AgentJob:
             raise PageNotUnderstood(f"the app sends us to another host for the job: {clean(there)[:200]!r}")
         self.location = there
 
+    def accepted(self, headers: Mapping[str, str]) -> None:
+        """Takes the head of the reply to the start. What it took to be let in is no time of the job."""
+        self.began = monotonic()
+        self.located(headers.get("location"))
+        try:
+            self.app_time = parsedate_to_datetime(headers.get("date", ""))
+        except ValueError:
+            self.app_time = None
+
     def named(self, document: Any) -> None:
         """Takes the job's id from the reply to the start."""
         found = [value for value in items_at(document, self.settings.id) if isinstance(value, str | int)]
@@ -253,12 +275,23 @@ class AgentJob:
             self.job = clean(str(found[0]))
 
     def sees(self, document: Any) -> None:
-        """Takes a state or an event as the newest word."""
+        """Takes a state as the newest word; `OldJob` where it is that of a job from before."""
+        self._refuse_old(document)
+        self._takes(document)
+
+    def _takes(self, document: Any) -> None:
         self.last = document
         states = [value for value in items_at(document, self.settings.state) if isinstance(value, str)]
         if states:
             self.state = clean(states[-1])
         self.counts(document)
+
+    def _refuse_old(self, document: Any) -> None:
+        """`OldJob` where the app says that the job is older than its start, both by the app's clock."""
+        made = next(filter(None, map(_time_in, items_at(document, self.settings.created_at))), None)
+        if made is None or self.app_time is None or (self.app_time - made).total_seconds() <= CLOCKS_DIFFER_S:
+            return
+        raise old_job(f"a job of {made:%Y-%m-%d %H:%M} UTC, and it was {self.app_time:%Y-%m-%d %H:%M} UTC")
 
     def counts(self, document: Any) -> None:
         """Takes the app's own number of hops."""
@@ -281,9 +314,12 @@ class AgentJob:
         except (ValueError, RecursionError):  # deep input recurses
             return
         self.heard = True
+        for kind in items_at(document, self.settings.event_type):
+            if isinstance(kind, str) and kind.casefold().removeprefix("job.") in self._ends:
+                self.state = clean(kind).removeprefix("job.")
         if not self.job:
             self.named(document)
-        self.sees(document)
+        self._takes(document)
         new = self._steps_in(document, self.settings.event_step, self.elapsed_s * 1000)
         self.steps = (self.steps + new)[:STEPS_AT_MOST]
 
@@ -344,6 +380,25 @@ class AgentJob:
         return Step(
             name=clean(names[0])[:200] if names else "step", detail=as_text(value)[:DETAIL_CHARACTERS], at_ms=at_ms
         )
+
+
+def old_job(what: str) -> OldJob:
+    """The error of a start that brought an old job: ``what`` says what it was answered with."""
+    return OldJob(
+        f"the start was answered with {what}: nothing new was measured. Does the app give one job for the same "
+        "question again? Ask it as another user, or let its staging forget old jobs"
+    )
+
+
+def _time_in(value: Any) -> datetime | None:
+    """A point in time: seconds since 1970, or ISO 8601 with a zone. Without one nobody can say when it was."""
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+        time = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except (ValueError, OverflowError, OSError):
+        return None
+    return time.astimezone(UTC) if time is not None and time.tzinfo is not None else None
 
 
 def as_text(value: Any) -> str:
