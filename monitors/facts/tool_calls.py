@@ -6,12 +6,19 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
+from monitors.records.exchanges import Step
+
 
 class ToolCall(NamedTuple):
     """One call that an agent made: of a tool, or of another agent. ``arguments`` are any JSON."""
 
     name: str
     arguments: object = None
+
+
+def calls_of(steps: Sequence[Step]) -> tuple[ToolCall, ...]:
+    """The calls among an agent's steps that can be compared: of others nothing is known, or their beginning."""
+    return tuple(ToolCall(step.name, step.detail) for step in steps if step.detail and not step.cut)
 
 
 def repeated(calls: Sequence[ToolCall]) -> tuple[int, ...]:

@@ -94,6 +94,11 @@ class JobSettings(Record):
     event_step: str | None = Field(default=None, description="path to the one step in an event of events_url")
     step_name: str = Field(default="name", description="path to a step's name within the step")
     hops: str | None = Field(default=None, description="path to the number of hops, where the app counts them")
+    trace_url: str = Field(
+        default="langsmith_url",
+        description="path to the address, or the id, of the job's trace in LangSmith, in its state; it is read "
+        "where the target has a table `langsmith`",
+    )
     deadline_s: JobSeconds = Field(default=900.0, description="from the start to the report")
     poll_s: JobSeconds = Field(
         default=2.0, description="first pause between two polls; each next one is 1.5 times it"

@@ -56,19 +56,37 @@ class SettleSample(Record):
     busy: bool
 
 
+class StepKind(StrEnum):
+    """What a step is, where it says so."""
+
+    AGENT = "agent"
+    """Work was handed to an agent: a hop."""
+    TOOL = "tool"
+    """A tool was called."""
+
+
 class Step(Record):
-    """One thing an agent did on the way: a tool call, a hop. ``at_ms`` is when it was seen, where it was."""
+    """One thing an agent did on the way: a tool call, a hop. What is not known of it is absent, never 0.
+
+    ``detail`` are its arguments, or all that was said of it; ``cut`` says that this is the beginning alone, which
+    does not tell two calls apart. ``at_ms`` is when it was seen, or began, from the beginning of the job.
+    """
 
     name: str
     detail: str = ""
+    cut: bool = False
+    kind: StepKind | None = None
     at_ms: Milliseconds | None = None
+    duration_ms: Milliseconds | None = None
+    tokens: Annotated[int, Field(ge=0)] | None = None
 
 
 class Evidence(Record):
     """Proof stored with an exchange. Paths are relative to the run's folder; screenshots never leave it.
 
-    ``steps`` are what an agent did, in order; ``hops`` is the app's own count, where it gives one. ``aside`` are
-    the texts at the edges of the answer's message (names, times, marks) that were not read as part of it.
+    ``steps`` are what an agent did, in order; ``steps_cut`` says that more may follow them. ``hops`` is how often
+    work was handed to an agent: by the app's own count, where it gives one, else by its trace. ``aside`` are the
+    texts at the edges of the answer's message (names, times, marks) that were not read as part of it.
     ``refused`` are connections that the page tried to make and the address guard did not allow.
     """
 
@@ -77,6 +95,7 @@ class Evidence(Record):
     console_errors: tuple[str, ...] = ()
     settle_samples: tuple[SettleSample, ...] = ()
     steps: tuple[Step, ...] = ()
+    steps_cut: bool = False
     hops: Annotated[int, Field(ge=0)] | None = None
     aside: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()

@@ -62,7 +62,7 @@ class TriageAgent(ThreadedServer):
 
     ``events`` are what the stream of an issue's job says before ``job.done``; ``breaks`` are issues whose stream
     breaks off before that. ``busy`` is how many starts still get HTTP 429. ``resolver_errors`` is how many queries
-    still fail inside. ``langsmith_url`` is where the traces are, with ``{job}`` for the job.
+    still fail inside. ``langsmith_urls`` say where the traces of an issue's job are.
     """
 
     def __init__(
@@ -72,14 +72,13 @@ class TriageAgent(ThreadedServer):
         *,
         events: Mapping[str, Sequence[Event]] | None = None,
         graphql_only: bool = False,
-        langsmith_url: str = "",
     ) -> None:
         super().__init__()
         self.reports = reports
         self.steps = steps or {}
         self.events = events or {}
         self.graphql_only = graphql_only
-        self.langsmith_url = langsmith_url
+        self.langsmith_urls: Mapping[str, str] = {}
         self.breaks: set[str] = set()
         self.started: list[str] = []
         self.jobs: dict[str, StartedJob] = {}
@@ -137,7 +136,7 @@ class TriageAgent(ThreadedServer):
             "job_id": name,
             "status": "done" if job.done else "running",
             "issue_url": job.issue,
-            "langsmith_url": self.langsmith_url.replace("{job}", name),
+            "langsmith_url": self.langsmith_urls.get(job.issue, ""),
             "awaiting_human": False,
             "current_node": "" if job.done else "investigator",
             "created_at": job.created_at.isoformat(),

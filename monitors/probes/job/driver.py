@@ -11,17 +11,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 from uuid import uuid4
 
 import httpx
 
-from monitors.errors import AnswerIncomplete, AnswerTimeout, AppErrorShown, OldJob, ProbeError
+from monitors.errors import AnswerIncomplete, AnswerTimeout, AppErrorShown, ConfigError, OldJob, ProbeError
+from monitors.facts.agent_trace import read_trace
 from monitors.json_path import values_at
 from monitors.probes.address_guard import guard_of
 from monitors.probes.api.driver import Message, events_in, filled, lines_in, parsed
@@ -34,6 +35,20 @@ from monitors.request_headers import RequestHeaders
 from monitors.retry import TryAgain
 
 Clock = Callable[[], datetime]
+
+
+class JobTraces(Protocol):
+    """Where the application traces what its agent does."""
+
+    async def check(self, address: str) -> None:
+        """`ConfigError` where a trace lies where none of this run may: in production's project."""
+        ...
+
+    async def runs(self, address: str) -> Sequence[Any]:
+        """The runs of a finished job's trace; none where it cannot be had. `ConfigError` as above."""
+        ...
+
+
 Remember = Callable[[AgentJob], None]
 GROWTH = 1.5
 """How much longer each pause is than the one before: 2 s becomes 30 s within eight polls."""
@@ -44,7 +59,8 @@ class JobDriver:
 
     `headers` authenticate; they appear in no record and no error, and go to no host that the app names itself.
     `run_folder` is where jobs under way are noted. The time of a job that was taken up again counts from its
-    start, unless the app gives its own latency.
+    start, unless the app gives its own latency. Where the agent's `traces` can be read, the first job goes alone,
+    until it shows where it is traced.
     """
 
     def __init__(
@@ -55,7 +71,11 @@ class JobDriver:
         run_folder: Path,
         clock: Clock,
         headers: RequestHeaders,
+        traces: JobTraces | None = None,
     ) -> None:
+        self._traces = traces
+        self._first = asyncio.Lock()
+        self._first_is_over = traces is None
         self._settings: JobSettings = settings.job
         self._url = settings.job.url or address
         self._clock = clock
@@ -80,7 +100,8 @@ class JobDriver:
         earlier = note.earlier if note else ()
         try:
             while True:
-                answer = await self._one(name, turns, conversation, earlier, note)
+                async with self._first_alone():
+                    answer = await self._one(name, turns, conversation, earlier, note)
                 if len(earlier) == len(turns) - 1:
                     break
                 earlier, note = (*earlier, answer.visible_text), None
@@ -89,6 +110,16 @@ class JobDriver:
             raise
         await worth_storing(answer)
         return answer
+
+    @asynccontextmanager
+    async def _first_alone(self) -> AsyncGenerator[None]:
+        """Where one job shows that the app traces into production, no second one has been started."""
+        if self._first_is_over:
+            yield
+            return
+        async with self._first:
+            yield
+            self._first_is_over = True
 
     async def _one(
         self, name: str, turns: tuple[str, ...], conversation: str, earlier: tuple[str, ...], note: JobNote | None
@@ -99,6 +130,8 @@ class JobDriver:
         try:
             if taken_up is None:
                 await self._start(job, turns[len(earlier)], history(turns, earlier), conversation, remember)
+            if self._traces is not None and not job.finished:
+                await self._fetch_state(job)
             if not job.finished:
                 await self._follow(job)
                 await self._poll(job)
@@ -217,6 +250,36 @@ class JobDriver:
         document = await self._patiently(job, url, job.state_in)
         job.sees(document)
         job.lists(document)
+        await self._check_trace(job)
+
+    async def _check_trace(self, job: AgentJob) -> None:
+        """The agent is stopped, too, where it works on production's side."""
+        if self._traces is None or not job.trace_url or job.trace_url == job.checked_trace:
+            return
+        try:
+            await self._traces.check(job.trace_url)
+        except ConfigError:
+            await self._cancel(job)
+            raise
+        job.checked_trace = job.trace_url
+
+    async def _cancel(self, job: AgentJob) -> None:
+        if self._settings.cancel_url is not None:
+            await self._http.cancel(job.address(self._settings.cancel_url))
+
+    async def _read_trace(self, job: AgentJob) -> None:
+        """Takes the steps of a finished job out of its trace. Only a state has the trace's address."""
+        if self._traces is None:
+            return
+        if not job.trace_url:
+            last = job.last
+            with suppress(ProbeError):  # a report that is there is not lost for its trace
+                await self._fetch_state(job)
+            job.last = last
+        found = await self._traces.runs(job.trace_url) if job.trace_url else ()
+        path = read_trace(list(found))
+        if path is not None:
+            job.traces(path)
 
     async def _patiently(self, job: AgentJob, url: str, read: Callable[[str], Any], body: Any = None) -> Any:
         stumbles, pause_s = 0, self._settings.poll_s
@@ -232,13 +295,13 @@ class JobDriver:
 
     async def _pause(self, job: AgentJob, pause_s: float) -> None:
         if job.left_s <= 0:
-            if self._settings.cancel_url is not None:
-                await self._http.cancel(job.address(self._settings.cancel_url))
+            await self._cancel(job)
             raise job.late()
         await asyncio.sleep(min(pause_s, job.left_s))
 
     async def _answer(self, job: AgentJob, earlier: tuple[str, ...]) -> Answer:
         """The report, wherever it stands."""
+        await self._read_trace(job)
         url, text = self._url, None
         if self._settings.report_url is not None:
             url = job.address(self._settings.report_url)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from time import monotonic
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote, urljoin, urlsplit
 
 import httpx
@@ -28,6 +28,15 @@ from monitors.errors import (
     PageNotUnderstood,
     ProbeError,
     Unreachable,
+)
+from monitors.facts.agent_trace import (
+    LONGEST_DETAIL,
+    STEP_EVENTS,
+    AgentPath,
+    SeenEvent,
+    read_events,
+    read_trace,
+    step_of,
 )
 from monitors.json_path import items_at
 from monitors.plural import plural
@@ -202,14 +211,16 @@ def _why(error: Exception) -> str:
 CLOCKS_DIFFER_S = 60.0
 """A job that is older than its start by more is an old one; the parts of an app may have clocks of their own."""
 STEPS_AT_MOST = 1000
-DETAIL_CHARACTERS = 1000
+EVENTS_AT_MOST = 5 * STEPS_AT_MOST
+"""A step is announced, done, and its node with it; more is an agent that goes round in a circle."""
 
 
 @dataclass
 class AgentJob:
     """One job. ``age_s`` is how old it was when this process took it up; 0 for one that it started itself.
 
-    ``heard``: an event announced it. ``app_time`` is when the start was answered, by the app's own clock.
+    ``heard``: an event announced it. ``heard_end``: an event said that it is over. ``app_time`` is when the start
+    was answered, by the app's own clock.
     """
 
     settings: JobSettings
@@ -221,9 +232,15 @@ class AgentJob:
     last: Any = None
     steps: list[Step] = field(default_factory=list[Step])
     hops: int | None = None
+    events: list[SeenEvent] = field(default_factory=list[SeenEvent])
     heard: bool = False
+    heard_end: bool = False
     began: float = field(default_factory=monotonic)
     app_time: datetime | None = None
+    known_trace: str = ""
+    checked_trace: str = ""
+    traced_hops: int | None = None
+    steps_are_whole: bool = True
 
     @property
     def known(self) -> bool:
@@ -301,14 +318,20 @@ class AgentJob:
 
     def lists(self, document: Any) -> None:
         """Takes the steps that a state or a report lists from the first on, if it lists more than are known."""
-        listed = self._steps_in(document, self.settings.steps, None)
-        if len(listed) > len(self.steps):
-            self.steps = listed
+        path = self.settings.steps
+        found = items_at(document, path)[:STEPS_AT_MOST] if path else []
+        self.traces(read_trace(found) or AgentPath(tuple(self._step(value, None) for value in found)))
+
+    def traces(self, path: AgentPath) -> None:
+        """Takes the whole way of the agent, if that is more than is known of it."""
+        if len(path.steps) > len(self.steps):
+            self.steps, self.steps_are_whole = list(path.steps[:STEPS_AT_MOST]), len(path.steps) <= STEPS_AT_MOST
+            self.traced_hops = path.hops
 
     def hears(self, event: Event) -> None:
         """Takes one event; its name may be the state. What is no JSON shows only that the job lives."""
         if event.name.casefold() in self._ends:
-            self.state = clean(event.name)
+            self.state, self.heard_end = clean(event.name), True
         try:
             document = json.loads(event.data)
         except (ValueError, RecursionError):  # deep input recurses
@@ -316,12 +339,21 @@ class AgentJob:
         self.heard = True
         for kind in items_at(document, self.settings.event_type):
             if isinstance(kind, str) and kind.casefold().removeprefix("job.") in self._ends:
-                self.state = clean(kind).removeprefix("job.")
+                self.state, self.heard_end = clean(kind).removeprefix("job."), True
         if not self.job:
             self.named(document)
         self._takes(document)
-        new = self._steps_in(document, self.settings.event_step, self.elapsed_s * 1000)
-        self.steps = (self.steps + new)[:STEPS_AT_MOST]
+        at_ms, path = self.elapsed_s * 1000, self.settings.event_step
+        if path is None and isinstance(document, dict):
+            self._hears_step(SeenEvent(cast("dict[str, Any]", document), at_ms))
+        new = [self._step(value, at_ms) for value in items_at(document, path)] if path else []
+        if new:
+            self.steps, self.steps_are_whole = (self.steps + new)[:STEPS_AT_MOST], False
+
+    def _hears_step(self, event: SeenEvent) -> None:
+        kind = next(iter(items_at(event.fields, self.settings.event_type)), None)
+        if kind in STEP_EVENTS and len(self.events) < EVENTS_AT_MOST:
+            self.events.append(event._replace(fields={**event.fields, "type": kind}))
 
     def state_in(self, body: str) -> Any:
         """A state that was asked for. `TryAgain` when it is none: a proxy's page comes and goes."""
@@ -334,6 +366,13 @@ class AgentJob:
         seen = as_text(document)[:200]
         path = self.settings.state
         raise TryAgain(PageNotUnderstood(f"probe.job.state = {path!r} leads to no state in the reply {seen}"))
+
+    @property
+    def trace_url(self) -> str:
+        """The address of its trace, as its newest state has it; empty where it has none."""
+        found = [value for value in items_at(self.last, self.settings.trace_url) if isinstance(value, str)]
+        self.known_trace = clean(found[0]) if found and found[0] else self.known_trace
+        return self.known_trace
 
     @property
     def _ends(self) -> set[str]:
@@ -350,12 +389,21 @@ class AgentJob:
 
     @property
     def evidence(self) -> Evidence:
-        """What the agent did on the way."""
-        return Evidence(steps=tuple(self.steps), hops=self.hops)
+        """What the agent did on the way: as it was listed, or as its events told where they tell more.
+
+        Events that broke off tell less than a whole list, however many there were.
+        """
+        path = read_events(self.events)
+        more = len(path.steps) > len(self.steps) and (self.heard_end or not (self.steps and self.steps_are_whole))
+        steps, hops = (path.steps, path.hops) if more else (tuple(self.steps), self.traced_hops)
+        whole = self.heard_end or (self.steps_are_whole and not more) or not steps
+        return Evidence(
+            steps=steps[:STEPS_AT_MOST], steps_cut=not whole, hops=self.hops if self.hops is not None else hops
+        )
 
     def late(self) -> ProbeError:
         """The deadline has passed."""
-        got = f"{self.state!r} after {plural(len(self.steps), 'step')}"
+        got = f"{self.state!r} after {plural(len(self.evidence.steps), 'step')}"
         seen = f"the job did not finish within {self.settings.deadline_s:g} s: {got}"
         partial = self._partial()
         return AnswerIncomplete(seen, partial_text=partial) if partial else AnswerTimeout(seen)
@@ -369,17 +417,12 @@ class AgentJob:
         found = [value for value in items_at(self.last, self.settings.error) if value]
         return as_text(found[0])[:300] if found else ""
 
-    def _steps_in(self, document: Any, path: str | None, at_ms: float | None) -> list[Step]:
-        found = items_at(document, path)[:STEPS_AT_MOST] if path else []
-        return [self._step(value, at_ms) for value in found]
-
     def _step(self, value: Any, at_ms: float | None) -> Step:
         names = [one for one in items_at(value, self.settings.step_name) if isinstance(one, str)]
-        if isinstance(value, str):
-            return Step(name=clean(value)[:DETAIL_CHARACTERS], at_ms=at_ms)
-        return Step(
-            name=clean(names[0])[:200] if names else "step", detail=as_text(value)[:DETAIL_CHARACTERS], at_ms=at_ms
-        )
+        if not isinstance(value, dict):
+            return Step(name=as_text(value)[:LONGEST_DETAIL], at_ms=at_ms)
+        made = step_of(cast("dict[str, Any]", value), names[0] if names else None)
+        return made.model_copy(update={"name": clean(made.name), "detail": clean(made.detail), "at_ms": at_ms})
 
 
 def old_job(what: str) -> OldJob:

@@ -175,3 +175,35 @@ REFUSED = [
 def test_a_request_that_can_fetch_no_report_is_refused(keys: dict[str, Any], words: str) -> None:
     with pytest.raises(ValidationError, match=words):
         JobSettings.model_validate(keys)
+
+
+EVENTS: list[dict[str, object]] = [
+    {"type": "agent.spawned", "agent_id": "1", "agent_name": "investigator", "node": "investigator"},
+    *({"type": "agent.token", "agent_id": "1", "token": word} for word in ("The", "lock")),
+    {"type": "agent.tool_call", "agent_id": "1", "tool_name": "search", "input_preview": "{'q': 'lock'}"},
+    {"type": "agent.tool_result", "agent_id": "1", "tool_name": "search", "result_summary": "jobs/lock.py"},
+    {"type": "agent.done", "agent_id": "1", "node": "investigator"},
+    {"type": "graph.node_complete", "node": "investigator", "step": 2},
+]
+
+
+@pytest.mark.parametrize("breaks", [False, True], ids=["whole", "broken off"])
+async def test_the_events_say_what_the_agent_did(agent: TriageAgent, tmp_path: Path, *, breaks: bool) -> None:
+    agent.events = {ISSUE.format(1): EVENTS}
+    agent.breaks = {ISSUE.format(1)} if breaks else set()
+    async with asking(agent, tmp_path) as driver:
+        evidence = (await driver.ask((ISSUE.format(1),))).evidence
+    assert [step.name for step in evidence.steps] == ["investigator", "search"]
+    assert evidence.steps[1].detail == "{'q': 'lock'}"
+    assert all(step.duration_ms is not None for step in evidence.steps)
+    assert (evidence.hops, evidence.steps_cut) == (1, breaks)
+
+
+async def test_messages_in_the_report_are_the_steps(agent: TriageAgent, tmp_path: Path) -> None:
+    call = {"name": "read", "args": {"path": "jobs/lock.py"}}
+    agent.graphql_only = False
+    agent.reports = {ISSUE.format(1): REPORT | {"messages": [{"type": "ai", "content": "", "tool_calls": [call]}]}}
+    job = {"events_url": None, "report_url": None, "report_request": None, "text": "report"}
+    async with asking(agent, tmp_path, **job, steps="report.messages") as driver:
+        evidence = (await driver.ask((ISSUE.format(1),))).evidence
+    assert [(step.name, step.detail) for step in evidence.steps] == [("read", '{"path": "jobs/lock.py"}')]
