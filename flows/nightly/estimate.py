@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from flows.context import JudgePlan
 from flows.nightly.grading import is_safely_graded, is_unanswered
 from monitors.gate.assess import worst_first
+from monitors.gate.metrics import average_of, rating_of
 from monitors.judge.canaries import canaries_for
 from monitors.judge.consensus import JUDGE
 from monitors.judge.model import BYTES_PER_TOKEN, Usage, cost_usd
@@ -32,7 +33,16 @@ from monitors.records.estimates import (
     RateUnknown,
 )
 from monitors.records.grades import Aspect, Assessment, CaseOutcome, FailureKind, Judged
-from monitors.records.nightly import FactsChecked, KindRate, KnownQuestions, NightlyReport, QuestionsAsked, Rate
+from monitors.records.nightly import (
+    FactsChecked,
+    KindRate,
+    KnownQuestions,
+    NightlyReport,
+    QuestionsAsked,
+    Rate,
+    ReportsRated,
+)
+from monitors.records.runs import CaseResult
 from monitors.records.traffic import Conversation, SampledConversation, StratumCount, Turn
 from monitors.sources.question_quality import QuestionQuality, QuestionTally, question_quality
 from monitors.sources.sampling.plan import FAILED, SEVERE, Grading, PlannedRate
@@ -473,7 +483,21 @@ def _any_failure(
 
 
 def _is_askable(turn: Turn) -> bool:
-    return bool(turn.context) and bool(turn.reply_text.strip())
+    return (turn.is_report or bool(turn.context)) and bool(turn.reply_text.strip())
+
+
+def reports_rated(results: Sequence[CaseResult]) -> ReportsRated | None:
+    """The average rating of the sampled reports on issues; ``None`` where there was no such report."""
+    reports = [one for one in results if one.case.triage is not None]
+    rated = [rating for one in reports if (rating := rating_of(one.assessment)) is not None]
+    if not reports:
+        return None
+    average = average_of({str(place): float(rating) for place, rating in enumerate(rated)})
+    if average is None:
+        return ReportsRated(reports=len(reports))
+    return ReportsRated(
+        reports=len(reports), rated=len(rated), mean=average.mean, low=average.low, high=average.high
+    )
 
 
 def _paid(earlier: Sequence[NightlyReport]) -> Decimal | None:

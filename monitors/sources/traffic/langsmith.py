@@ -104,7 +104,8 @@ class LangSmithClient:
         runs, cursor = list[Any](), None
         while len(runs) < MOST_RUNS:
             page = await self._tried(partial(self._trace_page, project, trace_id, cursor), "asking for a trace")
-            runs += [run.model_dump(mode="json", warnings=False) for run in page.items or []]
+            found = cast("list[Any]", page.items or [])
+            runs += [run.model_dump(mode="json", warnings=False) for run in found]
             cursor = page.next_cursor or None
             if cursor is None:
                 break
