@@ -52,7 +52,7 @@ from monitors.records.cases import Suite
 from monitors.records.incidents import Capability
 from monitors.records.targets import Target
 from monitors.request_headers import API_TOKEN_VARIABLE, RequestHeaders, headers_of
-from monitors.sources.traffic.langsmith import opened_traces
+from monitors.sources.traffic.langsmith import opened_traces, tracing_key
 from warehouse.data_folder import refuse_links
 from warehouse.database.connection import WaitPolicy
 from warehouse.database.retention import SHORTEST_KEY
@@ -328,6 +328,8 @@ def check_request(request: VerifyRequest) -> None:
     config = configuration(request)
     configured = config.target(request.target)
     refuse_production(config, request.target, os.environ)
+    if configured.langsmith is not None:
+        tracing_key(configured.langsmith, os.environ)
     load_suite(configured.suite)
     judge = plan_judge(config.judge, target_record(request.target, configured), os.environ)
     if config.gate.rating_needed and judge.settings is not None and judge.why_off:

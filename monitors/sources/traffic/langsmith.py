@@ -222,7 +222,7 @@ def _sdk() -> Any:
         import langsmith  # an optional extra; 1 s
     except ImportError:
         raise ConfigError(
-            "traffic out of LangSmith needs the extra of that name: pip install 'lookout-monitor[langsmith]'"
+            "LangSmith needs the extra of that name: pip install 'lookout-monitor[langsmith]'"
         ) from None
     return cast("Any", langsmith)
 
@@ -394,6 +394,14 @@ class TracePatience(NamedTuple):
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
+def tracing_key(settings: TracingSettings, environment: Mapping[str, str]) -> str:
+    """The key that reads a target's traces; `ConfigError` names the variable that should hold it."""
+    key = environment.get(settings.key_env)
+    if not key:
+        raise ConfigError(f"langsmith.key_env: the environment has no {settings.key_env}, or it is empty")
+    return key
+
+
 @asynccontextmanager
 async def opened_traces(
     settings: TracingSettings,
@@ -401,9 +409,7 @@ async def opened_traces(
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AsyncGenerator[LangSmithTraces]:
     """The traces of a target while its ``with`` block lasts. `ConfigError` without a key or the project."""
-    key = environment.get(settings.key_env)
-    if not key:
-        raise ConfigError(f"langsmith.key_env: the environment has no {settings.key_env}, or it is empty")
+    key = tracing_key(settings, environment)
     elsewhere = settings.production_api_url not in (None, settings.api_url)
     named = None if elsewhere else settings.production_project
     async with AsyncExitStack() as stack:

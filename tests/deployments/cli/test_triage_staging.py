@@ -125,6 +125,9 @@ def test_production_s_project_or_key_is_refused_before_the_first_request(
     service.configure(project="agent-prod")
     done = lookout("verify", "agent", cwd=tmp_path, LANGSMITH_API_KEY=KEY)
     assert (done.returncode, "nothing was asked" in done.stderr) == (2, True), done.stderr
+    service.configure()
+    done = lookout("verify", "agent", cwd=tmp_path)
+    assert (done.returncode, "the environment has no LANGSMITH_API_KEY" in done.stderr) == (2, True), done.stderr
     assert service.agent.asked.paths == []
     assert service.langsmith.queries == []
     assert KEY not in done.stdout + done.stderr
