@@ -300,13 +300,14 @@ class JobDriver:
 
     async def _answer(self, job: AgentJob, earlier: tuple[str, ...]) -> Answer:
         """The report, wherever it stands."""
-        await self._read_trace(job)
         url, text = self._url, None
         if self._settings.report_url is not None:
             url = job.address(self._settings.report_url)
             text = await self._report_at(job, url)
         elif job.heard and not values_at(job.last, self._settings.text):
             await self._fetch_state(job)  # the last event said that it is done, not what came of it
+        job.took_s = job.elapsed_s  # waiting for a trace is no time of the agent's
+        await self._read_trace(job)
         return report_in(job, url, text, earlier)
 
     async def _report_at(self, job: AgentJob, url: str) -> str:

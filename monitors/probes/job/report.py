@@ -83,7 +83,7 @@ def report_in(job: AgentJob, url: str, body: str | None, earlier: tuple[str, ...
 
     `PageNotUnderstood` where ``probe.job.text`` leads nowhere: the path is ours to fix.
     """
-    settings, total_ms = job.settings, job.elapsed_s * 1000
+    settings, total_ms = job.settings, (job.elapsed_s if job.took_s is None else job.took_s) * 1000
     if body is not None and not settings.text:
         wire = WirePayload(url=clean(url), text=body)
     else:

@@ -220,7 +220,7 @@ class AgentJob:
     """One job. ``age_s`` is how old it was when this process took it up; 0 for one that it started itself.
 
     ``heard``: an event announced it. ``heard_end``: an event said that it is over. ``app_time`` is when the start
-    was answered, by the app's own clock.
+    was answered, by the app's own clock. ``took_s`` is how long it took, once its report is there.
     """
 
     settings: JobSettings
@@ -237,6 +237,7 @@ class AgentJob:
     heard_end: bool = False
     began: float = field(default_factory=monotonic)
     app_time: datetime | None = None
+    took_s: float | None = None
     known_trace: str = ""
     checked_trace: str = ""
     traced_hops: int | None = None
