@@ -30,6 +30,7 @@ from monitors.alerts.sender import AlertSender, DeliveryPath, FallbackSender
 from monitors.alerts.slack.client import SlackBot, SlackWebhook
 from monitors.alerts.terminal import TerminalSender
 from monitors.config.file import Config, TargetConfig, load_config, target_record
+from monitors.config.isolation import refuse_production
 from monitors.errors import ConfigError
 from monitors.goldset.load import load_suite
 from monitors.graders.base import Grader
@@ -43,6 +44,7 @@ from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.browser.login import Login
 from monitors.probes.choose import driver_for
 from monitors.probes.driver import ChatDriver
+from monitors.probes.job.driver import JobTraces
 from monitors.probes.pace import CpuTimes, Pace, pace_of
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Record
@@ -50,6 +52,7 @@ from monitors.records.cases import Suite
 from monitors.records.incidents import Capability
 from monitors.records.targets import Target
 from monitors.request_headers import API_TOKEN_VARIABLE, RequestHeaders, headers_of
+from monitors.sources.traffic.langsmith import opened_traces, tracing_key
 from warehouse.data_folder import refuse_links
 from warehouse.database.connection import WaitPolicy
 from warehouse.database.retention import SHORTEST_KEY
@@ -324,6 +327,9 @@ def check_request(request: VerifyRequest) -> None:
     """
     config = configuration(request)
     configured = config.target(request.target)
+    refuse_production(config, request.target, os.environ)
+    if configured.langsmith is not None:
+        tracing_key(configured.langsmith, os.environ)
     load_suite(configured.suite)
     judge = plan_judge(config.judge, target_record(request.target, configured), os.environ)
     if config.gate.rating_needed and judge.settings is not None and judge.why_off:
@@ -342,6 +348,7 @@ def wire(request: VerifyRequest) -> RunContext:
     """Everything for ``request``. `ConfigError` and `WarehouseUnwritable` before anything is asked."""
     config = configuration(request)
     configured = config.target(request.target)
+    refuse_production(config, request.target, os.environ)
     target = target_record(request.target, configured)
     judge = plan_judge(config.judge, target, os.environ)
     suite = load_suite(configured.suite)
@@ -433,7 +440,12 @@ async def chat_driver(context: RunContext) -> AsyncGenerator[ChatDriver]:
         settings = settings.model_copy(update={"browser_path": os.environ[BROWSER_VARIABLE]})
     login = login_of(context.config, context.target.name, os.environ)
     address, folder = context.target.address, context.folder
-    async with driver_at(address, settings, folder=folder, environment=os.environ, login=login) as driver:
+    async with AsyncExitStack() as stack:
+        tracing = context.configured.langsmith
+        traces = await stack.enter_async_context(opened_traces(tracing, os.environ)) if tracing else None
+        driver = await stack.enter_async_context(
+            driver_at(address, settings, folder=folder, environment=os.environ, login=login, traces=traces)
+        )
         if isinstance(driver, BrowserDriver):
             await driver.chromium.browser()
         yield driver
@@ -446,10 +458,13 @@ def driver_at(
     folder: Path,
     environment: Mapping[str, str],
     login: Login | None = None,
+    traces: JobTraces | None = None,
 ) -> AbstractAsyncContextManager[ChatDriver]:
     """The driver that asks at an address and authenticates there. `ConfigError` for a header without a value."""
     headers = probe_headers(settings, environment)
-    return driver_for(address, settings, run_folder=folder, clock=clock.get(), headers=headers, login=login)
+    return driver_for(
+        address, settings, run_folder=folder, clock=clock.get(), headers=headers, login=login, traces=traces
+    )
 
 
 def probe_headers(settings: ProbeSettings, environment: Mapping[str, str]) -> RequestHeaders:

@@ -18,6 +18,7 @@
     │   │   └─ SessionEnded               yes        monitor
     │   ├─ PageNotUnderstood              no         monitor
     │   ├─ CaptureUnsure                  no         monitor
+    │   ├─ OldJob                         no         monitor
     │   └─ BrowserLost                    yes        monitor
     │       └─ BrowserMissing             no         monitor
     ├─ GradingError                                              → Abstained
@@ -172,6 +173,12 @@ class CaptureUnsure(ProbeError):
     """Something was read off the page that may not be the answer, or not all of it: it is not graded."""
 
     reason = NoAnswerReason.CAPTURE_UNSURE
+
+
+class OldJob(ProbeError):
+    """The application answered the start of a job with one that it had before: nothing new was measured."""
+
+    reason = NoAnswerReason.OLD_JOB
 
 
 class BrowserLost(ProbeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import tomllib
@@ -11,8 +12,10 @@ from typing import get_args
 import pytest
 
 from monitors.config.file import parse_config
+from monitors.facts.triage_report import read_report
 from monitors.goldset.load import load_suite
-from monitors.sources.traffic.settings import FileTraffic, HttpTraffic, LangSmithTraffic, PageTraffic
+from monitors.sources.traffic.items import turns_of
+from monitors.sources.traffic.settings import Fields, FileTraffic, HttpTraffic, LangSmithTraffic, PageTraffic
 from tests.lookout_commands import every_command
 from tests.tools.configuration_reference import reference
 
@@ -43,6 +46,15 @@ def test_a_case_in_the_documents_loads(block, tmp_path):
     suite = tmp_path / "suite.jsonl"
     suite.write_text(block, encoding="utf-8")
     assert load_suite(suite).cases
+
+
+@pytest.mark.parametrize("block", blocks("jsonl"))
+def test_a_stored_job_in_the_documents_is_read_with_its_report(block):
+    for line in block.splitlines():
+        (turn,) = turns_of(json.loads(line), Fields())
+        assert turn.is_report
+        assert read_report(turn.reply_text).root_cause
+        assert turn.steps
 
 
 @pytest.mark.parametrize("block", blocks("console"))

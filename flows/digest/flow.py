@@ -24,7 +24,7 @@ from flows.alerting.notifier import Notifier
 from flows.alerting.notify import MessageContext, fault_of, notify, notify_fault, other_faults_over
 from flows.context import notifier_without_run, runs_folder
 from flows.nightly.context import previous_due_at
-from flows.nightly.format import questions_text, rate_text
+from flows.nightly.format import questions_text, rate_text, reports_text
 from monitors.alerts.grouping import Digest, DigestFigure
 from monitors.alerts.redact import redact
 from monitors.alerts.settings import AlertSettings
@@ -187,6 +187,7 @@ def _graded_nightly(nightly: NightlyReport) -> Iterator[DigestFigure]:
             if one.failures and one.kind not in in_all
         ),
         **{CENSUS_WORDS[one.kind]: share_text(one) for one in nightly.census if one.found},
+        "reports": reports_text(nightly.reports) if nightly.reports is not None else "",
         "clarifying questions": questions_text(nightly.questions) if nightly.questions.questions else "",
         "drift": nightly.drift_reading.text if nightly.drift_reading is not None else "",
         "not read to its end": "; ".join(nightly.interrupted),

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from flows.context import JudgePlan
 from flows.nightly.grading import is_safely_graded, is_unanswered
 from monitors.gate.assess import worst_first
+from monitors.gate.ratings import BEST, WORST, rating_of
 from monitors.judge.canaries import canaries_for
 from monitors.judge.consensus import JUDGE
 from monitors.judge.model import BYTES_PER_TOKEN, Usage, cost_usd
@@ -32,13 +33,23 @@ from monitors.records.estimates import (
     RateUnknown,
 )
 from monitors.records.grades import Aspect, Assessment, CaseOutcome, FailureKind, Judged
-from monitors.records.nightly import FactsChecked, KindRate, KnownQuestions, NightlyReport, QuestionsAsked, Rate
+from monitors.records.nightly import (
+    FactsChecked,
+    KindRate,
+    KnownQuestions,
+    NightlyReport,
+    QuestionsAsked,
+    Rate,
+    ReportsRated,
+)
+from monitors.records.runs import CaseResult
 from monitors.records.traffic import Conversation, SampledConversation, StratumCount, Turn
 from monitors.sources.question_quality import QuestionQuality, QuestionTally, question_quality
 from monitors.sources.sampling.plan import FAILED, SEVERE, Grading, PlannedRate
 from monitors.sources.sampling.sample import ExpectedRate, expected_rates
 from monitors.stats.agreement import Confusion
 from monitors.stats.drift import begin, observe, read, recover
+from monitors.stats.ratings import Rated, rating_mean
 from monitors.stats.stratified import counted_rate, estimate_rate, join_rates, sequential_counts
 
 RULES: Final = "rules"
@@ -473,7 +484,25 @@ def _any_failure(
 
 
 def _is_askable(turn: Turn) -> bool:
-    return bool(turn.context) and bool(turn.reply_text.strip())
+    return (turn.is_report or bool(turn.context)) and bool(turn.reply_text.strip())
+
+
+def reports_rated(results: Sequence[CaseResult]) -> ReportsRated | None:
+    """The average rating of the sampled reports on issues; ``None`` where there was no such report."""
+    reports = [one for one in results if one.case.triage is not None]
+    rated = [
+        Rated(float(rating), one.case.related or place)
+        for place, one in enumerate(reports)
+        if (rating := rating_of(one.assessment)) is not None
+    ]
+    if not reports:
+        return None
+    if not rated:
+        return ReportsRated(reports=len(reports))
+    average = rating_mean(rated, least=WORST, most=BEST)
+    return ReportsRated(
+        reports=len(reports), rated=len(rated), mean=average.value, low=average.low, high=average.high
+    )
 
 
 def _paid(earlier: Sequence[NightlyReport]) -> Decimal | None:

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from monitors.alerts.traffic_census import CENSUS_WORDS, share_text
 from monitors.plural import plural
 from monitors.records.estimates import RateEstimate
-from monitors.records.nightly import CensusRate, NightlyReport, QuestionsAsked, Rate
+from monitors.records.nightly import CensusRate, NightlyReport, QuestionsAsked, Rate, ReportsRated
 from monitors.records.traffic import SourceWarning, SourceWarningKind
 
 ABOUT_ALL: Final = frozenset({SourceWarningKind.PAGES_MAY_FOLLOW})
@@ -57,6 +57,8 @@ def format_nightly(report: NightlyReport) -> Iterator[str]:
     if report.known_questions is not None:
         asked = report.known_questions
         yield f"  {asked.conversations:,} asked what the gold set asks: {asked.failed:,} answered wrongly, by rule"
+    if report.reports is not None:
+        yield f"  {reports_text(report.reports)}"
     yield f"  graded by {report.graded_by}{_why(report)}"
     yield from (f"  NOT WHOLE: {one}" for one in report.shortfalls)
     yield f"  {_drift(report)}"
@@ -109,6 +111,15 @@ def _facts(report: NightlyReport) -> str:
         f"facts checked in {facts.total:,} of {facts.replies:,} sampled replies: {facts.by_judge:,} by the judge, "
         f"{facts.by_gold:,} by rule against the gold set"
     )
+
+
+def reports_text(found: ReportsRated) -> str:
+    """How useful the reports on issues are, by the judge."""
+    many = plural(found.reports, "report on an issue", "reports on issues")
+    if found.mean is None or found.low is None or found.high is None:
+        return f"{many}, none rated"
+    interval = f"{found.mean:.1f} [{found.low:.1f}, {found.high:.1f}]"
+    return f"{many}, usefulness {interval} of 5 by the judge, {found.rated:,} rated"
 
 
 def _drift(report: NightlyReport) -> str:

@@ -14,6 +14,7 @@ from flows.context import JudgePlan, open_judge
 from flows.verify.judging import marked
 from monitors.facts.language import identify
 from monitors.gate.assess import assess
+from monitors.goldset.issues import TRIAGE_TYPE
 from monitors.goldset.load import AskedQuestions
 from monitors.graders.base import Grader
 from monitors.graders.panel import grade_exchange
@@ -22,15 +23,17 @@ from monitors.judge.batches import BatchPollPolicy, judge_by_batch
 from monitors.judge.consensus import JUDGE, OFF, JudgeCase, PanelRuling, Ruling, abstention, grade_of
 from monitors.judge.judge import Account, Judge, JudgedGroup
 from monitors.judge.model import price_list
-from monitors.judge.precheck import fails_by_rule, is_replaced, request_id
+from monitors.judge.precheck import fails_by_rule, is_replaced, judge_case, request_id
+from monitors.judge.precheck import is_open as is_report_open
 from monitors.judge.prompt import Subject, Task, instructions, subject_of
 from monitors.judge.settings import JudgeSettings
 from monitors.records.base import Identifier, Record, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
-from monitors.records.exchanges import Exchange, Origin, Timings, WirePayload
+from monitors.records.exchanges import Evidence, Exchange, Origin, Timings, WirePayload
 from monitors.records.grades import Abstained, Aspect, Assessment, CaseOutcome, Grade, Judged, JudgeLineage
 from monitors.records.runs import CaseResult, JudgeState, Judging
-from monitors.records.traffic import Conversation
+from monitors.records.traffic import Conversation, Turn
+from monitors.records.triage import Issue, TriageReference, TriageTask
 
 NO_GOLD: Final = "(live traffic: nobody wrote down what is right)"
 NOTHING: Final = "(nothing)"
@@ -44,6 +47,11 @@ class GradedTurn(Record):
 
     result: CaseResult
     passages: tuple[str, ...] = ()
+
+    @property
+    def is_report(self) -> bool:
+        """Whether it is an agent's report on an issue, which a judge rates without knowing what is right."""
+        return self.result.case.triage is not None
 
     @property
     def has_gold(self) -> bool:
@@ -77,11 +85,13 @@ class TrafficGrader:
         for number, turn in enumerate(conversation.turns):
             if not turn.reply_text.strip():
                 continue
-            known = self._gold.case_of(_asked(conversation, number))
-            case, said = self._case(conversation, number, known), _turn_exchange(conversation, number, run_id)
+            known = self._gold.case_of(_asked(conversation, number)) or self._of_issue(turn)
+            case = self._case(conversation, number, known)
+            said = _turn_exchange(conversation, number, run_id, known)
             panel = self.panel.for_turn(turn) if known is None else self._gold_panel
             grades = _without_places(grade_exchange(panel, case, said))
-            stored_case, stored_exchange = self._case(stored, number, known), _turn_exchange(stored, number, run_id)
+            stored_case = self._case(stored, number, known)
+            stored_exchange = _turn_exchange(stored, number, run_id, known)
             assessment = assess(stored_case, stored_exchange, grades)
             result = CaseResult(case=stored_case, result=stored_exchange, assessment=assessment)
             graded.append(GradedTurn(result=result, passages=stored.turns[number].context))
@@ -92,6 +102,8 @@ class TrafficGrader:
         known = self._gold.case_of(exchange.turns)
         if known is not None:
             return _of_traffic(known, exchange.case_id, assessment.cluster)
+        if assessment.type == TRIAGE_TYPE:
+            return _issue_case(exchange.case_id, exchange.turns, assessment.case_severity, assessment.cluster)
         return GoldCase(
             id=exchange.case_id,
             turns=tuple(text or NOTHING for text in exchange.turns),
@@ -102,6 +114,10 @@ class TrafficGrader:
             provenance=Provenance(pipeline=Pipeline.IMPORTED),
             cluster=assessment.cluster,
         )
+
+    def _of_issue(self, turn: Turn) -> GoldCase | None:
+        """The gold case of a report's issue, by the issue's address."""
+        return self._gold.case_of((turn.issue_url,)) if turn.is_report and turn.issue_url else None
 
     def _case(self, conversation: Conversation, number: int, known: GoldCase | None) -> GoldCase:
         if known is not None:
@@ -130,6 +146,8 @@ def turn_id(conversation_id: str, number: int) -> Identifier:
 
 def _case(conversation: Conversation, number: int, severity: Severity) -> GoldCase:
     asked = tuple(text or NOTHING for text in _asked(conversation, number))
+    if conversation.turns[number].is_report:
+        return _issue_case(turn_id(conversation.id, number), asked, severity, conversation.id)
     return GoldCase(
         id=turn_id(conversation.id, number),
         turns=asked,
@@ -142,19 +160,35 @@ def _case(conversation: Conversation, number: int, severity: Severity) -> GoldCa
     )
 
 
+def _issue_case(case_id: Identifier, asked: Sequence[str], severity: Severity, cluster: str | None) -> GoldCase:
+    """A case without a reference: an issue that a real user gave an agent, its title in the first line."""
+    title, _, body = (asked[-1].strip() or NOTHING).partition("\n")
+    return GoldCase(
+        id=case_id,
+        turns=tuple(text or NOTHING for text in asked),
+        gold=NO_GOLD,
+        severity=severity,
+        language=identify(asked[-1]),
+        type=TRIAGE_TYPE,
+        provenance=Provenance(pipeline=Pipeline.IMPORTED),
+        cluster=cluster,
+        triage=TriageTask(issue=Issue(title=title, body=body.strip()), reference=TriageReference()),
+    )
+
+
 def _asked(conversation: Conversation, number: int) -> tuple[str, ...]:
     """The user's messages up to a reply."""
     return tuple(turn.user_text for turn in conversation.turns[: number + 1])
 
 
-def _turn_exchange(conversation: Conversation, number: int, run_id: Identifier) -> Exchange:
+def _turn_exchange(conversation: Conversation, number: int, run_id: Identifier, known: GoldCase | None) -> Exchange:
     turn = conversation.turns[number]
     wire = WirePayload(url="", text=turn.reply_text, citations=turn.citations) if turn.citations else None
     return Exchange(
         run_id=run_id,
         case_id=turn_id(conversation.id, number),
         origin=Origin.TRAFFIC,
-        turns=_asked(conversation, number),
+        turns=known.turns if known is not None and turn.is_report else _asked(conversation, number),
         earlier_answers=tuple(one.reply_text for one in conversation.turns[:number]),
         visible_text=turn.reply_text,
         wire=wire,
@@ -162,6 +196,7 @@ def _turn_exchange(conversation: Conversation, number: int, run_id: Identifier) 
         timings=Timings(total_ms=turn.latency_ms or 0.0),
         app_path=turn.app_path,
         app_version=conversation.app_version,
+        evidence=Evidence(steps=turn.steps, hops=turn.hops),
     )
 
 
@@ -172,6 +207,7 @@ def _without_places(grades: Sequence[Grade]) -> tuple[Grade, ...]:
     )
 
 
+NO_KNOWN_REPORT: Final = "the suite has no issue whose report is known, by which a rating could be believed"
 NO_PASSAGES: Final = "the passages that the reply was made from were not kept"
 
 
@@ -196,20 +232,25 @@ async def judge_traffic(
     ``known`` are gold cases that canaries are made of. Never raises for a judge that does not work.
     """
     open_turns = [one for one in turns if is_open(one)]
-    why = f"{OFF}: {plan.why_off}" if plan.why_off else NO_PASSAGES
-    unasked = [one for one in open_turns if not _is_askable(one) or plan.why_off]
-    settled = [_with(one, abstention(why, task=_subject(one).task)) for one in unasked]
-    askable = [one for one in open_turns if _is_askable(one)]
+    askable = [one for one in open_turns if not (plan.why_off or _why_unaskable(one, known))]
+    unasked = [one for one in open_turns if plan.why_off or _why_unaskable(one, known)]
+    off = f"{OFF}: {plan.why_off}" if plan.why_off else ""
+    settled = [
+        _with(one, abstention(off or _why_unaskable(one, known), task=_subject(one).task)) for one in unasked
+    ]
+    reasons = tuple(filter(None, (_why_unaskable(one, known) for one in open_turns)))
     settings = plan.settings
     if settings is None or plan.why_off or not askable:
         spent = Account(price_list(()), limit_usd=None)
-        return NightlyJudging(judging=_account_of(plan, turns, open_turns, spent, ())), tuple(settled)
+        return NightlyJudging(judging=_account_of(plan, turns, open_turns, spent, (), unaskable=reasons)), tuple(
+            settled
+        )
     account = Account(price_list(settings.prices), limit_usd=settings.budget_usd)
     async with open_judge(plan, environment, account, nonce) as judge:
-        groups, missing = await _groups(judge, settings, askable, known, seed)
+        groups, missing = await _groups_by_task(judge, settings, askable, known, seed)
     rulings = {ruling.case.id: ruling for group in groups for ruling in group.rulings}
     settled += [_ruled(one, rulings[_request(one)]) for one in askable]
-    account_after = _account_of(plan, turns, open_turns, account, groups).model_copy(
+    account_after = _account_of(plan, turns, open_turns, account, groups, unaskable=reasons).model_copy(
         update={"not_by_batch": missing}
     )
     void = _void_text([group for group in groups if group.is_void])
@@ -228,21 +269,41 @@ def why_unchecked(judged: NightlyJudging) -> str:
     return judging.why
 
 
-def _is_askable(turn: GradedTurn) -> bool:
-    return turn.has_gold or bool(turn.passages)
+def _why_unaskable(turn: GradedTurn, known: Sequence[GoldCase]) -> str:
+    """Why a judge cannot be asked about a reply; empty where it can."""
+    if turn.is_report:
+        return "" if any(case.triage is not None for case in known) else NO_KNOWN_REPORT
+    return "" if turn.has_gold or turn.passages else NO_PASSAGES
 
 
 def is_unanswered(grade: Grade) -> bool:
     """Whether a judge was asked for this grade and gave none."""
     asked = isinstance(grade, Abstained) and grade.grader == JUDGE
-    return asked and grade.reason != NO_PASSAGES and not grade.reason.startswith(OFF)
+    return asked and grade.reason not in (NO_PASSAGES, NO_KNOWN_REPORT) and not grade.reason.startswith(OFF)
 
 
 def is_open(turn: GradedTurn) -> bool:
     """Whether only a judge could grade it, and none was asked yet."""
     assessment = turn.result.assessment
     asked = any(grade.grader == JUDGE for grade in assessment.grades)
-    return assessment.outcome is CaseOutcome.UNGRADED and not asked
+    waits = is_report_open(assessment) if turn.is_report else assessment.outcome is CaseOutcome.UNGRADED
+    return waits and not asked
+
+
+async def _groups_by_task(
+    judge: Judge, settings: JudgeSettings, askable: Sequence[GradedTurn], known: Sequence[GoldCase], seed: str
+) -> tuple[tuple[JudgedGroup, ...], tuple[str, ...]]:
+    """Reports and answers in groups of their own: each is judged beside known ones of its kind."""
+    groups, missing = tuple[JudgedGroup, ...](), tuple[str, ...]()
+    for reports in (False, True):
+        some = [one for one in askable if one.is_report is reports]
+        of_kind = [case for case in known if (case.triage is not None) is reports] or known
+        if some:
+            judged, not_by_batch = await _groups(
+                judge, settings, some, of_kind, f"{seed}:reports" if reports else seed
+            )
+            groups, missing = groups + judged, missing + not_by_batch
+    return groups, missing
 
 
 async def _groups(
@@ -271,6 +332,9 @@ def _judge_case(turn: GradedTurn) -> JudgeCase:
 def _subject(turn: GradedTurn) -> Subject:
     """The gold, where the question stands in the gold set, else the passages."""
     exchange = _retrieval_exchange(turn)
+    if turn.is_report:
+        subject = judge_case(turn.result.case, exchange, turn.result.assessment.grades).subject
+        return subject if turn.has_gold else subject.model_copy(update={"expected": ()})
     if turn.has_gold:
         return subject_of(turn.result.case, exchange.graded_text)
     return Subject(turns=exchange.turns, answer=exchange.graded_text, passages=turn.passages)
@@ -309,11 +373,12 @@ def _account_of(
     open_turns: Sequence[GradedTurn],
     account: Account,
     groups: Sequence[JudgedGroup],
+    *,
+    unaskable: Sequence[str],
 ) -> Judging:
     ruled = [ruling for group in groups for ruling in group.rulings if isinstance(ruling, PanelRuling)]
     reasons = [r.reason for group in groups for r in group.rulings if not isinstance(r, PanelRuling)]
-    without = [one for one in open_turns if not _is_askable(one)]
-    why = plan.why_off or (NO_PASSAGES if without and not ruled else "")
+    why = plan.why_off or ("; ".join(_once(unaskable)) if unaskable and not ruled else "")
     voids = [group for group in groups if group.is_void]
     return Judging(
         state=JudgeState.ON if groups else JudgeState.OFF,
@@ -321,12 +386,12 @@ def _account_of(
         models=plan.models,
         answers=len(turns),
         left_open=len(open_turns),
-        unaskable=len(without),
+        unaskable=len(unaskable),
         judged=len(ruled),
         groups=len(groups),
         void_groups=len(voids),
         void_grades=sum(len(group.rulings) for group in voids),
-        ungraded_because=_once([*reasons, *(NO_PASSAGES for _ in without)])[:5],
+        ungraded_because=_once([*reasons, *unaskable])[:5],
         lineages=_lineages(ruled),
         calls=account.total.calls,
         input_tokens=account.total.input_tokens,

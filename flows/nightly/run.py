@@ -40,7 +40,15 @@ from flows.nightly.census import Census, census_of, census_pool
 from flows.nightly.census_worker import CensusSettings
 from flows.nightly.checkpoint import IntakeCheckpoint, NightlyCheckpoint, reading_of, rows_of
 from flows.nightly.context import NightlyContext
-from flows.nightly.estimate import RULES, STANDS, NightlyEstimates, drift_after, expected_grading, wanted_rates
+from flows.nightly.estimate import (
+    RULES,
+    STANDS,
+    NightlyEstimates,
+    drift_after,
+    expected_grading,
+    reports_rated,
+    wanted_rates,
+)
 from flows.nightly.feedback import write_scores
 from flows.nightly.grading import NightlyJudging, graded_by, judge_traffic, why_unchecked
 from flows.nightly.read import NightlyRead, read_traffic, watermarks_of, window
@@ -240,6 +248,7 @@ class NightlyRun:
             kinds=estimates.kinds(),
             facts=estimates.checked(),
             known_questions=estimates.against_gold(),
+            reports=reports_rated(self._checkpoint.results()),
             reviews=len(self._reviews(judged.judging)) if corrected else 0,
             graded_by=who,
             drift=state,

@@ -27,7 +27,7 @@ from monitors.records.base import Identifier
 from monitors.records.targets import Environment, HttpUrl, SpaceId, Target
 from monitors.reports.settings import ReportsSettings
 from monitors.sources.logs.settings import HallucinationLogSettings
-from monitors.sources.settings import NightlySettings
+from monitors.sources.settings import NightlySettings, TracingSettings
 
 FILE_NAME = "lookout.toml"
 
@@ -63,6 +63,11 @@ class TargetConfig(BaseModel):
 
     traffic: NightlySettings | None = Field(
         default=None, description="stored conversations of real users, graded every night; without this table, none"
+    )
+
+    langsmith: TracingSettings | None = Field(
+        default=None,
+        description="where an agent's traces go, and what is production's: with this table, staging alone is asked",
     )
 
     @property

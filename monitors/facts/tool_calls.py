@@ -16,6 +16,11 @@ class ToolCall(NamedTuple):
     arguments: object = None
 
 
+def calls_of(steps: Sequence[Step]) -> tuple[ToolCall, ...]:
+    """The calls among an agent's steps that can be compared: of others nothing is known, or their beginning."""
+    return tuple(ToolCall(step.name, step.detail) for step in steps if step.detail and not step.cut)
+
+
 def repeated(calls: Sequence[ToolCall]) -> tuple[int, ...]:
     """The places (from 0) of calls with the name and the arguments of an earlier one.
 

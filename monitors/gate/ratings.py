@@ -34,17 +34,17 @@ def ratings(assessments: Sequence[Assessment]) -> Ratings:
     A reply that is no report is rated 1, as the rubric has it, and no judge is asked for that. Where no judge rated
     any report there are no ratings: they are a judge's figure.
     """
-    if all(_rating_of(assessment) is None for assessment in assessments):
+    if all(rating_of(assessment) is None for assessment in assessments):
         return {}
     given: dict[str, list[int]] = {}
     for assessment in assessments:
-        rubric = WORST if _is_no_report(assessment) else _rating_of(assessment)
+        rubric = WORST if _is_no_report(assessment) else rating_of(assessment)
         if rubric is not None:
             given.setdefault(assessment.case_id, []).append(rubric)
     return {case_id: fmean(rubrics) for case_id, rubrics in given.items()}
 
 
-def _rating_of(assessment: Assessment) -> int | None:
+def rating_of(assessment: Assessment) -> int | None:
     """What a judge gave the report, if it rated it; of several grades the lowest."""
     given = [g.rubric for g in assessment.grades if isinstance(g, Judged) and g.aspect is Aspect.USEFULNESS]
     return min((rubric for rubric in given if rubric is not None), default=None)

@@ -82,6 +82,8 @@ class TrafficPanel:
         error = find_error_leak(reply, asked)
         if error is not None:
             found.append((CensusKind.ERROR_LEAK, error.start, str(error.kind)))
+        if turn.is_report:  # what a report says of language or of what cannot be is about the issue
+            return found
         refusal, spoken = read_refusal(reply), identify(reply)
         if refusal.refused or spoken is not Language.OTHER:
             graded.add(CensusKind.REFUSAL)

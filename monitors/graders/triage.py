@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from monitors.facts.source_files import agreement, canonical
-from monitors.facts.tool_calls import ToolCall, repeated
+from monitors.facts.tool_calls import calls_of, repeated
 from monitors.facts.triage_report import fold_case, read_report, stands_in
 from monitors.graders.base import Grader, TriageSettings, abstained, judged
 from monitors.records.cases import GoldCase
@@ -176,12 +176,24 @@ class StepsGrader(TriageGrader):
     def _grade(self, task: TriageTask, exchange: Exchange) -> Judged | Abstained:
         shortest = task.reference.shortest_path
         most = task.reference.max_steps or (int(self._settings.max_steps_factor * shortest) if shortest else None)
-        taken = exchange.evidence.hops or len(exchange.evidence.steps)
+        evidence = exchange.evidence
+        taken = evidence.hops or len(evidence.steps)
         if most is None or not taken:
             return abstained(self, "no limit of steps is known" if most is None else "the steps were not seen")
+        if evidence.steps_cut and taken <= most:
+            return abstained(self, "not all steps were seen: the agent's events broke off")
         kind = None if taken <= most else FailureKind.INEFFICIENT
-        again = len(repeated([ToolCall(step.name, step.detail) for step in exchange.evidence.steps if step.detail]))
-        reason = f"{taken} steps, at most {most}" + (f", {again} of them repeat an earlier one" if again else "")
+        best = f", {shortest} would have done" if shortest and evidence.hops else ""
+        again = len(repeated(calls_of(evidence.steps)))
+        reason = (
+            f"{taken} {'hops' if evidence.hops else 'steps'}, at most {most}{best}"
+            + (f", {again} of them repeat an earlier one" if again and not evidence.hops else "")
+            + (
+                f"; {again} of {len(evidence.steps)} steps repeat an earlier call"
+                if again and evidence.hops
+                else ""
+            )
+        )
         return self._scored(kind, reason, min(1.0, (shortest or most) / taken))
 
 

@@ -16,7 +16,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from monitors.errors import BrowserLost, ProbeError
+from monitors.errors import BrowserLost, ConfigError, ProbeError
 from monitors.probes.driver import Answer, ChatDriver, EvidenceFilter
 from monitors.probes.pace import Pace
 from monitors.probes.settings import CapturePolicy, ProbeSettings
@@ -224,7 +224,7 @@ async def probe_questions(
     `concurrency` is how many are under way at once; a `Pace` follows the machine. `recover` is awaited, by one
     question for all, before an unreachable app is asked again, which is then no try of the question; when it fails,
     the circuit opens. Without it the retry follows after a pause. Memory does not grow with the questions: results
-    are handed on, not stored. What `on_result` or `judge_now` raise ends the run.
+    are handed on, not stored. What `on_result` or `judge_now` raise ends the run, as a driver's `ConfigError` does.
     """
     runner = Runner(
         driver=driver,
@@ -343,7 +343,7 @@ class Runner:
 
         try:
             answer = await self.driver.ask(case.turns, name=asking.evidence_name, worth_storing=worth_storing)
-        except ProbeError:
+        except (ProbeError, ConfigError):  # asking on with a wrong configuration would make it worse
             raise
         except JudgingFailed as error:
             raise error.cause from None

@@ -25,7 +25,10 @@ PARTS = ("start", "job", "location")
 """What an address may be made of."""
 
 FINISHED = ("completed", "complete", "done", "finished", "succeeded", "success", "resolved")
-FAILED = ("failed", "failure", "error", "errored", "cancelled", "canceled", "timed_out", "timeout", "expired")
+FAILED = (
+    *("failed", "failure", "error", "errored", "cancelled", "canceled", "killed", "timed_out", "timeout"),
+    "expired",
+)
 
 
 class JobSettings(Record):
@@ -53,10 +56,25 @@ class JobSettings(Record):
     report_url: Address | None = Field(
         default=None, description="where the report is; left out: it stands where the finished state stands"
     )
+    report_request: str | None = Field(
+        default=None,
+        description="the JSON that report_url is posted, where it is not fetched by a plain GET: a GraphQL query, "
+        "say; {job} stands for the job's id. GraphQL's `errors` in the reply are errors, whatever its HTTP status",
+    )
     cancel_url: Address | None = Field(
         default=None, description="posted to when the deadline has passed, so that the agent does not work on"
     )
     state: str = Field(default="status", description="path to the job's state; one that is not listed is running")
+    event_type: str = Field(
+        default="type",
+        description="path to the type of an event, where events have no name of their own: job.done is the state "
+        "done; types of an agent's steps (agent.spawned, agent.tool_call, …) are read where event_step is left out",
+    )
+    created_at: str = Field(
+        default="created_at",
+        description="path to when the job was made, in its state: a start that is answered with an older job "
+        "measures nothing new, and is no answer",
+    )
     finished: tuple[str, ...] = Field(default=FINISHED, description="states that mean: the report is there")
     failed: tuple[str, ...] = Field(default=FAILED, description="states that mean: there will be no report")
     text: str = Field(
@@ -76,6 +94,11 @@ class JobSettings(Record):
     event_step: str | None = Field(default=None, description="path to the one step in an event of events_url")
     step_name: str = Field(default="name", description="path to a step's name within the step")
     hops: str | None = Field(default=None, description="path to the number of hops, where the app counts them")
+    trace_url: str = Field(
+        default="langsmith_url",
+        description="path to the address, or the id, of the job's trace in LangSmith, in its state; it is read "
+        "where the target has a table `langsmith`",
+    )
     deadline_s: JobSeconds = Field(default=900.0, description="from the start to the report")
     poll_s: JobSeconds = Field(
         default=2.0, description="first pause between two polls; each next one is 1.5 times it"
@@ -88,18 +111,34 @@ class JobSettings(Record):
     stumbles: Annotated[int, Field(ge=0, le=1000)] = Field(
         default=5, description="polls in a row that may fail (HTTP 404, 429, 5xx, no connection) before it counts"
     )
+    busy_patience_s: Annotated[float, Field(ge=0, le=86_400)] = Field(
+        default=300.0,
+        description="how long a start is tried again that is answered with HTTP 429: too many jobs are under way",
+    )
     report_most_mb: Annotated[float, Field(gt=0, le=1000)] = Field(
         default=5.0, description="longest reply that is read, in megabytes; a longer one is no answer"
     )
 
-    @field_validator("request")
+    @field_validator("request", "report_request")
     @classmethod
-    def _is_json(cls, value: str) -> str:
+    def _is_json(cls, value: str | None) -> str | None:
         try:
-            json.loads(value)
+            json.loads(value or "null")
         except ValueError as error:
             raise ValueError(f"not JSON: {error}") from error
         return value
+
+    @model_validator(mode="after")
+    def _asks_for_one_job(self) -> Self:
+        if self.report_request is None:
+            return self
+        if self.report_url is None:
+            raise ValueError('`report_url` beside `report_request`: where to post it, such as "/graphql"')
+        if not any(part in self.report_request + self.report_url for part in ("{job}", "{location}")):
+            raise ValueError(
+                "{job} in `report_request` or `report_url`: without it every job would get the same report"
+            )
+        return self
 
     @field_validator("status_url", "events_url", "report_url", "cancel_url")
     @classmethod

@@ -175,6 +175,8 @@ class NoAnswerReason(StrEnum):
     CAPTURE_UNSURE = "capture_unsure"
     """Something was read, and it may not be the answer, or not all of it."""
     BROWSER_LOST = "browser_lost"
+    OLD_JOB = "old_job"
+    """The start was answered with a job from before: its report is not one of the deploy that is asked."""
     CIRCUIT_OPEN = "circuit_open"
     """Not asked: the app was already known to be down."""
 

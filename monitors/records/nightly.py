@@ -153,6 +153,19 @@ class KnownQuestions(Record):
     failed: Count
 
 
+class ReportsRated(Record):
+    """The sampled reports on issues, and how useful a judge finds them: ``mean`` of 1 to 5 with its 95 % interval.
+
+    Without any rating there is no figure. A report that is none (empty, a template) is not rated.
+    """
+
+    reports: Count
+    rated: Count = 0
+    mean: Annotated[float, Field(ge=1, le=5)] | None = None
+    low: Annotated[float, Field(ge=1, le=5)] | None = None
+    high: Annotated[float, Field(ge=1, le=5)] | None = None
+
+
 class NightlyReport(Record):
     """What one nightly run of one target came to.
 
@@ -161,8 +174,9 @@ class NightlyReport(Record):
     any failure: what rules found, and of the rest what was wrong in its facts; unknown where too few facts were
     checked. ``strata`` stand behind ``severe``, ``fact_strata`` behind what was wrong in the facts of those that
     rules passed. ``reviews`` of the judge's verdicts by people stand behind its correction. ``graded_by`` names
-    what graded: another one's rates are other rates. ``drift`` is the test's state, ``drift_reading`` absent where
-    this run was not counted for it. ``interrupted`` are sources that could not be read to their end: their
+    what graded: another one's rates are other rates. ``reports`` are there where a sampled
+    conversation is an agent's job. ``drift`` is the test's state, ``drift_reading`` absent where this run was not
+    counted for it. ``interrupted`` are sources that could not be read to their end: their
     watermarks stay where they were. ``census`` is what rules saw in every conversation that was read, sampled or
     not; a run from before there was one has none.
     """
@@ -189,6 +203,7 @@ class NightlyReport(Record):
     census: tuple[CensusRate, ...] = ()
     facts: FactsChecked = FactsChecked()
     known_questions: KnownQuestions | None = None
+    reports: ReportsRated | None = None
     reviews: Count = 0
     graded_by: str
     drift: DriftState | None = None

@@ -8,6 +8,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from monitors.records.base import Identifier, Milliseconds, Record, UtcTime
+from monitors.records.exchanges import Step
 
 
 class Thumb(StrEnum):
@@ -30,7 +31,8 @@ class Turn(Record):
     ``context`` are the passages that the application had before it when it replied, as far as they were stored:
     what a reply can be checked against when there is no gold. ``app_path`` names the model or path that replied
     (primary, fallback, …). ``is_question`` says whether the reply asked back to clear something up, where the
-    source says so itself.
+    source says so itself. ``is_report`` says that the user gave an issue, its title in the first line, and that the
+    reply is an agent's report on it; ``steps`` and ``hops`` are what the agent did, where they were stored.
     """
 
     user_text: str
@@ -41,6 +43,10 @@ class Turn(Record):
     latency_ms: Milliseconds | None = None
     is_question: bool | None = None
     feedback: Feedback | None = None
+    is_report: bool = False
+    issue_url: str | None = None
+    steps: tuple[Step, ...] = ()
+    hops: Annotated[int, Field(ge=0)] | None = None
 
 
 class Conversation(Record):

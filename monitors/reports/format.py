@@ -35,6 +35,7 @@ NO_ANSWER_WORDS: Final = {
     NoAnswerReason.PAGE_NOT_UNDERSTOOD: "no chat found on the page",
     NoAnswerReason.CAPTURE_UNSURE: "not sure that what was read is the answer",
     NoAnswerReason.BROWSER_LOST: "browser lost",
+    NoAnswerReason.OLD_JOB: "an old job came back",
     NoAnswerReason.CIRCUIT_OPEN: "not asked, the app was down",
 }
 

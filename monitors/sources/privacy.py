@@ -210,7 +210,8 @@ def _without_disclosures(conversation: Conversation, masking: _Masking) -> Conve
 
 def _texts(turn: Turn) -> list[str]:
     comment = (turn.feedback.comment,) if turn.feedback is not None else ()
-    return [turn.user_text, turn.reply_text, *comment, *turn.citations, *turn.context]
+    done = (step.detail for step in turn.steps)
+    return [turn.user_text, turn.reply_text, *comment, *turn.citations, *turn.context, *done]
 
 
 def _with_texts(turn: Turn, texts: Sequence[str], masking: _Masking) -> Turn:
@@ -219,14 +220,17 @@ def _with_texts(turn: Turn, texts: Sequence[str], masking: _Masking) -> Turn:
     feedback = turn.feedback
     if feedback is not None:
         feedback, others = feedback.model_copy(update={"comment": others[0]}), others[1:]
-    cited = len(turn.citations)
+    cited, read = len(turn.citations), len(turn.citations) + len(turn.context)
+    done = zip(turn.steps, others[read:], strict=True)
     return turn.model_copy(
         update={
             "user_text": user_text,
             "reply_text": reply_text,
             "feedback": feedback,
             "citations": tuple(others[:cited]),
-            "context": tuple(others[cited:]),
+            "context": tuple(others[cited:read]),
+            "steps": tuple(step.model_copy(update={"detail": detail}) for step, detail in done),
+            "issue_url": _name(turn.issue_url, masking),
             "app_path": _name(turn.app_path, masking),
         }
     )

@@ -16,10 +16,15 @@ from aiohttp import web
 from tests.servers.threaded import ThreadedServer
 
 PROJECT = uuid.UUID("11111111-2222-4333-8444-555555555555")
+PRODUCTION = uuid.UUID("99999999-2222-4333-8444-555555555555")
 
 
 class LangSmithServer(ThreadedServer):
-    """``runs`` are what the project ``bot`` holds; ``troubles`` are statuses that come first, in order."""
+    """``runs`` are what the project ``bot`` holds; ``troubles`` are statuses that come first, in order.
+
+    ``projects`` are all that the key sees, by name. ``trees`` are the runs of traces, by the trace's id, each with its
+    project in ``project_id``; ``late`` is how many queries for a trace still find nothing.
+    """
 
     def __init__(self, runs: list[dict[str, Any]], *, key: str) -> None:
         super().__init__()
@@ -31,6 +36,9 @@ class LangSmithServer(ThreadedServer):
         self.lost_replies = 0
         self.circle = False
         self.hanging = False
+        self.projects = {"bot": str(PROJECT)}
+        self.trees: dict[str, list[dict[str, Any]]] = {}
+        self.late = 0
 
     def application(self) -> web.Application:
         """The API."""
@@ -61,12 +69,15 @@ class LangSmithServer(ThreadedServer):
         return web.json_response({"version": "0.16.20", "instance_flags": {}})
 
     async def _sessions(self, request: web.Request) -> web.Response:
-        project = {"id": str(PROJECT), "name": "bot", "tenant_id": str(PROJECT), "reference_dataset_id": None}
-        return web.json_response([project] if request.query.get("name") == "bot" else [])
+        name = request.query.get("name", "")
+        project = {"id": self.projects.get(name), "name": name, "tenant_id": str(PROJECT)}
+        return web.json_response([project | {"reference_dataset_id": None}] if name in self.projects else [])
 
     async def _query(self, request: web.Request) -> web.Response:
         asked = await request.json()
         self.queries.append(asked)
+        if "trace_id" in asked:
+            return self._tree(asked)
         if asked["project_ids"] != [str(PROJECT)] or not asked["is_root"]:
             return web.json_response({"detail": "no such project"}, status=422)
         since, until = (datetime.fromisoformat(asked[name]) for name in ("min_start_time", "max_start_time"))
@@ -76,6 +87,17 @@ class LangSmithServer(ThreadedServer):
         names = {name.lower() for name in asked.get("selects", ["ID"])}
         items = [{name: value for name, value in run.items() if name in names} for run in found[start:end]]
         after = str(start) if self.circle else str(end) if end < len(found) else None
+        return web.json_response({"items": items, "next_cursor": after})
+
+    def _tree(self, asked: dict[str, Any]) -> web.Response:
+        if self.late:
+            self.late -= 1
+            return web.json_response({"items": [], "next_cursor": None})
+        runs = [run for run in self.trees.get(asked["trace_id"], []) if run["project_id"] in asked["project_ids"]]
+        start, size = int(asked.get("cursor", "0")), asked["page_size"]
+        names = {name.lower() for name in asked["selects"]}
+        items = [{key: value for key, value in run.items() if key in names} for run in runs[start : start + size]]
+        after = str(start + size) if start + size < len(runs) else None
         return web.json_response({"items": items, "next_cursor": after})
 
     async def _create(self, request: web.Request) -> web.StreamResponse:

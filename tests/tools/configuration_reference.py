@@ -132,6 +132,50 @@ steps = "result.tool_calls.*"
 deadline_s = 1800
 ```
 
+Where the report has an address of its own that is posted to, as GraphQL's, `report_request` is what is posted. The report
+may be an object: its fields are read in any spelling. Where the application has too many jobs under way (HTTP 429), the
+start is tried again for `busy_patience_s`. One that answers the start with a job from before (for the same issue within a
+day, say) measures nothing new: that case has no answer, and says so.
+
+```toml
+[targets.triage]
+url = "https://agent.example.com/jobs"
+suite = "triage.jsonl"
+
+[targets.triage.probe]
+driver = "job"
+
+[targets.triage.probe.job]
+request = '{"issue_url": "{question}"}'
+id = "job_id"
+events_url = "{start}/{job}/stream"
+report_url = "/graphql"
+report_request = '{"query": "query Report($id: ID!) { job(jobId: $id) { severity recommendedFix relevantFiles } }", "variables": {"id": "{job}"}}'
+text = "data.job"
+```
+
+What the agent did on the way is read from its events (`agent.spawned`, `agent.tool_call`, …, without any setting), from a
+list that `steps` leads to (of steps, LangGraph messages, node updates or LangSmith runs), or from the job's trace in
+LangSmith. With the table `langsmith` the suite is asked of staging alone: project, address and key are compared with
+production's before the first request, and the first job goes alone until it shows where it is traced. Either way exit code
+2 says what is production's.
+
+```toml
+[targets.triage]
+url = "https://staging.example.com/jobs"
+suite = "triage.jsonl"
+
+[targets.triage.probe]
+driver = "job"
+
+[targets.triage.langsmith]
+project = "triage-staging"
+key_env = "LANGSMITH_STAGING_KEY"
+production_project = "triage"
+production_key_env = "LANGSMITH_API_KEY"
+production_url = "https://agent.example.com"
+```
+
 What the plain graders leave open is judged by a model of another family than the one that answers. Two more judges
 are asked where the first is unsure or severity is 3:
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 import httpx
 
 from monitors.config.file import Config, TargetConfig, target_record
+from monitors.config.isolation import refuse_production
 from monitors.errors import (
     AccessDenied,
     AnswerTimeout,
@@ -88,6 +89,7 @@ SHOWN: Final = 120
 _TO_DO: Final = {
     NoAnswerReason.UNREACHABLE: "open it from this machine: its spelling, network, proxy, or the app is down",
     NoAnswerReason.ACCESS_DENIED: "set what is named in the environment of whatever starts runs, and look again",
+    NoAnswerReason.OLD_JOB: "ask as another user, or let staging forget old jobs",
     NoAnswerReason.PAGE_NOT_UNDERSTOOD: "mend the path that is named: it leads from the response to the answer",
 }
 _THE_APP: Final = "ask the app by hand; its own log knows more"
@@ -97,7 +99,20 @@ def apis(around: DoctorContext) -> list[HealthCheck]:
     """Check that each API takes a question, and that its answer is found."""
     targets = around.config.targets if around.config else {}
     known = {name: target for name, target in targets.items() if target.probe.driver != "browser"}
-    return [check_api(name, target, around.environment, ask=around.ask_apis) for name, target in known.items()]
+    return [
+        _refused(around, name) or check_api(name, target, around.environment, ask=around.ask_apis)
+        for name, target in known.items()
+    ]
+
+
+def _refused(around: DoctorContext, name: str) -> HealthCheck | None:
+    """Why a target must not be asked anything: it would be production, where staging alone is meant."""
+    try:
+        if around.config is not None:
+            refuse_production(around.config, name, around.environment)
+    except ConfigError as error:
+        return HealthCheck(name=f"API of {name}", health=Health.BROKEN, found=str(error), to_do="name staging's")
+    return None
 
 
 def check_api(name: str, target: TargetConfig, environment: Mapping[str, str], *, ask: bool) -> HealthCheck:

@@ -67,6 +67,7 @@ ADVICE = {
     ),
     NoAnswerReason.LOGIN_FAILED: "run `lookout login NAME`: it signs in and says what stands in the way",
     NoAnswerReason.PAGE_NOT_UNDERSTOOD: f"is there a chat at this very address? If so, {PIN}",
+    NoAnswerReason.OLD_JOB: "ask as another user, or let staging forget old jobs",
     NoAnswerReason.CAPTURE_UNSURE: f"compare what was read with the page; then {PIN}",
     NoAnswerReason.BROWSER_LOST: "look again; when it stays so, the machine may be short of memory",
     NoAnswerReason.CIRCUIT_OPEN: "wait until the app serves, then look again",

@@ -11,81 +11,43 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import httpx
 
-from monitors.errors import AnswerIncomplete, AnswerTimeout, AppErrorShown, PageNotUnderstood, ProbeError
-from monitors.json_path import items_at, values_at
+from monitors.errors import AnswerIncomplete, AnswerTimeout, AppErrorShown, ConfigError, OldJob, ProbeError
+from monitors.facts.agent_trace import read_trace
+from monitors.json_path import values_at
 from monitors.probes.address_guard import guard_of
 from monitors.probes.api.driver import Message, events_in, filled, lines_in, parsed
-from monitors.probes.browser.inpage import clean
 from monitors.probes.driver import Answer, WorthStoring, new_conversation_id, no_evidence
 from monitors.probes.job.notes import JobNote, JobNotes
-from monitors.probes.job.watch import MEGABYTE, AgentJob, JobHttp, as_text
+from monitors.probes.job.report import report_in, request_for, without_graphql_errors
+from monitors.probes.job.watch import MEGABYTE, AgentJob, JobHttp, old_job
 from monitors.probes.settings import JobSettings, ProbeSettings
-from monitors.probes.wire import WireRule, read_documents
-from monitors.records.exchanges import Channel, Timings, WirePayload
 from monitors.request_headers import RequestHeaders
 from monitors.retry import TryAgain
 
-
-def report_in(job: AgentJob, url: str, body: str | None, earlier: tuple[str, ...]) -> Answer:
-    """The answer that a finished job gave: in ``body``, or where the finished state stood when that is ``None``.
-
-    `PageNotUnderstood` where ``probe.job.text`` leads nowhere: the path is ours to fix.
-    """
-    settings, total_ms = job.settings, job.elapsed_s * 1000
-    if body is not None and not settings.text:
-        wire = WirePayload(url=clean(url), text=body)
-    else:
-        document = job.last if body is None else parsed(body)
-        job.counts(document)
-        job.lists(document)
-        wire = _payload(settings, url, document)
-    versions = items_at(job.last, settings.app_version) if settings.app_version else []
-    return Answer(
-        visible_text=wire.text,
-        earlier=earlier,
-        wire=wire,
-        graded_channel=Channel.WIRE,
-        timings=Timings(total_ms=_spent_ms(job, wire, total_ms)),
-        app_path=wire.app_path,
-        app_version=as_text(versions[-1]) if versions else None,
-        evidence=job.evidence,
-    )
-
-
-def _payload(settings: JobSettings, url: str, document: object) -> WirePayload:
-    found = [value for value in values_at(document, settings.text) if value is not None]
-    if not found:
-        seen = as_text(document)[:200]
-        raise PageNotUnderstood(f"probe.job.text = {settings.text!r} leads nowhere in the report {seen}")
-    rule = WireRule(
-        url=".",
-        text=settings.text,
-        joins=True,
-        citations=settings.citations,
-        app_path=settings.app_path,
-        latency_ms=settings.latency_ms,
-    )
-    rest = read_documents(rule, clean(url), [document]) or WirePayload(url=clean(url), text="")
-    cleaned = tuple(clean(citation) for citation in rest.citations)
-    text = "\n\n".join(map(as_text, items_at(document, settings.text)))
-    return rest.model_copy(update={"text": text, "citations": cleaned})
-
-
-def _spent_ms(job: AgentJob, wire: WirePayload, total_ms: float) -> float:
-    """How long it took. Of a job that was taken up again only the app knows when it was done."""
-    return wire.app_latency_ms if job.age_s and wire.app_latency_ms is not None else total_ms
-
-
 Clock = Callable[[], datetime]
+
+
+class JobTraces(Protocol):
+    """Where the application traces what its agent does."""
+
+    async def check(self, address: str) -> None:
+        """`ConfigError` where a trace lies where none of this run may: in production's project."""
+        ...
+
+    async def runs(self, address: str) -> Sequence[Any]:
+        """The runs of a finished job's trace; none where it cannot be had. `ConfigError` as above."""
+        ...
+
+
 Remember = Callable[[AgentJob], None]
 GROWTH = 1.5
 """How much longer each pause is than the one before: 2 s becomes 30 s within eight polls."""
@@ -96,7 +58,8 @@ class JobDriver:
 
     `headers` authenticate; they appear in no record and no error, and go to no host that the app names itself.
     `run_folder` is where jobs under way are noted. The time of a job that was taken up again counts from its
-    start, unless the app gives its own latency.
+    start, unless the app gives its own latency. Where the agent's `traces` can be read, the first job goes alone,
+    until it shows where it is traced.
     """
 
     def __init__(
@@ -107,13 +70,19 @@ class JobDriver:
         run_folder: Path,
         clock: Clock,
         headers: RequestHeaders,
+        traces: JobTraces | None = None,
     ) -> None:
+        self._traces = traces
+        self._first = asyncio.Lock()
+        self._first_is_over = traces is None
         self._settings: JobSettings = settings.job
         self._url = settings.job.url or address
         self._clock = clock
         self._headers = headers
         self._http = JobHttp(settings.job, headers, self._url, guard_of(address, settings))
         self._notes = JobNotes(run_folder)
+        self._started: set[str] = set()
+        self._failed: dict[str, ProbeError] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -130,15 +99,26 @@ class JobDriver:
         earlier = note.earlier if note else ()
         try:
             while True:
-                answer = await self._one(name, turns, conversation, earlier, note)
+                async with self._first_alone():
+                    answer = await self._one(name, turns, conversation, earlier, note)
                 if len(earlier) == len(turns) - 1:
                     break
                 earlier, note = (*earlier, answer.visible_text), None
-        except (AppErrorShown, AnswerTimeout, AnswerIncomplete):  # after any other error the job may still be there
+        except (AppErrorShown, AnswerTimeout, AnswerIncomplete, OldJob):  # after others the job may still be there
             self._notes.forget(name)
             raise
         await worth_storing(answer)
         return answer
+
+    @asynccontextmanager
+    async def _first_alone(self) -> AsyncGenerator[None]:
+        """Where one job shows that the app traces into production, no second one has been started."""
+        if self._first_is_over:
+            yield
+            return
+        async with self._first:
+            yield
+            self._first_is_over = True
 
     async def _one(
         self, name: str, turns: tuple[str, ...], conversation: str, earlier: tuple[str, ...], note: JobNote | None
@@ -149,12 +129,15 @@ class JobDriver:
         try:
             if taken_up is None:
                 await self._start(job, turns[len(earlier)], history(turns, earlier), conversation, remember)
+            if self._traces is not None and not job.finished:
+                await self._fetch_state(job)
             if not job.finished:
                 await self._follow(job)
                 await self._poll(job)
             return await self._answer(job, earlier)
         except ProbeError as error:
             error.evidence = job.evidence
+            self._failed.setdefault(job.job, error)
             raise
 
     async def _taken_up(self, note: JobNote) -> AgentJob | None:
@@ -184,9 +167,22 @@ class JobDriver:
     async def _start(
         self, job: AgentJob, turn: str, before: list[Message], conversation: str, remember: Remember
     ) -> None:
+        """Starts it. Where the app has too many under way it is tried again, as long as the settings say."""
         body = filled(json.loads(self._settings.request), turn, before, conversation)
-        async with self._http.posted(self._url, body, f"{conversation}-{len(before)}") as response:
-            job.located(response.headers.get("location"))
+        pause_s = self._settings.poll_s
+        while True:
+            try:
+                return await self._post(job, body, f"{conversation}-{len(before)}", remember)
+            except TryAgain as busy:
+                wait_s = min(max(pause_s, busy.after_s or 0), self._settings.poll_most_s)
+                if job.elapsed_s + wait_s > self._settings.busy_patience_s:
+                    raise busy.error from busy
+                await asyncio.sleep(wait_s)
+                pause_s *= GROWTH
+
+    async def _post(self, job: AgentJob, body: Any, key: str, remember: Remember) -> None:
+        async with self._http.posted(self._url, body, key) as response:
+            job.accepted(response.headers)
             remember(job)
             if "event-stream" in response.headers.get("content-type", ""):
                 await self._hear(job, response, remember)
@@ -196,9 +192,23 @@ class JobDriver:
             text = (await self._http.body_of(response)).text
         document: Any = parsed(text) if text.strip() else None
         job.named(document)
+        await self._refuse_old(job)
         remember(job)
         job.sees(document)
         job.lists(document)
+
+    async def _refuse_old(self, job: AgentJob) -> None:
+        """`OldJob` where the app answers a start with a job that this run, or one before it, had started.
+
+        A job that failed before, and is given back for another try, fails in the same way again.
+        """
+        if not job.job:
+            return
+        if job.job in self._failed:
+            raise self._failed[job.job]
+        if job.job in self._started or job.job in await asyncio.to_thread(self._notes.started_elsewhere):
+            raise old_job(f"the job {job.job[:100]!r}, which had been started before")
+        self._started.add(job.job)
 
     async def _follow(self, job: AgentJob) -> None:
         """Hears the job's events to their end. What breaks or is silent is left: the state is asked after it."""
@@ -239,12 +249,42 @@ class JobDriver:
         document = await self._patiently(job, url, job.state_in)
         job.sees(document)
         job.lists(document)
+        await self._check_trace(job)
 
-    async def _patiently(self, job: AgentJob, url: str, read: Callable[[str], Any]) -> Any:
+    async def _check_trace(self, job: AgentJob) -> None:
+        """The agent is stopped, too, where it works on production's side."""
+        if self._traces is None or not job.trace_url or job.trace_url == job.checked_trace:
+            return
+        try:
+            await self._traces.check(job.trace_url)
+        except ConfigError:
+            await self._cancel(job)
+            raise
+        job.checked_trace = job.trace_url
+
+    async def _cancel(self, job: AgentJob) -> None:
+        if self._settings.cancel_url is not None:
+            await self._http.cancel(job.address(self._settings.cancel_url))
+
+    async def _read_trace(self, job: AgentJob) -> None:
+        """Takes the steps of a finished job out of its trace. Only a state has the trace's address."""
+        if self._traces is None:
+            return
+        if not job.trace_url:
+            last = job.last
+            with suppress(ProbeError):  # a report that is there is not lost for its trace
+                await self._fetch_state(job)
+            job.last = last
+        found = await self._traces.runs(job.trace_url) if job.trace_url else ()
+        path = read_trace(list(found))
+        if path is not None:
+            job.traces(path)
+
+    async def _patiently(self, job: AgentJob, url: str, read: Callable[[str], Any], body: Any = None) -> Any:
         stumbles, pause_s = 0, self._settings.poll_s
         while True:
             try:
-                return read((await self._http.poll(url)).text)
+                return read((await self._http.poll(url, body)).text)
             except TryAgain as stumble:
                 stumbles += 1
                 if stumbles > self._settings.stumbles:
@@ -254,8 +294,7 @@ class JobDriver:
 
     async def _pause(self, job: AgentJob, pause_s: float) -> None:
         if job.left_s <= 0:
-            if self._settings.cancel_url is not None:
-                await self._http.cancel(job.address(self._settings.cancel_url))
+            await self._cancel(job)
             raise job.late()
         await asyncio.sleep(min(pause_s, job.left_s))
 
@@ -264,10 +303,18 @@ class JobDriver:
         url, text = self._url, None
         if self._settings.report_url is not None:
             url = job.address(self._settings.report_url)
-            text = await self._patiently(job, url, str)
+            text = await self._report_at(job, url)
         elif job.heard and not values_at(job.last, self._settings.text):
             await self._fetch_state(job)  # the last event said that it is done, not what came of it
+        job.took_s = job.elapsed_s  # waiting for a trace is no time of the agent's
+        await self._read_trace(job)
         return report_in(job, url, text, earlier)
+
+    async def _report_at(self, job: AgentJob, url: str) -> str:
+        template = self._settings.report_request
+        if template is None:
+            return await self._patiently(job, url, str)
+        return await self._patiently(job, url, without_graphql_errors, request_for(template, job))
 
 
 def history(turns: tuple[str, ...], earlier: tuple[str, ...]) -> list[Message]:

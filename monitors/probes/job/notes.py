@@ -11,6 +11,8 @@ from monitors.records.base import Record, UtcTime
 from monitors.storage import OWNER_ONLY, write_atomically
 
 FOLDER = "jobs"
+SHORTEST_UNIQUE = 16
+"""Characters of an id that two jobs do not share by chance: half a UUID."""
 
 
 class JobNote(Record):
@@ -29,6 +31,7 @@ class JobNotes:
 
     def __init__(self, run_folder: Path) -> None:
         self._folder = run_folder / FOLDER
+        self._elsewhere: frozenset[str] | None = None
 
     def recall(self, name: str, turns: tuple[str, ...]) -> JobNote | None:
         """What is under way for this question; ``None`` when nothing is, or the question has changed."""
@@ -42,9 +45,27 @@ class JobNotes:
         """Notes a job. A killed process leaves the old note or the new one, never half of one."""
         write_atomically(self._path(name), note.model_dump_json(), mode=OWNER_ONLY)
 
+    def started_elsewhere(self) -> frozenset[str]:
+        """Ids of the jobs that earlier runs noted beside this one, where no app gives one twice by chance.
+
+        An app that counts its jobs begins again at 1 when it is started anew: short ids say nothing.
+        """
+        if self._elsewhere is None:
+            notes = self._folder.parent.parent.glob(f"*/{FOLDER}/*.json")
+            found = (_noted_job(note) for note in notes if note.parent != self._folder)
+            self._elsewhere = frozenset(job for job in found if len(job) >= SHORTEST_UNIQUE)
+        return self._elsewhere
+
     def forget(self, name: str) -> None:
         """The job came to nothing: the next try starts anew."""
         self._path(name).unlink(missing_ok=True)
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{re.sub(r'[.]t[0-9]+$', '', name)}.json"
+
+
+def _noted_job(path: Path) -> str:
+    try:
+        return JobNote.model_validate_json(path.read_text(encoding="utf-8")).job
+    except (OSError, ValidationError):
+        return ""

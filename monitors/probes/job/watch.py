@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from time import monotonic
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote, urljoin, urlsplit
 
 import httpx
@@ -22,9 +24,19 @@ from monitors.errors import (
     AnswerIncomplete,
     AnswerTimeout,
     AppErrorShown,
+    OldJob,
     PageNotUnderstood,
     ProbeError,
     Unreachable,
+)
+from monitors.facts.agent_trace import (
+    LONGEST_DETAIL,
+    STEP_EVENTS,
+    AgentPath,
+    SeenEvent,
+    read_events,
+    read_trace,
+    step_of,
 )
 from monitors.json_path import items_at
 from monitors.plural import plural
@@ -40,6 +52,8 @@ from monitors.retry import TryAgain, retry_after_s
 GONE = (404, 410)
 REFUSED = (401, 403)
 WALLS = (402, 407)
+QUERY_REFUSED = (400, 422)
+"""How GraphQL over HTTP may answer a query that it cannot run; its body says what is wrong with it."""
 TOO_MANY, ERRORS_FROM, APP_ERRORS_FROM = 429, 400, 500
 MEGABYTE = 1_000_000
 CHUNK = 65_536
@@ -79,7 +93,8 @@ class JobHttp:
     async def posted(self, url: str, body: Any, key: str) -> AsyncGenerator[httpx.Response]:
         """The reply to a start, its body unread. ``key`` is the same when the same start is sent again.
 
-        Raises `Unreachable` or `AccessDenied`: a start is not repeated here, it may have worked.
+        Raises `Unreachable` or `AccessDenied`: a start is not repeated here, it may have worked. `TryAgain` where
+        too many jobs are under way (HTTP 429): then it was not started.
         """
         try:
             async with asyncio.timeout(self._settings.request_deadline_s) as limit:
@@ -89,16 +104,18 @@ class JobHttp:
                     limit.reschedule(None)  # what comes after the head has limits of its own
                     yield response
         except TryAgain as stumble:
+            if isinstance(stumble.error, AccessDenied):
+                raise
             raise stumble.error from stumble
         except (TimeoutError, httpx.HTTPError, httpx.InvalidURL) as error:
             raise Unreachable(f"the job could not be started: {_why(error)} at {bare(url)}") from error
 
-    async def poll(self, url: str) -> Body:
-        """What stands at an address.
+    async def poll(self, url: str, body: Any = None) -> Body:
+        """What stands at an address, or what it answers to a ``body`` that it is posted.
 
         Raises `TryAgain` for what may pass, a `ProbeError` for what will not.
         """
-        async with self._got(url) as response:
+        async with self._got(url, body) as response:
             return await self.body_of(response)
 
     @asynccontextmanager
@@ -135,11 +152,13 @@ class JobHttp:
         return bytes(read)
 
     @asynccontextmanager
-    async def _got(self, url: str) -> AsyncGenerator[httpx.Response]:
+    async def _got(self, url: str, body: Any = None) -> AsyncGenerator[httpx.Response]:
         try:
             async with asyncio.timeout(self._settings.request_deadline_s) as limit:
-                async with self._client.stream("GET", url) as response:
-                    self._check(response)
+                method = "GET" if body is None else "POST"
+                async with self._client.stream(method, url, json=body) as response:
+                    if body is None or response.status_code not in QUERY_REFUSED:
+                        self._check(response)
                     limit.reschedule(None)  # what comes after the head has limits of its own
                     yield response
         except httpx.InvalidURL as error:
@@ -189,15 +208,19 @@ def _why(error: Exception) -> str:
     return "it took too long" if isinstance(error, TimeoutError) else type(error).__name__
 
 
+CLOCKS_DIFFER_S = 60.0
+"""A job that is older than its start by more is an old one; the parts of an app may have clocks of their own."""
 STEPS_AT_MOST = 1000
-DETAIL_CHARACTERS = 1000
+EVENTS_AT_MOST = 5 * STEPS_AT_MOST
+"""A step is announced, done, and its node with it; more is an agent that goes round in a circle."""
 
 
 @dataclass
 class AgentJob:
     """One job. ``age_s`` is how old it was when this process took it up; 0 for one that it started itself.
 
-    ``heard``: an event announced it.
+    ``heard``: an event announced it. ``heard_end``: an event said that it is over. ``app_time`` is when the start
+    was answered, by the app's own clock. ``took_s`` is how long it took, once its report is there.
     """
 
     settings: JobSettings
@@ -209,8 +232,16 @@ class AgentJob:
     last: Any = None
     steps: list[Step] = field(default_factory=list[Step])
     hops: int | None = None
+    events: list[SeenEvent] = field(default_factory=list[SeenEvent])
     heard: bool = False
+    heard_end: bool = False
     began: float = field(default_factory=monotonic)
+    app_time: datetime | None = None
+    took_s: float | None = None
+    known_trace: str = ""
+    checked_trace: str = ""
+    traced_hops: int | None = None
+    steps_are_whole: bool = True
 
     @property
     def known(self) -> bool:
@@ -246,6 +277,15 @@ class AgentJob:
             raise PageNotUnderstood(f"the app sends us to another host for the job: {clean(there)[:200]!r}")
         self.location = there
 
+    def accepted(self, headers: Mapping[str, str]) -> None:
+        """Takes the head of the reply to the start. What it took to be let in is no time of the job."""
+        self.began = monotonic()
+        self.located(headers.get("location"))
+        try:
+            self.app_time = parsedate_to_datetime(headers.get("date", ""))
+        except ValueError:
+            self.app_time = None
+
     def named(self, document: Any) -> None:
         """Takes the job's id from the reply to the start."""
         found = [value for value in items_at(document, self.settings.id) if isinstance(value, str | int)]
@@ -253,12 +293,23 @@ class AgentJob:
             self.job = clean(str(found[0]))
 
     def sees(self, document: Any) -> None:
-        """Takes a state or an event as the newest word."""
+        """Takes a state as the newest word; `OldJob` where it is that of a job from before."""
+        self._refuse_old(document)
+        self._takes(document)
+
+    def _takes(self, document: Any) -> None:
         self.last = document
         states = [value for value in items_at(document, self.settings.state) if isinstance(value, str)]
         if states:
             self.state = clean(states[-1])
         self.counts(document)
+
+    def _refuse_old(self, document: Any) -> None:
+        """`OldJob` where the app says that the job is older than its start, both by the app's clock."""
+        made = next(filter(None, map(_time_in, items_at(document, self.settings.created_at))), None)
+        if made is None or self.app_time is None or (self.app_time - made).total_seconds() <= CLOCKS_DIFFER_S:
+            return
+        raise old_job(f"a job of {made:%Y-%m-%d %H:%M} UTC, and it was {self.app_time:%Y-%m-%d %H:%M} UTC")
 
     def counts(self, document: Any) -> None:
         """Takes the app's own number of hops."""
@@ -268,24 +319,42 @@ class AgentJob:
 
     def lists(self, document: Any) -> None:
         """Takes the steps that a state or a report lists from the first on, if it lists more than are known."""
-        listed = self._steps_in(document, self.settings.steps, None)
-        if len(listed) > len(self.steps):
-            self.steps = listed
+        path = self.settings.steps
+        found = items_at(document, path)[:STEPS_AT_MOST] if path else []
+        self.traces(read_trace(found) or AgentPath(tuple(self._step(value, None) for value in found)))
+
+    def traces(self, path: AgentPath) -> None:
+        """Takes the whole way of the agent, if that is more than is known of it."""
+        if len(path.steps) > len(self.steps):
+            self.steps, self.steps_are_whole = list(path.steps[:STEPS_AT_MOST]), len(path.steps) <= STEPS_AT_MOST
+            self.traced_hops = path.hops
 
     def hears(self, event: Event) -> None:
         """Takes one event; its name may be the state. What is no JSON shows only that the job lives."""
         if event.name.casefold() in self._ends:
-            self.state = clean(event.name)
+            self.state, self.heard_end = clean(event.name), True
         try:
             document = json.loads(event.data)
         except (ValueError, RecursionError):  # deep input recurses
             return
         self.heard = True
+        for kind in items_at(document, self.settings.event_type):
+            if isinstance(kind, str) and kind.casefold().removeprefix("job.") in self._ends:
+                self.state, self.heard_end = clean(kind).removeprefix("job."), True
         if not self.job:
             self.named(document)
-        self.sees(document)
-        new = self._steps_in(document, self.settings.event_step, self.elapsed_s * 1000)
-        self.steps = (self.steps + new)[:STEPS_AT_MOST]
+        self._takes(document)
+        at_ms, path = self.elapsed_s * 1000, self.settings.event_step
+        if path is None and isinstance(document, dict):
+            self._hears_step(SeenEvent(cast("dict[str, Any]", document), at_ms))
+        new = [self._step(value, at_ms) for value in items_at(document, path)] if path else []
+        if new:
+            self.steps, self.steps_are_whole = (self.steps + new)[:STEPS_AT_MOST], False
+
+    def _hears_step(self, event: SeenEvent) -> None:
+        kind = next(iter(items_at(event.fields, self.settings.event_type)), None)
+        if kind in STEP_EVENTS and len(self.events) < EVENTS_AT_MOST:
+            self.events.append(event._replace(fields={**event.fields, "type": kind}))
 
     def state_in(self, body: str) -> Any:
         """A state that was asked for. `TryAgain` when it is none: a proxy's page comes and goes."""
@@ -298,6 +367,13 @@ class AgentJob:
         seen = as_text(document)[:200]
         path = self.settings.state
         raise TryAgain(PageNotUnderstood(f"probe.job.state = {path!r} leads to no state in the reply {seen}"))
+
+    @property
+    def trace_url(self) -> str:
+        """The address of its trace, as its newest state has it; empty where it has none."""
+        found = [value for value in items_at(self.last, self.settings.trace_url) if isinstance(value, str)]
+        self.known_trace = clean(found[0]) if found and found[0] else self.known_trace
+        return self.known_trace
 
     @property
     def _ends(self) -> set[str]:
@@ -314,12 +390,21 @@ class AgentJob:
 
     @property
     def evidence(self) -> Evidence:
-        """What the agent did on the way."""
-        return Evidence(steps=tuple(self.steps), hops=self.hops)
+        """What the agent did on the way: as it was listed, or as its events told where they tell more.
+
+        Events that broke off tell less than a whole list, however many there were.
+        """
+        path = read_events(self.events)
+        more = len(path.steps) > len(self.steps) and (self.heard_end or not (self.steps and self.steps_are_whole))
+        steps, hops = (path.steps, path.hops) if more else (tuple(self.steps), self.traced_hops)
+        whole = self.heard_end or (self.steps_are_whole and not more) or not steps
+        return Evidence(
+            steps=steps[:STEPS_AT_MOST], steps_cut=not whole, hops=self.hops if self.hops is not None else hops
+        )
 
     def late(self) -> ProbeError:
         """The deadline has passed."""
-        got = f"{self.state!r} after {plural(len(self.steps), 'step')}"
+        got = f"{self.state!r} after {plural(len(self.evidence.steps), 'step')}"
         seen = f"the job did not finish within {self.settings.deadline_s:g} s: {got}"
         partial = self._partial()
         return AnswerIncomplete(seen, partial_text=partial) if partial else AnswerTimeout(seen)
@@ -333,17 +418,31 @@ class AgentJob:
         found = [value for value in items_at(self.last, self.settings.error) if value]
         return as_text(found[0])[:300] if found else ""
 
-    def _steps_in(self, document: Any, path: str | None, at_ms: float | None) -> list[Step]:
-        found = items_at(document, path)[:STEPS_AT_MOST] if path else []
-        return [self._step(value, at_ms) for value in found]
-
     def _step(self, value: Any, at_ms: float | None) -> Step:
         names = [one for one in items_at(value, self.settings.step_name) if isinstance(one, str)]
-        if isinstance(value, str):
-            return Step(name=clean(value)[:DETAIL_CHARACTERS], at_ms=at_ms)
-        return Step(
-            name=clean(names[0])[:200] if names else "step", detail=as_text(value)[:DETAIL_CHARACTERS], at_ms=at_ms
-        )
+        if not isinstance(value, dict):
+            return Step(name=as_text(value)[:LONGEST_DETAIL], at_ms=at_ms)
+        made = step_of(cast("dict[str, Any]", value), names[0] if names else None)
+        return made.model_copy(update={"name": clean(made.name), "detail": clean(made.detail), "at_ms": at_ms})
+
+
+def old_job(what: str) -> OldJob:
+    """The error of a start that brought an old job: ``what`` says what it was answered with."""
+    return OldJob(
+        f"the start was answered with {what}: nothing new was measured. Does the app give one job for the same "
+        "question again? Ask it as another user, or let its staging forget old jobs"
+    )
+
+
+def _time_in(value: Any) -> datetime | None:
+    """A point in time: seconds since 1970, or ISO 8601 with a zone. Without one nobody can say when it was."""
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+        time = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except (ValueError, OverflowError, OSError):
+        return None
+    return time.astimezone(UTC) if time is not None and time.tzinfo is not None else None
 
 
 def as_text(value: Any) -> str:

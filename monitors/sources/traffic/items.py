@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple, cast
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
+from monitors.facts.agent_trace import AgentPath, read_trace, step_of
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.json_path import items_at, leading, sources_at, values_at
 from monitors.plural import plural
@@ -237,6 +238,8 @@ def turns_of(item: Any, fields: Fields) -> tuple[Turn, ...]:
 
     Messages that came before the first question (a greeting) belong to no turn.
     """
+    if _is_job(item, fields):
+        return (_job(item, fields),)
     drafts = _drafts(item, fields)
     last = len(drafts) - 1
     return tuple(_turn(draft, item, fields, is_last=number == last) for number, draft in enumerate(drafts))
@@ -253,6 +256,8 @@ def has_place_for_reply(item: Any, fields: Fields) -> bool:
     A key for it that is empty, a message or pair of the bot's without text, messages of the user alone, an error.
     """
     if any(listed(item, fields.error)) or any(values_at(item, path) for path in fields.reply_text):
+        return True
+    if _is_job(item, fields):
         return True
     return any(_could_reply(_flat(value), fields) for value in found(item, fields.turns))
 
@@ -304,6 +309,35 @@ def _from_lists(asked: list[str | None], replied: list[str | None]) -> list[_Dra
     return [
         _Draft((whole(question),), (whole(answer),) if answer else ()) for question, answer in pairs if question
     ]
+
+
+def _is_job(item: Any, fields: Fields) -> bool:
+    """Whether it is a job of an agent: an issue, with a place for the report on it."""
+    titled = first_text(item, fields.issue_title) is not None
+    return titled and any(values_at(item, path) for path in fields.report)
+
+
+def _job(item: Any, fields: Fields) -> Turn:
+    """A finished job as the turn that it is: the issue was given, the report came back."""
+    issue = [first_text(item, fields.issue_title) or "", first_text(item, fields.issue_body) or ""]
+    known = next((value for value in found(item, fields.report) if value not in ({}, [])), "")
+    report = whole(known if isinstance(known, str) else json.dumps(known, ensure_ascii=False, default=str))
+    draft = _Draft((_JOINT.join(part for part in issue if part),), (report,) if report else (), (item,))
+    lists = [cast("list[Any]", value) for value in found(item, fields.steps) if isinstance(value, list)]
+    path = next((path for steps in lists if (path := _path(steps)).steps), AgentPath())
+    said = {"is_report": True, "issue_url": first_name(item, fields.issue_url), "is_question": False}
+    return _turn(draft, item, fields, is_last=True).model_copy(
+        update=said | {"steps": path.steps, "hops": path.hops}
+    )
+
+
+def _path(steps: list[Any]) -> AgentPath:
+    """What a list of steps says. A conversation's messages without any call are no steps."""
+    known = [cast("dict[str, Any]", step) for step in steps if isinstance(step, dict)]
+    path = read_trace(known)
+    if path is not None or any("content" in step or "role" in step for step in known):
+        return path or AgentPath()
+    return AgentPath(tuple(map(step_of, known)))
 
 
 def _drafts(item: Any, fields: Fields) -> list[_Draft]:

@@ -90,6 +90,27 @@ class Fields(BaseModel):
         ),
         description="what came back, in a turn: empty, the application gave no answer",
     )  # fmt: skip
+    issue_title: Paths = Field(
+        default=("issue_title", "issueTitle", "issue.title", "inputs.issue_title", "inputs.issue.title"),
+        description="the title of an issue that an agent was given: with a report beside it, the item is a "
+        "finished job, whose report is rated",
+    )
+    issue_body: Paths = Field(
+        default=("issue_body", "issueBody", "issue.body", "inputs.issue_body", "inputs.issue.body"),
+        description="the issue's text",
+    )
+    issue_url: Paths = Field(
+        default=("issue_url", "issueUrl", "issue.url", "issue.html_url", "inputs.issue_url", "inputs.issue.url"),
+        description="the issue's address: one that stands in the suite is graded as its case",
+    )
+    report: Paths = Field(
+        default=("report", "triage_report", "final_report", "result.report", "outputs.report", "output.report"),
+        description="the report on the issue: a text, or an object, in a job's item; empty, the job gave none",
+    )
+    steps: Paths = Field(
+        default=("steps", "trace", "tool_calls", "outputs.messages", "result.messages", "messages"),
+        description="what the agent did, in a job's item: a list of steps, messages, node updates or runs",
+    )
     error: Paths = Field(
         default=("error", "error_message", "exception"),
         description="what went wrong instead of a reply: such a question is unanswered, and no fault of the log",

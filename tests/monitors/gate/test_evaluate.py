@@ -244,6 +244,15 @@ def test_an_app_that_never_answered_is_inconclusive_and_the_reason_says_why():
     assert told.scores.flat.total == 0
 
 
+def test_an_agent_that_gives_old_jobs_back_serves_and_nothing_was_graded():
+    old = [unanswered(f"n-{n}", reason="old_job", blame=Blame.MONITOR) for n in range(5)]
+    unasked = [unanswered(f"u-{n}", reason="circuit_open", blame=Blame.MONITOR) for n in range(5)]
+    found = report([*old, *unasked])
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert {one.kind for one in found.reasons if one.decisive} == {ReasonKind.COVERAGE}
+    assert "did not serve" not in str(found.reasons)
+
+
 def test_an_outage_in_the_middle_is_not_held_against_each_case():
     down = [unanswered(f"d-{n}") for n in range(5)]
     unasked = [unanswered(f"u-{n}", reason="circuit_open", detail="the app is down") for n in range(20)]

@@ -1,0 +1,95 @@
+"""A suite is asked of staging alone: what a run uses is compared with what the configuration calls production's.
+
+Questions of a suite in production's traces would count as its users'. So with `[targets.NAME.langsmith]` a run is
+refused, before its first request, where project, address or key are production's. Reading production's stored
+traffic at night is another matter: that asks the application nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from urllib.parse import urlsplit
+
+from monitors.config.file import Config, target_record
+from monitors.errors import ConfigError
+from monitors.records.targets import Environment
+from monitors.sources.settings import TracingSettings
+from monitors.sources.traffic.settings import LangSmithTraffic
+
+
+def refuse_production(config: Config, target: str, environment: Mapping[str, str]) -> None:
+    """`ConfigError` naming all that a run of ``target`` would share with production.
+
+    A target without a table ``langsmith`` is not checked. Keys are compared by their values in ``environment``,
+    which no message shows; one that is not set there cannot be used by mistake.
+    """
+    settings = config.target(target).langsmith
+    if settings is None:
+        return
+    found = [
+        *_by_address(config, target, settings),
+        *_by_project(config, settings),
+        *_by_key(config, settings, environment),
+    ]
+    if found:
+        problems = "".join(f"\n  {line}" for line in dict.fromkeys(found))
+        raise ConfigError(
+            f"targets.{target} has a table `langsmith`, so its suite is asked of staging alone, and this run would "
+            f"use what is production's; nothing was asked.{problems}"
+        )
+
+
+def _by_address(config: Config, target: str, settings: TracingSettings) -> Iterator[str]:
+    if config.target(target).environment is Environment.PRODUCTION:
+        yield f'targets.{target}.environment is "production": name a staging target'
+    own = _host(target_record(target, config.target(target)).address)
+    start = config.target(target).probe.job.url
+    mine = {own, _host(start)} if start else {own}
+    if settings.production_url is not None and _host(settings.production_url) in mine:
+        yield f"{_host(settings.production_url)} is langsmith.production_url: give the address of a staging deploy"
+    for name in _productions(config):
+        there = _host(target_record(name, config.target(name)).address)
+        if name != target and there in mine:
+            yield f"{there} is where targets.{name} runs, which is production: give the address of a staging deploy"
+
+
+def _by_project(config: Config, settings: TracingSettings) -> Iterator[str]:
+    mine = (_host(settings.api_url), settings.project)
+    where = settings.production_api_url or settings.api_url
+    if settings.production_project is not None and (_host(where), settings.production_project) == mine:
+        yield f"langsmith.project is production_project, {settings.project!r}: name staging's project"
+    for place, source in _production_sources(config):
+        if (_host(source.api_url), source.project) == mine:
+            yield f"langsmith.project {settings.project!r} is what {place} reads, which is production's"
+
+
+def _by_key(config: Config, settings: TracingSettings, environment: Mapping[str, str]) -> Iterator[str]:
+    mine = environment.get(settings.key_env)
+    if not mine:
+        return
+    named = settings.production_key_env
+    if named is not None and environment.get(named) == mine:
+        yield f"the key in {settings.key_env} (langsmith.key_env) is production's, which is in {named}"
+    for place, source in _production_sources(config):
+        if environment.get(source.key_env) == mine:
+            yield f"the key in {settings.key_env} (langsmith.key_env) is the one by which {place} reads production"
+
+
+def _productions(config: Config) -> list[str]:
+    return sorted(name for name, one in config.targets.items() if one.environment is Environment.PRODUCTION)
+
+
+def _production_sources(config: Config) -> Iterator[tuple[str, LangSmithTraffic]]:
+    """The LangSmith projects that production targets' stored traffic is read from."""
+    for name in _productions(config):
+        traffic = config.target(name).traffic
+        for source_name, source in (traffic.sources if traffic else {}).items():
+            if isinstance(source, LangSmithTraffic):
+                yield f"targets.{name}.traffic.sources.{source_name}", source
+
+
+def _host(address: str) -> str:
+    """Host and port in small letters: hosts ignore case."""
+    parts = urlsplit(address)
+    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    return f"{(parts.hostname or '').lower()}:{port}"

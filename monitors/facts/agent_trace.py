@@ -1,0 +1,343 @@
+"""Reads what an agent did from a trace: events of its job, LangSmith runs, LangGraph messages or node updates.
+
+Each shape becomes the same steps. What a trace does not say (arguments, time, tokens, who worked) stays absent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple, cast
+
+from monitors.json_path import values_at
+from monitors.records.exchanges import Step, StepKind
+
+Fields = Mapping[str, Any]
+
+LONGEST_DETAIL: Final = 1000
+"""Characters of a step's arguments that are stored."""
+PREVIEW_CUT_AT: Final = 60
+"""Services cut previews of arguments to 60 characters and more: one that long may have been longer."""
+NO_AGENTS: Final = frozenset(
+    {"supervisor", "human_input", "human", "tools", "start", "end", "__start__", "__end__", "__interrupt__"}
+)
+"""Nodes of a graph that hand work on, ask or carry out calls: reaching them is no hop."""
+HANDOFF: Final = "transfer_to_"
+"""What LangGraph's supervisors and swarms call the tool that hands work to an agent."""
+
+_SPAWNED, _CALL, _RESULT, _DONE, _NODE = (
+    "agent.spawned",
+    "agent.tool_call",
+    "agent.tool_result",
+    "agent.done",
+    "graph.node_complete",
+)
+STEP_EVENTS: Final = frozenset({_SPAWNED, _CALL, _RESULT, _DONE, _NODE})
+"""Types of events that say what an agent did; an agent sends many more, such as its tokens."""
+
+_NAMES: Final = ("tool_name", "agent_name", "tool", "node", "name", "function.name")
+_ARGUMENTS: Final = ("arguments", "args", "input", "inputs", "tool_input", "parameters", "function.arguments")
+_PREVIEWS: Final = ("input_preview", "arguments_preview", "args_preview")
+_DURATIONS_MS: Final = ("duration_ms", "elapsed_ms", "latency_ms")
+_DURATIONS_S: Final = ("duration_s", "latency_seconds", "elapsed_s", "latency_s")
+_STARTS: Final = ("start_time", "started_at", "started")
+_ENDS: Final = ("end_time", "ended_at", "finished_at", "ended")
+_TOKENS: Final = (
+    *("total_tokens", "tokens", "usage.total_tokens", "usage_metadata.total_tokens", "token_usage.total_tokens"),
+    *("response_metadata.token_usage.total_tokens", "kwargs.usage_metadata.total_tokens"),
+)
+
+
+class AgentPath(NamedTuple):
+    """The steps of an agent, in order, and how often work was handed on; ``None`` where that cannot be seen."""
+
+    steps: tuple[Step, ...] = ()
+    hops: int | None = None
+
+
+def read_trace(items: Sequence[object]) -> AgentPath | None:
+    """What the items of a list tell of an agent's way; ``None`` where they are of no known shape."""
+    known = [cast("Fields", item) for item in items if isinstance(item, dict)]
+    if not known:
+        return None
+    if any("run_type" in item for item in known):
+        return read_runs(known)
+    if any(item.get("type") in STEP_EVENTS for item in known):
+        return read_events([SeenEvent(item) for item in known])
+    messages = [message for item in known if (message := _message(item)) is not None]
+    if any(_calls(message) or "tool_call_id" in message for message in messages):
+        return _of_messages(messages)
+    if all(_is_update(item) for item in known):
+        return _of_updates(known)
+    return None
+
+
+def step_of(fields: Fields, name: str | None = None) -> Step:
+    """One step from its own fields. Where it has no arguments by a known name, all of it stands as its detail."""
+    detail, cut = _detail(fields)
+    return Step(
+        name=(name or _first_text(fields, _NAMES) or "step")[:200],
+        detail=detail,
+        cut=cut,
+        duration_ms=_duration_ms(fields),
+        tokens=_tokens(fields),
+    )
+
+
+# --- events ----------------------------------------------------------------------------------------------------
+
+
+class SeenEvent(NamedTuple):
+    """An event with the time at which it was seen, in milliseconds from the beginning of the job, where known."""
+
+    fields: Fields
+    at_ms: float | None = None
+
+
+class _Open(NamedTuple):
+    """A step that began and is not over: its place among the steps, and when it was seen."""
+
+    place: int
+    at_ms: float | None
+
+
+class _EventReader:
+    def __init__(self) -> None:
+        self.steps: list[Step | None] = []
+        self.reached: set[tuple[str, int]] = set()
+        self._agents: dict[str, _Open] = {}
+        self._calls: dict[tuple[str, str], list[_Open]] = {}
+        self._unplaced: dict[str, list[int]] = {}
+
+    def take(self, event: SeenEvent) -> None:
+        fields = event.fields
+        match fields.get("type"):
+            case str(kind) if kind == _SPAWNED:
+                self._spawn(fields, event)
+            case str(kind) if kind == _CALL:
+                opened = self._begin(step_of(fields).model_copy(update={"kind": StepKind.TOOL}), event)
+                self._calls.setdefault(_call_key(fields), []).append(opened)
+            case str(kind) if kind == _RESULT:
+                waiting = self._calls.get(_call_key(fields))
+                if waiting:
+                    self._finish(waiting.pop(0), event)
+            case str(kind) if kind == _DONE and _owner(fields) in self._agents:
+                self._finish(self._agents.pop(_owner(fields)), event)
+            case str(kind) if kind == _NODE:
+                self._reach(fields)
+            case _:
+                return
+
+    def _spawn(self, fields: Fields, event: SeenEvent) -> None:
+        name = _first_text(fields, _NAMES) or "agent"
+        if name not in NO_AGENTS:
+            self._agents[_owner(fields)] = self._begin(Step(name=name, kind=StepKind.AGENT), event)
+            self._unplaced.setdefault(name, []).append(len(self.steps) - 1)
+
+    def _begin(self, step: Step, event: SeenEvent) -> _Open:
+        self.steps.append(step.model_copy(update={"at_ms": event.at_ms}))
+        return _Open(len(self.steps) - 1, event.at_ms)
+
+    def _finish(self, opened: _Open, event: SeenEvent) -> None:
+        step = self.steps[opened.place]
+        if step is None:
+            return
+        took_ms = _duration_ms(event.fields)
+        if took_ms is None and opened.at_ms is not None and event.at_ms is not None:
+            took_ms = max(0.0, event.at_ms - opened.at_ms)
+        known = {"duration_ms": took_ms, "tokens": _tokens(event.fields)}
+        update = {name: value for name, value in known.items() if value is not None}
+        self.steps[opened.place] = step.model_copy(update=update)
+
+    def _reach(self, fields: Fields) -> None:
+        """A node of the graph is done. Its inner parts announce themselves as the agent again: once is enough."""
+        node, number = _first_text(fields, ("node",)) or "", fields.get("step")
+        announced = self._unplaced.pop(node, [])
+        if not isinstance(number, int) or isinstance(number, bool):
+            return
+        for place in announced[(0 if (node, number) in self.reached else 1) :]:
+            self.steps[place] = None
+        self.reached.add((node, number))
+
+
+def read_events(events: Iterable[SeenEvent]) -> AgentPath:
+    """The steps that a job's events tell of. Hops are nodes that were reached, else agents that were called."""
+    reader = _EventReader()
+    for event in events:
+        reader.take(event)
+    steps = tuple(step for step in reader.steps if step is not None)
+    agents = sum(step.kind is StepKind.AGENT for step in steps)
+    reached = sum(node not in NO_AGENTS for node, _ in reader.reached)
+    return AgentPath(steps, reached or agents or None)
+
+
+def _owner(fields: Fields) -> str:
+    return _first_text(fields, ("agent_id", "agent", "node", "agent_name")) or ""
+
+
+def _call_key(fields: Fields) -> tuple[str, str]:
+    """What a call and its result share: the call's id, else who called which tool."""
+    call = _first_text(fields, ("call_id", "tool_call_id"))
+    return ("", call) if call else (_owner(fields), _first_text(fields, _NAMES) or "")
+
+
+# --- LangSmith runs --------------------------------------------------------------------------------------------
+
+
+def read_runs(runs: Sequence[Fields]) -> AgentPath:
+    """The steps of a run tree: tools, retrievers and the nodes of a graph, by their start."""
+    timed = sorted(runs, key=lambda run: str(run.get("start_time") or ""))
+    began = next((start for run in timed if (start := _time(run, _STARTS))), None)
+    steps: list[Step] = []
+    reached: set[tuple[str, str]] = set()
+    for run in timed:
+        kind, name = run.get("run_type"), str(run.get("name") or "step")
+        if kind in ("tool", "retriever"):
+            steps.append(_of_run(run, StepKind.TOOL, began))
+        elif kind == "chain" and (place := _node_place(run)) is not None and (name, place) not in reached:
+            reached.add((name, place))
+            steps += (
+                [] if name in NO_AGENTS else [_of_run(run, StepKind.AGENT, began).model_copy(update={"detail": ""})]
+            )
+    agents = [name for name, _ in reached if name not in NO_AGENTS]
+    return AgentPath(tuple(steps), len(agents) or _handoffs(steps))
+
+
+def _node_place(run: Fields) -> str | None:
+    """Which step of its graph a node's own run is; ``None`` for other runs, among them those inside a node."""
+    said = [found for path in ("metadata", "extra.metadata") for found in values_at(run, path)]
+    known = {key: value for one in said if isinstance(one, dict) for key, value in cast("Fields", one).items()}
+    if known.get("langgraph_node") != run.get("name") or "langgraph_step" not in known:
+        return None
+    return str(known["langgraph_step"])
+
+
+def _of_run(run: Fields, kind: StepKind, began: datetime | None) -> Step:
+    step, start = step_of(run, str(run.get("name") or "step")), _time(run, _STARTS)
+    after_ms = (start - began).total_seconds() * 1000 if start and began else None
+    # LangSmith counts tokens of models alone: 0 of a tool is none that anybody counted.
+    return step.model_copy(update={"kind": kind, "at_ms": after_ms, "tokens": step.tokens or None})
+
+
+# --- LangGraph messages and node updates -------------------------------------------------------------------------
+
+
+def _message(item: Fields) -> Fields | None:
+    """A message, out of the box in which it was serialised."""
+    inner = next((item[key] for key in ("kwargs", "data") if isinstance(item.get(key), dict)), None)
+    fields = {**item, **cast("Fields", inner)} if isinstance(inner, dict) else item
+    return fields if "content" in fields or "tool_calls" in fields else None
+
+
+def _calls(message: Fields) -> list[Fields]:
+    """The calls in a message: in its own list, else among the parts of its content."""
+    for key in ("tool_calls", "additional_kwargs.tool_calls"):
+        for found in values_at(message, key):
+            listed = [cast("Fields", one) for one in _list(found) if isinstance(one, dict)]
+            if listed:
+                return listed
+    parts = [cast("Fields", one) for one in _list(message.get("content")) if isinstance(one, dict)]
+    return [part for part in parts if part.get("type") == "tool_use"]
+
+
+def _of_messages(messages: Iterable[Fields]) -> AgentPath:
+    steps: list[Step] = []
+    for message in messages:
+        calls = _calls(message)
+        tokens = _tokens(message) if len(calls) == 1 else None  # of several calls nobody knows whose they are
+        steps += [_of_call(call, tokens) for call in calls]
+    return AgentPath(tuple(steps), _handoffs(steps))
+
+
+def _of_call(call: Fields, tokens: int | None) -> Step:
+    name = _first_text(call, _NAMES) or "step"
+    kind = StepKind.AGENT if name.startswith(HANDOFF) else StepKind.TOOL
+    return step_of(call, name).model_copy(update={"kind": kind, "tokens": tokens})
+
+
+def _handoffs(steps: Iterable[Step]) -> int | None:
+    """How often work was handed on by a tool that does that; ``None`` where none was seen to."""
+    to = (step.name.removeprefix(HANDOFF) for step in steps if step.name.startswith(HANDOFF))
+    return sum(name not in NO_AGENTS for name in to) or None
+
+
+def _is_update(item: Fields) -> bool:
+    """Whether it is what LangGraph streams of a node: one key, the node, with what it changed."""
+    return len(item) == 1 and all(isinstance(value, dict) or value is None for value in item.values())
+
+
+def _of_updates(updates: Sequence[Fields]) -> AgentPath:
+    steps: list[Step] = []
+    for node, change in ((node, change) for update in updates for node, change in update.items()):
+        if node not in NO_AGENTS:
+            steps.append(Step(name=node, kind=StepKind.AGENT))
+        found = values_at(change, "messages") if isinstance(change, dict) else []
+        listed = [cast("Fields", one) for value in found for one in _list(value) if isinstance(one, dict)]
+        messages = map(_message, listed)
+        steps += _of_messages(message for message in messages if message is not None).steps
+    return AgentPath(tuple(steps), sum(step.kind is StepKind.AGENT for step in steps) or None)
+
+
+# --- parts of a step -------------------------------------------------------------------------------------------
+
+
+def _detail(fields: Fields) -> tuple[str, bool]:
+    """The arguments as text, and whether that is their beginning alone."""
+    given = _first(fields, _ARGUMENTS, lambda value: value not in (None, ""))
+    preview = _first(fields, _PREVIEWS, lambda value: isinstance(value, str))
+    if given is None and preview is not None:
+        cut = len(preview) >= PREVIEW_CUT_AT or preview.endswith(("...", "…"))
+        return preview[:LONGEST_DETAIL], cut
+    text = _text(fields if given is None else given)
+    return text[:LONGEST_DETAIL], len(text) > LONGEST_DETAIL
+
+
+def _duration_ms(fields: Fields) -> float | None:
+    said_ms, said_s = (_first(fields, names, _is_amount) for names in (_DURATIONS_MS, _DURATIONS_S))
+    if said_ms is not None or said_s is not None:
+        return float(said_ms if said_ms is not None else said_s * 1000)
+    start, end = _time(fields, _STARTS), _time(fields, _ENDS)
+    return max(0.0, (end - start).total_seconds() * 1000) if start and end else None
+
+
+def _tokens(fields: Fields) -> int | None:
+    found = _first(fields, _TOKENS, _is_amount)
+    if found is not None:
+        return int(found)
+    pairs = (
+        [_first(fields, (f"{place}{side}_tokens",), _is_amount) for side in sides]
+        for place in ("", "usage.", "usage_metadata.")
+        for sides in (("input", "output"), ("prompt", "completion"))
+    )
+    return next((int(sum(pair)) for pair in pairs if None not in pair), None)  # one side alone is no total
+
+
+def _time(fields: Fields, names: Sequence[str]) -> datetime | None:
+    said = _first(fields, names, lambda value: isinstance(value, str))
+    try:
+        return datetime.fromisoformat(said) if said else None
+    except ValueError:
+        return None
+
+
+def _first(fields: Fields, paths: Sequence[str], fits: Callable[[Any], bool]) -> Any:
+    found: Iterator[Any] = (value for path in paths for value in values_at(fields, path) if fits(value))
+    return next(found, None)
+
+
+def _first_text(fields: Fields, paths: Sequence[str]) -> str | None:
+    said = _first(fields, paths, lambda value: isinstance(value, str) and bool(value.strip()))
+    return None if said is None else str(said).strip()
+
+
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15  # noqa: PLR2004
+
+
+def _list(value: object) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,80 @@
+"""A suite is asked of staging alone: whatever a run would share with production is named, and nothing is asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from monitors.config.file import Config, parse_config
+from monitors.config.isolation import refuse_production
+from monitors.errors import ConfigError
+
+STAGING = {"url": "https://staging.acme.example/jobs", "suite": "s"}
+TRACED = {"project": "agent-staging", "production_project": "agent-prod", "production_key_env": "PROD_KEY"}
+READ = {"kind": "langsmith", "project": "agent-prod", "key_env": "NIGHT_KEY"}
+LIVE = {
+    "url": "https://agent.acme.example/jobs",
+    "suite": "s",
+    "environment": "production",
+    "traffic": {"sources": {"jobs": READ}},
+}
+KEYS = {"LANGSMITH_API_KEY": "lsv2_staging_hush", "PROD_KEY": "lsv2_prod_hush", "NIGHT_KEY": "lsv2_night_hush"}
+
+
+def config(staging: dict[str, Any] | None = None, **traced: Any) -> Config:
+    target = STAGING | (staging or {}) | {"langsmith": TRACED | traced}
+    return parse_config({"targets": {"agent": target, "live": LIVE}}, "here")
+
+
+def test_a_run_with_nothing_of_production_s_goes_on() -> None:
+    refuse_production(config(), "agent", KEYS)
+    refuse_production(config(), "agent", {})
+    plain = parse_config({"targets": {"agent": STAGING | {"environment": "production"}}}, "here")
+    refuse_production(plain, "agent", KEYS)  # without the table nothing is promised
+
+
+SHARED: list[tuple[Config, dict[str, str], list[str]]] = [
+    (
+        config(project="agent-prod"),
+        {},
+        ["langsmith.project is production_project, 'agent-prod'", "traffic.sources.jobs"],
+    ),
+    (config({"url": "https://AGENT.acme.example/v2"}), {}, ["agent.acme.example:443 is where targets.live runs"]),
+    (
+        config(production_url="https://staging.acme.example"),
+        {},
+        ["staging.acme.example:443 is langsmith.production_url"],
+    ),
+    (
+        config({"probe": {"driver": "job", "job": {"url": "https://agent.acme.example:443/jobs"}}}),
+        {},
+        ["agent.acme.example:443 is where targets.live runs"],
+    ),
+    (config({"environment": "production"}), {}, ['targets.agent.environment is "production"']),
+    (config(), {"PROD_KEY": KEYS["LANGSMITH_API_KEY"]}, ["LANGSMITH_API_KEY", "which is in PROD_KEY"]),
+    (config(key_env="NIGHT_KEY"), {}, ["the one by which targets.live.traffic.sources.jobs reads production"]),
+]
+
+
+@pytest.mark.parametrize(("settings", "more", "words"), SHARED)
+def test_what_is_shared_is_named_and_no_key_is_shown(
+    settings: Config, more: dict[str, str], words: list[str]
+) -> None:
+    with pytest.raises(ConfigError) as refusal:
+        refuse_production(settings, "agent", KEYS | more)
+    assert all(word in str(refusal.value) for word in [*words, "nothing was asked"])
+    assert "hush" not in str(refusal.value)
+
+
+def test_the_same_name_on_another_langsmith_is_another_project() -> None:
+    refuse_production(
+        config(project="bot", production_project="bot", production_api_url="https://ls.acme.example"), "agent", {}
+    )
+
+
+def test_everything_is_named_at_once() -> None:
+    shared = config({"url": LIVE["url"]}, project="agent-prod")
+    with pytest.raises(ConfigError) as refusal:
+        refuse_production(shared, "agent", KEYS | {"PROD_KEY": KEYS["LANGSMITH_API_KEY"]})
+    assert len(str(refusal.value).splitlines()) == 5

@@ -1,0 +1,149 @@
+"""The traces of an agent's jobs by LangSmith's SDK: its runs, late ones too, and those that lie in production."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from monitors.errors import ConfigError
+from monitors.facts.agent_trace import read_trace
+from monitors.sources.settings import TracingSettings
+from monitors.sources.traffic.langsmith import TraceAddress, opened_traces, trace_address
+from tests.servers.langsmith import PRODUCTION, PROJECT, LangSmithServer
+
+KEY = "lsv2_pt_hush"
+TRACE = "aaaaaaaa-2222-4333-8444-555555555555"
+PAGE = "https://smith.langchain.com/o/acme/projects/p/{}/r/{}?poll=true"
+
+
+@pytest.fixture(autouse=True)
+def no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ENDPOINT", "API_KEY", "WORKSPACE_ID", "PROFILE", "CONFIG_FILE"):
+        monkeypatch.delenv(f"LANGSMITH_{name}", raising=False)
+
+
+@pytest.fixture
+def server() -> Iterator[LangSmithServer]:
+    with LangSmithServer([], key=KEY) as started:
+        started.trees[TRACE] = tree(PROJECT)
+        yield started
+
+
+def tree(project: uuid.UUID, tools: int = 2) -> list[dict[str, Any]]:
+    """The runs of a trace: a root and calls of one tool."""
+    common = {"project_id": str(project), "metadata": {}, "parent_run_ids": []}
+    start, end = "2026-01-31T02:00:00+00:00", "2026-01-31T02:00:03+00:00"
+    root = {
+        "id": TRACE,
+        "name": "agent",
+        "run_type": "chain",
+        "is_root": True,
+        "start_time": start,
+        "end_time": end,
+    }
+    call = {"name": "search", "run_type": "tool", "is_root": False, "start_time": start, "end_time": end}
+    return [common | root] + [
+        common | call | {"id": str(uuid.UUID(int=number + 1)), "inputs": {"q": number}, "total_tokens": 0}
+        for number in range(tools)
+    ]
+
+
+def tracing(server: LangSmithServer, **changes: Any) -> TracingSettings:
+    given = {"project": "bot", "api_url": server.url, "production_project": "agent-prod", "trace_patience_s": 20}
+    return TracingSettings.model_validate(given | changes)
+
+
+async def no_pause(_seconds: float) -> None:
+    """Asks again at once."""
+
+
+ADDRESSES = [
+    (PAGE.format(PROJECT, TRACE), TraceAddress(TRACE, str(PROJECT))),
+    (f"https://smith.langchain.com/o/acme/projects/p/{PROJECT}?peek={TRACE}", TraceAddress(TRACE, str(PROJECT))),
+    (
+        f"https://ls.acme.example/o/x/projects/p/{PROJECT}/r/1?trace_id={TRACE.upper()}",
+        TraceAddress(TRACE, str(PROJECT)),
+    ),
+    (TRACE, TraceAddress(TRACE, None)),
+    (f"https://smith.langchain.com/public/{TRACE}/r", TraceAddress(None, None)),
+    ("", TraceAddress(None, None)),
+]
+
+
+@pytest.mark.parametrize(("written", "found"), ADDRESSES)
+def test_an_address_says_which_trace_it_is(written: str, found: TraceAddress) -> None:
+    assert trace_address(written) == found
+
+
+async def test_a_whole_trace_is_read_however_many_pages(server: LangSmithServer) -> None:
+    server.trees[TRACE] = tree(PROJECT, tools=250)
+    async with opened_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
+        runs = await traces.runs(PAGE.format(PROJECT, TRACE))
+    path = read_trace(runs)
+    assert path is not None
+    assert (len(runs), len(path.steps)) == (251, 250)
+    assert {(step.name, step.duration_ms, step.tokens) for step in path.steps} == {("search", 3000, None)}
+
+
+async def test_a_trace_that_comes_late_is_waited_for_and_a_missing_one_is_none(server: LangSmithServer) -> None:
+    server.late = 3
+    async with opened_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
+        assert len(await traces.runs(TRACE)) == 3
+        assert await traces.runs(str(uuid.UUID(int=7))) == []
+        assert await traces.runs("no address") == []
+
+
+async def test_a_server_that_is_not_there_any_more_costs_the_steps_alone(server: LangSmithServer) -> None:
+    async with opened_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
+        server.troubles["/api/v2/runs/query"] = [500] * 1000
+        assert await traces.runs(TRACE) == []
+
+
+@pytest.mark.parametrize("seen", [True, False], ids=["the key sees production", "it does not"])
+async def test_a_trace_in_production_is_found_by_its_address(server: LangSmithServer, *, seen: bool) -> None:
+    if seen:
+        server.projects["agent-prod"] = str(PRODUCTION)
+    async with opened_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
+        await traces.check(PAGE.format(PROJECT, TRACE))
+        await traces.check(TRACE)  # it does not say where it lies
+        words = "langsmith.production_project" if seen else "a project that is not langsmith.project"
+        with pytest.raises(ConfigError, match=f"lies in {words}"):
+            await traces.check(PAGE.format(PRODUCTION, TRACE))
+
+
+async def test_a_trace_in_production_is_found_by_its_id(server: LangSmithServer) -> None:
+    server.projects["agent-prod"] = str(PRODUCTION)
+    server.trees[TRACE] = tree(PRODUCTION)
+    async with opened_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
+        with pytest.raises(ConfigError, match=r"lies in langsmith\.production_project"):
+            await traces.runs(TRACE)
+
+
+REFUSED = [
+    ({}, {}, "langsmith.key_env: the environment has no LANGSMITH_API_KEY"),
+    ({}, {"LANGSMITH_API_KEY": "wrong"}, r"HTTP 401; is the key in LANGSMITH_API_KEY \(langsmith.key_env\)"),
+    (
+        {"project": "nowhere"},
+        {"LANGSMITH_API_KEY": KEY},
+        "'nowhere': finding the project: there is none of that name",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "environment", "words"), REFUSED)
+async def test_what_cannot_be_checked_is_refused(
+    server: LangSmithServer, changes: dict[str, str], environment: dict[str, str], words: str
+) -> None:
+    with pytest.raises(ConfigError, match=words):
+        async with opened_traces(tracing(server, **changes), environment, no_pause):
+            pass
+
+
+async def test_two_names_of_one_project_are_refused(server: LangSmithServer) -> None:
+    server.projects["agent-prod"] = str(PROJECT)
+    with pytest.raises(ConfigError, match="lead to one project"):
+        async with opened_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause):
+            pass
