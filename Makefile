@@ -18,7 +18,7 @@ help:
 	@echo "make lint      ruff and pyright"
 	@echo "make shape     how many files, lines, full folders, repeated names and private words there are"
 	@echo "make bench     speed, each figure beside a baseline"
-	@echo "make soak      the long crash and endurance counts"
+	@echo "make soak      the long crash and endurance counts, and make demo"
 	@echo "make zoo       real chat frameworks and hostile pages, driven without configuration, as a table"
 	@echo "make accuracy  the graders against labelled data beside the project, into docs/accuracy.md"
 	@echo "make lock      renew requirements/*.lock from pyproject.toml, and the lists of what is in them"
@@ -53,6 +53,7 @@ bench: setup-dev browser
 	$(BIN)/python -m tests.bench
 
 soak: setup-dev browser renderers
+	$(MAKE) --no-print-directory demo
 	$(BIN)/python -m tests.soak
 
 # Frameworks that clash with each other live in environments of their own, from locks of their own.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 
 import httpx
@@ -35,6 +37,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Where nothing may be compiled ahead (as in many images) each of a thousand processes compiles Prefect anew: 1 s each.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+# Reading the certificates of 140 authorities takes 20 ms, for each HTTP client of each test; nearly all speak to loopback.
+read_authorities = cache(ssl.create_default_context)
+ssl.create_default_context = read_authorities
 os.environ["PREFECT_SERVER_ALLOW_EPHEMERAL_MODE"] = "false"
 os.environ["DO_NOT_TRACK"] = "1"
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"

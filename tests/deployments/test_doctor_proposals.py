@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from flows.server import prefect_server
 from tests.deployments.cli.test_bare_commands import Installation
 from tests.zoo.server import Zoo
 
@@ -62,26 +61,23 @@ def printed_tables(said: str, wanted: str) -> str:
 
 @pytest.mark.parametrize(("page", "questions"), [("advisor.html", QUESTIONS), ("advisor.html?json", FEWER)])
 def test_the_proposal_pasted_as_it_is_printed_gives_a_right_run(
-    tmp_path: Path, zoo: str, page: str, questions: int
+    tmp_path: Path, zoo: str, prefect_environment: dict[str, str], page: str, questions: int
 ) -> None:
     """Without it all are wrong, as no answer shows its source; the doctor does not say that all is well."""
     installation = configured(tmp_path, f"{zoo}/{page}", questions)
-    try:
-        looked = installation.run("doctor", "advisor")
-        assert looked.returncode == 0, looked.stdout + looked.stderr
-        assert "Nothing needs to be configured" not in looked.stdout
-        assert "The page hides sources that it was sent" in looked.stdout
-        assert "3 of 3 answers are wrong, by what was sent 3 of 3 are right" in looked.stdout
-        proposal = printed_tables(looked.stdout, ".probe.wire]")
-        with (tmp_path / "lookout.toml").open("a", encoding="utf-8") as file:
-            file.write(f"\n{proposal}\n")
-        done = installation.run("verify", "advisor", "--json")
-        assert done.returncode == 0, done.stdout + done.stderr
-        (run,) = (tmp_path / "data" / "runs").iterdir()
-        results = json.loads((run / "results.json").read_text(encoding="utf-8"))
-        outcomes = [case["assessment"]["outcome"] for case in results["cases"]]
-        assert outcomes == ["correct"] * questions
-        looked = installation.run("doctor", "advisor")
-        assert "Nothing needs to be configured" in looked.stdout
-    finally:
-        prefect_server.stop_server(tmp_path / "data" / "prefect")
+    looked = installation.run("doctor", "advisor")
+    assert looked.returncode == 0, looked.stdout + looked.stderr
+    assert "Nothing needs to be configured" not in looked.stdout
+    assert "The page hides sources that it was sent" in looked.stdout
+    assert "3 of 3 answers are wrong, by what was sent 3 of 3 are right" in looked.stdout
+    proposal = printed_tables(looked.stdout, ".probe.wire]")
+    with (tmp_path / "lookout.toml").open("a", encoding="utf-8") as file:
+        file.write(f"\n{proposal}\n")
+    done = installation.run("verify", "advisor", "--json", PREFECT_API_URL=prefect_environment["PREFECT_API_URL"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    (run,) = (tmp_path / "data" / "runs").iterdir()
+    results = json.loads((run / "results.json").read_text(encoding="utf-8"))
+    outcomes = [case["assessment"]["outcome"] for case in results["cases"]]
+    assert outcomes == ["correct"] * questions
+    looked = installation.run("doctor", "advisor")
+    assert "Nothing needs to be configured" in looked.stdout

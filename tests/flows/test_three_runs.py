@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.prefect]
 def test_one_fault_over_four_runs_is_told_kept_quiet_resolved_and_told_again(
     tmp_path, lookout, faulty_space, clean_space
 ):
-    suite = few_cases(tmp_path)
+    suite = few_cases(tmp_path, severe=2, others=2)
     with SlackServer() as slack:
 
         def verify(space: str, commit: str) -> tuple[int, list]:

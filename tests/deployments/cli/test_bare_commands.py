@@ -28,6 +28,7 @@ from flows.server import prefect_server
 from tests.conftest import ROOT
 from tests.deployments.gold_process import DOCUMENT
 from tests.deployments.triggers.senders import GITHUB_SECRET
+from tests.flows.few_cases import few_cases
 from tests.lookout_commands import every_command
 from tests.monitors.goldset.fact_examples import SHEET
 from tests.servers import anthropic
@@ -45,6 +46,15 @@ CASES = (
     ("grace", "How long is the grace period for a late premium?", "30 days", 2),
     ("room", "What is the limit for room rent per day?", "Rs 5,000 per day", 1),
 )
+DEMO_OF = """
+import sys
+from pathlib import Path
+from deployments.demo import configuration
+configuration.SUITE = Path(sys.argv.pop(1))
+from deployments.cli.app import main
+sys.exit(main())
+"""
+"""The command over another suite than the demo's own."""
 LATE = ("deployments.receivers.deploys", "deployments.receivers.readiness")
 """`lookout receive` imports these by itself, when what Prefect's client reads at import is set."""
 
@@ -310,9 +320,22 @@ def test_the_whole_monitor_stands_until_it_is_stopped(tmp_path):
 @pytest.mark.prefect
 @pytest.mark.browser
 def test_the_demo_finds_what_was_planted(tmp_path):
-    done = Installation(tmp_path, tmp_path).run("demo", "--json")
+    """Over a slice of its suite; `make demo`, and so `make soak`, asks all of its questions."""
+    suite = few_cases(tmp_path, severe=4, others=8)
+    done = subprocess.run(
+        [sys.executable, "-c", DEMO_OF, str(suite), "demo", "--json"],
+        cwd=tmp_path,
+        env=bare(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=COMMAND_S,
+        check=False,
+    )
     assert done.returncode == 1, done.stderr
-    assert json.loads(done.stdout)["verdict"] == "FAIL"
+    assert list(tmp_path.glob(".prefect*")) == []
+    report = json.loads(done.stdout)
+    assert report["verdict"] == "FAIL"
+    assert report["coverage"]["graded"] == report["coverage"]["asked"] == 12
     assert prefect_server.running_server(tmp_path / ".lookout-demo" / "prefect") is None
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from monitors.errors import AnswerIncomplete, LeftTarget, ProbeError
 from monitors.records.base import Blame
-from tests.monitors.probes.conftest import MakeDriver
+from tests.monitors.probes.conftest import ONE_BROWSER, MakeDriver
 from tests.servers.hostile_page import ASKING, LEAVING, SECRET, Inside, asking_in_every_way, hostile, serving
 
-pytestmark = pytest.mark.browser
+pytestmark = ONE_BROWSER
 QUESTION = "is knee surgery covered?"
 
 

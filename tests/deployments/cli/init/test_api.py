@@ -203,7 +203,7 @@ def test_what_an_api_wants_is_found_by_asking(place, shapes, path):
 
 @pytest.mark.prefect
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/sse"])
-def test_a_verification_is_right_with_what_was_written(place, shapes, path):
+def test_a_verification_is_right_with_what_was_written(place, shapes, prefect_environment, path):
     """Two turns, so that the messages before go along: as one flat list, where an API takes messages."""
     assert begun(place, f"{shapes.url}{path}").returncode == 0
     config = (place.folder / "lookout.toml").read_text(encoding="utf-8")
@@ -211,10 +211,7 @@ def test_a_verification_is_right_with_what_was_written(place, shapes, path):
     case = {"id": "wait", "turns": ["I paid 4 dollars.", QUESTION], "gold": GOLD, "severity": 2, "language": "en"}
     line = json.dumps(case | {"type": "limits", "provenance": {"pipeline": "template"}})
     (place.folder / "suite.jsonl").write_text(f"{line}\n", encoding="utf-8")
-    try:
-        verified = place.run("verify", "bot", "--json")
-    finally:
-        place.run("down")
+    verified = place.run("verify", "bot", "--json", PREFECT_API_URL=prefect_environment["PREFECT_API_URL"])
     assert verified.returncode == 0, verified.stdout + verified.stderr
     coverage = json.loads(verified.stdout)["coverage"]
     assert coverage["graded"] == coverage["asked"] == 1

@@ -9,30 +9,37 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 import pytest
+import pytest_asyncio
 
 from monitors.probes.browser.chromium import find_browser
 from monitors.probes.browser.discover import IDLE_S, is_idle
 from monitors.probes.browser.inpage import call, script
-from tests.monitors.probes.conftest import MakeDriver
+from tests.monitors.probes.conftest import ONE_BROWSER, MakeDriver
 from tests.zoo.server import reply
 
 if TYPE_CHECKING:
-    from playwright.async_api import Page
+    from playwright.async_api import Browser, Page
 
-pytestmark = pytest.mark.browser
+pytestmark = ONE_BROWSER
 
 
-@pytest.fixture
-async def page() -> AsyncIterator[Page]:
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    """One with the network open to it: that of the drivers has none but through the proxy of a run."""
     from playwright.async_api import async_playwright
 
     async with async_playwright() as playwright:
         path = find_browser(os.environ.get("CHROMIUM_PATH")).executable
         browser = await playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        context = await browser.new_context()
+        yield browser
+        await browser.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def page(browser: Browser) -> AsyncIterator[Page]:
+    async with await browser.new_context() as context:
         await context.add_init_script(script())
         yield await context.new_page()
-        await browser.close()
 
 
 async def _is_idle_once_still(page: Page) -> bool:

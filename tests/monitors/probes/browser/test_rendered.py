@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 
 from monitors.errors import CaptureUnsure
-from monitors.probes.browser.chromium import find_browser
 from monitors.records.base import Blame
-from tests.monitors.probes.conftest import MakeDriver
+from tests.monitors.probes.conftest import ONE_BROWSER, MakeDriver, SharedChromium
 from tests.zoo.rendered import BUNDLE, open_page, read_many
 from tests.zoo.server import reply
 
-pytestmark = pytest.mark.browser
+pytestmark = ONE_BROWSER
 
 SLICE = 120
 """Of the 10,000 answers of `make soak`."""
 
 
-@pytest.fixture
-async def page() -> AsyncIterator[object]:
-    from playwright.async_api import async_playwright
-
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
-            executable_path=find_browser(os.environ.get("CHROMIUM_PATH")).executable, args=["--no-sandbox"]
-        )
-        yield await browser.new_page()
-        await browser.close()
+@pytest_asyncio.fixture(loop_scope="session")
+async def page(shared_chromium: SharedChromium) -> AsyncIterator[object]:
+    async with await (await shared_chromium.browser()).new_context() as context:
+        yield await context.new_page()
 
 
 @pytest.mark.skipif(not BUNDLE.is_file(), reason="the renderers are not built: make renderers (needs npm)")

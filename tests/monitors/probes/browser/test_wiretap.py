@@ -8,10 +8,10 @@ import pytest
 
 from monitors.errors import PageNotUnderstood
 from monitors.records.exchanges import Channel
-from tests.monitors.probes.conftest import MakeDriver
+from tests.monitors.probes.conftest import ONE_BROWSER, MakeDriver
 from tests.servers.wired import Wired, sent, shown
 
-pytestmark = pytest.mark.browser
+pytestmark = ONE_BROWSER
 
 TOKENS = {"text": "token", "citations": "sources.*", "app_path": "model", "latency_ms": "ms"}
 RULES = {
