@@ -105,7 +105,7 @@ def connect(
     if url is None:
         local = _local_server(home, environment, start_timeout_s, say)
         url = local.api_url
-    elif not _answers(url):
+    elif not does_answer(url):
         raise PrefectUnavailable(
             f"no Prefect server answers at {url}; start it, or leave the address out to get a local one"
         )
@@ -115,6 +115,7 @@ def connect(
             environment[name] = value
         else:
             environment.setdefault(name, value)
+    environment.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")  # a server that is gone is ours to report
     return local
 
 
@@ -122,6 +123,18 @@ def running_server(home: Path) -> LocalServer | None:
     """The local server of ``home`` if it lives and answers; another server may listen on its port by now."""
     server = noted_server(home)
     return server if server and _lives(server) and _serves(server, home) else None
+
+
+def is_server_gone(error: BaseException) -> bool:
+    """Whether ``error`` is what Prefect's client says without its server, in the middle of a run or at its start.
+
+    That may be that the run is not known: another data folder's server can come up on the port. Whoever else uses
+    connections translates how they end into a `MonitorError`.
+    """
+    if isinstance(error, httpx.TransportError | TimeoutError):
+        return True
+    unknown = type(error).__name__ == "ObjectNotFound" and type(error).__module__.startswith("prefect.")
+    return unknown or str(error).startswith("Failed to reach API at")
 
 
 class ServerOnMachine(Record):
@@ -199,9 +212,9 @@ def stop_server(home: Path) -> bool:
     One that does not answer any more is stopped too, and one that does not end within 30 s is killed.
     """
     server = noted_server(home)
-    if server is None or not _lives(server) or not (_has_proc() or _answers(server.api_url)):
+    if server is None or not _lives(server) or not (_has_proc() or does_answer(server.api_url)):
         return False
-    if "prefect" in sys.modules and _answers(server.api_url):
+    if "prefect" in sys.modules and does_answer(server.api_url):
         from prefect.logging.handlers import APILogHandler  # loaded already, or there is nothing to send
 
         APILogHandler().flush()
@@ -303,7 +316,8 @@ def _note(home: Path) -> Path:
     return home / "server.json"
 
 
-def _answers(api_url: str) -> bool:
+def does_answer(api_url: str) -> bool:
+    """Whether a server answers at ``api_url``."""
     return _asked(api_url, "health") is not None
 
 
@@ -312,7 +326,7 @@ def _serves(server: LocalServer, home: Path) -> bool:
 
     A server that keeps its settings to itself is believed.
     """
-    if not _answers(server.api_url):
+    if not does_answer(server.api_url):
         return False
     match _asked(server.api_url, "admin/settings"):
         case {"home": str(own)}:
