@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Self, cast
@@ -204,23 +204,21 @@ def verified(request: VerifyRequest) -> RunReport | None:
     _say_what(console, config, request)
     check_request(request)
     connect_prefect(config)
-    runs = runs_folder(config)
     with TerminalProgress(console) as progress:
         listener.set(progress)
         try:
-            return asyncio.run(_flow(request, lambda: finished_report(runs, progress.run_id)))
+            return asyncio.run(_flow(request))
         except (KeyboardInterrupt, asyncio.CancelledError):
             _say_stopped(console, progress)
             return None
         except Exception as error:
-            report = finished_report(runs, progress.run_id) if is_server_gone(error) else None
+            report = finished_report(runs_folder(config), progress.run_id) if is_server_gone(error) else None
             if report is None:
                 raise
             console.print(GONE_AT_THE_END, highlight=False)
             return report
 
 
-END_POLL_S = 2.0
 GONE_AT_THE_END = (
     "The Prefect server does not answer any more: its pages do not show how this run ended. The run itself is "
     "complete: everything is stored, and people were notified."
@@ -249,19 +247,11 @@ def _say_what(console: Console, config: Config, request: VerifyRequest) -> None:
     )
 
 
-async def _flow(request: VerifyRequest, finished: Callable[[], RunReport | None]) -> RunReport:
-    """The run's report. A run that is ``finished`` does not wait for a server that is gone, as Prefect would."""
-    from flows.context import environment  # as below
-    from flows.server.prefect_server import does_answer
+async def _flow(request: VerifyRequest) -> RunReport:
     from flows.verify.flow import verify_deploy  # Prefect takes 3 s to import, and reads its settings then
 
-    running = asyncio.ensure_future(verify_deploy(request))
-    while not (await asyncio.wait({running}, timeout=END_POLL_S))[0]:
-        report = finished()
-        if report is not None and not await asyncio.to_thread(does_answer, environment()["PREFECT_API_URL"]):
-            raise TimeoutError(f"run {report.run_id} is complete, and Prefect's server does not take that")
     # A flow that returns a state hands out the state's data.
-    return cast("RunReport", running.result())
+    return cast("RunReport", await verify_deploy(request))
 
 
 def _say_stopped(console: Console, progress: TerminalProgress) -> None:

@@ -34,34 +34,34 @@ class Uptime(Record):
     seconds: float = Field(ge=0)
 
 
-class ClockSighting(Record):
+class ClockReading(Record):
     """What the clock showed at a moment; ``uptime`` is ``None`` on systems that do not say it."""
 
     at: UtcTime
     uptime: Uptime | None = None
 
 
-def sighting(at: datetime, uptime: tuple[str, float] | None) -> ClockSighting:
+def clock_reading(at: datetime, uptime: tuple[str, float] | None) -> ClockReading:
     """What the clock shows now; ``uptime`` is the machine's own word for how long it has been up."""
     up = Uptime(boot=uptime[0], seconds=uptime[1]) if uptime is not None else None
-    return ClockSighting(at=at, uptime=up)
+    return ClockReading(at=at, uptime=up)
 
 
 class ClockNote(Record):
-    """The last sighting that was believed, and the first of those since that were not."""
+    """The last reading that was believed, and the first of those since that were not."""
 
-    believed: ClockSighting | None = None
-    doubted: ClockSighting | None = None
+    believed: ClockReading | None = None
+    doubted: ClockReading | None = None
 
 
-def clock_fault(data_folder: Path, seen: ClockSighting, newest: datetime | None) -> Fault | None:
+def clock_fault(data_folder: Path, seen: ClockReading, newest: datetime | None) -> Fault | None:
     """What is wrong with the clock; ``None`` where things may age out by it. The note is renewed.
 
     Without a note the ``newest`` thing that Lookout has written takes its place. Raises `WarehouseUnwritable`.
     """
     file = data_folder / NOTE
     known = _read(file)
-    before = known.believed or (ClockSighting(at=newest) if newest is not None else None)
+    before = known.believed or (ClockReading(at=newest) if newest is not None else None)
     ahead = timedelta(0) if before is None else _gained(before, seen)
     if before is None or ahead <= SLACK or _is_confirmed(known.doubted, seen):
         write_atomically(file, ClockNote(believed=seen).model_dump_json(), within=data_folder)
@@ -78,7 +78,7 @@ def _read(file: Path) -> ClockNote:
         return ClockNote()
 
 
-def _gained(before: ClockSighting, seen: ClockSighting) -> timedelta:
+def _gained(before: ClockReading, seen: ClockReading) -> timedelta:
     """How much more the clock went than time passed, as far as that is known."""
     went = seen.at - before.at
     if before.uptime is None or seen.uptime is None or before.uptime.boot != seen.uptime.boot:
@@ -86,13 +86,13 @@ def _gained(before: ClockSighting, seen: ClockSighting) -> timedelta:
     return went - timedelta(seconds=seen.uptime.seconds - before.uptime.seconds)
 
 
-def _is_confirmed(doubted: ClockSighting | None, seen: ClockSighting) -> bool:
+def _is_confirmed(doubted: ClockReading | None, seen: ClockReading) -> bool:
     if doubted is None or seen.at - doubted.at < CONFIRMED_AFTER:
         return False
     return _gained(doubted, seen) <= SLACK
 
 
-def _described(before: ClockSighting, seen: ClockSighting) -> str:
+def _described(before: ClockReading, seen: ClockReading) -> str:
     return (
         f"The clock shows {seen.at:%Y-%m-%d %H:%M} UTC. By a record of {before.at:%Y-%m-%d %H:%M} UTC "
         "it was set ahead, or nothing ran here for days: no personal data, picture or trace was aged out. If it is "

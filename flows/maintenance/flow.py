@@ -23,7 +23,7 @@ from prefect.states import Completed, Failed
 from flows.alerting.notifier import Notifier
 from flows.alerting.notify import MessageContext, fault_of, notify, notify_fault
 from flows.context import age_key, notifier_without_run, uptime
-from flows.maintenance.clock_guard import clock_fault, sighting
+from flows.maintenance.clock_guard import clock_fault, clock_reading
 from flows.maintenance.findings import (
     MENDED_BY_REBUILD,
     Upkeep,
@@ -81,7 +81,7 @@ async def load_warehouse(config_path: Path, wait_s: float = WAIT_S) -> State[str
 
 async def _clock_is_right(config: Config, notifier: Notifier, done: Upkeep) -> bool:
     """Whether things may age out by this machine's clock; else ``done`` has the fault."""
-    seen = sighting(notifier.now(), uptime())
+    seen = clock_reading(notifier.now(), uptime())
     newest = await asyncio.to_thread(notifier.store.journal.newest)
     fault = await asyncio.to_thread(clock_fault, config.data_folder, seen, newest)
     if fault is not None:

@@ -103,7 +103,7 @@ class NightlyRun:
         detail = (
             "The nightly run that is due now was graded while the clock was ahead: its report says "
             f"{report.finished_at:%Y-%m-%d %H:%M} UTC. What users asked since then is graded with the next one, "
-            f"which looks {self._context.settings.late_h:g} hours further back (traffic.late_h)."
+            f"which reads {self._context.settings.late_h:g} hours further back (traffic.late_h)."
         )
         await notify_fault(self._notifier, Fault(GRADED_AHEAD, detail))
 

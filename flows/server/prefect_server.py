@@ -105,7 +105,7 @@ def connect(
     if url is None:
         local = _local_server(home, environment, start_timeout_s, say)
         url = local.api_url
-    elif not does_answer(url):
+    elif not _answers(url):
         raise PrefectUnavailable(
             f"no Prefect server answers at {url}; start it, or leave the address out to get a local one"
         )
@@ -212,9 +212,9 @@ def stop_server(home: Path) -> bool:
     One that does not answer any more is stopped too, and one that does not end within 30 s is killed.
     """
     server = noted_server(home)
-    if server is None or not _lives(server) or not (_has_proc() or does_answer(server.api_url)):
+    if server is None or not _lives(server) or not (_has_proc() or _answers(server.api_url)):
         return False
-    if "prefect" in sys.modules and does_answer(server.api_url):
+    if "prefect" in sys.modules and _answers(server.api_url):
         from prefect.logging.handlers import APILogHandler  # loaded already, or there is nothing to send
 
         APILogHandler().flush()
@@ -316,8 +316,7 @@ def _note(home: Path) -> Path:
     return home / "server.json"
 
 
-def does_answer(api_url: str) -> bool:
-    """Whether a server answers at ``api_url``."""
+def _answers(api_url: str) -> bool:
     return _asked(api_url, "health") is not None
 
 
@@ -326,7 +325,7 @@ def _serves(server: LocalServer, home: Path) -> bool:
 
     A server that keeps its settings to itself is believed.
     """
-    if not does_answer(server.api_url):
+    if not _answers(server.api_url):
         return False
     match _asked(server.api_url, "admin/settings"):
         case {"home": str(own)}:

@@ -19,6 +19,8 @@ from aiohttp import web
 from tests.conftest import ROOT
 from tests.deployments.cli.test_nightly import UNTIL, question
 from tests.flows.chat import Chat, watched
+from tests.flows.nightly.test_night_kills import PASSAGE
+from tests.flows.nights_graded import TOLD
 from tests.flows.nights_of_the_demo import SUITE
 from tests.flows.test_prefect_lost import wait_until
 from tests.servers.anthropic import KEY, AnthropicServer
@@ -157,7 +159,7 @@ def counted(begin: Callable[..., subprocess.Popen[str]], table: str) -> list[dic
 def test_f22_a_nightly_run_stops_with_the_folder_named_and_is_gone_on_with(tmp_path, disk, slack, begin, how):
     """While its judge is asked: what was sampled stays sampled, and each conversation is in one report."""
     (tmp_path / "suite.jsonl").write_bytes(SUITE.read_bytes())
-    rows = [question(number, context=["A policy is renewed within thirty days."]) for number in range(20)]
+    rows = [question(number, answer=TOLD, context=[PASSAGE]) for number in range(20)]
     (tmp_path / "turns.jsonl").write_text("".join(rows), encoding="utf-8")
     with AnthropicServer() as provider:
         provider.batch_looks = LOOKS
@@ -177,11 +179,11 @@ def test_f22_a_nightly_run_stops_with_the_folder_named_and_is_gone_on_with(tmp_p
         assert REASONS[how] in said
         assert len(monitor_faults(slack)) == 1
         sampled = answered(disk.place)
-        assert len(sampled) == 20
+        assert len(sampled) == 10
         disk.mend(how)
         with begin("nightly", "--json", *UNTIL) as run:
             printed, said = run.communicate()
     assert run.returncode == 0, said
     report = json.loads(printed)
-    assert (report["read"], report["sampled"], report["known"]) == (20, 20, 0)
-    assert sorted(row["n"] for row in counted(begin, "results")) == [1] * 20
+    assert (report["read"], report["sampled"], report["known"]) == (20, 10, 0)
+    assert sorted(row["n"] for row in counted(begin, "results")) == [1] * 10

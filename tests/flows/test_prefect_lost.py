@@ -20,6 +20,8 @@ from tests.conftest import ROOT
 from tests.deployments.cli.test_nightly import UNTIL, question
 from tests.flows.chat import RIGHT, Chat, watched
 from tests.flows.logs_followed import entry
+from tests.flows.nightly.test_night_kills import PASSAGE
+from tests.flows.nights_graded import TOLD
 from tests.flows.nights_of_the_demo import SUITE
 from tests.servers.anthropic import KEY, AnthropicServer
 from tests.servers.slack import TOKEN, SlackServer
@@ -34,6 +36,7 @@ slack_monitor_channel = "C0MONITOR"
 slack_api_url = "{slack}"
 """
 WRONG = "The waiting period is 99 months. [Source: Gold, clause 4.2]"
+CASES = 8
 LOOKS = 60
 """At a batch before it is judged: some seconds."""
 COMES_WITHIN_S = 180
@@ -50,6 +53,7 @@ class Victim:
         """Start it where it is not running; the environment that leads to it."""
         variables = dict(os.environ)
         prefect_server.connect(None, self._home, environment=variables, start_timeout_s=180, say=print)
+        variables["PREFECT_CLIENT_MAX_RETRIES"] = "0"  # else its client tries for a minute before it says so
         return variables | {"PYTHONPATH": str(ROOT), "SLACK_BOT_TOKEN": TOKEN, "ANTHROPIC_API_KEY": KEY}
 
     def kill(self) -> None:
@@ -110,36 +114,44 @@ def counted(folder: Path, environment: dict[str, str], query: str) -> dict[str, 
         return json.loads(asked.communicate()[0])
 
 
-def test_a_verification_comes_to_its_verdict_and_the_next_one_tells_nobody_again(tmp_path, server, slack):
-    cases = 8
-    with Chat(RIGHT, WRONG, *[RIGHT] * (cases - 2)) as chat:
-        watched(tmp_path, chat, cases=cases, more=SLACK.format(slack=slack.api_url))
+def test_a_verification_comes_to_its_end_and_the_next_one_tells_nobody_again(tmp_path, server, slack):
+    verify_twice(tmp_path, server, slack, to_the_end=False)
+
+
+def verify_twice(folder: Path, server: Victim, slack: SlackServer, *, to_the_end: bool) -> None:
+    """The first of two runs has its server killed. ``to_the_end`` waits as long as Prefect's client tries: minutes."""
+    with Chat(RIGHT, WRONG, *[RIGHT] * (CASES - 2)) as chat:
+        watched(folder, chat, cases=CASES, more=SLACK.format(slack=slack.api_url))
         environment = server.up()
-        with lookout(tmp_path, environment, "verify", "demo", "--json") as run:
+        with lookout(folder, environment, "verify", "demo", "--json") as run:
             wait_until(lambda: chat.asked >= 3, run)
             server.kill()
-            printed, said = run.communicate()
-        assert run.returncode == 1, said
-        assert SAID in " ".join(said.split())
-        assert "EventsWorker" not in said
-        report = json.loads(printed)
-        assert (report["verdict"], report["coverage"]["graded"], chat.asked) == ("FAIL", cases, cases)
-        assert (tmp_path / "data" / "runs" / report["run_id"] / "report.html").exists()
+            if to_the_end:
+                printed, said = run.communicate()
+                assert run.returncode == 1, said
+                assert SAID in " ".join(said.split())
+                assert "EventsWorker" not in said
+                assert json.loads(printed)["coverage"]["graded"] == CASES
+            else:
+                wait_until(lambda: any(folder.glob("data/runs/*/done")), run)
+                run.kill()
+        assert chat.asked == CASES
+        assert len([*folder.glob("data/runs/*/report.html")]) == 1
         told = [(message.channel, message.text.split(" · ")[1]) for message in slack.messages]
         assert told == [("C0ALERTS", "Wrong fact stated"), ("C0ALERTS", "Gate FAIL")]
 
-        with lookout(tmp_path, server.up(), "verify", "demo", "--json") as run:
+        with lookout(folder, server.up(), "verify", "demo", "--json") as run:
             printed, said = run.communicate()
     assert run.returncode == 1, said
     assert json.loads(printed)["resumed_cases"] == 0, "the run before was complete"
     assert len(slack.messages) == len(told), "it is the same fault"
     rows = "select count(*) n, count(distinct (run_id, case_id)) d from results"
-    assert counted(tmp_path, environment, rows) == {"n": 2 * cases, "d": 2 * cases}
+    assert counted(folder, environment, rows) == {"n": 2 * CASES, "d": 2 * CASES}
 
 
 def test_a_nightly_run_comes_to_its_report_and_is_not_graded_twice(tmp_path, server, slack):
     (tmp_path / "suite.jsonl").write_bytes(SUITE.read_bytes())
-    rows = [question(number, context=["A policy is renewed within thirty days."]) for number in range(20)]
+    rows = [question(number, answer=TOLD, context=[PASSAGE]) for number in range(20)]
     (tmp_path / "turns.jsonl").write_text("".join(rows), encoding="utf-8")
     with AnthropicServer() as provider:
         provider.batch_looks = LOOKS
@@ -156,7 +168,7 @@ def test_a_nightly_run_comes_to_its_report_and_is_not_graded_twice(tmp_path, ser
             printed, said = run.communicate()
         assert SAID in " ".join(said.split()), said
         report = json.loads(printed)
-        assert (report["read"], report["sampled"]) == (20, 20)
+        assert (report["read"], report["sampled"]) == (20, 10)
         asked, told = len(provider.batches), len(slack.messages)
 
         with lookout(tmp_path, server.up(), "nightly", "--json", *UNTIL) as again:

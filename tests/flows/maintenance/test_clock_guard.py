@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flows.context import uptime
-from flows.maintenance.clock_guard import NOTE, clock_fault, sighting
+from flows.maintenance.clock_guard import NOTE, clock_fault, clock_reading
 from monitors.errors import WarehouseUnwritable
 from tests.builders import NOON
 
@@ -33,7 +33,7 @@ class Machine:
         self.passed_h += after_h
         shown = NOON + timedelta(hours=self.passed_h) + self.wrong
         up = None if self.boot is None else (self.boot, (self.passed_h - self.booted_h) * HOUR_S)
-        return clock_fault(self._data, sighting(shown, up), self.newest) is None
+        return clock_fault(self._data, clock_reading(shown, up), self.newest) is None
 
     def restart(self, *, off_h: float = 0.0) -> None:
         """Switch it off for a while, and on again."""
@@ -118,7 +118,7 @@ def test_a_note_that_cannot_be_read_is_written_anew(machine, tmp_path):
 def test_a_note_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
     (tmp_path / NOTE).mkdir()
     with pytest.raises(WarehouseUnwritable, match=NOTE):
-        clock_fault(tmp_path, sighting(NOON, None), None)
+        clock_fault(tmp_path, clock_reading(NOON, None), None)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it is read in Linux's /proc")
