@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -30,44 +30,52 @@ pytestmark = pytest.mark.prefect
 
 SLACK = '[alerts]\nslack_channel = "C0ALERTS"\nslack_monitor_channel = "C0MONITOR"\nslack_api_url = "{slack}"\n'
 CASES = 8
+SIZE = 64_000_000
+"""Bytes of the file system."""
 ANSWERS_AFTER_S = 0.5
 LOOKS = 60
 """At a batch before it is judged: some seconds."""
 
 
 class Disk:
-    """A small file system at ``place``, which can turn full or read-only, and well again."""
+    """A small file system at ``place``, which can turn full or read-only under whoever writes, and well again."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
-        self._filler = place / "filler"
+        self._image, self._filler = place.with_name("image"), place / "filler"
+        with self._image.open("wb") as image:
+            image.truncate(SIZE)
         place.mkdir()
-        mounted = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(place)], capture_output=True, check=False
-        )
-        if mounted.returncode != 0:
-            pytest.skip("file systems cannot be mounted here: that needs root")
+        made = subprocess.run(["mkfs.ext4", "-q", "-m", "0", str(self._image)], capture_output=True, check=False)
+        if made.returncode != 0 or not self._mounted():
+            pytest.skip(
+                "file systems cannot be made and mounted here: that needs root, mkfs.ext4 and a loop device"
+            )
 
     def spoil(self, how: str) -> None:
-        """Turn ``full`` or ``read-only``, under whoever writes."""
-        if how == "full":
-            free = os.statvfs(self.place)
-            self._filler.write_bytes(bytes(free.f_bavail * free.f_bsize))
-        else:  # a file system that somebody writes to cannot be remounted: then once more
-            command = ["mount", "-o", "remount,ro", str(self.place)]
-            while subprocess.run(command, capture_output=True, check=False).returncode != 0:
-                pass
+        """Make it ``full``, or ``read-only`` as the kernel does after an error, with files still open."""
+        if how == "read-only":
+            subprocess.run(["mount", "-o", "remount,abort", str(self.place)], check=True)
+            return
+        with suppress(OSError), self._filler.open("wb", buffering=0) as filler:
+            while True:
+                filler.write(bytes(4096))
 
     def mend(self, how: str) -> None:
-        """As before."""
+        """As before, for whoever comes next."""
         if how == "full":
             self._filler.unlink()
-        else:
-            subprocess.run(["mount", "-o", "remount,rw", str(self.place)], check=True)
+            return
+        self.end()
+        assert self._mounted()
 
     def end(self) -> None:
         """Take it away."""
-        subprocess.run(["umount", "--lazy", str(self.place)], check=True)
+        subprocess.run(["umount", str(self.place)], check=True)
+
+    def _mounted(self) -> bool:
+        command = ["mount", "-o", "loop", str(self._image), str(self.place)]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 @pytest.fixture
