@@ -233,7 +233,9 @@ def _fault_text(error: Exception) -> str:
     return f"lookout: {text}\n{hint}"
 
 
-GOES_ON: Final = "What was answered or graded is stored: the same command within the hour goes on from there"
+GOES_ON: Final = (
+    "What was answered or graded is stored: the same command goes on from there, a verification within the hour"
+)
 
 
 if __name__ == "__main__":
