@@ -260,6 +260,15 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def uptime() -> tuple[str, float] | None:
+    """A name for this start of the machine, and the seconds since then, asleep or not; ``None`` where unknown."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+    return boot, time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 Clock = Callable[[], datetime]
 
 clock: ContextVar[Clock] = ContextVar("clock", default=utc_now)

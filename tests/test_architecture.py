@@ -59,7 +59,17 @@ OUTSIDE_READERS = {
 }  # fmt: skip
 
 
-CONTEXT_SOURCES = {"clock", "utc_now", "environment", "nonce", "age_key", "fresh_key", "secret", "hub_token"}
+CONTEXT_SOURCES = {
+    "clock",
+    "utc_now",
+    "environment",
+    "nonce",
+    "age_key",
+    "fresh_key",
+    "secret",
+    "hub_token",
+    "uptime",
+}
 """What the composition root gives of the outside. The rest of a flow has it from the context that is passed down."""
 
 STARTS = re.compile(r"flows/(?:\w+/flow|server/(?:keep|serve))\.py")

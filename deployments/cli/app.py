@@ -219,10 +219,11 @@ def _run() -> None:
 
 def _fault_text(error: Exception) -> str:
     """The error as a person reads it; with LOOKOUT_DEBUG, where it happened too. The exit code is the same."""
-    from monitors.alerts.redact import redact  # only where something went wrong
+    from flows.server.prefect_server import is_server_gone  # only where something went wrong
+    from monitors.alerts.redact import redact
 
     text = redact(str(error))
-    if _is_of_prefect(error):
+    if is_server_gone(error):
         text = f"the Prefect server does not answer any more ({text}). {GOES_ON}"
     elif not isinstance(error, MonitorError):
         text = f"this is a fault of Lookout itself: {type(error).__name__}: {text}"
@@ -234,14 +235,9 @@ def _fault_text(error: Exception) -> str:
     return f"lookout: {text}\n{hint}"
 
 
-GOES_ON: Final = "What was answered is kept: the same command goes on from there within the hour"
-
-
-def _is_of_prefect(error: Exception) -> bool:
-    """Whether Prefect's client has no server any more: the ends of other connections are translated there."""
-    broken = {"ConnectError", "ReadError", "RemoteProtocolError"}
-    connection = type(error).__module__.startswith("httpx") and type(error).__name__ in broken
-    return connection or str(error).startswith("Failed to reach API at")
+GOES_ON: Final = (
+    "What was answered or graded is stored: the same command goes on from there, a verification within the hour"
+)
 
 
 if __name__ == "__main__":

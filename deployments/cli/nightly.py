@@ -15,9 +15,10 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.context import connect_prefect, utc_now
 from flows.nightly.checkpoint import IntakeCheckpoint
-from flows.nightly.context import build_nightly_context, targets_to_grade
+from flows.nightly.context import NightlyContext, build_nightly_context, targets_to_grade
 from flows.nightly.format import format_nightly, intake_lines
 from flows.nightly.run import NightlyRun
+from flows.server.prefect_server import is_server_gone
 from flows.terminal import write_json
 from flows.terminal_console import terminal_console
 from monitors.config.file import Config, load_config
@@ -49,16 +50,38 @@ def nightly_command(
     names = targets_to_grade(loaded, target)
     if plan:  # it reports the reading as the run would: what is missing, what could not be used
         return _print_plans(loaded, names, due_at, as_json=as_json)
-    for name in names:  # what is refused is refused before a server is started
-        build_nightly_context(loaded, name, utc_now(), due_at=due_at).gold()
+    planned = [build_nightly_context(loaded, name, utc_now(), due_at=due_at) for name in names]
+    for context in planned:  # what is refused is refused before a server is started
+        context.gold()
     connect_prefect(loaded)
-    reports = asyncio.run(_flow(config, target, due_at))
+    reports = _graded(planned, config, target, due_at)
     for report in reports:
         if as_json:
             write_json(report.model_dump_json() + "\n")
         else:
             terminal_console().print("\n".join(format_nightly(report)), highlight=False, markup=False)
     return ExitCode.INCONCLUSIVE if any(one.shortfalls for one in reports) else ExitCode.PASS
+
+
+GONE_AT_THE_END = (
+    "The Prefect server does not answer any more: its pages do not show how this nightly run ended. The run itself "
+    "is complete: everything is stored, and people were notified."
+)
+
+
+def _graded(
+    planned: Sequence[NightlyContext], config: Path, target: str | None, due_at: datetime | None
+) -> Sequence[NightlyReport]:
+    """The reports; what was graded counts also where the Prefect server ended meanwhile."""
+    try:
+        return asyncio.run(_flow(config, target, due_at))
+    except Exception as error:
+        stored = [NightlyRun(context).stored() for context in planned] if is_server_gone(error) else []
+        reports = [report for report in stored if report is not None]
+        if not reports or len(reports) < len(planned):
+            raise
+        terminal_console(stderr=True).print(GONE_AT_THE_END, highlight=False)
+        return reports
 
 
 def _print_plans(config: Config, names: Sequence[str], due_at: datetime | None, *, as_json: bool) -> ExitCode:

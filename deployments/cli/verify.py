@@ -193,8 +193,12 @@ def verify_and_print(request: VerifyRequest, *, as_json: bool) -> ExitCode:
 
 
 def verified(request: VerifyRequest) -> RunReport | None:
-    """The run's report; ``None`` when a person stopped it. After Ctrl-C the answers stay stored."""
-    from flows.context import check_request, configuration, connect_prefect, console  # as below
+    """The run's report; ``None`` when a person stopped it. After Ctrl-C the answers stay stored.
+
+    A run whose Prefect server ended is whole all the same where it came to its end.
+    """
+    from flows.context import check_request, configuration, connect_prefect, console, runs_folder  # as below
+    from flows.server.prefect_server import is_server_gone  # as below
 
     config = configuration(request)
     _say_what(console, config, request)
@@ -207,6 +211,28 @@ def verified(request: VerifyRequest) -> RunReport | None:
         except (KeyboardInterrupt, asyncio.CancelledError):
             _say_stopped(console, progress)
             return None
+        except Exception as error:
+            report = finished_report(runs_folder(config), progress.run_id) if is_server_gone(error) else None
+            if report is None:
+                raise
+            console.print(GONE_AT_THE_END, highlight=False)
+            return report
+
+
+GONE_AT_THE_END = (
+    "The Prefect server does not answer any more: its pages do not show how this run ended. The run itself is "
+    "complete: everything is stored, and people were notified."
+)
+
+
+def finished_report(runs: Path, run_id: str | None) -> RunReport | None:
+    """The report of a run that came to its very end; ``None`` where something of it is left to do."""
+    from flows.verify.run_folder import is_finished  # as below
+    from monitors.reports.results_json import read_results
+
+    if run_id is None or not is_finished(runs / run_id):
+        return None
+    return read_results(runs / run_id / "results.json")[0]
 
 
 def _say_what(console: Console, config: Config, request: VerifyRequest) -> None:

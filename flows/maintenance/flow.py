@@ -2,8 +2,9 @@
 
     load ─▶ export ─▶ age ─▶ compact ─▶ check ─▶ age pictures ─▶ notify the monitor's owners, when there is cause
 
-A stage that fails is reported, and the next one goes on. A file that is damaged, or that differs from the journal,
-is rebuilt from the journal. The flow ends Completed as Sound, Restored or Busy, Failed as Damaged or Incomplete.
+A stage that fails is reported, and the next one goes on. By a clock that was set ahead nothing ages out. A file
+that is damaged, or that differs from the journal, is rebuilt from the journal. The flow ends Completed as Sound,
+Restored or Busy, Failed as Damaged or Incomplete.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from prefect.states import Completed, Failed
 
 from flows.alerting.notifier import Notifier
 from flows.alerting.notify import MessageContext, fault_of, notify, notify_fault
-from flows.context import age_key, notifier_without_run
+from flows.context import age_key, notifier_without_run, uptime
+from flows.maintenance.clock_guard import clock_fault, clock_reading
 from flows.maintenance.findings import (
     MENDED_BY_REBUILD,
     Upkeep,
@@ -65,8 +67,10 @@ async def load_warehouse(config_path: Path, wait_s: float = WAIT_S) -> State[str
     notifier = await asyncio.to_thread(notifier_without_run, config, SUBJECT, Capability.MAINTENANCE)
     began_at = notifier.now()
     done = Upkeep()
-    await _all_stages(notifier.store, config.warehouse, done, wait_s)
-    done.pictures = await _stage(done, age_pictures(config, notifier.now()))
+    ages = await _stage(done, _clock_is_right(config, notifier, done)) is True
+    await _all_stages(notifier.store, config.warehouse, done, wait_s, ages=ages)
+    if ages:
+        done.pictures = await _stage(done, age_pictures(config, notifier.now()))
     for fault in done.faults:
         await notify_fault(notifier, fault)
     if not done.faults:
@@ -75,11 +79,23 @@ async def load_warehouse(config_path: Path, wait_s: float = WAIT_S) -> State[str
     return end(name=done.standing.value, message=done.describe())
 
 
-async def _all_stages(store: Store, settings: WarehouseSettings, done: Upkeep, wait_s: float) -> None:
+async def _clock_is_right(config: Config, notifier: Notifier, done: Upkeep) -> bool:
+    """Whether things may age out by this machine's clock; else ``done`` has the fault."""
+    seen = clock_reading(notifier.now(), uptime())
+    newest = await asyncio.to_thread(notifier.store.journal.newest)
+    fault = await asyncio.to_thread(clock_fault, config.data_folder, seen, newest)
+    if fault is not None:
+        done.faults.append(fault)
+    return fault is None
+
+
+async def _all_stages(
+    store: Store, settings: WarehouseSettings, done: Upkeep, wait_s: float, *, ages: bool
+) -> None:
     done.loaded = await _stage(done, _load(store, done, wait_s))
     if settings.export_folder is not None:
         done.exported = await _stage(done, export_days(store, settings.export_folder, settings.export_days, wait_s))
-    if settings.personal_data_days is not None:
+    if settings.personal_data_days is not None and ages:
         done.aged = await _stage(done, age_out(store, settings.personal_data_days, wait_s))
     done.compacted = await _stage(done, compact_old(store, settings.compact_after_days, wait_s))
     if settings.check:

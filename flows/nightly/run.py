@@ -6,9 +6,11 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import Final
 
 from flows.alerting.notifier import Notifier
 from flows.alerting.notify import (
+    Fault,
     MessageContext,
     close_quietly,
     fault_over,
@@ -69,6 +71,8 @@ from monitors.stats.agreement import effective
 from warehouse.journal.rows import ConversationRow, JournalRow
 from warehouse.queries.reviews import reviewed
 
+GRADED_AHEAD: Final = "GradedAhead"
+
 
 class NightlyRun:
     """Grades one nightly run. All of its state is in the journal and its checkpoint's notes."""
@@ -88,6 +92,7 @@ class NightlyRun:
             self._earlier = await asyncio.to_thread(self._checkpoint.earlier)
             done = await asyncio.to_thread(self._checkpoint.report)
             if done is not None:
+                await self._notify_of_future(done)
                 return done
             reading = await asyncio.to_thread(self._checkpoint.reading) or await self._read_and_save()
             judged = await asyncio.to_thread(self._checkpoint.judged) or await self._judge()
@@ -97,6 +102,21 @@ class NightlyRun:
             await self._write_back(report, estimates)
             await asyncio.to_thread(self._checkpoint.finish, report)
             return report
+
+    async def _notify_of_future(self, report: NightlyReport) -> None:
+        """Report a nightly run that was graded before its night was over: the clock was ahead then."""
+        if report.finished_at <= self._began_at:
+            return
+        detail = (
+            "The nightly run that is due now was graded while the clock was ahead: its report says "
+            f"{report.finished_at:%Y-%m-%d %H:%M} UTC. What users asked since then is graded with the next one, "
+            f"which reads {self._context.settings.late_h:g} hours further back (traffic.late_h)."
+        )
+        await notify_fault(self._notifier, Fault(GRADED_AHEAD, detail))
+
+    def stored(self) -> NightlyReport | None:
+        """The report, once all is done; ``None`` before. Raises `WarehouseError`."""
+        return self._checkpoint.report()
 
     async def plan(self) -> tuple[NightlyPlan | None, IntakeCheckpoint]:
         """The plan of the nightly run, if it had a conversation, and the result of reading. Stores nothing."""
@@ -134,7 +154,8 @@ class NightlyRun:
 
     async def _read(self) -> NightlyRead:
         context = self._context
-        marks = watermarks_of(self._earlier)
+        past = [one for one in self._earlier if one.finished_at <= self._began_at]  # else the clock was ahead
+        marks = watermarks_of(past)
         spans = {name: window(marks.get(name), context.due_at, context.reach) for name in context.sources}
         known = await asyncio.to_thread(self._checkpoint.known, {name: span.since for name, span in spans.items()})
         sampling = context.settings.sampling

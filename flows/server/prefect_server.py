@@ -115,6 +115,7 @@ def connect(
             environment[name] = value
         else:
             environment.setdefault(name, value)
+    environment.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")  # a server that is gone is ours to report
     return local
 
 
@@ -122,6 +123,18 @@ def running_server(home: Path) -> LocalServer | None:
     """The local server of ``home`` if it lives and answers; another server may listen on its port by now."""
     server = noted_server(home)
     return server if server and _lives(server) and _serves(server, home) else None
+
+
+def is_server_gone(error: BaseException) -> bool:
+    """Whether ``error`` is what Prefect's client says without its server, in the middle of a run or at its start.
+
+    That may be that the run is not known: another data folder's server can come up on the port. Whoever else uses
+    connections translates how they end into a `MonitorError`.
+    """
+    if isinstance(error, httpx.TransportError | TimeoutError):
+        return True
+    unknown = type(error).__name__ == "ObjectNotFound" and type(error).__module__.startswith("prefect.")
+    return unknown or str(error).startswith("Failed to reach API at")
 
 
 class ServerOnMachine(Record):

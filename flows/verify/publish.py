@@ -1,9 +1,14 @@
-"""Publishes a run on Prefect's pages: a summary, a table of failures, links."""
+"""Publishes a run on Prefect's pages: a summary, a table of failures, links.
+
+A run does not depend on its pages: where the server is gone, it goes on without them.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from typing import Final
 from uuid import UUID
 
@@ -15,6 +20,7 @@ from prefect.artifacts import (
     aupdate_progress_artifact,
 )
 
+from flows.server.prefect_server import is_server_gone
 from monitors.records.grades import CaseOutcome
 from monitors.records.runs import CaseResult, RunReport
 from monitors.reports.write import ReportPaths
@@ -25,10 +31,27 @@ MOST_ROWS: Final = 100
 STEP_PERCENT: Final = 5.0
 """How far a run goes between two updates of its progress: each costs a request of about 10 ms."""
 
+PAGE_DEADLINE_S: Final = 10.0
+"""How long a run waits for one page: Prefect's client itself tries for a minute."""
+
+
+@asynccontextmanager
+async def _unless_server_gone() -> AsyncGenerator[None]:
+    try:
+        async with asyncio.timeout(PAGE_DEADLINE_S):
+            yield
+    except Exception as error:
+        if not is_server_gone(error):
+            raise
+
 
 async def publish_artifacts(report: RunReport, results: Sequence[CaseResult], paths: ReportPaths) -> None:
     """The Markdown summary and the table of what was not right. Needs a flow run."""
-    key = _key(report.target.name)
+    async with _unless_server_gone():
+        await _publish(_key(report.target.name), report, results, paths)
+
+
+async def _publish(key: str, report: RunReport, results: Sequence[CaseResult], paths: ReportPaths) -> None:
     await acreate_markdown_artifact(
         key=key, markdown=paths.markdown.read_text(encoding="utf-8"), description=f"{report.verdict}: {paths.html}"
     )
@@ -61,15 +84,21 @@ class ProgressPage:
     async def start(self) -> None:
         """Show where the run begins."""
         self._shown = self._percent()
-        self._artifact = await acreate_progress_artifact(self._shown, key=self._key, description="questions asked")
+        async with _unless_server_gone():
+            self._artifact = await acreate_progress_artifact(
+                self._shown, key=self._key, description="questions asked"
+            )
 
     async def step(self) -> None:
         """One more result."""
         self._done += 1
         percent = self._percent()
-        if self._artifact is not None and (percent - self._shown >= STEP_PERCENT or self._done == self._cases):
-            self._shown = percent
-            await aupdate_progress_artifact(self._artifact, percent)
+        artifact = self._artifact
+        if artifact is not None and (percent - self._shown >= STEP_PERCENT or self._done == self._cases):
+            self._shown, self._artifact = percent, None  # where this one fails, no other is tried
+            async with _unless_server_gone():
+                await aupdate_progress_artifact(artifact, percent)
+                self._artifact = artifact
 
     def _percent(self) -> float:
         return min(100.0, 100.0 * self._done / self._cases)

@@ -120,6 +120,11 @@ def begin(runs: Path, start: RunStart) -> RunFolder:
     return RunFolder(start, folder, resumed=False, lock=lock)
 
 
+def is_finished(folder: Path) -> bool:
+    """Whether nothing is left to do of the run in ``folder``."""
+    return (folder / DONE_FILE).exists()
+
+
 def unfinished(runs: Path, wanted: RunStart) -> RunFolder | None:
     """The newest stopped run that asked the same questions lately, if it can be finished now.
 
@@ -134,7 +139,7 @@ def unfinished(runs: Path, wanted: RunStart) -> RunFolder | None:
         lock = _locked(note.parent, runs.parent)
         if lock is None:
             continue
-        if not (note.parent / DONE_FILE).exists():  # checked under the lock: it may have ended just now
+        if not is_finished(note.parent):  # checked under the lock: it may have ended just now
             return RunFolder(start, note.parent, resumed=True, lock=lock)
         lock.close()
     return None

@@ -25,6 +25,7 @@ from warehouse.journal.segments import (
     decode,
     encode,
     segment_id_of,
+    time_of,
 )
 
 SHARED = "_shared"
@@ -108,6 +109,11 @@ class Journal:
             except (WarehouseDamaged, FileNotFoundError):
                 continue
             yield from segment.rows()
+
+    def newest(self) -> datetime | None:
+        """When the youngest segment that is not archived yet was written, by its writer's clock."""
+        ids = [segment_id_of(name) for name in self.segments.names() if not name.startswith(f"{SUITES}/")]
+        return time_of(max(ids)) if ids else None
 
     def check_writable(self) -> None:
         """Write one empty file. Raises `WarehouseUnwritable` when the next segment could not be written."""

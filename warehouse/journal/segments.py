@@ -41,9 +41,17 @@ _LINE = re.compile(rb'\{"table":"([a-z_]+)","row":(\{.*\})\}', re.DOTALL)
 _TICK = timedelta(microseconds=1)
 
 
+_STAMP = "%Y%m%dT%H%M%S.%fZ"
+
+
 def first_id_at(time: datetime) -> str:
     """Sorts before every id given out at this time or later, and after all earlier ones."""
-    return f"{time.astimezone(UTC):%Y%m%dT%H%M%S.%fZ}"
+    return f"{time.astimezone(UTC):{_STAMP}}"
+
+
+def time_of(segment_id: str) -> datetime:
+    """When an id was given out."""
+    return datetime.strptime(segment_id.partition("-")[0], _STAMP).replace(tzinfo=UTC)
 
 
 class SegmentHeader(Record):

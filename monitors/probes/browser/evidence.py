@@ -26,6 +26,8 @@ PICTURE_DEADLINE_S = 5.0
 SCROLL_DEADLINE_S = 1.0
 CONSOLE_LINES = 20
 CONSOLE_CHARACTERS = 500
+CONSOLE_MESSAGES = 300
+"""Heard of one question, harmless ones included: what a worker pours out reaches this process no longer then."""
 
 
 Hide = Callable[[bytes], bytes]
@@ -62,6 +64,7 @@ class EvidenceRecorder:
         self._visit = visit
         self._errors: list[str] = []
         self._tracing = False
+        self._messages_left = CONSOLE_MESSAGES
         page.on("console", self._heard)
         page.on("pageerror", self._raised)
 
@@ -81,7 +84,8 @@ class EvidenceRecorder:
 
     async def dismiss(self) -> None:
         """Stops listening and drops a trace that nobody wanted."""
-        self._page.remove_listener("console", self._heard)
+        if self._messages_left > 0:
+            self._page.remove_listener("console", self._heard)
         self._page.remove_listener("pageerror", self._raised)
         if self._tracing:
             self._tracing = False
@@ -115,6 +119,11 @@ class EvidenceRecorder:
         return path.relative_to(self._run_folder).as_posix()
 
     def _heard(self, message: ConsoleMessage) -> None:
+        if self._messages_left <= 0:
+            return
+        self._messages_left -= 1
+        if self._messages_left == 0:
+            self._page.remove_listener("console", self._heard)
         if message.type == "error":
             self._note(message.text)
 

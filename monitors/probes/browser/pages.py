@@ -143,6 +143,8 @@ class Pages:
         return None
 
     async def _new(self, login: Login | None) -> Tab:
+        from playwright.async_api import Error  # loaded already: a browser is asked for
+
         await self._chromium.tidy()
         browser = await self._chromium.browser()
         deadline_s = min(OPENING_DEADLINE_S, self._settings.page_deadline_s)
@@ -151,6 +153,11 @@ class Pages:
         except BrowserLost:  # it hung
             self._chromium.retire(browser)
             raise
+        except Error as error:
+            if not page_gone(error.message):
+                raise
+            self._chromium.retire(browser)  # with a driver that is dead a browser seems alive
+            return await self._opened(await self._chromium.browser(), deadline_s, login)
 
     async def _opened(self, browser: Browser, deadline_s: float, login: Login | None) -> Tab:
         proxy = await GuardedProxy(self._guard).start()

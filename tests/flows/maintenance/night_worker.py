@@ -1,6 +1,7 @@
 """A process that runs the nightly flow whenever it is asked: Prefect is imported once, and its sockets end with it.
 
-Each line that it reads is a JSON list (path of a lookout.toml, seconds to wait, environment); each line that it writes
+Each line that it reads is a JSON list (path of a lookout.toml, seconds to wait, hours that the clock is
+ahead, environment); each line that it writes
 is one too: the state's type, name and message, and what was printed for people, in one line.
 """
 
@@ -13,19 +14,27 @@ import os
 import re
 import sys
 from contextlib import redirect_stderr
+from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
+from flows.context import clock, utc_now
 from flows.maintenance.flow import load_warehouse
 
 
 def main() -> None:
     for line in sys.stdin:
-        config, wait_s, variables = json.loads(line)
+        config, wait_s, ahead_h, variables = json.loads(line)
+        clock.set(partial(_ahead, timedelta(hours=ahead_h)))
         os.environ.update(variables)
         with redirect_stderr(io.StringIO()) as printed:
             state = asyncio.run(load_warehouse(Path(config), wait_s, return_state=True))
         said = re.sub(r"[^\w.`]*\n[^\w.`]*", " ", printed.getvalue())
         print(json.dumps([state.type.value, state.name, state.message, said]), flush=True)
+
+
+def _ahead(by: timedelta) -> datetime:
+    return utc_now() + by
 
 
 if __name__ == "__main__":

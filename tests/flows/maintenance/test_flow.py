@@ -62,13 +62,13 @@ def night(tmp_path, worker) -> Callable[..., Night]:
         store.journal.append((ResultRow(row=answer), AssessmentRow(row=assessment(case))), run_id="run-1")
     config = tmp_path / "lookout.toml"
 
-    def run(settings: str = "", *, wait_s: float = 60, **variables: str) -> Night:
+    def run(settings: str = "", *, wait_s: float = 60, ahead_h: float = 0, **variables: str) -> Night:
         config.write_text(
             'data_folder = "data"\n[targets.demo]\nurl = "http://127.0.0.1:9"\nsuite = "suite.jsonl"\n'
             f"[warehouse]\n{settings}",
             encoding="utf-8",
         )
-        worker.stdin.write(json.dumps([str(config), wait_s, {"LOOKOUT_AGE_KEY": ""} | variables]) + "\n")
+        worker.stdin.write(json.dumps([str(config), wait_s, ahead_h, {"LOOKOUT_AGE_KEY": ""} | variables]) + "\n")
         worker.stdin.flush()
         return Night(*json.loads(worker.stdout.readline()))
 
@@ -134,6 +134,28 @@ def test_aging_without_its_key_is_told_and_the_other_stages_go_on(night, tmp_pat
     assert "LOOKOUT_AGE_KEY" in said
     assert "3 segments checked" in words
     assert len(answers(tmp_path)) == 3
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["after a right night", "in the first night"])
+def test_by_a_clock_that_was_set_ahead_nothing_ages_out_and_people_hear_of_it(night, tmp_path, known):
+    """By forty days, and by ten years: answers and pictures stay until the clock is right or was seen twice."""
+    settings = "personal_data_days = 30\ncompact_after_days = 0\ncheck = false\n"
+    picture = tmp_path / "data" / "runs" / "run-1" / "evidence" / "case-1.r0.jpg"
+    picture.parent.mkdir(parents=True)
+    picture.touch()
+    if known:
+        assert night(settings, LOOKOUT_AGE_KEY=KEY).name == "Sound"
+    texts = answers(tmp_path) if known else None
+    for days in (40, 3650):
+        kind, name, words, said = night(settings, ahead_h=24 * days, LOOKOUT_AGE_KEY=KEY)
+        assert (kind, name) == ("FAILED", "Incomplete")
+        assert "ClockAhead" in words
+        assert "no personal data, picture or trace was aged out" in said
+        assert picture.exists()
+        assert "" not in answers(tmp_path)
+    assert night(settings, LOOKOUT_AGE_KEY=KEY).name == "Sound"
+    assert texts in (None, answers(tmp_path))
+    assert picture.exists()
 
 
 def test_a_file_that_somebody_holds_is_told_and_nothing_is_lost(night, tmp_path, prefect_environment):

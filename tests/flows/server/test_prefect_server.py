@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,9 @@ from monitors.errors import WarehouseUnwritable
 from tests.flows.server_kills import kill_while_it_starts, servers_of
 
 pytestmark = pytest.mark.prefect
+
+LISTENS, LOOPBACK = "0A", "0100007F"
+"""As /proc/net/tcp has them: a state, and 127.0.0.1 with its last byte first."""
 
 
 def connect(home, environment, *, configured=None, said=None):
@@ -27,8 +31,16 @@ def connect(home, environment, *, configured=None, said=None):
     )
 
 
+def listening_at(port: int) -> set[str]:
+    """The addresses that somebody on this machine listens at with a port, as the kernel writes them."""
+    tables = [Path(f"/proc/net/{name}") for name in ("tcp", "tcp6")]
+    rows = [line.split() for table in tables if table.exists() for line in table.read_text().splitlines()[1:]]
+    ends = [row[1].split(":") for row in rows if row[3] == LISTENS]
+    return {address for address, at in ends if int(at, 16) == port}
+
+
 def test_local_servers_are_started_once_found_again_and_stopped(tmp_path):
-    """Of two data folders that start together, each gets a server of its own."""
+    """Of two data folders that start together, each gets a server of its own, which other machines do not reach."""
     homes = [tmp_path / "one", tmp_path / "other"]
     environments, said = [{}, {}], []
     with ThreadPoolExecutor(2) as pool:
@@ -36,6 +48,7 @@ def test_local_servers_are_started_once_found_again_and_stopped(tmp_path):
     try:
         assert len({server.port for server in servers}) == 2
         assert [own["PREFECT_API_URL"] for own in environments] == [server.api_url for server in servers]
+        assert [listening_at(server.port) for server in servers] == [{LOOPBACK}, {LOOPBACK}]
         assert environments[0]["PREFECT_SERVER_ALLOW_EPHEMERAL_MODE"] == "false"
         assert connect(homes[0], {}, said=said) == servers[0]
         assert len(said) == 2

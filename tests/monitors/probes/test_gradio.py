@@ -13,6 +13,7 @@ from monitors.errors import AnswerIncomplete, AppErrorShown, BrowserLost, ProbeE
 from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.driver import Answer, EvidenceFilter
 from tests.monitors.probes.conftest import MakeDriver
+from tests.process_tree import descendants
 from tests.zoo.cutter import Cutter
 
 pytestmark = pytest.mark.browser
@@ -132,6 +133,21 @@ async def test_f60_a_killed_browser_is_started_again(gradio: str, driver_for: Ma
         assert driver.chromium.starts == 2
 
 
+async def test_f60_a_killed_driver_is_started_again(gradio: str, driver_for: MakeDriver) -> None:
+    """Playwright's own process, which the browser's memory limit ends too: the browser seems alive without it."""
+    others = playwright_drivers()
+    async with driver_for(gradio) as driver:
+        for starts in (2, 3):
+            asking = asyncio.ensure_future(driver.ask(("pause 60 hip",)))
+            await _answer_began(driver)
+            for process in playwright_drivers() - others:
+                os.kill(process, signal.SIGKILL)
+            with pytest.raises(BrowserLost):
+                await asking
+            assert (await driver.ask(("knee",))).visible_text == whole("knee")
+            assert driver.chromium.starts == starts
+
+
 async def test_cancelling_leaves_no_browser_behind(gradio: str, driver_for: MakeDriver) -> None:
     others = browser_processes()
     async with driver_for(gradio) as driver:
@@ -153,6 +169,11 @@ async def _answer_began(driver: BrowserDriver):
         page = browser.contexts[0].pages[0]
         await page.locator("[data-testid=bot]").first.wait_for(timeout=60_000)
     return page
+
+
+def playwright_drivers() -> set[int]:
+    """Playwright's driver processes below this one."""
+    return {one.pid for one in descendants(os.getpid()) if "run-driver" in one.command}
 
 
 def browser_processes() -> set[int]:

@@ -18,11 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from deployments.cli.doctor.checks import checks
+from deployments.cli.doctor.checks import checks, rights
 from deployments.cli.doctor.command import exit_code_of
 from deployments.cli.doctor.format import print_inspection, toml_of, wire_toml
-from deployments.cli.doctor.services import Health, HealthCheck
+from deployments.cli.doctor.services import DoctorContext, Health, HealthCheck
 from deployments.cli.exit_codes import ExitCode
+from monitors.config.file import load_config
 from monitors.errors import AccessDenied, AnswerTimeout, PageNotUnderstood
 from monitors.probes.inspect.findings import Overview, PageElement, PageInspection, WireCandidate
 from monitors.probes.inspect.page import ADVICE, trouble_of
@@ -142,6 +143,20 @@ def test_what_is_wrong_says_what_to_do(pages: str, tmp_path: Path) -> None:
     for name in ("page of bot", "clock", "Prefect", "warehouse"):
         assert found[name].health is Health.BROKEN, found[name]
         assert found[name].to_do
+
+
+def test_a_data_folder_that_others_can_read_is_said(tmp_path: Path) -> None:
+    path = config(tmp_path, "http://127.0.0.1:9")
+    around = DoctorContext(path, load_config(path), {}, datetime.now(UTC))
+    assert rights(around) == []
+    around.data_folder.mkdir(mode=0o700)
+    (own,) = rights(around)
+    around.data_folder.chmod(0o750)
+    (opened,) = rights(around)
+    assert (own.health, opened.health) == (Health.GOOD, Health.DOUBTFUL)
+    assert "is open to others on this machine (750)" in opened.found
+    assert opened.to_do is not None
+    assert "chmod 700" in opened.to_do
 
 
 def test_without_a_configuration_the_rest_is_checked(tmp_path: Path) -> None:

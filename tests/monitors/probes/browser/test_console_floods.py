@@ -1,26 +1,51 @@
-"""A page, its service worker and what it loads pour out hundreds of megabytes: that is taken in bounds."""
+"""A page, its workers of each kind and what it loads pour out hundreds of megabytes: that is taken in bounds."""
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
+from monitors.errors import BrowserLost
 from tests.monitors.probes.conftest import MakeDriver
+from tests.process_tree import all_processes, descendants
 
 QUESTION = "is knee surgery covered?"
-POUR = "const line = 'x'.repeat(100000); setInterval(() => { for (let i = 0; i < 40; i++) console.error(line + i); }, 10);"
+LINE = "const line = 'x'.repeat(100000);"
+MANY = LINE + " setInterval(() => { for (let i = 0; i < 40; i++) SAY(line + i); }, 10);"
+WITHOUT_END = LINE + " for (let i = 0; ; i++) SAY(line + i);"
+POUR = MANY.replace("SAY", "console.error")
+SCRIPTS = {
+    "/worker.js": POUR,
+    "/inner.js": 'new Worker("/worker.js");',
+    "/at-once.js": WITHOUT_END.replace("SAY", "console.error"),
+    "/post.js": MANY.replace("SAY", "postMessage"),
+    "/post-at-once.js": WITHOUT_END.replace("SAY", "postMessage"),
+    "/port.js": f"onconnect = (event) => {{ {MANY.replace('SAY', 'event.ports[0].postMessage')} }};",
+}
+"""What the workers do: each says 400 MB a second as long as it may, or without a pause."""
 CHAT = """<!doctype html><meta charset=utf-8><div id=log></div><form><textarea aria-label="Message"></textarea>
 <button>Send</button></form><script>
 const log = document.querySelector("#log"), box = document.querySelector("textarea");
+const kept = [], heard = () => { kept.heard = (kept.heard || 0) + 1; };
+const worker = (script) => { kept.unshift(new Worker(script)); kept[0].onmessage = heard; };
+const shared = (script) => { kept.unshift(new SharedWorker(script)); kept[0].port.onmessage = heard; kept[0].port.start(); };
 const flood = {
   PAGE: () => { POUR },
   SERVICE: () => { navigator.serviceWorker?.register("/worker.js").catch(() => 0); },
+  WORKER: () => worker("/worker.js"),
+  INNER: () => worker("/inner.js"),
+  SHARED: () => shared("/worker.js"),
+  "AT-ONCE": () => worker("/at-once.js"),
+  POSTED: () => worker("/post.js"),
+  "POST-ENDLESS": () => worker("/post-at-once.js"),
+  PORT: () => shared("/port.js"),
   NETWORK: () => { setInterval(() => fetch("/bulk").then((got) => got.arrayBuffer()), 20); },
 };
 document.querySelector("form").onsubmit = (event) => {
@@ -32,6 +57,8 @@ document.querySelector("form").onsubmit = (event) => {
   for (const [word, begin] of Object.entries(flood)) if (said.includes(word)) begin();
 };</script>""".replace("POUR", POUR)
 BULK = b"x" * 1_000_000
+MOST_MB, MOST_WITHOUT_END_MB = 400, 1_200
+"""Kept of a flood; of a worker's console, which nothing stops before it gives way or its page is ended."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -43,8 +70,8 @@ class Handler(BaseHTTPRequestHandler):
         body, kind = CHAT.encode(), "text/html"
         if self.path == "/bulk":
             body, kind = BULK, "text/plain"
-        elif self.path == "/worker.js":
-            body, kind = POUR.encode(), "text/javascript"
+        elif self.path in SCRIPTS:
+            body, kind = SCRIPTS[self.path].encode(), "text/javascript"
         self.send_response(200)
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(body)))
@@ -70,20 +97,41 @@ def site() -> Iterator[str]:
         server.server_close()
 
 
-def rss_mb() -> float:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
+def memory_mb() -> float:
+    """Of this process and of Playwright's driver: whoever keeps what was said. The browser has limits of its own."""
+    family = [all_processes()[os.getpid()], *descendants(os.getpid())]
+    return sum(one.rss_mb for one in family if one.pid == os.getpid() or "run-driver" in one.command)
 
 
 @pytest.mark.browser
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read in Linux's /proc")
-@pytest.mark.parametrize("word", ["PAGE", "SERVICE", "NETWORK"])
+@pytest.mark.parametrize("word", ["PAGE", "SERVICE", "NETWORK", "SHARED", "POSTED", "PORT", "POST-ENDLESS"])
 async def test_a_flood_costs_no_answer_and_little_memory(driver_for: MakeDriver, word):
-    """Of a page's console, a service worker's, and what it loads; the next question is answered too."""
+    """Of a console, messages between threads, and what is loaded; the next question is answered too."""
     with site() as address:
         async with driver_for(address, patience_s=3, answer_deadline_s=60, service_workers=True) as driver:
             await driver.ask((QUESTION,))
-            before_mb = rss_mb()
+            before_mb = memory_mb()
             assert "24 months" in (await driver.ask((f"{word}, {QUESTION}",))).visible_text
             assert "24 months" in (await driver.ask((QUESTION,))).visible_text
-            assert rss_mb() - before_mb < 200
+            assert memory_mb() - before_mb < MOST_MB
+            assert driver.chromium.starts == 1
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read in Linux's /proc")
+@pytest.mark.parametrize("word", ["WORKER", "INNER", "AT-ONCE"])
+async def test_a_workers_console_costs_its_own_question_at_most(driver_for: MakeDriver, word):
+    """Nothing can be put before its script: where it gives way too late, its page is ended, with the figure."""
+    with site() as address:
+        async with driver_for(address, patience_s=3, answer_deadline_s=60) as driver:
+            await driver.ask((QUESTION,))
+            before_mb = memory_mb()
+            try:
+                came = (await driver.ask((f"{word}, {QUESTION}",))).visible_text
+            except BrowserLost as lost:
+                came = str(lost)
+            assert re.search(r"24 months|^the page took [\d,]+ MB of memory, at most 1,500 are allowed$", came)
+            assert "24 months" in (await driver.ask((QUESTION,))).visible_text
+            assert memory_mb() - before_mb < MOST_WITHOUT_END_MB
             assert driver.chromium.starts == 1

@@ -1,0 +1,101 @@
+"""Keeps a clock that is wrong for an hour from aging anything out: what is deleted does not come back.
+
+A note in the data folder says what the clock showed at the last maintenance, and how long the machine had been up.
+A clock that since then went further than the time that passed was set ahead. Nothing ages out by it until the next
+maintenance that is half a day later or more finds that it goes on as it stood: a machine whose clock was wrong
+before, or that was off for days, loses a night; a clock that is set right again by then changed nothing.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from pydantic import Field, ValidationError
+
+from flows.alerting.notify import Fault
+from monitors.records.base import Record, UtcTime
+from monitors.storage import write_atomically
+
+CLOCK_AHEAD: Final = "ClockAhead"
+NOTE: Final = "clock.json"
+SLACK: Final = timedelta(hours=1)
+"""A clock may gain so much on the time that passed; it is far below any number of days."""
+UNSEEN: Final = timedelta(hours=48)
+"""Where a restart hides how much time passed: two nights. Maintenance runs once a day."""
+CONFIRMED_AFTER: Final = timedelta(hours=12)
+
+
+class Uptime(Record):
+    """How long a machine has been up, suspended or not. ``boot`` names the start that it counts from."""
+
+    boot: str
+    seconds: float = Field(ge=0)
+
+
+class ClockReading(Record):
+    """What the clock showed at a moment; ``uptime`` is ``None`` on systems that do not say it."""
+
+    at: UtcTime
+    uptime: Uptime | None = None
+
+
+def clock_reading(at: datetime, uptime: tuple[str, float] | None) -> ClockReading:
+    """What the clock shows now; ``uptime`` is the machine's own word for how long it has been up."""
+    up = Uptime(boot=uptime[0], seconds=uptime[1]) if uptime is not None else None
+    return ClockReading(at=at, uptime=up)
+
+
+class ClockNote(Record):
+    """The last reading that was believed, and the first of those since that were not."""
+
+    believed: ClockReading | None = None
+    doubted: ClockReading | None = None
+
+
+def clock_fault(data_folder: Path, seen: ClockReading, newest: datetime | None) -> Fault | None:
+    """What is wrong with the clock; ``None`` where things may age out by it. The note is renewed.
+
+    Without a note the ``newest`` thing that Lookout has written takes its place. Raises `WarehouseUnwritable`.
+    """
+    file = data_folder / NOTE
+    known = _read(file)
+    before = known.believed or (ClockReading(at=newest) if newest is not None else None)
+    ahead = timedelta(0) if before is None else _gained(before, seen)
+    if before is None or ahead <= SLACK or _is_confirmed(known.doubted, seen):
+        write_atomically(file, ClockNote(believed=seen).model_dump_json(), within=data_folder)
+        return None
+    doubted = known.doubted if known.doubted is not None and _gained(known.doubted, seen) <= SLACK else seen
+    write_atomically(file, ClockNote(believed=before, doubted=doubted).model_dump_json(), within=data_folder)
+    return Fault(CLOCK_AHEAD, _described(before, seen))
+
+
+def _read(file: Path) -> ClockNote:
+    try:
+        return ClockNote.model_validate_json(file.read_text(encoding="utf-8"))
+    except (OSError, ValidationError):
+        return ClockNote()
+
+
+def _gained(before: ClockReading, seen: ClockReading) -> timedelta:
+    """How much more the clock went than time passed, as far as that is known."""
+    went = seen.at - before.at
+    if before.uptime is None or seen.uptime is None or before.uptime.boot != seen.uptime.boot:
+        return went - UNSEEN
+    return went - timedelta(seconds=seen.uptime.seconds - before.uptime.seconds)
+
+
+def _is_confirmed(doubted: ClockReading | None, seen: ClockReading) -> bool:
+    if doubted is None or seen.at - doubted.at < CONFIRMED_AFTER:
+        return False
+    return _gained(doubted, seen) <= SLACK
+
+
+def _described(before: ClockReading, seen: ClockReading) -> str:
+    return (
+        f"The clock shows {seen.at:%Y-%m-%d %H:%M} UTC. By a record of {before.at:%Y-%m-%d %H:%M} UTC "
+        "it was set ahead, or nothing ran here for days: no personal data, picture or trace was aged out. If it is "
+        f"right, nothing is to be done: a maintenance in {CONFIRMED_AFTER / timedelta(hours=1):g} hours or more "
+        "ages out what is due. If it is wrong, set it by NTP."
+    )

@@ -1,0 +1,129 @@
+"""A clock that goes further than time does is doubted for a night, and believed when it goes on as it stood."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from flows.context import uptime
+from flows.maintenance.clock_guard import NOTE, clock_fault, clock_reading
+from monitors.errors import WarehouseUnwritable
+from tests.builders import NOON
+
+HOUR_S = 3600.0
+DAY = timedelta(days=1)
+
+
+class Machine:
+    """A machine whose time passes as the test says, and whose clock is wrong by as much as it says."""
+
+    def __init__(self, data: Path) -> None:
+        self._data = data
+        self.passed_h = 100.0
+        self.booted_h = 0.0
+        self.boot: str | None = "boot-1"
+        self.wrong = timedelta(0)
+        self.newest: datetime | None = None
+
+    def maintained(self, after_h: float = 24.0) -> bool:
+        """Whether the next maintenance, so many hours later, ages things out."""
+        self.passed_h += after_h
+        shown = NOON + timedelta(hours=self.passed_h) + self.wrong
+        up = None if self.boot is None else (self.boot, (self.passed_h - self.booted_h) * HOUR_S)
+        return clock_fault(self._data, clock_reading(shown, up), self.newest) is None
+
+    def restart(self, *, off_h: float = 0.0) -> None:
+        """Switch it off for a while, and on again."""
+        self.passed_h += off_h
+        self.boot, self.booted_h = f"boot-{self.passed_h:g}", self.passed_h
+
+
+@pytest.fixture
+def machine(tmp_path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_a_right_clock_is_believed_every_night_whatever_it_skips(machine):
+    assert [machine.maintained(hours) for hours in (24, 24, 1, 24 * 30)] == [True] * 4
+    machine.restart(off_h=20)
+    assert machine.maintained()
+
+
+@pytest.mark.parametrize("wrong", [timedelta(hours=2), DAY, 3650 * DAY])
+def test_a_clock_that_is_ahead_for_an_hour_ages_nothing_out(machine, wrong):
+    machine.maintained()
+    machine.wrong = wrong
+    assert [machine.maintained(0.25) for _ in range(4)] == [False] * 4
+    machine.wrong = timedelta(0)
+    assert [machine.maintained(), machine.maintained()] == [True, True]
+
+
+def test_one_that_was_right_after_all_is_believed_half_a_day_later(machine):
+    """As when a clock that stood in the past is set right."""
+    machine.wrong = -300 * DAY
+    machine.maintained()
+    machine.wrong = timedelta(0)
+    assert [machine.maintained(), machine.maintained(6), machine.maintained(6)] == [False, False, True]
+
+
+def test_one_that_is_set_ahead_twice_is_doubted_twice(machine):
+    machine.maintained()
+    machine.wrong = DAY
+    assert not machine.maintained()
+    machine.wrong = 2 * DAY
+    assert [machine.maintained(), machine.maintained()] == [False, True]
+
+
+def test_one_that_is_set_back_only_ages_less(machine):
+    machine.maintained()
+    machine.wrong = -3 * DAY
+    assert [machine.maintained(), machine.maintained()] == [True, True]
+
+
+def test_a_machine_that_was_off_for_weeks_loses_one_night(machine):
+    machine.maintained()
+    machine.restart(off_h=24 * 14)
+    assert [machine.maintained(1), machine.maintained()] == [False, True]
+
+
+def test_where_nobody_says_how_long_it_is_up_a_day_more_than_usual_is_believed_and_a_year_is_not(machine):
+    machine.boot = None
+    machine.maintained()
+    machine.wrong = DAY
+    assert machine.maintained()
+    machine.wrong = 365 * DAY
+    assert not machine.maintained()
+
+
+def test_the_first_night_goes_by_what_was_written_last(machine):
+    machine.newest = NOON + timedelta(hours=machine.passed_h)
+    machine.wrong = 30 * DAY
+    assert not machine.maintained()
+    machine.newest += machine.wrong  # the message about it is written too
+    assert not machine.maintained(1)
+    machine.wrong = timedelta(0)
+    assert machine.maintained()
+
+
+def test_a_note_that_cannot_be_read_is_written_anew(machine, tmp_path):
+    (tmp_path / NOTE).write_text("torn", encoding="utf-8")
+    assert machine.maintained()
+    machine.wrong = DAY
+    assert not machine.maintained()
+
+
+def test_a_note_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
+    (tmp_path / NOTE).mkdir()
+    with pytest.raises(WarehouseUnwritable, match=NOTE):
+        clock_fault(tmp_path, clock_reading(NOON, None), None)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it is read in Linux's /proc")
+def test_this_machine_says_how_long_it_is_up():
+    first, second = uptime(), uptime()
+    assert first is not None
+    assert second is not None
+    assert (first[0], first[1] <= second[1]) == (second[0], True)

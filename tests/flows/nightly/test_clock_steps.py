@@ -1,0 +1,76 @@
+"""The clock is a day or more ahead, or behind, in some nights: each conversation is in one report all the same."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from flows.nightly.context import previous_due_at
+from flows.nightly.run import NightlyRun
+from monitors.records.nightly import NightlyReport
+from tests.flows.desks import Night
+from tests.flows.nights_graded import Nights, talk
+from tests.monitors.alerts.sightings import NIGHT
+from tests.servers.slack import SlackServer
+
+DAY = timedelta(days=1)
+RIGHT = timedelta(0)
+
+
+class Clocked(Nights):
+    """Nights that are as late as the clock says: ``wrong`` by so much."""
+
+    async def graded_at(self, day: int, wrong: timedelta) -> NightlyReport:
+        """What the schedule starts on a day, five minutes after two o'clock by the clock."""
+        shown = NIGHT + day * DAY + wrong + timedelta(minutes=5)
+        due_at: datetime = previous_due_at(shown, self.settings)
+        context = self.wired((due_at - NIGHT) // DAY)
+        self.desk.now = shown
+        return await NightlyRun(context).work()
+
+
+@pytest.fixture
+def nights(tmp_path):
+    (tmp_path / "data").mkdir()
+    with SlackServer() as slack:
+        yield Clocked(tmp_path, Night(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR"))
+
+
+COURSES = {
+    "a day ahead in one night": (RIGHT, DAY, RIGHT, RIGHT, RIGHT),
+    "two days ahead in one night": (RIGHT, 2 * DAY, RIGHT, RIGHT, RIGHT),
+    "ten years ahead in one night": (RIGHT, 3650 * DAY, RIGHT, RIGHT, RIGHT),
+    "ahead in the first night": (DAY, RIGHT, RIGHT, RIGHT, RIGHT),
+    "ahead from one night on": (RIGHT, DAY, DAY, DAY, DAY),
+    "a day behind in one night": (RIGHT, -DAY, RIGHT, RIGHT, RIGHT),
+    "ten years behind in one night": (RIGHT, -3650 * DAY, RIGHT, RIGHT, RIGHT),
+    "back and forth": (RIGHT, DAY, -DAY, DAY, RIGHT, RIGHT),
+}
+
+
+@pytest.mark.parametrize("course", COURSES.values(), ids=COURSES)
+async def test_each_conversation_is_graded_once_whatever_the_clock_did(nights, course):
+    """Ten come each day. Once the clock was right for two nights, all but those of the last hours are in a report."""
+    for day, wrong in enumerate(course):
+        nights.append(*(talk(100 * day + number, hours=2 - 24 * day) for number in range(10)))
+        await nights.graded_at(day, wrong)
+    rows = nights.loaded("select count(*), count(distinct id) from conversations")
+    assert rows == [(10 * len(course), 10 * len(course))]
+    assert nights.loaded("select sum((record->>'read')::int) from nightly_runs") == [(10 * len(course),)]
+
+
+async def test_a_night_whose_report_is_from_the_future_says_so(nights):
+    """The clock was a day ahead: what is due now was graded then, without what came since."""
+    for day, wrong in enumerate((RIGHT, DAY)):
+        nights.append(talk(day, hours=2 - 24 * day))
+        await nights.graded_at(day, wrong)
+    nights.append(talk(2, hours=2 - 48))
+    report = await nights.graded_at(2, RIGHT)
+    assert (report.read, report.known) == (1, 1)
+    (message,) = nights.desk.slack.messages
+    assert message.channel == "C0MONITOR"
+    assert "graded while the clock was ahead" in str(message.blocks)
+    after = await nights.graded_at(3, RIGHT)
+    assert after.read == 1
+    assert "could be graded again" in str(nights.desk.slack.messages[-1].blocks)

@@ -1,0 +1,197 @@
+"""The data folder's file system fills, or turns read-only, in the middle of a run: named, nothing lost, gone on with.
+
+A real file system of its own for each test, which needs root; Prefect's server stands elsewhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from tests.conftest import ROOT
+from tests.deployments.cli.test_nightly import UNTIL, question
+from tests.flows.chat import Chat, watched
+from tests.flows.nightly.test_night_kills import PASSAGE
+from tests.flows.nights_graded import TOLD
+from tests.flows.nights_of_the_demo import SUITE
+from tests.flows.test_prefect_lost import wait_until
+from tests.servers.anthropic import KEY, AnthropicServer
+from tests.servers.slack import TOKEN, SlackServer
+
+pytestmark = pytest.mark.prefect
+
+SLACK = '[alerts]\nslack_channel = "C0ALERTS"\nslack_monitor_channel = "C0MONITOR"\nslack_api_url = "{slack}"\n'
+CASES = 8
+SIZE = 64_000_000
+"""Bytes of the file system."""
+ANSWERS_AFTER_S = 0.5
+LOOKS = 60
+"""At a batch before it is judged: some seconds."""
+
+
+class Disk:
+    """A small file system at ``place``, which can turn full or read-only under whoever writes, and well again."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self._image, self._filler = place.with_name("image"), place / "filler"
+        with self._image.open("wb") as image:
+            image.truncate(SIZE)
+        place.mkdir()
+        made = subprocess.run(["mkfs.ext4", "-q", "-m", "0", str(self._image)], capture_output=True, check=False)
+        if made.returncode != 0 or not self._mounted():
+            pytest.skip(
+                "file systems cannot be made and mounted here: that needs root, mkfs.ext4 and a loop device"
+            )
+
+    def spoil(self, how: str) -> None:
+        """Make it ``full``, or ``read-only`` as the kernel does after an error, with files still open."""
+        if how == "read-only":
+            subprocess.run(["mount", "-o", "remount,abort", str(self.place)], check=True)
+            return
+        with suppress(OSError), self._filler.open("wb", buffering=0) as filler:
+            while True:
+                filler.write(bytes(4096))
+
+    def mend(self, how: str) -> None:
+        """As before, for whoever comes next."""
+        if how == "full":
+            self._filler.unlink()
+            return
+        self.end()
+        assert self._mounted()
+
+    def end(self) -> None:
+        """Take it away."""
+        subprocess.run(["umount", str(self.place)], check=True)
+
+    def _mounted(self) -> bool:
+        command = ["mount", "-o", "loop", str(self._image), str(self.place)]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+@pytest.fixture
+def disk(tmp_path) -> Iterator[Disk]:
+    made = Disk(tmp_path / "data")
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def slack():
+    with SlackServer() as server:
+        yield server
+
+
+@pytest.fixture
+def begin(tmp_path, prefect_environment) -> Callable[..., subprocess.Popen[str]]:
+    """Start a command in the folder that has the disk."""
+    keys = {"PYTHONPATH": str(ROOT), "SLACK_BOT_TOKEN": TOKEN, "ANTHROPIC_API_KEY": KEY, "COLUMNS": "400"}
+
+    def start(*arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "deployments.cli.app", *arguments],
+            cwd=tmp_path,
+            env=prefect_environment | keys,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    return start
+
+
+class SlowChat(Chat):
+    """Takes its time, so that a run is met in its middle."""
+
+    async def _chat(self, request: web.Request) -> web.Response:
+        await asyncio.sleep(ANSWERS_AFTER_S)
+        return await super()._chat(request)
+
+
+REASONS = {
+    "full": "the disk is full: free some space",
+    "read-only": "the file system is read-only: choose another data folder",
+}
+
+
+def answered(data: Path) -> set[str]:
+    """The cases whose answers are in the journal, from the segments themselves."""
+    lines = [line for file in data.glob("journal/*/*.jsonl") for line in file.read_text().splitlines()[1:]]
+    rows = [json.loads(line) for line in lines]
+    return {row["row"]["case_id"] for row in rows if row["table"] == "results"}
+
+
+def monitor_faults(slack: SlackServer) -> list[str]:
+    return [str(message.blocks) for message in slack.messages if message.channel == "C0MONITOR"]
+
+
+@pytest.mark.parametrize("how", REASONS)
+def test_f22_a_verification_stops_with_the_folder_named_and_is_gone_on_with(tmp_path, disk, slack, begin, how):
+    with SlowChat() as chat:
+        watched(tmp_path, chat, cases=CASES, more=SLACK.format(slack=slack.api_url))
+        with begin("verify", "demo", "--json") as run:
+            wait_until(lambda: len(answered(disk.place)) >= 3, run)
+            disk.spoil(how)
+            _, said = run.communicate()
+        assert run.returncode == 4, said
+        assert f"cannot write {disk.place}" in said
+        assert REASONS[how] in said
+        assert len(monitor_faults(slack)) == 1
+        stored = answered(disk.place)
+        assert 3 <= len(stored) < CASES
+        disk.mend(how)
+        with begin("verify", "demo", "--json") as run:
+            printed, said = run.communicate()
+    assert run.returncode == 0, said
+    report = json.loads(printed)
+    assert (report["resumed_cases"], report["coverage"]["graded"]) == (len(stored), CASES)
+    assert sorted(row["n"] for row in counted(begin, "results")) == [1] * CASES
+
+
+def counted(begin: Callable[..., subprocess.Popen[str]], table: str) -> list[dict[str, int]]:
+    """How often each case is in ``table``."""
+    with begin("sql", f"select case_id, count(*) n from {table} group by 1", "--json") as asked:
+        return [json.loads(line) for line in asked.communicate()[0].splitlines()]
+
+
+@pytest.mark.parametrize("how", REASONS)
+def test_f22_a_nightly_run_stops_with_the_folder_named_and_is_gone_on_with(tmp_path, disk, slack, begin, how):
+    """While its judge is asked: what was sampled stays sampled, and each conversation is in one report."""
+    (tmp_path / "suite.jsonl").write_bytes(SUITE.read_bytes())
+    rows = [question(number, answer=TOLD, context=[PASSAGE]) for number in range(20)]
+    (tmp_path / "turns.jsonl").write_text("".join(rows), encoding="utf-8")
+    with AnthropicServer() as provider:
+        provider.batch_looks = LOOKS
+        (tmp_path / "lookout.toml").write_text(
+            'data_folder = "data"\n[targets.demo]\nurl = "http://127.0.0.1:9"\nsuite = "suite.jsonl"\n'
+            'model_family = "gpt"\n[targets.demo.traffic.sources.turns]\nkind = "file"\nat = "turns.jsonl"\n'
+            '[judge]\nbudget_usd = 2\nbatch_poll_s = 0.05\n[[judge.models]]\nmodel = "claude-sonnet-5-5"\n'
+            f'base_url = "{provider.url}"\n' + SLACK.format(slack=slack.api_url),
+            encoding="utf-8",
+        )
+        with begin("nightly", "--json", *UNTIL) as run:
+            wait_until(lambda: bool(provider.batches), run)
+            disk.spoil(how)
+            _, said = run.communicate()
+        assert run.returncode == 4, said
+        assert f"cannot write {disk.place}" in said
+        assert REASONS[how] in said
+        assert len(monitor_faults(slack)) == 1
+        sampled = answered(disk.place)
+        assert len(sampled) == 10
+        disk.mend(how)
+        with begin("nightly", "--json", *UNTIL) as run:
+            printed, said = run.communicate()
+    assert run.returncode == 0, said
+    report = json.loads(printed)
+    assert (report["read"], report["sampled"], report["known"]) == (20, 10, 0)
+    assert sorted(row["n"] for row in counted(begin, "results")) == [1] * 10

@@ -1,0 +1,219 @@
+"""Prefect's server is killed in the middle of the work: the work is done all the same, once, and people read why."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from flows.context import store_in
+from flows.server import prefect_server
+from tests.conftest import ROOT
+from tests.deployments.cli.test_nightly import UNTIL, question
+from tests.flows.chat import RIGHT, Chat, watched
+from tests.flows.logs_followed import entry
+from tests.flows.nightly.test_night_kills import PASSAGE
+from tests.flows.nights_graded import TOLD
+from tests.flows.nights_of_the_demo import SUITE
+from tests.servers.anthropic import KEY, AnthropicServer
+from tests.servers.slack import TOKEN, SlackServer
+
+pytestmark = pytest.mark.prefect
+
+SAID = "The Prefect server does not answer any more"
+SLACK = """
+[alerts]
+slack_channel = "C0ALERTS"
+slack_monitor_channel = "C0MONITOR"
+slack_api_url = "{slack}"
+"""
+WRONG = "The waiting period is 99 months. [Source: Gold, clause 4.2]"
+CASES = 8
+LOOKS = 60
+"""At a batch before it is judged: some seconds."""
+COMES_WITHIN_S = 180
+"""Not a figure of speed: a machine at its limit takes long to start a process."""
+
+
+class Victim:
+    """A Prefect server of this module's own, which comes back where it was."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+
+    def up(self) -> dict[str, str]:
+        """Start it where it is not running; the environment that leads to it."""
+        variables = dict(os.environ)
+        prefect_server.connect(None, self._home, environment=variables, start_timeout_s=180, say=print)
+        variables["PREFECT_CLIENT_MAX_RETRIES"] = "0"  # else its client tries for a minute before it says so
+        return variables | {"PYTHONPATH": str(ROOT), "SLACK_BOT_TOKEN": TOKEN, "ANTHROPIC_API_KEY": KEY}
+
+    def kill(self) -> None:
+        """As the kernel does where memory is short."""
+        server = prefect_server.running_server(self._home)
+        assert server is not None
+        os.killpg(server.pid, signal.SIGKILL)
+
+    def stop(self) -> None:
+        """End it; it may be gone."""
+        prefect_server.stop_server(self._home)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory) -> Iterator[Victim]:
+    victim = Victim(tmp_path_factory.mktemp("victim"))
+    yield victim
+    victim.stop()
+
+
+@pytest.fixture
+def slack():
+    with SlackServer() as server:
+        yield server
+
+
+def begun(folder: Path, environment: dict[str, str], *command: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, *command],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def lookout(folder: Path, environment: dict[str, str], *arguments: str) -> subprocess.Popen[str]:
+    return begun(folder, environment, "-m", "deployments.cli.app", *arguments)
+
+
+def wait_until(holds: Callable[[], bool], working: subprocess.Popen[str]) -> None:
+    """Until it ``holds``, as long as whoever brings it about lives."""
+    end = time.monotonic() + COMES_WITHIN_S
+    while not holds():
+        assert working.poll() is None, working.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.1)  # another process works; there is nothing else to wait on
+
+
+def said_once(slack: SlackServer) -> None:
+    texts = Counter(message.text for message in slack.messages)
+    assert set(texts.values()) <= {1}, texts
+
+
+def counted(folder: Path, environment: dict[str, str], query: str) -> dict[str, int]:
+    with lookout(folder, environment, "sql", query, "--json") as asked:
+        return json.loads(asked.communicate()[0])
+
+
+def test_a_verification_comes_to_its_end_and_the_next_one_tells_nobody_again(tmp_path, server, slack):
+    verify_twice(tmp_path, server, slack, to_the_end=False)
+
+
+def verify_twice(folder: Path, server: Victim, slack: SlackServer, *, to_the_end: bool) -> None:
+    """The first of two runs has its server killed. ``to_the_end`` waits as long as Prefect's client tries: minutes."""
+    with Chat(RIGHT, WRONG, *[RIGHT] * (CASES - 2)) as chat:
+        watched(folder, chat, cases=CASES, more=SLACK.format(slack=slack.api_url))
+        environment = server.up()
+        with lookout(folder, environment, "verify", "demo", "--json") as run:
+            wait_until(lambda: chat.asked >= 3, run)
+            server.kill()
+            if to_the_end:
+                printed, said = run.communicate()
+                assert run.returncode == 1, said
+                assert SAID in " ".join(said.split())
+                assert "EventsWorker" not in said
+                assert json.loads(printed)["coverage"]["graded"] == CASES
+            else:
+                wait_until(lambda: any(folder.glob("data/runs/*/done")), run)
+                run.kill()
+        assert chat.asked == CASES
+        assert len([*folder.glob("data/runs/*/report.html")]) == 1
+        told = [(message.channel, message.text.split(" · ")[1]) for message in slack.messages]
+        assert told == [("C0ALERTS", "Wrong fact stated"), ("C0ALERTS", "Gate FAIL")]
+
+        with lookout(folder, server.up(), "verify", "demo", "--json") as run:
+            printed, said = run.communicate()
+    assert run.returncode == 1, said
+    assert json.loads(printed)["resumed_cases"] == 0, "the run before was complete"
+    assert len(slack.messages) == len(told), "it is the same fault"
+    rows = "select count(*) n, count(distinct (run_id, case_id)) d from results"
+    assert counted(folder, environment, rows) == {"n": 2 * CASES, "d": 2 * CASES}
+
+
+def test_a_nightly_run_comes_to_its_report_and_is_not_graded_twice(tmp_path, server, slack):
+    (tmp_path / "suite.jsonl").write_bytes(SUITE.read_bytes())
+    rows = [question(number, answer=TOLD, context=[PASSAGE]) for number in range(20)]
+    (tmp_path / "turns.jsonl").write_text("".join(rows), encoding="utf-8")
+    with AnthropicServer() as provider:
+        provider.batch_looks = LOOKS
+        (tmp_path / "lookout.toml").write_text(
+            'data_folder = "data"\n[targets.demo]\nurl = "http://127.0.0.1:9"\nsuite = "suite.jsonl"\n'
+            'model_family = "gpt"\n[targets.demo.traffic.sources.turns]\nkind = "file"\nat = "turns.jsonl"\n'
+            f'[judge]\nbudget_usd = 2\nbatch_poll_s = 0.05\n[[judge.models]]\nmodel = "claude-sonnet-5-5"\n'
+            f'base_url = "{provider.url}"\n' + SLACK.format(slack=slack.api_url),
+            encoding="utf-8",
+        )
+        with lookout(tmp_path, server.up(), "nightly", "--json", *UNTIL) as run:
+            wait_until(lambda: bool(provider.batches), run)
+            server.kill()
+            printed, said = run.communicate()
+        assert SAID in " ".join(said.split()), said
+        report = json.loads(printed)
+        assert (report["read"], report["sampled"]) == (20, 10)
+        asked, told = len(provider.batches), len(slack.messages)
+
+        with lookout(tmp_path, server.up(), "nightly", "--json", *UNTIL) as again:
+            printed, said = again.communicate()
+        assert json.loads(printed) == report, said
+        assert again.returncode == run.returncode
+        assert (len(provider.batches), len(slack.messages)) == (asked, told)
+    said_once(slack)
+
+
+def test_a_log_is_followed_on_and_each_entry_told_once(tmp_path, server, slack):
+    """By the scheduled flow; `lookout watch` has no need of a server."""
+    log, config = tmp_path / "guard.jsonl", tmp_path / "lookout.toml"
+    log.write_text(entry(0), encoding="utf-8")
+    (tmp_path / "suite.jsonl").touch()
+    config.write_text(
+        'data_folder = "data"\n[targets.demo]\nurl = "http://127.0.0.1:9"\nsuite = "suite.jsonl"\n'
+        '[targets.demo.hallucination_log]\nat = "guard.jsonl"\npoll_s = 1\ngroup_minutes = 0\n'
+        + SLACK.format(slack=slack.api_url),
+        encoding="utf-8",
+    )
+    flow = (
+        "import asyncio, pathlib; from flows.hallucination_log.flow import follow_log; "
+        "asyncio.run(follow_log(pathlib.Path('lookout.toml'), for_s=3600))"
+    )
+
+    def stored() -> int:
+        rows = store_in(tmp_path / "data").query("select count(*) from hallucinations").rows
+        return int(str(rows[0][0]))
+
+    def append_and_wait(number: int) -> None:
+        with log.open("a", encoding="utf-8") as file:
+            file.write(entry(number))
+        wait_until(lambda: f"Question {number}" in str(slack.messages), following)
+
+    with begun(tmp_path, server.up(), "-c", flow) as following:
+        wait_until(lambda: (tmp_path / "data" / "warehouse.duckdb").exists() and stored() == 1, following)
+        append_and_wait(1)
+        server.kill()
+        append_and_wait(2)
+        following.kill()
+    with begun(tmp_path, server.up(), "-c", flow) as following:
+        append_and_wait(3)
+        following.kill()
+    assert stored() == 4
+    said_once(slack)
+    for number in (1, 2, 3):
+        assert sum(f"Question {number}" in str(message.blocks) for message in slack.messages) == 1

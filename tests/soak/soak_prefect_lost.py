@@ -1,0 +1,32 @@
+"""Prefect's server is killed under a verification, and the command is waited for until Prefect's client gives up."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.flows.test_prefect_lost import Victim, verify_twice
+from tests.servers.slack import SlackServer
+
+
+def main() -> int:
+    """Print how long both runs took."""
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder, SlackServer() as slack:
+        server = Victim(Path(folder) / "victim")
+        work = Path(folder) / "work"
+        work.mkdir()
+        try:
+            verify_twice(work, server, slack, to_the_end=True)
+        finally:
+            server.stop()
+    print(
+        f"a run without its server and the next one with it: {time.monotonic() - begun:.0f} s, nothing told twice"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
