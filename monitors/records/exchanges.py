@@ -64,11 +64,25 @@ class Step(Record):
     at_ms: Milliseconds | None = None
 
 
+class AgentQuestion(Record):
+    """A question for which an agent stopped its work, and what it was answered.
+
+    ``question`` is empty where the app says only that it waits. ``scripted`` is true of an answer from the suite.
+    ``at_ms`` is when it was seen, counted from the job's start.
+    """
+
+    question: str
+    answer: str
+    scripted: bool = False
+    at_ms: Milliseconds | None = None
+
+
 class Evidence(Record):
     """Proof stored with an exchange. Paths are relative to the run's folder; screenshots never leave it.
 
-    ``steps`` are what an agent did, in order; ``hops`` is the app's own count, where it gives one. ``aside`` are
-    the texts at the edges of the answer's message (names, times, marks) that were not read as part of it.
+    ``steps`` are what an agent did, in order; ``hops`` the count of the app, where it has one. ``questions`` are
+    those for which it stopped. ``aside`` are the texts at the edges of the answer's message (names, times, marks)
+    that were not read as part of it.
     ``refused`` are connections that the page tried to make and the address guard did not allow.
     """
 
@@ -78,6 +92,7 @@ class Evidence(Record):
     settle_samples: tuple[SettleSample, ...] = ()
     steps: tuple[Step, ...] = ()
     hops: Annotated[int, Field(ge=0)] | None = None
+    questions: tuple[AgentQuestion, ...] = ()
     aside: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
 

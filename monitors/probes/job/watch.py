@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from time import monotonic
@@ -31,16 +31,17 @@ from monitors.plural import plural
 from monitors.probes.address_guard import AddressGuard
 from monitors.probes.api.driver import Event, parsed
 from monitors.probes.browser.inpage import clean
+from monitors.probes.job.questions import AgentQuestions
 from monitors.probes.settings import JobSettings
 from monitors.records.base import Record
-from monitors.records.exchanges import Evidence, Step
+from monitors.records.exchanges import AgentQuestion, Evidence, Step
 from monitors.request_headers import RequestHeaders
 from monitors.retry import TryAgain, retry_after_s
 
 GONE = (404, 410)
 REFUSED = (401, 403)
 WALLS = (402, 407)
-TOO_MANY, ERRORS_FROM, APP_ERRORS_FROM = 429, 400, 500
+CONFLICT, TOO_MANY, ERRORS_FROM, APP_ERRORS_FROM = 409, 429, 400, 500
 MEGABYTE = 1_000_000
 CHUNK = 65_536
 
@@ -106,6 +107,21 @@ class JobHttp:
         """An event stream that has started; raises as `poll` does."""
         async with self._got(url) as response:
             yield response
+
+    async def answer(self, url: str, body: Any) -> None:
+        """Posts the answer to an agent's question.
+
+        HTTP 409 is taken as done: the agent does not wait any more. Raises as `poll` does.
+        """
+        try:
+            async with asyncio.timeout(self._settings.request_deadline_s):
+                response = await self._client.post(url, json=body)
+        except httpx.InvalidURL as error:
+            raise PageNotUnderstood(f"no address: {bare(url)!r}; see probe.job.answer_url") from error
+        except (TimeoutError, httpx.HTTPError) as error:
+            raise TryAgain(Unreachable(f"{bare(url)} does not take the answer: {_why(error)}")) from error
+        if response.status_code != CONFLICT:
+            self._check(response)
 
     async def cancel(self, url: str) -> None:
         """Asks the app to stop; whether it does is its own affair."""
@@ -176,7 +192,13 @@ class JobHttp:
 
 def _hosts(settings: JobSettings) -> list[str]:
     """The addresses on hosts of their own that the configuration names."""
-    named = (settings.status_url, settings.events_url, settings.report_url, settings.cancel_url)
+    named = (
+        settings.status_url,
+        settings.events_url,
+        settings.report_url,
+        settings.cancel_url,
+        settings.answer_url,
+    )
     return ["/".join(one.split("/")[:3]) for one in named if one and one.startswith(("http://", "https://"))]
 
 
@@ -193,11 +215,16 @@ STEPS_AT_MOST = 1000
 DETAIL_CHARACTERS = 1000
 
 
+def _no_script(_question: str) -> str | None:
+    return None
+
+
 @dataclass
 class AgentJob:
     """One job. ``age_s`` is how old it was when this process took it up; 0 for one that it started itself.
 
-    ``heard``: an event announced it.
+    ``heard``: an event announced it. ``answer_to`` gives the suite's answer to a question of the agent's, ``noted``
+    the questions that an earlier process answered, ``delivered`` whether the last answer surely arrived.
     """
 
     settings: JobSettings
@@ -211,6 +238,12 @@ class AgentJob:
     hops: int | None = None
     heard: bool = False
     began: float = field(default_factory=monotonic)
+    answer_to: Callable[[str], str | None] = _no_script
+    noted: tuple[AgentQuestion, ...] = ()
+    delivered: bool = True
+
+    def __post_init__(self) -> None:
+        self.asked = AgentQuestions(self.settings, self.noted, delivered=self.delivered)
 
     @property
     def known(self) -> bool:
@@ -252,12 +285,13 @@ class AgentJob:
         if found and not isinstance(found[0], bool):
             self.job = clean(str(found[0]))
 
-    def sees(self, document: Any) -> None:
-        """Takes a state or an event as the newest word."""
+    def sees(self, document: Any, event: str | None = None) -> None:
+        """Takes a state, or an event with its name, as the newest word."""
         self.last = document
         states = [value for value in items_at(document, self.settings.state) if isinstance(value, str)]
         if states:
             self.state = clean(states[-1])
+        self.asked.sees(document, event)
         self.counts(document)
 
     def counts(self, document: Any) -> None:
@@ -283,7 +317,7 @@ class AgentJob:
         self.heard = True
         if not self.job:
             self.named(document)
-        self.sees(document)
+        self.sees(document, event.name)
         new = self._steps_in(document, self.settings.event_step, self.elapsed_s * 1000)
         self.steps = (self.steps + new)[:STEPS_AT_MOST]
 
@@ -315,14 +349,20 @@ class AgentJob:
     @property
     def evidence(self) -> Evidence:
         """What the agent did on the way."""
-        return Evidence(steps=tuple(self.steps), hops=self.hops)
+        return Evidence(steps=tuple(self.steps), hops=self.hops, questions=self.asked.answered)
 
     def late(self) -> ProbeError:
         """The deadline has passed."""
-        got = f"{self.state!r} after {plural(len(self.steps), 'step')}"
+        got = f"{self.state!r} after {plural(len(self.steps), 'step')}{self._hint()}"
         seen = f"the job did not finish within {self.settings.deadline_s:g} s: {got}"
         partial = self._partial()
         return AnswerIncomplete(seen, partial_text=partial) if partial else AnswerTimeout(seen)
+
+    def _hint(self) -> str:
+        """A state that may mean that the agent asks, though the configuration does not say so."""
+        if "wait" not in self.state.casefold() or self.asked.answered:
+            return ""
+        return "; if it waits for an answer to a question, add this state to probe.job.asking"
 
     def _partial(self) -> str:
         path = self.settings.text
