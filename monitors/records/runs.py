@@ -137,6 +137,22 @@ class MutationScores(Record):
     by_severity: tuple[MutantCount, ...]
 
 
+class QuestionCounts(Record):
+    """The questions for which agents stopped their work in a run.
+
+    ``useful`` ones asked for what the issue does not have, ``needless`` ones for what it says; of others nothing is
+    known. ``share`` of the useful among these two, ``low`` to ``high`` its Wilson interval (95 %); ``None`` where
+    nothing is known of any.
+    """
+
+    asked: Annotated[int, Field(ge=1)]
+    useful: Count
+    needless: Count
+    share: Probability | None = None
+    low: Probability | None = None
+    high: Probability | None = None
+
+
 class Verdict(StrEnum):
     """The gate's answer."""
 
@@ -286,7 +302,7 @@ class RunReport(Record):
     to compare with, ``rubric`` where no judge rated a report. ``parity`` is over questions asked in several
     languages. ``sights`` say what the run could have seen, ``flaky`` which cases were right only sometimes,
     ``mutation_score`` what the graders caught of known-bad replies; these, and ``balance``, are absent in runs of
-    before they were reckoned.
+    before they were reckoned. ``questions`` is ``None`` where no agent asked any.
     """
 
     run_id: Identifier
@@ -313,6 +329,7 @@ class RunReport(Record):
     flaky: tuple[FlakyCase, ...] = ()
     balance: Balance | None = None
     mutation_score: MutationScores | None = None
+    questions: QuestionCounts | None = None
     interrupted: bool = False
     resumed_cases: Count = 0
 

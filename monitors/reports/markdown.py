@@ -14,7 +14,7 @@ from monitors.records.comparisons import Comparison, ParityGap
 from monitors.records.exchanges import NoAnswer
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome
 from monitors.records.incidents import Incident
-from monitors.records.runs import Breakdown, CaseResult, Metric, RunReport
+from monitors.records.runs import Breakdown, CaseResult, Metric, QuestionCounts, RunReport
 from monitors.reports.case_view import answer_text, format_since, known_incidents, with_outcome
 from monitors.reports.figures import breakdown_groups, format_raised, tally_rows
 from monitors.reports.format import (
@@ -23,6 +23,7 @@ from monitors.reports.format import (
     VERDICT_MARKS,
     code_span,
     elapsed,
+    format_questions,
     headline,
     inert,
     metric_name,
@@ -173,6 +174,7 @@ def markdown_report(
         _ungraded(ungraded),
         could_have_seen(report),
         _metrics(report.metrics, report.parity),
+        _questions(report.questions),
         _latency(report),
         _breakdowns(report.breakdowns),
         suite_balance(report),
@@ -305,6 +307,11 @@ def _metrics(metrics: Sequence[Metric], parity: Sequence[ParityGap]) -> Iterator
     if any(said):
         yield ""
         yield from (f"- {inert(text)}" for text in said if text)
+
+
+def _questions(counts: QuestionCounts | None) -> Iterator[str]:
+    if counts is not None:
+        yield f"{format_questions(counts)}."
 
 
 def _latency(report: RunReport) -> Iterator[str]:
