@@ -90,6 +90,9 @@ slack_channel = {channel}
 {slack_api_url}"""
 
 JUDGE_TEMPLATE: Final = """
+[judge.families]
+rules = ["rules"]
+
 [[judge.models]]
 model = "claude-sonnet-5-5"
 {base_url}"""

@@ -75,7 +75,8 @@ def format_outcomes(report: RunReport, cases: Sequence[CaseResult], *, faults: b
         yield f"{caught} of {plural(len(outcomes), 'planted fault')} caught:"
         yield from (f"  {_format_outcome(one, rated=report.rubric is not None)}" for one in outcomes)
     others = reported_besides(cases, faults=faults)
-    yield f"Reported without a planted fault: {', '.join(others)}." if others else "Nothing else was reported."
+    nothing = "Nothing else was reported." if outcomes else "Nothing was reported."
+    yield f"Reported without a planted fault: {', '.join(others)}." if others else nothing
     if report.rubric is None:
         yield (
             "No report was rated for usefulness: that takes a judge. `lookout demo --agent --judge` has one, with "
