@@ -271,7 +271,7 @@ def log_line(line: str) -> None:
 
 @dataclass(frozen=True)
 class RunContext:
-    """All that one verification needs, alive."""
+    """All that one verification needs, alive: ``now`` is its clock, ``nonce`` its source of chance."""
 
     config: Config
     target: Target
@@ -284,6 +284,9 @@ class RunContext:
     sender: AlertSender
     run_folder: RunFolder
     request: VerifyRequest
+    now: Clock
+    environment: Mapping[str, str]
+    nonce: Callable[[], str]
 
     @property
     def start(self) -> RunStart:
@@ -357,6 +360,9 @@ def wire(request: VerifyRequest) -> RunContext:
         sender=sender,
         run_folder=_claim_run_folder(request, config, target, suite),
         request=request,
+        now=clock.get(),
+        environment=os.environ,
+        nonce=nonce,
     )
 
 

@@ -59,6 +59,16 @@ OUTSIDE_READERS = {
 }  # fmt: skip
 
 
+CONTEXT_SOURCES = {"clock", "utc_now", "environment", "nonce", "age_key", "fresh_key", "secret", "hub_token"}
+"""What the composition root gives of the outside. The rest of a flow has it from the context that is passed down."""
+
+STARTS = re.compile(r"flows/(?:\w+/flow|server/(?:keep|serve))\.py")
+"""Where work begins: a flow that Prefect starts, a process of `lookout up`."""
+
+UNIQUE_NAMES = "monitors/probes/driver.py"
+"""Makes the name of a conversation at an app, which must be new; nothing that Lookout decides depends on it."""
+
+
 TERMINAL = {
     "flows/terminal.py": "the one writer",
     "flows/terminal_console.py": "its colours, tables and bars",
@@ -178,11 +188,26 @@ def _is_leaf(path: str) -> bool:
 
 
 def _outside(path: str, node: ast.AST) -> Iterator[Violation]:
-    if path in ENTRY_POINTS or path in SCRIPTS or not isinstance(node, ast.Attribute):
+    if path in {*ENTRY_POINTS, *SCRIPTS, UNIQUE_NAMES}:
         return
-    name = ast.unparse(node)
-    if any(name == reader or name.endswith(f".{reader}") for reader in OUTSIDE_READERS):
-        yield Violation(path, node.lineno, f"clock, randomness and environment are arguments: {name}")
+    names: list[str] = []
+    match node:
+        case ast.Attribute():
+            names = [ast.unparse(node)]
+        case ast.ImportFrom(module="flows.context") if path.startswith("flows/"):
+            starts = path in COMPOSITION_ROOT or STARTS.fullmatch(path)
+            names = [] if starts else [f"context.{a.name}" for a in node.names if a.name in CONTEXT_SOURCES]
+            yield from (
+                Violation(path, node.lineno, f"{name} comes with the context that is passed down") for name in names
+            )
+            return
+        case ast.ImportFrom():
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        case _:
+            return
+    for name in names:
+        if any(name == reader or name.endswith(f".{reader}") for reader in OUTSIDE_READERS):
+            yield Violation(path, node.lineno, f"clock, randomness and environment are arguments: {name}")
 
 
 def _redacted(path: str, node: ast.AST) -> Iterator[Violation]:
@@ -281,6 +306,8 @@ def test_every_station_is_known_to_the_rules():
         ("monitors/alerts/grouping.py", "text = Redacted('x')", "only monitors/alerts/redact.py"),
         ("flows/steps.py", "from datetime import datetime\nnow = datetime.now()", "clock, randomness"),
         ("warehouse/x.py", "import os\nhome = os.environ['HOME']", "clock, randomness"),
+        ("monitors/judge/x.py", "from uuid import uuid4", "clock, randomness"),
+        ("flows/verify/alerts.py", "from flows.context import utc_now", "comes with the context"),
         ("deployments/cli/sql.py", "import sys\nsys.stdout.write(text)", "only flows/terminal.py writes"),
         ("flows/x.py", "from sys import stderr", "only flows/terminal.py writes"),
         ("monitors/gate/x.py", "print(answer)", "only flows/terminal.py writes"),

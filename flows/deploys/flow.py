@@ -33,7 +33,7 @@ from pydantic import Field, ValidationError
 from flows.alerting.delivery import deliver_waiting
 from flows.alerting.notifier import Notifier
 from flows.alerting.notify import Fault, fault_over, notify_fault
-from flows.context import environment, hub_token, notifier_without_run, open_store, utc_now
+from flows.context import clock, environment, hub_token, notifier_without_run, open_store
 from flows.deploys.github_deployments import deployed_commit, polled_triggers
 from flows.deploys.queue import FOLDER, DeployOutcome, DeployQueue, QueuedDeploy
 from flows.deploys.runs import RunPlan, StartReport, start_waiting
@@ -249,7 +249,7 @@ def watch_of(config: Config, settings: DeploySettings) -> DeployPoller:
         deploys=DeployQueue(config.data_folder),
         notifier=lambda: notifier_without_run(config, SUBJECT, Capability.DEPLOYS),
         hub_token=hub_token(),
-        now=utc_now,
+        now=clock.get(),
         variables=environment(),
     )
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Final
 
-from flows.context import utc_now
 from monitors.errors import NotifyError, NotifyTransient
 from monitors.github.api import GitHubApi, GitHubRetryPolicy, github_api
 from monitors.github.pull_requests import (
@@ -32,11 +32,18 @@ from monitors.reports.marked_text import Redact
 POSTING_S: Final = 180.0
 """For all of one run's posting: a rate limit that lasts longer is not waited for."""
 MOST_DESCRIPTION: Final = 140
-AT_START: Final = GitHubRetryPolicy(now=lambda: utc_now().timestamp(), tries=2, longest_wait_s=5.0, deadline_s=5.0)
-"""A pending status is worth little: questions do not wait for it."""
-AT_END: Final = GitHubRetryPolicy(now=lambda: utc_now().timestamp())
 STATES: Final = {Verdict.PASS: State.SUCCESS, Verdict.FAIL: State.FAILURE, Verdict.INCONCLUSIVE: State.ERROR}
 """INCONCLUSIVE is an error and not a failure: nothing could be decided. Neither is green."""
+
+
+def retry_at_start(now: Callable[[], datetime]) -> GitHubRetryPolicy:
+    """For a pending status, which is worth little: questions do not wait for it."""
+    return replace(retry_at_end(now), tries=2, longest_wait_s=5.0, deadline_s=5.0)
+
+
+def retry_at_end(now: Callable[[], datetime]) -> GitHubRetryPolicy:
+    """For results: they are waited for."""
+    return GitHubRetryPolicy(now=lambda: now().timestamp())
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from typing import Final, cast
 from prefect.blocks.system import Secret
 
 from flows.alerting.notify import Fault, notify_fault
-from flows.context import environment
-from flows.deploys.github_results import AT_END, AT_START, GitHubPlace
+from flows.deploys.github_results import GitHubPlace, retry_at_end, retry_at_start
 from flows.deploys.queue import DeployQueue
 from flows.verify.run_state import LiveRun
 from monitors.alerts.redact import redact
@@ -53,7 +52,7 @@ async def post_results(run: LiveRun, report: RunReport) -> None:
     patterns = run.context.configured.graders.account_patterns
     for pull in await _pulls(run):
         try:
-            place = await _place(run, pull, AT_END)
+            place = await _place(run, pull, retry_at_end(run.context.now))
             wrong, _ = await place.say_results(
                 report, run.results, lambda text: redact(text, account_patterns=patterns)
             )
@@ -68,7 +67,7 @@ async def post_results(run: LiveRun, report: RunReport) -> None:
 async def _say_state(run: LiveRun, state: State, text: str) -> None:
     for pull in await _pulls(run):
         try:
-            await (await _place(run, pull, AT_START)).say_state(state, text)
+            await (await _place(run, pull, retry_at_start(run.context.now))).say_state(state, text)
         except MonitorError:
             continue  # post_results meets the same and reports it
 
@@ -99,7 +98,7 @@ async def _place(run: LiveRun, pull: PullRequest, patience: GitHubRetryPolicy) -
             f"no [[deploys.triggers]] of {context.target.name} names the repository {pull.repository}; results go "
             "to no other"
         )
-    variables = environment()
+    variables = context.environment
     return GitHubPlace(
         api_url=variables.get(API_VARIABLE) or context.config.github.api_url,
         token=await token_of(context.config.github, variables),

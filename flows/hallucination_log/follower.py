@@ -18,7 +18,7 @@ from pydantic import JsonValue
 from flows.alerting.delivery import deliver_waiting
 from flows.alerting.notifier import Notifier
 from flows.alerting.notify import Fault, MessageContext, faults_over, notify, notify_fault, other_faults_over
-from flows.context import environment, notifier_without_run, run_id_of_now, utc_now
+from flows.context import clock, environment, notifier_without_run, run_id_of_now
 from flows.process_lock import alone
 from monitors.alerts.liveness import (
     LOG_FAULTS,
@@ -335,7 +335,7 @@ def follower(config: Config, target: str) -> LogFollower:
         store=notifier.store,
         protect=_protection(settings, configured),
         limits=BatchLimits(longest_bytes=settings.longest_line_kb * 1024),
-        now=utc_now,
+        now=clock.get(),
         fields=settings.fields,
     )
     return LogFollower(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from time import monotonic
 from typing import Final
 
-from flows.context import JudgePlan, delivery_paths, heartbeat_in, nonce, open_judge, terminal_sender, utc_now
+from flows.context import Clock, JudgePlan, delivery_paths, heartbeat_in, open_judge, terminal_sender
 from monitors.alerts.grouping import compose
 from monitors.alerts.lifecycle import decide
 from monitors.alerts.liveness import Beat
@@ -44,24 +44,23 @@ class PathOutcome(Record):
 
 
 async def send_test_alert(
-    config: Config, environment: Mapping[str, str], *, target: str
+    config: Config, environment: Mapping[str, str], *, target: str, now: Clock
 ) -> tuple[PathOutcome, ...]:
     """Send a test about ``target`` by the main path, the fallbacks, and the heartbeat; nothing is stored.
 
     With a bot it tries both the application's and the monitor's channel. Never raises for a path that fails.
     `ConfigError` where credentials exist and what they need is not configured.
     """
-    now = utc_now()
-    alert = alert_for_test(config, now)
-    paths = delivery_paths(config, environment, now=utc_now) or (DeliveryPath("terminal", terminal_sender(config)),)
+    alert = alert_for_test(config, now())
+    paths = delivery_paths(config, environment, now=now) or (DeliveryPath("terminal", terminal_sender(config)),)
     outcomes = [await _try_path(path, alert, None) for path in paths]
     channel = config.alerts.slack_channel
     if channel and channel != config.alerts.channel_for_monitor() and paths[0].name == "bot":
         elsewhere = config.model_copy(
             update={"alerts": config.alerts.model_copy(update={"slack_monitor_channel": None})}
         )
-        main = delivery_paths(elsewhere, environment, now=utc_now)[0]
-        outcomes.insert(0, await _try_path(main, alert_for_test(config, now), f"bot, {channel}"))
+        main = delivery_paths(elsewhere, environment, now=now)[0]
+        outcomes.insert(0, await _try_path(main, alert_for_test(config, now()), f"bot, {channel}"))
     outcomes.append(await _try_heartbeat(environment, target, alert.run_id))
     return tuple(outcomes)
 
@@ -128,16 +127,22 @@ class JudgeOutcome(Record):
     took_s: float
 
 
-async def try_judges(plan: JudgePlan, environment: Mapping[str, str]) -> tuple[JudgeOutcome, ...]:
+async def try_judges(
+    plan: JudgePlan, environment: Mapping[str, str], *, nonce: Callable[[], str]
+) -> tuple[JudgeOutcome, ...]:
     """Try every model of a plan that has its keys, one after the other. Never raises for a judge that fails."""
     settings = plan.settings
     if settings is None or plan.why_off:
         return ()
-    return tuple([await _try_judge(plan, settings, one, environment) for one in settings.models])
+    return tuple([await _try_judge(plan, settings, one, environment, nonce) for one in settings.models])
 
 
 async def _try_judge(
-    plan: JudgePlan, settings: JudgeSettings, one: JudgeModelSettings, environment: Mapping[str, str]
+    plan: JudgePlan,
+    settings: JudgeSettings,
+    one: JudgeModelSettings,
+    environment: Mapping[str, str],
+    nonce: Callable[[], str],
 ) -> JudgeOutcome:
     account = Account(price_list(settings.prices), limit_usd=settings.budget_usd)
     alone = plan.model_copy(update={"settings": settings.model_copy(update={"models": (one,)})})

@@ -5,7 +5,7 @@ These are its sources, its graders and its judge.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -22,6 +22,7 @@ from flows.context import (
     alert_sender,
     environment,
     fresh_key,
+    nonce,
     notifier_for,
     open_store,
     plan_judge,
@@ -69,6 +70,8 @@ class NightlyContext:
     folder: Path
     key: bytes
     facts: TargetFacts
+    environment: Mapping[str, str]
+    nonce: Callable[[], str]
 
     @property
     def reach(self) -> LookbackWindow:
@@ -119,6 +122,8 @@ def build_nightly_context(
         folder=runs_folder(config) / run_id,
         key=_key(settings),
         facts=TargetFacts(settings.sampling, graders.account_patterns, graders.public_contacts),
+        environment=environment(),
+        nonce=nonce,
     )
 
 

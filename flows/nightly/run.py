@@ -17,7 +17,6 @@ from flows.alerting.notify import (
     notify_fault,
     other_faults_over,
 )
-from flows.context import environment, nonce
 from flows.nightly.alerts import (
     BY_CENSUS,
     GRADED_AGAIN,
@@ -187,7 +186,7 @@ class NightlyRun:
         plan = context.judge
         known = await asyncio.to_thread(context.gold) if plan.settings and not plan.why_off else ()
         judged, settled = await judge_traffic(
-            plan, turns, known, seed=context.run_id, environment=environment(), nonce=nonce
+            plan, turns, known, seed=context.run_id, environment=context.environment, nonce=context.nonce
         )
         await asyncio.to_thread(self._checkpoint.save_judged, judged, settled)
         return judged

@@ -1,7 +1,7 @@
 """Which deployments at Prefect a configuration gives, as data: what is run, when, with which parameters.
 
     verify-deploy           when a deploy is reported     verify-deploy/verify-deploy
-    nightly-TARGET          every night                   verify-deploy/nightly-TARGET
+    scheduled-verify-TARGET every night                   verify-deploy/scheduled-verify-TARGET
     grade-traffic-TARGET    every night, with traffic     grade-traffic/grade-traffic-TARGET
     follow-log              every 25 s, with a log        follow-log/follow-log
     watch-deploys           every minute, (Space, GitHub)  watch-deploys/watch-deploys
@@ -123,7 +123,7 @@ def _nightly(config: Config, where: Mapping[str, str], settings: ScheduleSetting
     for target, configured in config.targets.items():
         of_traffic = configured.traffic.time_zone if configured.traffic else UTC_ZONE
         yield PlannedDeployment(
-            name=f"nightly-{target}",
+            name=f"scheduled-verify-{target}",
             flow=VERIFY,
             when=Cron(line=settings.verify_cron, time_zone=settings.time_zone or of_traffic),
             parameters={"request": {"target": target, **where}},

@@ -15,7 +15,6 @@ from typing import Final, Self
 
 from flows.alerting.notifier import Notifier
 from flows.alerting.notify import Fault, MessageContext, fault_of, notify
-from flows.context import utc_now
 from flows.verify.run_state import LiveRun
 from monitors.alerts.observations import (
     ObservationContext,
@@ -215,7 +214,7 @@ def observation_context(run: LiveRun) -> ObservationContext:
     return ObservationContext(
         target=context.target.name,
         run_id=context.run_id,
-        seen_at=utc_now(),
+        seen_at=context.now(),
         commit=run.commit,
         account_patterns=context.configured.graders.account_patterns,
     )

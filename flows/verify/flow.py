@@ -34,7 +34,6 @@ from flows.context import (
     pace,
     runs_folder,
     stop_process,
-    utc_now,
     wire,
 )
 from flows.deploys.pull_requests import followed, post_results, pulls_of
@@ -127,7 +126,7 @@ async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None]) -> N
             left,
             run_id=context.run_id,
             settings=settings,
-            clock=utc_now,
+            clock=context.now,
             concurrency=pace(settings),
             on_result=grader.save,
             judge_now=grader.is_wrong,
@@ -269,8 +268,8 @@ async def evaluate_run(run: LiveRun) -> RunReport:
     await asyncio.to_thread(find_judge_change, run)
     baseline = await asyncio.to_thread(find_baseline, run)
     pulls = await asyncio.to_thread(pulls_of, run)
-    facts = run.facts(utc_now()).model_copy(update={"pull_request": next(iter(pulls), None)})
     context = run.context
+    facts = run.facts(context.now()).model_copy(update={"pull_request": next(iter(pulls), None)})
     report = evaluate(facts, run.results, context.config.gate, baseline=baseline, suite=context.suite.cases)
     must_cite = context.configured.graders.citation_required
     mutation_score = await asyncio.to_thread(

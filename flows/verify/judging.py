@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from flows.alerting.notify import Fault
-from flows.context import environment, nonce, open_judge
+from flows.context import open_judge
 from flows.verify.run_state import LiveRun
 from monitors.gate.assess import assess
 from monitors.judge.consensus import JUDGE, OFF, Cost, PanelRuling, Ruling, abstention, grade_of
@@ -145,15 +145,15 @@ class JudgeStage:
 
     async def __aenter__(self) -> Self:
         self._account.total = _spent_before(self._run.results)
-        settings = self._plan.settings
+        context, settings = self._run.context, self._plan.settings
         if settings is not None and not self._plan.why_off:
             judge = await self._stack.enter_async_context(
-                open_judge(self._plan, environment(), self._account, nonce)
+                open_judge(self._plan, context.environment, self._account, context.nonce)
             )
             queue = JudgeQueue(
                 judge,
-                self._run.context.suite.cases,
-                seed=self._run.context.run_id,
+                context.suite.cases,
+                seed=context.run_id,
                 size=settings.batch_size,
                 on_ruling=self._ruled,
                 on_group=self._group_done,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol
+from uuid import uuid4
 
 from monitors.records.base import Record
 from monitors.records.exchanges import Channel, Evidence, Timings, WirePayload
@@ -27,6 +28,11 @@ class EvidenceFilter(Record):
 
     screenshot: bool = False
     trace: bool = False
+
+
+def new_conversation_id() -> str:
+    """A conversation's name at an app, never used before. Nothing that Lookout decides depends on it."""
+    return uuid4().hex
 
 
 WorthStoring = Callable[[Answer], Awaitable[EvidenceFilter]]

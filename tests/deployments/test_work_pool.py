@@ -133,14 +133,14 @@ def test_two_workers_share_the_runs_and_each_is_done_once(prefect_environment, l
     prefect(prefect_environment, tmp_path, "deploy", "--all")
 
     names = {one["name"]: one for one in deployed(api, pool)}
-    assert set(names) == {"verify-deploy", "nightly-bot", "load-warehouse", "digest"}
+    assert set(names) == {"verify-deploy", "scheduled-verify-bot", "load-warehouse", "digest"}
     assert [step for one in names.values() for step in one["pull_steps"]] == [
         {"prefect.deployments.steps.set_working_directory": {"directory": "/"}}
     ] * len(names)
 
     watched = lookout("automations", "--json", cwd=tmp_path, SLACK_WEBHOOK_URL="http://127.0.0.1:9/s")
     assert watched.returncode == 0, watched.stderr
-    assert f"{PREFIX}no run of nightly-bot" in json.loads(watched.stdout)
+    assert f"{PREFIX}no run of scheduled-verify-bot" in json.loads(watched.stdout)
 
     deployment = names["load-warehouse"]["id"]
     wanted = [

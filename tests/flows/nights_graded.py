@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from flows.context import NOT_CONFIGURED, JudgePlan, plan_judge
+from flows.context import NOT_CONFIGURED, JudgePlan, nonce, plan_judge
 from flows.nightly.context import NightlyContext, traffic_grader
 from flows.nightly.run import NightlyRun
 from monitors.config.file import TargetConfig
@@ -80,6 +81,8 @@ class Nights:
             folder=self.folder / "data" / "runs" / run_id,
             key=KEY_OF_NAMES,
             facts=TargetFacts(self.settings.sampling),
+            environment=os.environ,
+            nonce=nonce,
         )
 
     async def grade(self, number: int = 0) -> NightlyReport:

@@ -270,6 +270,7 @@ def prefect(around: DoctorContext) -> list[HealthCheck]:
 
 def alerts(around: DoctorContext) -> list[HealthCheck]:
     """Where messages go: every delivery path gets a test message, as only that shows whether messages arrive."""
+    from flows.context import utc_now  # duckdb
     from flows.maintenance.self_test import send_test_alert  # slack_sdk
 
     ways = ("SLACK_BOT_TOKEN", "SLACK_WEBHOOK_URL", "SLACK_FALLBACK_WEBHOOK_URL", "LOOKOUT_HEARTBEAT_URL")
@@ -280,7 +281,7 @@ def alerts(around: DoctorContext) -> list[HealthCheck]:
     if around.config is None or not around.send_alerts:
         return [HealthCheck(name="alerts", health=Health.GOOD, found=f"by {', '.join(known)}; not tried")]
     target = next(iter(around.config.targets))
-    outcomes = asyncio.run(send_test_alert(around.config, around.environment, target=target))
+    outcomes = asyncio.run(send_test_alert(around.config, around.environment, target=target, now=utc_now))
     return [_way(one) for one in outcomes]
 
 

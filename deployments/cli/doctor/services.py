@@ -251,9 +251,10 @@ def _at_work(around: DoctorContext, plan: JudgePlan) -> Iterator[HealthCheck]:
     elif not around.ask_judges:
         yield HealthCheck(name="judge", health=Health.GOOD, found=f"{models}: has its key; not tried")
     else:
-        from flows.maintenance.self_test import try_judges  # as above
+        from flows.context import nonce  # as above
+        from flows.maintenance.self_test import try_judges
 
-        for outcome in asyncio.run(try_judges(plan, around.environment)):
+        for outcome in asyncio.run(try_judges(plan, around.environment, nonce=nonce)):
             yield _tried(outcome)
 
 

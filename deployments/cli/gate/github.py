@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from flows.context import nonce
-from flows.deploys.github_results import AT_END, AT_START, GitHubPlace, describe_posted
+from flows.context import nonce, utc_now
+from flows.deploys.github_results import GitHubPlace, describe_posted, retry_at_end, retry_at_start
 from flows.terminal import flush_output, write_note, write_notes
 from monitors.errors import ConfigError, NotifyError
 from monitors.github.actions import (
@@ -93,12 +93,12 @@ class JobResults:
             token=token,
             repository=job.repository,
             target=target,
-            patience=AT_END,
+            patience=retry_at_end(utc_now),
             commit=job.commit,
             pull_request=job.pull_request,
             log=job.log,
         )
-        self._at_start = replace(self._place, patience=AT_START)
+        self._at_start = replace(self._place, patience=retry_at_start(utc_now))
 
     @contextmanager
     def following(self) -> Generator[None]:

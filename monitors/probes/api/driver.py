@@ -13,7 +13,6 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from time import monotonic
 from typing import Any, Self, cast
-from uuid import uuid4
 
 import httpx
 
@@ -28,7 +27,7 @@ from monitors.errors import (
 from monitors.json_path import items_at, values_at
 from monitors.probes.address_guard import AddressGuard, guard_of
 from monitors.probes.browser.inpage import clean
-from monitors.probes.driver import Answer, WorthStoring, no_evidence
+from monitors.probes.driver import Answer, WorthStoring, new_conversation_id, no_evidence
 from monitors.probes.settings import ApiSettings, ProbeSettings
 from monitors.probes.wire import WireRule, read_documents
 from monitors.records.base import Record
@@ -185,7 +184,7 @@ class ApiDriver:
     ) -> Answer:
         """See `ChatDriver.ask`. Earlier turns and their answers go along as ``{history}``."""
         del name  # there is no evidence to name
-        conversation = uuid4().hex
+        conversation = new_conversation_id()
         history: list[Message] = []
         reply = ApiReply()
         async with self._clients.one() as client:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from typing import Any, Self, cast
-from uuid import uuid4
 
 import httpx
 
@@ -13,7 +12,7 @@ from monitors.json_path import values_at
 from monitors.probes.address_guard import guard_of
 from monitors.probes.api.driver import ApiReply, Clients, Event, answering, check, events_in, lines_in, parsed
 from monitors.probes.browser.inpage import clean
-from monitors.probes.driver import Answer, WorthStoring, no_evidence
+from monitors.probes.driver import Answer, WorthStoring, new_conversation_id, no_evidence
 from monitors.probes.settings import ProbeSettings
 from monitors.records.exchanges import Channel, Timings, WirePayload
 from monitors.request_headers import RequestHeaders
@@ -43,7 +42,7 @@ class GradioDriver:
     ) -> Answer:
         """See `ChatDriver.ask`."""
         del name  # there is no evidence to name
-        session = uuid4().hex
+        session = new_conversation_id()
         async with self._clients.one() as client:
             replies = [await self._one(client, turn, session) for turn in turns]
         last = replies[-1]

@@ -17,7 +17,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
-from uuid import uuid4
 
 import httpx
 
@@ -26,7 +25,7 @@ from monitors.json_path import items_at, values_at
 from monitors.probes.address_guard import guard_of
 from monitors.probes.api.driver import Message, events_in, filled, lines_in, parsed
 from monitors.probes.browser.inpage import clean
-from monitors.probes.driver import Answer, WorthStoring, no_evidence
+from monitors.probes.driver import Answer, WorthStoring, new_conversation_id, no_evidence
 from monitors.probes.job.notes import JobNote, JobNotes
 from monitors.probes.job.watch import MEGABYTE, AgentJob, JobHttp, as_text
 from monitors.probes.settings import JobSettings, ProbeSettings
@@ -138,7 +137,7 @@ class JobDriver:
     ) -> Answer:
         """See `ChatDriver.ask`. Each turn is a job; earlier turns and reports go along as ``{history}``."""
         note = self._notes.recall(name, turns)
-        conversation = note.conversation if note else uuid4().hex
+        conversation = note.conversation if note else new_conversation_id()
         earlier = note.earlier if note else ()
         try:
             while True:

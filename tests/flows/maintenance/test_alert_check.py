@@ -8,6 +8,7 @@ import pytest
 
 from deployments.cli.doctor.checks import alerts
 from deployments.cli.doctor.services import DoctorContext, Health
+from flows.context import utc_now
 from flows.maintenance.self_test import NO_TARGET, send_test_alert
 from monitors.config.file import Config, TargetConfig
 from tests.monitors.alerts.sightings import NIGHT
@@ -37,7 +38,7 @@ async def test_every_way_is_tried_and_nothing_is_stored(tmp_path, slack):
             "SLACK_FALLBACK_WEBHOOK_URL": slack.webhook_url,
             "LOOKOUT_HEARTBEAT_URL": dog.check,
         }
-        outcomes = await send_test_alert(ways, environment, target="demo")
+        outcomes = await send_test_alert(ways, environment, target="demo", now=utc_now)
         assert dog.kinds == ["/start"]
     assert [(one.path, one.arrived) for one in outcomes] == [
         ("bot, C0ALERTS", True),
@@ -58,7 +59,7 @@ async def test_what_does_not_arrive_says_what_to_do_and_stops_nothing(tmp_path, 
         "SLACK_FALLBACK_WEBHOOK_URL": slack.webhook_url,
         "LOOKOUT_HEARTBEAT_URL": "http://127.0.0.1:9/a-secret-check",
     }
-    outcomes = await send_test_alert(config(tmp_path, slack), environment, target="demo")
+    outcomes = await send_test_alert(config(tmp_path, slack), environment, target="demo", now=utc_now)
     assert [one.arrived for one in outcomes] == [False, True, False]
     assert "make a new bot token" in outcomes[0].detail
     shown = "".join(one.model_dump_json() for one in outcomes)

@@ -40,7 +40,7 @@ def planned(known: Config, **settings: str):
     ],
 )
 def test_a_target_gets_what_it_has_settings_for(extra, more):
-    assert set(planned(config(bot=extra))) == {*ALWAYS, "verify-deploy/nightly-bot", *more}
+    assert set(planned(config(bot=extra))) == {*ALWAYS, "verify-deploy/scheduled-verify-bot", *more}
 
 
 def test_what_is_off_is_not_planned():
@@ -50,10 +50,10 @@ def test_what_is_off_is_not_planned():
 def test_the_nightly_run_is_by_the_zone_of_the_schedules_or_of_the_traffic_or_utc():
     known = config(bot={"traffic": TRAFFIC}, other={})
     by_default = planned(known)
-    assert by_default["verify-deploy/nightly-bot"].when == Cron(line="0 1 * * *", time_zone="Asia/Kolkata")
-    assert by_default["verify-deploy/nightly-other"].when == Cron(line="0 1 * * *", time_zone="UTC")
+    assert by_default["verify-deploy/scheduled-verify-bot"].when == Cron(line="0 1 * * *", time_zone="Asia/Kolkata")
+    assert by_default["verify-deploy/scheduled-verify-other"].when == Cron(line="0 1 * * *", time_zone="UTC")
     told = planned(known, time_zone="Europe/Berlin")
-    assert told["verify-deploy/nightly-bot"].when == Cron(line="0 1 * * *", time_zone="Europe/Berlin")
+    assert told["verify-deploy/scheduled-verify-bot"].when == Cron(line="0 1 * * *", time_zone="Europe/Berlin")
     assert told["grade-traffic/grade-traffic-bot"].when == Cron(line="0 3 * * *", time_zone="Asia/Kolkata")
     assert told["digest/digest"].when == Cron(line="0 7 * * *", time_zone="Europe/Berlin")
 
@@ -72,22 +72,22 @@ def test_what_deploys_start_has_no_schedule_and_the_name_that_the_receiver_asks_
 
 def test_one_name_is_planned_once():
     known = config(bot={})
-    deploys = known.deploys.model_copy(update={"deployment": "verify-deploy/nightly-bot"})
+    deploys = known.deploys.model_copy(update={"deployment": "verify-deploy/scheduled-verify-bot"})
     names = [
         one.full_name
         for one in planned_deployments(known.model_copy(update={"deploys": deploys}), WHERE, ScheduleSettings())
     ]
     assert len(names) == len(set(names))
-    assert planned(known)["verify-deploy/nightly-bot"].when is not None
+    assert planned(known)["verify-deploy/scheduled-verify-bot"].when is not None
 
 
 def test_people_are_told_of_daily_work_that_does_not_come_and_not_of_days_off():
     known = config(bot={"hallucination_log": LOG})
     daily = planned(known)
-    assert daily["verify-deploy/nightly-bot"].late_after_s == 26 * 3600
+    assert daily["verify-deploy/scheduled-verify-bot"].late_after_s == 26 * 3600
     assert daily["follow-log/follow-log"].late_after_s == 3600
     assert daily["verify-deploy/verify-deploy"].late_after_s is None
-    assert planned(known, verify_cron="0 1 * * 1-5")["verify-deploy/nightly-bot"].late_after_s is None
+    assert planned(known, verify_cron="0 1 * * 1-5")["verify-deploy/scheduled-verify-bot"].late_after_s is None
 
 
 EXTRAS = st.fixed_dictionaries(
