@@ -184,8 +184,8 @@ class CodeSearch:
     """Ranks the files of a repository by the words that they share with a query; rare words count more."""
 
     def __init__(self, files: Mapping[str, str]) -> None:
-        self._words = {path: Counter(stems(path) * PATH_WEIGHT + stems(text)) for path, text in files.items()}
-        holders = Counter(word for words in self._words.values() for word in words)
+        self._terms = {path: Counter(stems(path) * PATH_WEIGHT + stems(text)) for path, text in files.items()}
+        holders = Counter(word for terms in self._terms.values() for word in terms)
         self._rarity = {word: math.log(len(files) / count) for word, count in holders.items()}
 
     def ranked(self, query: str) -> tuple[str, ...]:
@@ -193,11 +193,11 @@ class CodeSearch:
         asked = Counter(stems(query))
         scores = {
             path: sum(
-                count * self._rarity[word] * math.log1p(words[word])
+                count * self._rarity[word] * math.log1p(terms[word])
                 for word, count in asked.items()
-                if word in words
+                if word in terms
             )
-            for path, words in self._words.items()
+            for path, terms in self._terms.items()
         }
         return tuple(
             sorted((path for path, score in scores.items() if score > 0), key=lambda path: (-scores[path], path))
