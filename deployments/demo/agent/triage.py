@@ -77,8 +77,8 @@ def _code(pattern: str) -> re.Pattern[str]:
 DEFECTS: Final = (
     Defect(
         _code(r"\.acquire\(\)(?![\s\S]*finally)"),
-        "{at} acquires the lock and does not release it when the charge in between raises: the release stands "
-        "in no finally block, so every later booking waits for it",
+        "{at} acquires the lock and still holds it when the charge in between raises: the release is not in a "
+        "finally block, so every later booking waits for it",
         "Release the lock in a finally block, or hold it as a context manager.",
     ),
     Defect(
