@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, MutableMapping
+from collections.abc import AsyncGenerator, Callable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -44,11 +44,11 @@ from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.browser.login import Login
 from monitors.probes.choose import driver_for
 from monitors.probes.driver import ChatDriver
-from monitors.probes.job.driver import JobTraces
+from monitors.probes.job.driver import JobTraces, Script, no_script
 from monitors.probes.pace import CpuTimes, Pace, pace_of
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Record
-from monitors.records.cases import Suite
+from monitors.records.cases import GoldCase, Suite
 from monitors.records.incidents import Capability
 from monitors.records.targets import Target
 from monitors.request_headers import API_TOKEN_VARIABLE, RequestHeaders, headers_of
@@ -449,12 +449,14 @@ async def chat_driver(context: RunContext) -> AsyncGenerator[ChatDriver]:
         settings = settings.model_copy(update={"browser_path": os.environ[BROWSER_VARIABLE]})
     login = login_of(context.config, context.target.name, os.environ)
     address, folder = context.target.address, context.folder
+    script = script_of(context.suite.cases)
     async with AsyncExitStack() as stack:
         tracing = context.configured.langsmith
         traces = await stack.enter_async_context(opened_traces(tracing, os.environ)) if tracing else None
-        driver = await stack.enter_async_context(
-            driver_at(address, settings, folder=folder, environment=os.environ, login=login, traces=traces)
+        opening = driver_at(
+            address, settings, folder=folder, environment=os.environ, login=login, traces=traces, script=script
         )
+        driver = await stack.enter_async_context(opening)
         if isinstance(driver, BrowserDriver):
             await driver.chromium.browser()
         yield driver
@@ -468,12 +470,31 @@ def driver_at(
     environment: Mapping[str, str],
     login: Login | None = None,
     traces: JobTraces | None = None,
+    script: Script = no_script,
 ) -> AbstractAsyncContextManager[ChatDriver]:
     """The driver that asks at an address and authenticates there. `ConfigError` for a header without a value."""
     headers = probe_headers(settings, environment)
     return driver_for(
-        address, settings, run_folder=folder, clock=clock.get(), headers=headers, login=login, traces=traces
+        address,
+        settings,
+        run_folder=folder,
+        clock=clock.get(),
+        headers=headers,
+        login=login,
+        traces=traces,
+        script=script,
     )
+
+
+def script_of(cases: Sequence[GoldCase]) -> Script:
+    """What these cases answer an agent that stops to ask: each case knows its own turns."""
+    scripted = {case.turns: case for case in cases if case.when_asked}
+
+    def answer(turns: tuple[str, ...], question: str) -> str | None:
+        case = scripted.get(turns)
+        return case.answer_to(question) if case else None
+
+    return answer
 
 
 def probe_headers(settings: ProbeSettings, environment: Mapping[str, str]) -> RequestHeaders:

@@ -49,7 +49,10 @@ ENTRY_POINTS = (
 )
 """The composition root and the entry points: only these read the real clock, randomness and environment."""
 
-SCRIPTS = ("deployments/install_browser.py", "deployments/check_python.py", "deployments/demo/space.py")
+SCRIPTS = (
+    *("deployments/install_browser.py", "deployments/check_python.py", "deployments/demo/space.py"),
+    "deployments/demo/agent/service.py",
+)
 """Programs of their own, started by make or as a separate process: each is its own entry point."""
 
 OUTSIDE_READERS = {

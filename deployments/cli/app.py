@@ -25,7 +25,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "lookout": {
         "verify": ("cli.verify", "Ask a live page the whole suite in a real browser; grade, gate, store, alert."),
         "demo": ("demo.command",
-            "Start a real chat page on this machine, with faults, and verify it: end to end in two minutes."),
+            "Start a real chat page, or an agent, on this machine, with faults, and verify it: in two minutes."),
         "report": ("cli.report", "Write the reports of a run again from its results.json, and say where they are."),
         "sql": ("cli.sql", "Ask the warehouse. Reading only, also while runs are going on."),
         "nightly": ("cli.nightly",

@@ -1,4 +1,4 @@
-"""``lookout demo``: a real Space on this machine, verified like any other."""
+"""``lookout demo``: a real chat page, or a real triage agent, on this machine, verified like any other."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -18,53 +19,84 @@ from deployments.cli.data_folder import DEMO_FOLDER
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import JsonOption
 from deployments.cli.verify import verify_and_print
-from deployments.demo.configuration import free_port, written_config
+from deployments.demo.agent.outcome import format_outcomes
+from deployments.demo.configuration import JudgeAt, free_port, written_config
 from deployments.demo.space import DEFAULT_PORT, HOST
 from flows.server import prefect_server
+from flows.terminal import write_note
 from flows.terminal_console import terminal_console
 from flows.verify.run_folder import VerifyRequest
 from monitors.errors import ConfigError, MonitorError, WarehouseUnwritable
+from monitors.reports.results_json import read_results
 
-SPACE_START_S: Final = 90.0
+START_S: Final = 90.0
 """Importing Gradio takes 5 s on an idle machine of two cores, and much longer on a busy one."""
 
 STOP_S: Final = 10.0
-TARGET: Final = "demo"
 FAULTY: Final = "planted"
 HEALTHY: Final = "healthy"
 """Names of the two commits that the demo deploys: seven characters, like git's own short ones."""
 
 
+@dataclass(frozen=True)
+class DemoApp:
+    """An application of the demo: what it is called, its target, and the module that serves it."""
+
+    name: str
+    target: str
+    module: str
+    folder: Path
+    port: int
+
+
+CHAT: Final = DemoApp("demo Space", "demo", "deployments.demo.space", DEMO_FOLDER, DEFAULT_PORT)
+AGENT: Final = DemoApp(
+    "demo agent", "agent", "deployments.demo.agent.service", DEMO_FOLDER / "agent", DEFAULT_PORT + 1
+)
+
+
 class DemoSpaceFailed(MonitorError):
-    """The demo's chat page did not come up."""
+    """The demo's application did not come up."""
 
 
 def demo_command(
     *,
+    agent: Annotated[bool, typer.Option("--agent", help="an agent that triages issues, and no chat page")] = False,
     faults: Annotated[bool, typer.Option("--faults/--no-faults", help="plant faults in the demo's bot")] = True,
-    data_folder: Annotated[Path, typer.Option(help="where the demo keeps everything")] = DEMO_FOLDER,
-    port: Annotated[int | None, typer.Option(help="the demo Space's port; a free one when left out")] = None,
+    judge: Annotated[
+        bool, typer.Option("--judge", help="with --agent: rate its reports by a model, with ANTHROPIC_API_KEY")
+    ] = False,
+    judge_url: Annotated[
+        str | None, typer.Option(help="with --judge: another Anthropic API, such as a test server")
+    ] = None,
+    data_folder: Annotated[
+        Path | None, typer.Option(help=f"where the demo keeps everything [default: {DEMO_FOLDER}, or its agent/]")
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="the demo's port; a free one when left out")] = None,
     slack_api_url: Annotated[str | None, typer.Option(help="another Slack API, such as a test server")] = None,
     slack_channel: Annotated[str, typer.Option(help="channel for the bot token in SLACK_BOT_TOKEN")] = "#alerts",
-    keep: Annotated[bool, typer.Option("--keep", help="leave the Space and Prefect's pages running")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="leave the demo and Prefect's pages running")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="do not go on with a run that was stopped")] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Start a real chat page on this machine, with faults, and verify it: end to end in two minutes."""
+    """Start a real chat page, or an agent, on this machine, with faults, and verify it: in two minutes."""
     from flows.context import connect_prefect, console, prefect_home  # duckdb, slack_sdk
 
-    folder = data_folder.absolute()
-    free = free_port(HOST, port or DEFAULT_PORT)
+    app, rated_by = _chosen(agent=agent, judge=judge, judge_url=judge_url)
+    folder = (data_folder or app.folder).absolute()
+    free = free_port(HOST, port or app.port)
     if port not in (None, free):
         raise ConfigError(f"--port {port}: taken by another program on {HOST}; leave it out to get a free one")
     planted, commit = ("with planted faults", FAULTY) if faults else ("without faults", HEALTHY)
-    console.print(f"Starting the demo Space {planted} at http://{HOST}:{free} …", highlight=False)
-    with _space(free, folder, faults=faults):
-        config = written_config(folder, free, slack_api_url=slack_api_url, channel=slack_channel)
-        request = VerifyRequest(target=TARGET, config=config, commit=commit, fresh=fresh)
+    console.print(f"Starting the {app.name} {planted} at http://{HOST}:{free} …", highlight=False)
+    with _served(app, free, folder, faults=faults):
+        config = written_config(
+            folder, free, slack_api_url=slack_api_url, channel=slack_channel, agent=agent, judge=rated_by
+        )
+        request = VerifyRequest(target=app.target, config=config, commit=commit, fresh=fresh)
         try:
             code = verify_and_print(request, as_json=as_json)
-            _say_what_next(folder, fault_found=faults and code is ExitCode.FAIL)
+            _say_what_next(app, folder, code, faults=faults)
             if keep:
                 _wait_for_a_person(f"The page: http://{HOST}:{free}   Prefect: {connect_prefect(config)}")
         finally:
@@ -73,20 +105,37 @@ def demo_command(
     return code
 
 
+def _chosen(*, agent: bool, judge: bool, judge_url: str | None) -> tuple[DemoApp, JudgeAt | None]:
+    if judge and not agent:
+        raise ConfigError("--judge goes with --agent: what the demo's chat page answers is graded without a model")
+    if judge_url and not judge:
+        raise ConfigError("--judge-url goes with --judge, which has the agent's reports rated")
+    return (AGENT if agent else CHAT), (JudgeAt(judge_url) if judge else None)
+
+
+def _serving(app: DemoApp, port: int, logs: Path, *, faults: bool) -> Sequence[str]:
+    command = [sys.executable, "-m", app.module, "--port", str(port), "--commit", FAULTY if faults else HEALTHY]
+    command += ["--log-folder", str(logs)] if app is CHAT else []
+    return [*command, "--faults"] if faults else command
+
+
 @contextmanager
-def _space(port: int, folder: Path, *, faults: bool) -> Generator[subprocess.Popen[bytes]]:
+def _served(app: DemoApp, port: int, folder: Path, *, faults: bool) -> Generator[subprocess.Popen[bytes]]:
     logs = folder / "space"
     try:
         logs.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WarehouseUnwritable(f"{folder}: cannot be written ({error.strerror}); see --data-folder") from error
-    command = [sys.executable, "-m", "deployments.demo.space", "--port", str(port), "--log-folder", str(logs)]
-    command += ["--commit", FAULTY if faults else HEALTHY]
-    command += ["--faults"] if faults else []
-    with (logs / "space.log").open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)  # noqa: S603 - our own interpreter
+    log = logs / "space.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(  # noqa: S603 - our own interpreter
+            _serving(app, port, logs, faults=faults),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+        )
     try:
-        _wait_until_served(process, port, logs / "space.log")
+        _wait_until_served(app, process, port, log)
         yield process
     finally:
         process.terminate()
@@ -97,31 +146,44 @@ def _space(port: int, folder: Path, *, faults: bool) -> Generator[subprocess.Pop
             process.wait()
 
 
-def _wait_until_served(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    deadline = time.monotonic() + SPACE_START_S
+def _wait_until_served(app: DemoApp, process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    deadline = time.monotonic() + START_S
     while time.monotonic() < deadline:
         if process.poll() is not None:
             said = log.read_text(encoding="utf-8", errors="replace").strip()[-500:]
-            raise DemoSpaceFailed(f"the demo Space ended with code {process.returncode}: {said}")
+            raise DemoSpaceFailed(f"the {app.name} ended with code {process.returncode}: {said}")
         try:
             if httpx.get(f"http://{HOST}:{port}/version", timeout=2, trust_env=False).is_success:
                 return
         except httpx.HTTPError:
             pass
         time.sleep(0.2)
-    raise DemoSpaceFailed(f"the demo Space did not answer within {SPACE_START_S:g} s; its log: {log}")
+    raise DemoSpaceFailed(f"the {app.name} did not answer within {START_S:g} s; its log: {log}")
 
 
-def _say_what_next(folder: Path, *, fault_found: bool) -> None:
+def _say_what_next(app: DemoApp, folder: Path, code: ExitCode, *, faults: bool) -> None:
     shown = os.path.relpath(folder)
     out = terminal_console(stderr=True, highlight=False)
     out.print()
-    if fault_found:
+    again = "lookout demo --agent" if app is AGENT else "lookout demo"
+    if app is AGENT:
+        _say_what_was_caught(folder, faults=faults)
+    elif faults and code is ExitCode.FAIL:
         out.print(
             "That FAIL is what the demo is for: the planted leak was found, although nearly all answers are right."
         )
-        out.print("[bold]lookout demo[/] again tells nobody twice · [bold]lookout demo --no-faults[/] resolves it")
+    if faults and code is ExitCode.FAIL:
+        out.print(f"[bold]{again}[/] again tells nobody twice · [bold]{again} --no-faults[/] resolves it")
     out.print(f"[bold]lookout sql --data-folder {shown} 'from run_summary'[/] asks the warehouse")
+
+
+def _say_what_was_caught(folder: Path, *, faults: bool) -> None:
+    """Say of each planted fault whether the newest run caught it; what agents wrote is not repeated."""
+    newest = max((folder / "runs").glob("*/results.json"), default=None)
+    if newest is not None:
+        report, cases = read_results(newest)
+        for line in format_outcomes(report, cases, faults=faults):
+            write_note(f"{line}\n")
 
 
 def _wait_for_a_person(places: str) -> None:

@@ -1,13 +1,15 @@
 """The demo's lookout.toml: written into its folder, so that every other command works on it too.
 
-The Space's port is one that nobody listens on.
+The port of what it asks is one that nobody listens on.
 """
 
 from __future__ import annotations
 
 import json
 import socket
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from monitors.config.file import FILE_NAME, Config, load_config
 from monitors.errors import WarehouseUnwritable
@@ -26,9 +28,10 @@ def free_port(host: str, preferred: int) -> int:
     raise OSError(f"no free port on {host}")
 
 
-SUITE = Path(__file__).with_name("suraksha.jsonl")
+SUITE: Final = Path(__file__).with_name("suraksha.jsonl")
+AGENT_SUITE: Final = Path(__file__).parent / "agent" / "issues.jsonl"
 
-TEMPLATE = """\
+CHAT_TEMPLATE: Final = """\
 # Written by `lookout demo`. The same commands as for any other target work here:
 #   lookout verify demo --config {config}
 data_folder = "."
@@ -49,17 +52,79 @@ version_url = "http://127.0.0.1:{port}/version"
 slack_channel = {channel}
 {slack_api_url}"""
 
+AGENT_TEMPLATE: Final = """\
+# Written by `lookout demo --agent`. The same commands as for any other target work here:
+#   lookout verify agent --config {config}
+data_folder = "."
 
-def written_config(folder: Path, port: int, *, slack_api_url: str | None, channel: str) -> Config:
-    """Write the configuration for a Space on ``port`` and read it back, as any other."""
+[targets.agent]
+url = "http://127.0.0.1:{port}/jobs"
+environment = "staging"
+suite = {suite}
+model_family = "rules"  # it has no model
+
+[targets.agent.probe]
+driver = "job"
+
+[targets.agent.probe.job]
+request = '{{"issue_url": "{{question}}"}}'
+id = "job_id"
+events_url = "{{start}}/{{job}}/stream"
+report_url = "{{start}}/{{job}}/report"
+text = ""  # the whole report
+event_step = "call"
+question = "question"
+answer_url = "{{start}}/{{job}}/answer"
+poll_s = 0.2
+deadline_s = 60
+
+[targets.agent.probe.readiness]
+version_url = "http://127.0.0.1:{port}/version"
+
+# Twelve issues, none of severity 3.
+[gate]
+min_severity_3_cases = 0
+{judge}
+[alerts]
+slack_channel = {channel}
+{slack_api_url}"""
+
+JUDGE_TEMPLATE: Final = """
+[judge.families]
+rules = ["rules"]
+
+[[judge.models]]
+model = "claude-sonnet-5-5"
+{base_url}"""
+
+
+@dataclass(frozen=True)
+class JudgeAt:
+    """The judge that rates the agent's reports: Anthropic's API, or another one that speaks like it."""
+
+    base_url: str | None = None
+
+
+def written_config(
+    folder: Path,
+    port: int,
+    *,
+    slack_api_url: str | None,
+    channel: str,
+    agent: bool = False,
+    judge: JudgeAt | None = None,
+) -> Config:
+    """Write the configuration for a chat page, or an agent, on ``port`` and read it back, as any other."""
     path = folder / FILE_NAME
     address = f"slack_api_url = {json.dumps(slack_api_url)}\n" if slack_api_url else ""
-    text = TEMPLATE.format(
+    base_url = f"base_url = {json.dumps(judge.base_url)}\n" if judge and judge.base_url else ""
+    text = (AGENT_TEMPLATE if agent else CHAT_TEMPLATE).format(
         config=path,
         port=port,
-        suite=json.dumps(str(SUITE)),
+        suite=json.dumps(str(AGENT_SUITE if agent else SUITE)),
         channel=json.dumps(channel),
         slack_api_url=address,
+        judge=JUDGE_TEMPLATE.format(base_url=base_url) if judge else "",
     )
     try:
         path.write_text(text, encoding="utf-8")

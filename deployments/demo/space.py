@@ -33,7 +33,7 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def _bound_socket(port: int) -> socket.socket:
+def bound_socket(port: int) -> socket.socket:
     """A listening socket, so that nobody can take the port between the check and the start."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -72,7 +72,7 @@ def main(argv: list[str] | None = None) -> int:
     """Serve until interrupted, which is no failure. Exit code 2 when the port or the log folder cannot be used."""
     arguments = _arguments(argv)
     try:
-        listener = _bound_socket(arguments.port)
+        listener = bound_socket(arguments.port)
         folder = _prepared_folder(arguments.log_folder)
     except SystemExit as trouble:
         print_text(f"error: {trouble}", err=True)

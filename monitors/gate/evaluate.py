@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 
+from monitors.facts.issue_questions import QuestionWorth, read_questions
 from monitors.gate.compare import compare, parity
 from monitors.gate.dimensions import triage_summary, with_triage
 from monitors.gate.metrics import graded_cases, is_graded, metrics, one_per_case, score
@@ -36,12 +37,13 @@ from monitors.records.runs import (
     JudgeState,
     Judging,
     Latency,
+    QuestionCounts,
     ReasonKind,
     RunReport,
     VerdictReason,
 )
 from monitors.records.targets import PullRequest, Target
-from monitors.stats.intervals import percentile
+from monitors.stats.intervals import percentile, wilson
 
 
 def flaky_cases(assessments: Sequence[Assessment], *, outage: bool) -> tuple[FlakyCase, ...]:
@@ -196,7 +198,29 @@ def evaluate(
         sights=tuple(run.sights),
         flaky=tuple(run.flaky),
         balance=run.balance,
+        questions=question_counts(results),
     )
+
+
+def question_counts(results: Sequence[CaseResult]) -> QuestionCounts | None:
+    """The agents' questions about issues, and how many were useful; ``None`` without any.
+
+    Those of a job that came to no report count too.
+    """
+    read = [
+        reading.worth
+        for one in results
+        if one.case.triage
+        for _, reading in read_questions(one.case.triage.issue, one.result.evidence.questions)
+    ]
+    if not read:
+        return None
+    useful, needless = read.count(QuestionWorth.USEFUL), read.count(QuestionWorth.NEEDLESS)
+    if not useful + needless:
+        return QuestionCounts(asked=len(read), useful=0, needless=0)
+    low, high = wilson(useful, useful + needless)
+    share = useful / (useful + needless)
+    return QuestionCounts(asked=len(read), useful=useful, needless=needless, share=share, low=low, high=high)
 
 
 def _gather_inputs(

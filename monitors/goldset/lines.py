@@ -16,8 +16,15 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from monitors.goldset.issues import ISSUE_KEYS, is_issue, issue_fields, issue_keys
-from monitors.records.base import Language
-from monitors.records.cases import NEEDS_REVIEW, PIPELINE_MEANINGS, GoldCase, Pipeline, Provenance
+from monitors.records.base import Language, Record
+from monitors.records.cases import (
+    NEEDS_REVIEW,
+    PIPELINE_MEANINGS,
+    GoldCase,
+    Pipeline,
+    Provenance,
+    ScriptedAnswer,
+)
 from monitors.records.triage import IssueSeverity, TriageReference
 
 VALUE_SHOWN = 60
@@ -50,6 +57,9 @@ ACCEPTED: Final[Mapping[str, str]] = {
     "pair": ID_ACCEPTED,
     "month_is_30_days": "true or false",
     "relative_tolerance": "a number from 0 to below 1",
+    "when_asked": 'a list of objects, as [{"asks": "version", "answer": "2.4"}]',
+    "when_asked.asks": _TEXT,
+    "when_asked.answer": _TEXT,
     "issue_url": "a text that is not empty",
     "issue_title": "a text that is not empty",
     "issue_body": "a text",
@@ -71,6 +81,13 @@ ACCEPTED: Final[Mapping[str, str]] = {
     "provenance.reviewed_at": "a time with its zone, as 2026-01-31T02:00:00Z",
 }
 """What each key may be, in the words of the errors and of the reference of a suite's keys."""
+
+_NESTED: Final[Mapping[str, type[Record]]] = {
+    "provenance": Provenance,
+    "reference": TriageReference,
+    "when_asked": ScriptedAnswer,
+}
+"""Keys whose value is an object, or a list of such, with keys of its own."""
 
 CASE_KEYS = (*(name for name in GoldCase.model_fields if name != "triage"), "question", *ISSUE_KEYS)
 """Every key a line may have; ``question`` is short for one turn, an issue's keys make the case's ``triage``."""
@@ -124,7 +141,7 @@ def _of_detail(detail: ErrorDetails) -> str:
     if detail["type"] == "missing":
         return missing_key(key)
     if detail["type"] == "extra_forbidden":
-        inner = {"provenance": Provenance, "reference": TriageReference}.get(names[0]) if len(names) > 1 else None
+        inner = _NESTED.get(names[0]) if len(names) > 1 else None
         return unknown_key(names[-1], tuple(inner.model_fields) if inner else CASE_KEYS)
     place = "".join(f"[{part}]" for part in detail["loc"] if isinstance(part, int))
     if place:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections import Counter
 from functools import lru_cache
 from typing import Final
 
+from monitors.facts.issue_questions import QuestionWorth, read_questions
 from monitors.facts.source_files import agreement, canonical
 from monitors.facts.tool_calls import calls_of, repeated
 from monitors.facts.triage_report import fold_case, read_report, stands_in
@@ -197,6 +199,30 @@ class StepsGrader(TriageGrader):
         return self._scored(kind, reason, min(1.0, (shortest or most) / taken))
 
 
+class QuestionsGrader(TriageGrader):
+    """Whether the agent stopped to ask for what the issue says. The score is the share of its useful questions.
+
+    It abstains where it is unsure of a question, and no other is needless.
+    """
+
+    name = "questions"
+    aspect = Aspect.EFFICIENCY
+
+    def _grade(self, task: TriageTask, exchange: Exchange) -> Judged | Abstained:
+        asked = read_questions(task.issue, exchange.evidence.questions)
+        if not asked:
+            return abstained(self, "the agent asked nothing")
+        worth = Counter(reading.worth for _, reading in asked)
+        useful, needless = worth[QuestionWorth.USEFUL], worth[QuestionWorth.NEEDLESS]
+        if needless:
+            quote = next(one.quote for _, one in asked if one.worth is QuestionWorth.NEEDLESS)
+            reason = f"the agent stopped to ask for what the issue says: {quote!r}"
+            return self._scored(FailureKind.INEFFICIENT, reason, useful / (useful + needless))
+        if useful < len(asked):
+            return abstained(self, "nothing says whether the issue answers what the agent asked")
+        return self._scored(None, f"asked {useful}, each for something that the issue does not have", 1.0)
+
+
 def triage_graders(settings: TriageSettings) -> tuple[Grader, ...]:
     """The graders of a report, its form first."""
     return tuple(
@@ -209,6 +235,7 @@ def triage_graders(settings: TriageSettings) -> tuple[Grader, ...]:
             IssueSeverityGrader,
             KeywordsGrader,
             StepsGrader,
+            QuestionsGrader,
         )
     )
 

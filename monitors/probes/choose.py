@@ -13,7 +13,7 @@ from monitors.probes.api.gradio import GradioDriver
 from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.browser.login import Login
 from monitors.probes.driver import Answer, ChatDriver, EvidenceFilter, WorthStoring, no_evidence
-from monitors.probes.job.driver import Clock, JobDriver, JobTraces
+from monitors.probes.job.driver import Clock, JobDriver, JobTraces, Script, no_script
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Record
 from monitors.request_headers import NO_HEADERS, RequestHeaders
@@ -32,11 +32,13 @@ def driver_for(
     search_path: str | None = None,
     login: Login | None = None,
     traces: JobTraces | None = None,
+    script: Script = no_script,
 ) -> AbstractAsyncContextManager[ChatDriver]:
     """The driver that ``probe.driver`` names, as an async context manager; `ConfigError` names those there are.
 
     `headers` authenticate at an API. `clock` says when a job was started. `search_path` is where a system Chromium
-    is searched for. `login` opens the pages of the browser's driver. `traces` are those of an agent's jobs.
+    is searched for. `login` opens the pages of the browser's driver. `traces` are those of an agent's jobs,
+    `script` has the suite's answers to an agent that asks.
     """
     known: dict[str, Make] = {
         "browser": lambda: BrowserDriver(
@@ -46,7 +48,15 @@ def driver_for(
         "json": lambda: _RedactingDriver(ApiDriver(address, settings, headers=headers), headers),
         "sse": lambda: _RedactingDriver(ApiDriver(address, settings, headers=headers), headers),
         "job": lambda: _RedactingDriver(
-            JobDriver(address, settings, run_folder=run_folder, clock=clock, headers=headers, traces=traces),
+            JobDriver(
+                address,
+                settings,
+                run_folder=run_folder,
+                clock=clock,
+                headers=headers,
+                traces=traces,
+                script=script,
+            ),
             headers,
         ),
     }

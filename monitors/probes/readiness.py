@@ -198,6 +198,8 @@ def _too_late(seen: ReadinessPoll, commit: str | None, deadline_s: float) -> Not
 
 ASKS_TO_SIGN_IN = (401, 403, 407)
 """A server that says so is there; the first question shows whether the login opens its page."""
+ONLY_POSTED_TO = 405
+"""An address that jobs or questions are posted to refuses a GET: what says so serves."""
 HUB_SILENT = "HUB_SILENT"
 PAGE_SILENT = "PAGE_SILENT"
 
@@ -229,7 +231,7 @@ class ReadinessChecker:
             response = await self._client.get(self._target.address)
         except httpx.HTTPError as error:
             return ReadinessPoll(PAGE_SILENT, detail=type(error).__name__)
-        if response.is_success or response.status_code in ASKS_TO_SIGN_IN:
+        if response.is_success or response.status_code in (*ASKS_TO_SIGN_IN, ONLY_POSTED_TO):
             return ReadinessPoll("RUNNING")
         return ReadinessPoll(PAGE_SILENT, detail=f"HTTP {response.status_code}")
 

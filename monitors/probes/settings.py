@@ -29,6 +29,11 @@ FAILED = (
     *("failed", "failure", "error", "errored", "cancelled", "canceled", "killed", "timed_out", "timeout"),
     "expired",
 )
+ASKING = (
+    *("awaiting_human", "awaiting_input", "waiting_for_human", "waiting_for_input", "waiting_for_user"),
+    *("human_input", "input_required", "input-required", "needs_input", "interrupted"),
+)
+"""States of an agent that waits for an answer. A bare "waiting" may as well be waiting for a worker."""
 
 
 class JobSettings(Record):
@@ -99,6 +104,32 @@ class JobSettings(Record):
         description="path to the address, or the id, of the job's trace in LangSmith, in its state; it is read "
         "where the target has a table `langsmith`",
     )
+    asking: tuple[str, ...] = Field(
+        default=ASKING,
+        description="states, or names of events, that mean: the agent has stopped and waits for an answer to a "
+        "question",
+    )
+    awaiting: str = Field(
+        default="awaiting_human", description="path to what says by itself, true or false, that it waits for one"
+    )
+    question: str | None = Field(
+        default=None,
+        description="path to its question, in a state, in an event or else in the reply of report_url; a text "
+        "there means that it waits",
+    )
+    answer_url: Address | None = Field(
+        default=None,
+        description="where to post the answer, such as {start}/{job}/answer; without it a job that asks has failed",
+    )
+    answer: str = Field(
+        default='{"answer": "{answer}"}', description="the JSON to post; {answer} stands for the answer"
+    )
+    default_answer: Annotated[str, Field(min_length=1)] = Field(
+        default="I don't know.", description="the answer where the case has none for the question (`when_asked`)"
+    )
+    most_questions: Annotated[int, Field(ge=0, le=100)] = Field(
+        default=5, description="questions that one job may ask; with one more it is given up"
+    )
     deadline_s: JobSeconds = Field(default=900.0, description="from the start to the report")
     poll_s: JobSeconds = Field(
         default=2.0, description="first pause between two polls; each next one is 1.5 times it"
@@ -119,7 +150,7 @@ class JobSettings(Record):
         default=5.0, description="longest reply that is read, in megabytes; a longer one is no answer"
     )
 
-    @field_validator("request", "report_request")
+    @field_validator("request", "report_request", "answer")
     @classmethod
     def _is_json(cls, value: str | None) -> str | None:
         try:
@@ -140,7 +171,14 @@ class JobSettings(Record):
             )
         return self
 
-    @field_validator("status_url", "events_url", "report_url", "cancel_url")
+    @field_validator("answer")
+    @classmethod
+    def _holds_the_answer(cls, value: str) -> str:
+        if "{answer}" not in value:
+            raise ValueError('{answer} is missing; accepted: JSON that holds it, as {"answer": "{answer}"}')
+        return value
+
+    @field_validator("status_url", "events_url", "report_url", "cancel_url", "answer_url")
     @classmethod
     def _is_made_of_known_parts(cls, value: str | None) -> str | None:
         try:

@@ -73,6 +73,16 @@ class Provenance(Record):
     reviewed_at: UtcTime | None = Field(default=None, description="When that person confirmed it.")
 
 
+class ScriptedAnswer(Record):
+    """What an agent hears when it stops its work to ask."""
+
+    asks: Text | None = Field(
+        default=None,
+        description="Words that stand in the agent's question, in any letter case. Left out: any question.",
+    )
+    answer: Text = Field(description="What the agent is answered.")
+
+
 class GoldCase(Record):
     """One question with what is expected of the answer. docs/suite.md lists its keys, and is made from here."""
 
@@ -126,6 +136,12 @@ class GoldCase(Record):
         description="How far a quantity in the reply may be from the gold's, as a share of it: 0.01 is 1 %.",
     )
 
+    when_asked: tuple[ScriptedAnswer, ...] = Field(
+        default=(),
+        description="What an agent that stops its work to ask is answered: the `answer` of the first entry whose "
+        "`asks` stands in its question; without `asks` an entry fits any. Where none fits, it gets the target's "
+        "`default_answer`.",
+    )
     triage: TriageTask | None = Field(
         default=None,
         description="An issue that an agent writes a report about, see [agents that triage issues](triage.md): the "
@@ -141,6 +157,12 @@ class GoldCase(Record):
     def question(self) -> str:
         """The turn whose answer is graded."""
         return self.turns[-1]
+
+    def answer_to(self, question: str) -> str | None:
+        """What the suite answers an agent that asks ``question``; ``None`` where it has nothing for it."""
+        said = question.casefold()
+        fitting = (one.answer for one in self.when_asked if one.asks is None or one.asks.casefold() in said)
+        return next(fitting, None)
 
 
 class Suite(Record):

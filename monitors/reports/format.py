@@ -15,7 +15,7 @@ from typing import Final
 from monitors.plural import plural
 from monitors.records.base import Blame, Severity
 from monitors.records.exchanges import NoAnswerReason
-from monitors.records.runs import Ratio, RunReport, Verdict
+from monitors.records.runs import QuestionCounts, Ratio, RunReport, Verdict
 from monitors.reports.invisible import show_invisible
 
 VERDICT_MARKS: Final = {Verdict.PASS: "✓", Verdict.FAIL: "✕", Verdict.INCONCLUSIVE: "?"}
@@ -54,6 +54,19 @@ def score(ratio: Ratio) -> str:
 def percent(share: float) -> str:
     """A share as a percentage with one decimal: ``93.9 %``."""
     return f"{100 * share:.1f} %"
+
+
+def format_questions(counts: QuestionCounts) -> str:
+    """The questions that agents stopped for, and the share of useful ones among those of which it is known."""
+    asked = f"The agent stopped for {plural(counts.asked, 'question')}"
+    if counts.share is None or counts.low is None or counts.high is None:
+        return f"{asked}; whether the issues answer them is not known"
+    known = counts.useful + counts.needless
+    unsure = f"; of {counts.asked - known} it is not known" if counts.asked > known else ""
+    return (
+        f"{asked}: {counts.useful} useful, {counts.needless} that the issue answers{unsure}. Useful are "
+        f"{percent(counts.share)} (95 % CI {percent(counts.low)} to {percent(counts.high)})"
+    )
 
 
 def quantity(value: Decimal) -> str:

@@ -5,7 +5,9 @@ forgotten after the first look. `hiccup 3`: three looks get HTTP 500. `busy`: on
 gets a proxy's page. `wall`: a look gets HTTP 401. `once`: the reply to the start is the report. `huge`: a report of
 3 MB. `prose`: a report that is no JSON. `later`: the report is there at the second look only. `dies`: the event stream
 breaks off in its middle. `silent`: it says nothing. `refuse`: the start gets HTTP 503. `elsewhere`: the start sends
-the caller to another host. `nameless`: the reply to the start has no id.
+the caller to another host. `nameless`: the reply to the start has no id. `asks 2`: stops twice to ask, and goes on
+when it is answered; `slowly`: the two looks after an answer still say that it waits; `mute`: does not show what it
+asks; `deaf 1`: one answer gets HTTP 503; `waiting`: calls its state "waiting" and shows nothing else.
 """
 
 from __future__ import annotations
@@ -34,6 +36,13 @@ def report_on(question: str) -> str:
     return f"Root cause of {question!r}: claims/intake.py line 42 reads a limit that is not set.\u2028Severity 3."
 
 
+def _waiting(job: Started, asked: str | None) -> dict[str, Any]:
+    """A state that says that the agent waits."""
+    if job.is_to("waiting"):
+        return {"status": "waiting"}
+    return {"status": "awaiting_input"} if job.is_to("mute") else {"status": "awaiting_input", "question": asked}
+
+
 @dataclass
 class Started:
     """A job of the server, and how often it was looked at."""
@@ -43,6 +52,10 @@ class Started:
     before: list[dict[str, str]]
     looks: int = 0
     report_looks: int = 0
+    answers: list[str] = field(default_factory=list)
+    deaf: int = 0
+    stale: int = 0
+    answered: asyncio.Event = field(default_factory=asyncio.Event)
 
     def number(self, word: str, otherwise: int) -> int:
         """The number after a word of the question."""
@@ -52,6 +65,12 @@ class Started:
     def is_to(self, word: str) -> bool:
         """Whether the question has the word."""
         return re.search(rf"\b{word}\b", self.question) is not None
+
+    @property
+    def asks(self) -> str | None:
+        """What it waits to be answered."""
+        number = len(self.answers) + 1
+        return f"Question {number}: which version?" if number <= self.number("asks", 0) else None
 
 
 @dataclass
@@ -85,6 +104,7 @@ class Jobs(ThreadedServer):
         application.router.add_get("/jobs/{id}/events", self._events)
         application.router.add_get("/jobs/{id}/report", self._report)
         application.router.add_post("/jobs/{id}/cancel", self._cancel)
+        application.router.add_post("/jobs/{id}/answer", self._answer)
         application.router.add_post("/stream", self._start_streaming)
         return application
 
@@ -140,6 +160,10 @@ class Jobs(ThreadedServer):
         trouble = self._trouble(job)
         if trouble is not None:
             return trouble
+        if job.asks or job.stale:
+            asked = job.asks if not job.stale else f"Question {len(job.answers)}: which version?"
+            job.stale = max(0, job.stale - 1)
+            return web.json_response({"id": name, **_waiting(job, asked)})
         if job.is_to("never") or job.looks < job.number("looks", 2) + job.number("hiccup", 0):
             return web.json_response({"id": name, "status": "running", "steps": STEPS[: job.looks]})
         if job.is_to("fails"):
@@ -169,6 +193,18 @@ class Jobs(ThreadedServer):
         told = self._finished(name, job)
         return web.json_response(told | {"report": "x" * 3_000_000} if job.is_to("huge") else told)
 
+    async def _answer(self, request: web.Request) -> web.Response:
+        _, job = self._found(request)
+        if job.deaf < job.number("deaf", 0):
+            job.deaf += 1
+            return web.json_response({}, status=503)
+        if not job.asks:
+            return web.json_response({"detail": "it does not wait"}, status=409)
+        job.answers.append((await request.json())["answer"])
+        job.stale = 2 if job.is_to("slowly") else 0
+        job.answered.set()
+        return web.json_response({"status": "running"})
+
     async def _cancel(self, request: web.Request) -> web.Response:
         name, _ = self._found(request)
         self.seen.cancelled.append(name)
@@ -186,12 +222,20 @@ class Jobs(ThreadedServer):
         if job.is_to("silent"):
             async with asyncio.timeout(60):
                 await self.closing.wait()
+        for number in range(1, len(job.answers) + 1):  # a stream begins anew for whoever follows it again
+            await self._event(
+                response, "human_input", {"id": name, "question": f"Question {number}: which version?"}
+            )
         for number, step in enumerate(STEPS):
             if job.is_to("dies") and number == 2:
                 assert request.transport is not None
                 request.transport.abort()
                 return response
             await self._event(response, "step", {"id": name, "status": "running", "step": step})
+            while number == 0 and job.asks:
+                job.answered.clear()
+                await self._event(response, "human_input", {"id": name, "question": job.asks})
+                await job.answered.wait()
         await response.write(b": still here\n\nevent: note\ndata: no json\n\n")
         if job.is_to("fails"):
             await self._event(response, "failed", {"error": "no such repository"})

@@ -1,7 +1,7 @@
 """Asks an agent that works on a job (V4): start it, follow it, fetch its report.
 
 start ─▶ events (where there are any) ─▶ state, again and again ─▶ report
-  │
+  │                 └── a question of the agent's: answered ──┘
   └ noted in the run's folder: a run that was killed takes the job up again
 
 The agent's report becomes the answer.
@@ -13,7 +13,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -49,6 +49,15 @@ class JobTraces(Protocol):
 
 
 Remember = Callable[[AgentJob], None]
+Script = Callable[[tuple[str, ...], str], str | None]
+"""What the suite answers an agent that was given these turns and asks this."""
+
+
+def no_script(_turns: tuple[str, ...], _question: str) -> str | None:
+    """The suite has no answer to any question."""
+    return None
+
+
 GROWTH = 1.5
 """How much longer each pause is than the one before: 2 s becomes 30 s within eight polls."""
 
@@ -57,9 +66,9 @@ class JobDriver:
     """A `ChatDriver` over a job API. An async context manager, for one event loop.
 
     `headers` authenticate; they appear in no record and no error, and go to no host that the app names itself.
-    `run_folder` is where jobs under way are noted. The time of a job that was taken up again counts from its
-    start, unless the app gives its own latency. Where the agent's `traces` can be read, the first job goes alone,
-    until it shows where it is traced.
+    `run_folder` is where jobs under way are noted. `script` has the suite's answers to the agent's questions. The
+    time of a job that was taken up again counts from its start, unless the app gives its own latency. Where the
+    agent's `traces` can be read, the first job goes alone, until it shows where it is traced.
     """
 
     def __init__(
@@ -71,7 +80,9 @@ class JobDriver:
         clock: Clock,
         headers: RequestHeaders,
         traces: JobTraces | None = None,
+        script: Script = no_script,
     ) -> None:
+        self._script = script
         self._traces = traces
         self._first = asyncio.Lock()
         self._first_is_over = traces is None
@@ -124,26 +135,37 @@ class JobDriver:
         self, name: str, turns: tuple[str, ...], conversation: str, earlier: tuple[str, ...], note: JobNote | None
     ) -> Answer:
         remember = partial(self._remember, name, turns, conversation, earlier)
-        taken_up = await self._taken_up(note) if note else None
-        job = taken_up or AgentJob(self._settings, self._url)
+        answer_to = partial(self._script, turns)
+        taken_up = await self._taken_up(note, answer_to) if note else None
+        job = taken_up or AgentJob(self._settings, self._url, answer_to=answer_to)
         try:
             if taken_up is None:
                 await self._start(job, turns[len(earlier)], history(turns, earlier), conversation, remember)
             if self._traces is not None and not job.finished:
                 await self._fetch_state(job)
             if not job.finished:
-                await self._follow(job)
-                await self._poll(job)
+                await self._reply(job, remember)
+                await self._follow(job, remember)
+                await self._poll(job, remember)
             return await self._answer(job, earlier)
         except ProbeError as error:
             error.evidence = job.evidence
             self._failed.setdefault(job.job, error)
             raise
 
-    async def _taken_up(self, note: JobNote) -> AgentJob | None:
+    async def _taken_up(self, note: JobNote, answer_to: Callable[[str], str | None]) -> AgentJob | None:
         """The job that an earlier process started; ``None`` when the app has forgotten it: it is started anew."""
         age_s = max(0.0, (self._clock() - note.started_at).total_seconds())
-        job = AgentJob(self._settings, self._url, age_s=age_s, job=note.job, location=note.location)
+        job = AgentJob(
+            self._settings,
+            self._url,
+            age_s=age_s,
+            job=note.job,
+            location=note.location,
+            answer_to=answer_to,
+            noted=note.questions,
+            delivered=note.delivered,
+        )
         try:
             await self._fetch_state(job)
         except AnswerIncomplete:
@@ -160,7 +182,9 @@ class JobDriver:
                 earlier=earlier,
                 job=job.job,
                 location=job.location,
-                started_at=self._clock(),
+                started_at=self._clock() - timedelta(seconds=job.elapsed_s),
+                questions=job.asked.answered,
+                delivered=job.asked.delivered,
             )
             self._notes.save(name, note)
 
@@ -210,17 +234,17 @@ class JobDriver:
             raise old_job(f"the job {job.job[:100]!r}, which had been started before")
         self._started.add(job.job)
 
-    async def _follow(self, job: AgentJob) -> None:
+    async def _follow(self, job: AgentJob, remember: Remember) -> None:
         """Hears the job's events to their end. What breaks or is silent is left: the state is asked after it."""
         if self._settings.events_url is None:
             return
         try:
             async with self._http.events(job.address(self._settings.events_url)) as response:
-                await self._hear(job, response)
+                await self._hear(job, response, remember)
         except TryAgain:
             return
 
-    async def _hear(self, job: AgentJob, response: httpx.Response, remember: Remember | None = None) -> None:
+    async def _hear(self, job: AgentJob, response: httpx.Response, remember: Remember) -> None:
         most = int(self._settings.report_most_mb * MEGABYTE)
         async with aclosing(lines_in(response.aiter_text(), most)) as lines, aclosing(events_in(lines)) as events:
             while not job.finished and job.left_s > 0:
@@ -231,15 +255,54 @@ class JobDriver:
                     return
                 named = job.job
                 job.hears(event.model_copy(update={"data": self._headers.hidden(event.data)}))
-                if remember is not None and job.job != named:
+                if job.job != named:
                     remember(job)
+                await self._reply(job, remember)
 
-    async def _poll(self, job: AgentJob) -> None:
+    async def _reply(self, job: AgentJob, remember: Remember) -> None:
+        """Answers the question that the agent waits with, if it does.
+
+        The answer is noted before it is sent: whoever takes the job up sends this one again, or none. What may pass
+        leaves the question open for the next state.
+        """
+        if job.asked.open is None or job.finished:
+            return
+        text = job.asked.open or await self._question_elsewhere(job)
+        try:
+            given = job.asked.answer(text, job.answer_to(text), job.elapsed_s * 1000)
+            url = job.address(self._settings.answer_url or "")
+        except ProbeError:
+            await self._cancel(job)
+            raise
+        remember(job)
+        try:
+            await self._http.answer(url, answer_body(self._settings.answer, given.answer))
+        except TryAgain as stumble:
+            job.asked.stumbles += 1
+            if job.asked.stumbles > self._settings.stumbles:
+                raise stumble.error from stumble
+            return
+        job.asked.arrived()
+        remember(job)
+
+    async def _question_elsewhere(self, job: AgentJob) -> str:
+        """The question's text from where the report will be, as far as it stands there; else it stays unknown."""
+        if self._settings.question is None or self._settings.report_url is None:
+            return ""
+        template, url = self._settings.report_request, job.address(self._settings.report_url)
+        try:
+            reply = await self._http.poll(url, request_for(template, job) if template else None)
+            return job.asked.text_in(parsed(without_graphql_errors(reply.text) if template else reply.text)) or ""
+        except (TryAgain, ProbeError):
+            return ""
+
+    async def _poll(self, job: AgentJob, remember: Remember) -> None:
         """Asks for the state until it is an end. Raises what the end, or the deadline, means."""
         pause_s = self._settings.poll_s
         while not job.finished:
             await self._fetch_state(job)
             if not job.finished:
+                await self._reply(job, remember)
                 await self._pause(job, pause_s)
                 pause_s = min(pause_s * GROWTH, self._settings.poll_most_s)
 
@@ -315,6 +378,11 @@ class JobDriver:
         if template is None:
             return await self._patiently(job, url, str)
         return await self._patiently(job, url, without_graphql_errors, request_for(template, job))
+
+
+def answer_body(template: str, answer: str) -> Any:
+    """The request with the answer in its place, written as JSON, so that no answer can break out of it."""
+    return json.loads(template.replace("{answer}", json.dumps(answer)[1:-1]))
 
 
 def history(turns: tuple[str, ...], earlier: tuple[str, ...]) -> list[Message]:

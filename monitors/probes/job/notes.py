@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from monitors.records.base import Record, UtcTime
+from monitors.records.exchanges import AgentQuestion
 from monitors.storage import OWNER_ONLY, write_atomically
 
 FOLDER = "jobs"
@@ -16,7 +17,11 @@ SHORTEST_UNIQUE = 16
 
 
 class JobNote(Record):
-    """A job that was started: for which conversation, what was answered before it, its id or its ``Location``."""
+    """A job that was started: for which conversation, what was answered before it, its id or its ``Location``.
+
+    ``questions`` are the agent's, with the answers that it was sent; of the last one only this is sure when
+    ``delivered`` is true.
+    """
 
     turns: tuple[str, ...]
     conversation: str
@@ -24,6 +29,8 @@ class JobNote(Record):
     job: str
     location: str
     started_at: UtcTime
+    questions: tuple[AgentQuestion, ...] = ()
+    delivered: bool = True
 
 
 class JobNotes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -43,9 +43,10 @@ from monitors.plural import plural
 from monitors.probes.address_guard import AddressGuard
 from monitors.probes.api.driver import Event, parsed
 from monitors.probes.browser.inpage import clean
+from monitors.probes.job.questions import AgentQuestions
 from monitors.probes.settings import JobSettings
 from monitors.records.base import Record
-from monitors.records.exchanges import Evidence, Step
+from monitors.records.exchanges import AgentQuestion, Evidence, Step
 from monitors.request_headers import RequestHeaders
 from monitors.retry import TryAgain, retry_after_s
 
@@ -54,7 +55,7 @@ REFUSED = (401, 403)
 WALLS = (402, 407)
 QUERY_REFUSED = (400, 422)
 """How GraphQL over HTTP may answer a query that it cannot run; its body says what is wrong with it."""
-TOO_MANY, ERRORS_FROM, APP_ERRORS_FROM = 429, 400, 500
+CONFLICT, TOO_MANY, ERRORS_FROM, APP_ERRORS_FROM = 409, 429, 400, 500
 MEGABYTE = 1_000_000
 CHUNK = 65_536
 
@@ -123,6 +124,21 @@ class JobHttp:
         """An event stream that has started; raises as `poll` does."""
         async with self._got(url) as response:
             yield response
+
+    async def answer(self, url: str, body: Any) -> None:
+        """Posts the answer to an agent's question.
+
+        HTTP 409 is taken as done: the agent does not wait any more. Raises as `poll` does.
+        """
+        try:
+            async with asyncio.timeout(self._settings.request_deadline_s):
+                response = await self._client.post(url, json=body)
+        except httpx.InvalidURL as error:
+            raise PageNotUnderstood(f"no address: {bare(url)!r}; see probe.job.answer_url") from error
+        except (TimeoutError, httpx.HTTPError) as error:
+            raise TryAgain(Unreachable(f"{bare(url)} does not take the answer: {_why(error)}")) from error
+        if response.status_code != CONFLICT:
+            self._check(response)
 
     async def cancel(self, url: str) -> None:
         """Asks the app to stop; whether it does is its own affair."""
@@ -195,7 +211,13 @@ class JobHttp:
 
 def _hosts(settings: JobSettings) -> list[str]:
     """The addresses on hosts of their own that the configuration names."""
-    named = (settings.status_url, settings.events_url, settings.report_url, settings.cancel_url)
+    named = (
+        settings.status_url,
+        settings.events_url,
+        settings.report_url,
+        settings.cancel_url,
+        settings.answer_url,
+    )
     return ["/".join(one.split("/")[:3]) for one in named if one and one.startswith(("http://", "https://"))]
 
 
@@ -215,12 +237,18 @@ EVENTS_AT_MOST = 5 * STEPS_AT_MOST
 """A step is announced, done, and its node with it; more is an agent that goes round in a circle."""
 
 
+def _no_script(_question: str) -> str | None:
+    return None
+
+
 @dataclass
 class AgentJob:
     """One job. ``age_s`` is how old it was when this process took it up; 0 for one that it started itself.
 
     ``heard``: an event announced it. ``heard_end``: an event said that it is over. ``app_time`` is when the start
-    was answered, by the app's own clock. ``took_s`` is how long it took, once its report is there.
+    was answered, by the app's own clock. ``took_s`` is how long it took, once its report is there. ``answer_to``
+    gives the suite's answer to a question of the agent's, ``noted`` the questions that an earlier process answered,
+    ``delivered`` whether the last answer surely arrived.
     """
 
     settings: JobSettings
@@ -242,6 +270,12 @@ class AgentJob:
     checked_trace: str = ""
     traced_hops: int | None = None
     steps_are_whole: bool = True
+    answer_to: Callable[[str], str | None] = _no_script
+    noted: tuple[AgentQuestion, ...] = ()
+    delivered: bool = True
+
+    def __post_init__(self) -> None:
+        self.asked = AgentQuestions(self.settings, self.noted, delivered=self.delivered)
 
     @property
     def known(self) -> bool:
@@ -297,11 +331,13 @@ class AgentJob:
         self._refuse_old(document)
         self._takes(document)
 
-    def _takes(self, document: Any) -> None:
+    def _takes(self, document: Any, event: str | None = None) -> None:
+        """Takes a state, or an event with its name, as the newest word."""
         self.last = document
         states = [value for value in items_at(document, self.settings.state) if isinstance(value, str)]
         if states:
             self.state = clean(states[-1])
+        self.asked.sees(document, event)
         self.counts(document)
 
     def _refuse_old(self, document: Any) -> None:
@@ -343,7 +379,7 @@ class AgentJob:
                 self.state, self.heard_end = clean(kind).removeprefix("job."), True
         if not self.job:
             self.named(document)
-        self._takes(document)
+        self._takes(document, event.name)
         at_ms, path = self.elapsed_s * 1000, self.settings.event_step
         if path is None and isinstance(document, dict):
             self._hears_step(SeenEvent(cast("dict[str, Any]", document), at_ms))
@@ -399,15 +435,24 @@ class AgentJob:
         steps, hops = (path.steps, path.hops) if more else (tuple(self.steps), self.traced_hops)
         whole = self.heard_end or (self.steps_are_whole and not more) or not steps
         return Evidence(
-            steps=steps[:STEPS_AT_MOST], steps_cut=not whole, hops=self.hops if self.hops is not None else hops
+            steps=steps[:STEPS_AT_MOST],
+            steps_cut=not whole,
+            hops=self.hops if self.hops is not None else hops,
+            questions=self.asked.answered,
         )
 
     def late(self) -> ProbeError:
         """The deadline has passed."""
-        got = f"{self.state!r} after {plural(len(self.evidence.steps), 'step')}"
+        got = f"{self.state!r} after {plural(len(self.evidence.steps), 'step')}{self._hint()}"
         seen = f"the job did not finish within {self.settings.deadline_s:g} s: {got}"
         partial = self._partial()
         return AnswerIncomplete(seen, partial_text=partial) if partial else AnswerTimeout(seen)
+
+    def _hint(self) -> str:
+        """A state that may mean that the agent asks, though the configuration does not say so."""
+        if "wait" not in self.state.casefold() or self.asked.answered:
+            return ""
+        return "; if it waits for an answer to a question, add this state to probe.job.asking"
 
     def _partial(self) -> str:
         path = self.settings.text

@@ -12,7 +12,7 @@ from monitors.goldset.lines import case_from_object
 from monitors.graders.base import GraderSettings, TriageSettings
 from monitors.graders.panel import default_panel, grade_exchange
 from monitors.records.cases import GoldCase
-from monitors.records.exchanges import Evidence, Exchange, Step, Timings
+from monitors.records.exchanges import AgentQuestion, Evidence, Exchange, Step, Timings
 from monitors.records.grades import Abstained, Aspect, Assessment, CaseOutcome, FailureKind, Judged
 
 FILES = [f"jobs/m{n}.py" for n in range(120)] + ["jobs/export.py", "jobs/lock.py"]
@@ -53,6 +53,46 @@ def graded(
     )  # fmt: skip
     panel = default_panel(GraderSettings(triage=settings or TriageSettings()), load_domain())
     return assess(about, said, grade_exchange(panel, about, said))
+
+
+def asked(*questions: tuple[str, str | None]) -> Assessment:
+    """A good report whose agent stopped for questions; a text beside one is the suite's answer to it."""
+    about = case(issue_body=f"{ROW['issue_body']} Version 2.4.1 on Debian.")
+    stopped = tuple(
+        AgentQuestion(question=text, answer=answer or "I don't know.", scripted=answer is not None)
+        for text, answer in questions
+    )
+    said = Exchange(
+        run_id="r", case_id=about.id, turns=about.turns, visible_text=GOOD, asked_at=datetime(2026, 1, 2, tzinfo=UTC),
+        timings=Timings(total_ms=1), evidence=Evidence(questions=stopped),
+    )  # fmt: skip
+    return assess(about, said, grade_exchange(default_panel(GraderSettings(), load_domain()), about, said))
+
+
+def test_a_question_that_the_issue_answers_is_a_wasted_step():
+    found = asked(("Which database is it?", None), ("What operating system do you use?", None))
+    assert (found.outcome, found.failure_kinds) == (CaseOutcome.FAILED, (FailureKind.INEFFICIENT,))
+    assert "Version 2.4.1 on Debian." in found.reason
+    (grade,) = [one for one in found.grades if one.grader == "questions"]
+    assert isinstance(grade, Judged)
+    assert grade.score == 0.5
+
+
+@pytest.mark.parametrize(
+    ("questions", "passed"),
+    [
+        ([("Which database is it?", None)], True),
+        ([("How many exports run at once?", "Forty or so.")], True),
+        ([("Which database is it?", None), ("How many exports run at once?", None)], None),
+        ([("", None)], None),
+        ([], None),
+    ],
+)
+def test_questions_of_which_nothing_is_known_are_no_fault(questions, passed):
+    found = asked(*questions)
+    (grade,) = [one for one in found.grades if one.grader == "questions"]
+    assert (grade.passed if isinstance(grade, Judged) else None) is passed
+    assert found.outcome is CaseOutcome.CORRECT
 
 
 def test_a_good_report_is_correct():

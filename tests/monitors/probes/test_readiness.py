@@ -146,6 +146,13 @@ async def test_a_plain_page_is_ready_when_it_answers() -> None:
     assert told.stages == ("PAGE_SILENT", "RUNNING")
 
 
+async def test_an_address_that_is_only_posted_to_is_ready_when_it_says_so() -> None:
+    with hub(stage("RUNNING"), page_status=lambda visit: 502 if visit < 3 else 405) as server:
+        settings = ReadinessSettings(deadline_s=30, poll_s=0.01)
+        found = await wait_until_ready(Target(name="agent", url=server.address), settings)
+    assert found.stages == ("PAGE_SILENT", "RUNNING")
+
+
 async def test_a_plain_page_that_never_answers_is_not_ready() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"http://127.0.0.1:{free.getsockname()[1]}"

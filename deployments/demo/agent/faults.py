@@ -1,0 +1,112 @@
+"""Faults to plant in the triage agent. Each is set off by what an issue says, as a real bug would be.
+
+A healthy agent's hooks leave things as they are, but for one: it asks for the version where an issue speaks of an
+upgrade and names none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from deployments.demo.agent.triage import Report
+
+_VERSION: Final = re.compile(r"\b\d+\.\d+\.\d+\b")
+_VERSION_WITH_V: Final = re.compile(r"\bv\d+\.\d+\.\d+\b")
+_UPGRADE: Final = re.compile(r"\bupgrade", re.IGNORECASE)
+_PATH: Final = re.compile(r"\b[a-z_]+/[a-z_]+\.py\b")
+
+
+class PlantedFault(StrEnum):
+    """What is wrong with the faulty agent, in words that the demo prints."""
+
+    WRONG_FILE = "the wrong file"
+    EVERY_FILE = "every file of the repository"
+    SEARCHES_TWICE = "a needless second search"
+    NEEDLESS_QUESTION = "a question that the issue answers"
+    EMPTY_REPORT = "an empty report"
+    WRONG_CAUSE = "a confident wrong cause in the right file"
+
+
+def planted_in(issue: str) -> PlantedFault | None:
+    """The fault that an issue sets off; ``None`` where the faulty agent is right."""
+    triggers = {
+        PlantedFault.WRONG_FILE: bool(_PATH.search(issue)),
+        PlantedFault.EVERY_FILE: "everywhere" in issue,
+        PlantedFault.SEARCHES_TWICE: "```" in issue,
+        PlantedFault.NEEDLESS_QUESTION: bool(_UPGRADE.search(issue) and _VERSION.search(issue)),
+        PlantedFault.EMPTY_REPORT: not issue.isascii(),
+        PlantedFault.WRONG_CAUSE: "slow" in issue,
+    }
+    return next((fault for fault, is_set_off in triggers.items() if is_set_off), None)
+
+
+class NoFaults:
+    """A healthy agent."""
+
+    def lacks_version(self, issue: str) -> bool:
+        """Whether the agent must ask for the version."""
+        return bool(_UPGRADE.search(issue)) and not _VERSION.search(issue)
+
+    def forgets_its_search(self, issue: str) -> bool:
+        """Whether it searches and reads the same once more."""
+        del issue
+        return False
+
+    def files_to_open(self, issue: str, found: Sequence[str]) -> Sequence[str]:
+        """The files that it opens, of those that the search found."""
+        del issue
+        return found
+
+    def written(self, report: Report, issue: str, files: Sequence[str]) -> Report:
+        """The report that goes out; ``files`` are all of the repository."""
+        del issue, files
+        return report
+
+
+class PlantedFaults(NoFaults):
+    """An agent with six bugs.
+
+    1. A file that the reporter suspects is taken for the culprit, and the search is not read (wrong file).
+    2. "Everywhere" makes it name every file that there is.
+    3. A code block in an issue makes it forget what it found: it makes the same search, and reads the same, again.
+    4. It reads a version only behind a "v", and asks for one that stands in the issue.
+    5. Letters outside ASCII make the writer fail: the report is a template without content.
+    6. "Slow" makes it sure of a missing database index, in whatever file it has found.
+    """
+
+    def lacks_version(self, issue: str) -> bool:
+        """A version without its "v" is not seen (fault 4)."""
+        return bool(_UPGRADE.search(issue)) and not _VERSION_WITH_V.search(issue)
+
+    def forgets_its_search(self, issue: str) -> bool:
+        """The same search once more (fault 3)."""
+        return planted_in(issue) is PlantedFault.SEARCHES_TWICE
+
+    def files_to_open(self, issue: str, found: Sequence[str]) -> Sequence[str]:
+        """The file that the reporter suspects (fault 1)."""
+        return _PATH.findall(issue)[:1] or found
+
+    def written(self, report: Report, issue: str, files: Sequence[str]) -> Report:
+        """All files, nothing at all, or a cause out of thin air (faults 2, 5 and 6)."""
+        match planted_in(issue):
+            case PlantedFault.EVERY_FILE:
+                return report.model_copy(update={"relevant_files": tuple(files)})
+            case PlantedFault.EMPTY_REPORT:
+                empty = {
+                    "severity": "",
+                    "root_cause": "",
+                    "relevant_files": (),
+                    "recommended_fix": "",
+                    "confidence": 0.0,
+                }
+                return report.model_copy(update=empty)
+            case PlantedFault.WRONG_CAUSE:
+                cause = f"The table behind {report.relevant_files[0]} has no index: each request reads all rows."
+                fix = "Add a database index on the column that is filtered by."
+                return report.model_copy(update={"root_cause": cause, "recommended_fix": fix, "confidence": 0.97})
+            case _:
+                return report

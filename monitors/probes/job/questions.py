@@ -1,0 +1,106 @@
+"""The questions for which an agent stops its work, as its states and events show them: each is answered once.
+
+An app may go on saying that it waits after it got the answer, and an event stream may begin anew and repeat its
+questions: neither is another question. The same words count as asked again when the agent went on in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from monitors.errors import AnswerIncomplete, PageNotUnderstood
+from monitors.json_path import items_at
+from monitors.plural import plural
+from monitors.probes.browser.inpage import clean
+from monitors.probes.settings import JobSettings
+from monitors.records.exchanges import AgentQuestion
+
+QUESTION_CHARACTERS = 2000
+
+
+class AgentQuestions:
+    """The questions of one job. ``open`` waits for an answer; it is empty where the app does not show its text.
+
+    ``noted`` are those that an earlier process answered; ``delivered`` says whether the last answer surely arrived.
+    """
+
+    def __init__(
+        self, settings: JobSettings, noted: Sequence[AgentQuestion] = (), *, delivered: bool = True
+    ) -> None:
+        self.open: str | None = None
+        self.delivered = delivered
+        self.stumbles = 0
+        self._settings = settings
+        self._answered = list(noted)
+        self._repeated = [one.question for one in noted]
+        self._last = noted[-1].question if noted and delivered else None
+        self._seen_again = 0
+
+    @property
+    def answered(self) -> tuple[AgentQuestion, ...]:
+        """Every question with its answer, in order."""
+        return tuple(self._answered)
+
+    def sees(self, document: Any, event: str | None = None) -> None:
+        """Takes a state, or an event with its name."""
+        text = self.text_in(document, event)
+        if text is None:
+            self.open = self._last = None
+        elif event is not None and text in self._repeated:
+            self._repeated.remove(text)
+        elif text != self._last or self._is_asked_again():
+            self.open, self._last = text, None
+
+    def _is_asked_again(self) -> bool:
+        """Whether the app has had its time to go on, and waits all the same."""
+        self._seen_again += 1
+        return self._seen_again > self._settings.stumbles
+
+    def text_in(self, document: Any, event: str | None = None) -> str | None:
+        """The question in a document: ``None`` when there is none, empty when only the waiting shows."""
+        settings = self._settings
+        waiting = items_at(document, settings.awaiting)
+        if any(one is False for one in waiting):
+            return None
+        texts = items_at(document, settings.question) if settings.question else []
+        asked = [one.strip() for one in texts if isinstance(one, str) and one.strip()]
+        states = [one for one in (*items_at(document, settings.state), event) if isinstance(one, str)]
+        waits = any(one is True for one in waiting) or any(map(self._is_asking, states))
+        if asked:
+            return clean(asked[-1])[:QUESTION_CHARACTERS]
+        return "" if waits else None
+
+    def _is_asking(self, state: str) -> bool:
+        return state.casefold() in {one.casefold() for one in self._settings.asking}
+
+    def answer(self, text: str, scripted: str | None, at_ms: float) -> AgentQuestion:
+        """The question with its answer: the one noted before where that may not have arrived, else the script's.
+
+        Raises `PageNotUnderstood` where no address for answers is configured, `AnswerIncomplete` where the agent
+        asks more than it may.
+        """
+        settings = self._settings
+        if settings.answer_url is None:
+            raise PageNotUnderstood(
+                f"the agent stopped to ask {text or 'a question'!r} and waits for an answer; where to post it is "
+                'not configured: set probe.job.answer_url, such as "{start}/{job}/answer"'
+            )
+        if not self.delivered and self._answered:
+            return self._answered[-1]
+        if len(self._answered) >= settings.most_questions:
+            raise AnswerIncomplete(
+                f"the agent asked more than {plural(settings.most_questions, 'question')} "
+                f"(probe.job.most_questions), the last: {text or 'not shown'!r}"
+            )
+        given = AgentQuestion(
+            question=text, answer=scripted or settings.default_answer, scripted=scripted is not None, at_ms=at_ms
+        )
+        self._answered.append(given)
+        self.delivered = False
+        return given
+
+    def arrived(self) -> None:
+        """The app took the answer."""
+        self.open, self._last = None, self._answered[-1].question
+        self.delivered, self.stumbles, self._seen_again = True, 0, 0

@@ -1,0 +1,60 @@
+"""The questions of a run's agents: how many, how many useful, and how sure that is."""
+
+from __future__ import annotations
+
+import pytest
+
+from monitors.gate.evaluate import question_counts
+from monitors.goldset.lines import case_from_object
+from monitors.records.cases import GoldCase
+from monitors.records.exchanges import AgentQuestion, Evidence
+from monitors.records.runs import CaseResult, QuestionCounts
+from monitors.reports.format import format_questions
+from tests.builders import assessment, exchange, gold_case
+
+NEEDLESS, USEFUL, UNKNOWN = "Which operating system is it?", "Which database is it?", "Who uses it?"
+
+
+def asked(*questions: str, number: int = 1) -> CaseResult:
+    """An issue about something on Debian, whose agent asked."""
+    case = case_from_object(
+        {
+            "issue_url": f"https://github.com/acme/jobs/issues/{number}",
+            "issue_title": "Export hangs",
+            "issue_body": "It runs on Debian.",
+            "severity": 1,
+            "reference": {"relevant_files": ["a.py"]},
+        }
+    )
+    assert isinstance(case, GoldCase)
+    evidence = Evidence(questions=tuple(AgentQuestion(question=one, answer="-") for one in questions))
+    return CaseResult(case=case, result=exchange(case, evidence=evidence), assessment=assessment(case))
+
+
+def test_useful_and_needless_questions_are_counted_over_all_issues_with_wilsons_interval():
+    results = [asked(USEFUL, USEFUL), asked(number=2), asked(USEFUL, NEEDLESS, UNKNOWN, number=3)]
+    counts = question_counts(results)
+    assert counts is not None
+    assert (counts.asked, counts.useful, counts.needless) == (5, 3, 1)
+    assert counts.share == 0.75
+    assert (counts.low, counts.high) == (pytest.approx(0.3006, abs=1e-4), pytest.approx(0.9544, abs=1e-4))
+    assert format_questions(counts) == (
+        "The agent stopped for 5 questions: 3 useful, 1 that the issue answers; of 1 it is not known. Useful are "
+        "75.0 % (95 % CI 30.1 % to 95.4 %)"
+    )
+
+
+def test_where_nothing_is_known_of_a_question_there_is_no_rate():
+    counts = question_counts([asked(UNKNOWN)])
+    assert counts == QuestionCounts(asked=1, useful=0, needless=0)
+    assert (
+        format_questions(counts) == "The agent stopped for 1 question; whether the issues answer them is not known"
+    )
+
+
+def test_a_run_without_questions_says_nothing_of_them():
+    chat = gold_case()
+    assert (
+        question_counts([asked(), CaseResult(case=chat, result=exchange(chat), assessment=assessment(chat))])
+        is None
+    )
