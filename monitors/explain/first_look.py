@@ -324,16 +324,16 @@ def _log_choose(whole: int, part: int) -> float:
 def _groups(cases: Sequence[Mapping[str, Value]]) -> Iterator[_Group]:
     """Single values, then pairs. Those of the same cases count once, by the fewest and first values."""
     singles = {key: members for key, members in _values(cases).items() if members.bit_count() < len(cases)}
-    kept: dict[int, tuple[tuple[str, Value], ...]] = {}
+    single: dict[int, tuple[tuple[str, Value], ...]] = {}
     for key, members in singles.items():
         if members.bit_count() >= FEWEST_CASES:
-            kept.setdefault(members, (key,))
-    tried = log(2 * max(1, len(kept)))
-    yield from (_Group(members, conditions, tried) for members, conditions in kept.items())
+            single.setdefault(members, (key,))
+    tried = log(2 * max(1, len(single)))
+    yield from (_Group(members, conditions, tried) for members, conditions in single.items())
     pairs: dict[int, tuple[tuple[str, Value], ...]] = {}
     for (first, one), (second, other) in combinations(singles.items(), 2):
         both = one & other
-        if first[0] != second[0] and both.bit_count() >= FEWEST_CASES and both not in kept:
+        if first[0] != second[0] and both.bit_count() >= FEWEST_CASES and both not in single:
             pairs.setdefault(both, (first, second))
     largest = sorted(pairs.items(), key=lambda pair: -pair[0].bit_count())[:MOST_PAIRS]
     tried = log(2 * max(1, len(largest)))

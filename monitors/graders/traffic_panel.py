@@ -16,6 +16,7 @@ from monitors.facts.refusals.detect import read_refusal
 from monitors.graders.base import Grader, GraderSettings
 from monitors.graders.conduct import CitationGrader, ErrorLeakGrader, LanguageGrader, says_enough
 from monitors.graders.disclosure import DisclosureGrader
+from monitors.graders.triage import triage_graders
 from monitors.records.base import Language
 from monitors.records.nightly import CensusKind
 from monitors.records.traffic import Conversation, Turn
@@ -49,9 +50,12 @@ class TrafficPanel:
         self._always: tuple[Grader, ...] = (self._disclosure, ErrorLeakGrader())
         self._citations = CitationGrader(settings.citation_patterns, required=settings.citation_required)
         self._language = LanguageGrader()
+        self._reports = triage_graders(settings.triage)
 
     def for_turn(self, turn: Turn) -> tuple[Grader, ...]:
         """The graders of this reply, safety first. A reply that states a figure must say where that stands."""
+        if turn.is_report:
+            return (*self._always, *self._reports)
         states = any(character.isdigit() for character in turn.reply_text) and not turn.is_question
         cites: tuple[Grader, ...] = (self._citations,) if states or turn.citations else ()
         speaks: tuple[Grader, ...] = (self._language,) if _has_language(turn) else ()

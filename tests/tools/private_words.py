@@ -59,13 +59,16 @@ IN_TEXT = ("told", "untold", "twin", "twins", "bite", "bites", "riders", "rivals
 _ORDINARY = re.compile(r"service desk|\|desk(?=\|)|landline desk\b")
 """A desk that people go to, in the demo's replies and in patterns that look for one: no notifier, no review session."""
 
+_FIRST_LOOK = re.compile(r"first_?look", re.IGNORECASE)
+"""A capability's name, in the glossary: what failed cases have in common."""
+
 _PART = re.compile(r"[a-z]+|[A-Z][a-z]*|\d+")
 _WORD = re.compile(rf"\b({'|'.join(IN_TEXT)})\b", re.IGNORECASE)
 
 
 def private_parts(identifier: str) -> Iterator[str]:
     """The private words that an identifier is made of: ``case_told`` and ``CaseTold`` give ``told``."""
-    return (part.lower() for part in _PART.findall(identifier) if part.lower() in WORDS)
+    return (part.lower() for part in _PART.findall(_FIRST_LOOK.sub("", identifier)) if part.lower() in WORDS)
 
 
 def identifier_counts(root: Path = ROOT) -> Counter[str]:

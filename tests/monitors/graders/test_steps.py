@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from monitors.goldset.lines import case_from_object
+from monitors.graders.base import TriageSettings
 from monitors.graders.triage import StepsGrader
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Evidence, Step, StepKind
@@ -24,7 +25,9 @@ def case(**reference: Any) -> GoldCase:
 
 def graded(evidence: Evidence, **reference: Any) -> Judged | Abstained:
     about = case(**(reference or {"shortest_path": 2}))
-    return StepsGrader().grade(about, exchange(about, "a report").model_copy(update={"evidence": evidence}))
+    return StepsGrader(TriageSettings()).grade(
+        about, exchange(about, "a report").model_copy(update={"evidence": evidence})
+    )
 
 
 def calls(*queries: str, cut: bool = False) -> tuple[Step, ...]:
