@@ -426,9 +426,9 @@ class AgentJob:
 
     @property
     def evidence(self) -> Evidence:
-        """What the agent did on the way: as it was listed, or as its events told where they tell more.
+        """What the agent did on the way: as it was listed, or as its events say where they say more.
 
-        Events that broke off tell less than a whole list, however many there were.
+        Events that broke off say less than a whole list, however many there were.
         """
         path = read_events(self.events)
         more = len(path.steps) > len(self.steps) and (self.heard_end or not (self.steps and self.steps_are_whole))
