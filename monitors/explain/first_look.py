@@ -76,7 +76,7 @@ class FirstLook(Record):
     groups: int = 0
 
 
-class _Group(NamedTuple):
+class _CaseGroup(NamedTuple):
     """Cases as a set of bits, and what they share.
 
     ``log_tried`` is the logarithm of twice how many such groups there are: half of what may be claimed by chance
@@ -94,7 +94,7 @@ def first_look(cases: Sequence[Mapping[str, Value]], failed: Sequence[bool]) -> 
     ``failed`` says for each case whether it failed; leave ungraded ones out. `ValueError` when there are not as
     many of them as cases. The same cases give the same answer, in whatever order their attributes stand.
     """
-    search = _Search(cases, failed)
+    search = _CauseSearch(cases, failed)
     causes = sorted(search.causes(), key=search.surprise)
     covered = 0
     for cause in causes:
@@ -108,7 +108,7 @@ def first_look(cases: Sequence[Mapping[str, Value]], failed: Sequence[bool]) -> 
     )
 
 
-class _Search:
+class _CauseSearch:
     """One suite's groups and failures."""
 
     def __init__(self, cases: Sequence[Mapping[str, Value]], failed: Sequence[bool]) -> None:
@@ -119,7 +119,7 @@ class _Search:
         self._random = Random(_SEED)  # noqa: S311 - permutations, and the same ones every time
         self._explained: dict[frozenset[int], float] = {}
 
-    def causes(self) -> list[_Group]:
+    def causes(self) -> list[_CaseGroup]:
         """All that can be claimed."""
         first = self._first()
         found = self._best_two([first]) if first is not None else []
@@ -132,7 +132,7 @@ class _Search:
                 found = self._best_two(found)
         return [cause for cause in found if len(found) == 1 or self._holds_beside(cause, found)]
 
-    def described(self, cause: _Group) -> Cause:
+    def described(self, cause: _CaseGroup) -> Cause:
         """A cause with its counts."""
         rest = self._all & ~cause.members
         return Cause(
@@ -143,11 +143,11 @@ class _Search:
             elsewhere_failed=(rest & self.failed).bit_count(),
         )
 
-    def surprise(self, cause: _Group) -> float:
+    def surprise(self, cause: _CaseGroup) -> float:
         """The logarithm of its corrected probability by chance: the lower, the more surprising."""
         return _FisherTest(self._all, self.failed)(cause.members) + cause.log_tried
 
-    def _outside(self, causes: Sequence[_Group]) -> int:
+    def _outside(self, causes: Sequence[_CaseGroup]) -> int:
         rest = self._all
         for cause in causes:
             rest &= ~cause.members
@@ -155,7 +155,7 @@ class _Search:
 
     # --- is there one? ---------------------------------------------------------------------------------------
 
-    def _first(self) -> _Group | None:
+    def _first(self) -> _CaseGroup | None:
         """The most surprising group, when chance does as well less often than `ALPHA_FIRST`."""
         test = _FisherTest(self._all, self.failed)
         if test.failures < FEWEST_FAILURES or test.failures == test.cases or not self.groups:
@@ -182,7 +182,7 @@ class _Search:
                 return False
         return True
 
-    def _next(self, causes: Sequence[_Group]) -> _Group | None:
+    def _next(self, causes: Sequence[_CaseGroup]) -> _CaseGroup | None:
         """The group that is most surprising beside the causes found.
 
         Only where chance does as well less often than `ALPHA_NEXT`, with as many failures inside each of them.
@@ -211,14 +211,14 @@ class _Search:
         """As many failures, fallen where they fall among the same cases."""
         return sum(1 << at for at in self._random.sample(test.places, test.failures))
 
-    def _cells(self, causes: Sequence[_Group]) -> list[int]:
+    def _cells(self, causes: Sequence[_CaseGroup]) -> list[int]:
         return [cell for cell, _ in _partition([cause.members for cause in causes], self._all)]
 
     # --- which is it? ----------------------------------------------------------------------------------------
 
-    def _candidates(self, inside: int) -> list[_Group]:
+    def _candidates(self, inside: int) -> list[_CaseGroup]:
         test = _FisherTest(inside, self.failed)
-        seen: dict[int, _Group] = {}
+        seen: dict[int, _CaseGroup] = {}
         for group in self.groups:
             part = group.members & inside
             if part.bit_count() >= FEWEST_NEW:
@@ -226,7 +226,7 @@ class _Search:
         ranked = sorted(seen.items(), key=lambda pair: test(pair[0]) + pair[1].log_tried)
         return [group for _, group in ranked[:CANDIDATES]]
 
-    def _chosen_again(self, causes: list[_Group]) -> list[_Group]:
+    def _chosen_again(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
         """Each cause again, given the others, until nothing explains better."""
         for _ in range(_ROUNDS):
             before = list(causes)
@@ -239,19 +239,19 @@ class _Search:
                 break
         return causes
 
-    def _best_two(self, causes: list[_Group]) -> list[_Group]:
+    def _best_two(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
         """Two causes at once, where one was found that only lies between them."""
         needed = self._explains(causes) + (STRADDLE if len(causes) == 1 else 0)
         pairs = combinations(self._candidates(self._all), 2)
         best = max(pairs, key=self._explains, default=None)
         return list(best) if best is not None and self._explains(best) > needed else causes
 
-    def _holds_beside(self, cause: _Group, causes: Sequence[_Group]) -> bool:
+    def _holds_beside(self, cause: _CaseGroup, causes: Sequence[_CaseGroup]) -> bool:
         """Whether a cause is surprising in what the others leave, too."""
         inside = self._outside([one for one in causes if one is not cause])
         return _FisherTest(inside, self.failed)(cause.members & inside) + cause.log_tried < 0
 
-    def _explains(self, causes: Sequence[_Group]) -> float:
+    def _explains(self, causes: Sequence[_CaseGroup]) -> float:
         """How well causes explain all failures: log-likelihood, less the logarithm of how many can be chosen."""
         key = frozenset(cause.members for cause in causes)
         if key not in self._explained:
@@ -302,7 +302,9 @@ class _FisherTest:
         return _log_choose(self.failures, count) + _log_choose(passed, size - count) - _log_choose(self.cases, size)
 
 
-def _stratified(tried: tuple[_Group, Sequence[int]], strata: Sequence[_FisherTest], failed: Sequence[int]) -> float:
+def _stratified(
+    tried: tuple[_CaseGroup, Sequence[int]], strata: Sequence[_FisherTest], failed: Sequence[int]
+) -> float:
     """A group's surprise over all strata, after R. A. Fisher's way to combine tests: by their product."""
     group, parts = tried
     surprise = group.log_tried
@@ -321,7 +323,7 @@ def _log_choose(whole: int, part: int) -> float:
     return lgamma(whole + 1) - lgamma(part + 1) - lgamma(whole - part + 1)
 
 
-def _groups(cases: Sequence[Mapping[str, Value]]) -> Iterator[_Group]:
+def _groups(cases: Sequence[Mapping[str, Value]]) -> Iterator[_CaseGroup]:
     """Single values, then pairs. Those of the same cases count once, by the fewest and first values."""
     singles = {key: members for key, members in _values(cases).items() if members.bit_count() < len(cases)}
     single: dict[int, tuple[tuple[str, Value], ...]] = {}
@@ -329,7 +331,7 @@ def _groups(cases: Sequence[Mapping[str, Value]]) -> Iterator[_Group]:
         if members.bit_count() >= FEWEST_CASES:
             single.setdefault(members, (key,))
     tried = log(2 * max(1, len(single)))
-    yield from (_Group(members, conditions, tried) for members, conditions in single.items())
+    yield from (_CaseGroup(members, conditions, tried) for members, conditions in single.items())
     pairs: dict[int, tuple[tuple[str, Value], ...]] = {}
     for (first, one), (second, other) in combinations(singles.items(), 2):
         both = one & other
@@ -337,7 +339,7 @@ def _groups(cases: Sequence[Mapping[str, Value]]) -> Iterator[_Group]:
             pairs.setdefault(both, (first, second))
     largest = sorted(pairs.items(), key=lambda pair: -pair[0].bit_count())[:MOST_PAIRS]
     tried = log(2 * max(1, len(largest)))
-    yield from (_Group(members, conditions, tried) for members, conditions in largest)
+    yield from (_CaseGroup(members, conditions, tried) for members, conditions in largest)
 
 
 def _values(cases: Sequence[Mapping[str, Value]]) -> dict[tuple[str, Value], int]:

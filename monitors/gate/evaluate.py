@@ -20,7 +20,7 @@ from monitors.facts.issue_questions import QuestionWorth, read_questions
 from monitors.gate.compare import compare, parity
 from monitors.gate.dimensions import triage_summary, with_triage
 from monitors.gate.metrics import graded_cases, is_graded, metrics, one_per_case, score
-from monitors.gate.ratings import average_of, ratings, unrated_reports
+from monitors.gate.ratings import average_of, is_report, ratings, unrated_reports
 from monitors.gate.settings import GateSettings
 from monitors.gate.suite_power import balance_of, sights_of
 from monitors.gate.verdict import GateInputs, coverage_of, decide, in_pairs
@@ -107,16 +107,19 @@ def judge_notes(judging: Judging | None, assessments: Sequence[Assessment]) -> t
         return ()
     ungraded_cases = tuple(a.case_id for a in assessments if a.outcome is CaseOutcome.UNGRADED)
     ungraded = ungraded_cases if judging.ungraded else ()
-    texts = [_off(judging)] if judging.state is JudgeState.OFF else list(_on(judging))
+    texts = [_off(judging, assessments)] if judging.state is JudgeState.OFF else list(_on(judging))
     return tuple(
         VerdictReason(kind=ReasonKind.NOTE, text=text, case_ids=ungraded if number == 0 else (), decisive=False)
         for number, text in enumerate(texts)
     )
 
 
-def _off(judging: Judging) -> str:
-    open_ones = f"{judging.reached_judge} of {plural(judging.answers, 'answer')} left ungraded"
-    return f"the judge is off ({judging.why}); {open_ones if judging.reached_judge else 'no answer needed it'}"
+def _off(judging: Judging, assessments: Sequence[Assessment]) -> str:
+    unrated = sum(map(is_report, assessments))
+    answers = max(0, judging.reached_judge - unrated)
+    left = [f"{answers} of {plural(judging.answers, 'answer')} left ungraded"] if answers else []
+    left += [f"{plural(unrated, 'report')} not rated"] if unrated else []
+    return f"the judge is off ({judging.why}); {', '.join(left) or 'no answer needed it'}"
 
 
 def _on(judging: Judging) -> Iterator[str]:

@@ -55,6 +55,13 @@ def _is_no_report(assessment: Assessment) -> bool:
     return any(not grade.passed for grade in forms)
 
 
+def is_report(assessment: Assessment) -> bool:
+    """Whether it is of a reply to an issue that a judge would rate."""
+    return any(grade.aspect is Aspect.REPORT_FORM for grade in assessment.grades) and not NO_REPORT.intersection(
+        assessment.failure_kinds
+    )
+
+
 def unrated_reports(results: Sequence[CaseResult], rated: Ratings) -> frozenset[str]:
     """Ids of the cases whose report nobody rated, though a judge would be asked for it."""
     return frozenset(

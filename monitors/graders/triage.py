@@ -17,6 +17,7 @@ from monitors.facts.source_files import agreement, canonical
 from monitors.facts.tool_calls import calls_of, repeated
 from monitors.facts.triage_report import fold_case, read_report, stands_in
 from monitors.graders.base import Grader, TriageSettings, abstained, judged
+from monitors.plural import plural
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged
@@ -87,7 +88,8 @@ class RelevantFilesGrader(TriageGrader):
         found = agreement(named, wanted)
         kind = None if found.f1 >= self._settings.min_files_f1 else FailureKind.POOR_TRIAGE
         hit, miss, extra = len(found.found), len(found.missed), len(found.extra)
-        reason = f"{hit} of {hit + miss} relevant files named, and {extra} others" if named else "no file is named"
+        counts = f"{hit} of {hit + miss} relevant files named, and {plural(extra, 'other')}"
+        reason = counts if named else "no file is named"
         return self._scored(kind, reason, found.f1)
 
 
@@ -105,7 +107,8 @@ class RelevantFunctionsGrader(TriageGrader):
         both = len(wanted & named)
         score = 2 * both / (len(wanted) + len(named))
         kind = None if score >= self._settings.min_files_f1 else FailureKind.POOR_TRIAGE
-        return self._scored(kind, f"{both} of {len(wanted)} functions named, and {len(named) - both} others", score)
+        reason = f"{both} of {len(wanted)} functions named, and {plural(len(named) - both, 'other')}"
+        return self._scored(kind, reason, score)
 
 
 class KnownFilesGrader(TriageGrader):
@@ -188,7 +191,7 @@ class StepsGrader(TriageGrader):
         best = f", {shortest} would have done" if shortest and evidence.hops else ""
         again = len(repeated(calls_of(evidence.steps)))
         reason = (
-            f"{taken} {'hops' if evidence.hops else 'steps'}, at most {most}{best}"
+            f"{plural(taken, 'hop' if evidence.hops else 'step')}, at most {most}{best}"
             + (f", {again} of them repeat an earlier one" if again and not evidence.hops else "")
             + (
                 f"; {again} of {len(evidence.steps)} steps repeat an earlier call"

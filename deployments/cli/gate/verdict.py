@@ -176,7 +176,8 @@ def _metrics(report: RunReport) -> Table:
     for name in ("share", "of", "95 % interval", "target", ""):
         table.add_column(name, justify="right")
     for metric in report.metrics:
-        table.add_row(*_metric(metric))
+        if metric.total or report.triage is None:  # reports on issues cite nothing and refuse nothing
+            table.add_row(*_metric(metric))
     return table
 
 

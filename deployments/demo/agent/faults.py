@@ -44,7 +44,7 @@ def planted_in(issue: str) -> PlantedFault | None:
     return next((fault for fault, is_set_off in triggers.items() if is_set_off), None)
 
 
-class NoFaults:
+class HealthyAgent:
     """A healthy agent."""
 
     def lacks_version(self, issue: str) -> bool:
@@ -67,7 +67,7 @@ class NoFaults:
         return report
 
 
-class PlantedFaults(NoFaults):
+class FaultyAgent(HealthyAgent):
     """An agent with six bugs.
 
     1. A file that the reporter suspects is taken for the culprit, and the search is not read (wrong file).

@@ -22,7 +22,7 @@ import uvicorn
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from deployments.demo.agent.faults import NoFaults, PlantedFaults
+from deployments.demo.agent.faults import FaultyAgent, HealthyAgent
 from deployments.demo.agent.triage import Action, IssueText, Report, TriageAgent, load_issues, load_repository
 from deployments.demo.space import EXIT_USAGE, bound_socket
 from flows.terminal import print_text
@@ -245,7 +245,7 @@ def main(argv: list[str] | None = None) -> int:
     except SystemExit as trouble:
         print_text(f"error: {trouble}", err=True)
         return EXIT_USAGE
-    agent = TriageAgent(load_repository(), PlantedFaults() if arguments.faults else NoFaults())
+    agent = TriageAgent(load_repository(), FaultyAgent() if arguments.faults else HealthyAgent())
     service = TriageService(agent, arguments.pause_s, lambda: datetime.now(UTC))
     config = uvicorn.Config(build_app(service, arguments.commit), log_level="warning", timeout_graceful_shutdown=2)
     with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is how a person ends it

@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from deployments.demo.agent.faults import NoFaults
+from deployments.demo.agent.faults import HealthyAgent
 
 HERE: Final = Path(__file__).parent
 REPOSITORY: Final = HERE / "repository.toml"
@@ -225,10 +225,10 @@ class Action:
 class TriageAgent:
     """Works on one issue at a time; ``faults`` can spoil it."""
 
-    def __init__(self, files: Mapping[str, str], faults: NoFaults | None = None) -> None:
+    def __init__(self, files: Mapping[str, str], faults: HealthyAgent | None = None) -> None:
         self._files = files
         self._search = CodeSearch(files)
-        self._faults = faults or NoFaults()
+        self._faults = faults or HealthyAgent()
 
     def work(self, issue: IssueText) -> Generator[Action, None, Report]:
         """The agent's actions, one after the other; the report is what the generator returns."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deployments.demo.agent.faults import NoFaults, PlantedFault, PlantedFaults, planted_in
+from deployments.demo.agent.faults import FaultyAgent, HealthyAgent, PlantedFault, planted_in
 from deployments.demo.agent.triage import (
     DEFECTS,
     ISSUES,
@@ -29,7 +29,7 @@ FILES = load_repository()
 ROOT = Path(__file__).parents[3]
 
 
-def worked(issue: IssueText, faults: NoFaults | None = None) -> tuple[list[str], Report]:
+def worked(issue: IssueText, faults: HealthyAgent | None = None) -> tuple[list[str], Report]:
     """The tools that the agent uses, and its report."""
     actions = TriageAgent(FILES, faults).work(issue)
     used: list[str] = []
@@ -65,7 +65,7 @@ def test_each_fault_is_set_off_by_one_issue():
     set_off = [planted_in(issue.text) for issue in load_issues().values()]
     assert sorted(fault for fault in set_off if fault) == sorted(PlantedFault)
     for issue, fault in zip(load_issues().values(), set_off, strict=True):
-        assert (worked(issue) == worked(issue, PlantedFaults())) is (fault is None), issue.url
+        assert (worked(issue) == worked(issue, FaultyAgent())) is (fault is None), issue.url
 
 
 def test_the_search_is_one_over_words():
