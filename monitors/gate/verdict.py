@@ -447,7 +447,7 @@ def flaky(run: GateInputs) -> list[VerdictReason]:
         return []
     cases = "case is" if len(run.flaky) == 1 else "cases are"
     first = f"the first {run.flaky[0].text}" if len(run.flaky) > 1 else run.flaky[0].text
-    text = f"{len(run.flaky)} {cases} flaky ({first}): counted as lost, and no one of them decides alone"
+    text = f"{len(run.flaky)} {cases} flaky ({first}): counted as failed, and no one of them decides alone"
     ids = tuple(one.case_id for one in run.flaky)
     return [VerdictReason(kind=ReasonKind.FLAKY, text=text, case_ids=ids, decisive=False)]
 

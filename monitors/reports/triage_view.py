@@ -413,6 +413,10 @@ def _legend(boxes: Sequence[StepBox], lines: StepLines) -> Iterator[str]:
         yield "limit"
 
 
+STEPS_GRADER: Final = "steps"
+"""The grader of the path; what the agent asked has another."""
+
+
 def _path_facts(
     evidence: Evidence, reference: TriageReference, assessment: Assessment, again: int
 ) -> Iterator[str]:
@@ -421,7 +425,7 @@ def _path_facts(
     if not hops and not seen:
         yield "the agent's steps were not seen"
         return
-    graded = [one for one in assessment.grades if isinstance(one, Judged) and one.aspect is Aspect.EFFICIENCY]
+    graded = [one for one in assessment.grades if isinstance(one, Judged) and one.grader == STEPS_GRADER]
     if graded:
         yield from (grade.reason for grade in graded)
     else:
