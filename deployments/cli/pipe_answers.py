@@ -15,7 +15,7 @@ from deployments.cli.pipes import Fields, Unreadable
 from monitors.alerts.redact import redact_with_findings
 from monitors.domains.pack import DEFAULT_DOMAINS, Domain, load_domain
 from monitors.errors import ConfigError
-from monitors.explain.first_look import Value, first_look
+from monitors.explain.first_look import first_look
 from monitors.facts.citations import find_citations
 from monitors.facts.language import identify
 from monitors.facts.quantities.fact import Fact, FactKind
@@ -31,6 +31,7 @@ from monitors.graders.panel import default_panel, grade_exchange
 from monitors.records.base import Finding, Language, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.exchanges import Exchange, Timings
+from monitors.records.first_look import Value
 from monitors.records.grades import Abstained, Aspect, CaseOutcome, Grade, Judged, Span
 
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")

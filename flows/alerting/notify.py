@@ -16,10 +16,12 @@ from flows.alerting.notifier import Notifier, catch_up
 from monitors.alerts.grouping import compose
 from monitors.alerts.lifecycle import AlertDecision, PrintRecord, close, decide
 from monitors.alerts.observations import ObservationContext, ResolutionScope, fingerprint, monitor_fault
+from monitors.alerts.redact import redact
 from monitors.errors import MonitorError, NotifyError, WarehouseError
 from monitors.records.base import Record
 from monitors.records.incidents import Alert, Capability, Incident, IncidentKind, IncidentState, Link, Observation
 from monitors.records.runs import RunReport
+from monitors.reports.figures import format_causes
 from monitors.reports.triage_summary import format_dimensions
 from warehouse.queries import outbox
 from warehouse.queries.incidents import only_printed
@@ -35,19 +37,31 @@ class MessageContext(Record):
     flat: str | None = None
     weighted: str | None = None
     dimensions: str | None = None
+    in_common: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
 
 
-def message_context(report: RunReport, links: Sequence[Link]) -> MessageContext:
-    """Both scores of a finished run as messages show them, and how its reports on issues did."""
+def message_context(
+    report: RunReport, links: Sequence[Link], *, account_patterns: Sequence[str] = ()
+) -> MessageContext:
+    """What messages show of a finished run: both scores, its reports on issues, what failed cases share."""
     flat, weighted = report.scores.flat.value, report.scores.weighted.value
     return MessageContext(
         commit=report.commit,
         flat=None if flat is None else f"{flat:.3f}",
         weighted=None if weighted is None else f"{weighted:.3f}",
         dimensions=format_dimensions(report) or None,
+        in_common=_in_common(report, account_patterns),
         links=tuple(links),
     )
+
+
+def _in_common(report: RunReport, account_patterns: Sequence[str]) -> tuple[str, ...]:
+    """What failed cases have in common, for a message: that they have nothing in common is no news at night."""
+    found = report.first_look
+    if found is None or not found.causes:
+        return ()
+    return tuple(redact(cause, account_patterns=account_patterns) for cause in format_causes(found))
 
 
 async def notify(
@@ -85,6 +99,7 @@ def composed(notifier: Notifier, settled: AlertDecision, context: MessageContext
         flat=context.flat,
         weighted=context.weighted,
         dimensions=context.dimensions,
+        in_common=context.in_common,
         links=context.links,
     )
 

@@ -62,9 +62,13 @@ async def finish_first_alerts(
     flat: str | None,
     weighted: str | None,
     links: tuple[Link, ...],
+    dimensions: str | None = None,
+    in_common: tuple[str, ...] = (),
     flaky: Mapping[str, str] | None = None,
 ) -> tuple[str, ...]:
-    """Add scores and links to the alerts sent before they were known; return why any message could not be edited.
+    """Add what a whole run knows to the alerts sent before; return why any message could not be edited.
+
+    That is its scores and links, how its reports on issues did, and what its failed cases have in common.
 
     ``flaky`` maps a case id to how often a case was right that was right only sometimes: its other repeats were
     still to come when the first one was reported. A message that somebody has acknowledged stays as it is.
@@ -76,8 +80,14 @@ async def finish_first_alerts(
         if first.flat is not None or {item.incident.fingerprint for item in first.items} <= quiet:
             continue
         items = tuple(_marked_flaky(item, flaky or {}) for item in first.items)
-        changes = {"flat": flat, "weighted": weighted, "links": links, "items": items}
-        whole = first.model_copy(update=changes)
+        known = {
+            "flat": flat,
+            "weighted": weighted,
+            "links": links,
+            "dimensions": dimensions,
+            "in_common": in_common,
+        }
+        whole = first.model_copy(update={"items": items, **known})
         try:
             await notifier.sender.update(whole, channel=page.channel, ts=page.ts)
         except NotifyError as error:

@@ -80,6 +80,7 @@ def settings_for(api_url: str, home: Path) -> dict[str, str]:
         "PREFECT_HOME": str(home),
         "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false",
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",  # by default runs stay for ever
         "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
         "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
         "DO_NOT_TRACK": "1",

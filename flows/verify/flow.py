@@ -47,6 +47,7 @@ from flows.verify.run_state import LiveRun, find_baseline, find_judge_change, na
 from monitors.alerts.liveness import after_run
 from monitors.alerts.redact import redact
 from monitors.errors import ConfigError, ProbeError, WarehouseBusy, WarehouseDamaged, WarehouseError
+from monitors.explain.run_attributes import look_at
 from monitors.gate.assess import assess
 from monitors.gate.evaluate import evaluate
 from monitors.graders.panel import grade_exchange
@@ -275,7 +276,8 @@ async def evaluate_run(run: LiveRun) -> RunReport:
     mutation_score = await asyncio.to_thread(
         severe_mutation_score, context.suite.cases, context.panel, citation_required=must_cite
     )
-    return report.model_copy(update={"mutation_score": mutation_score})
+    in_common = await asyncio.to_thread(look_at, run.results)
+    return report.model_copy(update={"mutation_score": mutation_score, "first_look": in_common})
 
 
 @task(name="record", cache_policy=NO_CACHE)
@@ -335,11 +337,18 @@ def _history(run: LiveRun) -> tuple[RunReport | None, tuple[Incident, ...]]:
 async def notify_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
     """Report all that the run saw at once, with what it proved gone; people hear only of what is new."""
     listener.get().stage("notifying")
-    notifier, context = run.context.notifier, message_context(report, _links(paths))
+    notifier, patterns = run.context.notifier, run.context.configured.graders.account_patterns
+    context = message_context(report, _links(paths), account_patterns=patterns)
     seen = observed(run, report)
     await notify(notifier, seen, context=context, scope=scope_after(run, report))
     await finish_first_alerts(
-        notifier, flat=context.flat, weighted=context.weighted, links=context.links, flaky=flaky_notes(report)
+        notifier,
+        flat=context.flat,
+        weighted=context.weighted,
+        links=context.links,
+        dimensions=context.dimensions,
+        in_common=context.in_common,
+        flaky=flaky_notes(report),
     )
     what_came = await asyncio.to_thread(notified, notifier, seen)
     listener.get().ended(f"{report.verdict}, {what_came}", str(paths.html))

@@ -136,6 +136,7 @@ def compose(
     flat: str | None = None,
     weighted: str | None = None,
     dimensions: str | None = None,
+    in_common: Sequence[str] = (),
     links: Sequence[Link] = (),
 ) -> tuple[Alert, ...]:
     """Group ``items`` by kind and reason class (and thread, for replies in one), worst message first.
@@ -162,6 +163,7 @@ def compose(
             flat=flat,
             weighted=weighted,
             dimensions=dimensions,
+            in_common=tuple(in_common),
             links=tuple(links),
         )
         for group, members in groups.items()
@@ -233,6 +235,7 @@ def grown(first: Alert, later: Sequence[Alert]) -> Alert:
             "flat": _newest([one.flat for one in everything]),
             "weighted": _newest([one.weighted for one in everything]),
             "dimensions": _newest([one.dimensions for one in everything]),
+            "in_common": next((one.in_common for one in reversed(everything) if one.in_common), ()),
             "links": next((one.links for one in reversed(everything) if one.links), ()),
         }
     )

@@ -174,6 +174,8 @@ QUOTED_CHARACTERS: Final = 90
 """The most of the question and of the answer in the one-line text: both fit on a watch with the headline."""
 GROUPED_CHARACTERS: Final = 140
 """The most of each excerpt when a message reports several failures: three of them fit on a phone."""
+IN_COMMON: Final = "In common:"
+"""What stands before what failed cases share."""
 SCORED: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL, IncidentKind.DRIFT})
 OWN_ROW: Final = "case"
 OWN_ROW_NOTE: Final = " (the case's own severity)"
@@ -217,6 +219,7 @@ class Message(Record):
     more: str = ""
     scores: str = ""
     dimensions: str = ""
+    in_common: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     marks: tuple[str, ...] = ()
     over: bool = False
@@ -243,6 +246,7 @@ def message(alert: Alert, *, group_limit: int) -> Message:
         more=f"and {plural(len(rest), 'more', 'more')}: {kinds_counted(rest)}" if rest else "",
         scores=_scores(alert),
         dimensions=(alert.dimensions or "") if alert.kind in SCORED else "",
+        in_common=alert.in_common if alert.kind in SCORED else (),
         links=alert.links,
         marks=tuple(mark_line(mark, alert, slack=False) for mark in alert.marks),
         over=alert.reason is NotifyReason.RECOVERED,

@@ -11,7 +11,7 @@ from rich.style import Style
 from rich.text import Text
 
 from monitors.alerts.grouping import Digest
-from monitors.alerts.message import Message, MessageSection, message
+from monitors.alerts.message import IN_COMMON, Message, MessageSection, message
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.render import digest_plain
 from monitors.errors import NotifyRejected
@@ -53,6 +53,7 @@ def _body(content: Message) -> list[Text]:
     lines = [Text(where, style=Style(italic=True))]
     if content.dimensions:
         lines.append(Text(content.dimensions))
+    lines += [Text(f"{IN_COMMON} {cause}") for cause in content.in_common]
     for number, part in enumerate(content.parts, start=1):
         lines += [Text(""), *_part(part, 0 if content.alone else number)]
     if content.more:

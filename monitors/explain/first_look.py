@@ -21,10 +21,7 @@ from math import exp, inf, lgamma, log
 from random import Random
 from typing import Final, NamedTuple
 
-from monitors.records.base import Record
-
-Value = str | int | float | bool | None
-"""What a case has of an attribute. ``None`` stands where it has none: that is a value like others."""
+from monitors.records.first_look import Cause, FirstLook, Value
 
 FEWEST_CASES: Final = 3
 """A group of two cases is an anecdote."""
@@ -48,32 +45,6 @@ STRADDLE: Final = 3.0
 """Logarithm of the odds (20 to 1) by which two causes must explain better than a single one between them."""
 _SEED: Final = 1993
 _ROUNDS: Final = 4
-
-
-class Cause(Record):
-    """Failed cases share ``conditions``: of its ``cases`` ``failed`` did. The rest of them are the exceptions.
-
-    ``elsewhere_failed`` of ``elsewhere`` cases failed outside of it.
-    """
-
-    conditions: dict[str, Value]
-    cases: int
-    failed: int
-    elsewhere: int
-    elsewhere_failed: int
-
-
-class FirstLook(Record):
-    """What failed cases have in common. No ``causes``: nothing that chance would not show as well.
-
-    ``covered`` of the ``failed`` cases lie in a cause. ``groups`` is how many were looked at.
-    """
-
-    cases: int
-    failed: int
-    causes: tuple[Cause, ...] = ()
-    covered: int = 0
-    groups: int = 0
 
 
 class _CaseGroup(NamedTuple):

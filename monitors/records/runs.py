@@ -26,6 +26,7 @@ from monitors.records.base import (
 from monitors.records.cases import GoldCase
 from monitors.records.comparisons import Balance, Comparison, DetectableDrop, FlakyCase, ParityGap, RubricAverage
 from monitors.records.exchanges import ProbeResult
+from monitors.records.first_look import FirstLook
 from monitors.records.grades import Assessment, CaseOutcome, JudgeLineage
 from monitors.records.targets import PullRequest, Target
 
@@ -327,7 +328,7 @@ class RunReport(Record):
     over questions asked in several languages. ``sights`` say what the run could have seen, ``flaky`` which cases
     were right only sometimes, ``mutation_score`` what the graders caught of known-bad replies; these, ``triage``
     and ``balance`` are absent in runs of before they were reckoned. ``questions`` is ``None`` where no agent asked
-    any.
+    any. ``first_look`` is what failed cases have in common; ``None`` in runs of before it was asked.
     """
 
     run_id: Identifier
@@ -356,6 +357,7 @@ class RunReport(Record):
     balance: Balance | None = None
     mutation_score: MutationScores | None = None
     questions: QuestionCounts | None = None
+    first_look: FirstLook | None = None
     interrupted: bool = False
     resumed_cases: Count = 0
 

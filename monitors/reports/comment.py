@@ -25,7 +25,7 @@ from monitors.records.exchanges import NoAnswer
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome
 from monitors.records.runs import CaseResult, Coverage, ReasonKind, RunReport, VerdictReason
 from monitors.reports.case_view import with_outcome
-from monitors.reports.figures import format_raised, tally_rows
+from monitors.reports.figures import format_causes, format_raised, tally_rows
 from monitors.reports.format import (
     BLAME_WORDS,
     NO_ANSWER_WORDS,
@@ -270,6 +270,9 @@ def _verdict(report: RunReport, failed: int, silent: int, ungraded: int, redact:
     counts = {"failed": failed, "no answer": silent, "could not tell": ungraded}
     parts = [f"{count:,} {text}" for text, count in counts.items() if count]
     yield f"{' · '.join(parts) or 'all correct'}, of {plural(report.coverage.asked, 'case')}"
+    for cause in format_causes(report.first_look) if report.first_look and report.first_look.causes else ():
+        yield ""
+        yield f"In common: {inert(redact(cause))}"
     decisive = [reason for reason in report.reasons if reason.decisive]
     if report.triage is not None:
         yield ""

@@ -14,8 +14,9 @@ from markupsafe import Markup
 
 from monitors.plural import plural
 from monitors.records.base import Finding
+from monitors.records.first_look import Cause, FirstLook
 from monitors.records.runs import Breakdown, Latency, Metric, RunReport
-from monitors.reports.format import SEVERITY_WORDS, metric_name, percent, quantity, seconds
+from monitors.reports.format import SEVERITY_WORDS, metric_name, percent, quantity, seconds, shortened
 
 _BINS: Final = 32
 _WIDTH, _HEIGHT, _FOOT = 640, 120, 22
@@ -255,3 +256,25 @@ def breakdown_groups(breakdowns: Sequence[Breakdown]) -> tuple[BreakdownGroup, .
     for row in breakdowns:
         groups.setdefault(row.group, []).append(row)
     return tuple(BreakdownGroup(group.replace("_", " "), tuple(rows)) for group, rows in groups.items())
+
+
+NOTHING_IN_COMMON: Final = "Nothing that chance would not show as well."
+FEWEST_TO_COMPARE: Final = 3
+"""Of fewer failed cases nothing is said: nothing could have been found."""
+_VALUE_CHARACTERS: Final = 80
+
+
+def format_causes(look: FirstLook | None) -> tuple[str, ...]:
+    """What failed cases have in common, a line a cause; one line for nothing; none where too few failed to say."""
+    if look is None or look.failed < FEWEST_TO_COMPARE:
+        return ()
+    return tuple(map(_cause, look.causes)) or (NOTHING_IN_COMMON,)
+
+
+def _cause(cause: Cause) -> str:
+    shared = " and ".join(
+        f"{name} is {'missing' if value is None else shortened(str(value), _VALUE_CHARACTERS)}"
+        for name, value in cause.conditions.items()
+    )
+    inside = f"{cause.failed:,} of {plural(cause.cases, 'such case')} failed"
+    return f"{shared}: {inside}, {cause.elsewhere_failed:,} of {plural(cause.elsewhere, 'other')}"

@@ -16,7 +16,7 @@ from monitors.records.grades import FAILURE_WORDS, CaseOutcome
 from monitors.records.incidents import Incident
 from monitors.records.runs import Breakdown, CaseResult, Metric, RunReport
 from monitors.reports.case_view import format_since, known_incidents, with_outcome
-from monitors.reports.figures import breakdown_groups, format_raised, tally_rows
+from monitors.reports.figures import breakdown_groups, format_causes, format_raised, tally_rows
 from monitors.reports.format import (
     BLAME_WORDS,
     NO_ANSWER_WORDS,
@@ -171,6 +171,7 @@ def markdown_report(
         _arithmetic(report),
         against_baseline(report),
         _failures(failed, redact, known, report, most_failures),
+        _in_common(report, redact),
         _unanswered(unanswered, redact, most_failures),
         _ungraded(ungraded),
         could_have_seen(report),
@@ -213,6 +214,14 @@ def _verdict(
             f"- the run before, of {code_span(previous.commit or 'unknown', 60)}, {moment(previous.finished_at)}: "
             f"{previous.verdict}, weighted {score(previous.scores.weighted)}, flat {score(previous.scores.flat)}"
         )
+
+
+def _in_common(report: RunReport, redact: Redact) -> Iterator[str]:
+    causes = format_causes(report.first_look)
+    if causes:
+        yield "## What the failed cases have in common"
+        yield ""
+        yield from (f"- {inert(redact(cause))}" for cause in causes)
 
 
 def _arithmetic(report: RunReport) -> Iterator[str]:

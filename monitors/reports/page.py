@@ -42,6 +42,7 @@ from monitors.reports.figures import (
     MetricRow,
     TallyRow,
     breakdown_groups,
+    format_causes,
     format_raised,
     latency_histogram,
     metric_rows,
@@ -250,6 +251,7 @@ class ReportPage:
     metrics: tuple[MetricRow, ...]
     failed: tuple[FailedRow, ...]
     kinds: tuple[KindCount, ...]
+    in_common: tuple[str, ...]
     transcripts: tuple[CaseView, ...]
     no_answers: tuple[CaseView, ...]
     no_answers_total: int
@@ -307,6 +309,7 @@ def page_of(
         metrics=metric_rows([one for one in report.metrics if one.total or not only_issues(cases)]),
         failed=tuple(_failed(one, known, report, redact, shown=place < most) for place, one in enumerate(failed)),
         kinds=_kinds(failed),
+        in_common=tuple(redact(cause) for cause in format_causes(report.first_look)),
         transcripts=tuple(viewer.view(result) for result in failed[:most]),
         no_answers=tuple(viewer.view(result) for result in silent[:most]),
         no_answers_total=len(no_answers),

@@ -16,7 +16,7 @@ from monitors.plural import plural
 from monitors.records.base import Finding
 from monitors.records.comparisons import RubricAverage
 from monitors.records.runs import Metric, Ratio, RunReport, Verdict, VerdictReason
-from monitors.reports.figures import format_raised, tally_rows
+from monitors.reports.figures import format_causes, format_raised, tally_rows
 from monitors.reports.format import format_questions
 from monitors.reports.proof_rows import (
     change_rows,
@@ -118,6 +118,8 @@ def print_verdict(console: Console, report: RunReport, *, report_page: Path | No
         console.print(f"Parity    {format_parity(gap)}", highlight=False)
     if format_path(report.metrics):
         console.print(f"Paths     {format_path(report.metrics)}", highlight=False)
+    for cause in format_causes(report.first_look):
+        console.print(f"In common {escape(cause)}", highlight=False)
     if report.questions is not None:
         console.print(f"Questions {format_questions(report.questions)}", highlight=False)
     print_proof(console, report)

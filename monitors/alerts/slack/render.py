@@ -11,7 +11,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from monitors.alerts.grouping import Digest, digest_headline, digest_lines
-from monitors.alerts.message import Message, MessageSection, is_left, mark_line, message, one_of_each_first, utc
+from monitors.alerts.message import (
+    IN_COMMON,
+    Message,
+    MessageSection,
+    is_left,
+    mark_line,
+    message,
+    one_of_each_first,
+    utc,
+)
 from monitors.alerts.redact import ELLIPSIS, escape, fit, inert, visible
 from monitors.alerts.settings import AlertSettings
 from monitors.plural import plural
@@ -157,6 +166,8 @@ def slack_text(alert: Alert, settings: AlertSettings) -> SlackText:
     blocks = [header(content.headline), context(_where(content))]
     if content.dimensions:
         blocks.append(section(inert(content.dimensions)))
+    if content.in_common:
+        blocks.append(section("\n".join(f"{IN_COMMON} {inert(cause)}" for cause in content.in_common)))
     shown = zip(content.parts, one_of_each_first(alert.items), strict=False)  # what is beyond the parts is counted
     for number, (part, item) in enumerate(shown, start=1):
         blocks.append(

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from prefect.settings.models.server.services import ServerServicesDBVacuumSettings
 
 from flows.server import prefect_server
 from monitors.errors import WarehouseUnwritable
@@ -114,3 +115,12 @@ def test_a_home_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(WarehouseUnwritable, match=r"cannot write .*/file: .*a file stands where a folder must be"):
         connect(tmp_path / "file" / "home", {})
+
+
+def test_a_local_server_deletes_runs_that_ended_long_ago(monkeypatch, tmp_path):
+    """Prefect keeps them for ever by default; its own reading of what we set counts."""
+    for name, value in prefect_server.settings_for("http://127.0.0.1:1/api", tmp_path).items():
+        monkeypatch.setenv(name, value)
+    settings = ServerServicesDBVacuumSettings()
+    assert settings.enabled_vacuum_types >= {"events", "flow_runs"}
+    assert settings.retention_period.days == 90

@@ -1,0 +1,78 @@
+"""The recorded attributes of a run's cases, by which failures are compared: of the question, and of the answer.
+
+Whether an answer is right, and what was wrong with it, is no attribute: failed cases share that by definition.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Final
+
+from monitors.explain.first_look import first_look
+from monitors.records.exchanges import Exchange
+from monitors.records.first_look import FirstLook, Value
+from monitors.records.grades import CaseOutcome
+from monitors.records.runs import CaseResult
+
+ANSWER_LENGTHS: Final = (200, 800)
+"""Characters from which an answer is medium, and long: one sentence, one screen of a phone."""
+LATENCIES_S: Final = (2.0, 4.0, 10.0)
+"""Seconds that separate classes of latency; 4 s is the default objective of a run."""
+DECIDED: Final = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
+
+
+def look_at(results: Iterable[CaseResult]) -> FirstLook:
+    """What the failed cases of a run have in common.
+
+    A case failed if any of its asks did; ungraded ones are left out.
+    """
+    asks: dict[str, list[CaseResult]] = defaultdict(list)
+    for result in results:
+        if result.assessment.outcome in DECIDED:
+            asks[result.case.id].append(result)
+    chosen = [min(same, key=_is_correct) for same in asks.values()]
+    return first_look([attributes_of(result) for result in chosen], [not _is_correct(result) for result in chosen])
+
+
+def _is_correct(result: CaseResult) -> bool:
+    return result.assessment.outcome is CaseOutcome.CORRECT
+
+
+def attributes_of(result: CaseResult) -> dict[str, Value]:
+    """What is recorded of one case, by names for people. What is not known of it is left out."""
+    case, exchange = result.case, result.result
+    found: dict[str, Value] = {
+        "type": case.type,
+        "language": case.language.value,
+        "severity": int(case.severity),
+        "group": case.related,
+        "turns": len(case.turns),
+        "expected": "a refusal" if case.expected_refusal else "an answer",
+        "hour (UTC)": exchange.asked_at.hour,
+        "attempts": 1 + len(exchange.failed_attempts),
+    }
+    if isinstance(exchange, Exchange):
+        found |= _of_answer(exchange)
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _of_answer(exchange: Exchange) -> dict[str, Value]:
+    return {
+        "answered by": exchange.app_path,
+        "version": exchange.app_version,
+        "cited source": next(iter(exchange.wire.citations), None) if exchange.wire else None,
+        "answer": ("short", "medium", "long")[bisect_right(ANSWER_LENGTHS, len(exchange.graded_text))],
+        "latency": _latency(exchange.timings.total_ms / 1000),
+    }
+
+
+def _latency(total_s: float) -> str:
+    names: Sequence[str] = (
+        f"under {LATENCIES_S[0]:g} s",
+        *(f"{low:g} to {high:g} s" for low, high in pairwise(LATENCIES_S)),
+        f"over {LATENCIES_S[-1]:g} s",
+    )
+    return names[bisect_right(LATENCIES_S, total_s)]

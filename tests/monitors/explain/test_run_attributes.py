@@ -1,0 +1,42 @@
+"""What of a run's cases is compared, and which of them: graded ones, each once."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from monitors.explain.run_attributes import attributes_of, look_at
+from monitors.records.base import Severity
+from monitors.records.runs import CaseResult
+from tests.builders import gold_case
+from tests.monitors.gate.runs import WRONG, asked
+
+KINDS = ("claim", "limit", "network", "bonus")
+
+
+def results(count: int = 40) -> list[CaseResult]:
+    """Every fourth case is about claims, and most of those fail."""
+    return [
+        asked(
+            gold_case(id=f"case-{at}", type=KINDS[at % 4], severity=Severity.WRONG),
+            *((WRONG,) if at % 4 == 0 else ()),
+        )
+        for at in range(count)
+    ]
+
+
+def test_what_a_run_knows_of_a_case_is_compared():
+    found = attributes_of(results()[0])
+    assert (found["type"], found["severity"], found["turns"], found["expected"]) == ("claim", 2, 1, "an answer")
+    assert found["hour (UTC)"] == datetime.fromtimestamp(results()[0].result.asked_at.timestamp(), UTC).hour
+    assert None not in found.values()
+
+
+def test_a_type_that_fails_is_named_and_the_counts_are_of_cases():
+    found = look_at([*results(), *results()])
+    (cause,) = found.causes
+    assert cause.conditions == {"type": "claim"}
+    assert (found.cases, found.failed, cause.cases, cause.failed, cause.elsewhere_failed) == (40, 10, 10, 10, 0)
+
+
+def test_a_run_without_failures_has_nothing_in_common():
+    assert look_at([one for one in results() if one.case.type != "claim"]).causes == ()
