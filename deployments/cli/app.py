@@ -55,7 +55,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "first-look": ("cli.pipes",
             'Say what failed cases share: {"id", "cases": [{attribute: value, "failed": true}]} lines in, causes out.'),
         "review": ("cli.review",
-            "Review a share of the graded answers: is each right? The verdicts of rules and judge show after your word."),
+            "Review a share of the graded answers: is each right, how useful is a report? Verdicts show after your word."),
         "gate": ("cli.gate.gate",
             "Verify a staging deploy, or evaluate a run's results again; the exit code is the verdict."),
         "init": ("cli.init.command",

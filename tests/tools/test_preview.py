@@ -47,7 +47,7 @@ def test_f83_what_an_answer_says_stays_text(text):
 def test_every_kind_has_a_picture(example):
     seen = page_of(example.alert)
     assert example.alert.id in seen.words
-    assert "suraksha-demo" in seen.words
+    assert example.alert.target in seen.words
 
 
 def test_an_unknown_block_is_named():
