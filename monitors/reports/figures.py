@@ -258,7 +258,7 @@ def breakdown_groups(breakdowns: Sequence[Breakdown]) -> tuple[BreakdownGroup, .
     return tuple(BreakdownGroup(group.replace("_", " "), tuple(rows)) for group, rows in groups.items())
 
 
-NOTHING_IN_COMMON: Final = "Nothing that chance would not show as well."
+NOTHING_IN_COMMON: Final = "Nothing beyond chance."
 FEWEST_TO_COMPARE: Final = 3
 """Of fewer failed cases nothing is said: nothing could have been found."""
 _VALUE_CHARACTERS: Final = 80
