@@ -47,7 +47,7 @@ from flows.verify.run_state import LiveRun, find_baseline, find_judge_change, na
 from monitors.alerts.liveness import after_run
 from monitors.alerts.redact import redact
 from monitors.errors import ConfigError, ProbeError, WarehouseBusy, WarehouseDamaged, WarehouseError
-from monitors.explain.run_attributes import look_at
+from monitors.explain.run_attributes import first_look_at
 from monitors.gate.assess import assess
 from monitors.gate.evaluate import evaluate
 from monitors.graders.panel import grade_exchange
@@ -276,7 +276,7 @@ async def evaluate_run(run: LiveRun) -> RunReport:
     mutation_score = await asyncio.to_thread(
         severe_mutation_score, context.suite.cases, context.panel, citation_required=must_cite
     )
-    in_common = await asyncio.to_thread(look_at, run.results)
+    in_common = await asyncio.to_thread(first_look_at, run.results)
     return report.model_copy(update={"mutation_score": mutation_score, "first_look": in_common})
 
 

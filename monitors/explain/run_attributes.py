@@ -24,7 +24,7 @@ LATENCIES_S: Final = (2.0, 4.0, 10.0)
 DECIDED: Final = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
 
 
-def look_at(results: Iterable[CaseResult]) -> FirstLook:
+def first_look_at(results: Iterable[CaseResult]) -> FirstLook:
     """What the failed cases of a run have in common.
 
     A case failed if any of its asks did; ungraded ones are left out.
@@ -63,7 +63,7 @@ def _of_answer(exchange: Exchange) -> dict[str, Value]:
     return {
         "answered by": exchange.app_path,
         "version": exchange.app_version,
-        "cited source": next(iter(exchange.wire.citations), None) if exchange.wire else None,
+        "cited source": next(iter(exchange.listed_citations), None),
         "answer": ("short", "medium", "long")[bisect_right(ANSWER_LENGTHS, len(exchange.graded_text))],
         "latency": _latency(exchange.timings.total_ms / 1000),
     }

@@ -57,7 +57,7 @@ class CitationGrader:
             for citation in find_citations(text, self._patterns):
                 named.append(citation.source)
                 spans.append(Span(where=channel, start=citation.start, end=citation.end, label="citation"))
-        listed = exchange.wire.citations if exchange.wire else ()
+        listed = exchange.listed_citations
         return (*named, *(source for source in listed if source.strip())), tuple(spans)
 
 

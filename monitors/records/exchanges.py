@@ -151,6 +151,11 @@ class Exchange(Record):
     concurrency: Annotated[int, Field(ge=1)] = 1
 
     @property
+    def listed_citations(self) -> tuple[str, ...]:
+        """The sources that the app listed beside its text, on the wire."""
+        return self.wire.citations if self.wire is not None else ()
+
+    @property
     def graded_text(self) -> str:
         """The text that graders read."""
         if self.graded_channel is Channel.WIRE and self.wire is not None:

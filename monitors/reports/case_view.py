@@ -377,7 +377,7 @@ def _facts(came: Exchange | NoAnswer) -> tuple[str, ...]:
     own = f"beside it, Lookout took {seconds(opening)} to open the page" if opening is not None else ""
     until = f"{seconds(settling)} to see that the answer was whole" if settling is not None else ""
     version = f"app version {came.app_version}" if came.app_version else ""
-    cited = f"wire citations: {', '.join(came.wire.citations)}" if came.wire and came.wire.citations else ""
+    cited = f"wire citations: {', '.join(came.listed_citations)}" if came.listed_citations else ""
     return tuple(
         fact
         for fact in (

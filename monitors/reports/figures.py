@@ -264,11 +264,11 @@ FEWEST_TO_COMPARE: Final = 3
 _VALUE_CHARACTERS: Final = 80
 
 
-def format_causes(look: FirstLook | None) -> tuple[str, ...]:
+def format_causes(found: FirstLook | None) -> tuple[str, ...]:
     """What failed cases have in common, a line a cause; one line for nothing; none where too few failed to say."""
-    if look is None or look.failed < FEWEST_TO_COMPARE:
+    if found is None or found.failed < FEWEST_TO_COMPARE:
         return ()
-    return tuple(map(_cause, look.causes)) or (NOTHING_IN_COMMON,)
+    return tuple(map(_cause, found.causes)) or (NOTHING_IN_COMMON,)
 
 
 def _cause(cause: Cause) -> str:

@@ -290,11 +290,9 @@ def page_of(
     known = known_incidents(incidents)
     rated = {one.case_id: one.rating for one in report.rubric.ratings} if report.rubric else {}
     viewer = CaseViewer(album, redact, known, report.commit, settings.max_text_characters, rated)
-    failed = with_outcome(cases, CaseOutcome.FAILED)
-    no_answers = with_outcome(cases, CaseOutcome.NO_ANSWER)
+    failed, no_answers = (with_outcome(cases, one) for one in (CaseOutcome.FAILED, CaseOutcome.NO_ANSWER))
     not_asked, silent = _apart(no_answers)
-    ungraded = with_outcome(cases, CaseOutcome.UNGRADED)
-    correct = with_outcome(cases, CaseOutcome.CORRECT)
+    ungraded, correct = (with_outcome(cases, one) for one in (CaseOutcome.UNGRADED, CaseOutcome.CORRECT))
     reports, others = _correct_reports(correct, most)
     shown = _anchors(failed[:most], silent[:most], not_asked, ungraded[:most], reports)
     total_ms = [result.result.timings.total_ms for result in cases if isinstance(result.result, Exchange)]

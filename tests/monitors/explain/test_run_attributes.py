@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from monitors.explain.run_attributes import attributes_of, look_at
+from monitors.explain.run_attributes import attributes_of, first_look_at
 from monitors.records.base import Severity
 from monitors.records.runs import CaseResult
 from tests.builders import gold_case
@@ -32,11 +32,11 @@ def test_what_a_run_knows_of_a_case_is_compared():
 
 
 def test_a_type_that_fails_is_named_and_the_counts_are_of_cases():
-    found = look_at([*results(), *results()])
+    found = first_look_at([*results(), *results()])
     (cause,) = found.causes
     assert cause.conditions == {"type": "claim"}
     assert (found.cases, found.failed, cause.cases, cause.failed, cause.elsewhere_failed) == (40, 10, 10, 10, 0)
 
 
 def test_a_run_without_failures_has_nothing_in_common():
-    assert look_at([one for one in results() if one.case.type != "claim"]).causes == ()
+    assert first_look_at([one for one in results() if one.case.type != "claim"]).causes == ()
