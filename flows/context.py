@@ -40,6 +40,7 @@ from monitors.judge.judge import Account, FamilyPolicy, Judge, PanelMember
 from monitors.judge.model import price_of
 from monitors.judge.settings import JudgeModelSettings, JudgeProvider, JudgeSettings
 from monitors.judge.verdict import SCHEMA
+from monitors.platforms.langsmith.traces import opened_traces, tracing_key
 from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.browser.login import Login
 from monitors.probes.choose import driver_for
@@ -52,7 +53,6 @@ from monitors.records.cases import GoldCase, Suite
 from monitors.records.incidents import Capability
 from monitors.records.targets import Target
 from monitors.request_headers import API_TOKEN_VARIABLE, RequestHeaders, headers_of
-from monitors.sources.traffic.langsmith import opened_traces, tracing_key
 from warehouse.data_folder import refuse_links
 from warehouse.database.connection import WaitPolicy
 from warehouse.database.retention import SHORTEST_KEY

@@ -126,3 +126,10 @@ def _is_tagged(model: type[BaseModel], tag: str | int) -> bool:
     """Whether this is the branch of that name."""
     tags = (field.annotation for field in model.model_fields.values() if get_origin(field.annotation) is Literal)
     return any(tag in get_args(each) for each in tags)
+
+
+def without_password(address: str) -> str:
+    """The address; ``ValueError`` where it holds a user or password."""
+    if USER.search(address):
+        raise ValueError("an address without user and password: what opens it comes from the environment")
+    return address

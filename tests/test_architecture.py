@@ -24,6 +24,7 @@ LEAVES = (
     "monitors.plural",
     "monitors.problems",  # what is wrong with a file of settings, in words
     "monitors.retry",
+    "monitors.platforms",  # LangSmith and Langfuse: traffic is read there, suites and runs are kept there
     "monitors.json_path",  # probes read answers off the network by it, sources read stored conversations
     "monitors.request_headers",  # what authenticates at an application: of its API for probes, of its export for sources
 )
@@ -37,7 +38,7 @@ SDK_HOMES: dict[str, tuple[str, ...]] = {
     "slack_sdk": ("monitors/alerts/slack/client.py", "deployments/receivers/slack_actions.py"),
     "huggingface_hub": ("monitors/probes/readiness.py", "monitors/sources/"),
     "pyarrow": (),  # DuckDB reads and writes Parquet
-    "langsmith": ("monitors/sources/traffic/langsmith.py",),
+    "langsmith": ("monitors/platforms/langsmith/",),
     "duckdb": ("warehouse/",),
     "prefect": ("flows/", "deployments/"),
 }
@@ -296,7 +297,7 @@ def test_the_walls_stand():
 
 def test_every_station_is_known_to_the_rules():
     folders = {file.relative_to(ROOT / "monitors").parts[0] for file in (ROOT / "monitors").glob("*/**/*.py")}
-    assert folders == {*STATIONS, "records", "facts", "domains", "stats", "mutations", "config"}
+    assert folders == {*STATIONS, "records", "facts", "domains", "stats", "mutations", "platforms", "config"}
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ from flows.nightly.alerts import SCORES_UNWRITTEN
 from flows.nightly.estimate import NightlyEstimates
 from monitors.errors import SourceUnavailable
 from monitors.gate.assess import worst_first
+from monitors.platforms.platform import Score
 from monitors.records.base import Severity
 from monitors.records.grades import Assessment, CaseOutcome
 from monitors.records.traffic import SampledConversation
-from monitors.sources.traffic.source import Score, ScoreKeeper, TrafficSource
+from monitors.sources.traffic.source import ScoreKeeper, TrafficSource
 
 CORRECT: Final = "lookout_correct"
 SEVERITY: Final = "lookout_severity"

@@ -20,6 +20,7 @@ from monitors.gate.settings import GateSettings
 from monitors.github.api import GitHubSettings
 from monitors.graders.base import GraderSettings
 from monitors.judge.settings import JudgeSettings, ReviewSettings
+from monitors.platforms.settings import TracingSettings
 from monitors.probes.evidence_age import EvidenceSettings
 from monitors.probes.settings import LoginSettings, ProbeSettings
 from monitors.problems import USER, explained, nearest
@@ -27,7 +28,7 @@ from monitors.records.base import Identifier
 from monitors.records.targets import Environment, HttpUrl, SpaceId, Target
 from monitors.reports.settings import ReportsSettings
 from monitors.sources.logs.settings import HallucinationLogSettings
-from monitors.sources.settings import NightlySettings, TracingSettings
+from monitors.sources.settings import NightlySettings
 
 FILE_NAME = "lookout.toml"
 

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from monitors.config.file import Config, target_record
 from monitors.errors import ConfigError
+from monitors.platforms.settings import TracingSettings
 from monitors.records.targets import Environment
-from monitors.sources.settings import TracingSettings
 from monitors.sources.traffic.settings import LangSmithTraffic
 
 

@@ -13,6 +13,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
+from monitors.problems import without_password
 from monitors.records.targets import HttpUrl
 from monitors.request_headers import HeaderTable
 
@@ -183,15 +184,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 """The name of an environment variable."""
 Selector = Annotated[str, Field(min_length=1)]
 
-_USER: Final = re.compile(r"(?<=://)[^/?#\s]+@")
 _REMOTE: Final = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-
-
-def without_password(address: str) -> str:
-    """The address; ``ValueError`` where it holds a user or password."""
-    if _USER.search(address):
-        raise ValueError("an address without user and password: what opens it comes from the environment")
-    return address
 
 
 class _Closed(BaseModel):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
-from typing import Annotated, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-from pydantic import Field
-
-from monitors.records.base import Identifier, Record
+from monitors.platforms.platform import Score
 from monitors.records.traffic import Conversation, SourceWarning
 
 
@@ -29,16 +27,6 @@ class TrafficSource(Protocol):
         says which setting does not fit.
         """
         ...
-
-
-class Score(Record):
-    """What a conversation was found to be worth, to be shown beside it where it is stored."""
-
-    key: Identifier
-    """What was scored, such as ``lookout_factual``."""
-    value: Annotated[float, Field(ge=0, le=1)] | None = None
-    """From 0 to 1, 1 is best; absent where only the comment says something."""
-    comment: str = ""
 
 
 @runtime_checkable

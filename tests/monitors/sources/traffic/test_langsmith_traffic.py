@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from monitors.errors import ConfigError, SourceUnavailable
+from monitors.platforms.platform import Score
 from monitors.records.traffic import Feedback, Thumb
 from monitors.sources.traffic.langsmith import LangSmithTrafficSource
 from monitors.sources.traffic.settings import LangSmithTraffic
-from monitors.sources.traffic.source import Score
 from tests.monitors.sources.traffic.stored import NOON, read_all
 from tests.servers.langsmith import LangSmithServer
 

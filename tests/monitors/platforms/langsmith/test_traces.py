@@ -10,8 +10,8 @@ import pytest
 
 from monitors.errors import ConfigError
 from monitors.facts.agent_trace import read_trace
-from monitors.sources.settings import TracingSettings
-from monitors.sources.traffic.langsmith import TraceAddress, opened_traces, trace_address
+from monitors.platforms.langsmith.traces import TraceAddress, opened_traces, trace_address
+from monitors.platforms.settings import TracingSettings
 from tests.servers.langsmith import PRODUCTION, PROJECT, LangSmithServer
 
 KEY = "lsv2_pt_hush"
