@@ -148,6 +148,7 @@ class LangSmithClient:
                 comment=score.comment or None,
                 feedback_id=feedback_id,
                 session_id=project,
+                extend_trace_retention=False,  # else each score is billed and stores what users said for 400 days
                 stop_after_attempt=1,
             )
 

@@ -126,6 +126,16 @@ async def test_scores_are_written_back_once_however_often(server: LangSmithServe
     assert sorted((one["key"], one["score"]) for one in server.feedback.values())[1] == ("lookout_factual", 0.75)
 
 
+async def test_no_score_prolongs_how_long_a_trace_is_stored(server: LangSmithServer) -> None:
+    """LangSmith's default would: a trace with feedback is billed, and stores what its user said, for 400 days."""
+    keeper = source(server)
+    conversation = (await read_all(keeper)).conversations[0]
+    for value in (0.0, 1.0):
+        await keeper.write_back(conversation, [Score(key="lookout_factual", value=value)])
+    assert (server.extended, [one["score"] for one in server.feedback.values()]) == ([], [1])
+    assert [set(one) for one in server.updates] == [{"score", "comment"}]
+
+
 async def test_f05_a_score_whose_reply_was_lost_is_there_once(server: LangSmithServer) -> None:
     keeper = source(server)
     conversation = (await read_all(keeper)).conversations[0]
