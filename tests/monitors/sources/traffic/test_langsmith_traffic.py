@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.platforms.platform import Score
@@ -183,6 +184,18 @@ async def test_a_server_that_is_not_there_is_told() -> None:
     read = await read_all(source(gone, attempts=1))
     assert isinstance(read.error, SourceUnavailable)
     assert KEY not in str(read.error)
+
+
+@pytest.mark.parametrize(("size", "accepted"), [(100, True), (101, False)])
+def test_pages_that_langsmith_refuses_are_refused_when_the_configuration_is_read(
+    *, size: int, accepted: bool
+) -> None:
+    given = {"kind": "langsmith", "project": "bot", "page_size": size}
+    if accepted:
+        assert LangSmithTraffic.model_validate(given).page_size == size
+        return
+    with pytest.raises(ValidationError, match="less than or equal to 100"):
+        LangSmithTraffic.model_validate(given)
 
 
 async def test_pages_that_go_round_are_told(server: LangSmithServer) -> None:
