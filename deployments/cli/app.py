@@ -41,7 +41,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "receive": ("cli.receive",
             "Receive deploys from Hugging Face, GitHub and others by webhook, and verify each commit once."),
         "up": ("cli.up",
-            "Run the whole monitor on this machine: server, schedules, receivers; until SIGTERM or Ctrl-C."),
+            "Run the whole monitor on this machine: server, schedules, receivers, pages; until SIGTERM or Ctrl-C."),
         "down": ("cli.up",
             "End the local Prefect server that runs have left running, and list those of other data folders."),
         "facts": ("cli.pipes", 'Read quantities: {"id", "text"} lines in, {"id", "facts": […]} lines out.'),

@@ -26,6 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from deployments.site.tokens import Role, SessionSigner, TokenStore
 from monitors.config.sections import SiteSettings
+from monitors.errors import ConfigError
 from monitors.records.base import Record, UtcTime
 from monitors.storage import open_in_place, private_folder
 
@@ -103,6 +104,15 @@ def is_loopback(host: str) -> bool:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host.lower() in _LOCAL_NAMES
+
+
+def check_tokens(settings: SiteSettings, host: str, tokens: TokenStore) -> None:
+    """Raise `ConfigError` where a login is needed and nobody could log in."""
+    if needs_login(settings, host) and not tokens.all():
+        raise ConfigError(
+            f"the site on {host} asks everybody for a token, and nobody has one: "
+            "`lookout site token add NAME --role operate` makes the first"
+        )
 
 
 @dataclass

@@ -13,7 +13,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from deployments.receivers.connection_limits import BoundedProtocol
-from deployments.site.access import AccessControl, AttemptLimit, ViewLog, needs_login
+from deployments.site.access import AccessControl, AttemptLimit, ViewLog, check_tokens, needs_login
 from deployments.site.application import pages_application
 from deployments.site.login import LoginPages
 from deployments.site.page import Site
@@ -22,7 +22,6 @@ from deployments.site.rendering import Renderer
 from deployments.site.tokens import SessionSigner, TokenStore
 from flows.context import fresh_key, open_store, people_of, slack_bot
 from monitors.config.file import Config
-from monitors.errors import ConfigError
 from warehouse.database.snapshot import snapshot_of
 
 STOP_S: Final = 5
@@ -47,7 +46,7 @@ def site_application(config: Config, host: str, outside: Surroundings) -> ASGIAp
     Raises `ConfigError` where a token is needed to see it and nobody has one.
     """
     settings, tokens = config.site, tokens_in(config.data_folder)
-    check_tokens(config, host)
+    check_tokens(config.site, host, tokens)
     store = open_store(config)
     snapshot, reading = snapshot_of(store)
     site = Site(
@@ -76,15 +75,6 @@ def site_application(config: Config, host: str, outside: Surroundings) -> ASGIAp
         local_name=outside.local_name,
         refuse=renderer.at_the_door,
     )
-
-
-def check_tokens(config: Config, host: str) -> None:
-    """Raise `ConfigError` where a login is needed and nobody could log in."""
-    if needs_login(config.site, host) and not tokens_in(config.data_folder).all():
-        raise ConfigError(
-            f"the site listens on {host}, where everybody needs a token, and nobody has one: "
-            "`lookout site token add NAME --role operate` makes the first"
-        )
 
 
 def serve(application: ASGIApp, *, host: str, port: int) -> None:

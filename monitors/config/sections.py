@@ -293,8 +293,10 @@ class SiteSettings(BaseModel):
         min_length=1,
         description="the address to listen on; beyond loopback, everybody needs a token (`lookout site token add`)",
     )
-    port: Annotated[int, Field(ge=1, le=65_535)] = Field(
-        default=DEFAULT_SITE_PORT, description="the port to listen on"
+    port: Annotated[int, Field(ge=1, le=65_535)] | None = Field(
+        default=None,
+        description=f"the port to listen on; left out: {DEFAULT_SITE_PORT}, and under `lookout up --port N` the "
+        "second after N",
     )
     login: bool = Field(
         default=False,
@@ -324,3 +326,8 @@ class SiteSettings(BaseModel):
         description="hours after which a verdict is old: a target is shown as right only while something was "
         "graded since then",
     )
+
+    def address(self, port: int, host: str | None = None) -> str:
+        """Where a browser on this machine finds it."""
+        at = host or self.host
+        return f"http://{f'[{at}]' if ':' in at else at}:{port}{self.path_prefix}/"

@@ -7,7 +7,8 @@ from pathlib import Path
 from deployments.site.serve import Surroundings, serve, site_application
 from flows.context import environment, utc_now
 from flows.terminal import log_to_terminal, print_text
-from monitors.config.file import Config, load_config
+from monitors.config.file import load_config
+from monitors.config.sections import DEFAULT_SITE_PORT
 
 LOCAL_NAMES = ("LOOKOUT_USER", "USER")
 """Variables that say who sits at this machine: the name under decisions made without a login."""
@@ -16,17 +17,11 @@ LOCAL_NAMES = ("LOOKOUT_USER", "USER")
 def serve_site(config: Path, *, host: str | None, port: int | None) -> None:
     """Serve the site of a configuration. Raises `ConfigError` before it listens."""
     loaded = load_config(config)
-    at, on = host or loaded.site.host, port or loaded.site.port
+    at, on = host or loaded.site.host, port or loaded.site.port or DEFAULT_SITE_PORT
     application = site_application(loaded, at, _outside())
     log_to_terminal("%(asctime)s %(message)s")
-    print_text(f"The site: {address_of(loaded, at, on)}", err=True)
+    print_text(f"The site: {loaded.site.address(on, at)}", err=True)
     serve(application, host=at, port=on)
-
-
-def address_of(config: Config, host: str, port: int) -> str:
-    """Where a browser on this machine finds it."""
-    name = f"[{host}]" if ":" in host else host
-    return f"http://{name}:{port}{config.site.path_prefix}/"
 
 
 def _outside() -> Surroundings:
