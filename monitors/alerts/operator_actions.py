@@ -167,7 +167,7 @@ def _resolve(action: PersonAction, incidents: Sequence[Incident], now: datetime)
     still = [incident for incident in incidents if incident.state is not IncidentState.RESOLVED]
     if not still:
         return _nothing(action, now, ActionEffect.NOTHING_TO_DO, _how_it_stands(incidents), incidents)
-    text = f"{plural(len(still), 'incident')} resolved by hand; if a run sees it again, an alert says that it is back"
+    text = f"{plural(len(still), 'incident')} resolved by hand; an alert says so when a run sees it again"
     return Settlement(
         outcome=_done(action, now, incidents, text), incidents=tuple(close(one, now) for one in still)
     )
