@@ -15,8 +15,9 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 from pydantic import SecretStr
 
@@ -62,6 +63,7 @@ from warehouse.database.retention import SHORTEST_KEY
 from warehouse.database.store import Store
 from warehouse.journal.journal import Journal
 
+DISTRIBUTION: Final = "lookout-monitor"
 HUB_VARIABLE = "HF_TOKEN"
 AGE_KEY_VARIABLE = "LOOKOUT_AGE_KEY"
 
@@ -461,6 +463,17 @@ PLATFORMS: Mapping[PlatformScheme, Callable[[Config, Mapping[str, str]], OpenPla
 def open_platform(config: Config, scheme: PlatformScheme, environment: Mapping[str, str]) -> OpenPlatform:
     """A platform for a ``with`` block. `ConfigError` names the variable that should hold its key, at once."""
     return PLATFORMS[scheme](config, environment)
+
+
+def browser_of(driver: ChatDriver) -> str | None:
+    """The browser that a driver asks with, and its version; ``None`` where it needs none."""
+    version = driver.chromium.version if isinstance(driver, BrowserDriver) else None
+    return f"Chromium {version}" if version else None
+
+
+def lookout_version() -> str:
+    """The version of Lookout that runs."""
+    return version(DISTRIBUTION)
 
 
 @asynccontextmanager

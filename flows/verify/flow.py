@@ -25,6 +25,7 @@ from flows.alerting.notify import Fault, fault_of, message_context, notify, noti
 from flows.alerting.threads import finish_first_alerts
 from flows.alerting.watchdog import HUNG_RUN, masked, overseen
 from flows.context import (
+    browser_of,
     chat_driver,
     configuration,
     heartbeat,
@@ -44,6 +45,7 @@ from flows.verify.progress import RunLog, listener
 from flows.verify.publish import ProgressPage, publish_artifacts
 from flows.verify.run_folder import VerifyRequest
 from flows.verify.run_state import LiveRun, find_baseline, find_judge_change, named_baseline
+from flows.verify.snapshot import changed_since, is_asked, snapshot_of_run
 from monitors.alerts.liveness import after_run
 from monitors.alerts.redact import redact
 from monitors.errors import ConfigError, ProbeError, WarehouseBusy, WarehouseDamaged, WarehouseError
@@ -122,6 +124,7 @@ async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None]) -> N
         await page.start()
         grader = _Grading(run, judges, on_graded)
         driver = await stack.enter_async_context(chat_driver(context))
+        run.browser = browser_of(driver)
         await probe_questions(
             driver,
             left,
@@ -277,7 +280,16 @@ async def evaluate_run(run: LiveRun) -> RunReport:
         severe_mutation_score, context.suite.cases, context.panel, citation_required=must_cite
     )
     in_common = await asyncio.to_thread(first_look_at, run.results)
-    return report.model_copy(update={"mutation_score": mutation_score, "first_look": in_common})
+    snapshot = await asyncio.to_thread(snapshot_of_run, run)
+    changed = await asyncio.to_thread(changed_since, run, snapshot, baseline) if is_asked(report) else None
+    return report.model_copy(
+        update={
+            "mutation_score": mutation_score,
+            "first_look": in_common,
+            "snapshot": snapshot,
+            "what_changed": changed,
+        }
+    )
 
 
 @task(name="record", cache_policy=NO_CACHE)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
-from math import exp, fsum, lgamma, log, log1p, sqrt
+from math import ceil, exp, floor, fsum, lgamma, log, log1p, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -70,6 +70,20 @@ _REMEMBERED = 1 << 16
 
 
 @lru_cache(_REMEMBERED)
+def median_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, float]:
+    """The ends of the median's interval: two of the values, by the binomial law of how many lie below it.
+
+    W. J. Conover, Practical Nonparametric Statistics, 3rd edition (1999), section 3.2, with the normal
+    approximation of the ranks. `ValueError` for no values.
+    """
+    if not values:
+        raise ValueError("no values, no median")
+    ranked = sorted(values)
+    half = NormalDist().inv_cdf((1 + confidence) / 2) * sqrt(len(ranked)) / 2
+    low, high = floor(len(ranked) / 2 - half), ceil(len(ranked) / 2 + half)
+    return ranked[max(0, low)], ranked[min(len(ranked) - 1, high)]
+
+
 def binomial_limits(failures: float, graded: float, *, confidence: float = 0.95) -> tuple[float, float]:
     """Clopper and Pearson's limits for a share of an endless supply; (0, 1) when nothing was graded.
 
