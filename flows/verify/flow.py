@@ -360,6 +360,7 @@ async def notify_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> 
         links=context.links,
         dimensions=context.dimensions,
         in_common=context.in_common,
+        changed=context.changed,
         flaky=flaky_notes(report),
     )
     what_came = await asyncio.to_thread(notified, notifier, seen)

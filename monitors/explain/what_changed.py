@@ -3,7 +3,7 @@
 A fact that one of the two runs does not have is unknown: it is never "the same", and never "changed". Behaviour
 (answers, refusals, latency) differs from run to run by itself, so a shift is named only beyond chance: exact tests
 over the cases that both runs answered, and a size below which two runs of an unchanged application differ too.
-Behaviour has a cause. Where anything else is recorded to have changed, it is shown as what followed, not as a cause.
+Behaviour has a cause: where anything else is recorded to have changed, it is shown as what followed.
 """
 
 from __future__ import annotations

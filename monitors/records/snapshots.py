@@ -47,14 +47,14 @@ class RunSnapshot(Record):
     commit: Identifier | None = None
     deployed_at: UtcTime | None = None
     versions: Mapping[str, Values] = {}
-    models: Values = {}
-    fingerprints: Values = {}
+    models: Mapping[str, Count] = {}
+    fingerprints: Mapping[str, Count] = {}
     pages: Count = 0
-    titles: Values = {}
-    frameworks: Values = {}
-    bundles: Values = {}
-    shells: Values = {}
-    documents: Values = {}
+    titles: Mapping[str, Count] = {}
+    frameworks: Mapping[str, Count] = {}
+    bundles: Mapping[str, Count] = {}
+    shells: Mapping[str, Count] = {}
+    documents: Mapping[str, Count] = {}
     document_versions: Mapping[str, Values] = {}
     answers: tuple[AnswerMark, ...] = ()
     suite_sha256: Sha256

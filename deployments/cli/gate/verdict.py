@@ -16,7 +16,7 @@ from monitors.plural import plural
 from monitors.records.base import Finding
 from monitors.records.comparisons import RubricAverage
 from monitors.records.runs import Metric, Ratio, RunReport, Verdict, VerdictReason
-from monitors.reports.figures import format_causes, format_raised, tally_rows
+from monitors.reports.figures import format_causes, format_changes, format_raised, tally_rows
 from monitors.reports.format import format_questions
 from monitors.reports.proof_rows import (
     change_rows,
@@ -118,8 +118,7 @@ def print_verdict(console: Console, report: RunReport, *, report_page: Path | No
         console.print(f"Parity    {format_parity(gap)}", highlight=False)
     if format_path(report.metrics):
         console.print(f"Paths     {format_path(report.metrics)}", highlight=False)
-    for cause in format_causes(report.first_look):
-        console.print(f"In common {escape(cause)}", highlight=False)
+    _print_explanation(console, report)
     if report.questions is not None:
         console.print(f"Questions {format_questions(report.questions)}", highlight=False)
     print_proof(console, report)
@@ -133,6 +132,14 @@ def print_verdict(console: Console, report: RunReport, *, report_page: Path | No
     if report_page is not None:
         console.print(f"Report    {report_page}", soft_wrap=True, highlight=False)
         console.print(f"Results   {report_page.with_name('results.json')}", soft_wrap=True, highlight=False)
+
+
+def _print_explanation(console: Console, report: RunReport) -> None:
+    """What failed cases have in common, and what changed since the last accepted run."""
+    for cause in format_causes(report.first_look):
+        console.print(f"In common {escape(cause)}", highlight=False)
+    for change in format_changes(report.what_changed):
+        console.print(f"Changed   {escape(change)}", highlight=False)
 
 
 def _rating(found: RubricAverage) -> str:

@@ -41,7 +41,7 @@ _FRAMEWORKS: Final = (
     ("Panel", re.compile(r"/static/extensions/panel/")),
 )
 """How frameworks that serve chat pages can be known, the surest first; a group holds the version."""
-_CHANGING: Final = re.compile(r"\d+|\bnonce=(?:\"[^\"]*\"|'[^']*')|(?=[\w-]*\d)[\w-]{16,}|\s+")
+_CHANGING: Final = re.compile(r"\bnonce=(?:\"[^\"]*\"|'[^']*')|(?=[\w-]*\d)[\w-]{16,}|\d+|\s+")
 _TIME: Final = re.compile(r"\d{9,}")
 
 
