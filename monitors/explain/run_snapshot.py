@@ -20,7 +20,7 @@ LONGEST: Final = 120
 MOST_SOURCES: Final = 8
 """Of one answer; more are a list of everything, and say nothing."""
 _NUMBER: Final = re.compile(r"\d[\d.,]*")
-_WORDS: Final = re.compile(r"\w+")
+_TOKEN: Final = re.compile(r"\w+")
 _CLAUSE: Final = re.compile(
     r"\s*(?:[,;(|#§]|\s[-–:]\s|(?<!\w)(?:clauses?|sections?|pages?|pp?\.|para(?:graph)?s?|art(?:icle|\.)?)\s*\d).*$",
     re.IGNORECASE | re.DOTALL,
@@ -65,7 +65,7 @@ def answer_mark(result: CaseResult, exchange: Exchange, citation_patterns: Seque
         document=result.case.provenance.document or next(iter(cited), None),
         cited=cited,
         refused=read_refusal(text).refused,
-        text=_digest(" ".join(_WORDS.findall(plain.casefold()))),
+        text=_digest(" ".join(_TOKEN.findall(plain.casefold()))),
         figures=_digest(" ".join(sorted({number.strip(".,") for number in _NUMBER.findall(plain)}))),
         characters=len(text),
         total_ms=round(exchange.timings.total_ms),
@@ -102,11 +102,12 @@ class _ValueCounts:
 
     def add_exchange(self, exchange: Exchange, cited: Sequence[str]) -> None:
         """One answer."""
-        wire, build = exchange.wire, exchange.wire.build if exchange.wire else None
+        payload = exchange.wire
+        build = payload.build if payload else None
         self._add("models", (build.model if build else None) or exchange.app_path)
         self._add("fingerprints", build.fingerprint if build else None)
         self._add_all("versions", {**(build.versions if build else {}), **_named("app", exchange.app_version)})
-        self._add_all("document_versions", wire.document_versions if wire else {})
+        self._add_all("document_versions", payload.document_versions if payload else {})
         for document in cited:
             self._add("documents", document)
 

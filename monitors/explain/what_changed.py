@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from monitors.explain.first_look import first_look
 from monitors.plural import plural
+from monitors.records.first_look import Cause
 from monitors.records.grades import JudgeLineage
 from monitors.records.runs import RunReport
 from monitors.records.snapshots import AnswerMark, ChangeKind, RunChange, RunSnapshot, Values, WhatChanged
@@ -29,7 +30,7 @@ LATENCY_RATIO, LATENCY_MS = 1.5, 200
 """Medians nearer to each other differ by the hour of the day and by what else a machine does."""
 LENGTH_RATIO, LENGTH_CHARACTERS = 1.3, 40
 CONCURRENCY_RATIO: Final = 1.5
-SAME_WORDS: Final = 0.5
+REPEATED_SHARE: Final = 0.5
 """With so many answers word for word the same, the application repeats itself: then each other word counts."""
 MOST_NAMED: Final = 3
 _SHOWN: Final = 12
@@ -186,6 +187,11 @@ class _Pair(NamedTuple):
     now: AnswerMark
 
     @property
+    def document(self) -> str | None:
+        """What the case is about; where the suite does not say, what was cited before."""
+        return self.before.document or self.now.document
+
+    @property
     def answered(self) -> bool:
         """Whether neither refused."""
         return not (self.before.refused or self.now.refused)
@@ -198,41 +204,43 @@ def _behaviour(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
     if any(before.settings.get(name) != now.settings.get(name) for name in _PAIRED):
         return
     earlier = {mark.case_id: mark for mark in before.answers}
-    pairs = [_Pair(earlier[mark.case_id], mark) for mark in now.answers if mark.case_id in earlier]
+    shared = sorted((mark for mark in now.answers if mark.case_id in earlier), key=lambda mark: mark.case_id)
+    pairs = [_Pair(earlier[mark.case_id], mark) for mark in shared]
     if len(pairs) < FEWEST_PAIRS:
         return
-    by_document = list(_by_document(pairs, now))
-    refusals = [] if by_document else list(_refusals(pairs))
-    yield from by_document
-    yield from refusals
-    uncited = list(_uncited(pairs))
-    if not (by_document or refusals or uncited):
+    about = _changed_documents(pairs)
+    yield from (_document_change(cause, now) for cause in about)
+    named = {cause.conditions["document"] for cause in about}
+    rest = [pair for pair in pairs if pair.document not in named]  # what the documents do not explain
+    found = [*_refusals(rest), *_uncited(rest)]
+    if not (about or found):
         yield from _cited_documents(before, now)
-    yield from uncited
-    yield from _latency(pairs, before, now)
-    yield from _lengths(pairs)
+    yield from found
+    yield from _latency(rest, before, now)
+    yield from _lengths(rest)
 
 
-def _by_document(pairs: Sequence[_Pair], now: RunSnapshot) -> Iterator[RunChange]:
+def _changed_documents(pairs: Sequence[_Pair]) -> list[Cause]:
     """Documents whose answers changed beyond what those of the others did."""
-    changed = _changed(pairs)
-    documents = [pair.before.document or pair.now.document for pair in pairs]
-    for cause in first_look([{"document": document} for document in documents], changed).causes:
-        name = cause.conditions["document"]
-        if name is None:
-            continue
-        gone = "" if str(name) in now.documents else "; no answer names it any more"
-        yield _change(
-            ChangeKind.CONTENT,
-            f"answers about {name} are not what they were: {cause.failed:,} of {cause.cases:,}, and "
-            f"{cause.elsewhere_failed:,} of {plural(cause.elsewhere, 'other')}{gone}",
-        )
+    documents = [{"document": pair.document} for pair in pairs]
+    causes = first_look(documents, _changed(pairs)).causes
+    return [cause for cause in causes if cause.conditions["document"] is not None]
+
+
+def _document_change(cause: Cause, now: RunSnapshot) -> RunChange:
+    name = str(cause.conditions["document"])
+    gone = "" if name in now.documents else "; no answer names it any more"
+    others = f"{cause.elsewhere_failed:,} of {plural(cause.elsewhere, 'other')}"
+    return _change(
+        ChangeKind.CONTENT,
+        f"answers about {name} are not what they were: {cause.failed:,} of {cause.cases:,}, and {others}{gone}",
+    )
 
 
 def _changed(pairs: Sequence[_Pair]) -> list[bool]:
     """Whether each answer says something else: by its words where most are repeated, else by its figures."""
     same = sum(pair.before.text == pair.now.text for pair in pairs)
-    if same >= SAME_WORDS * len(pairs):
+    if same >= REPEATED_SHARE * len(pairs):
         return [pair.before.text != pair.now.text for pair in pairs]
     return [pair.before.refused != pair.now.refused or pair.before.figures != pair.now.figures for pair in pairs]
 
@@ -257,9 +265,9 @@ def _share(count: int, total: int) -> str:
 
 def _uncited(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
     answered = [pair for pair in pairs if pair.answered]
-    lost = sum(bool(pair.before.cited) and not pair.now.cited for pair in answered)
-    won = sum(bool(pair.now.cited) and not pair.before.cited for pair in answered)
-    if answered and mcnemar(lost, won) < ALPHA:
+    dropped = sum(bool(pair.before.cited) and not pair.now.cited for pair in answered)
+    added = sum(bool(pair.now.cited) and not pair.before.cited for pair in answered)
+    if answered and mcnemar(dropped, added) < ALPHA:
         was, is_now = (sum(bool(getattr(pair, side).cited) for pair in answered) for side in ("before", "now"))
         yield _change(
             ChangeKind.APPLICATION, f"{is_now:,} of {plural(len(answered), 'answer')} name a source, {was:,} before"

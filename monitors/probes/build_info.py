@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from monitors.json_path import items_at, sources_at
 from monitors.probes.browser.inpage import clean
-from monitors.records.exchanges import BuildInfo, WirePayload
+from monitors.records.exchanges import BuildInfo
 
 MODEL_KEYS: Final = ("model", "model_name", "model_id", "modelname", "modelid", "llm_model", "deployment_name")
 FINGERPRINT_KEYS: Final = ("system_fingerprint", "model_fingerprint", "modelversion", "model_version")
@@ -44,11 +44,6 @@ def version_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """What headers say of the application's version and its server, by their names in lower case."""
     lowered = {name.lower(): value for name, value in headers.items()}
     return {name: _short(lowered[name]) for name in VERSION_HEADERS if lowered.get(name)}
-
-
-def with_build(payload: WirePayload, documents: Sequence[Any], headers: Mapping[str, str]) -> WirePayload:
-    """The payload with what it and its headers say of the build."""
-    return payload.model_copy(update={"build": build_info(documents, headers)})
 
 
 def document_versions(documents: Sequence[Any], citations: str | None) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field, field_validator
 
 from monitors.json_path import items_at, sources_at, text_of_parts, values_at
-from monitors.probes.build_info import document_versions, with_build
+from monitors.probes.build_info import build_info, document_versions
 from monitors.records.base import Record
 from monitors.records.exchanges import Channel, WirePayload
 
@@ -57,7 +57,7 @@ def read_payload(
 ) -> WirePayload | None:
     """The answer in a body: JSON, JSON lines, or an event stream. ``None`` when the paths lead nowhere."""
     if not rule.text:
-        return with_build(WirePayload(url=url, text=body), (), headers)
+        return WirePayload(url=url, text=body, build=build_info((), headers))
     return read_whole(rule, url, documents_in(body), headers)
 
 
@@ -68,8 +68,8 @@ def read_whole(
     found = read_documents(rule, url, documents)
     if found is None:
         return None
-    known = found.model_copy(update={"document_versions": document_versions(documents, rule.citations)})
-    return with_build(known, documents, headers)
+    versions = document_versions(documents, rule.citations)
+    return found.model_copy(update={"build": build_info(documents, headers), "document_versions": versions})
 
 
 def read_documents(rule: WireRule, url: str, documents: list[Any]) -> WirePayload | None:

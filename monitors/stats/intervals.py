@@ -58,18 +58,6 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
-_MOST_LOOKS = 200
-_NEAR = 1e-13
-"""Relative: what the distribution function itself is good for."""
-_CLOSE = 1e-14
-_TINY = 1e-300
-_MOST_STEPS = 10_000
-_TIE = 1e-12
-"""A tail this little above half of what the confidence leaves is as large as it, apart from rounding."""
-_REMEMBERED = 1 << 16
-
-
-@lru_cache(_REMEMBERED)
 def median_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, float]:
     """The ends of the median's interval: two of the values, by the binomial law of how many lie below it.
 
@@ -84,6 +72,18 @@ def median_interval(values: Sequence[float], *, confidence: float = 0.95) -> tup
     return ranked[max(0, low)], ranked[min(len(ranked) - 1, high)]
 
 
+_MOST_LOOKS = 200
+_NEAR = 1e-13
+"""Relative: what the distribution function itself is good for."""
+_CLOSE = 1e-14
+_TINY = 1e-300
+_MOST_STEPS = 10_000
+_TIE = 1e-12
+"""A tail this little above half of what the confidence leaves is as large as it, apart from rounding."""
+_REMEMBERED = 1 << 16
+
+
+@lru_cache(_REMEMBERED)
 def binomial_limits(failures: float, graded: float, *, confidence: float = 0.95) -> tuple[float, float]:
     """Clopper and Pearson's limits for a share of an endless supply; (0, 1) when nothing was graded.
 

@@ -52,7 +52,9 @@ def test_a_change_of_ours_is_not_blamed_on_the_application(tmp_path, lookout):
         mild = suite.read_text(encoding="utf-8").replace('"severity": 3', '"severity": 1')
         suite.write_text(mild, encoding="utf-8")
         config = tmp_path / "lookout.toml"
-        config.write_text(strict + "min_weighted_score = 0.5\n[gate.targets]\nfactual_accuracy = 0.5\n", encoding="utf-8")
+        config.write_text(
+            strict + "min_weighted_score = 0.5\n[gate.targets]\nfactual_accuracy = 0.5\n", encoding="utf-8"
+        )
         first = lookout("verify", "demo", cwd=tmp_path)
         assert first.returncode == 0, first.stdout + first.stderr
         config.write_text(strict, encoding="utf-8")

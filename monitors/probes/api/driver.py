@@ -334,18 +334,17 @@ def finished(reply: ApiReply, api: ApiSettings) -> ApiReply:
 
 def as_answer(url: str, api: ApiSettings, reply: ApiReply, earlier: tuple[str, ...]) -> Answer:
     """An answer whose visible text is what was sent: nothing renders it."""
-    wire = read_whole(rule_of(api), url, reply.documents, reply.headers)
-    wire = wire or WirePayload(url=url, text=reply.text)
-    wire = wire.model_copy(
-        update={"text": clean(wire.text), "citations": tuple(clean(one) for one in wire.citations)}
+    found = read_whole(rule_of(api), url, reply.documents, reply.headers) or WirePayload(url=url, text=reply.text)
+    payload = found.model_copy(
+        update={"text": clean(found.text), "citations": tuple(clean(one) for one in found.citations)}
     )
     versions = [one for document in reply.documents for one in items_at(document, api.app_version or "-")]
     return Answer(
         visible_text=reply.text,
         earlier=earlier,
-        wire=wire,
+        wire=payload,
         graded_channel=Channel.WIRE,
         timings=Timings(first_token_ms=reply.first_ms, total_ms=reply.total_ms),
-        app_path=wire.app_path,
+        app_path=payload.app_path,
         app_version=clean(str(versions[-1])) if versions else None,
     )

@@ -9,7 +9,7 @@ from monitors.errors import AccessDenied, AppErrorShown, PageNotUnderstood
 from monitors.json_path import items_at, values_at
 from monitors.probes.api.driver import parsed
 from monitors.probes.browser.inpage import clean
-from monitors.probes.build_info import with_build
+from monitors.probes.build_info import build_info
 from monitors.probes.driver import Answer
 from monitors.probes.job.watch import AgentJob, as_text
 from monitors.probes.settings import JobSettings
@@ -91,7 +91,8 @@ def report_in(job: AgentJob, url: str, body: str | None, earlier: tuple[str, ...
         document = job.last if body is None else parsed(body)
         job.counts(document)
         job.lists(document)
-        wire = with_build(_payload(settings, url, document), [job.last, document], {})
+        build = build_info([job.last, document], {})
+        wire = _payload(settings, url, document).model_copy(update={"build": build})
     versions = items_at(job.last, settings.app_version) if settings.app_version else []
     return Answer(
         visible_text=wire.text,

@@ -30,10 +30,18 @@ PLAIN = Variant(model="small-2026-01", more={"system_fingerprint": "fp_44"}, hea
 WORDED = replace(PLAIN, wording=True)
 SILENT = Variant()
 HASHED = replace(PLAIN, versions=hash_of)
+AS_IT_IS = Setup()
 PAGE = Setup(cases=12, driver="browser", concurrency=2)
 JUDGE = JudgeLineage(model="judge-a", prompt_sha256="3f" * 32, rubric_version="1")
 JUDGED = Setup(judge=JUDGE)
 APPLICATION, MODEL, CONTENT, MONITOR = "application", "model", "content", "monitor"
+
+
+NOTES = (
+    "Two real runs each, over HTTP or a real page of the demo's bot: 64 cases of its suite, 12 on a page. A page that "
+    "changed must be named as `page`, a suite as `suite`. Versions of a grader, of the browser and of Lookout are "
+    "replaced in the second run's snapshot: an installation has one of each.",
+)
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,7 @@ class Planted:
     group: str
     before: Variant = PLAIN
     now: Variant = PLAIN
-    setup: Setup = Setup()
+    setup: Setup = AS_IT_IS
     setup_now: Setup | None = None
     side: ChangeKind | None = None
 
@@ -99,7 +107,9 @@ def _contents() -> Iterator[Planted]:
     yield Planted("hash of a source", CONTENT, HASHED, replace(HASHED, book=first))
     hashed = replace(HASHED, wording=True)
     yield Planted("hash of a source, worded anew", CONTENT, hashed, replace(hashed, book=second))
-    dated = [replace(PLAIN, versions=lambda _policy, on=on: on, version_key="updated_at") for on in ("2026", "2027")]
+    dated = [
+        replace(PLAIN, versions=lambda _policy, on=on: on, version_key="updated_at") for on in ("2026", "2027")
+    ]
     yield Planted("date of all sources", CONTENT, *dated)
     yield Planted("figures of a document", CONTENT, now=replace(PLAIN, book=first))
     yield Planted("figures of a document, worded anew", CONTENT, WORDED, replace(WORDED, book=second))
@@ -118,7 +128,7 @@ def _monitors() -> Iterator[Planted]:
         return [lines[0] | {"gold": "12 months"}, *lines[1:]]
 
     def set_up(**changes: Any) -> Mapping[str, Setup]:
-        return {"setup_now": replace(Setup(), **changes)}
+        return {"setup_now": replace(AS_IT_IS, **changes)}
 
     suite = {"side": ChangeKind.SUITE}
     yield Planted("a case more in the suite", MONITOR, **set_up(cases=65), **suite)
@@ -150,8 +160,7 @@ def measure(data: Path) -> Measured:
         for one, changed in found
         if not _is_right(one, changed)
     ]
-    note = "A page that changed counts as `page`, a suite as `suite`; each is one of ten of its group."
-    return Measured(tuple(figures), tuple(errors), (note,))
+    return Measured(tuple(figures), tuple(errors), NOTES)
 
 
 def _compared(folder: Path, one: Planted, seed: int) -> WhatChanged:

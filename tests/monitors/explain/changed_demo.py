@@ -29,12 +29,26 @@ from monitors.probes.runner import Question, probe_questions
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, ProbeResult
 from monitors.records.grades import JudgeLineage
-from monitors.records.runs import Judging, JudgeState, RunReport
+from monitors.records.runs import JudgeState, Judging, RunReport
 from tests.servers.threaded import ThreadedServer
 
 DECLINE = "I'm sorry, but I can't help with that request."
-OPENINGS = ("Sure. ", "Happy to help. ", "Of course! ", "Here is what I found: ", "Good question. ", "", "Let me see. ")
-CLOSINGS = ("", " Is there anything else?", " I hope this helps.", " Let me know if you have 2 more minutes.", " Thanks!")
+OPENINGS = (
+    "Sure. ",
+    "Happy to help. ",
+    "Of course! ",
+    "Here is what I found: ",
+    "Good question. ",
+    "",
+    "Let me see. ",
+)
+CLOSINGS = (
+    "",
+    " Is there anything else?",
+    " I hope this helps.",
+    " Let me know if you have 2 more minutes.",
+    " Thanks!",
+)
 PAGE = """<!doctype html><html><head><title>{title}</title><meta name="generator" content="{framework}">
 <script nonce="{nonce}">window.session = "{nonce}";</script>
 <link rel="stylesheet" href="/static/{style}"></head>
@@ -233,5 +247,3 @@ async def _asked(run: LiveRun) -> None:
             concurrency=context.configured.probe.concurrency or 1,
             on_result=on_result,
         )
-
-
