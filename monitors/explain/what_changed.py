@@ -333,7 +333,7 @@ def _shift(was: Sequence[int], is_now: Sequence[int], *, ratio: float, least: fl
 
 def _seconds(values: Sequence[int]) -> str:
     low, high = median_interval(values)
-    return f"{median(values) / 1000:.1f} s [{low / 1000:.1f}, {high / 1000:.1f}]"
+    return f"{median(values) / 1000:.1f} s (95 % CI {low / 1000:.1f} to {high / 1000:.1f})"
 
 
 # --- words -----------------------------------------------------------------------------------------------------

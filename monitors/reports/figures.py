@@ -305,14 +305,24 @@ def format_changes_briefly(found: WhatChanged | None, *, most: int) -> tuple[str
         return ()
     if found.missing or not found.changes:
         return (f"Changed: {f'not known, {found.missing}' if found.missing else NOTHING_CHANGED}",)
-    lines = [f"Changed, {_side(change).lower()}: {_evidence(change)}" for change in found.changes]
-    if found.both_sides:
-        sides = ", ".join(sorted(found.claimed))
-        lines.insert(0, f"Changed on both sides ({sides}): neither is shown to be the cause")
+    first = _first_of_both_sides(found)
+    lines = [f"Changed, {_side(one).lower()}: {_evidence(one)}" for one in found.changes if one not in first]
+    if first:
+        both = "; ".join(f"{_side(one).lower()}, {_evidence(one)}" for one in first)
+        lines.insert(0, f"Changed on both sides, so neither is shown to be the cause: {both}")
     if len(lines) <= most:
         return tuple(lines)
     rest = len(lines) - most
     return (*lines[: most - 1], f"{lines[most - 1]} (and {rest:,} more in the report)")
+
+
+def _first_of_both_sides(found: WhatChanged) -> tuple[RunChange, ...]:
+    """The most telling change of either side, where both changed."""
+    if not found.both_sides:
+        return ()
+    named = [one for one in found.changes if not one.follows]
+    ours, other = (next(one for one in named if (one.kind in OURS) is side) for side in (True, False))
+    return ours, other
 
 
 def format_last_pass(found: WhatChanged) -> str:

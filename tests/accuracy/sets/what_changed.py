@@ -37,11 +37,10 @@ JUDGED = Setup(judge=JUDGE)
 APPLICATION, MODEL, CONTENT, MONITOR = "application", "model", "content", "monitor"
 
 
-NOTES = (
-    "Two real runs each, over HTTP or a real page of the demo's bot: 64 cases of its suite, 12 on a page. A page that "
-    "changed must be named as `page`, a suite as `suite`. Versions of a grader, of the browser and of Lookout are "
-    "replaced in the second run's snapshot: an installation has one of each.",
-)
+NOTE = """\
+Two real runs each, over HTTP or a real page of the demo's bot: 64 cases of its suite, 12 on a page. A page that changed
+must be named as `page`, a suite as `suite`. Versions of a grader, of the browser and of Lookout are replaced in the second
+run's snapshot: an installation has one of each."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +159,7 @@ def measure(data: Path) -> Measured:
         for one, changed in found
         if not _is_right(one, changed)
     ]
-    return Measured(tuple(figures), tuple(errors), NOTES)
+    return Measured(tuple(figures), tuple(errors), (NOTE,))
 
 
 def _compared(folder: Path, one: Planted, seed: int) -> WhatChanged:

@@ -147,7 +147,7 @@ BEHAVIOUR = [
     (
         tuple(mark(n, total_ms=1400 + n) for n in range(40)),
         "application",
-        "answers take longer: median 1.4 s [1.4, 1.4], 0.4 s [0.4, 0.4] before",
+        "answers take longer: median 1.4 s (95 % CI 1.4 to 1.4), 0.4 s (95 % CI 0.4 to 0.4) before",
     ),
     (
         tuple(mark(n, text=f"anew {n}", characters=300 + n) for n in range(40)),
