@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from flows.context import RunContext, lookout_version
 from flows.verify.run_folder import AUTO
 from flows.verify.run_state import LiveRun
+from monitors.alerts.redact import redact
 from monitors.errors import WarehouseError
 from monitors.explain.run_snapshot import snapshot_of
 from monitors.explain.what_changed import what_changed
@@ -33,8 +34,13 @@ def snapshot_of_run(run: LiveRun) -> RunSnapshot:
         browser=run.browser,
         lookout=lookout_version(),
     )
-    patterns = context.configured.graders.citation_patterns
-    return snapshot_of(known, run.results, citation_patterns=patterns)
+    graders = context.configured.graders
+    return snapshot_of(
+        known,
+        run.results,
+        citation_patterns=graders.citation_patterns,
+        redact=lambda text: redact(text, account_patterns=graders.account_patterns),
+    )
 
 
 def setting_hashes(context: RunContext) -> Mapping[str, str]:

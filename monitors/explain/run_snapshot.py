@@ -6,7 +6,8 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from statistics import median
 from typing import Final
 
@@ -29,17 +30,26 @@ _CLAUSE: Final = re.compile(
 
 
 def snapshot_of(
-    known: RunSnapshot, results: Iterable[CaseResult], *, citation_patterns: Sequence[str]
+    known: RunSnapshot,
+    results: Iterable[CaseResult],
+    *,
+    citation_patterns: Sequence[str],
+    redact: Callable[[str], str],
 ) -> RunSnapshot:
-    """``known`` with what the exchanges of a run say. ``citation_patterns`` find the sources named in a text."""
-    values = _ValueCounts()
+    """``known`` with what the exchanges of a run say.
+
+    ``citation_patterns`` find the sources named in a text. ``redact`` masks personal data in what an application
+    writes: a snapshot is stored for longer than its answers.
+    """
+    redact = lru_cache(maxsize=1024)(redact)
+    values = _ValueCounts(redact)
     marks: list[AnswerMark] = []
     under_way: list[int] = []
     for result in results:
         if result.result.evidence.page is not None:
             values.add_page(result.result.evidence.page)
         if isinstance(result.result, Exchange):
-            mark = answer_mark(result, result.result, citation_patterns)
+            mark = answer_mark(result, result.result, citation_patterns, redact)
             values.add_exchange(result.result, mark.cited)
             under_way.append(result.result.concurrency)
             if result.result.repeat == 0:
@@ -53,12 +63,15 @@ def snapshot_of(
     )
 
 
-def answer_mark(result: CaseResult, exchange: Exchange, citation_patterns: Sequence[str]) -> AnswerMark:
+def answer_mark(
+    result: CaseResult, exchange: Exchange, citation_patterns: Sequence[str], redact: Callable[[str], str]
+) -> AnswerMark:
     """What an answer is compared by."""
     text = exchange.graded_text
     written = [citation.source for citation in find_citations(text, citation_patterns)]
     listed = [] if written else list(exchange.listed_citations)
-    cited = tuple(dict.fromkeys(document_name(source) for source in (*written, *listed)))[:MOST_SOURCES]
+    named = dict.fromkeys(redact(document_name(source)) for source in (*written, *listed))
+    cited = tuple(named)[:MOST_SOURCES]
     plain = unicodedata.normalize("NFKC", text)
     return AnswerMark(
         case_id=result.case.id,
@@ -85,7 +98,8 @@ def _digest(text: str) -> str:
 class _ValueCounts:
     """What was seen, and in how many answers; of the page, in how many loads."""
 
-    def __init__(self) -> None:
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        self._redact = redact
         self._plain: dict[str, Counter[str]] = {}
         self._named: dict[str, dict[str, Counter[str]]] = {"versions": {}, "document_versions": {}}
         self._pages = 0
@@ -93,7 +107,7 @@ class _ValueCounts:
     def add_page(self, page: PageInfo) -> None:
         """One load."""
         self._pages += 1
-        self._add("titles", page.title)
+        self._add("titles", self._redact(page.title))
         self._add("frameworks", page.framework)
         self._add("shells", page.shell)
         for bundle in page.bundles:
@@ -107,7 +121,8 @@ class _ValueCounts:
         self._add("models", (build.model if build else None) or exchange.app_path)
         self._add("fingerprints", build.fingerprint if build else None)
         self._add_all("versions", {**(build.versions if build else {}), **_named("app", exchange.app_version)})
-        self._add_all("document_versions", payload.document_versions if payload else {})
+        for name, version in payload.document_versions.items() if payload else ():
+            self._add_all("document_versions", {self._redact(document_name(name)): version})
         for document in cited:
             self._add("documents", document)
 

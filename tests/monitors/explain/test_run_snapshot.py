@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from monitors.alerts.redact import redact
 from monitors.explain.run_snapshot import document_name, snapshot_of
 from monitors.facts.citations import DEFAULT_PATTERNS
 from monitors.records.exchanges import BuildInfo, Evidence, PageInfo, WirePayload
@@ -21,7 +22,7 @@ def result(number: int, text: str, **changes: object) -> CaseResult:
 
 
 def snapshot(*results: CaseResult) -> RunSnapshot:
-    return snapshot_of(KNOWN, results, citation_patterns=DEFAULT_PATTERNS)
+    return snapshot_of(KNOWN, results, citation_patterns=DEFAULT_PATTERNS, redact=redact)
 
 
 def test_values_are_counted_over_the_answers_and_unknown_ones_are_absent():
@@ -49,6 +50,12 @@ def test_a_mark_holds_no_word_of_the_answer():
     found = snapshot(result(1, "Asha Namoona pays 4711 rupees")).model_dump_json()
     assert "Asha" not in found
     assert "4711" not in found
+
+
+def test_personal_data_that_an_application_names_as_a_source_is_masked():
+    """A snapshot is stored for longer than answers are."""
+    found = snapshot(result(1, "24 months [Source: mail of asha@namoona.example, page 2]")).model_dump_json()
+    assert "asha@" not in found
 
 
 def test_marks_tell_words_figures_refusals_and_repeats_apart():
