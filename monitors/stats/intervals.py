@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
-from math import ceil, exp, floor, fsum, lgamma, log, log1p, sqrt
+from math import exp, floor, fsum, lgamma, log, log1p, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -68,8 +68,8 @@ def median_interval(values: Sequence[float], *, confidence: float = 0.95) -> tup
         raise ValueError("no values, no median")
     ranked = sorted(values)
     half = NormalDist().inv_cdf((1 + confidence) / 2) * sqrt(len(ranked)) / 2
-    low, high = floor(len(ranked) / 2 - half), ceil(len(ranked) / 2 + half)
-    return ranked[max(0, low)], ranked[min(len(ranked) - 1, high)]
+    place = max(0, floor((len(ranked) + 1) / 2 - half) - 1)
+    return ranked[place], ranked[-1 - place]
 
 
 _MOST_LOOKS = 200
