@@ -8,7 +8,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from statistics import median
 from typing import Final
 
 from monitors.facts.citations import find_citations
@@ -18,6 +17,7 @@ from monitors.records.runs import CaseResult
 from monitors.records.snapshots import AnswerMark, RunSnapshot
 
 LONGEST: Final = 120
+MOST_FIGURES: Final = 16
 MOST_SOURCES: Final = 8
 """Of one answer; more are a list of everything, and say nothing."""
 _NUMBER: Final = re.compile(r"\d[\d.,]*")
@@ -58,7 +58,7 @@ def snapshot_of(
         update={
             **values.counted(),
             "answers": tuple(sorted(marks, key=lambda mark: mark.case_id)),
-            "concurrency": float(median(under_way)) if under_way else None,
+            "concurrency": max(under_way, default=None),
         }
     )
 
@@ -79,10 +79,16 @@ def answer_mark(
         cited=cited,
         refused=read_refusal(text).refused,
         text=_digest(" ".join(_TOKEN.findall(plain.casefold()))),
-        figures=_digest(" ".join(sorted({number.strip(".,") for number in _NUMBER.findall(plain)}))),
+        figures=_figures(plain),
         characters=len(text),
         total_ms=round(exchange.timings.total_ms),
     )
+
+
+def _figures(plain: str) -> tuple[str, ...]:
+    """The numbers that a text states, each once; of very many a part that is the same for the same numbers."""
+    numbers = {number.strip(".,").replace(",", "") for number in _NUMBER.findall(plain)}
+    return tuple(sorted(_digest(number)[:6] for number in numbers))[:MOST_FIGURES]
 
 
 def document_name(source: str) -> str:

@@ -192,6 +192,12 @@ class _Pair(NamedTuple):
         return self.before.document or self.now.document
 
     @property
+    def has_other_figures(self) -> bool:
+        """Whether figures of either answer are replaced in the other."""
+        before, now = set(self.before.figures), set(self.now.figures)
+        return bool(before - now) and bool(now - before)
+
+    @property
     def answered(self) -> bool:
         """Whether neither refused."""
         return not (self.before.refused or self.now.refused)
@@ -238,11 +244,14 @@ def _document_change(cause: Cause, now: RunSnapshot) -> RunChange:
 
 
 def _changed(pairs: Sequence[_Pair]) -> list[bool]:
-    """Whether each answer says something else: by its words where most are repeated, else by its figures."""
+    """Whether each answer says something else: by its words where most are repeated, else by its figures.
+
+    A figure more or less is another way to say it; others in place of those before are another answer.
+    """
     same = sum(pair.before.text == pair.now.text for pair in pairs)
     if same >= REPEATED_SHARE * len(pairs):
         return [pair.before.text != pair.now.text for pair in pairs]
-    return [pair.before.refused != pair.now.refused or pair.before.figures != pair.now.figures for pair in pairs]
+    return [pair.before.refused != pair.now.refused or pair.has_other_figures for pair in pairs]
 
 
 def _refusals(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
@@ -294,7 +303,11 @@ def _only(here: Values, there: Values, total_here: int, total_there: int) -> lis
 
 
 def _latency(pairs: Sequence[_Pair], before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
-    """Shifted medians; where more or fewer questions were under way at once, that may be what did it."""
+    """Shifted medians.
+
+    Where more or fewer questions were under way at once, cause and effect cannot be separated: more at once take
+    longer, and of an application that takes longer more are under way.
+    """
     was, is_now = ([getattr(pair, side).total_ms for pair in pairs] for side in ("before", "now"))
     way = _shift(was, is_now, ratio=LATENCY_RATIO, least=LATENCY_MS)
     if way is None:
@@ -302,7 +315,7 @@ def _latency(pairs: Sequence[_Pair], before: RunSnapshot, now: RunSnapshot) -> I
     text = f"answers take {'longer' if way > 0 else 'less time'}: median {_seconds(is_now)}, {_seconds(was)} before"
     at_once, earlier = now.concurrency, before.concurrency
     if at_once and earlier and max(at_once / earlier, earlier / at_once) >= CONCURRENCY_RATIO:
-        yield _change(ChangeKind.MONITOR, f"{at_once:g} questions were asked at once, {earlier:g} before; {text}")
+        yield _change(ChangeKind.UNKNOWN, f"{text}; up to {at_once} were asked at once, {earlier} before")
     else:
         yield _change(ChangeKind.APPLICATION, text)
 

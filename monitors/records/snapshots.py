@@ -19,7 +19,7 @@ Values = Mapping[str, Count]
 class AnswerMark(Record):
     """What two runs are compared by of one answer: never its text.
 
-    ``text`` and ``figures`` are the first 16 hexadecimal digits of a SHA-256: of its words, of the numbers in it.
+    ``text`` is the beginning of a SHA-256 of its words, ``figures`` are those of the numbers that it states.
     ``document`` is what the case is about, where the suite says it, else the first source that the answer names.
     """
 
@@ -28,7 +28,7 @@ class AnswerMark(Record):
     cited: tuple[str, ...] = ()
     refused: bool = False
     text: str
-    figures: str
+    figures: tuple[str, ...] = ()
     characters: Count
     total_ms: Count
 
@@ -40,7 +40,7 @@ class RunSnapshot(Record):
     other things that the application says of its build, by name. ``bundles`` are the page's scripts and styles,
     counted over ``pages`` loads of it; ``shells`` are hashes of its HTML. ``documents`` are the sources that were
     cited, ``document_versions`` their hashes or versions as the application lists them. ``settings`` are hashes of
-    the parts of the configuration, ``concurrency`` the median of how many questions were under way at once.
+    the parts of the configuration, ``concurrency`` is the most questions that were under way at once.
     ``None`` and an empty mapping are unknown.
     """
 
@@ -62,7 +62,7 @@ class RunSnapshot(Record):
     graders: Mapping[str, str] = {}
     settings: Mapping[str, str] = {}
     judges: tuple[JudgeLineage, ...] = ()
-    concurrency: float | None = None
+    concurrency: Count | None = None
     browser: str | None = None
     lookout: str | None = None
 
