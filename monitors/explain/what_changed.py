@@ -193,9 +193,9 @@ class _Pair(NamedTuple):
 
     @property
     def has_other_figures(self) -> bool:
-        """Whether figures of either answer are replaced in the other."""
+        """Whether figures of either answer are replaced in the other, or only one of them states any."""
         before, now = set(self.before.figures), set(self.now.figures)
-        return bool(before - now) and bool(now - before)
+        return bool(before) != bool(now) or (bool(before - now) and bool(now - before))
 
     @property
     def answered(self) -> bool:
@@ -246,7 +246,7 @@ def _document_change(cause: Cause, now: RunSnapshot) -> RunChange:
 def _changed(pairs: Sequence[_Pair]) -> list[bool]:
     """Whether each answer says something else: by its words where most are repeated, else by its figures.
 
-    A figure more or less is another way to say it; others in place of those before are another answer.
+    A figure more or less is another way to say it; others in place of those before, or none, are another answer.
     """
     same = sum(pair.before.text == pair.now.text for pair in pairs)
     if same >= REPEATED_SHARE * len(pairs):
