@@ -29,7 +29,7 @@ _CONFLICT: Final = 409
 _MISSING: Final = 404
 _SELECTS: Final = ("ID", "TRACE_ID", "START_TIME", "END_TIME", "INPUTS", "OUTPUTS", "LATENCY_SECONDS", "METADATA",
                    "EXTRA", "TAGS", "FEEDBACK_STATS", "THREAD_ID", "STATUS")  # fmt: skip
-_TREE_SELECTS: Final = ("ID", "NAME", "RUN_TYPE", "START_TIME", "END_TIME", "INPUTS", "TOTAL_TOKENS", "METADATA",
+_TREE_SELECTS: Final = ("ID", "NAME", "RUN_TYPE", "START_TIME", "END_TIME", "INPUTS", "OUTPUTS", "TOTAL_TOKENS", "METADATA",
                         "PARENT_RUN_IDS", "IS_ROOT", "PROJECT_ID")  # fmt: skip
 TRACE_PAGE: Final = 100
 MOST_RUNS: Final = 2_000
@@ -76,6 +76,7 @@ class LangSmithClient:
         self._sleep = sleep
         self._key_name = key_name
         self._project: str | None = None
+        self._plain: Any = None
 
     @classmethod
     @asynccontextmanager
@@ -88,11 +89,32 @@ class LangSmithClient:
     ) -> AsyncGenerator[Self]:
         """A client while its ``with`` block lasts; `ConfigError` without the extra."""
         client = _sdk().AsyncClient(retry_config={"max_retries": 1}, **_access(settings, key))
+        made = cls(client, settings, key, sleep, key_name)
         try:
-            yield cls(client, settings, key, sleep, key_name)
+            yield made
         finally:
+            made.close_plain()
             await client._langsmith_api.close()  # noqa: SLF001 - aclose() leaves the connections of runs.query open
             await client.aclose()
+
+    @property
+    def sdk(self) -> Any:
+        """The SDK's asynchronous client, for calls inside `tried`."""
+        return self._client
+
+    @property
+    def plain(self) -> Any:
+        """The SDK's plain client, for what the asynchronous one cannot; it blocks, and without tracing has no thread."""
+        if self._plain is None:
+            plain, access = _sdk().Client, _access(self._settings, self._key)
+            never = _sdk().utils.LangSmithRetry(0)  # else urllib3 asks again by itself
+            self._plain = plain(auto_batch_tracing=False, retry_config=never, **access)
+        return self._plain
+
+    def close_plain(self) -> None:
+        """Close the plain client, if it was used."""
+        if self._plain is not None:
+            self._plain.close(timeout=0)
 
     async def page(self, window: RootRuns, cursor: str | None) -> tuple[list[Any], str | None]:
         """The next root runs, as plain JSON, and the cursor of the page after them."""
@@ -111,7 +133,7 @@ class LangSmithClient:
                 **{name: value for name, value in given.items() if value is not None},
             )
 
-        page: Any = await self._tried(ask, "asking for runs")
+        page: Any = await self.tried(ask, "asking for runs")
         found = cast("list[Any]", page.items or [])
         return [run.model_dump(mode="json", warnings=False) for run in found], page.next_cursor or None
 
@@ -120,7 +142,7 @@ class LangSmithClient:
         project = await self.project_id()
         runs, cursor = list[Any](), None
         while len(runs) < MOST_RUNS:
-            page = await self._tried(partial(self._trace_page, project, trace_id, cursor), "asking for a trace")
+            page = await self.tried(partial(self._trace_page, project, trace_id, cursor), "asking for a trace")
             found = cast("list[Any]", page.items or [])
             runs += [run.model_dump(mode="json", warnings=False) for run in found]
             cursor = page.next_cursor or None
@@ -162,26 +184,23 @@ class LangSmithClient:
                     raise
                 await update()
 
-        await self._tried(create_or_update, f"giving {score.key} back")
+        await self.tried(create_or_update, f"giving {score.key} back")
 
     def _update(self, feedback_id: uuid.UUID, score: Score) -> None:
-        """Update by the plain client: the asynchronous one cannot. Without tracing it has no thread."""
-        client = _sdk().Client(auto_batch_tracing=False, **_access(self._settings, self._key))
-        try:
-            client.update_feedback(feedback_id, score=score.value, comment=score.comment or None)
-        finally:
-            client.close(timeout=0)
+        self.plain.update_feedback(feedback_id, score=score.value, comment=score.comment or None)
 
     async def project_id(self) -> str:
         """The project's id; `SourceUnavailable` where there is none of that name, or the key does not see it."""
         if self._project is None:
-            found = await self._tried(
+            found = await self.tried(
                 lambda: self._client.read_project(project_name=self._settings.project), "finding the project"
             )
             self._project = str(found.id)
         return self._project
 
-    async def _tried(self, ask: Callable[[], Awaitable[Value]], doing: str) -> Value:
+    async def tried(self, ask: Callable[[], Awaitable[Value]], doing: str) -> Value:
+        """What ``ask`` returns, asked again after trouble that may pass; `SourceUnavailable` says what failed."""
+
         async def once() -> Value:
             try:
                 async with asyncio.timeout(self._settings.request_deadline_s):
