@@ -13,9 +13,9 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from monitors.alerts.redact import redact
+from monitors.errors import ConfigError, SourceUnavailable
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.language import identify
-from monitors.errors import ConfigError, SourceUnavailable
 from monitors.goldset.changes import ChangedBy, DatasetComparison, DatasetDiff
 from monitors.goldset.drafts import grown_case_id
 from monitors.goldset.examples import METADATA_KEY, example_of
@@ -223,7 +223,11 @@ def _proposed(reply: str, account_patterns: Sequence[str]) -> tuple[FailureKind 
     """The severity that a case of this reply should have, and why."""
     found = find_disclosures(reply, account_patterns=account_patterns)
     if found:
-        return FailureKind.PII_DISCLOSURE, Severity.PAGE, f"the reply discloses personal data ({found[0].kind.value})"
+        return (
+            FailureKind.PII_DISCLOSURE,
+            Severity.PAGE,
+            f"the reply discloses personal data ({found[0].kind.value})",
+        )
     return None, Severity.WRONG, "nobody graded it: 2, wrong, as for any plain fact; say what it would be"
 
 
@@ -233,4 +237,3 @@ def _reply_in(trace: Trace) -> str | None:
             turns = turns_of(run, Fields())
             return turns[-1].reply_text.strip() or None if turns else None
     return None
-

@@ -224,7 +224,11 @@ class LangSmithDatasetServer(ThreadedServer):
             schemas.ExampleCreate(**_as_the_sdk_has_it(fields["id"], fields))
         found = self.datasets[given[0]["dataset_id"]]
         answer = self._create_all(found, {one["id"]: one for one in given})
-        return answer if answer.status != web.HTTPOk.status_code else web.json_response([{"id": one["id"]} for one in given])
+        return (
+            answer
+            if answer.status != web.HTTPOk.status_code
+            else web.json_response([{"id": one["id"]} for one in given])
+        )
 
     def _create_all(self, found: dict[str, Any], given: dict[str, dict[str, Any]]) -> web.Response:
         """All of them or none."""

@@ -7,20 +7,17 @@ made, and the same again changes nothing.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, cast
 
 from pydantic import JsonValue
 
 from monitors.errors import SourceUnavailable
 from monitors.platforms.langsmith.client import LangSmithClient, status_of
 from monitors.platforms.platform import Dataset, Example, Json
-
-Value = TypeVar("Value")
 
 PAGE: Final = 100
 """The most that LangSmith lists or takes at once; a longer page is refused."""
@@ -44,7 +41,7 @@ class LangSmithDatasets:
 
     async def _found(self, name: str) -> Dataset | None:
         try:
-            return _dataset(await asyncio.to_thread(self._client.plain.read_dataset, dataset_name=name))
+            return _dataset(await self._client.by_plain_client(lambda sdk: sdk.read_dataset(dataset_name=name)))
         except Exception as error:
             if status_of(error) == _MISSING:
                 return None
@@ -54,9 +51,9 @@ class LangSmithDatasets:
         """See `Datasets.create`."""
 
         async def create_or_find() -> Dataset:
-            make = partial(self._client.plain.create_dataset, name, description=description, metadata=dict(metadata))
+            about = {"description": description, "metadata": dict(metadata)}
             try:
-                return _dataset(await asyncio.to_thread(make))
+                return _dataset(await self._client.by_plain_client(lambda sdk: sdk.create_dataset(name, **about)))
             except Exception as error:
                 there = await self._found(name) if status_of(error) == _CONFLICT else None
                 if there is None:
@@ -94,9 +91,11 @@ class LangSmithDatasets:
         """The latest version; ``None`` for a dataset that never had an example."""
 
         async def latest() -> datetime | None:
-            read = partial(self._client.plain.read_dataset_version, dataset_id=dataset.id, tag="latest")
+            def read(sdk: Any) -> datetime:
+                return sdk.read_dataset_version(dataset_id=dataset.id, tag="latest").as_of
+
             try:
-                return (await asyncio.to_thread(read)).as_of
+                return await self._client.by_plain_client(read)
             except Exception as error:
                 if status_of(error) == _MISSING:
                     return None
@@ -114,8 +113,8 @@ class LangSmithDatasets:
 
     async def _create(self, dataset: Dataset, batch: Sequence[Example]) -> None:
         """Make the examples. Where some are there already, those are replaced: as listed, else found by halving."""
-        make = partial(self._client.plain.create_examples, dataset_id=dataset.id, examples=[*map(_to_create, batch)])
-        if await self._done(make, but=_CONFLICT):
+        made = [*map(_to_create, batch)]
+        if await self._done(lambda sdk: sdk.create_examples(dataset_id=dataset.id, examples=made), but=_CONFLICT):
             return
         if len(batch) == 1:
             await self._write_over(dataset, batch[0])
@@ -155,8 +154,10 @@ class LangSmithDatasets:
 
     async def _updated(self, dataset: Dataset, batch: Sequence[Example]) -> int:
         """How many were there to be replaced; 0 where LangSmith says that one is missing."""
-        update = partial(self._client.plain.update_examples, dataset_id=dataset.id, updates=[*map(_to_update, batch)])
-        answer = await self._done(update, but=_MISSING)
+        changed = [*map(_to_update, batch)]
+        answer = await self._done(
+            lambda sdk: sdk.update_examples(dataset_id=dataset.id, updates=changed), but=_MISSING
+        )
         return int(cast("dict[str, Any]", answer).get("count", len(batch))) if isinstance(answer, dict) else 0
 
     async def delete(self, dataset: Dataset, ids: Sequence[str]) -> None:
@@ -167,8 +168,7 @@ class LangSmithDatasets:
             await self._client.tried(partial(self._delete, batch), doing)
 
     async def _delete(self, batch: Sequence[str]) -> None:
-        remove = partial(self._client.plain.delete_examples, list(batch))
-        if await self._done(remove, but=_MISSING) or len(batch) == 1:
+        if await self._done(lambda sdk: sdk.delete_examples(list(batch)), but=_MISSING) or len(batch) == 1:
             return
         for one in batch:
             await self._delete([one])
@@ -178,13 +178,17 @@ class LangSmithDatasets:
         version = await self._version(dataset)
         if version is None:
             return
-        move = partial(self._client.plain.update_dataset_tag, dataset_id=dataset.id, as_of=version, tag=tag)
-        await self._client.tried(partial(asyncio.to_thread, move), f"tagging the dataset {dataset.name!r}")
+        doing = f"tagging the dataset {dataset.name!r}"
 
-    async def _done(self, call: Callable[[], Value], *, but: int) -> Value | bool:
+        def move(sdk: Any) -> None:
+            sdk.update_dataset_tag(dataset_id=dataset.id, as_of=version, tag=tag)
+
+        await self._client.tried(partial(self._client.by_plain_client, move), doing)
+
+    async def _done(self, call: Callable[[Any], Any], *, but: int) -> Any:
         """What a call of the plain client returns, True for nothing; False where its answer has the status ``but``."""
         try:
-            answer = await asyncio.to_thread(call)
+            answer = await self._client.by_plain_client(call)
         except Exception as error:
             if status_of(error) == but:
                 return False

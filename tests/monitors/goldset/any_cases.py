@@ -12,7 +12,9 @@ from monitors.records.cases import NEEDS_REVIEW, GoldCase, Pipeline, Provenance,
 from monitors.records.triage import Issue, IssueSeverity, TriageReference, TriageTask
 
 _CHARACTERS = st.characters(exclude_categories=["Cs"])
-_LONG = st.builds(lambda text, times: (text or "x") * times, st.text(_CHARACTERS, max_size=20), st.integers(1, 2_000))
+_LONG = st.builds(
+    lambda text, times: (text or "x") * times, st.text(_CHARACTERS, max_size=20), st.integers(1, 2_000)
+)
 TEXTS = st.one_of(st.text(_CHARACTERS, min_size=1, max_size=60), _LONG)
 NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_@:+-]{0,20}(\.[a-z]{1,5})?", fullmatch=True)
 _SOME = st.lists(TEXTS, max_size=3).map(tuple)

@@ -75,15 +75,15 @@ async def run_schedule(server: LangSmithDatasetServer, seed: int) -> int:
     once.
     """
     chance = random.Random(seed)
-    server.restart(late=chance.choice((0, 0, 1, 3)), multipart=chance.random() < 0.8)  # noqa: PLR2004 - most are new
+    server.restart(late=chance.choice((0, 0, 1, 3)), multipart=chance.random() < 0.8)
     cases = plans(chance.choice((1, 3, 99, 100, 101, 230)))
-    if chance.random() < 0.5:  # noqa: PLR2004 - half of them have an older state
+    if chance.random() < 0.5:
         await push(server, [one.model_copy(update={"gold": "0 months"}) for one in cases[:: chance.randint(1, 3)]])
     pushes = 0
     while True:
         pushes += 1
         begun = len(server.requests)
-        _plan_faults(server, chance, begun, calm=pushes > 6)  # noqa: PLR2004 - an outage ends
+        _plan_faults(server, chance, begun, calm=pushes > 6)
         try:
             await push(server, cases)
         except SourceUnavailable:
@@ -102,7 +102,7 @@ def _plan_faults(server: LangSmithDatasetServer, chance: random.Random, begun: i
     server.lost = {begun + chance.randrange(14) for _ in range(chance.randrange(3))}
     server.refused = {begun + chance.randrange(14) for _ in range(chance.randrange(2))}
     server.limited = {begun + chance.randrange(14) for _ in range(chance.randrange(3))}
-    if chance.random() < 0.7:  # noqa: PLR2004 - most pushes are killed
+    if chance.random() < 0.7:
         server.dead_from = begun + chance.randrange(1, 14)
-        if chance.random() < 0.5:  # noqa: PLR2004 - killed between the write and its reply
+        if chance.random() < 0.5:
             server.lost.add(server.dead_from - 1)

@@ -13,7 +13,16 @@ from monitors.platforms.platform import Example
 from monitors.records.cases import GoldCase
 from tests.builders import gold_case
 from tests.monitors.goldset.any_cases import any_suite
-from tests.monitors.platforms.langsmith.pushes import KEY, NAME, cases_there, entries, opened, plans, push, run_schedule
+from tests.monitors.platforms.langsmith.pushes import (
+    KEY,
+    NAME,
+    cases_there,
+    entries,
+    opened,
+    plans,
+    push,
+    run_schedule,
+)
 from tests.servers.langsmith_datasets import LangSmithDatasetServer
 
 SLICE = 25
@@ -52,7 +61,7 @@ async def test_any_suite_comes_back_as_it_was_pushed(server: LangSmithDatasetSer
 
 
 async def test_pushing_again_writes_nothing_and_tags_the_version(server: LangSmithDatasetServer) -> None:
-    assert await push(server, plans(3)) == 3  # noqa: PLR2004
+    assert await push(server, plans(3)) == 3
     first = server.dataset(NAME)["tags"]
     assert await push(server, plans(3)) == 0
     assert first == server.dataset(NAME)["tags"] == {next(iter(first)): server.dataset(NAME)["version"]}
@@ -60,14 +69,16 @@ async def test_pushing_again_writes_nothing_and_tags_the_version(server: LangSmi
 
 
 @pytest.mark.parametrize("multipart", [True, False], ids=["new server", "old server"])
-async def test_a_changed_case_is_replaced_where_it_stands(server: LangSmithDatasetServer, *, multipart: bool) -> None:
+async def test_a_changed_case_is_replaced_where_it_stands(
+    server: LangSmithDatasetServer, *, multipart: bool
+) -> None:
     server.multipart = multipart
     await push(server, plans(2))
     server.edit(NAME, next(iter(server.examples(NAME))), metadata=_with_split(server))
     await push(server, [gold_case("plan-0", gold="99 months"), plans(2)[1]])
     found = {case_in(entry).id: entry for entry in await entries(server)}
     assert found["plan-0"].outputs == {"gold": "99 months", "expected_refusal": False}
-    assert len(found) == 2  # noqa: PLR2004
+    assert len(found) == 2
     assert found["plan-0"].splits == ("hard",)
 
 
@@ -86,13 +97,13 @@ async def test_pages_are_of_one_version_whatever_people_add_meanwhile(server: La
             ids.append(entry.id)
             if len(ids) == 1:
                 server.add(NAME, inputs={"question": "A wig?"}, outputs={"answer": "Yes."})
-    assert len(ids) == len(set(ids)) == 150  # noqa: PLR2004
+    assert len(ids) == len(set(ids)) == 150
 
 
 async def test_no_page_and_no_batch_has_more_than_a_hundred(server: LangSmithDatasetServer) -> None:
     """The server refuses longer ones."""
-    assert await push(server, plans(250)) == 250  # noqa: PLR2004
-    assert len(await entries(server)) == 250  # noqa: PLR2004
+    assert await push(server, plans(250)) == 250
+    assert len(await entries(server)) == 250
 
 
 TROUBLES = [(429, {}), (429, {"Retry-After": "1"}), (500, {}), (502, {}), (503, {})]
@@ -105,7 +116,7 @@ async def test_trouble_that_passes_is_survived(
 ) -> None:
     server.troubles = [(path, status, headers)] * 2
     await push(server, plans(2))
-    assert len(await entries(server)) == 2  # noqa: PLR2004
+    assert len(await entries(server)) == 2
 
 
 async def test_a_key_that_is_refused_is_named_and_not_shown(server: LangSmithDatasetServer) -> None:
@@ -126,7 +137,7 @@ async def test_what_is_gone_is_made_again_and_what_is_gone_twice_is_deleted_once
         held = [entry async for entry in datasets.pull(found)]
         del server.examples(NAME)[held[0].id]
         await datasets.push(found, held)
-        assert len(server.examples(NAME)) == 3  # noqa: PLR2004
+        assert len(server.examples(NAME)) == 3
         del server.examples(NAME)[held[1].id]
         await datasets.delete(found, [entry.id for entry in held])
     assert not server.examples(NAME)
@@ -151,7 +162,7 @@ async def test_what_people_added_is_neither_changed_nor_deleted(server: LangSmit
     await push(server, plans(1), overwrite=True, prune=True)
     (person,) = [entry for entry in await entries(server) if entry.id == added]
     assert (person.inputs, person.source_trace) == ({"question": "A wig?"}, _TRACE)
-    assert len(server.examples(NAME)) == 2  # noqa: PLR2004
+    assert len(server.examples(NAME)) == 2
 
 
 _TRACE = "aaaaaaaa-2222-4333-8444-555555555555"
