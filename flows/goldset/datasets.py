@@ -115,13 +115,13 @@ def tag_of(suite: Suite) -> str:
 
 
 class PullPlan(Record):
-    """What a pull changes in a suite's file. ``kept`` are conflicts in which the file's own case stays."""
+    """What a pull changes in a suite's file. ``conflicts`` are those in which the file's own case stays."""
 
     changed: tuple[GoldCase, ...]
     added: tuple[GoldCase, ...]
     removed: tuple[str, ...]
     """Ids of cases."""
-    kept: int
+    conflicts: int
 
     @property
     def size(self) -> int:
@@ -136,7 +136,7 @@ def pull_plan(diff: DatasetDiff, *, overwrite: bool, prune: bool) -> PullPlan:
         changed=tuple(one.there for one in diff.by(*taken)),
         added=tuple(one.case for one in diff.removed),
         removed=tuple(case.id for case in diff.added) if prune else (),
-        kept=0 if overwrite else len(diff.by(ChangedBy.BOTH)),
+        conflicts=0 if overwrite else len(diff.by(ChangedBy.BOTH)),
     )
 
 

@@ -2,8 +2,8 @@
 
 The keys of a case lie in three places, each in one alone, so that no two copies can contradict: what is asked in
 ``inputs``, what is expected in ``outputs``, where a platform shows both and people edit them; the rest under one
-key of the ``metadata``, with the hash of the case as it was pushed last: an entry whose case has another hash was edited
-by a person.
+key of the ``metadata``, with the hash of the case as it was pushed last: an entry whose case has another hash
+was edited by a person.
 """
 
 from __future__ import annotations

@@ -42,7 +42,9 @@ def main() -> int:
     options.add_argument("--large", type=int, default=50_000)
     given = options.parse_args()
     small, large = (one(count) for count in (given.small, given.large))
-    print(f"reading alone: {large / 1e6:.1f} MB at most, {small / 1e6:.1f} MB for the small one; at most {MOST} times")
+    print(
+        f"reading alone: {large / 1e6:.1f} MB at most, {small / 1e6:.1f} MB for the small one; at most {MOST} times"
+    )
     return 0 if large <= MOST * small else 1
 
 
@@ -52,7 +54,12 @@ def one(count: int) -> int:
         folder = Path(temporary)
         (folder / "lookout.toml").write_text(CONFIG.format(url=server.url), encoding="utf-8")
         write_suite(folder / "suite.jsonl", count)
-        for words in (("push", "--yes"), ("diff",), ("push", "--yes"), ("pull", "--yes", "--suite", "pulled.jsonl")):
+        for words in (
+            ("push", "--yes"),
+            ("diff",),
+            ("push", "--yes"),
+            ("pull", "--yes", "--suite", "pulled.jsonl"),
+        ):
             _command(folder, count, *words)
         assert len(server.examples(NAME)) == count
         return asyncio.run(_read(server))
@@ -60,13 +67,26 @@ def one(count: int) -> int:
 
 def _command(folder: Path, count: int, name: str, *options: str) -> None:
     begun_s = time.monotonic()
-    words = [sys.executable, "-m", "deployments.cli.app", "gold", name, f"langsmith:{NAME}", "--most", "1", *options]
+    words = [
+        sys.executable,
+        "-m",
+        "deployments.cli.app",
+        "gold",
+        name,
+        f"langsmith:{NAME}",
+        "--most",
+        "1",
+        *options,
+    ]
     environment = os.environ | {"LANGSMITH_API_KEY": KEY, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(words, cwd=folder, env=environment, stdout=subprocess.DEVNULL) as process:
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0, words
-    print(f"{count:6,} cases, gold {name:4}: {time.monotonic() - begun_s:6.1f} s, peak {_mb(used):5.0f} MB", flush=True)
+    print(
+        f"{count:6,} cases, gold {name:4}: {time.monotonic() - begun_s:6.1f} s, peak {_mb(used):5.0f} MB",
+        flush=True,
+    )
 
 
 def _mb(used: resource.struct_rusage) -> float:

@@ -152,7 +152,13 @@ class LangSmithDatasetServer(ThreadedServer):
         asked = await request.json()
         trace = self.traces.get(asked.get("trace_id", ""))
         when = {"start_time": START.isoformat(), "end_time": START.isoformat()}
-        root = {"id": asked.get("trace_id"), "name": "bot", "run_type": "chain", "is_root": True, "project_id": TENANT}
+        root = {
+            "id": asked.get("trace_id"),
+            "name": "bot",
+            "run_type": "chain",
+            "is_root": True,
+            "project_id": TENANT,
+        }
         items = [root | when | trace] if trace and asked["project_ids"] == [TENANT] else []
         names = {name.lower() for name in asked["selects"]}
         shown = [{key: value for key, value in item.items() if key in names} for item in items]

@@ -96,7 +96,7 @@ class _Bar(AbstractContextManager["_Bar"]):
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         self._bar = Progress(*columns, console=terminal_console(stderr=True), transient=True)
         self._task = self._bar.add_task(doing, total=total)
-        self._begun_s = time.monotonic()
+        self._started_s = time.monotonic()
 
     def __enter__(self) -> Self:
         return self
@@ -107,7 +107,7 @@ class _Bar(AbstractContextManager["_Bar"]):
     def advance(self, count: int) -> None:
         """So many more are done."""
         self._bar.advance(self._task, count)
-        if time.monotonic() - self._begun_s > BAR_AFTER_S:
+        if time.monotonic() - self._started_s > BAR_AFTER_S:
             self._bar.start()
 
 
@@ -199,8 +199,8 @@ def _show(request: DatasetRequest, diff: DatasetDiff, asked: PushOptions | PullO
 
 def _blocked(request: DatasetRequest, diff: DatasetDiff, plan: PushPlan, asked: PushOptions) -> ExitCode:
     print_text(
-        f"\n{plural(plan.blocked, 'case was', 'cases were')} changed in the dataset since the last push, so nothing "
-        f"was written. To take the changes over: lookout gold pull {request.address}; to overwrite them: "
+        f"\n{plural(plan.blocked, 'case was', 'cases were')} changed in the dataset since the last push, so "
+        f"nothing was written. To take the changes over: lookout gold pull {request.address}; to overwrite them: "
         "--overwrite",
         err=asked.as_json,
     )
@@ -333,14 +333,14 @@ def _write(
 def _pulled(
     request: DatasetRequest, plan: PullPlan, drafts: Sequence[CaseDraft], diff: DatasetDiff, asked: PullOptions
 ) -> ExitCode:
-    result = ExitCode.FAIL if plan.kept or diff.broken else ExitCode.PASS
+    result = ExitCode.FAIL if plan.conflicts or diff.broken else ExitCode.PASS
     if asked.as_json:
         said: dict[str, Any] = {
             "changed": len(plan.changed),
             "added": len(plan.added),
             "removed": len(plan.removed),
         }
-        said |= {"conflicts": plan.kept, "drafts": [draft.model_dump(mode="json") for draft in drafts]}
+        said |= {"conflicts": plan.conflicts, "drafts": [draft.model_dump(mode="json") for draft in drafts]}
         write_json(json.dumps(said | {"diff": _plain(diff)}, ensure_ascii=False) + "\n")
         return result
     print_text(
@@ -351,8 +351,8 @@ def _pulled(
         print_text(
             f"{plural(ahead, 'case')} of the suite are not in the dataset like this: lookout gold push writes them"
         )
-    if plan.kept:
-        print_text(f"{plural(plan.kept, 'conflict')}: the suite kept its own; --overwrite takes the dataset's")
+    if plan.conflicts:
+        print_text(f"{plural(plan.conflicts, 'conflict')}: the suite kept its own; --overwrite takes the dataset's")
     if drafts:
         print_text(
             f"{plural(len(drafts), 'draft')} of what people added. None is gold yet: "

@@ -82,7 +82,9 @@ def lookout(folder: Path, *arguments: str, code: int = 0, given: str = "") -> st
 
 def edit(server: LangSmithDatasetServer, case_id: str, gold: str) -> None:
     """What a person does on the web page."""
-    found = [one for one in server.examples(NAME).values() if one["metadata"].get("lookout", {}).get("id") == case_id]
+    found = [
+        one for one in server.examples(NAME).values() if one["metadata"].get("lookout", {}).get("id") == case_id
+    ]
     server.edit(NAME, found[0]["id"], outputs=found[0]["outputs"] | {"gold": gold})
 
 
@@ -103,7 +105,9 @@ def test_a_suite_goes_there_and_comes_back_as_it_was(folder: Path, server: LangS
 def test_nothing_is_written_where_nobody_can_be_asked(folder: Path, server: LangSmithDatasetServer) -> None:
     said = lookout(folder, "push", ADDRESS, code=2)
     assert "In the suite alone (3)" in said
-    assert "nothing was written: nobody can be asked here; with --yes it would make the dataset, write 3 cases" in said
+    assert (
+        "nothing was written: nobody can be asked here; with --yes it would make the dataset, write 3 cases" in said
+    )
     assert not server.datasets
 
 
@@ -217,7 +221,9 @@ def test_a_leak_in_what_people_added_is_masked_and_proposed_as_severity_3(
     folder: Path, server: LangSmithDatasetServer
 ) -> None:
     lookout(folder, "push", ADDRESS, "--yes")
-    server.add(NAME, inputs={"question": "Who is the customer?"}, outputs={"answer": "asha.rao@acme.in, 98201 23456"})
+    server.add(
+        NAME, inputs={"question": "Who is the customer?"}, outputs={"answer": "asha.rao@acme.in, 98201 23456"}
+    )
     (draft,) = json.loads(lookout(folder, "pull", ADDRESS, "--yes", "--as", "asha", "--json"))["drafts"]
     assert "asha.rao" not in json.dumps(draft)
     assert draft["suggested_severity"] == 3
