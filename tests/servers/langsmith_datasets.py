@@ -8,6 +8,7 @@ deleting by ids. Each example that comes in must be one by the SDK's own model.
 from __future__ import annotations
 
 import json
+import threading
 import uuid
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -30,7 +31,7 @@ class LangSmithDatasetServer(ThreadedServer):
 
     Faults: ``troubles`` are answers that come first for a path's beginning, as status and headers; ``lost`` are the
     numbers (from 0) of requests that are done but never answered, ``refused`` of those that are not even done;
-    from ``dead_from`` on it answers nothing. An example that is written is listed only after ``late`` listings more.
+    from ``dead_from`` on it answers nothing; those of ``held`` are done, and answered never. An example that is written is listed only after ``late`` listings more.
     ``multipart`` False is an older server.
     """
 
@@ -43,6 +44,8 @@ class LangSmithDatasetServer(ThreadedServer):
         self.lost: set[int] = set()
         self.refused: set[int] = set()
         self.limited: set[int] = set()
+        self.held: set[int] = set()
+        self.holding = threading.Event()
         self.dead_from: int | None = None
         self.traces: dict[str, dict[str, Any]] = {}
         self.late = 0
@@ -127,6 +130,9 @@ class LangSmithDatasetServer(ThreadedServer):
                 self.troubles.remove(trouble)
                 return web.json_response({"detail": "trouble"}, status=trouble[1], headers=trouble[2])
             answer = await handler(request)
+            if number in self.held:
+                self.holding.set()
+                await self.closing.wait()
             return self._hang_up(request) if number in self.lost else answer
 
         return watched

@@ -259,3 +259,23 @@ def test_without_a_key_the_variable_is_named(folder: Path, server: LangSmithData
     )
     assert "NO_SUCH_KEY" in lookout(folder, "push", ADDRESS, "--yes", code=2)
     assert not server.requests
+
+
+@pytest.mark.parametrize("request_number", [4, 6])
+def test_a_process_that_is_killed_in_a_push_leaves_what_the_next_makes_whole(
+    folder: Path, server: LangSmithDatasetServer, request_number: int
+) -> None:
+    """SIGKILL while a request is done and its answer is on the way."""
+    write_suite(folder, *(gold_case(f"plan-{number}") for number in range(150)))
+    server.held.add(request_number)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "deployments.cli.app", "gold", "push", ADDRESS, "--yes"],
+        cwd=folder, env=bare(folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert server.holding.wait(120)
+    process.kill()
+    process.wait()
+    server.held.clear()
+    lookout(folder, "push", ADDRESS, "--yes")
+    assert "The same 150 cases." in lookout(folder, "diff", ADDRESS)
+    assert len(server.examples(NAME)) == 150
