@@ -85,6 +85,7 @@ class LangSmithClient:
         self._sleep = sleep
         self._key_name = key_name
         self._project: _Project | None = None
+        self._plain: Any = None
 
     @classmethod
     @asynccontextmanager
@@ -99,9 +100,11 @@ class LangSmithClient:
         client = _sdk().AsyncClient(retry_config={"max_retries": 1}, **_access(settings, key))
         generated = client._langsmith_api  # noqa: SLF001 - retry_config does not reach what runs.query is sent by,
         generated.max_retries = 0
+        made = cls(client, settings, key, sleep, key_name)
         try:
-            yield cls(client, settings, key, sleep, key_name)
+            yield made
         finally:
+            made.close_plain()
             await generated.close()  # and aclose() leaves its connections open
             await client.aclose()
 
@@ -115,6 +118,20 @@ class LangSmithClient:
     def sdk(self) -> Any:
         """The SDK's asynchronous client, for calls inside `tried`."""
         return self._client
+
+    @property
+    def plain(self) -> Any:
+        """The SDK's plain client, for what the asynchronous one cannot. It blocks, and has no thread of its own."""
+        if self._plain is None:
+            sdk, access = _sdk(), _access(self._settings, self._key)
+            never = sdk.utils.LangSmithRetry(0)  # else urllib3 asks again by itself
+            self._plain = sdk.Client(auto_batch_tracing=False, retry_config=never, **access)
+        return self._plain
+
+    def close_plain(self) -> None:
+        """Close the plain client, if it was used."""
+        if self._plain is not None:
+            self._plain.close(timeout=0)
 
     @property
     def web_url(self) -> str:
@@ -185,7 +202,7 @@ class LangSmithClient:
 
         async def update() -> None:
             changed = {"score": score.value, "comment": score.comment or None}
-            await self.by_plain_client(lambda sdk: sdk.update_feedback(feedback_id, **changed))
+            await asyncio.to_thread(self.plain.update_feedback, feedback_id, **changed)
 
         async def create_or_update() -> None:
             try:
@@ -196,21 +213,6 @@ class LangSmithClient:
                 await update()
 
         await self.tried(create_or_update, f"giving {score.key} back")
-
-    async def by_plain_client(self, call: Callable[[Any], object]) -> None:
-        """``call`` the SDK's plain client, inside `tried`: the asynchronous one cannot change what is there."""
-        await asyncio.to_thread(self._call_plainly, call)
-
-    def _call_plainly(self, call: Callable[[Any], object]) -> None:
-        """Without tracing the plain client has no thread, and buffers nothing."""
-        sdk = _sdk()
-        once = sdk.utils.LangSmithRetry(total=0)
-        access = _access(self._settings, self._key)
-        client = sdk.Client(auto_batch_tracing=False, retry_config=once, **access)
-        try:
-            call(client)
-        finally:
-            client.close(timeout=0)
 
     async def project_id(self) -> str:
         """The project's id. Raises as `trace_url` does."""
