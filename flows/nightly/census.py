@@ -57,8 +57,11 @@ class CensusPool:
         self._workers: list[_Worker] = []
         self._asked = 0
 
-    async def verdicts(self, chunks: AsyncIterator[Written]) -> AsyncIterator[tuple[Written, list[CensusResult]]]:
-        """What every conversation shows; a few chunks are under way at once, so that memory stays flat."""
+    async def verdicts(self, chunks: AsyncIterator[Written]) -> AsyncGenerator[tuple[Written, list[CensusResult]]]:
+        """What every conversation shows; a few chunks are under way at once, so that memory stays flat.
+
+        Close it where it may be left early: nothing is under way any more when it is closed.
+        """
         waiting: deque[tuple[Written, asyncio.Future[list[CensusResult]]]] = deque()
         try:
             async for chunk in chunks:
@@ -72,6 +75,7 @@ class CensusPool:
         finally:
             for _, answer in waiting:
                 answer.cancel()
+            await asyncio.gather(*(answer for _, answer in waiting), return_exceptions=True)
 
     async def stop(self) -> None:
         """End all workers."""
@@ -110,16 +114,21 @@ class _Worker:
             process = self._process = self._process or await self._started()
             assert process.stdin is not None
             assert process.stdout is not None
-            process.stdin.write(packed(chunk))
-            await process.stdin.drain()
-            return verdicts_of(await process.stdout.readuntil(b"\n"))
+            try:
+                process.stdin.write(packed(chunk))
+                await process.stdin.drain()
+                return verdicts_of(await process.stdout.readuntil(b"\n"))
+            except asyncio.CancelledError:
+                await self.stop()  # its answer would come, and the next chunk would take it for its own
+                raise
 
     async def stop(self) -> None:
-        """End the process."""
-        if self._process is not None and self._process.returncode is None:
-            self._process.kill()
-        if self._process is not None:
-            await self._process.communicate()
+        """End the process; the next chunk starts another."""
+        process, self._process = self._process, None
+        if process is not None:
+            if process.returncode is None:
+                process.kill()
+            await process.communicate()
 
     async def _started(self) -> asyncio.subprocess.Process:
         pipe = asyncio.subprocess.PIPE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Container, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -75,9 +76,10 @@ class SourceRead:
         """Read the whole source, and have every new conversation classified. Raises `SourceUnavailable`."""
         waiting: deque[tuple[Conversation, Offer]] = deque()
         chunks = self._chunks(source, span, waiting)
-        async for _, verdicts in pool.verdicts(chunks):
-            for verdict in verdicts:
-                self.tally.seen(*waiting.popleft(), verdict)
+        async with aclosing(pool.verdicts(chunks)) as given:
+            async for _, verdicts in given:
+                for verdict in verdicts:
+                    self.tally.seen(*waiting.popleft(), verdict)
 
     def _note_issue(self, issue: SourceWarning) -> None:
         """Note what could not be used, unless it is older than the watermark: its own nightly run reported it."""

@@ -21,7 +21,8 @@ from flows.verify.experiment_rows import CaseWeights, in_parts, rows_of
 from flows.verify.run_state import LiveRun
 from monitors.alerts.redact import redact
 from monitors.errors import ConfigError, MonitorError
-from monitors.platforms.platform import Dataset, Datasets, Example, Platform
+from monitors.goldset.examples import our_id
+from monitors.platforms.platform import Dataset, Datasets, Platform
 from monitors.platforms.settings import DatasetAddress, dataset_address
 from monitors.records.runs import RunExperiment, RunReport
 
@@ -122,18 +123,12 @@ async def _examples(datasets: Datasets, dataset: Dataset, cases: frozenset[str])
     found: dict[str, str] = {}
     async with aclosing(datasets.pull(dataset)) as entries:
         async for entry in entries:
-            case_id = _case_of(entry)
-            if case_id in cases:
+            case_id = our_id(entry)
+            if case_id is not None and case_id in cases:
                 found.setdefault(case_id, entry.id)
             if len(found) == len(cases):
                 break
     return found
-
-
-def _case_of(entry: Example) -> str:
-    ours = entry.metadata.get("lookout")
-    case_id = ours.get("id") if isinstance(ours, dict) else None
-    return case_id if isinstance(case_id, str) else ""
 
 
 def _metadata(run: LiveRun, report: RunReport | None) -> dict[str, JsonValue]:

@@ -32,7 +32,7 @@ _CONFLICT: Final = 409
 _MISSING: Final = 404
 _SELECTS: Final = ("ID", "TRACE_ID", "START_TIME", "END_TIME", "INPUTS", "OUTPUTS", "LATENCY_SECONDS", "METADATA",
                    "EXTRA", "TAGS", "FEEDBACK_STATS", "THREAD_ID", "STATUS")  # fmt: skip
-_TREE_SELECTS: Final = ("ID", "NAME", "RUN_TYPE", "START_TIME", "END_TIME", "INPUTS", "TOTAL_TOKENS", "METADATA",
+_TREE_SELECTS: Final = ("ID", "NAME", "RUN_TYPE", "START_TIME", "END_TIME", "INPUTS", "OUTPUTS", "TOTAL_TOKENS", "METADATA",
                         "PARENT_RUN_IDS", "IS_ROOT", "PROJECT_ID")  # fmt: skip
 TRACE_PAGE: Final = 100
 MOST_RUNS: Final = 2_000
@@ -104,7 +104,7 @@ class LangSmithClient:
         try:
             yield made
         finally:
-            made.close_plain()
+            made.close_plain_client()
             await generated.close()  # and aclose() leaves its connections open
             await client.aclose()
 
@@ -118,20 +118,6 @@ class LangSmithClient:
     def sdk(self) -> Any:
         """The SDK's asynchronous client, for calls inside `tried`."""
         return self._client
-
-    @property
-    def plain(self) -> Any:
-        """The SDK's plain client, for what the asynchronous one cannot. It blocks, and has no thread of its own."""
-        if self._plain is None:
-            sdk, access = _sdk(), _access(self._settings, self._key)
-            never = sdk.utils.LangSmithRetry(0)  # else urllib3 asks again by itself
-            self._plain = sdk.Client(auto_batch_tracing=False, retry_config=never, **access)
-        return self._plain
-
-    def close_plain(self) -> None:
-        """Close the plain client, if it was used."""
-        if self._plain is not None:
-            self._plain.close(timeout=0)
 
     @property
     def web_url(self) -> str:
@@ -202,7 +188,7 @@ class LangSmithClient:
 
         async def update() -> None:
             changed = {"score": score.value, "comment": score.comment or None}
-            await asyncio.to_thread(self.plain.update_feedback, feedback_id, **changed)
+            await self.by_plain_client(lambda sdk: sdk.update_feedback(feedback_id, **changed))
 
         async def create_or_update() -> None:
             try:
@@ -213,6 +199,24 @@ class LangSmithClient:
                 await update()
 
         await self.tried(create_or_update, f"giving {score.key} back")
+
+    async def by_plain_client(self, call: Callable[[Any], Value]) -> Value:
+        """What ``call`` returns of the SDK's plain client, inside `tried`: the asynchronous one cannot do everything."""
+        return await asyncio.to_thread(call, self._plain_client())
+
+    def _plain_client(self) -> Any:
+        """Without tracing it has no thread, and buffers nothing."""
+        if self._plain is None:
+            sdk = _sdk()
+            once = sdk.utils.LangSmithRetry(total=0)
+            access = _access(self._settings, self._key)
+            self._plain = sdk.Client(auto_batch_tracing=False, retry_config=once, **access)
+        return self._plain
+
+    def close_plain_client(self) -> None:
+        """Close the plain client, if it was used."""
+        if self._plain is not None:
+            self._plain.close(timeout=0)
 
     async def project_id(self) -> str:
         """The project's id. Raises as `trace_url` does."""

@@ -117,8 +117,9 @@ class LangSmithExperiments:
         ended_at, metadata = self._ended_at.get(experiment.id), self._metadata.get(experiment.id, {})
 
         async def end() -> None:
-            update = self._client.plain.update_project
-            await asyncio.to_thread(update, experiment.id, end_time=ended_at, metadata=metadata)
+            await self._client.by_plain_client(
+                lambda sdk: sdk.update_project(experiment.id, end_time=ended_at, metadata=metadata)
+            )
 
         if ended_at is not None:
             await self._client.tried(end, "ending an experiment")

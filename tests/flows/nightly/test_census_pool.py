@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import pytest
 
 from flows.nightly import census as pools
 from flows.nightly.census_worker import KINDS, MODULE, CensusScanner, CensusSettings
+from monitors.errors import SourceUnavailable
 from monitors.graders.base import GraderSettings
 from monitors.records.nightly import CensusKind
 from monitors.records.traffic import Conversation, Turn
@@ -83,6 +84,37 @@ async def test_what_a_killed_worker_had_is_looked_at_here(expected):
     finally:
         await pool.stop()
     assert seen == expected
+
+
+async def test_a_source_that_fails_half_way_leaves_no_answer_to_the_next_one(expected):
+    """A worker that was still at work on the first source's chunks must not give their results to the second's."""
+
+    async def cut_off():
+        for chunk in reversed(CHUNKS):
+            yield [*chunk, *chunk[::-1]] * 20
+        raise SourceUnavailable("its store went away")
+
+    pool = pools.CensusPool(SETTINGS, 2)
+    try:
+        with pytest.raises(SourceUnavailable):
+            [each async for each in pool.verdicts(cut_off())]
+        seen = [each async for each in pool.verdicts(chunks())]
+    finally:
+        await pool.stop()
+    assert seen == expected
+    assert workers() == []
+
+
+async def test_workers_end_where_their_reader_fails():
+    """A chunk is still under way then: nothing waits for its result for ever."""
+    pool = pools.CensusPool(SETTINGS, 2)
+    try:
+        async with aclosing(pool.verdicts(chunks())) as given:
+            while not workers():
+                await anext(given)
+    finally:
+        await pool.stop()
+    assert workers() == []
 
 
 PARENT = """
