@@ -152,5 +152,7 @@ def test_trouble_with_langsmith_is_a_warning_and_changes_no_verdict(
 def test_production_s_key_is_refused_before_anything_is_asked(owner: Owner) -> None:
     done = owner.verify(PRODUCTION_KEY=KEY)
     assert (done.returncode, "production's, which is in PRODUCTION_KEY" in done.stderr) == (2, True), done.stderr
+    missing = owner.verify(LANGSMITH_API_KEY="")
+    assert (missing.returncode, "the environment has no LANGSMITH_API_KEY" in missing.stderr) == (2, True)
     assert (owner.langsmith.requests, owner.slack.messages) == ([], [])
     assert KEY not in done.stdout + done.stderr
