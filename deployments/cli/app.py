@@ -17,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from deployments.cli.exit_codes import ExitCode, of_error
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption
 from flows.terminal import guarded_output, print_text, write_note
 from monitors.errors import MonitorError
 
@@ -40,7 +41,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "receive": ("cli.receive",
             "Receive deploys from Hugging Face, GitHub and others by webhook, and verify each commit once."),
         "up": ("cli.up",
-            "Run the whole monitor on this machine: server, schedules, receivers; until SIGTERM or Ctrl-C."),
+            "Run the whole monitor on this machine: server, schedules, receivers, pages; until SIGTERM or Ctrl-C."),
         "down": ("cli.up",
             "End the local Prefect server that runs have left running, and list those of other data folders."),
         "facts": ("cli.pipes", 'Read quantities: {"id", "text"} lines in, {"id", "facts": […]} lines out.'),
@@ -66,6 +67,13 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
             "Print a prefect.yaml with every deployment and schedule, for workers of a work pool."),
         "automations": ("cli.automations",
             "Have Prefect's server report runs that do not come or whose process is gone; again changes nothing."),
+    },
+    "site": {
+    },
+    "site token": {
+        "add": ("cli.site.token", "Make a token for a person, shown this once: they log in to the site with it."),
+        "list": ("cli.site.token", "Who has a token, and what each may do."),
+        "revoke": ("cli.site.token", "Take a person's token back; what they have open ends with it."),
     },
     "warehouse": {
         "load": ("cli.warehouse",
@@ -141,12 +149,18 @@ GROUPS: Final = {
 }
 
 
+INSIDE: Final = {"token": "site token"}
+"""Groups within another, by their own name."""
+GROUP_OF_SITE: Final = "Serve the pages over the warehouse: what is right now, runs, incidents, decisions."
+GROUP_OF_TOKENS: Final = "Who may see the site beyond this machine: add, list, revoke."
+
+
 class LazyGroup(TyperGroup):
     """The group of `COMMANDS` that has its name: lists commands by the table, imports the one that is called."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self._rows = COMMANDS[self.name or ""]
+        self._rows = COMMANDS[INSIDE.get(self.name or "", self.name or "")]
         listed = {name: TyperCommand(name, help=escape(line)) for name, (_, line) in self._rows.items()}
         self.commands = {**listed, **self.commands}
 
@@ -189,6 +203,25 @@ app = typer.Typer(
 )
 for _name, _help in GROUPS.items():
     app.add_typer(typer.Typer(cls=LazyGroup, help=_help, no_args_is_help=True), name=_name)
+
+
+def _site(
+    context: typer.Context,
+    config: ConfigOption = DEFAULT_CONFIG,
+    host: Annotated[str | None, typer.Option(help="the address to listen on, instead of site.host")] = None,
+    port: Annotated[int | None, typer.Option(min=1, max=65_535, help="the port, instead of site.port")] = None,
+) -> None:
+    if context.invoked_subcommand is None:
+        from deployments.cli.site.serve import serve_site  # as for every command
+
+        serve_site(config, host=host, port=port)
+
+
+_site_group = typer.Typer(
+    cls=LazyGroup, help=GROUP_OF_SITE, callback=_site, invoke_without_command=True, no_args_is_help=False
+)
+_site_group.add_typer(typer.Typer(cls=LazyGroup, help=GROUP_OF_TOKENS, no_args_is_help=True), name="token")
+app.add_typer(_site_group, name="site")
 
 
 @app.callback(invoke_without_command=True)

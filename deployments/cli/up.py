@@ -21,7 +21,7 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
 from deployments.receivers.slack_actions import SECRET_VARIABLE as SLACK_SECRET
 from deployments.up.one_installation import only_one
-from deployments.up.parts import check_port, check_whole, parts_of
+from deployments.up.parts import check_port, check_whole, parts_of, site_port
 from deployments.up.supervisor import OWN_NAME, RestartPolicy, SupervisedProcess, Supervisor, SupervisorLog
 from flows.alerting.notify import Fault, fault_over, notify_fault
 from flows.context import PREFECT_FOLDER, RUNS_FOLDER, environment, notifier_without_run, utc_now
@@ -43,16 +43,21 @@ def up_command(
     config: ConfigOption = DEFAULT_CONFIG,
     host: Annotated[str, typer.Option(help="the address that receivers listen on")] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=1, max=65_534, help="port for deploys; the next one is for Slack's buttons")
+        int,
+        typer.Option(
+            min=1, max=65_533, help="port for deploys; Slack's buttons have the next, the site the one after"
+        ),
     ] = 8066,
 ) -> ExitCode:
-    """Run the whole monitor on this machine: server, schedules, receivers; until SIGTERM or Ctrl-C."""
+    """Run the whole monitor on this machine: server, schedules, receivers, pages; until SIGTERM or Ctrl-C."""
     absolute = config.resolve()
     loaded = load_config(absolute)
     check_whole(loaded, host=host, port=port, environment=environment())
     parts = parts_of(loaded, absolute, host=host, port=port, environment=environment())
     with only_one(loaded.data_folder, utc_now):
         log = _announced(absolute, parts)
+        if loaded.site.enabled:
+            log(OWN_NAME, f"the site: {loaded.site.address(site_port(loaded, port))}")
         for note in _left_out(loaded, environment()):
             log(OWN_NAME, note)
         asyncio.run(_run(parts, voice_of(loaded, log)))

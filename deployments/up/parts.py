@@ -11,9 +11,11 @@ from typing import Final
 from deployments.cli.receive import parsers_of
 from deployments.receivers.slack_actions import SECRET_VARIABLE as SLACK_SECRET
 from deployments.receivers.slack_actions import signing_secrets
+from deployments.site.access import check_tokens
+from deployments.site.tokens import TokenStore
 from deployments.triggers.routes import secrets_for
 from deployments.up.supervisor import SupervisedProcess
-from flows.context import AGE_KEY_VARIABLE, TOKEN_VARIABLE, plan_judge, prefect_home
+from flows.context import AGE_KEY_VARIABLE, TOKEN_VARIABLE, fresh_key, plan_judge, prefect_home
 from flows.deploys.queue import DeployQueue
 from flows.server.prefect_server import running_server, settings_for
 from monitors.config.file import Config, target_record
@@ -25,6 +27,7 @@ SERVER: Final = "server"
 RUNNER: Final = "runner"
 RECEIVER: Final = "receiver"
 SLACK: Final = "slack"
+SITE: Final = "site"
 POLL_S: Final = "2"
 """Seconds between two polls of the runner for due runs; Prefect's own 10 is most of a deploy's way to its run."""
 API_VARIABLE: Final = "PREFECT_API_URL"
@@ -39,7 +42,7 @@ def parts_of(
     environment: Mapping[str, str],
     only_deploys: bool = False,
 ) -> tuple[SupervisedProcess, ...]:
-    """The processes of an installation. Slack's buttons have the port after the receiver's.
+    """The processes of an installation. Slack's buttons have the port after the receiver's, the site the next.
 
     With ``only_deploys`` those that a deploy needs: nothing that has a schedule of its own is run.
     """
@@ -64,7 +67,15 @@ def parts_of(
                 SLACK, (*python, "deployments.cli.app", "slack-actions", *where, str(port + 1)), variables
             )
         )
+    if config.site.enabled and not only_deploys:
+        serve = (*python, "deployments.cli.app", "site", "--config", str(config_path), "--port")
+        parts.append(SupervisedProcess(SITE, (*serve, str(site_port(config, port))), variables))
     return tuple(parts)
+
+
+def site_port(config: Config, port: int) -> int:
+    """Where the site listens when deploys are received at ``port``."""
+    return config.site.port or port + 2
 
 
 def check_whole(config: Config, *, host: str, port: int, environment: Mapping[str, str]) -> None:
@@ -96,6 +107,9 @@ def _checks(config: Config, host: str, port: int, environment: Mapping[str, str]
             TOKEN_VARIABLE, environment, "alerts.slack_buttons needs a bot: a webhook has no buttons"
         )
         yield lambda: _free(host, port + 1, "the receiver of Slack's buttons")
+    if config.site.enabled:
+        yield lambda: check_tokens(config.site, config.site.host, TokenStore(config.data_folder, fresh_key))
+        yield lambda: _free(config.site.host, site_port(config, port), "the site")
 
 
 def check_port(host: str, port: int) -> None:
@@ -124,7 +138,7 @@ def _free(host: str, port: int, what: str) -> None:
             probe.bind((host, port))
         except (OSError, OverflowError) as error:
             raise ConfigError(
-                f"{what} cannot listen on port {port} ({error}); name another one with --port, or --host"
+                f"{what} cannot listen on {host}, port {port} ({error}); name another one with --port, or --host"
             ) from None
 
 

@@ -5,6 +5,7 @@ A drafted case is redacted and proposes a severity with its reason. A person mak
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final, assert_never
@@ -17,7 +18,15 @@ from monitors.facts.language import identify
 from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.exchanges import Origin
-from monitors.records.incidents import ActionKind, AlertItem, Incident, IncidentKind, IncidentState, Redacted
+from monitors.records.incidents import (
+    ActionKind,
+    ActionVia,
+    AlertItem,
+    Incident,
+    IncidentKind,
+    IncidentState,
+    Redacted,
+)
 from monitors.records.operator_actions import (
     ActionEffect,
     ActionOutcome,
@@ -33,6 +42,24 @@ from monitors.records.operator_actions import (
 LONGEST_TEXT: Final = 8_000
 """Characters of one turn or reply that a draft stores: more than any real question has."""
 DRAFT_FINGERPRINT_CHARACTERS: Final = 12
+ID_CHARACTERS: Final = 24
+
+
+def new_action(
+    kind: ActionKind, about: Sequence[Incident], *, at: datetime, by: str, via: ActionVia, note: str
+) -> PersonAction:
+    """An action of a person on incidents that they name; the same at the same time is the same action."""
+    fingerprints = tuple(incident.fingerprint for incident in about)
+    canonical = "\n".join([kind.value, by, at.isoformat(), *fingerprints]).encode()
+    return PersonAction(
+        id=f"{via.value}-{hashlib.sha256(canonical).hexdigest()[:ID_CHARACTERS]}",
+        kind=kind,
+        at=at,
+        by=by,
+        via=via,
+        fingerprints=fingerprints,
+        note=note,
+    )
 
 
 def is_wanted_as_gold(item: AlertItem) -> bool:
@@ -140,7 +167,7 @@ def _resolve(action: PersonAction, incidents: Sequence[Incident], now: datetime)
     still = [incident for incident in incidents if incident.state is not IncidentState.RESOLVED]
     if not still:
         return _nothing(action, now, ActionEffect.NOTHING_TO_DO, _how_it_stands(incidents), incidents)
-    text = f"{plural(len(still), 'incident')} resolved by hand; if a run sees it again, an alert says that it is back"
+    text = f"{plural(len(still), 'incident')} resolved by hand; an alert says so when a run sees it again"
     return Settlement(
         outcome=_done(action, now, incidents, text), incidents=tuple(close(one, now) for one in still)
     )

@@ -13,7 +13,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from monitors.alerts.settings import AlertSettings, WatchdogSettings
-from monitors.config.sections import DeploySettings, ScheduleSettings, WarehouseSettings
+from monitors.config.sections import DeploySettings, ScheduleSettings, SiteSettings, WarehouseSettings
 from monitors.domains.pack import DEFAULT_DOMAINS, Domain, load_domain
 from monitors.errors import ConfigError
 from monitors.gate.settings import GateSettings
@@ -162,6 +162,7 @@ class Config(BaseModel):
     )
     schedules: ScheduleSettings = Field(default=ScheduleSettings(), description="when the daily work is done")
     prefect: PrefectSettings = Field(default=PrefectSettings(), description="where runs are recorded")
+    site: SiteSettings = Field(default=SiteSettings(), description="where the pages over the warehouse are served")
 
     @model_validator(mode="after")
     def _names_projects(self) -> Self:

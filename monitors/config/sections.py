@@ -1,13 +1,15 @@
-"""Sections of lookout.toml: `[schedules]`, `[deploys]` and `[warehouse]`.
+"""Sections of lookout.toml: `[schedules]`, `[deploys]`, `[warehouse]` and `[site]`.
 
 `[schedules]` says when daily work is done, `[deploys]` which deploys start a verification and who may report one,
-and `[warehouse]` what the nightly care of the warehouse does. The warehouse itself needs no settings.
+`[warehouse]` what the nightly care of the warehouse does, and `[site]` where the pages over it are served. The
+warehouse itself needs no settings.
 """
 
 from __future__ import annotations
 
 import re
 from enum import StrEnum
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Final, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -262,3 +264,70 @@ class WarehouseSettings(BaseModel):
         default=True,
         description="compare journal and tables row by row each night; takes as long as a rebuild",
     )
+
+
+DEFAULT_SITE_PORT: Final = 8068
+_PREFIX: Final = r"^$|^(?:/[A-Za-z0-9_.~-]+)+$"
+
+
+def _is_address(text: str) -> str:
+    try:
+        ip_network(text)
+    except ValueError:
+        raise ValueError("an IP address or network, such as 127.0.0.1 or 10.0.0.0/8") from None
+    return text
+
+
+ProxyAddress = Annotated[str, AfterValidator(_is_address)]
+HostName = Annotated[str, Field(pattern=r"^[A-Za-z0-9.-]+$|^\[[0-9A-Fa-f:]+\]$")]
+
+
+class SiteSettings(BaseModel):
+    """The ``[site]`` table of ``lookout.toml``. Who may see the pages is no setting: `lookout site token`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    enabled: bool = Field(default=True, description="whether `lookout up` serves the pages")
+    host: str = Field(
+        default="127.0.0.1",
+        min_length=1,
+        description="the address to listen on; beyond loopback, everybody needs a token (`lookout site token add`)",
+    )
+    port: Annotated[int, Field(ge=1, le=65_535)] | None = Field(
+        default=None,
+        description=f"the port to listen on; left out: {DEFAULT_SITE_PORT}, and under `lookout up --port N` the "
+        "second after N",
+    )
+    login: bool = Field(
+        default=False,
+        description="ask for a token on loopback too; beyond loopback and behind a proxy one is always asked for",
+    )
+    host_names: tuple[HostName, ...] = Field(
+        default=(),
+        description="the names that browsers call it by, such as lookout.example.com; a request for another name "
+        "is refused. Loopback's own names are known",
+    )
+    path_prefix: Annotated[str, Field(pattern=_PREFIX)] = Field(
+        default="", description='the path that a reverse proxy serves it under, such as "/lookout"; "" for the root'
+    )
+    trusted_proxies: tuple[ProxyAddress, ...] = Field(
+        default=(),
+        description="addresses or networks of the reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are "
+        "believed; behind one, everybody needs a token",
+    )
+    session_h: Annotated[float, Field(gt=0, le=24 * 90)] = Field(
+        default=12, description="hours after which a person is asked for the token again"
+    )
+    refresh_s: Annotated[float, Field(ge=1, le=3600)] = Field(
+        default=10, description="seconds at least between two copies of the warehouse that the pages read"
+    )
+    recent_h: Annotated[float, Field(gt=0)] = Field(
+        default=36,
+        description="hours after which a verdict is old: a target is shown as right only while something was "
+        "graded since then",
+    )
+
+    def address(self, port: int, host: str | None = None) -> str:
+        """Where a browser on this machine finds it."""
+        at = host or self.host
+        return f"http://{f'[{at}]' if ':' in at else at}:{port}{self.path_prefix}/"

@@ -32,6 +32,7 @@ class ActionVia(StrEnum):
 
     SLACK = "slack"
     COMMAND = "command"
+    SITE = "site"
 
 
 class OperatorMark(Record):

@@ -9,17 +9,15 @@ import base64
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
-from monitors.plural import plural
 from monitors.records.base import Blame
 from monitors.records.comparisons import Comparison, FlakyCase
 from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
@@ -49,15 +47,7 @@ from monitors.reports.figures import (
     tally_rows,
 )
 from monitors.reports.format import (
-    VERDICT_MARKS,
-    elapsed,
-    format_experiment,
     headline,
-    moment,
-    percent,
-    quantity,
-    score,
-    seconds,
     shortened,
 )
 from monitors.reports.invisible import show_invisible
@@ -81,6 +71,7 @@ from monitors.reports.proof_rows import (
     sight_rows,
 )
 from monitors.reports.settings import ReportsSettings
+from monitors.reports.templating import style_sheet, template_environment
 from monitors.reports.triage_summary import Dimension, dimensions
 from monitors.reports.triage_view import CaseLabels, ReportRow, asked_text, case_labels, only_issues, report_row
 
@@ -416,48 +407,20 @@ def _brief(result: CaseResult) -> BriefRow:
     return BriefRow(result.case.id, anchor_of(result), found.severity, found.type, found.language, total_ms)
 
 
-_PACKAGE: Final = "monitors.reports"
-_FILTERS: Final[dict[str, Callable[..., str | tuple[str, ...]]]] = {
-    "elapsed": elapsed,
-    "format_experiment": format_experiment,
-    "moment": moment,
-    "percent": percent,
-    "plural": plural,
-    "quantity": quantity,
-    "score": score,
-    "seconds": seconds,
-    "shown": show_invisible,
-}
-
-
 def html_report(page: ReportPage) -> Iterator[str]:
     """The page in pieces.
 
     Everything is escaped by the template engine. Beside that a policy in the page itself allows its one style sheet
     (by its hash) and embedded pictures, and nothing else: no script, no request, no form, no frame.
     """
-    style = _style()
+    style = style_sheet()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")
     policy = f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    template = _environment().get_template("report.html.j2")
+    template = _templates().get_template("report.html.j2")
     # The style sheet is our own file, not a value.
     return template.generate(page=page, report=page.report, style=Markup(style), policy=policy)  # noqa: S704 - see above
 
 
 @cache
-def _style() -> str:
-    return files(_PACKAGE).joinpath("templates", "report.css").read_text(encoding="utf-8")
-
-
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader(_PACKAGE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(_FILTERS)  # pyright: ignore[reportUnknownMemberType] - untyped in jinja2
-    environment.globals.update(verdict_marks=VERDICT_MARKS)  # pyright: ignore[reportUnknownMemberType] - the same
-    return environment
+def _templates() -> Environment:
+    return template_environment()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,6 +73,12 @@ class Store:
         self.journal = journal or Journal(data_folder / JOURNAL_FOLDER, clock=clock, entropy=entropy)
         self.database = Database(data_folder / FILE_NAME, schema or bundled_schema(), clock, patience)
         self.clock = clock
+
+    def over(self, database: Database) -> Store:
+        """The same store with another file than the folder's own, such as a snapshot of it."""
+        other = copy(self)
+        other.database = database
+        return other
 
     def load_pending(self, wait_s: float) -> LoadReport:
         """Take everything that the journal has and the file has not; waits ``wait_s`` seconds at most for it.

@@ -7,7 +7,6 @@ what is broken now, worst first, in one screen.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -25,6 +24,7 @@ from flows.alerting.notifier import OperatorActions, act, catch_up
 from flows.alerting.threads import outcome_of, show_again
 from flows.context import people_of, slack_bot, utc_now
 from monitors.alerts.message import DONE_WORDS, short_commit, span, utc
+from monitors.alerts.operator_actions import new_action
 from monitors.alerts.redact import visible
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot
@@ -35,12 +35,11 @@ from monitors.errors import ConfigError, WarehouseBusy
 from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.incidents import ActionKind, ActionVia, Incident, IncidentState, NotifyReason
-from monitors.records.operator_actions import ActionOutcome, PersonAction, Silence
+from monitors.records.operator_actions import ActionOutcome, Silence
 from warehouse.database.store import FILE_NAME, JOURNAL_FOLDER, Store
 from warehouse.queries.incidents import IncidentAction, IncidentMessage, Story, alert_shown, all_incidents
 
 WAIT_S: Final = 10.0
-ID_CHARACTERS: Final = 24
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class IncidentSession:
 
     def do(self, kind: ActionKind, incidents: Sequence[Incident], *, by: str, note: str) -> ActionOutcome | None:
         """Store an action on ``incidents``, carry it out and show it; ``None`` while it waits for the file."""
-        action = self._action(kind, incidents, by=by, note=note)
+        action = new_action(kind, incidents, at=self.people.now(), by=by, via=ActionVia.COMMAND, note=note)
         act(self.people, action)
         with suppress(WarehouseBusy):
             catch_up(self.people, wait_s=WAIT_S)
@@ -65,20 +64,6 @@ class IncidentSession:
         if outcome is not None and self.bot is not None:
             asyncio.run(show_again(self.people, self.bot, [outcome]))
         return outcome
-
-    def _action(self, kind: ActionKind, incidents: Sequence[Incident], *, by: str, note: str) -> PersonAction:
-        about = tuple(incident.fingerprint for incident in incidents)
-        at = self.people.now()
-        canonical = "\n".join([kind.value, by, at.isoformat(), *about]).encode()
-        return PersonAction(
-            id=f"command-{hashlib.sha256(canonical).hexdigest()[:ID_CHARACTERS]}",
-            kind=kind,
-            at=at,
-            by=by,
-            via=ActionVia.COMMAND,
-            fingerprints=about,
-            note=note,
-        )
 
 
 def open_alerts_session(config: Path, data_folder: Path | None) -> IncidentSession:

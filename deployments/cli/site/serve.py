@@ -1,0 +1,30 @@
+"""``lookout site``: serves the pages over the warehouse, until SIGTERM or Ctrl-C."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from deployments.site.serve import Surroundings, serve, site_application
+from flows.context import environment, utc_now
+from flows.terminal import log_to_terminal, print_text
+from monitors.config.file import load_config
+from monitors.config.sections import DEFAULT_SITE_PORT
+
+LOCAL_NAMES = ("LOOKOUT_USER", "USER")
+"""Variables that say who sits at this machine: the name under decisions made without a login."""
+
+
+def serve_site(config: Path, *, host: str | None, port: int | None) -> None:
+    """Serve the site of a configuration. Raises `ConfigError` before it listens."""
+    loaded = load_config(config)
+    at, on = host or loaded.site.host, port or loaded.site.port or DEFAULT_SITE_PORT
+    application = site_application(loaded, at, _outside())
+    log_to_terminal("%(asctime)s %(message)s")
+    print_text(f"The site: {loaded.site.address(on, at)}", err=True)
+    serve(application, host=at, port=on)
+
+
+def _outside() -> Surroundings:
+    variables = environment()
+    name = next((variables[key] for key in LOCAL_NAMES if variables.get(key)), "somebody on this machine")
+    return Surroundings(now=utc_now, local_name=name)

@@ -1,0 +1,79 @@
+"""``lookout site token``: who may see the site beyond this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deployments.cli.data_folder import data_folder_of
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
+from deployments.site.tokens import Role, TokenStore
+from flows.terminal import print_text, write_json, write_text
+from monitors.records.base import Record
+
+NameArgument = Annotated[str, typer.Argument(help="whose token it is; their decisions carry this name")]
+RoleOption = Annotated[Role, typer.Option(help="read, or operate: decide as well")]
+PersonalOption = Annotated[
+    bool, typer.Option("--personal-data", help="may see texts with their personal data, each look being recorded")
+]
+
+
+class NewToken(Record):
+    """A token as it is shown, once."""
+
+    name: str
+    role: Role
+    sees_personal_data: bool
+    token: str
+
+
+def add_command(
+    name: NameArgument,
+    *,
+    role: RoleOption = Role.READ,
+    personal_data: PersonalOption = False,
+    config: ConfigOption = DEFAULT_CONFIG,
+    data_folder: FolderOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a token for a person, shown this once: they log in to the site with it."""
+    from flows.context import utc_now  # duckdb and every SDK: not for the help
+
+    token = _tokens(config, data_folder).add(name, role, sees_personal_data=personal_data, at=utc_now())
+    if as_json:
+        made = NewToken(name=name, role=role, sees_personal_data=personal_data, token=token)
+        write_json(made.model_dump_json() + "\n")
+        return
+    print_text(f"{name}'s token, which is shown this once and stored as its hash alone:", err=True)
+    write_text(f"{token}\n")
+
+
+def list_command(
+    *, config: ConfigOption = DEFAULT_CONFIG, data_folder: FolderOption = None, as_json: JsonOption = False
+) -> None:
+    """Who has a token, and what each may do."""
+    found = _tokens(config, data_folder).all()
+    for one in found:
+        personal = ", sees personal data" if one.sees_personal_data else ""
+        if as_json:
+            write_json(one.model_dump_json(exclude={"sha256"}) + "\n")
+        else:
+            print_text(f"{one.name}  {one.role}{personal}, since {one.made_at:%Y-%m-%d}")
+    if not found and not as_json:
+        print_text("Nobody has a token: `lookout site token add NAME --role operate` makes one.")
+
+
+def revoke_command(
+    name: NameArgument, *, config: ConfigOption = DEFAULT_CONFIG, data_folder: FolderOption = None
+) -> None:
+    """Take a person's token back; what they have open ends with it."""
+    _tokens(config, data_folder).revoke(name)
+    print_text(f"{name}'s token opens nothing any more.")
+
+
+def _tokens(config: Path, data_folder: Path | None) -> TokenStore:
+    from deployments.site.serve import tokens_in  # uvicorn, starlette
+
+    return tokens_in(data_folder_of(config, data_folder))

@@ -1,0 +1,332 @@
+"""Who is let in: the door before every page, whatever it is.
+
+a request for another host's name ───▶ 421: a page elsewhere may have led the browser here (DNS rebinding)
+a proxy that nobody named ───────────▶ 400
+no token, where one is needed ───────▶ 401, for every address but the login and the health check
+a form without its token ────────────▶ 403 (see `deployments.site.pages`)
+
+Every answer forbids scripts and styles from elsewhere, frames, and requests to any other host. Who looked at what
+is written down before it is shown.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from http import HTTPStatus
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from typing import Final
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from deployments.site.tokens import Role, SessionSigner, TokenStore
+from monitors.config.sections import SiteSettings
+from monitors.errors import ConfigError
+from monitors.records.base import Record, UtcTime
+from monitors.storage import open_in_place, private_folder
+
+COOKIE: Final = "__Secure-lookout"
+LOCAL: Final = "loopback"
+"""In the place of a session where nobody logs in."""
+OPEN_ADDRESSES: Final = ("/login", "/healthz")
+LOGIN_ASSETS: Final = "/login/"
+"""What the login page itself is made of lies below."""
+HEADERS: Final = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+}
+_FORWARDED: Final = ("x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "forwarded", "via", "x-real-ip")
+_LOCAL_NAMES: Final = frozenset({"localhost", "ip6-localhost"})
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Who looks. ``session`` is what forms are bound to; empty for a program with a token in its header."""
+
+    name: str
+    role: Role
+    sees_personal_data: bool
+    session: str
+
+    @property
+    def may_decide(self) -> bool:
+        """Whether decisions are theirs to make."""
+        return self.role is Role.OPERATE
+
+
+class PageView(Record):
+    """That somebody looked at a page. ``personal_data`` says whether it was shown unmasked."""
+
+    at: UtcTime
+    who: str
+    role: Role
+    method: str
+    path: str
+    personal_data: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ViewLog:
+    """Who looked at what: a line each in a file of the month, for its owner alone."""
+
+    folder: Path
+
+    def append(self, view: PageView) -> None:
+        """Write it down. Raises `OSError`: what cannot be written down is not shown."""
+        private_folder(self.folder)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        handle = open_in_place(self.folder / f"views-{view.at:%Y-%m}.jsonl", flags, 0o600)
+        try:
+            os.write(handle, view.model_dump_json().encode() + b"\n")
+        finally:
+            os.close(handle)
+
+
+def needs_login(settings: SiteSettings, host: str) -> bool:
+    """Whether a token is asked for: everywhere but on this machine alone, without a proxy in front."""
+    return settings.login or bool(settings.trusted_proxies) or not is_loopback(host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or an address is this machine's own."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() in _LOCAL_NAMES
+
+
+def check_tokens(settings: SiteSettings, host: str, tokens: TokenStore) -> None:
+    """Raise `ConfigError` where a login is needed and nobody could log in."""
+    if needs_login(settings, host) and not tokens.all():
+        raise ConfigError(
+            f"the site on {host} asks everybody for a token, and nobody has one: "
+            "`lookout site token add NAME --role operate` makes the first"
+        )
+
+
+@dataclass
+class AttemptLimit:
+    """How often a token may be tried: so many wrong ones from an address within so long; then it must wait."""
+
+    now: Callable[[], datetime]
+    most: int = 10
+    within: timedelta = timedelta(minutes=5)
+    most_addresses: int = 10_000
+    _wrong: dict[str, list[datetime]] = field(default_factory=dict[str, list[datetime]])
+
+    def wait_s(self, address: str) -> int:
+        """Seconds until ``address`` may try again; 0 for now."""
+        recent = self._recent(address)
+        if len(recent) < self.most:
+            return 0
+        return max(1, round((recent[-self.most] + self.within - self.now()).total_seconds()))
+
+    def note_wrong(self, address: str) -> None:
+        """Count a wrong token."""
+        if len(self._wrong) >= self.most_addresses:
+            self._wrong.pop(next(iter(self._wrong)))
+        self._wrong[address] = [*self._recent(address), self.now()][-self.most :]
+
+    def _recent(self, address: str) -> list[datetime]:
+        since = self.now() - self.within
+        return [at for at in self._wrong.get(address, ()) if at > since]
+
+
+class EntryRefused(Exception):
+    """A request that is not let in; ``text`` says why and what to do."""
+
+    def __init__(self, status: HTTPStatus, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+
+
+Refuse = Callable[[Request, HTTPStatus, str], ASGIApp]
+"""Makes the answer to what is not let in: as a page or as JSON, as it was asked for."""
+
+
+@dataclass(frozen=True)
+class AccessControl:
+    """The door: an ASGI application around the pages. ``host`` is the address that it listens on."""
+
+    app: ASGIApp
+    settings: SiteSettings
+    host: str
+    signer: SessionSigner
+    tokens: TokenStore
+    attempts: AttemptLimit
+    views: ViewLog
+    now: Callable[[], datetime]
+    local_name: str
+    refuse: Refuse
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request in, or answer it here."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        guarded = _with_headers(send)
+        try:
+            entered = self._entered(scope)
+        except EntryRefused as refused:
+            request = Request(scope)
+            request.scope.setdefault("state", {}).setdefault("wants_json", _wants_json(scope))
+            await self.refuse(request, refused.status, refused.text)(scope, receive, guarded)
+            return
+        await self.app(entered, receive, guarded)
+
+    def _entered(self, scope: Scope) -> Scope:
+        """The request as the pages see it: its path without prefix and ``.json``, and its visitor.
+
+        Raises `EntryRefused`.
+        """
+        headers = Headers(scope=scope)
+        client = self._client(scope, headers)
+        self._check_host(headers)
+        path, as_json = _plain_path(scope["path"], self.settings.path_prefix)
+        state = {
+            "wants_json": as_json or "application/json" in headers.get("accept", ""),
+            "client": client,
+        }
+        scope.setdefault("state", {}).update(state)
+        if not is_open(path):
+            visitor = self._visitor(headers, client)
+            if visitor is None:
+                raise EntryRefused(HTTPStatus.UNAUTHORIZED, "Log in first: this page is for people with a token.")
+            state["visitor"] = visitor
+            self._write_down(visitor, scope, path)
+        return {**scope, "path": path, "raw_path": path.encode(), "state": {**scope["state"], **state}}
+
+    def _client(self, scope: Scope, headers: Headers) -> str:
+        """The address that asks. Raises `EntryRefused` for a proxy that nobody named where no login is needed."""
+        peer = scope["client"][0] if scope.get("client") else ""
+        if self._is_proxy(peer):
+            asked = [part.strip() for part in headers.get("x-forwarded-for", "").split(",") if part.strip()]
+            return next((one for one in reversed(asked) if not self._is_proxy(one)), peer)
+        if not needs_login(self.settings, self.host) and any(name in headers for name in _FORWARDED):
+            raise EntryRefused(
+                HTTPStatus.BAD_REQUEST,
+                "A reverse proxy is in front of this site, and nobody would have to log in behind it. Name its "
+                "address in site.trusted_proxies of lookout.toml, and add a token for each person.",
+            )
+        return peer
+
+    def _is_proxy(self, address: str) -> bool:
+        try:
+            where = ip_address(address)
+        except ValueError:
+            return False
+        return any(where in ip_network(one) for one in self.settings.trusted_proxies)
+
+    def _check_host(self, headers: Headers) -> None:
+        name = _host_name(headers.get("host", ""))
+        if _is_ip(name) or name in _LOCAL_NAMES or name in {one.lower() for one in self.settings.host_names}:
+            return
+        raise EntryRefused(
+            HTTPStatus.MISDIRECTED_REQUEST,
+            f"This site is not known as {name[:80]!r}. If it is yours, add that name to site.host_names of "
+            "lookout.toml.",
+        )
+
+    def _visitor(self, headers: Headers, client: str) -> Visitor | None:
+        given = headers.get("authorization", "")
+        if given.lower().startswith("bearer "):
+            return self._program(given[7:].strip(), client)
+        cookie = _cookies(headers).get(COOKIE)
+        owner = self.signer.owner(cookie, self.now()) if cookie else None
+        if owner is not None and cookie is not None:
+            return Visitor(owner.name, owner.role, owner.sees_personal_data, cookie)
+        if needs_login(self.settings, self.host):
+            return None
+        return Visitor(self.local_name, Role.OPERATE, sees_personal_data=True, session=LOCAL)
+
+    def _program(self, token: str, client: str) -> Visitor | None:
+        wait_s = self.attempts.wait_s(client)
+        if wait_s:
+            raise EntryRefused(HTTPStatus.TOO_MANY_REQUESTS, f"Too many wrong tokens: try again in {wait_s} s.")
+        owner = self.tokens.owner(token)
+        if owner is None:
+            self.attempts.note_wrong(client)
+            return None
+        return Visitor(owner.name, owner.role, owner.sees_personal_data, "")
+
+    def _write_down(self, visitor: Visitor, scope: Scope, path: str) -> None:
+        if path.startswith("/assets/"):
+            return
+        query = scope.get("query_string", b"").decode("latin-1")
+        shown = "personal=shown" in query.split("&") and visitor.sees_personal_data
+        try:
+            self.views.append(
+                PageView(
+                    at=self.now(),
+                    who=visitor.name,
+                    role=visitor.role,
+                    method=scope["method"],
+                    path=path[:500],
+                    personal_data=shown,
+                )
+            )
+        except OSError as error:
+            raise EntryRefused(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                f"Nobody can look now: who looked cannot be written to {self.views.folder} ({error.strerror}). "
+                "Free some space, or make it writable for this user.",
+            ) from None
+
+
+def is_open(path: str) -> bool:
+    """Whether an address needs no token anywhere."""
+    return path in OPEN_ADDRESSES or path.startswith(LOGIN_ASSETS)
+
+
+def _plain_path(path: str, prefix: str) -> tuple[str, bool]:
+    """The path without the proxy's prefix and without ``.json``; whether that was there."""
+    if prefix and (path == prefix or path.startswith(f"{prefix}/")):
+        path = path[len(prefix) :] or "/"
+    as_json = path.endswith(".json")
+    return (path.removesuffix(".json"), as_json) if as_json else (path, False)
+
+
+def _wants_json(scope: Scope) -> bool:
+    return scope["path"].endswith(".json") or "application/json" in Headers(scope=scope).get("accept", "")
+
+
+def _host_name(host: str) -> str:
+    name = host.rpartition(":")[0] if ":" in host and not host.endswith("]") else host
+    return name.lower().rstrip(".")
+
+
+def _is_ip(name: str) -> bool:
+    try:
+        ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+def _cookies(headers: Headers) -> Mapping[str, str]:
+    pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
+    return {name: value for name, _, value in pairs}
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+            headers.setdefault("cache-control", "no-store")
+        await send(message)
+
+    return sending

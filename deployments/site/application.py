@@ -1,0 +1,176 @@
+"""The site: pages over the warehouse, server-rendered, each also as JSON.
+
+How a page is made
+------------------
+
+1. **Its questions** are functions of a module in `warehouse/queries/site/`: they take a `Store`, give frozen
+   records, and page in SQL (``limit $rows offset $offset``, with the count of all). They never read a whole run, a
+   whole suite or a report to show a list.
+2. **Its function** is in a module of `deployments/site/pages/`: it takes a `PageRequest`, asks the questions of
+   ``request.site.store`` (a copy, which no writer can hold), and returns a `Page` with one record: everything that
+   the template shows. The record is the page's JSON too, so it holds values, and no HTML.
+3. **Filters are in the address**: ``request.choice(...)``, ``request.text(...)``, ``request.paging()`` read them,
+   and ``ui.filters`` and ``ui.pager`` show them. A wrong one is a 400 that names what is accepted.
+4. **Texts of users and of the application** go through ``request.masked(text, target)``, each one, in the page
+   function. The template escapes; ``|shown`` makes invisible characters visible. No ``|safe``, no inline style, no
+   inline script: the policy in `access.py` forbids both.
+5. **Its template** is in `templates/`, extends ``base.html.j2``, and uses ``ui.html.j2``: times, severities,
+   verdicts, empty states, filters, pager, the forms of actions. Charts are drawn in it from values of the record
+   (`trend_line`, `trend_bars` of `monitors/reports/charts.py`, which the report can use as well). A link is
+   ``{{ request.link("/runs", verdict="FAIL") }}``: it knows the prefix of a proxy.
+6. **An empty state** (``ui.empty``) says what is missing and which command makes it. No data is its own word and
+   colour (``state-none``), never green and never a zero.
+7. **A decision** is an `ActionRoute`: a POST with the form's token (``ui.action``), refused for the role `read`. It
+   goes through `decisions.py`, the way that Slack's buttons and ``lookout alerts`` take.
+8. **Its row** is in `PAGES` or `ACTIONS` below, and in `NAVIGATION` of `rendering.py` if it has a place in the bar.
+9. **Its tests**: `tests/deployments/site/` walks the routing table for 401s, JSON, script off, accessibility and
+   both widths, with an address for each route from `EXAMPLES`; a page adds what only it promises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from deployments.site.forms import check_form, read_form
+from deployments.site.login import LoginPages
+from deployments.site.page import ActionMaker, PageMaker, PageRefused, PageRequest, Site
+from deployments.site.pages.now import now_page
+from deployments.site.pages.runs import run_page, run_report, runs_page
+from deployments.site.refresher import Refresher
+from deployments.site.rendering import Renderer, asset
+from monitors.errors import MonitorError, WarehouseBusy
+
+
+@dataclass(frozen=True, slots=True)
+class PageRoute:
+    """An address and the function that makes its page."""
+
+    path: str
+    make: PageMaker
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRoute:
+    """An address that a form is posted to, and the function that carries it out."""
+
+    path: str
+    carry_out: ActionMaker
+
+
+PAGES: Final[tuple[PageRoute, ...]] = (
+    PageRoute("/", now_page),
+    PageRoute("/now", now_page),
+    PageRoute("/runs", runs_page),
+    PageRoute("/runs/{run}", run_page),
+)
+"""Every page. Each also answers as JSON, at its address with ``.json`` (the first at ``/now.json``)."""
+
+ACTIONS: Final[tuple[ActionRoute, ...]] = ()
+"""Every decision that the site takes."""
+
+Answer = Callable[[Request], Awaitable[Response]]
+
+
+def pages_application(site: Site, renderer: Renderer, refresher: Refresher, login: LoginPages) -> Starlette:
+    """The site behind its door: whoever gets here was let in, and ``request.state`` has the visitor."""
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
+        async with refresher:
+            yield
+
+    routes: list[BaseRoute] = [
+        *(Route(route.path, _page(site, renderer, route.make), methods=["GET"]) for route in PAGES),
+        *(Route(route.path, _action(site, renderer, route.carry_out), methods=["POST"]) for route in ACTIONS),
+        Route("/runs/{run}/report", _file(site, run_report), methods=["GET"]),
+        Route("/assets/{name}", asset, methods=["GET"]),
+        Route("/login/assets/{name}", asset, methods=["GET"]),
+        Route("/healthz", _healthz(refresher), methods=["GET"]),
+        *login.routes(),
+    ]
+
+    async def refused(request: Request, error: Exception) -> Response:
+        status, text = _why(error)
+        return await run_in_threadpool(renderer.refusal, request, status, text)
+
+    handled = (HTTPException, PageRefused, MonitorError, Exception)
+    return Starlette(routes=routes, exception_handlers=dict.fromkeys(handled, refused), lifespan=lifespan)
+
+
+def _page(site: Site, renderer: Renderer, make: PageMaker) -> Answer:
+    def answer(request: Request) -> Response:
+        asked = _asked(site, request)
+        return renderer.page(make(asked), asked, request)
+
+    async def on_a_thread(request: Request) -> Response:
+        return await run_in_threadpool(answer, request)
+
+    return on_a_thread
+
+
+def _action(site: Site, renderer: Renderer, carry_out: ActionMaker) -> Answer:
+    async def answer(request: Request) -> Response:
+        form = await read_form(request)
+        check_form(request, renderer.signer, form)
+        done = await run_in_threadpool(carry_out, _asked(site, request), form)
+        if request.state.wants_json:
+            return JSONResponse({"done": done.text})
+        return RedirectResponse(renderer.after(done), HTTPStatus.SEE_OTHER)
+
+    return answer
+
+
+def _file(site: Site, read: Callable[[PageRequest], Response]) -> Answer:
+    async def answer(request: Request) -> Response:
+        return await run_in_threadpool(read, _asked(site, request))
+
+    return answer
+
+
+def _asked(site: Site, request: Request) -> PageRequest:
+    return PageRequest(
+        site=site,
+        visitor=request.state.visitor,
+        address=request.url.path,
+        path=request.path_params,
+        query={name: value for name, value in request.query_params.items() if name not in {"done", "seal"}},
+    )
+
+
+def _healthz(refresher: Refresher) -> Answer:
+    async def answer(_request: Request) -> Response:
+        trouble = refresher.trouble
+        return PlainTextResponse(f"ok, but {trouble}\n" if trouble else "ok\n")
+
+    return answer
+
+
+def _why(error: Exception) -> tuple[HTTPStatus, str]:
+    """What is answered for an error: an error that nobody foresaw may hold a secret in its text."""
+    match error:
+        case PageRefused():
+            return error.status, error.text
+        case HTTPException(status_code=HTTPStatus.NOT_FOUND):
+            return HTTPStatus.NOT_FOUND, "There is no such page here. The bar above leads to those there are."
+        case HTTPException():
+            return HTTPStatus(error.status_code), error.detail
+        case WarehouseBusy():
+            return HTTPStatus.SERVICE_UNAVAILABLE, str(error)
+        case MonitorError():
+            return HTTPStatus.INTERNAL_SERVER_ERROR, str(error)
+        case _:
+            return (
+                HTTPStatus.INTERNAL_SERVER_ERROR,
+                f"This is a fault of Lookout itself: {type(error).__name__}. Its log says more.",
+            )

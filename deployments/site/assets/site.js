@@ -1,0 +1,69 @@
+"use strict";
+// Everything works without this file, but for two things: times in the reader's own zone, and pages that renew themselves.
+
+const inZone = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+function showTimes(root) {
+  for (const time of root.querySelectorAll("time[datetime]")) {
+    const when = new Date(time.dateTime);
+    if (!Number.isNaN(when.getTime())) time.textContent = inZone.format(when);
+  }
+}
+
+function isBusy(main) {
+  const at = document.activeElement;
+  const typing = at && main.contains(at) && at.matches("input, select, textarea, button");
+  return document.hidden || typing || main.querySelector("details[open], dialog[open]") || !getSelection().isCollapsed;
+}
+
+async function renew(main, tag) {
+  if (isBusy(main)) return tag;
+  const headers = tag ? { "If-None-Match": tag } : {};
+  const answer = await fetch(location.href, { headers, credentials: "same-origin", cache: "no-store" });
+  if (answer.status === 401) location.reload();
+  if (answer.status !== 200) return tag;
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main");
+  if (fresh && !isBusy(main)) {
+    main.replaceChildren(...fresh.childNodes);
+    showTimes(main);
+    main.dispatchEvent(new CustomEvent("renewed"));
+  }
+  return answer.headers.get("ETag");
+}
+
+function keepLive(main) {
+  const pause = Number(main.dataset.live) * 1000;
+  let tag = null;
+  const again = async () => {
+    try {
+      tag = await renew(main, tag);
+      main.classList.remove("lost");
+    } catch {
+      main.classList.add("lost"); // the server is away: the page says so, and tries on
+    }
+    setTimeout(again, pause);
+  };
+  setTimeout(again, pause);
+}
+
+function goOn(link) {
+  // The cookie does not come along a link from another site. From this page it does: try once.
+  const key = `lookout-went-on:${link.href}`;
+  try {
+    if (sessionStorage.getItem(key)) return;
+    sessionStorage.setItem(key, "1");
+  } catch {
+    return; // without storage it could go round for ever
+  }
+  if (document.referrer && new URL(document.referrer).origin === location.origin) return;
+  location.replace(link.href);
+}
+
+const main = document.getElementById("main");
+showTimes(document);
+if (main && main.dataset.live) keepLive(main);
+for (const select of document.querySelectorAll("form.filters select")) {
+  select.addEventListener("change", () => select.form.requestSubmit());
+}
+const onward = document.querySelector("a[data-continue]");
+if (onward) goOn(onward);

@@ -1,0 +1,59 @@
+"""Forms that are posted: read within bounds, and only from a page of this site."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import parse_qsl, urlsplit
+
+from starlette.requests import ClientDisconnect, Request
+
+from deployments.site.access import Visitor
+from deployments.site.page import PageRefused
+from deployments.site.tokens import SessionSigner
+
+LONGEST_FORM: Final = 64 * 1024
+"""Bytes: a note of a person is short."""
+
+
+async def read_form(request: Request) -> Mapping[str, str]:
+    """The fields of a form. Raises `PageRefused` for one that is too long or cannot be read."""
+    body = bytearray()
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > LONGEST_FORM:
+                raise PageRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "This is longer than any form of this site.")
+        return dict(parse_qsl(body.decode("utf-8"), True, max_num_fields=100))
+    except (ClientDisconnect, ValueError):
+        raise PageRefused(HTTPStatus.BAD_REQUEST, "The form could not be read; send it again.") from None
+
+
+def check_form(request: Request, signer: SessionSigner, form: Mapping[str, str]) -> None:
+    """A decision comes from a page of this site, of somebody who may decide. Raises `PageRefused`.
+
+    A program with a token in its header has no session that another site could use: it needs no form's token.
+    """
+    visitor: Visitor = request.state.visitor
+    if visitor.session and not (
+        is_same_origin(request) and signer.is_form_token(form.get("form_token", ""), visitor.session)
+    ):
+        raise PageRefused(
+            HTTPStatus.FORBIDDEN, "This form is not from this site, or from an old session. Load the page again."
+        )
+    if not visitor.may_decide:
+        raise PageRefused(
+            HTTPStatus.FORBIDDEN,
+            f"{visitor.name} may read and not decide. Whoever runs this site can change that: "
+            "`lookout site token add NAME --role operate`.",
+        )
+
+
+def is_same_origin(request: Request) -> bool:
+    """Whether a browser says that a page of this site sent the request; other programs say nothing."""
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        return site == "same-origin"
+    origin = request.headers.get("origin")
+    return origin is None or urlsplit(origin).netloc == request.headers.get("host")

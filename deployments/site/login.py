@@ -1,0 +1,97 @@
+"""Logging in with a token, and out again."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Final
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from deployments.site.access import COOKIE, AttemptLimit
+from deployments.site.forms import is_same_origin, read_form
+from deployments.site.page import Site
+from deployments.site.rendering import Renderer
+
+WRONG: Final = "This token opens nothing here: it was mistyped, or revoked."
+
+
+class LoginPages:
+    """The login's addresses. ``attempts`` is the door's own count of wrong tokens."""
+
+    def __init__(self, site: Site, renderer: Renderer, attempts: AttemptLimit) -> None:
+        self._site = site
+        self._renderer = renderer
+        self._attempts = attempts
+
+    def routes(self) -> list[Route]:
+        """Where they are."""
+        return [
+            Route("/login", self.form, methods=["GET"]),
+            Route("/login", self.enter, methods=["POST"]),
+            Route("/logout", self.leave, methods=["POST"]),
+        ]
+
+    async def form(self, request: Request) -> Response:
+        """Ask for a token."""
+        go_on = request.query_params.get("next", "/")
+        return await run_in_threadpool(self._renderer.login, HTTPStatus.OK, "", go_on)
+
+    async def enter(self, request: Request) -> Response:
+        """Open a session for a good token; a wrong one counts against the address that it came from."""
+        client = request.state.client
+        form = await read_form(request)
+        go_on = form.get("next", "/")
+        wait_s = self._attempts.wait_s(client)
+        if wait_s:
+            text = f"Too many wrong tokens came from your address. Try again in {wait_s} s."
+            return self._refused(request, HTTPStatus.TOO_MANY_REQUESTS, text, go_on, {"retry-after": str(wait_s)})
+        if not is_same_origin(request):
+            return self._refused(request, HTTPStatus.FORBIDDEN, "This form is not from this site.", go_on)
+        signer = self._renderer.signer
+        owner = await run_in_threadpool(signer.tokens.owner, form.get("token", ""))
+        if owner is None:
+            self._attempts.note_wrong(client)
+            return self._refused(request, HTTPStatus.UNAUTHORIZED, WRONG, go_on)
+        answer = RedirectResponse(self._site.prefix + local_address(go_on, self._site.prefix), HTTPStatus.SEE_OTHER)
+        self._set(answer, signer.issue(owner, self._site.now()), round(signer.lasts.total_seconds()))
+        return answer
+
+    async def leave(self, request: Request) -> Response:
+        """End the session in this browser."""
+        form = await read_form(request)
+        if not self._renderer.signer.is_form_token(form.get("form_token", ""), request.state.visitor.session):
+            return self._refused(request, HTTPStatus.FORBIDDEN, "This form is not from this site.", "/")
+        answer = RedirectResponse(f"{self._site.prefix}/login", HTTPStatus.SEE_OTHER)
+        self._set(answer, "", 0)
+        return answer
+
+    def _refused(
+        self, request: Request, status: HTTPStatus, text: str, go_on: str, headers: dict[str, str] | None = None
+    ) -> Response:
+        if request.state.wants_json:
+            return JSONResponse({"error": text}, status, headers)
+        answer = self._renderer.login(status, text, go_on)
+        answer.headers.update(headers or {})
+        return answer
+
+    def _set(self, answer: Response, cookie: str, lasts_s: int) -> None:
+        answer.set_cookie(
+            COOKIE,
+            cookie,
+            max_age=lasts_s,
+            path=self._site.prefix or "/",
+            secure=True,
+            httponly=True,
+            samesite="strict",
+        )
+
+
+def local_address(go_on: str, prefix: str) -> str:
+    """The address to go on to, within this site whatever was asked: never another host."""
+    if prefix and go_on.startswith(f"{prefix}/"):
+        go_on = go_on[len(prefix) :]
+    is_local = go_on.startswith("/") and not go_on.startswith(("//", "/\\", "/login", "/logout"))
+    return go_on if is_local and go_on.isprintable() and "\\" not in go_on else "/"

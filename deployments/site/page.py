@@ -1,0 +1,200 @@
+"""What a page is made of: a request with its filters, a record with what is shown, a template that shows it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import urlencode
+
+from deployments.site.access import Visitor
+from flows.alerting.notifier import OperatorActions
+from monitors.alerts.redact import redact
+from monitors.alerts.sender import AlertSender
+from monitors.config.file import Config
+from monitors.records.base import Record
+from warehouse.database.snapshot import Snapshot
+from warehouse.database.store import Store
+
+ROWS: Final = 50
+"""Rows of a table on one page, unless the address says ``rows``."""
+MOST_ROWS: Final = 200
+MOST_PAGES: Final = 1_000_000
+LONGEST_FILTER: Final = 200
+
+
+class PageRefused(Exception):
+    """A page that is not shown: ``status`` and ``text`` say why, and what to do."""
+
+    def __init__(self, status: HTTPStatus, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+
+
+def missing(what: str) -> PageRefused:
+    """There is no such thing: 404."""
+    return PageRefused(HTTPStatus.NOT_FOUND, what)
+
+
+@dataclass(frozen=True)
+class Site:
+    """What every page has: the configuration, the copy that it reads, and the way that decisions take.
+
+    ``store`` answers from the copy and is never written; ``people`` carries out decisions in the warehouse itself,
+    and ``bot`` edits the messages about them.
+    """
+
+    config: Config
+    store: Store
+    snapshot: Snapshot
+    people: OperatorActions
+    bot: AlertSender | None
+    now: Callable[[], datetime]
+    prefix: str
+    needs_login: bool
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The watched applications of the configuration, by name."""
+        return tuple(sorted(self.config.targets))
+
+
+class FilterField(Record):
+    """A filter as its form shows it: ``options`` are what it may be, none for free text."""
+
+    name: str
+    label: str
+    value: str
+    options: tuple[str, ...] = ()
+
+
+class Paging(Record):
+    """Which rows of a table are shown. ``number`` counts from 1; ``total`` is set by `of`."""
+
+    number: int = 1
+    rows: int = ROWS
+    total: int = 0
+
+    @property
+    def offset(self) -> int:
+        """Rows before this page: for ``offset``."""
+        return (self.number - 1) * self.rows
+
+    @property
+    def pages(self) -> int:
+        """How many pages there are, at least 1."""
+        return max(1, math.ceil(self.total / self.rows))
+
+    @property
+    def first(self) -> int:
+        """The number of the first row shown, from 1; 0 where there is none."""
+        return min(self.offset + 1, self.total)
+
+    @property
+    def last(self) -> int:
+        """The number of the last row shown."""
+        return min(self.offset + self.rows, self.total)
+
+    def of(self, total: int) -> Paging:
+        """This page of a table of so many rows."""
+        return self.model_copy(update={"total": total})
+
+
+@dataclass
+class PageRequest:
+    """One look at a page. Filters that are read are remembered, so that the page can show their form."""
+
+    site: Site
+    visitor: Visitor
+    address: str
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    fields: list[FilterField] = field(default_factory=list[FilterField])
+
+    def choice(self, name: str, label: str, options: Sequence[str]) -> str | None:
+        """A filter that is one of ``options``; ``None`` where it is not set. Raises `PageRefused` for another."""
+        value = self.query.get(name, "")
+        self.fields.append(FilterField(name=name, label=label, value=value, options=tuple(options)))
+        if value and value not in options:
+            raise PageRefused(
+                HTTPStatus.BAD_REQUEST, f"{name}={value[:80]}: it is one of {', '.join(options) or 'nothing yet'}"
+            )
+        return value or None
+
+    def text(self, name: str, label: str) -> str | None:
+        """A filter of free text; ``None`` where it is not set."""
+        value = self.query.get(name, "").strip()
+        if len(value) > LONGEST_FILTER:
+            raise PageRefused(HTTPStatus.BAD_REQUEST, f"{name}: at most {LONGEST_FILTER} characters")
+        self.fields.append(FilterField(name=name, label=label, value=value))
+        return value or None
+
+    def paging(self) -> Paging:
+        """Which page of its table is asked for (``page``, from 1, and ``rows``)."""
+        return Paging(number=self._number("page", 1, MOST_PAGES), rows=self._number("rows", ROWS, MOST_ROWS))
+
+    def _number(self, name: str, usual: int, most: int) -> int:
+        value = self.query.get(name) or str(usual)
+        if not (value.isascii() and value.isdecimal() and 1 <= int(value[:12]) <= most):
+            raise PageRefused(HTTPStatus.BAD_REQUEST, f"{name}={value[:80]}: it is a number from 1 to {most:,}")
+        return int(value)
+
+    @property
+    def is_personal_data_shown(self) -> bool:
+        """Whether texts are shown as they are. Raises `PageRefused` for somebody who may not see them so."""
+        if self.query.get("personal") != "shown":
+            return False
+        if not self.visitor.sees_personal_data:
+            raise PageRefused(
+                HTTPStatus.FORBIDDEN,
+                "Your token may not see personal data. Whoever runs this site can give you one that may: "
+                "`lookout site token add NAME --personal-data`.",
+            )
+        return True
+
+    def masked(self, text: str, target: str | None = None) -> str:
+        """A text of a user or of the application as this visitor may see it: every such text goes through here."""
+        if self.is_personal_data_shown:
+            return text
+        known = self.site.config.targets.get(target or "")
+        return redact(text, account_patterns=known.graders.account_patterns if known else ())
+
+    def link(self, address: str, **filters: object) -> str:
+        """An address of the site, with the prefix that it is served under, and filters."""
+        asked = urlencode({name: str(value) for name, value in filters.items() if value not in (None, "")})
+        return f"{self.site.prefix}{address}" + (f"?{asked}" if asked else "")
+
+    def here(self, **changes: object) -> str:
+        """This page's address with other filters; ``None`` takes one away."""
+        return self.link(self.address, **{**self.query, **changes})
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a page function gives. ``data`` is all that the template shows, and the whole of the page's JSON.
+
+    ``view`` is the same in other words, where the report has them. With ``live_s`` the page renews itself so often
+    while somebody looks.
+    """
+
+    template: str
+    title: str
+    data: Record
+    view: object = None
+    live_s: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What an action gives: where to go on, and what was done, in a sentence."""
+
+    go_on: str
+    text: str
+
+
+PageMaker = Callable[[PageRequest], Page]
+ActionMaker = Callable[[PageRequest, Mapping[str, str]], Done]

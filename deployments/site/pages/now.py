@@ -1,0 +1,232 @@
+"""Now: a card for each target. Is it right at this moment, what is open, is the monitor itself well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from typing import Final, TypeVar
+
+from deployments.site.page import Page, PageRequest, Site
+from monitors.records.base import Record, UtcTime
+from monitors.records.runs import Verdict
+from monitors.reports.format import moment, quantity
+from monitors.stats.intervals import wilson
+from warehouse.queries.site.standing import (
+    LastEntry,
+    NightlyPoint,
+    OpenIncidents,
+    RunPoint,
+    known_targets,
+    last_entries,
+    last_nightly_runs,
+    last_runs,
+    open_by_severity,
+    unsent,
+)
+
+RECENT_ENTRIES: Final = timedelta(days=7)
+WORST: Final = 3
+
+
+class CardState(StrEnum):
+    """How a target stands. Right is only what was truly graded, lately, and has nothing severe open."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    UNSURE = "unsure"
+    OLD = "old"
+    NONE = "none"
+
+
+class TrendValue(Record):
+    """A point of a trend with its interval (95 %); ``None`` where nothing was graded."""
+
+    at: UtcTime
+    label: str
+    value: float | None
+    low: float | None
+    high: float | None
+    mark: bool
+
+
+class HealthLine(Record):
+    """One thing that shows whether the monitor itself works. ``ok`` is ``None`` where nothing is known."""
+
+    what: str
+    ok: bool | None
+    text: str
+    at: UtcTime | None = None
+
+
+class TargetCard(Record):
+    """All that is said of a target at a glance."""
+
+    target: str
+    environment: str | None
+    state: CardState
+    word: str
+    why: str
+    last: RunPoint | None
+    arithmetic: str
+    incidents: tuple[OpenIncidents, ...]
+    scores: tuple[TrendValue, ...]
+    score_floor: float
+    nightly: tuple[TrendValue, ...]
+    last_entry: LastEntry | None
+    follows_log: bool
+    reads_traffic: bool
+    health: tuple[HealthLine, ...]
+
+
+class NowData(Record):
+    """Every target, the worst first, and what nobody was sent yet."""
+
+    cards: tuple[TargetCard, ...]
+    unsent_alerts: int
+
+
+_ORDER: Final = (CardState.WRONG, CardState.UNSURE, CardState.OLD, CardState.NONE, CardState.RIGHT)
+
+
+def now_page(request: PageRequest) -> Page:
+    """A card for each target, the worst first."""
+    site = request.site
+    now = site.now()
+    found = _Found(
+        runs=_by_target(last_runs(site.store)),
+        nightly=_by_target(last_nightly_runs(site.store)),
+        opened=_by_target(open_by_severity(site.store)),
+        entries={one.target: one for one in last_entries(site.store, now - RECENT_ENTRIES)},
+    )
+    cards = [_card(site, name, now, found) for name in known_targets(site.store, site.targets)]
+    cards.sort(key=lambda card: (_ORDER.index(card.state), card.target))
+    data = NowData(cards=tuple(cards), unsent_alerts=unsent(site.store))
+    return Page("now.html.j2", "Now", data, live_s=15)
+
+
+_Row = TypeVar("_Row", RunPoint, NightlyPoint, OpenIncidents)
+
+
+def _by_target(rows: Iterable[_Row]) -> dict[str, list[_Row]]:
+    found: dict[str, list[_Row]] = {}
+    for row in rows:
+        found.setdefault(row.target, []).append(row)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the warehouse has of every target."""
+
+    runs: Mapping[str, list[RunPoint]]
+    nightly: Mapping[str, list[NightlyPoint]]
+    opened: Mapping[str, list[OpenIncidents]]
+    entries: Mapping[str, LastEntry]
+
+
+def _card(site: Site, name: str, now: datetime, found: _Found) -> TargetCard:
+    runs, nightly, opened = found.runs.get(name, []), found.nightly.get(name, []), found.opened.get(name, [])
+    configured = site.config.targets.get(name)
+    last = runs[-1] if runs else None
+    state, word, why = _standing(last, opened, now - timedelta(hours=site.config.site.recent_h))
+    return TargetCard(
+        target=name,
+        environment=configured.environment.value if configured else last.environment if last else None,
+        state=state,
+        word=word,
+        why=why,
+        last=last,
+        arithmetic=_arithmetic(last) if last else "",
+        incidents=tuple(opened),
+        scores=tuple(map(_score, runs)),
+        score_floor=site.config.gate.min_weighted_score,
+        nightly=tuple(map(_nightly, nightly)),
+        last_entry=found.entries.get(name),
+        follows_log=configured is not None and configured.hallucination_log is not None,
+        reads_traffic=configured is not None and configured.traffic is not None,
+        health=tuple(_health(site, name, now, found)),
+    )
+
+
+def _standing(
+    last: RunPoint | None, opened: Iterable[OpenIncidents], since: datetime
+) -> tuple[CardState, str, str]:
+    """State, word and reason. Never right without a recent run that graded something."""
+    if last is None:
+        return (
+            CardState.NONE,
+            "no data",
+            "No run of this target has finished yet: `lookout verify` makes the first.",
+        )
+    severe = sum(one.open for one in opened if one.severity == WORST)
+    if last.verdict is Verdict.FAIL:
+        return CardState.WRONG, "FAIL", ""
+    if severe:
+        return CardState.WRONG, f"{last.verdict}, and open incidents", f"Open incidents of severity 3: {severe}."
+    if last.finished_at < since:
+        why = f"The last verdict was {last.verdict}. It is too old to say how the target is now."
+        return CardState.OLD, "no recent data", why
+    if last.verdict is Verdict.PASS and last.graded:
+        return CardState.RIGHT, "PASS", ""
+    return CardState.UNSURE, last.verdict.value, ""
+
+
+def _arithmetic(run: RunPoint) -> str:
+    """The verdict's sums in one line: ``744 / 904 = 0.823 weighted, …``."""
+    weighted = _ratio(run.weighted_earned, run.weighted_total)
+    flat = _ratio(run.flat_earned, run.flat_total)
+    veto = f", {run.severe_not_correct} of severity 3 not correct" if run.severe_not_correct else ""
+    return f"{weighted} weighted, {flat} flat, {run.graded:,} of {run.asked:,} graded{veto}"
+
+
+def _ratio(earned: Decimal, total: Decimal) -> str:
+    return f"{quantity(earned)} / {quantity(total)} = {earned / total:.3f}" if total else "nothing"
+
+
+def _score(run: RunPoint) -> TrendValue:
+    """The weighted score with Wilson's interval at the effective number of cases."""
+    share = float(run.weighted_earned / run.weighted_total) if run.weighted_total else None
+    low = high = None
+    if share is not None and run.effective_cases:
+        low, high = wilson(share * run.effective_cases, run.effective_cases)
+    shown = "no score" if share is None else f"{share:.3f}"
+    label = f"{moment(run.finished_at)}: {run.verdict}, {shown}"
+    return TrendValue(
+        at=run.finished_at, label=label, value=share, low=low, high=high, mark=run.verdict is Verdict.FAIL
+    )
+
+
+def _nightly(run: NightlyPoint) -> TrendValue:
+    rate = run.severe_rate
+    shown = "nothing graded" if rate is None else f"{100 * rate:.2f} % with a failure of severity 3"
+    return TrendValue(
+        at=run.due_at,
+        label=f"{moment(run.due_at)}: {shown}",
+        value=rate,
+        low=run.severe_low,
+        high=run.severe_high,
+        mark=bool(run.drifted),
+    )
+
+
+def _health(site: Site, name: str, now: datetime, found: _Found) -> Iterator[HealthLine]:
+    """Whether what is scheduled was done, and what the monitor reported about itself."""
+    runs, nightly = found.runs.get(name, []), found.nightly.get(name, [])
+    late = timedelta(hours=site.config.site.recent_h)
+    if site.config.schedules.verify_cron:
+        yield _on_time("scheduled run", runs[-1].finished_at if runs else None, now, late)
+    configured = site.config.targets.get(name)
+    if configured is not None and configured.traffic is not None:
+        yield _on_time("nightly run", nightly[-1].due_at if nightly else None, now, late)
+    faults = sum(one.of_the_monitor for one in found.opened.get(name, ()))
+    yield HealthLine(what="faults of the monitor", ok=not faults, text=f"{faults} open" if faults else "none open")
+
+
+def _on_time(what: str, at: datetime | None, now: datetime, late: timedelta) -> HealthLine:
+    if at is None:
+        return HealthLine(what=what, ok=None, text="never yet")
+    on_time = now - at <= late
+    return HealthLine(what=what, ok=on_time, text="last" if on_time else "overdue, last", at=at)

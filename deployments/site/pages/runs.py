@@ -1,0 +1,110 @@
+"""Runs, and one run: its verdict with the arithmetic, what broke, and the report that it left."""
+
+from __future__ import annotations
+
+import re
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final
+
+from starlette.responses import FileResponse, Response
+
+from deployments.site.page import Page, PageRefused, PageRequest, Paging, missing
+from flows.context import RUNS_FOLDER
+from monitors.records.base import Record
+from monitors.records.grades import CaseOutcome
+from monitors.records.runs import RunReport, Verdict
+from monitors.reports.page import page_of
+from monitors.reports.write import report_paths
+from warehouse.queries.site.runs import CaseRow, RunFilter, RunRow, cases_page, outcome_counts, suites
+from warehouse.queries.site.runs import runs_page as runs_in
+
+VERDICTS: Final = tuple(verdict.value for verdict in Verdict)
+OUTCOMES: Final = tuple(outcome.value for outcome in CaseOutcome)
+
+
+class RunsData(Record):
+    """A page of the list of runs."""
+
+    runs: tuple[RunRow, ...]
+    paging: Paging
+
+
+class RunData(Record):
+    """A run with a page of its cases. ``has_report`` says whether its own report is on this machine."""
+
+    report: RunReport
+    outcomes: dict[str, int]
+    cases: tuple[CaseRow, ...]
+    paging: Paging
+    has_report: bool
+
+
+def runs_page(request: PageRequest) -> Page:
+    """All runs, newest first."""
+    site, paging = request.site, request.paging()
+    wanted = RunFilter(
+        target=request.choice("target", "Target", site.targets),
+        verdict=request.choice("verdict", "Verdict", VERDICTS),
+        suite=request.choice("suite", "Suite", suites(site.store)),
+        commit=request.text("commit", "Commit begins with"),
+    )
+    rows, total = runs_in(site.store, wanted, rows=paging.rows, offset=paging.offset)
+    return Page("runs.html.j2", "Runs", RunsData(runs=rows, paging=paging.of(total)))
+
+
+def run_page(request: PageRequest) -> Page:
+    """One run: what it came to and why, and its cases, worst first."""
+    site, run_id, paging = request.site, request.path["run"], request.paging()
+    report = site.store.report(run_id)
+    if report is None:
+        raise missing(f"No run {run_id[:80]} is in the warehouse. One that still goes on comes when it is done.")
+    outcome = request.choice("outcome", "Outcome", OUTCOMES)
+    cases, total = cases_page(site.store, run_id, outcome, rows=paging.rows, offset=paging.offset)
+    target = report.target.name
+    shown = tuple(
+        case.model_copy(
+            update={"asked": request.masked(case.asked, target), "reason": request.masked(case.reason, target)}
+        )
+        for case in cases
+    )
+    folder = site.config.data_folder / RUNS_FOLDER / run_id
+    data = RunData(
+        report=report,
+        outcomes=outcome_counts(site.store, run_id),
+        cases=shown,
+        paging=paging.of(total),
+        has_report=report_paths(folder).html.is_file(),
+    )
+    view = page_of(
+        folder, report, [], redact=lambda text: request.masked(text, target), settings=site.config.reports
+    )
+    return Page("run.html.j2", f"{report.verdict} {run_id}", data, view=view)
+
+
+def run_report(request: PageRequest) -> Response:
+    """The report that the run left, as it stands: one file that runs no script and asks nobody for anything."""
+    run_id = request.path["run"]
+    file = report_paths(request.site.config.data_folder / RUNS_FOLDER / run_id).html
+    if request.site.store.report(run_id) is None or not file.is_file():
+        raise missing(
+            f"The report of {run_id[:80]} is not on this machine: `lookout report` makes it again where it ran."
+        )
+    if file.is_symlink():
+        raise PageRefused(HTTPStatus.FORBIDDEN, "The report is a link, and what it leads to is not shown.")
+    return FileResponse(file, media_type="text/html", headers={"content-security-policy": _policy(file)})
+
+
+_STYLE_HASH: Final = re.compile(r"'sha256-[A-Za-z0-9+/]{43}='")
+_HEAD_CHARACTERS: Final = 2_000
+
+
+def _policy(file: Path) -> str:
+    """The report's own policy, as a header too: its one style sheet by hash, pictures in it, nothing else."""
+    with file.open(encoding="utf-8", errors="replace") as report:
+        found = _STYLE_HASH.search(report.read(_HEAD_CHARACTERS))
+    style = found[0] if found else "'none'"
+    return (
+        f"default-src 'none'; img-src data:; style-src {style}; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'; sandbox allow-popups"
+    )

@@ -1,0 +1,192 @@
+"""Pages as HTML and as JSON: one record, two forms. And what is answered where there is no page to show."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cache
+from http import HTTPStatus
+from importlib.resources import files
+from typing import Any, Final, Protocol
+from urllib.parse import urlencode
+
+from jinja2 import Environment
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp
+
+from deployments.site.access import Visitor
+from deployments.site.page import Done, Page, PageRequest, Site
+from deployments.site.tokens import SessionSigner
+from monitors.reports.charts import TrendPoint, scale_of, trend_line
+from monitors.reports.format import SEVERITY_WORDS
+from monitors.reports.templating import style_sheet, template_environment
+
+PACKAGE: Final = "deployments.site"
+NAVIGATION: Final[tuple[tuple[str, str], ...]] = (("/", "Now"), ("/runs", "Runs"))
+"""The bar: address and word, in its order."""
+_ASSETS: Final = {"site.js": "text/javascript; charset=utf-8", "site.css": "text/css; charset=utf-8"}
+_YEAR: Final = "private, max-age=31536000, immutable"
+
+
+@cache
+def templates() -> Environment:
+    """The site's templates, and the report's beside them."""
+    environment = template_environment(PACKAGE)
+    environment.globals.update(  # pyright: ignore[reportUnknownMemberType] - untyped in jinja2
+        navigation=NAVIGATION,
+        asset_version=asset_version,
+        trend_chart=trend_chart,
+        severity_texts=SEVERITY_WORDS,
+    )
+    return environment
+
+
+class TrendShown(Protocol):
+    """A value of a trend, as records of pages have it."""
+
+    @property
+    def label(self) -> str:
+        """What it is, in words."""
+        ...
+
+    @property
+    def value(self) -> float | None:
+        """``None`` where nothing was graded."""
+        ...
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of its interval."""
+        ...
+
+    @property
+    def high(self) -> float | None:
+        """The upper end."""
+        ...
+
+    @property
+    def mark(self) -> bool:
+        """Whether it is set apart."""
+        ...
+
+
+def trend_chart(values: Sequence[TrendShown], title: str, limit: float | None = None) -> Markup:
+    """A page's values over time as a chart."""
+    points = [TrendPoint(one.label, one.value, one.low, one.high, one.mark) for one in values]
+    return trend_line(points, scale_of(points, limit=limit), title)
+
+
+@cache
+def asset_text(name: str) -> str:
+    """A file that pages load: the style sheet is the report's, and the site's few lines after it."""
+    own = files("deployments").joinpath(f"site/assets/{name}").read_text(encoding="utf-8")
+    return f"{style_sheet()}\n{own}" if name.endswith(".css") else own
+
+
+@cache
+def asset_version() -> str:
+    """What changes when any of these files does: in their addresses, so that browsers keep them for long."""
+    return hashlib.sha256("".join(map(asset_text, _ASSETS)).encode()).hexdigest()[:12]
+
+
+async def asset(request: Request) -> Response:
+    """The style sheet or the script."""
+    name = request.path_params["name"]
+    if name not in _ASSETS:
+        return Response(status_code=HTTPStatus.NOT_FOUND)
+    return Response(asset_text(name), media_type=_ASSETS[name], headers={"cache-control": _YEAR})
+
+
+class Renderer:
+    """Makes the answers of one site."""
+
+    def __init__(self, site: Site, signer: SessionSigner) -> None:
+        self.site = site
+        self.signer = signer
+
+    def page(self, page: Page, asked: PageRequest, request: Request) -> Response:
+        """A page, as it was asked for. One that the browser has already is not sent again."""
+        if request.state.wants_json:
+            return self._json(page)
+        text = self._html(
+            page.template,
+            asked.visitor,
+            asked.address,
+            title=page.title,
+            data=page.data,
+            page=page.view,
+            request=asked,
+            live_s=page.live_s,
+            flash=self._flash(request),
+        )
+        tag = f'"{hashlib.sha256(text.encode()).hexdigest()[:24]}"'
+        if request.headers.get("if-none-match") == tag:
+            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"etag": tag})
+        headers = {"etag": tag, "cache-control": "private, no-cache"}
+        return Response(text, media_type="text/html; charset=utf-8", headers=headers)
+
+    def refusal(self, request: Request, status: HTTPStatus, text: str, *, go_on: str = "/") -> Response:
+        """Why there is no page: as JSON, as the login where one is needed, or as a page of its own."""
+        if getattr(request.state, "wants_json", False):
+            return JSONResponse({"error": text}, status_code=status, headers=_challenge(status))
+        visitor = getattr(request.state, "visitor", None)
+        template = "login.html.j2" if status is HTTPStatus.UNAUTHORIZED else "refused.html.j2"
+        title = "Log in" if status is HTTPStatus.UNAUTHORIZED else status.phrase
+        shown = self._html(template, visitor, "", title=title, text=text, status=int(status), go_on=go_on)
+        return Response(shown, int(status), _challenge(status), media_type="text/html; charset=utf-8")
+
+    def at_the_door(self, request: Request, status: HTTPStatus, text: str) -> ASGIApp:
+        """The same, for a request that was not let in; a person who logs in goes on to where they wanted."""
+        asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        return self.refusal(request, status, text, go_on=asked)
+
+    def login(self, status: HTTPStatus, text: str, go_on: str) -> Response:
+        """The form that asks for a token."""
+        shown = self._html("login.html.j2", None, "", title="Log in", text=text, status=int(status), go_on=go_on)
+        return Response(shown, int(status), media_type="text/html; charset=utf-8")
+
+    def after(self, done: Done) -> str:
+        """The address to go on to after an action, with what was done: sealed, so that no link says it falsely."""
+        mark = "&" if "?" in done.go_on else "?"
+        return f"{done.go_on}{mark}{urlencode({'done': done.text, 'seal': self.signer.seal(done.text)})}"
+
+    def _flash(self, request: Request) -> str:
+        text, seal = (request.query_params.get(name, "") for name in ("done", "seal"))
+        return text if text and self.signer.is_seal(seal, text) else ""
+
+    def _json(self, page: Page) -> Response:
+        as_of = self.site.snapshot.as_of
+        head = f'"{_iso(as_of)}"' if as_of else "null"
+        return Response(f'{{"as_of":{head},"data":{page.data.model_dump_json()}}}', media_type="application/json")
+
+    def _html(self, template: str, visitor: Visitor | None, address: str, **values: Any) -> str:
+        return (
+            templates()
+            .get_template(template)
+            .render(
+                site=self.site,
+                prefix=self.site.prefix,
+                as_of=self.site.snapshot.as_of,
+                visitor=visitor,
+                address=address,
+                form_token=self.signer.form_token(visitor.session) if visitor else "",
+                **{"request": None, "live_s": 0, "flash": "", **values},
+            )
+        )
+
+
+def _challenge(status: HTTPStatus) -> dict[str, str]:
+    match status:
+        case HTTPStatus.UNAUTHORIZED:
+            return {"www-authenticate": "Bearer"}
+        case HTTPStatus.SERVICE_UNAVAILABLE:
+            return {"retry-after": "5"}
+        case _:
+            return {}
+
+
+def _iso(when: datetime) -> str:
+    return when.isoformat().replace("+00:00", "Z")

@@ -1,0 +1,93 @@
+"""The site put together from a configuration, and served until it is stopped."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from deployments.receivers.connection_limits import BoundedProtocol
+from deployments.site.access import AccessControl, AttemptLimit, ViewLog, check_tokens, needs_login
+from deployments.site.application import pages_application
+from deployments.site.login import LoginPages
+from deployments.site.page import Site
+from deployments.site.refresher import Refresher
+from deployments.site.rendering import Renderer
+from deployments.site.tokens import SessionSigner, TokenStore
+from flows.context import fresh_key, open_store, people_of, slack_bot
+from monitors.config.file import Config
+from warehouse.database.snapshot import snapshot_of
+
+STOP_S: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a site takes from outside: its clock, and who sits at this machine."""
+
+    now: Callable[[], datetime]
+    local_name: str
+
+
+def tokens_in(data_folder: Path) -> TokenStore:
+    """The tokens of a data folder."""
+    return TokenStore(data_folder, fresh_key)
+
+
+def site_application(config: Config, host: str, outside: Surroundings) -> ASGIApp:
+    """The whole site over a configuration's warehouse, for listening on ``host``.
+
+    Raises `ConfigError` where a token is needed to see it and nobody has one.
+    """
+    settings, tokens = config.site, tokens_in(config.data_folder)
+    check_tokens(config.site, host, tokens)
+    store = open_store(config)
+    snapshot, reading = snapshot_of(store)
+    site = Site(
+        config=config,
+        store=reading,
+        snapshot=snapshot,
+        people=people_of(config, store),
+        bot=slack_bot(config),
+        now=outside.now,
+        prefix=settings.path_prefix,
+        needs_login=needs_login(settings, host),
+    )
+    signer = SessionSigner(tokens, tokens.key(), timedelta(hours=settings.session_h))
+    renderer, attempts = Renderer(site, signer), AttemptLimit(outside.now)
+    refresher = Refresher(snapshot, settings.refresh_s)
+    pages = pages_application(site, renderer, refresher, LoginPages(site, renderer, attempts))
+    return AccessControl(
+        app=pages,
+        settings=settings,
+        host=host,
+        signer=signer,
+        tokens=tokens,
+        attempts=attempts,
+        views=ViewLog(tokens.folder),
+        now=outside.now,
+        local_name=outside.local_name,
+        refuse=renderer.at_the_door,
+    )
+
+
+def serve(application: ASGIApp, *, host: str, port: int) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    uvicorn.run(
+        application,
+        host=host,
+        port=port,
+        http=BoundedProtocol,
+        proxy_headers=False,
+        timeout_graceful_shutdown=STOP_S,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+    )

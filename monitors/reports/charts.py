@@ -1,0 +1,134 @@
+"""Charts over time as inline SVG: a line with its interval, and bars. They need no script and print well.
+
+A chart says in words what it shows (its title), so that nobody needs to see it; colours are the style sheet's.
+Where nothing was counted there is a gap, never a zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Final, NamedTuple
+
+from markupsafe import Markup, escape
+
+WIDTH: Final = 240
+HEIGHT: Final = 56
+_EDGE: Final = 4
+
+
+class TrendPoint(NamedTuple):
+    """One value in the order of time. ``label`` says what it is in the chart's own words; ``None`` is a gap.
+
+    ``low`` and ``high`` bound it; ``mark`` sets it apart, such as a failed run or a drift.
+    """
+
+    label: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    mark: bool = False
+
+
+class ChartScale(NamedTuple):
+    """What the height of a chart spans, and where a limit is drawn."""
+
+    bottom: float = 0.0
+    top: float = 1.0
+    limit: float | None = None
+
+
+def scale_of(points: Sequence[TrendPoint], *, limit: float | None = None, floor: float = 0.0) -> ChartScale:
+    """A scale that shows all of ``points`` with their intervals and the limit, and nothing below ``floor``."""
+    values = [value for point in points for value in (point.value, point.low, point.high) if value is not None]
+    values += [] if limit is None else [limit]
+    if not values:
+        return ChartScale(floor, floor + 1.0, limit)
+    low, high = min(values), max(values)
+    room = (high - low) * 0.1 or abs(high) * 0.05 or 0.05
+    return ChartScale(max(floor, low - room), high + room, limit)
+
+
+def trend_line(
+    points: Sequence[TrendPoint], scale: ChartScale, title: str, *, width: int = WIDTH, height: int = HEIGHT
+) -> Markup:
+    """Values as a line, intervals as a band behind it, marked values as larger dots, the limit as a dashed line."""
+    frame = _Frame(len(points), scale, width, height)
+    parts = [frame.limit_line()]
+    for run in _runs(points):
+        if all(point.low is not None and point.high is not None for _, point in run):
+            parts.append(frame.band(run))
+        parts.append(frame.line(run))
+    parts += [frame.dot(place, point) for place, point in enumerate(points) if point.value is not None]
+    return _svg("trend", title, "".join(parts), width, height)
+
+
+def trend_bars(
+    points: Sequence[TrendPoint], scale: ChartScale, title: str, *, width: int = WIDTH, height: int = HEIGHT
+) -> Markup:
+    """Values as bars from the bottom, each with its interval as a whisker."""
+    frame = _Frame(len(points), scale, width, height)
+    bars = (frame.bar(place, point) for place, point in enumerate(points) if point.value is not None)
+    return _svg("trend", title, frame.limit_line() + "".join(bars), width, height)
+
+
+class _Frame(NamedTuple):
+    """Where values lie in the drawing."""
+
+    points: int
+    scale: ChartScale
+    width: int
+    height: int
+
+    def x(self, place: int) -> float:
+        return _EDGE + (place + 0.5) * (self.width - 2 * _EDGE) / max(1, self.points)
+
+    def y(self, value: float) -> float:
+        span = self.scale.top - self.scale.bottom or 1.0
+        share = max(0.0, min(1.0, (value - self.scale.bottom) / span))
+        return self.height - _EDGE - share * (self.height - 2 * _EDGE)
+
+    def limit_line(self) -> str:
+        if self.scale.limit is None:
+            return ""
+        y = self.y(self.scale.limit)
+        return f'<line class="limit" x1="0" x2="{self.width}" y1="{y:.1f}" y2="{y:.1f}"/>'
+
+    def band(self, run: Sequence[tuple[int, TrendPoint]]) -> str:
+        upper = [f"{self.x(place):.1f},{self.y(point.high or 0):.1f}" for place, point in run]
+        lower = [f"{self.x(place):.1f},{self.y(point.low or 0):.1f}" for place, point in reversed(run)]
+        return f'<polygon class="band" points="{" ".join(upper + lower)}"/>'
+
+    def line(self, run: Sequence[tuple[int, TrendPoint]]) -> str:
+        places = " ".join(f"{self.x(place):.1f},{self.y(point.value or 0):.1f}" for place, point in run)
+        return f'<polyline class="line" points="{places}"/>'
+
+    def dot(self, place: int, point: TrendPoint) -> str:
+        kind, radius = ("dot marked", 4) if point.mark else ("dot", 2)
+        at = f'cx="{self.x(place):.1f}" cy="{self.y(point.value or 0):.1f}"'
+        return f'<circle class="{kind}" {at} r="{radius}"><title>{escape(point.label)}</title></circle>'
+
+    def bar(self, place: int, point: TrendPoint) -> str:
+        step = (self.width - 2 * _EDGE) / max(1, self.points)
+        top, foot = self.y(point.value or 0), self.height - _EDGE
+        kind = "bar marked" if point.mark else "bar"
+        size = f'width="{max(1.0, step - 2):.1f}" height="{max(1.0, foot - top):.1f}"'
+        x = self.x(place)
+        whisker = ""
+        if point.low is not None and point.high is not None:
+            ends = f'y1="{self.y(point.low):.1f}" y2="{self.y(point.high):.1f}"'
+            whisker = f'<line class="whisker" x1="{x:.1f}" x2="{x:.1f}" {ends}/>'
+        at, label = f'x="{x - step / 2 + 1:.1f}" y="{top:.1f}"', escape(point.label)
+        return f'<rect class="{kind}" {at} {size}><title>{label}</title></rect>{whisker}'
+
+
+def _runs(points: Sequence[TrendPoint]) -> list[list[tuple[int, TrendPoint]]]:
+    """The points without gaps between them, each with its place."""
+    placed = groupby(enumerate(points), key=lambda one: one[1].value is not None)
+    return [list(run) for is_known, run in placed if is_known]
+
+
+def _svg(kind: str, title: str, inside: str, width: int, height: int) -> Markup:
+    head = f'<svg class="{kind}" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img">'
+    # Numbers, fixed words and escaped labels are in here.
+    return Markup(f"{head}<title>{escape(title)}</title>{inside}</svg>")  # noqa: S704 - see the line above

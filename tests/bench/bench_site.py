@@ -1,0 +1,181 @@
+"""P11: every page of the site over ten million grades, script's size, first paint, and what a copy costs a writer.
+
+    python -m tests.bench.bench_site [--grades 10000000] [--folder DIR] [--write docs/site.md]
+
+With ``--folder`` the warehouse is made there once and used again. The pages are asked over HTTP by one visitor, from a
+site in a process of its own. A page that does nothing (`/healthz`) stands beside as the baseline.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+
+import httpx
+from playwright.sync_api import sync_playwright
+
+from deployments.demo.configuration import free_port
+from deployments.site.application import PAGES
+from deployments.site.rendering import asset_text
+from monitors.stats.intervals import percentile
+from tests.bench.warehouse_archives import CASES, GRADES_EACH, write_archives
+from tests.deployments.site.site_server import EXAMPLES
+from tests.figures import measured_where, table, write_section
+from tests.warehouse.crash_worker import Plan, open_store
+from warehouse.database.rebuild import rebuild
+from warehouse.database.snapshot import snapshot_of
+from warehouse.database.store import Store
+
+REQUESTS = 200
+MOST_MS = 200.0
+MOST_SCRIPT_BYTES = 60_000
+MOST_PAINT_MS = 1000.0
+START_S = 120
+SYSTEM_CHROMIUM = Path("/usr/bin/chromium-headless-shell")
+FILTERED = {"/runs": "?verdict=FAIL&page=20", "/runs/{run}": "?outcome=failed"}
+"""A page with its filters beside the page without, where that asks something else of the warehouse."""
+
+
+def warehouse_in(folder: Path, grades: int) -> Store:
+    """Ten million grades, made where there are none yet."""
+    store = open_store(Plan(folder, 3))
+    if not store.database.file.exists():
+        write_archives(store, -(-grades // (CASES * GRADES_EACH)))
+        rebuild(store, wait_s=60)
+    return store
+
+
+@contextmanager
+def site_over(folder: Path) -> Iterator[str]:
+    """``lookout site`` over the folder, as a process; its address."""
+    port = free_port("127.0.0.1", 0)
+    config = folder / "lookout.toml"
+    config.write_text(
+        f'data_folder = "."\n[targets.helpdesk]\nurl = "http://127.0.0.1:9"\nsuite = "s.jsonl"\n[site]\nport = {port}\n',
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "deployments.cli.app", "site", "--config", str(config)]
+    process = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": "."})
+    try:
+        address = f"http://127.0.0.1:{port}"
+        until = time.monotonic() + START_S
+        while not answers(address):
+            if time.monotonic() > until:
+                raise SystemExit("the site did not start")
+            time.sleep(0.1)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def answers(address: str) -> bool:
+    try:
+        return httpx.get(f"{address}/healthz", trust_env=False).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def times_ms(client: httpx.Client, address: str) -> tuple[float, list[float]]:
+    """The first request apart, and the others."""
+    found: list[float] = []
+    for _ in range(REQUESTS + 1):
+        started = time.perf_counter()
+        answer = client.get(address)
+        found.append((time.perf_counter() - started) * 1000)
+        if answer.status_code != 200:
+            raise SystemExit(f"{address}: {answer.status_code}")
+    return found[0], found[1:]
+
+
+def paint_ms(address: str) -> float:
+    """First contentful paint, as Chromium says it."""
+    path = os.environ.get("CHROMIUM_PATH") or (str(SYSTEM_CHROMIUM) if SYSTEM_CHROMIUM.exists() else None)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path)
+        page = browser.new_page()
+        page.goto(address)
+        page.wait_for_function("() => performance.getEntriesByName('first-contentful-paint').length")
+        found = page.evaluate("() => performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        browser.close()
+    return float(found)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--grades", type=int, default=10_000_000)
+    parser.add_argument("--folder", type=Path, default=None)
+    parser.add_argument("--write", type=Path, default=None)
+    asked = parser.parse_args()
+    missed: list[str] = []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = asked.folder or Path(temporary)
+        folder.mkdir(exist_ok=True)
+        store = warehouse_in(folder, asked.grades)
+        rows = pages_measured(folder, missed)
+        facts = beside(store, missed)
+    lines = [
+        measured_where(),
+        "",
+        *table(("page", "first, ms", "median, ms", "p95, ms"), rows),
+        "",
+        *table(("what", "figure"), facts),
+        "",
+        f"Missed: {'; '.join(missed)}." if missed else "Every number of P11 is met.",
+    ]
+    print("\n".join(lines))
+    if asked.write:
+        write_section(asked.write, "bench", lines)
+    return int(bool(missed))
+
+
+def pages_measured(folder: Path, missed: list[str]) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    with site_over(folder) as address, httpx.Client(trust_env=False, timeout=60) as client:
+        paths = [route.path for route in PAGES if route.path != "/now"]
+        for path in ["/healthz", *paths, *(path + query for path, query in FILTERED.items())]:
+            first, others = times_ms(client, address + path.format(**EXAMPLES))
+            p95 = percentile(others, 0.95)
+            rows.append((f"`{path}`", f"{first:.0f}", f"{median(others):.1f}", f"{p95:.1f}"))
+            print(rows[-1], flush=True)
+            if p95 > MOST_MS:
+                missed.append(f"{path} within {MOST_MS:.0f} ms")
+        painted = max(paint_ms(address + path.format(**EXAMPLES)) for path in paths)
+        rows.append(("slowest first paint in a browser", f"{painted:.0f}", "", ""))
+        if painted > MOST_PAINT_MS:
+            missed.append("first paint within 1 s")
+    return rows
+
+
+def beside(store: Store, missed: list[str]) -> list[tuple[str, str]]:
+    script = len(asset_text("site.js").encode())
+    if script > MOST_SCRIPT_BYTES:
+        missed.append("60 kB of script")
+    with store.database.writing(60) as connection:
+        grades = connection.execute("select count(*) from grades").fetchone()
+        runs = connection.execute("select count(*) from runs").fetchone()
+        connection.execute("create or replace table bench_marker as select 1 as n")
+        connection.execute("drop table bench_marker")
+    snapshot, _ = snapshot_of(store)
+    started = time.perf_counter()
+    snapshot.refresh(60)
+    took = time.perf_counter() - started
+    snapshot.close()
+    size = store.database.file.stat().st_size / 1e6
+    return [
+        ("grades, runs", f"{grades[0] if grades else 0:,}, {runs[0] if runs else 0:,}"),
+        ("script that a page loads, uncompressed", f"{script:,} bytes"),
+        ("a new copy of the warehouse, opened", f"{took:.2f} s for {size:,.0f} MB"),
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+"""A site over a filled warehouse, served on loopback by a thread, for a real browser and for plain requests."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import uvicorn
+
+from deployments.site.serve import Surroundings, site_application
+from monitors.config.file import Config, parse_config
+from monitors.records.grades import FailureKind
+from monitors.records.incidents import Incident
+from monitors.records.runs import Verdict
+from tests.warehouse.places import store_in
+from tests.warehouse.sample_rows import assessment, exchange, incident, run_report
+from warehouse.database.store import Store
+from warehouse.journal.rows import AssessmentRow, IncidentRow, IncidentVersion, ResultRow, RunRow
+
+EXAMPLES = {"run": "run-1", "name": "site.css"}
+"""What stands in the addresses of pages, for whoever walks the routing table: a page adds its own."""
+
+HOSTILE = (
+    "<script>alert(1)</script><img src=x onerror=alert(2)>\u202e\"'{{7*7}} javascript:alert(3) ask@example.org"
+)
+
+
+def config_of(folder: Path, **site: object) -> Config:
+    """A configuration with one target, and these settings of the site."""
+    return parse_config(
+        {
+            "data_folder": str(folder),
+            "targets": {"helpdesk": {"url": "http://127.0.0.1:1/", "suite": "suite.jsonl"}},
+            "site": site,
+        },
+        "lookout.toml",
+    )
+
+
+@dataclass
+class ServedSite:
+    """A running site: its address, its warehouse, and what it runs on."""
+
+    address: str
+    store: Store
+    config: Config
+
+
+def filled(folder: Path, *, runs: int = 3, cases: int = 4) -> Store:
+    """A warehouse with runs of the target ``helpdesk`` whose answers are hostile, the last one of an hour ago."""
+    store = store_in(folder)
+    for number in range(runs):
+        store.journal.append(run_rows(f"run-{number}", cases, hours_ago=runs - number), run_id=f"run-{number}")
+    worst: Incident = incident("leak").model_copy(update={"title": "an account number was shown"})
+    store.journal.append([IncidentRow(row=IncidentVersion(sequence=1, incident=worst))], run_id="run-0")
+    store.load_pending(5)
+    return store
+
+
+def run_rows(run_id: str, cases: int, *, hours_ago: float) -> list[ResultRow | AssessmentRow | RunRow]:
+    """A run with these many cases, the first of which failed on a hostile answer."""
+    rows: list[ResultRow | AssessmentRow | RunRow] = []
+    for case in range(cases):
+        failed = FailureKind.WRONG_FACT if case == 0 else None
+        asked = exchange(run_id, f"case-{case}", text=HOSTILE).model_copy(update={"turns": (HOSTILE,)})
+        said = assessment(run_id, f"case-{case}", failed=failed).model_copy(update={"reason": HOSTILE})
+        rows += [ResultRow(row=asked), AssessmentRow(row=said)]
+    finished = datetime.now(UTC) - timedelta(hours=hours_ago)
+    report = run_report(run_id).model_copy(
+        update={"finished_at": finished, "started_at": finished - timedelta(minutes=5), "verdict": Verdict.FAIL}
+    )
+    return [*rows, RunRow(row=report)]
+
+
+@contextmanager
+def serving_site(config: Config, store: Store, *, host: str = "127.0.0.1") -> Iterator[ServedSite]:
+    """Serve until the block ends."""
+    application = site_application(config, host, Surroundings(lambda: datetime.now(UTC), "me"))
+    server = uvicorn.Server(
+        uvicorn.Config(
+            application, host="127.0.0.1", port=0, log_level="warning", access_log=False, proxy_headers=False
+        )
+    )
+    started = threading.Event()
+    thread = threading.Thread(target=lambda: asyncio.run(_serve(server, started)), daemon=True)
+    thread.start()
+    assert started.wait(60)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield ServedSite(f"http://127.0.0.1:{port}", store, config)
+    finally:
+        server.should_exit = True
+        thread.join(30)
+
+
+async def _serve(server: uvicorn.Server, started: threading.Event) -> None:
+    serving = asyncio.create_task(server.serve())
+    while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn tells nobody when it has started
+        await asyncio.sleep(0.01)
+    started.set()
+    await serving

@@ -1,0 +1,195 @@
+"""The site's door: who is let in, what a form needs, and what every answer forbids."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+
+from deployments.site.application import ACTIONS, PAGES
+from deployments.site.serve import Surroundings, site_application, tokens_in
+from deployments.site.tokens import Role, SessionSigner
+from monitors.errors import ConfigError
+from tests.deployments.site.site_server import EXAMPLES, config_of, filled, serving_site
+
+ADDRESSES = [*dict.fromkeys(route.path for route in PAGES), "/runs/{run}/report", "/assets/{name}", "/nowhere"]
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    """A site that asks for a token, and the tokens of a reader and an operator."""
+    folder = tmp_path_factory.mktemp("guarded")
+    store = filled(folder)
+    tokens = tokens_in(folder)
+    made = {
+        role: tokens.add(role.value, role, sees_personal_data=role is Role.OPERATE, at=datetime.now(UTC))
+        for role in Role
+    }
+    with serving_site(config_of(folder, login=True), store) as site:
+        yield site, made
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory):
+    """A site on loopback, without a login."""
+    folder = tmp_path_factory.mktemp("local")
+    with serving_site(config_of(folder), filled(folder)) as site:
+        yield site
+
+
+def get(site, path, **headers):
+    return httpx.get(f"{site.address}{path}", headers=headers, trust_env=False)
+
+
+@pytest.mark.parametrize("path", ADDRESSES)
+@pytest.mark.parametrize("suffix", ["", ".json"])
+def test_without_a_token_every_address_answers_401(guarded, path, suffix):
+    """Every address but login and health is closed, also one that does not exist, and also as JSON."""
+    site, _ = guarded
+    answer = get(site, path.format(**EXAMPLES) + suffix)
+    assert answer.status_code == 401
+    if suffix:
+        assert set(answer.json()) == {"error"}
+
+
+@pytest.mark.parametrize("path", [route.path for route in ACTIONS] + ["/logout"])
+def test_without_a_token_nothing_is_decided(guarded, path):
+    """A decision needs a token as every page does."""
+    site, _ = guarded
+    assert httpx.post(f"{site.address}{path.format(**EXAMPLES)}", trust_env=False).status_code == 401
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/login", "/login/assets/site.css", "/login/assets/site.js"])
+def test_login_and_health_are_open(guarded, path):
+    """What one needs to log in, and what a watchdog asks, needs no token."""
+    site, _ = guarded
+    assert get(site, path).status_code == 200
+
+
+@pytest.mark.parametrize("path", [route.path for route in PAGES])
+def test_a_token_in_the_header_opens_every_page(guarded, path):
+    """A program sends its token with each request, and gets each page also as JSON."""
+    site, tokens = guarded
+    bearer = {"authorization": f"Bearer {tokens[Role.READ]}"}
+    address = path.format(**EXAMPLES)
+    assert get(site, address, **bearer).status_code == 200
+    as_json = get(site, address, **bearer, accept="application/json")
+    assert set(as_json.json()) == {"as_of", "data"}
+    suffixed = get(site, ("/now" if address == "/" else address) + ".json", **bearer)
+    assert suffixed.json()["data"].keys() == as_json.json()["data"].keys()
+
+
+def test_logging_in_sets_a_strict_cookie_that_opens_pages(guarded):
+    """The cookie is Secure, HttpOnly and SameSite=Strict, and goes back to where the person wanted."""
+    site, tokens = guarded
+    form = {"token": tokens[Role.OPERATE], "next": "/runs?verdict=FAIL"}
+    answer = httpx.post(f"{site.address}/login", data=form, trust_env=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/runs?verdict=FAIL")
+    cookie = answer.headers["set-cookie"]
+    assert all(part in cookie for part in ("Secure", "HttpOnly", "SameSite=strict", "Path=/"))
+    assert get(site, "/runs", cookie=cookie.partition(";")[0]).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "go_on", ["//evil.example", "https://evil.example/", "/\\evil.example", "javascript:alert(1)"]
+)
+def test_a_login_never_leads_to_another_host(guarded, go_on):
+    """Whatever the address says, the login goes on within the site."""
+    site, tokens = guarded
+    answer = httpx.post(f"{site.address}/login", data={"token": tokens[Role.READ], "next": go_on}, trust_env=False)
+    assert answer.headers["location"] == "/"
+
+
+def test_a_revoked_token_ends_its_session_at_once(tmp_path):
+    """What a person has open ends with their token, and a forged or old cookie opens nothing."""
+    now = datetime(2026, 3, 1, tzinfo=UTC)
+    tokens = tokens_in(tmp_path)
+    owner = tokens.owner(tokens.add("asha", Role.OPERATE, sees_personal_data=False, at=now))
+    signer = SessionSigner(tokens, tokens.key(), timedelta(hours=1))
+    cookie = signer.issue(owner, now)
+    assert signer.owner(cookie, now) == owner
+    assert signer.owner(cookie, now + timedelta(hours=2)) is None
+    assert signer.owner(cookie[:-1] + ("A" if cookie[-1] != "A" else "B"), now) is None
+    tokens.revoke("asha")
+    assert signer.owner(cookie, now) is None
+
+
+def test_tokens_are_stored_as_hashes_for_their_owner_alone(tmp_path):
+    """The file has no token in it, and nobody else may read it."""
+    tokens = tokens_in(tmp_path)
+    token = tokens.add("asha", Role.READ, sees_personal_data=False, at=datetime(2026, 3, 1, tzinfo=UTC))
+    file = tmp_path / "site" / "tokens.json"
+    assert token not in file.read_text()
+    assert file.stat().st_mode & 0o077 == 0
+    with pytest.raises(ConfigError, match="has a token already"):
+        tokens.add("asha", Role.READ, sees_personal_data=False, at=datetime(2026, 3, 1, tzinfo=UTC))
+
+
+def test_wrong_tokens_have_to_wait(tmp_path):
+    """After ten wrong ones from an address even the right one waits, and the answer says how long."""
+    store = filled(tmp_path)
+    tokens_in(tmp_path).add("asha", Role.READ, sees_personal_data=False, at=datetime.now(UTC))
+    with serving_site(config_of(tmp_path, login=True), store) as site:
+        tries = [
+            httpx.post(f"{site.address}/login", data={"token": "lookout_wrong"}, trust_env=False) for _ in range(11)
+        ]
+    assert [one.status_code for one in tries] == [401] * 10 + [429]
+    assert int(tries[-1].headers["retry-after"]) > 0
+
+
+@pytest.mark.parametrize("path", ["/", "/runs", "/nowhere", "/assets/site.css", "/healthz", "/now.json"])
+def test_every_answer_forbids_what_no_page_needs(local, path):
+    """No inline script, no style or script from elsewhere, no frame, no request to another host."""
+    headers = get(local, path).headers
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8068", "127.0.0.1.evil.example", ""])
+def test_another_name_is_refused(local, host):
+    """A page elsewhere cannot reach the site by a name of its own that leads to this machine."""
+    assert get(local, "/", host=host).status_code == 421
+
+
+def test_a_proxy_that_nobody_named_is_refused(local):
+    """Behind a proxy on this machine everybody would be local: so it must be named, and then there is a login."""
+    answer = get(local, "/", **{"x-forwarded-for": "203.0.113.7"})
+    assert answer.status_code == 400
+    assert "site.trusted_proxies" in answer.text
+
+
+def test_beyond_loopback_somebody_must_have_a_token(tmp_path):
+    """A site that nobody could log in to is not started."""
+    outside = Surroundings(lambda: datetime.now(UTC), "me")
+    filled(tmp_path)
+    with pytest.raises(ConfigError, match="lookout site token add"):
+        site_application(config_of(tmp_path), "0.0.0.0", outside)
+    with pytest.raises(ConfigError, match="lookout site token add"):
+        site_application(config_of(tmp_path, trusted_proxies=["127.0.0.1"]), "127.0.0.1", outside)
+
+
+def test_personal_data_is_masked_until_somebody_who_may_see_it_asks(guarded):
+    """A reader never sees it; who may see it asks in the address, and that is written down."""
+    site, tokens = guarded
+    plain = {role: get(site, "/runs/run-1", authorization=f"Bearer {token}") for role, token in tokens.items()}
+    assert all("ask@example.org" not in answer.text for answer in plain.values())
+    asked = {
+        role: get(site, "/runs/run-1?personal=shown", authorization=f"Bearer {token}")
+        for role, token in tokens.items()
+    }
+    assert asked[Role.READ].status_code == 403
+    assert "ask@example.org" in asked[Role.OPERATE].text
+    lines = [
+        json.loads(line)
+        for file in (site.config.data_folder / "site").glob("views-*.jsonl")
+        for line in file.read_text().splitlines()
+    ]
+    assert any(
+        line["who"] == "operate" and line["path"] == "/runs/run-1" and line["personal_data"] for line in lines
+    )
+    assert not any(line["personal_data"] for line in lines if line["who"] == "read")

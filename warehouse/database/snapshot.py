@@ -1,0 +1,217 @@
+"""A copy of the warehouse for pages: always open, and who reads it waits for no writer, nor a writer for them.
+
+DuckDB lets one process write, and nobody read meanwhile. So the pages read a copy. It is made under the readers'
+lock, finished beside, renamed into place whole, and made again when the warehouse has changed. Every site over the
+folder shares it: who comes first makes it, the others open it. What reads an old copy finishes with it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+import duckdb
+
+from monitors.errors import WarehouseBusy, WarehouseDamaged, WarehouseUnwritable
+from monitors.storage import move, private_folder, unwritable
+from warehouse.data_folder import opened_for_lock
+from warehouse.database.connection import Deadline, opened, translated
+from warehouse.database.database import Database, bring_up, discard
+from warehouse.database.store import Store
+
+FOLDER: Final = "snapshots"
+"""Inside the data folder."""
+MEMORY: Final = "1GB"
+"""What a snapshot's queries and its cached blocks may take."""
+_NAME: Final = "warehouse-*.duckdb"
+_LOCK: Final = "making.lock"
+_SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "memory_limit": MEMORY,
+    "temp_directory": "",
+}
+
+
+@dataclass
+class _OpenCopy:
+    """One copy, open until nobody reads it and a newer one has come."""
+
+    file: Path
+    connection: duckdb.DuckDBPyConnection
+    readers: int = 0
+    is_replaced: bool = False
+
+
+@dataclass
+class Snapshot:
+    """The newest copy of ``source``, open for any number of threads. `refresh` renews it, `close` ends it."""
+
+    source: Database
+    folder: Path
+    as_of: datetime | None = None
+    """When the copy was last known to be all that the warehouse has; ``None`` before the first `refresh`."""
+    _current: _OpenCopy | None = None
+    _guard: Lock = field(default_factory=Lock)
+
+    def refresh(self, wait_s: float) -> bool:
+        """Open a newer copy where the warehouse has changed; whether there was one.
+
+        Waits ``wait_s`` seconds at most for a writer, while pages go on with the copy that they have. Raises
+        `WarehouseBusy`, `WarehouseUnwritable`, `WarehouseDamaged`, `SchemaTooNew`.
+        """
+        private_folder(self.folder)
+        self.source.ensure(wait_s)
+        seen_at, version = self.source.clock(), self.source.version()
+        known = self._newest(version)
+        if known is None:
+            known = self._make(wait_s)
+        changed = self._open(known)
+        self.as_of = seen_at
+        return changed
+
+    @contextmanager
+    def reading(self) -> Generator[duckdb.DuckDBPyConnection]:
+        """A cursor of the newest copy. Raises `WarehouseBusy` before there is one."""
+        with self._guard:
+            copy = self._current
+            if copy is None:
+                raise WarehouseBusy("the first copy of the warehouse is being made; ask again in a few seconds")
+            copy.readers += 1
+        cursor = copy.connection.cursor()
+        try:
+            cursor.execute("SET TimeZone = 'UTC'")
+            yield cursor
+        except duckdb.Error as error:
+            raise translated(error, copy.file) from error
+        finally:
+            cursor.close()
+            self._leave(copy)
+
+    def close(self) -> None:
+        """Close the copy. The file stays for the next to open; `discard_snapshots` removes it."""
+        with self._guard:
+            copy, self._current = self._current, None
+        if copy is not None:
+            self._retire(copy)
+
+    def _leave(self, copy: _OpenCopy) -> None:
+        with self._guard:
+            copy.readers -= 1
+            is_last = copy.is_replaced and not copy.readers
+        if is_last:
+            copy.connection.close()
+
+    def _retire(self, copy: _OpenCopy) -> None:
+        with self._guard:
+            copy.is_replaced = True
+            is_unused = not copy.readers
+        if is_unused:
+            copy.connection.close()
+
+    def _newest(self, version: str) -> Path | None:
+        found = sorted(self.folder.glob(f"warehouse-{version}-*.duckdb"))
+        return found[-1] if found else None
+
+    def _make(self, wait_s: float) -> Path:
+        with _alone(self.folder):
+            made = self._newest(self.source.version())  # another site made it meanwhile
+            return made or self._copy(wait_s)
+
+    def _copy(self, wait_s: float) -> Path:
+        beside = self.folder / "making.duckdb"
+        discard(beside)
+        try:
+            version = self.source.copy_to(beside, wait_s)
+            with opened(beside, Deadline(self.source.patience, wait_s), read_only=False) as connection:
+                bring_up(connection, self.source.file, self.source.schema, self.source.clock)
+                connection.execute("checkpoint")
+            goal = self.folder / f"warehouse-{version}-{self.source.clock():%Y%m%dT%H%M%S%f}.duckdb"
+            move(beside, goal)
+        except OSError as error:
+            discard(beside)
+            raise unwritable(beside, error) from error
+        _remove_others(self.folder, goal)
+        return goal
+
+    def _open(self, file: Path) -> bool:
+        if self._current is not None and self._current.file == file:
+            return False
+        try:
+            connection = duckdb.connect(str(file), read_only=True, config=_SETTINGS)
+        except duckdb.Error as error:
+            raise translated(error, file) from error
+        with self._guard:
+            before, self._current = self._current, _OpenCopy(file, connection)
+        if before is not None:
+            self._retire(before)
+        return True
+
+
+@contextmanager
+def _alone(folder: Path) -> Generator[None]:
+    """One process at a time makes a copy. Raises `WarehouseBusy` while another does."""
+    with opened_for_lock(folder / _LOCK) as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise WarehouseBusy("another process is making a copy of the warehouse") from None
+        yield
+
+
+def _remove_others(folder: Path, newest: Path) -> None:
+    """Who still reads an older copy has it open: it goes when they close it."""
+    for old in folder.glob(_NAME):
+        if old != newest:
+            old.unlink(missing_ok=True)
+
+
+def discard_snapshots(data_folder: Path) -> None:
+    """Remove every copy: what was removed from the warehouse must not live on in one. Open ones end with a refresh.
+
+    Raises `WarehouseUnwritable`.
+    """
+    folder = data_folder / FOLDER
+    try:
+        for file in (*folder.glob(_NAME), folder / "making.duckdb"):
+            file.unlink(missing_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotDatabase(Database):
+    """The database as pages see it: read without waiting, never written."""
+
+    snapshot: Snapshot | None = None
+
+    @contextmanager
+    def held(self, wait_s: float) -> Generator[Deadline]:
+        """Refused: a snapshot is only read."""
+        del wait_s
+        raise WarehouseUnwritable(f"{self.file}: a copy for reading is never written")
+        yield  # pyright: ignore[reportUnreachable] - a generator, as the method that it replaces
+
+    @contextmanager
+    def reading(self, wait_s: float) -> Generator[duckdb.DuckDBPyConnection]:
+        """A cursor of the newest copy, at once."""
+        del wait_s
+        if self.snapshot is None:
+            raise WarehouseDamaged(f"{self.file}: there is no copy to read")
+        with self.snapshot.reading() as cursor:
+            yield cursor
+
+
+def snapshot_of(store: Store) -> tuple[Snapshot, Store]:
+    """The snapshot of a store's warehouse, not made yet, and a store whose questions are answered by it."""
+    source = store.database
+    folder = source.file.parent
+    snapshot = Snapshot(source, folder / FOLDER)
+    database = SnapshotDatabase(source.file, source.schema, source.clock, source.patience, snapshot)
+    return snapshot, store.over(database)

@@ -1,0 +1,116 @@
+"""Runs as pages list them, and one run's cases, a page at a time."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from monitors.records.base import Blame, Record, UtcTime
+from monitors.records.grades import CaseOutcome, FailureKind
+from monitors.records.runs import Verdict
+from warehouse.database.store import Store
+
+
+class RunRow(Record):
+    """A finished run in a list. Scores are ``None`` where nothing was graded."""
+
+    run_id: str
+    target: str
+    environment: str
+    suite_name: str
+    commit: str | None
+    finished_at: UtcTime
+    duration_s: float
+    verdict: Verdict
+    weighted: Decimal | None
+    flat: Decimal | None
+    severity_3_not_correct: int
+    severity_2_not_correct: int
+    severity_1_not_correct: int
+    asked: int
+    graded: int
+    p50_ms: float | None
+    cost_usd: Decimal
+    interrupted: bool
+
+
+class RunFilter(Record):
+    """Which runs; ``None`` is any. ``commit`` is the beginning of one."""
+
+    target: str | None = None
+    verdict: str | None = None
+    suite: str | None = None
+    commit: str | None = None
+
+
+class CaseRow(Record):
+    """A case of a run in a list: what it came to, and why."""
+
+    case_id: str
+    repeat: int
+    outcome: CaseOutcome
+    failure_kinds: tuple[FailureKind, ...]
+    severity: int
+    reason: str
+    blame: Blame | None
+    type: str
+    language: str
+    unconfirmed: bool
+    asked: str
+    total_ms: float | None
+
+
+_CASES_SHOWN = (
+    "select a.case_id, a.repeat, a.outcome, a.failure_kinds, a.severity, a.reason, a.blame, a.type, a.language,"
+    " a.unconfirmed, coalesce(list_extract(s.turns, -1), ''), s.total_ms from assessments a"
+    " left join results s on s.run_id = a.run_id and s.case_id = a.case_id and s.repeat = a.repeat"
+)
+_CASES = "where a.run_id = $run and ($outcome is null or a.outcome = $outcome)"
+_WORST_FIRST = (
+    "order by case a.outcome when 'failed' then 0 when 'no_answer' then 1 when 'ungraded' then 2 else 3 end,"
+    " a.severity desc, a.case_id, a.repeat"
+)
+_RUNS = (
+    " from run_summary where ($target is null or target = $target) and ($verdict is null or verdict = $verdict)"
+    " and ($suite is null or suite_name = $suite) and ($commit is null or starts_with(commit, $commit))"
+)
+
+
+def runs_page(store: Store, wanted: RunFilter, *, rows: int, offset: int) -> tuple[tuple[RunRow, ...], int]:
+    """Runs, newest first, and how many there are in all."""
+    asked = wanted.model_dump()
+    names = ", ".join(RunRow.model_fields)
+    total = store.query(f"select count(*) {_RUNS}", asked).rows[0][0]
+    found = store.query(
+        f"select {names} {_RUNS} order by finished_at desc, run_id desc limit $rows offset $offset",
+        {**asked, "rows": rows, "offset": offset},
+    )
+    listed = (RunRow.model_validate(dict(zip(RunRow.model_fields, row, strict=True))) for row in found.rows)
+    return tuple(listed), int(str(total))
+
+
+def suites(store: Store) -> tuple[str, ...]:
+    """The names of all suites that were ever asked."""
+    found = store.query("select distinct suite_name from runs order by suite_name")
+    return tuple(str(row[0]) for row in found.rows)
+
+
+def outcome_counts(store: Store, run_id: str) -> dict[str, int]:
+    """How many cases of a run came to what."""
+    found = store.query(
+        "select outcome, count(*) from assessments where run_id = $run group by outcome", {"run": run_id}
+    )
+    return {str(outcome): int(str(count)) for outcome, count in found.rows}
+
+
+def cases_page(
+    store: Store, run_id: str, outcome: str | None, *, rows: int, offset: int
+) -> tuple[tuple[CaseRow, ...], int]:
+    """A run's cases of one outcome (or of all), worst first, and how many there are in all."""
+    wanted = {"run": run_id, "outcome": outcome}
+    total = store.query(f"select count(*) from assessments a {_CASES}", wanted).rows[0][0]  # noqa: S608 - ours
+    found = store.query(
+        f"{_CASES_SHOWN} {_CASES} {_WORST_FIRST} limit $rows offset $offset",
+        {**wanted, "rows": rows, "offset": offset},
+    )
+    listed = (CaseRow.model_validate(dict(zip(CaseRow.model_fields, row, strict=True))) for row in found.rows)
+    return tuple(listed), int(str(total))

@@ -1,0 +1,135 @@
+"""How every target stands: its last verdict, its trends, what is open. A question for all targets at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from decimal import Decimal
+
+from monitors.records.base import Record, UtcTime
+from monitors.records.runs import Verdict
+from warehouse.database.store import Store
+
+POINTS = 30
+"""Runs, or nights, of a trend."""
+
+
+class RunPoint(Record):
+    """A finished run's scores. ``effective_cases`` is Kish's effective sample size under the severity weights."""
+
+    target: str
+    run_id: str
+    finished_at: UtcTime
+    verdict: Verdict
+    commit: str | None
+    environment: str
+    asked: int
+    graded: int
+    weighted_earned: Decimal
+    weighted_total: Decimal
+    flat_earned: Decimal
+    flat_total: Decimal
+    severe_not_correct: int
+    effective_cases: float
+
+
+class NightlyPoint(Record):
+    """A night's share of conversations with a failure of severity 3; ``None`` where none was graded."""
+
+    target: str
+    run_id: str
+    due_at: UtcTime
+    sampled: int
+    graded: int
+    severe_rate: float | None
+    severe_low: float | None
+    severe_high: float | None
+    drifted: bool | None
+
+
+class OpenIncidents(Record):
+    """A target's unresolved incidents of one severity."""
+
+    target: str
+    severity: int
+    open: int
+    acknowledged: int
+    of_the_monitor: int
+    newest_at: UtcTime
+
+
+class LastEntry(Record):
+    """The newest entry of a target's hallucination log, and how many came since a given time."""
+
+    target: str
+    logged_at: UtcTime
+    recent: int
+
+
+def last_runs(store: Store, *, most: int = POINTS) -> tuple[RunPoint, ...]:
+    """The newest finished runs of each target, oldest first within a target."""
+    found = store.query(
+        "with newest as ("
+        "  select * exclude (report) from runs where not interrupted"
+        "  qualify row_number() over (partition by target order by finished_at desc, run_id desc) <= $most"
+        "), weights as ("
+        "  select t.run_id, sum(t.not_correct) filter (where t.severity = 3) as severe,"
+        "    sum(t.weight * t.cases) ** 2 / nullif(sum(t.weight * t.weight * t.cases), 0) as effective"
+        "  from tallies t semi join newest using (run_id) group by t.run_id"
+        ") select target, run_id, finished_at, verdict, commit, environment, asked, graded, weighted_earned,"
+        " weighted_total, flat_earned, flat_total, coalesce(severe, 0)::integer, coalesce(effective, 0)::double"
+        " from newest left join weights using (run_id) order by target, finished_at, run_id",
+        {"most": most},
+    )
+    return tuple(RunPoint.model_validate(dict(zip(RunPoint.model_fields, row, strict=True))) for row in found.rows)
+
+
+def last_nightly_runs(store: Store, *, most: int = POINTS) -> tuple[NightlyPoint, ...]:
+    """The newest nightly runs of each target, oldest first within a target."""
+    found = store.query(
+        "select target, run_id, due_at, sampled, graded, severe_rate, severe_low, severe_high, drifted"
+        " from nightly_runs"
+        " qualify row_number() over (partition by target order by due_at desc, run_id desc) <= $most"
+        " order by target, due_at, run_id",
+        {"most": most},
+    )
+    return tuple(
+        NightlyPoint.model_validate(dict(zip(NightlyPoint.model_fields, row, strict=True))) for row in found.rows
+    )
+
+
+def open_by_severity(store: Store) -> tuple[OpenIncidents, ...]:
+    """Unresolved incidents by target and severity, the worst first."""
+    found = store.query(
+        "select target, severity, count(*) filter (where state = 'open'),"
+        " count(*) filter (where state = 'acknowledged'), count(*) filter (where kind = 'monitor_fault'),"
+        " max(last_seen_at) from incidents where state <> 'resolved' group by target, severity"
+        " order by target, severity desc"
+    )
+    return tuple(
+        OpenIncidents.model_validate(dict(zip(OpenIncidents.model_fields, row, strict=True))) for row in found.rows
+    )
+
+
+def last_entries(store: Store, since: datetime) -> tuple[LastEntry, ...]:
+    """Each target's newest entry of its hallucination log, with how many were read ``since``."""
+    found = store.query(
+        "select target, max(coalesce(logged_at, read_at)),"
+        " count(*) filter (where coalesce(logged_at, read_at) >= $since::timestamptz)"
+        " from hallucinations group by target order by target",
+        {"since": since.isoformat()},
+    )
+    return tuple(
+        LastEntry.model_validate(dict(zip(LastEntry.model_fields, row, strict=True))) for row in found.rows
+    )
+
+
+def unsent(store: Store) -> int:
+    """Messages that nobody has seen yet."""
+    return int(str(store.query("select count(*) from unsent_alerts").rows[0][0]))
+
+
+def known_targets(store: Store, configured: Iterable[str]) -> tuple[str, ...]:
+    """The configured targets, and those that the warehouse has runs of."""
+    found = store.query("select distinct target from runs union select distinct target from nightly_runs")
+    return tuple(sorted({*configured, *(str(row[0]) for row in found.rows)}))
