@@ -17,7 +17,6 @@ class LangSmithPlatform:
     """A `Platform`. Datasets and experiments belong to the key's workspace, traces to the configured project."""
 
     def __init__(self, client: LangSmithClient, patience: TracePatience) -> None:
-        self._client = client
         self.name = client.name
         self.datasets = LangSmithDatasets(client)
         self.experiments = LangSmithExperiments(client)
