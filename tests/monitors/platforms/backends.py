@@ -1,0 +1,89 @@
+"""The platforms that the contract is tried on: each a local server of its protocol and the code that asks it."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any, ClassVar
+
+from monitors.platforms.langfuse.platform import opened_langfuse
+from monitors.platforms.langfuse.settings import LangfuseSettings
+from monitors.platforms.platform import Platform
+from tests.servers.langfuse import PUBLIC, SECRET, LangfuseServer
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+async def no_pause(_seconds: float) -> None:
+    """Tries again at once, and lets others run."""
+    await asyncio.sleep(0)
+
+
+class Killed(BaseException):
+    """The process ended here, as by a signal: nothing below catches it."""
+
+
+class Backend(ABC):
+    """A platform with its server, for tests that know neither. Use the server's ``with`` block."""
+
+    name: ClassVar[str]
+    secrets: ClassVar[tuple[str, ...]]
+    server: Any
+
+    @abstractmethod
+    def opened(self, sleep: Sleep = no_pause) -> AbstractAsyncContextManager[Platform]:
+        """The platform as a new process opens it."""
+
+    @abstractmethod
+    def suffer(self, fates: Iterator[str]) -> None:
+        """What becomes of each request from here on: see `LangfuseServer`."""
+
+    @abstractmethod
+    def rows(self) -> int:
+        """How many runs of experiments are stored."""
+
+    @abstractmethod
+    def scores(self) -> list[tuple[str, float | None, str]]:
+        """All stored scores, sorted: key, value and comment."""
+
+
+class LangfuseBackend(Backend):
+    """Langfuse, by its public API."""
+
+    name = "langfuse"
+    secrets = (PUBLIC, SECRET)
+
+    def __init__(self) -> None:
+        self.server = LangfuseServer()
+        self._seconds = count()
+
+    def settings(self, **changes: Any) -> LangfuseSettings:
+        given = {"project": "staging", "production_project": "live", "host": self.server.url}
+        return LangfuseSettings.model_validate(given | {"trace_patience_s": 20} | changes)
+
+    def opened(self, sleep: Sleep = no_pause, **changes: Any) -> AbstractAsyncContextManager[Platform]:
+        environment = {"LANGFUSE_PUBLIC_KEY": PUBLIC, "LANGFUSE_SECRET_KEY": SECRET}
+        return opened_langfuse(self.settings(**changes), environment, self._now, sleep)
+
+    def suffer(self, fates: Iterator[str]) -> None:
+        self.server.fates = fates
+
+    def rows(self) -> int:
+        return len(self.server.spans)
+
+    def scores(self) -> list[tuple[str, float | None, str]]:
+        stored = self.server.scores.values()
+        return sorted(
+            (one["name"], one["value"] if one["dataType"] == "NUMERIC" else None, one["comment"] or "")
+            for one in stored
+        )
+
+    def _now(self) -> datetime:
+        return datetime(2026, 11, 23, 9, tzinfo=UTC) + timedelta(seconds=next(self._seconds))
+
+
+BACKENDS: tuple[type[Backend], ...] = (LangfuseBackend,)
