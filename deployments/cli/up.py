@@ -19,6 +19,7 @@ import typer
 from deployments.cli.data_folder import data_folder_of
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
+from deployments.receivers.slack_actions import SECRET_VARIABLE as SLACK_SECRET
 from deployments.up.one_installation import only_one
 from deployments.up.parts import check_port, check_whole, parts_of
 from deployments.up.supervisor import OWN_NAME, RestartPolicy, SupervisedProcess, Supervisor, SupervisorLog
@@ -42,7 +43,7 @@ def up_command(
     config: ConfigOption = DEFAULT_CONFIG,
     host: Annotated[str, typer.Option(help="the address that receivers listen on")] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=1, max=65_534, help="port for deploys; Slack's buttons have the next one")
+        int, typer.Option(min=1, max=65_534, help="port for deploys; the next one is for Slack's buttons")
     ] = 8066,
 ) -> ExitCode:
     """Run the whole monitor on this machine: server, schedules, receivers; until SIGTERM or Ctrl-C."""
@@ -52,10 +53,18 @@ def up_command(
     parts = parts_of(loaded, absolute, host=host, port=port, environment=environment())
     with only_one(loaded.data_folder, utc_now):
         log = _announced(absolute, parts)
-        if not loaded.deploys.triggers:
-            log(OWN_NAME, "no [[deploys.triggers]]: no deploy is received, targets with a Space are looked at")
+        for note in _left_out(loaded, environment()):
+            log(OWN_NAME, note)
         asyncio.run(_run(parts, voice_of(loaded, log)))
     return ExitCode.PASS
+
+
+def _left_out(config: Config, variables: Mapping[str, str]) -> Iterator[str]:
+    """What the owner may believe to be on, and is not."""
+    if not config.deploys.triggers:
+        yield "no [[deploys.triggers]]: no deploy is received; the running commit of each Space is polled instead"
+    if variables.get(SLACK_SECRET) and not config.alerts.slack_buttons:
+        yield f"messages carry no buttons, although {SLACK_SECRET} is set: set slack_buttons = true under [alerts]"
 
 
 def receive_and_run(

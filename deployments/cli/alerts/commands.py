@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from deployments.cli.alerts.incidents import IncidentSession
 
 IdArgument = Annotated[str, typer.Argument(help="the id in a message (LK-…), or an incident's as `list` shows it")]
-ByOption = Annotated[str, typer.Option("--by", envvar=["LOOKOUT_USER", "USER"], help="who says so", min=1)]
+ByOption = Annotated[
+    str,
+    typer.Option("--by", envvar=["LOOKOUT_USER", "USER"], help="who says so: your name", show_default=False),
+]
 NoteOption = Annotated[str, typer.Option("--note", help="why, for whoever asks later")]
 
 
@@ -70,7 +73,7 @@ def show_command(
 def ack_command(
     incident: IdArgument,
     *,
-    by: ByOption,
+    by: ByOption = "",
     note: NoteOption = "",
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
@@ -83,7 +86,7 @@ def ack_command(
 def resolve_command(
     incident: IdArgument,
     *,
-    by: ByOption,
+    by: ByOption = "",
     note: NoteOption = "",
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
@@ -96,7 +99,7 @@ def resolve_command(
 def false_alarm_command(
     incident: IdArgument,
     *,
-    by: ByOption,
+    by: ByOption = "",
     note: NoteOption = "",
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
@@ -109,7 +112,7 @@ def false_alarm_command(
 def draft_command(
     incident: IdArgument,
     *,
-    by: ByOption,
+    by: ByOption = "",
     note: NoteOption = "",
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
@@ -121,7 +124,7 @@ def draft_command(
 
 def silence_command(
     *,
-    by: ByOption,
+    by: ByOption = "",
     reason: Annotated[str, typer.Option("--reason", help="why nothing is to be said about it", min=1)],
     incident: Annotated[str | None, typer.Argument(help="this incident, or those of this message")] = None,
     lasting: Annotated[str | None, typer.Option("--for", help="for how long: 90m, 4h, 2d")] = None,
@@ -138,7 +141,13 @@ def silence_command(
     from deployments.cli.alerts.silences import SilenceMatchers, make_silences  # as for list
 
     quiet = SilenceMatchers(
-        author=by, comment=reason, target=target, case_id=case, failure_kind=failure, kind=kind, incident=incident
+        author=_named(by),
+        comment=reason,
+        target=target,
+        case_id=case,
+        failure_kind=failure,
+        kind=kind,
+        incident=incident,
     )
     _say(make_silences(_open_session(config, data_folder), quiet, lasting=lasting, until=until), as_json=as_json)
 
@@ -166,7 +175,7 @@ def silences_command(
 
 def unsilence_command(
     silence_id: Annotated[str, typer.Argument(metavar="SILENCE", help="its id, as `silences` shows it")],
-    by: ByOption,
+    by: ByOption = "",
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
@@ -174,7 +183,7 @@ def unsilence_command(
     """End a silence now; the next run reports what still fails."""
     from deployments.cli.alerts.silences import end_silence  # as for list
 
-    _say([end_silence(_open_session(config, data_folder), silence_id, by=by)], as_json=as_json)
+    _say([end_silence(_open_session(config, data_folder), silence_id, by=_named(by))], as_json=as_json)
 
 
 def _open_session(config: Path, data_folder: Path | None) -> IncidentSession:
@@ -183,15 +192,21 @@ def _open_session(config: Path, data_folder: Path | None) -> IncidentSession:
     return open_alerts_session(config, data_folder)
 
 
+def _named(by: str) -> str:
+    """Who says so; `ConfigError` where nobody does."""
+    if not by.strip():
+        raise ConfigError("who says so? Give your name: --by NAME, or set LOOKOUT_USER")
+    return by
+
+
 def _do(
     kind: ActionKind, given: str, *, by: str, note: str, place: tuple[Path, Path | None], as_json: bool
 ) -> None:
     from deployments.cli.alerts.incidents import meant  # as for list
 
-    if not by.strip():
-        raise ConfigError("who says so? --by NAME, or LOOKOUT_USER in the environment")
+    who = _named(by)
     session = _open_session(*place)
-    outcome = session.do(kind, meant(session.store, given), by=by, note=note)
+    outcome = session.do(kind, meant(session.store, given), by=who, note=note)
     if outcome is None:
         print_text("Kept; it is carried out as soon as the warehouse is free.", err=as_json)
     elif as_json:

@@ -80,8 +80,11 @@ def test_killed_itself_it_leaves_nothing_behind_and_a_second_one_is_refused(tmp_
     """On a server of somebody else's, which is not touched."""
     api = prefect_environment["PREFECT_API_URL"]
     file = configured(tmp_path)
-    with up(file, PREFECT_API_URL=api) as running:
+    with up(file, PREFECT_API_URL=api, SLACK_SIGNING_SECRET="8f742231b10e") as running:
         running.until(running.receives, "the receiver answers")
+        assert (
+            "messages carry no buttons, although SLACK_SIGNING_SECRET is set: set slack_buttons" in running.said()
+        )
         assert "server" not in running.said().splitlines()[0].rpartition(": ")[2]
         second = subprocess.run(
             [*UP, str(file), "--port", str(free_port("127.0.0.1", 0))],

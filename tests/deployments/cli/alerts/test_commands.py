@@ -39,9 +39,9 @@ class Place:
         told = [one.model_copy(update={"run_id": run_id, "seen_at": self.clock()}) for one in seen]
         return asyncio.run(notify(desk_of(self.people, self.clock, run_id=run_id), told, context=MessageContext()))
 
-    def run(self, *words, fails=None):
+    def run(self, *words, fails=None, user="meera"):
         arguments = ["alerts", *words, "--data-folder", str(self.folder)]
-        result = CliRunner().invoke(app, arguments, env={"USER": "meera", "COLUMNS": "100", "LOOKOUT_USER": None})
+        result = CliRunner().invoke(app, arguments, env={"USER": user, "COLUMNS": "100", "LOOKOUT_USER": None})
         if fails is None:
             assert result.exit_code == 0, result.output + repr(result.exception)
         else:
@@ -153,6 +153,17 @@ def test_what_is_no_id_is_told_so(place):
     place.run("ack", "LK-AAAAAAAA", fails="no message LK-AAAAAAAA")
     place.run("ack", "00000000", fails="no incident's id begins with 00000000")
     place.run("unsilence", "S-1", fails="no silence S-1")
+
+
+@pytest.mark.parametrize("user", [None, " "])
+def test_where_nobody_has_a_name_no_decision_is_stored(place, user):
+    """A service has no USER."""
+    incident = place.id_of("limit-3")
+    silence = ("silence", "--reason", "because", "--for", "4h", "--case", "limit-3")
+    for words in (("ack", incident), ("resolve", incident), silence, ("unsilence", "S-1")):
+        place.run(*words, fails="Give your name: --by NAME, or set LOOKOUT_USER", user=user)
+    assert place.rows("silences") == []
+    assert {one["state"] for one in place.rows("list")} == {"open"}
 
 
 def test_a_folder_without_a_warehouse_is_told_so(tmp_path):
