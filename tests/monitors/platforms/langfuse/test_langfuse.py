@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import chain, repeat
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from monitors.errors import ConfigError, SourceUnavailable
+from monitors.facts.agent_trace import read_trace
 from monitors.platforms.langfuse.items import DatasetItem, example_of, item_of
 from monitors.platforms.langfuse.platform import opened_langfuse
 from monitors.platforms.langfuse.settings import LangfuseSettings
@@ -250,6 +252,24 @@ async def test_a_trace_is_read_until_two_readings_agree(
     assert trace is not None
     assert (len(trace.runs), trace.complete) == read
     assert trace.url == f"{langfuse.server.url}/project/{PROJECT_ID}/traces/t1"
+
+
+async def test_the_steps_and_the_reply_of_a_trace_are_read(langfuse: LangfuseBackend) -> None:
+    """Whoever reads traces of LangSmith reads Langfuse's: its tools are steps, its root has question and reply."""
+    root, part = observations(1)
+    question, reply = {"messages": [{"role": "user", "content": "Is it covered?"}]}, {"answer": "24"}
+    root |= {"type": "AGENT", "name": "bot", "input": json.dumps(question), "output": json.dumps(reply)}
+    part |= {"type": "TOOL", "name": "search", "input": "24", "output": None, "usageDetails": {"total": 7}}
+    langfuse.server.observations["t1"] = [root, part]
+    async with langfuse.opened() as platform:
+        trace = await platform.traces.read("t1")
+    assert trace is not None
+    path = read_trace(trace.runs)
+    assert path is not None
+    assert [(step.name, step.tokens) for step in path.steps] == [("search", 7)]
+    by_root = {run["is_root"]: run for run in trace.runs}
+    assert (by_root[True]["inputs"], by_root[True]["outputs"]) == (question, reply)
+    assert by_root[False]["inputs"] == {"input": "24"}
 
 
 async def test_a_trace_that_is_not_there_is_none(langfuse: LangfuseBackend) -> None:
