@@ -40,7 +40,10 @@ from monitors.judge.judge import Account, FamilyPolicy, Judge, PanelMember
 from monitors.judge.model import price_of
 from monitors.judge.settings import JudgeModelSettings, JudgeProvider, JudgeSettings
 from monitors.judge.verdict import SCHEMA
+from monitors.platforms.langsmith.project import opened_langsmith
 from monitors.platforms.langsmith.traces import opened_traces, tracing_key
+from monitors.platforms.platform import OpenPlatform
+from monitors.platforms.settings import LangSmithSettings, PlatformScheme, dataset_address
 from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.browser.login import Login
 from monitors.probes.choose import driver_for
@@ -337,8 +340,11 @@ def check_request(request: VerifyRequest) -> None:
     config = configuration(request)
     configured = config.target(request.target)
     refuse_production(config, request.target, os.environ)
-    if configured.langsmith is not None:
-        tracing_key(configured.langsmith, os.environ)
+    tracing = config.tracing(request.target)
+    if tracing is not None:
+        tracing_key(tracing, os.environ)
+    if configured.experiments is not None:
+        open_platform(config, dataset_address(configured.experiments).scheme, os.environ)
     load_suite(configured.suite)
     judge = plan_judge(config.judge, target_record(request.target, configured), os.environ)
     if config.gate.rating_needed and judge.settings is not None and judge.why_off:
@@ -441,6 +447,22 @@ def store_in(data_folder: Path, journal_at: str | None = None) -> Store:
     return Store(data_folder, clock=clock.get(), entropy=os.urandom, patience=patience, journal=journal)
 
 
+def _langsmith(config: Config, environment: Mapping[str, str]) -> OpenPlatform:
+    settings = config.langsmith or LangSmithSettings()
+    return opened_langsmith(settings, tracing_key(settings, environment))
+
+
+PLATFORMS: Mapping[PlatformScheme, Callable[[Config, Mapping[str, str]], OpenPlatform]] = {
+    PlatformScheme.LANGSMITH: _langsmith,
+}
+"""How each platform that an address such as ``langsmith:DATASET`` names is opened."""
+
+
+def open_platform(config: Config, scheme: PlatformScheme, environment: Mapping[str, str]) -> OpenPlatform:
+    """A platform for a ``with`` block. `ConfigError` names the variable that should hold its key, at once."""
+    return PLATFORMS[scheme](config, environment)
+
+
 @asynccontextmanager
 async def chat_driver(context: RunContext) -> AsyncGenerator[ChatDriver]:
     """The driver that asks the target, as ``probe.driver`` says. Raises here, once, where there is no browser."""
@@ -451,7 +473,7 @@ async def chat_driver(context: RunContext) -> AsyncGenerator[ChatDriver]:
     address, folder = context.target.address, context.folder
     script = script_of(context.suite.cases)
     async with AsyncExitStack() as stack:
-        tracing = context.configured.langsmith
+        tracing = context.config.tracing(context.target.name)
         traces = await stack.enter_async_context(opened_traces(tracing, os.environ)) if tracing else None
         opening = driver_at(
             address, settings, folder=folder, environment=os.environ, login=login, traces=traces, script=script

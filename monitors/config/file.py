@@ -20,7 +20,7 @@ from monitors.gate.settings import GateSettings
 from monitors.github.api import GitHubSettings
 from monitors.graders.base import GraderSettings
 from monitors.judge.settings import JudgeSettings, ReviewSettings
-from monitors.platforms.settings import TracingSettings
+from monitors.platforms.settings import LangSmithSettings, TargetLangSmith, TracingSettings, dataset_address
 from monitors.probes.evidence_age import EvidenceSettings
 from monitors.probes.settings import LoginSettings, ProbeSettings
 from monitors.problems import USER, explained, nearest
@@ -66,9 +66,14 @@ class TargetConfig(BaseModel):
         default=None, description="stored conversations of real users, graded every night; without this table, none"
     )
 
-    langsmith: TracingSettings | None = Field(
+    langsmith: TargetLangSmith | None = Field(
         default=None,
         description="where an agent's traces go, and what is production's: with this table, staging alone is asked",
+    )
+    experiments: str | None = Field(
+        default=None,
+        description="a dataset of a platform, as langsmith:DATASET: each run of the suite appears there as an "
+        "experiment; left out, none does",
     )
 
     @property
@@ -85,6 +90,14 @@ class TargetConfig(BaseModel):
                 "([targets.NAME.login], LOOKOUT_API_TOKEN), as this file and a run's parameters are shown to people"
             )
         return url
+
+    @field_validator("experiments")
+    @classmethod
+    def _names_a_dataset(cls, written: str | None) -> str | None:
+        try:
+            return None if written is None else str(dataset_address(written))
+        except ConfigError as error:
+            raise ValueError(f"the address of a dataset: {error}") from None
 
     @model_validator(mode="after")
     def _signs_in_on_pages(self) -> Self:
@@ -143,8 +156,27 @@ class Config(BaseModel):
     github: GitHubSettings = Field(
         default=GitHubSettings(), description="how results get onto the pull requests that deploys belong to"
     )
+    langsmith: LangSmithSettings | None = Field(
+        default=None,
+        description="a workspace of LangSmith for datasets and experiments, and what is production's there",
+    )
     schedules: ScheduleSettings = Field(default=ScheduleSettings(), description="when the daily work is done")
     prefect: PrefectSettings = Field(default=PrefectSettings(), description="where runs are recorded")
+
+    @model_validator(mode="after")
+    def _names_projects(self) -> Self:
+        for name, target in self.targets.items():
+            try:
+                if target.langsmith is not None:
+                    target.langsmith.over(self.langsmith)
+            except ValueError as error:
+                raise ValueError(f"targets.{name}.langsmith.{error}") from None
+        return self
+
+    def tracing(self, target: str) -> TracingSettings | None:
+        """Where a target's traces are: its own table over `[langsmith]`; ``None`` without a table of its own."""
+        own = self.target(target).langsmith
+        return None if own is None else own.over(self.langsmith)
 
     def target(self, name: str) -> TargetConfig:
         """The target of this name; `ConfigError` names those there are."""

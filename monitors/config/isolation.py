@@ -1,8 +1,9 @@
 """A suite is asked of staging alone: what a run uses is compared with what the configuration calls production's.
 
 Questions of a suite in production's traces would count as its users'. So with `[targets.NAME.langsmith]` a run is
-refused, before its first request, where project, address or key are production's. Reading production's stored
-traffic at night is another matter: that asks the application nothing.
+refused, before its first request, where project, address or key are production's. For a run that appears in
+LangSmith as an experiment, project and key of `[langsmith]` count. Reading production's stored traffic at night is
+another matter: that asks the application nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from urllib.parse import urlsplit
 
 from monitors.config.file import Config, target_record
 from monitors.errors import ConfigError
-from monitors.platforms.settings import TracingSettings
+from monitors.platforms.settings import LangSmithSettings, PlatformScheme, TracingSettings, dataset_address
 from monitors.records.targets import Environment
 from monitors.sources.traffic.settings import LangSmithTraffic
 
@@ -20,23 +21,29 @@ from monitors.sources.traffic.settings import LangSmithTraffic
 def refuse_production(config: Config, target: str, environment: Mapping[str, str]) -> None:
     """`ConfigError` naming all that a run of ``target`` would share with production.
 
-    A target without a table ``langsmith`` is not checked. Keys are compared by their values in ``environment``,
-    which no message shows; one that is not set there cannot be used by mistake.
+    A target with neither a table ``langsmith`` nor ``experiments`` there is not checked. Keys are compared by their
+    values in ``environment``, which no message shows; one that is not set there cannot be used by mistake.
     """
-    settings = config.target(target).langsmith
-    if settings is None:
-        return
-    found = [
-        *_by_address(config, target, settings),
-        *_by_project(config, settings),
-        *_by_key(config, settings, environment),
-    ]
+    tracing, written = config.tracing(target), experiment_settings(config, target)
+    found = list(_by_address(config, target, tracing)) if tracing is not None else []
+    for settings in (tracing, written):
+        if settings is not None:
+            found += [*_by_project(config, settings), *_by_key(config, settings, environment)]
     if found:
+        staging = "has a table `langsmith`, so its suite is asked of staging alone,"
+        why = staging if tracing else "writes experiments,"
         problems = "".join(f"\n  {line}" for line in dict.fromkeys(found))
         raise ConfigError(
-            f"targets.{target} has a table `langsmith`, so its suite is asked of staging alone, and this run would "
-            f"use what is production's; nothing was asked.{problems}"
+            f"targets.{target} {why} and this run would use what is production's; nothing was asked.{problems}"
         )
+
+
+def experiment_settings(config: Config, target: str) -> LangSmithSettings | None:
+    """The workspace in which a target's runs appear as experiments; ``None`` where they do not, or elsewhere."""
+    written = config.target(target).experiments
+    if written is None or dataset_address(written).scheme is not PlatformScheme.LANGSMITH:
+        return None
+    return config.langsmith or LangSmithSettings()
 
 
 def _by_address(config: Config, target: str, settings: TracingSettings) -> Iterator[str]:
@@ -53,7 +60,9 @@ def _by_address(config: Config, target: str, settings: TracingSettings) -> Itera
             yield f"{there} is where targets.{name} runs, which is production: give the address of a staging deploy"
 
 
-def _by_project(config: Config, settings: TracingSettings) -> Iterator[str]:
+def _by_project(config: Config, settings: LangSmithSettings) -> Iterator[str]:
+    if settings.project is None:
+        return
     mine = (_host(settings.api_url), settings.project)
     where = settings.production_api_url or settings.api_url
     if settings.production_project is not None and (_host(where), settings.production_project) == mine:
@@ -63,7 +72,7 @@ def _by_project(config: Config, settings: TracingSettings) -> Iterator[str]:
             yield f"langsmith.project {settings.project!r} is what {place} reads, which is production's"
 
 
-def _by_key(config: Config, settings: TracingSettings, environment: Mapping[str, str]) -> Iterator[str]:
+def _by_key(config: Config, settings: LangSmithSettings, environment: Mapping[str, str]) -> Iterator[str]:
     mine = environment.get(settings.key_env)
     if not mine:
         return

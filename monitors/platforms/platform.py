@@ -60,6 +60,8 @@ class ExperimentRow(Record):
     example_id: str
     """The reference example of the dataset."""
     case_id: Identifier
+    repeat: Annotated[int, Field(ge=0)] = 0
+    """Which asking of the case: severe ones are asked several times, each a row of its own."""
     inputs: Json
     outputs: Json | None = None
     """What came back; absent where nothing did."""

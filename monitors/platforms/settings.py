@@ -1,13 +1,15 @@
-"""`[targets.NAME.langsmith]`: where a target's traces are, and what is production's. No secret is ever in it."""
+"""`[langsmith]` and `[targets.NAME.langsmith]`: where traces and experiments are. No secret is ever in them."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from enum import StrEnum
+from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from monitors.errors import ConfigError
 from monitors.platforms.langsmith.client import LangSmithAccess
-from monitors.problems import without_password
+from monitors.problems import nearest, without_password
 from monitors.records.targets import HttpUrl
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -16,48 +18,71 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 
 
-class TracingSettings(BaseModel):
-    """`[targets.NAME.langsmith]`: where an agent's traces go, and what is production's.
+class PlatformScheme(StrEnum):
+    """The platforms that an address such as ``langsmith:DATASET`` can name."""
 
-    With this table the suite is asked of staging alone: what a run uses is compared with production's before the
-    first request, and each job's trace with production's project.
-    """
+    LANGSMITH = "langsmith"
+
+
+class DatasetAddress(NamedTuple):
+    """A dataset of a platform, as people write it: ``langsmith:DATASET``."""
+
+    scheme: PlatformScheme
+    dataset: str
+
+    def __str__(self) -> str:
+        return f"{self.scheme}:{self.dataset}"
+
+
+def dataset_address(written: str) -> DatasetAddress:
+    """What ``langsmith:DATASET`` names. `ConfigError` says what is accepted; names of datasets may hold colons."""
+    scheme, colon, dataset = written.partition(":")
+    known = [str(one) for one in PlatformScheme]
+    accepted = ", ".join(f"{one}:DATASET" for one in known)
+    if not colon or scheme not in known:
+        raise ConfigError(f"{written!r} names no dataset{nearest(scheme, known)}; accepted: {accepted}")
+    if not dataset.strip():
+        raise ConfigError(f"{written!r}: the dataset's name is missing behind the colon; accepted: {accepted}")
+    return DatasetAddress(PlatformScheme(scheme), dataset.strip())
+
+
+class LangSmithSettings(BaseModel):
+    """`[langsmith]`: one workspace of LangSmith, for evaluations; what production has is named to be kept apart."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    project: str = Field(min_length=1, description="the LangSmith project that this target's traces go to")
+    project: str | None = Field(
+        default=None,
+        min_length=1,
+        description="the project that the traces of evaluations go to: staging's, never production's",
+    )
     api_url: HttpUrl = Field(default="https://api.smith.langchain.com", description="LangSmith's address")
     key_env: Name = Field(
-        default="LANGSMITH_API_KEY", description="environment variable with the key that reads this project"
+        default="LANGSMITH_API_KEY", description="environment variable with the key that evaluations use"
     )
     workspace_id: str | None = Field(
         default=None, min_length=1, description="the workspace, for a key of a whole organisation"
     )
     production_project: str | None = Field(
-        default=None, min_length=1, description="production's project: no trace of a run may land there"
+        default=None, min_length=1, description="production's project: no trace of an evaluation may land there"
     )
     production_api_url: HttpUrl | None = Field(
         default=None, description="LangSmith's address for production, where it is another than api_url"
     )
     production_key_env: Name | None = Field(
         default=None,
-        description="environment variable with production's key, where this machine has it: a run must not use it",
-    )
-    production_url: HttpUrl | None = Field(
-        default=None, description="the application's address in production, where no target of this file has it"
-    )
-    trace_patience_s: Seconds = Field(
-        default=30.0, description="how long a finished job's trace is waited for; then its steps stay unknown"
+        description="environment variable with production's key, where this machine has it: no evaluation may use "
+        "that",
     )
     request_deadline_s: Seconds = Field(default=30.0, description="for one request to LangSmith")
 
-    @field_validator("api_url", "production_api_url", "production_url")
+    @field_validator("api_url", "production_api_url")
     @classmethod
     def _holds_no_password(cls, url: str | None) -> str | None:
         return None if url is None else without_password(url)
 
-    def access(self, project: str) -> LangSmithAccess:
-        """How a project is read with this target's key."""
+    def access(self, project: str | None) -> LangSmithAccess:
+        """How a project is read with this key; without one, what belongs to the whole workspace."""
         return LangSmithAccess(
             project=project,
             api_url=self.api_url,
@@ -65,3 +90,68 @@ class TracingSettings(BaseModel):
             workspace_id=self.workspace_id,
             request_deadline_s=self.request_deadline_s,
         )
+
+
+class TracingSettings(LangSmithSettings):
+    """Where a target's traces are, complete: its own table over `[langsmith]`."""
+
+    project: str = Field(min_length=1)  # pyright: ignore[reportIncompatibleVariableOverride] - frozen
+    production_url: HttpUrl | None = None
+    trace_patience_s: Seconds = 30.0
+
+
+_SHARED: Final = "left out: that of [langsmith]"
+
+
+class TargetLangSmith(BaseModel):
+    """`[targets.NAME.langsmith]`: where an agent's traces go, and what is production's.
+
+    What is left out is as `[langsmith]` has it. With this table the suite is asked of staging alone: what a run
+    uses is compared with production's before the first request, and each job's trace with production's project.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    project: str | None = Field(
+        default=None, min_length=1, description=f"the LangSmith project that this target's traces go to; {_SHARED}"
+    )
+    api_url: HttpUrl | None = Field(default=None, description=f"LangSmith's address; {_SHARED}")
+    key_env: Name | None = Field(
+        default=None, description=f"environment variable with the key that reads this project; {_SHARED}"
+    )
+    workspace_id: str | None = Field(
+        default=None, min_length=1, description=f"the workspace, for a key of a whole organisation; {_SHARED}"
+    )
+    production_project: str | None = Field(
+        default=None, min_length=1, description=f"production's project: no trace of a run may land there; {_SHARED}"
+    )
+    production_api_url: HttpUrl | None = Field(
+        default=None, description=f"LangSmith's address for production, where it is another than api_url; {_SHARED}"
+    )
+    production_key_env: Name | None = Field(
+        default=None,
+        description="environment variable with production's key, where this machine has it: a run must not use it; "
+        + _SHARED,
+    )
+    production_url: HttpUrl | None = Field(
+        default=None, description="the application's address in production, where no target of this file has it"
+    )
+    trace_patience_s: Seconds = Field(
+        default=30.0, description="how long a finished job's trace is waited for; then its steps stay unknown"
+    )
+    request_deadline_s: Seconds | None = Field(default=None, description=f"for one request to LangSmith; {_SHARED}")
+
+    @field_validator("api_url", "production_api_url", "production_url")
+    @classmethod
+    def _holds_no_password(cls, url: str | None) -> str | None:
+        return None if url is None else without_password(url)
+
+    def over(self, common: LangSmithSettings | None) -> TracingSettings:
+        """This table over `[langsmith]`. ``ValueError`` where neither names a project."""
+        shared: dict[str, Any] = {} if common is None else common.model_dump()
+        own = {key: value for key, value in self.model_dump().items() if value is not None}
+        if "project" not in own and shared.get("project") is None:
+            raise ValueError(
+                "project: missing; the LangSmith project that this target's traces go to, here or in [langsmith]"
+            )
+        return TracingSettings.model_validate(shared | own)

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from aiohttp import web
+from langsmith.schemas import FeedbackCreate
 
 from tests.servers.threaded import ThreadedServer
 
@@ -23,7 +24,8 @@ class LangSmithServer(ThreadedServer):
     """``runs`` are what the project ``bot`` holds; ``troubles`` are statuses that come first, in order.
 
     ``projects`` are all that the key sees, by name. ``trees`` are the runs of traces, by the trace's id, each with its
-    project in ``project_id``; ``late`` is how many queries for a trace still find nothing.
+    project in ``project_id``; ``late`` is how many queries for a trace still find nothing. ``extended`` are the runs
+    whose traces are stored longer, and billed, for a piece of feedback; ``updates`` are what changed feedback was sent.
     """
 
     def __init__(self, runs: list[dict[str, Any]], *, key: str) -> None:
@@ -32,6 +34,8 @@ class LangSmithServer(ThreadedServer):
         self.key = key
         self.troubles: dict[str, list[int]] = {}
         self.feedback: dict[str, dict[str, Any]] = {}
+        self.extended: list[str] = []
+        self.updates: list[dict[str, Any]] = []
         self.queries: list[dict[str, Any]] = []
         self.lost_replies = 0
         self.circle = False
@@ -102,6 +106,9 @@ class LangSmithServer(ThreadedServer):
 
     async def _create(self, request: web.Request) -> web.StreamResponse:
         given = await request.json()
+        FeedbackCreate.model_validate({"trace_id": None} | given)
+        if given.get("extend_trace_retention", True):
+            self.extended.append(given["run_id"])
         if given["session_id"] != str(PROJECT):
             return web.json_response({"detail": "no such project"}, status=422)
         if given["id"] in self.feedback:
@@ -117,5 +124,7 @@ class LangSmithServer(ThreadedServer):
         known = self.feedback.get(request.match_info["id"])
         if known is None:
             return web.json_response({}, status=404)
-        known.update(await request.json())
+        given = await request.json()
+        self.updates.append(given)
+        known.update(given)
         return web.json_response(known)

@@ -176,6 +176,22 @@ production_key_env = "LANGSMITH_API_KEY"
 production_url = "https://agent.example.com"
 ```
 
+What all targets share there stands once, in a table of its own; a target's table says what differs. With `experiments`,
+each run of the suite appears there as an experiment on that dataset:
+
+```toml
+[langsmith]
+project = "triage-staging"
+key_env = "LANGSMITH_STAGING_KEY"
+production_project = "triage"
+production_key_env = "LANGSMITH_API_KEY"
+
+[targets.triage]
+url = "https://staging.example.com/jobs"
+suite = "triage.jsonl"
+experiments = "langsmith:triage-gold"
+```
+
 What the plain graders leave open is judged by a model of another family than the one that answers. Two more judges
 are asked where the first is unsure or severity is 3:
 

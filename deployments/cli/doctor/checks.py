@@ -28,6 +28,7 @@ from deployments.cli.doctor.services import (
     hub,
     judge,
     live_traffic,
+    tracing,
 )
 from monitors.config.file import Config, TargetConfig, load_config, target_record
 from monitors.errors import BrowserLost, ConfigError, MonitorError, WarehouseBusy
@@ -304,6 +305,7 @@ CHECKS: tuple[Callable[[DoctorContext], list[HealthCheck]], ...] = (
     judge,
     hallucination_logs,
     live_traffic,
+    tracing,
     disk,
     rights,
     warehouse,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 import httpx
 
 from monitors.config.file import Config, TargetConfig, target_record
-from monitors.config.isolation import refuse_production
+from monitors.config.isolation import experiment_settings, refuse_production
 from monitors.errors import (
     AccessDenied,
     AnswerTimeout,
@@ -29,6 +29,7 @@ from monitors.errors import (
     ReadinessUnknown,
     SourceUnavailable,
 )
+from monitors.platforms.settings import LangSmithSettings
 from monitors.probes.driver import Answer
 from monitors.probes.inspect.findings import HARMLESS
 from monitors.probes.readiness import HUB_SILENT, ReadinessChecker, ReadinessPoll, Stage, account_of
@@ -164,6 +165,47 @@ def _soon(settings: ProbeSettings) -> ProbeSettings:
 TOKEN_VARIABLE = "HF_TOKEN"  # noqa: S105 - the name of a variable
 HUB_DEADLINE_S = 15.0
 SILENT_TO_DO = "see whether this machine reaches huggingface.co (its proxy, its firewall); the Hub may also be down"
+
+
+def tracing(around: DoctorContext) -> list[HealthCheck]:
+    """Check that evaluations have a key and a project of their own in LangSmith, apart from production's."""
+    config = around.config
+    if config is None:
+        return []
+    own = [(f"targets.{name}.langsmith", config.tracing(name)) for name in config.targets]
+    written = [experiment_settings(config, name) for name in config.targets]
+    common = config.langsmith or next((one for one in written if one is not None), None)
+    found = [_separate_keys(around, place, one) for place, one in (("langsmith", common), *own) if one is not None]
+    return [*_shared(around, config), *found]
+
+
+def _shared(around: DoctorContext, config: Config) -> Iterator[HealthCheck]:
+    for name, target in config.targets.items():
+        try:
+            refuse_production(config, name, around.environment)
+        except ConfigError as error:
+            if target.probe.driver == "browser":  # else the check of its API says it
+                to_do = "give evaluations a project and a key of their own"
+                yield HealthCheck(name=f"LangSmith of {name}", health=Health.BROKEN, found=str(error), to_do=to_do)
+
+
+def _separate_keys(around: DoctorContext, place: str, settings: LangSmithSettings) -> HealthCheck:
+    what, key = f"LangSmith ({place})", settings.key_env
+    if not around.environment.get(key):
+        found = f"{place}.key_env: the environment has no {key}, or it is empty"
+        return HealthCheck(name=what, health=Health.BROKEN, found=found, to_do="set it where runs are started")
+    if settings.production_project is None:
+        to_do = f"name it as {place}.production_project: a run that would write there is refused before it asks"
+        return HealthCheck(
+            name=what, health=Health.DOUBTFUL, found="production's project is not named", to_do=to_do
+        )
+    if settings.production_key_env is None:
+        found = f"nothing says that {key} is another key than production's"
+        to_do = f"make a key for each, and name production's variable as {place}.production_key_env"
+        return HealthCheck(name=what, health=Health.DOUBTFUL, found=found, to_do=to_do)
+    there = bool(around.environment.get(settings.production_key_env))
+    beside = "another than production's" if there else "production's is not on this machine"
+    return HealthCheck(name=what, health=Health.GOOD, found=f"{key} is set; {beside}")
 
 
 def hub(around: DoctorContext) -> list[HealthCheck]:

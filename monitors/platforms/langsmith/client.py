@@ -1,7 +1,7 @@
 """One project of LangSmith by its SDK, an optional extra: root runs and run trees out, scores back.
 
-The asynchronous client starts no thread. We repeat requests ourselves, so that every wait has a bound: the SDK's
-own repetition honours any Retry-After.
+The asynchronous client starts no thread and buffers nothing: when a call returns, its request has arrived. We
+repeat requests ourselves, so that every wait has a bound: the SDK's own repetition honours any Retry-After.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ from typing import Any, Final, NamedTuple, Self, TypeVar, cast
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.platforms.platform import Score
 from monitors.records.base import Record
-from monitors.retry import TryAgain, retried
+from monitors.retry import TryAgain, retried, retry_after_s
 
 Value = TypeVar("Value")
 
 FEEDBACK: Final = uuid.UUID("5f0c2f9e-0d39-4f5b-9c86-1f6d3f0f6f57")
 """The namespace of feedback ids: run and key give the id, so that a retry writes the same feedback again."""
-MOST_PAUSE_S: Final = 8.0
+MOST_PAUSE_S: Final = 60.0
+"""The longest that a server may make us wait for one request: its limits are reckoned by the minute."""
+_FINAL: Final = (400, 401, 403, 404, 422, 501)
+"""Asked again, a server would say the same."""
 _REFUSED: Final = (401, 403)
 _CONFLICT: Final = 409
 _MISSING: Final = 404
@@ -39,7 +42,8 @@ MOST_RUNS: Final = 2_000
 class LangSmithAccess(Record):
     """One project, and how it is reached. The key itself is never in it."""
 
-    project: str
+    project: str | None
+    """Absent for what belongs to a whole workspace: datasets and experiments."""
     api_url: str
     key_env: str
     """The environment variable with the key, for messages."""
@@ -59,6 +63,11 @@ class RootRuns(NamedTuple):
     """In LangSmith's language."""
 
 
+class _Project(NamedTuple):
+    id: str
+    workspace: str
+
+
 class LangSmithClient:
     """One project of a LangSmith server. Every failure is a `SourceUnavailable` that names no key."""
 
@@ -75,7 +84,7 @@ class LangSmithClient:
         self._key = key
         self._sleep = sleep
         self._key_name = key_name
-        self._project: str | None = None
+        self._project: _Project | None = None
 
     @classmethod
     @asynccontextmanager
@@ -88,11 +97,29 @@ class LangSmithClient:
     ) -> AsyncGenerator[Self]:
         """A client while its ``with`` block lasts; `ConfigError` without the extra."""
         client = _sdk().AsyncClient(retry_config={"max_retries": 1}, **_access(settings, key))
+        generated = client._langsmith_api  # noqa: SLF001 - retry_config does not reach what runs.query is sent by,
+        generated.max_retries = 0
         try:
             yield cls(client, settings, key, sleep, key_name)
         finally:
-            await client._langsmith_api.close()  # noqa: SLF001 - aclose() leaves the connections of runs.query open
+            await generated.close()  # and aclose() leaves its connections open
             await client.aclose()
+
+    @property
+    def name(self) -> str:
+        """For messages: which project, or which server; no secrets."""
+        project = self._settings.project
+        return f"LangSmith at {self._settings.api_url}" if project is None else f"LangSmith project {project!r}"
+
+    @property
+    def sdk(self) -> Any:
+        """The SDK's asynchronous client, for calls inside `tried`."""
+        return self._client
+
+    @property
+    def web_url(self) -> str:
+        """Where people look at what is stored, without a slash at its end."""
+        return str(self._client._host_url).rstrip("/")  # noqa: SLF001 - the SDK says it nowhere else
 
     async def page(self, window: RootRuns, cursor: str | None) -> tuple[list[Any], str | None]:
         """The next root runs, as plain JSON, and the cursor of the page after them."""
@@ -111,7 +138,7 @@ class LangSmithClient:
                 **{name: value for name, value in given.items() if value is not None},
             )
 
-        page: Any = await self._tried(ask, "asking for runs")
+        page: Any = await self.tried(ask, "asking for runs")
         found = cast("list[Any]", page.items or [])
         return [run.model_dump(mode="json", warnings=False) for run in found], page.next_cursor or None
 
@@ -120,7 +147,7 @@ class LangSmithClient:
         project = await self.project_id()
         runs, cursor = list[Any](), None
         while len(runs) < MOST_RUNS:
-            page = await self._tried(partial(self._trace_page, project, trace_id, cursor), "asking for a trace")
+            page = await self.tried(partial(self._trace_page, project, trace_id, cursor), "asking for a trace")
             found = cast("list[Any]", page.items or [])
             runs += [run.model_dump(mode="json", warnings=False) for run in found]
             cursor = page.next_cursor or None
@@ -136,9 +163,13 @@ class LangSmithClient:
             project_ids=[project], trace_id=trace_id, page_size=TRACE_PAGE, selects=selects, **given
         )
 
-    async def give_feedback(self, run_id: str, score: Score) -> None:
-        """Store a score beside a run, once: the same again changes nothing, another value replaces it."""
-        project, feedback_id = await self.project_id(), uuid.uuid5(FEEDBACK, f"{run_id}/{score.key}")
+    async def give_feedback(self, run_id: str, score: Score, project_id: str | None = None) -> None:
+        """Store a score beside a run, once: the same again changes nothing, another value replaces it.
+
+        ``project_id`` is where the run is, if not in this project.
+        """
+        project = project_id or await self.project_id()
+        feedback_id = uuid.uuid5(FEEDBACK, f"{run_id}/{score.key}")
 
         async def create() -> None:
             await self._client.create_feedback(
@@ -148,11 +179,13 @@ class LangSmithClient:
                 comment=score.comment or None,
                 feedback_id=feedback_id,
                 session_id=project,
+                extend_trace_retention=False,  # else each score is billed and stores what users said for 400 days
                 stop_after_attempt=1,
             )
 
         async def update() -> None:
-            await asyncio.to_thread(self._update, feedback_id, score)
+            changed = {"score": score.value, "comment": score.comment or None}
+            await self.by_plain_client(lambda sdk: sdk.update_feedback(feedback_id, **changed))
 
         async def create_or_update() -> None:
             try:
@@ -162,40 +195,70 @@ class LangSmithClient:
                     raise
                 await update()
 
-        await self._tried(create_or_update, f"giving {score.key} back")
+        await self.tried(create_or_update, f"giving {score.key} back")
 
-    def _update(self, feedback_id: uuid.UUID, score: Score) -> None:
-        """Update by the plain client: the asynchronous one cannot. Without tracing it has no thread."""
-        client = _sdk().Client(auto_batch_tracing=False, **_access(self._settings, self._key))
+    async def by_plain_client(self, call: Callable[[Any], object]) -> None:
+        """``call`` the SDK's plain client, inside `tried`: the asynchronous one cannot change what is there."""
+        await asyncio.to_thread(self._call_plainly, call)
+
+    def _call_plainly(self, call: Callable[[Any], object]) -> None:
+        """Without tracing the plain client has no thread, and buffers nothing."""
+        sdk = _sdk()
+        once = sdk.utils.LangSmithRetry(total=0)
+        access = _access(self._settings, self._key)
+        client = sdk.Client(auto_batch_tracing=False, retry_config=once, **access)
         try:
-            client.update_feedback(feedback_id, score=score.value, comment=score.comment or None)
+            call(client)
         finally:
             client.close(timeout=0)
 
     async def project_id(self) -> str:
-        """The project's id; `SourceUnavailable` where there is none of that name, or the key does not see it."""
+        """The project's id. Raises as `trace_url` does."""
+        return (await self._found()).id
+
+    async def trace_url(self, trace_id: str) -> str:
+        """Where a person looks at a trace of this project.
+
+        `SourceUnavailable` where there is no project of that name, or the key does not see it; `ConfigError` where
+        none is configured.
+        """
+        project = await self._found()
+        return f"{self.web_url}/o/{project.workspace}/projects/p/{project.id}/r/{trace_id}"
+
+    async def _found(self) -> _Project:
+        if self._settings.project is None:
+            raise ConfigError("langsmith.project: missing; it names the project that traces are read from")
         if self._project is None:
-            found = await self._tried(
+            found = await self.tried(
                 lambda: self._client.read_project(project_name=self._settings.project), "finding the project"
             )
-            self._project = str(found.id)
+            self._project = _Project(str(found.id), str(found.tenant_id))
         return self._project
 
-    async def _tried(self, ask: Callable[[], Awaitable[Value]], doing: str) -> Value:
+    async def tried(self, ask: Callable[[], Awaitable[Value]], doing: str) -> Value:
+        """What ``ask`` returns, asked again after trouble that may pass; `SourceUnavailable` says what failed."""
+
         async def once() -> Value:
             try:
                 async with asyncio.timeout(self._settings.request_deadline_s):
                     return await ask()
             except Exception as error:  # noqa: BLE001 - the SDK raises of three families, and they quote keys
-                problem = self._unavailable(error, doing)
-                final = status_of(error) in (400, *_REFUSED, _MISSING, 422)
-                raise (problem if final else TryAgain(problem)) from None
+                raise self._problem(error, doing) from None
 
         tries = self._settings.attempts
         return await retried(once, tries=tries, first_pause_s=1.0, most_pause_s=MOST_PAUSE_S, sleep=self._sleep)
 
+    def _problem(self, error: Exception, doing: str) -> SourceUnavailable | TryAgain:
+        """What a failed request means; `TryAgain` where another may work, after a pause that can be waited for."""
+        problem, wait_s = self._unavailable(error, doing), _asked_to_wait_s(error)
+        if status_of(error) in _FINAL:
+            return problem
+        if wait_s is not None and wait_s > MOST_PAUSE_S:
+            return SourceUnavailable(f"{problem}; it asks to wait {wait_s:.0f} s")
+        return TryAgain(problem, wait_s)
+
     def _unavailable(self, error: Exception, doing: str) -> SourceUnavailable:
-        where, status = f"LangSmith project {self._settings.project!r}: {doing}", status_of(error)
+        where, status = f"{self.name}: {doing}", status_of(error)
         if status in _REFUSED:
             return SourceUnavailable(
                 f"{where}: HTTP {status}; is the key in {self._settings.key_env} ({self._key_name}) still "
@@ -208,13 +271,26 @@ class LangSmithClient:
         return SourceUnavailable(f"{where}: {f'HTTP {status}' if status else type(error).__name__}")
 
 
-def status_of(error: BaseException) -> int | None:
-    """The HTTP status behind an error of the SDK, however it is wrapped."""
+def _response_of(error: BaseException) -> Any:
+    """The HTTP response behind an error of the SDK, however it is wrapped."""
     for one in (error, error.__cause__, error.__context__):
         response = getattr(one, "response", None)
-        status = getattr(response, "status_code", None)
-        if isinstance(status, int):
-            return status
+        if isinstance(getattr(response, "status_code", None), int):
+            return response
+    return None
+
+
+def _asked_to_wait_s(error: BaseException) -> float | None:
+    """What the response asks by Retry-After, in seconds."""
+    response = _response_of(error)
+    return None if response is None else retry_after_s({k.lower(): v for k, v in response.headers.items()})
+
+
+def status_of(error: BaseException) -> int | None:
+    """The HTTP status behind an error of the SDK, however it is wrapped."""
+    response = _response_of(error)
+    if response is not None:
+        return int(response.status_code)
     named = {"LangSmithNotFoundError": 404, "LangSmithConflictError": 409, "LangSmithAuthError": 401}
     return named.get(type(error).__name__)
 

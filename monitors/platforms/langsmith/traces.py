@@ -10,7 +10,8 @@ from typing import Any, Final, NamedTuple
 
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.platforms.langsmith.client import LangSmithClient
-from monitors.platforms.settings import TracingSettings
+from monitors.platforms.platform import Trace
+from monitors.platforms.settings import LangSmithSettings, TracingSettings
 
 TRACE_POLL_S: Final = 2.0
 
@@ -73,20 +74,35 @@ class LangSmithTraces:
             raise ConfigError(_LANDED.format("a project that is not langsmith.project", address[:200]))
 
     async def runs(self, address: str) -> list[Any]:
-        """The runs of a finished job's trace, as plain JSON; none where it is not there within the patience.
+        """The runs of a finished job's trace, as plain JSON; none where it is not complete within the patience.
 
         `ConfigError` where it is found in production's project.
         """
         trace_id = trace_address(address).trace_id
         if trace_id is None:
             return []
-        left_s = self._patience.patience_s
+        runs, complete = await self._settled(trace_id)
+        return runs if complete else []
+
+    async def read(self, trace_id: str) -> Trace | None:
+        """See `Traces.read`. What is there after the patience, without a root that ended, is not complete."""
+        runs, complete = await self._settled(trace_id)
+        if not runs:
+            return None
+        url = await self._client.trace_url(trace_id)
+        return Trace(id=trace_id, url=url, runs=tuple(runs), complete=complete)
+
+    async def _settled(self, trace_id: str) -> tuple[list[Any], bool]:
+        """A trace's runs, and whether two readings agreed on them: runs arrive in parts and in no order."""
+        left_s, before = self._patience.patience_s, list[Any]()
         while True:
             runs = await self._found(trace_id)
-            if _is_whole(runs) or left_s <= 0:
-                return runs
+            if _is_whole(runs) and _in_order(runs) == before:
+                return runs, True
+            if left_s <= 0:
+                return runs, False
             await self._patience.sleep(min(TRACE_POLL_S, left_s))
-            left_s -= TRACE_POLL_S
+            left_s, before = left_s - TRACE_POLL_S, _in_order(runs)
 
     async def _found(self, trace_id: str) -> list[Any]:
         try:
@@ -104,6 +120,11 @@ _LANDED: Final = (
     "a job's trace lies in {0} ({1}): the application that is asked traces there, so it is production, or set up "
     "like it. The run was stopped; point the application's LANGSMITH_PROJECT at staging's project"
 )
+
+
+def _in_order(runs: Sequence[Any]) -> list[Any]:
+    """Runs as two readings can be compared, whatever page they came on."""
+    return sorted(runs, key=lambda run: str(run.get("id")))
 
 
 def _is_whole(runs: Sequence[Any]) -> bool:
@@ -126,8 +147,8 @@ class TracePatience(NamedTuple):
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
-def tracing_key(settings: TracingSettings, environment: Mapping[str, str]) -> str:
-    """The key that reads a target's traces; `ConfigError` names the variable that should hold it."""
+def tracing_key(settings: LangSmithSettings, environment: Mapping[str, str]) -> str:
+    """The key that reads traces and writes experiments; `ConfigError` names the variable that should hold it."""
     key = environment.get(settings.key_env)
     if not key:
         raise ConfigError(f"langsmith.key_env: the environment has no {settings.key_env}, or it is empty")

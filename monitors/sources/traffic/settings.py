@@ -320,7 +320,9 @@ class LangSmithTraffic(_Closed):
         default=("user_score", "user_feedback", "thumbs", "thumb"),
         description="keys of feedback that users gave: 1 is up, 0 and less is down",
     )
-    page_size: Annotated[int, Field(ge=1, le=1000)] = Field(default=100, description="runs asked for at once")
+    page_size: Annotated[int, Field(ge=1, le=100)] = Field(
+        default=100, description="runs asked for at once; LangSmith refuses more than 100"
+    )
     request_deadline_s: Seconds = Field(default=60.0, description="for one request")
     attempts: Annotated[int, Field(ge=1, le=10)] = Field(default=3, description="tries for each request")
     fields: Fields = Field(default=Fields(), description="where in a run its parts lie")

@@ -67,6 +67,35 @@ def test_what_is_shared_is_named_and_no_key_is_shown(
     assert "hush" not in str(refusal.value)
 
 
+def written(**common: Any) -> Config:
+    """A target whose runs appear in LangSmith, without a table of its own."""
+    target = STAGING | {"environment": "production", "experiments": "langsmith:gold"}
+    return parse_config({"targets": {"agent": target, "live": LIVE}, "langsmith": TRACED | common}, "here")
+
+
+def test_a_run_that_only_appears_in_langsmith_may_ask_production_but_not_use_its_project_or_key() -> None:
+    refuse_production(written(), "agent", KEYS)
+    with pytest.raises(ConfigError, match="writes experiments") as refusal:
+        refuse_production(written(project="agent-prod", key_env="NIGHT_KEY"), "agent", KEYS)
+    named = str(refusal.value).splitlines()[1:]
+    assert len(named) == 3, named
+    assert "hush" not in str(refusal.value)
+
+
+def test_a_target_s_table_says_only_what_differs() -> None:
+    """What it leaves out is as ``[langsmith]`` has it, also in a configuration that was stored and read again."""
+    common = {"project": "shared", "api_url": "https://ls.acme.example", "production_project": "agent-prod"}
+    targets = {"agent": STAGING | {"langsmith": {"project": "own"}}, "other": STAGING | {"langsmith": {}}}
+    first = parse_config({"targets": targets, "langsmith": common}, "here")
+    for read in (first, Config.model_validate_json(first.model_dump_json())):
+        own, other = read.tracing("agent"), read.tracing("other")
+        assert own is not None
+        assert other is not None
+        assert (own.project, other.project) == ("own", "shared")
+        assert {one.api_url for one in (own, other)} == {"https://ls.acme.example"}
+        assert {one.key_env for one in (own, other)} == {"LANGSMITH_API_KEY"}
+
+
 def test_the_same_name_on_another_langsmith_is_another_project() -> None:
     refuse_production(
         config(project="bot", production_project="bot", production_api_url="https://ls.acme.example"), "agent", {}

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.platforms.platform import Score
@@ -126,6 +127,16 @@ async def test_scores_are_written_back_once_however_often(server: LangSmithServe
     assert sorted((one["key"], one["score"]) for one in server.feedback.values())[1] == ("lookout_factual", 0.75)
 
 
+async def test_no_score_prolongs_how_long_a_trace_is_stored(server: LangSmithServer) -> None:
+    """LangSmith's default would: a trace with feedback is billed, and stores what its user said, for 400 days."""
+    keeper = source(server)
+    conversation = (await read_all(keeper)).conversations[0]
+    for value in (0.0, 1.0):
+        await keeper.write_back(conversation, [Score(key="lookout_factual", value=value)])
+    assert (server.extended, [one["score"] for one in server.feedback.values()]) == ([], [1])
+    assert [set(one) for one in server.updates] == [{"score", "comment"}]
+
+
 async def test_f05_a_score_whose_reply_was_lost_is_there_once(server: LangSmithServer) -> None:
     keeper = source(server)
     conversation = (await read_all(keeper)).conversations[0]
@@ -173,6 +184,18 @@ async def test_a_server_that_is_not_there_is_told() -> None:
     read = await read_all(source(gone, attempts=1))
     assert isinstance(read.error, SourceUnavailable)
     assert KEY not in str(read.error)
+
+
+@pytest.mark.parametrize(("size", "accepted"), [(100, True), (101, False)])
+def test_pages_that_langsmith_refuses_are_refused_when_the_configuration_is_read(
+    *, size: int, accepted: bool
+) -> None:
+    given = {"kind": "langsmith", "project": "bot", "page_size": size}
+    if accepted:
+        assert LangSmithTraffic.model_validate(given).page_size == size
+        return
+    with pytest.raises(ValidationError, match="less than or equal to 100"):
+        LangSmithTraffic.model_validate(given)
 
 
 async def test_pages_that_go_round_are_told(server: LangSmithServer) -> None:

@@ -1,0 +1,115 @@
+"""Experiments in LangSmith: a project with a reference dataset, a root run for each row, feedback for each score.
+
+All ids come of what they stand for, so that a writer that was killed and begins anew writes the same ones: what is
+there already is updated, nothing is there twice. Each request is awaited; the SDK's background queue is not used.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from pydantic import JsonValue
+
+from monitors.errors import SourceUnavailable
+from monitors.platforms.langsmith.client import LangSmithClient, status_of
+from monitors.platforms.platform import Dataset, Experiment, ExperimentRow
+
+EXPERIMENTS: Final = uuid.UUID("0f6f7a52-6f53-4d0a-9a41-0c1d9f4c7b1e")
+"""The namespace of ids: dataset and name give an experiment's, experiment, case and repeat a run's."""
+RUN_NAME: Final = "lookout"
+_CONFLICT: Final = 409
+
+
+def run_id_of(experiment_id: str, case_id: str, repeat: int) -> str:
+    """The id of the run that shows one asking of a case in an experiment: always the same."""
+    return str(uuid.uuid5(EXPERIMENTS, f"{experiment_id}/{case_id}/{repeat}"))
+
+
+class LangSmithExperiments:
+    """`Experiments` in one workspace of LangSmith."""
+
+    def __init__(self, client: LangSmithClient) -> None:
+        self._client = client
+        self._metadata: dict[str, dict[str, JsonValue]] = {}
+        self._ended_at: dict[str, datetime] = {}
+
+    async def start(self, dataset: Dataset, name: str, metadata: Mapping[str, JsonValue]) -> Experiment:
+        """See `Experiments.start`. `SourceUnavailable` where a project of that name is none of this dataset's."""
+        experiment_id = str(uuid.uuid5(EXPERIMENTS, f"{dataset.id}/{name}"))
+
+        async def create() -> Any:
+            return await self._client.sdk.create_project(
+                name, id=experiment_id, reference_dataset_id=dataset.id, extra={"metadata": dict(metadata)}
+            )
+
+        async def create_or_find() -> Any:
+            try:
+                return await create()
+            except Exception as error:
+                if status_of(error) != _CONFLICT:
+                    raise
+                return await self._client.sdk.read_project(project_name=name)
+
+        found = await self._client.tried(create_or_find, "opening an experiment")
+        if str(found.reference_dataset_id) != dataset.id:
+            raise SourceUnavailable(
+                f"{self._client.name}: {name!r} is a project already, and no experiment on {dataset.name!r}"
+            )
+        self._metadata[str(found.id)] = dict(metadata)
+        return Experiment(id=str(found.id), name=name, url=self._comparison(found, dataset))
+
+    def _comparison(self, project: Any, dataset: Dataset) -> str:
+        place = f"{self._client.web_url}/o/{project.tenant_id}/datasets/{dataset.id}"
+        return f"{place}/compare?selectedSessions={project.id}"
+
+    async def write(self, experiment: Experiment, rows: Sequence[ExperimentRow]) -> None:
+        """See `Experiments.write`. A row's run comes before its scores."""
+        for row in rows:
+            run_id = run_id_of(experiment.id, row.case_id, row.repeat)
+            await self._write_run(run_id, experiment, row)
+            for score in row.scores:
+                await self._client.give_feedback(run_id, score, experiment.id)
+            self._ended_at[experiment.id] = max(row.ended_at, self._ended_at.get(experiment.id, row.ended_at))
+
+    async def _write_run(self, run_id: str, experiment: Experiment, row: ExperimentRow) -> None:
+        """Create a run with its end, or update what an earlier try left."""
+        result = {
+            "outputs": row.outputs,
+            "error": row.error,
+            "end_time": row.ended_at,
+            "extra": {"metadata": row.metadata | {"case": row.case_id, "repeat": row.repeat}},
+        }
+        place = {
+            "session_id": experiment.id,
+            "trace_id": run_id,
+            "dotted_order": f"{row.started_at.astimezone(UTC):%Y%m%dT%H%M%S%fZ}{run_id}",
+            "reference_example_id": row.example_id,
+        }
+        sdk = self._client.sdk
+
+        async def create_or_update() -> None:
+            try:
+                await sdk.create_run(
+                    RUN_NAME, row.inputs, "chain", id=run_id, start_time=row.started_at, **place, **result
+                )
+            except Exception as error:
+                if status_of(error) != _CONFLICT:
+                    raise
+                await sdk.update_run(run_id, **place, **result)
+
+        await self._client.tried(create_or_update, f"writing case {row.case_id}")
+
+    async def finish(self, experiment: Experiment) -> None:
+        """See `Experiments.finish`. It ended when its last row did."""
+        ended_at, metadata = self._ended_at.get(experiment.id), self._metadata.get(experiment.id, {})
+
+        async def end() -> None:
+            await self._client.by_plain_client(
+                lambda sdk: sdk.update_project(experiment.id, end_time=ended_at, metadata=metadata)
+            )
+
+        if ended_at is not None:
+            await self._client.tried(end, "ending an experiment")

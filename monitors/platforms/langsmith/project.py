@@ -1,0 +1,39 @@
+"""LangSmith as a `Platform`: one workspace by one key, while a ``with`` block lasts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from monitors.errors import ConfigError
+from monitors.platforms.langsmith.client import LangSmithClient
+from monitors.platforms.langsmith.experiments import LangSmithExperiments
+from monitors.platforms.langsmith.traces import LangSmithTraces, TracePatience
+from monitors.platforms.platform import Datasets
+from monitors.platforms.settings import LangSmithSettings
+
+
+class LangSmithPlatform:
+    """A `Platform`. Datasets and experiments belong to the key's workspace, traces to the configured project."""
+
+    def __init__(self, client: LangSmithClient, patience: TracePatience) -> None:
+        self._client = client
+        self.name = client.name
+        self.experiments = LangSmithExperiments(client)
+        self.traces = LangSmithTraces(client, None, patience)
+
+    @property
+    def datasets(self) -> Datasets:
+        """Its datasets."""
+        raise ConfigError("this version of Lookout reads no datasets of LangSmith")
+
+
+@asynccontextmanager
+async def opened_langsmith(
+    settings: LangSmithSettings, key: str, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> AsyncGenerator[LangSmithPlatform]:
+    """LangSmith while the ``with`` block lasts; `ConfigError` without the extra."""
+    opening = LangSmithClient.opened(settings.access(settings.project), key, sleep, "langsmith.key_env")
+    async with opening as client:
+        yield LangSmithPlatform(client, TracePatience(settings.request_deadline_s, sleep))

@@ -1,0 +1,72 @@
+"""`lookout doctor` asks that evaluations have a key and a project of their own in LangSmith. It asks nobody for it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.cli.doctor.services import DoctorContext, Health, tracing
+from monitors.config.file import parse_config
+
+BOT: dict[str, Any] = {"url": "https://staging.acme.example", "suite": "s"}
+SEPARATE = {"project": "bot", "production_project": "bot-prod", "production_key_env": "PROD_KEY"}
+KEYS = {"LANGSMITH_API_KEY": "lsv2_staging_hush", "PROD_KEY": "lsv2_prod_hush"}
+
+
+def found(
+    target: dict[str, Any], common: dict[str, Any] | None, environment: dict[str, str]
+) -> list[tuple[str, str]]:
+    """Health and text of each check."""
+    values = {"targets": {"bot": BOT | target}} | ({} if common is None else {"langsmith": common})
+    around = DoctorContext(Path("lookout.toml"), parse_config(values, "here"), environment, datetime.now(UTC))
+    checks = tracing(around)
+    assert all(one.to_do for one in checks if one.health is not Health.GOOD)
+    return [(one.health.word, f"{one.name}: {one.found}") for one in checks]
+
+
+WRITES = {"experiments": "langsmith:gold"}
+ROWS: list[tuple[dict[str, Any], dict[str, Any] | None, dict[str, str], list[tuple[str, str]]]] = [
+    ({}, None, {}, []),
+    ({}, SEPARATE, KEYS, [("ok", "LANGSMITH_API_KEY is set; another than production's")]),
+    ({}, SEPARATE, {"LANGSMITH_API_KEY": "x"}, [("ok", "production's is not on this machine")]),
+    ({}, SEPARATE, {}, [("broken", "langsmith.key_env: the environment has no LANGSMITH_API_KEY")]),
+    ({}, {"project": "bot"}, KEYS, [("look", "production's project is not named")]),
+    (WRITES, None, KEYS, [("look", "production's project is not named")]),
+    (
+        {},
+        {"project": "bot", "production_project": "bot-prod"},
+        KEYS,
+        [("look", "nothing says that LANGSMITH_API_KEY is another key than production's")],
+    ),
+    (
+        WRITES,
+        SEPARATE,
+        KEYS | {"PROD_KEY": KEYS["LANGSMITH_API_KEY"]},
+        [("broken", "is production's, which is in PROD_KEY"), ("ok", "LANGSMITH_API_KEY is set")],
+    ),
+    (
+        {"langsmith": {"key_env": "OWN_KEY"}},
+        SEPARATE,
+        KEYS,
+        [
+            ("ok", "LANGSMITH_API_KEY is set"),
+            ("broken", "targets.bot.langsmith.key_env: the environment has no OWN_KEY"),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("target", "common", "environment", "expected"), ROWS)
+def test_keys_and_projects_are_asked_for_apart(
+    target: dict[str, Any],
+    common: dict[str, Any] | None,
+    environment: dict[str, str],
+    expected: list[tuple[str, str]],
+) -> None:
+    seen = found(target, common, environment)
+    assert [health for health, _ in seen] == [health for health, _ in expected], seen
+    assert all(text in said for (_, said), (_, text) in zip(seen, expected, strict=True)), seen
+    assert "hush" not in str(seen)
