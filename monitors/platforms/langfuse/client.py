@@ -112,13 +112,12 @@ class LangfuseClient:
     @classmethod
     @asynccontextmanager
     async def opened(
-        cls, settings: LangfuseSettings, environment: Mapping[str, str], sleep: Sleep = asyncio.sleep
+        cls, settings: LangfuseSettings, keys: LangfuseKeys, sleep: Sleep = asyncio.sleep
     ) -> AsyncGenerator[Self]:
         """A client while its ``with`` block lasts, once it is sure that the keys are not production's.
 
-        `ConfigError` without keys, or with those of another project than the configured one.
+        `ConfigError` with keys of another project than the configured one.
         """
-        keys = langfuse_keys(settings, environment)
         auth, deadline_s = (keys.public, keys.secret), settings.request_deadline_s
         async with httpx.AsyncClient(base_url=settings.host, auth=auth, timeout=deadline_s) as http:
             client = cls(http, settings, keys, sleep)

@@ -4,7 +4,9 @@ An experiment is not opened: Langfuse puts together what carries the same ``lang
 those of traces, spans and scores, are made of dataset, experiment, example and score key, so that whatever is
 written again replaces itself. A score without a value is written as the category `NO_VALUE` with its comment.
 
-Spans of an experiment lie in the environment ``lookout``, apart from the application's own traffic.
+An item has one trace in an experiment. So where cases are asked several times, each repeat is an experiment of its
+own beside the first, with its number behind the name. Spans lie in the environment ``lookout``, apart from the
+application's own traffic.
 """
 
 from __future__ import annotations
@@ -145,7 +147,7 @@ def _id(*parts: str) -> str:
 
 def trace_of(experiment: Experiment, row: ExperimentRow) -> str:
     """The trace of a row: 32 hexadecimal digits."""
-    return uuid.uuid5(IDS, f"{experiment.id}\n{row.example_id}").hex
+    return uuid.uuid5(IDS, f"{experiment.id}\n{row.example_id}\n{row.repeat}").hex
 
 
 def span_of(experiment: Experiment, row: ExperimentRow) -> str:
@@ -185,8 +187,9 @@ def _span(experiment: Experiment, opened: _Opened, row: ExperimentRow) -> Json:
 def _attributes(experiment: Experiment, opened: _Opened, row: ExperimentRow) -> Iterator[tuple[str, str]]:
     yield "langfuse.trace.name", row.case_id
     yield "langfuse.environment", ENVIRONMENT
-    yield "langfuse.experiment.id", experiment.id
-    yield "langfuse.experiment.name", experiment.name
+    first = row.repeat == 0
+    yield "langfuse.experiment.id", experiment.id if first else _id(experiment.id, str(row.repeat))
+    yield "langfuse.experiment.name", experiment.name if first else f"{experiment.name} ({row.repeat + 1})"
     yield "langfuse.experiment.dataset.id", opened.dataset.id
     yield "langfuse.experiment.item.id", row.example_id
     yield "langfuse.experiment.item.root_observation_id", span_of(experiment, row)
@@ -212,7 +215,7 @@ def _nanoseconds(moment: datetime) -> str:
 def _score_event(experiment: Experiment, row: ExperimentRow, score: Score) -> Json:
     valued = score.value is not None
     return {
-        "id": _id(experiment.id, row.example_id, score.key),
+        "id": _id(trace_of(experiment, row), score.key),
         "traceId": trace_of(experiment, row),
         "observationId": span_of(experiment, row),
         "name": score.key,

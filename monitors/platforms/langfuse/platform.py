@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import NamedTuple
 
-from monitors.platforms.langfuse.client import LangfuseClient, Sleep
+from monitors.platforms.langfuse.client import LangfuseClient, LangfuseKeys, Sleep
 from monitors.platforms.langfuse.datasets import LangfuseDatasets
 from monitors.platforms.langfuse.experiments import LangfuseExperiments
 from monitors.platforms.langfuse.settings import LangfuseSettings
@@ -27,15 +27,15 @@ class LangfusePlatform(NamedTuple):
 @asynccontextmanager
 async def opened_langfuse(
     settings: LangfuseSettings,
-    environment: Mapping[str, str],
+    keys: LangfuseKeys,
     now: Callable[[], datetime],
     sleep: Sleep = asyncio.sleep,
 ) -> AsyncGenerator[LangfusePlatform]:
     """The configured project while a ``with`` block lasts.
 
-    `ConfigError` without keys, or with keys of another project or production's, before anything is written.
+    `ConfigError` with keys of another project or production's, before anything is written.
     """
-    async with LangfuseClient.opened(settings, environment, sleep) as client:
+    async with LangfuseClient.opened(settings, keys, sleep) as client:
         yield LangfusePlatform(
             name=client.place,
             datasets=LangfuseDatasets(client),

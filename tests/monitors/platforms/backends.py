@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any, ClassVar
 
+from monitors.platforms.langfuse.client import LangfuseKeys
 from monitors.platforms.langfuse.platform import opened_langfuse
 from monitors.platforms.langfuse.settings import LangfuseSettings
 from monitors.platforms.platform import Platform
@@ -66,8 +67,7 @@ class LangfuseBackend(Backend):
         return LangfuseSettings.model_validate(given | {"trace_patience_s": 20} | changes)
 
     def opened(self, sleep: Sleep = no_pause, **changes: Any) -> AbstractAsyncContextManager[Platform]:
-        environment = {"LANGFUSE_PUBLIC_KEY": PUBLIC, "LANGFUSE_SECRET_KEY": SECRET}
-        return opened_langfuse(self.settings(**changes), environment, self._now, sleep)
+        return opened_langfuse(self.settings(**changes), LangfuseKeys(PUBLIC, SECRET), self.now, sleep)
 
     def suffer(self, fates: Iterator[str]) -> None:
         self.server.fates = fates
@@ -82,7 +82,7 @@ class LangfuseBackend(Backend):
             for one in stored
         )
 
-    def _now(self) -> datetime:
+    def now(self) -> datetime:
         return datetime(2026, 11, 23, 9, tzinfo=UTC) + timedelta(seconds=next(self._seconds))
 
 

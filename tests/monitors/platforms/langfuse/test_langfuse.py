@@ -11,6 +11,7 @@ import pytest
 
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.facts.agent_trace import read_trace
+from monitors.platforms.langfuse.client import langfuse_keys
 from monitors.platforms.langfuse.items import DatasetItem, example_of, item_of
 from monitors.platforms.langfuse.platform import opened_langfuse
 from monitors.platforms.langfuse.settings import LangfuseSettings
@@ -53,9 +54,14 @@ async def test_keys_that_are_not_the_projects_own_are_refused_first(
     langfuse: LangfuseBackend, changes: dict[str, Any], environment: dict[str, str], said: str
 ) -> None:
     """Keys of production, of another project, wrong ones and none end it before anything else is asked."""
-    with pytest.raises(ConfigError) as caught:
-        async with opened_langfuse(langfuse.settings(**changes), environment, langfuse._now, no_pause):
+
+    async def opened() -> None:
+        settings = langfuse.settings(**changes)
+        async with opened_langfuse(settings, langfuse_keys(settings, environment), langfuse.now, no_pause):
             raise AssertionError("opened")
+
+    with pytest.raises(ConfigError) as caught:
+        await opened()
     assert said in str(caught.value)
     assert "sk-lf" not in str(caught.value)
     assert {path for _method, path in langfuse.server.requests} <= {"/api/public/projects"}
@@ -174,8 +180,22 @@ async def test_a_row_carries_what_langfuse_makes_an_experiment_of(
     assert {span["langfuse.environment"] for span in spans} == {"lookout"}
     failed = [span for span in spans if span.get("langfuse.observation.level") == "ERROR"]
     assert [span["langfuse.observation.status_message"] for span in failed] == ["no answer within 30 s"] * 2
+    assert sorted(span["status"]["code"] for span in server.spans.values()) == [1] * 5 + [2] * 2
     roots = {span["langfuse.experiment.item.root_observation_id"] for span in spans}
     assert {score["observationId"] for score in server.scores.values()} <= roots
+
+
+async def test_a_case_asked_again_is_an_experiment_beside_the_first(
+    langfuse: LangfuseBackend, server: LangfuseServer
+) -> None:
+    """An item has one trace in each experiment: repeats of a case lie in experiments of their own, by their number."""
+    rows = [row(0).model_copy(update={"repeat": repeat}) for repeat in range(3)]
+    async with langfuse.opened() as platform:
+        dataset = await platform.datasets.create(NAME, "", {})
+        await platform.experiments.write(await platform.experiments.start(dataset, "run-1", {}), rows)
+    spans = server.attributes()
+    assert [span["langfuse.experiment.name"] for span in spans] == ["run-1", "run-1 (2)", "run-1 (3)"]
+    assert len({span["langfuse.experiment.id"] for span in spans}) == len(langfuse.scores()) // 2 == 3
 
 
 async def test_scores_that_fail_alone_are_written_again_alone(
