@@ -23,7 +23,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Final, NamedTuple, Self, TypeVar
+from typing import Final, NamedTuple, Self, TypedDict, TypeVar, Unpack
 from urllib.parse import quote
 
 import httpx
@@ -32,6 +32,7 @@ from pydantic.alias_generators import to_camel
 
 from monitors.errors import ConfigError, MonitorError, SourceUnavailable
 from monitors.platforms.langfuse.settings import LangfuseSettings
+from monitors.platforms.platform import Json
 from monitors.retry import TryAgain, is_worth_another_try, retried, retry_after_s
 
 API: Final = "/api/public"
@@ -74,6 +75,14 @@ class _Health(FromLangfuse):
 class _Said(FromLangfuse):
     message: JsonValue = None
     error: JsonValue = None
+
+
+class Given(TypedDict, total=False):
+    """What goes with a request, by httpx's words."""
+
+    params: Mapping[str, str | int]
+    json: Json
+    headers: Mapping[str, str]
 
 
 class LangfuseKeys(NamedTuple):
@@ -153,40 +162,34 @@ class LangfuseClient:
             )
 
     async def asked(
-        self,
-        method: str,
-        path: str,
-        answer: type[Answer],
-        doing: str,
-        *,
-        params: Mapping[str, str | int] | None = None,
-        body: Any = None,
-        headers: Mapping[str, str] | None = None,
+        self, method: str, path: str, answer: type[Answer], doing: str, **given: Unpack[Given]
     ) -> Answer | None:
         """What a request is answered, tried again where that may help; ``None`` where nothing is there (404)."""
+        response = await self._tried(method, path, doing, given)
+        return None if response.status_code == _MISSING else self._read(response, answer, doing)
 
-        async def once() -> Answer | None:
-            response = await self._sent(method, path, doing, params=params, json=body, headers=headers)
-            if response.status_code == _MISSING:
-                return None
-            return self._read(response, answer, doing)
+    async def needed(
+        self, method: str, path: str, answer: type[Answer], doing: str, **given: Unpack[Given]
+    ) -> Answer:
+        """As `asked`, of something that must be there."""
+        response = await self._tried(method, path, doing, given)
+        if response.status_code == _MISSING:
+            raise self.unavailable(doing, f"HTTP 404{_said(response)}; was something deleted meanwhile?")
+        return self._read(response, answer, doing)
+
+    async def _tried(self, method: str, path: str, doing: str, given: Given) -> httpx.Response:
+        async def once() -> httpx.Response:
+            return await self._sent(method, path, doing, given)
 
         return await retried(
             once, tries=TRIES, first_pause_s=FIRST_PAUSE_S, most_pause_s=MOST_PAUSE_S, sleep=self._sleep
         )
 
-    async def needed(self, method: str, path: str, answer: type[Answer], doing: str, **given: Any) -> Answer:
-        """As `asked`, of something that must be there."""
-        found = await self.asked(method, path, answer, doing, **given)
-        if found is None:
-            raise self.unavailable(doing, "HTTP 404: it is not there; was it deleted meanwhile?")
-        return found
-
     def unavailable(self, doing: str, why: str) -> SourceUnavailable:
         """The error that says so."""
         return SourceUnavailable(self._keys.hidden_in(f"{self.place}: {doing}: {why}"))
 
-    async def _sent(self, method: str, path: str, doing: str, **given: Any) -> httpx.Response:
+    async def _sent(self, method: str, path: str, doing: str, given: Given) -> httpx.Response:
         try:
             async with asyncio.timeout(self._settings.request_deadline_s):
                 response = await self._http.request(method, path, **given)

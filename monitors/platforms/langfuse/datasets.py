@@ -108,8 +108,8 @@ class LangfuseDatasets:
         return await self._client.asked("GET", path, _StoredDataset, f"looking for dataset {name!r}")
 
     async def _written(self, name: str, description: str, metadata: Json) -> _StoredDataset:
-        body = {"name": name, "description": description, "metadata": metadata}
-        return await self._client.needed("POST", _DATASETS, _StoredDataset, f"writing dataset {name!r}", body=body)
+        body: Json = {"name": name, "description": description, "metadata": metadata}
+        return await self._client.needed("POST", _DATASETS, _StoredDataset, f"writing dataset {name!r}", json=body)
 
     def _dataset(self, stored: _StoredDataset) -> Dataset:
         metadata, _tags = _metadata_and_tags(stored)
@@ -123,7 +123,7 @@ class LangfuseDatasets:
 
     async def _put(self, dataset: Dataset, example: Example) -> None:
         doing = f"writing example {example.id!r} of dataset {dataset.name!r}"
-        await self._client.needed("POST", _ITEMS, DatasetItem, doing, body=item_of(dataset.name, example))
+        await self._client.needed("POST", _ITEMS, DatasetItem, doing, json=item_of(dataset.name, example))
 
     async def _archive(self, dataset: Dataset, identity: str) -> None:
         doing = f"archiving example {identity!r} of dataset {dataset.name!r}"
@@ -131,8 +131,8 @@ class LangfuseDatasets:
         item = await self._client.asked("GET", path, DatasetItem, doing)
         if item is None or item.dataset_name != dataset.name or item.status == "ARCHIVED":
             return
-        body = {"datasetName": dataset.name, "id": identity, "status": "ARCHIVED"}
-        await self._client.asked("POST", _ITEMS, DatasetItem, doing, body=body)
+        body: Json = {"datasetName": dataset.name, "id": identity, "status": "ARCHIVED"}
+        await self._client.asked("POST", _ITEMS, DatasetItem, doing, json=body)
 
 
 def _metadata_and_tags(stored: _StoredDataset) -> tuple[Json, dict[str, str]]:

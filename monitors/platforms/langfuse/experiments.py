@@ -102,7 +102,7 @@ class LangfuseExperiments:
         doing = f"writing experiment {experiment.name!r}"
         body: Json = {"resourceSpans": [{"scopeSpans": [{"scope": _SCOPE, "spans": list[JsonValue](spans)}]}]}
         reply = await self._client.needed(
-            "POST", f"{API}/otel/v1/traces", _Exported, doing, body=body, headers=_HEADERS
+            "POST", f"{API}/otel/v1/traces", _Exported, doing, json=body, headers=_HEADERS
         )
         partial = reply.partial_success
         if partial is not None and partial.rejected_spans:
@@ -118,7 +118,7 @@ class LangfuseExperiments:
         async def once() -> None:
             batch = [_event(identity, moment, body) for identity, body in left.items()]
             reply = await self._client.needed(
-                "POST", f"{API}/ingestion", _Ingested, "writing scores", body={"batch": batch}
+                "POST", f"{API}/ingestion", _Ingested, "writing scores", json={"batch": list[JsonValue](batch)}
             )
             failed = {error.id: error for error in reply.errors}
             for identity in [one for one in left if one not in failed]:

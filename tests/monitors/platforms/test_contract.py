@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain, count, repeat
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from monitors.errors import MonitorError, SourceUnavailable
@@ -56,7 +56,7 @@ NAMES = (f"suite-{number}" for number in count())
 suites = st.lists(examples, max_size=5, unique_by=lambda example: example.id)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(first=suites, second=suites)
 def test_what_is_pushed_comes_back_whole(backend: Backend, first: list[Example], second: list[Example]) -> None:
     """Examples come back as they were written, the later of two with one id, and whatever text or number they hold."""

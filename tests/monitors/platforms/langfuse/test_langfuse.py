@@ -130,8 +130,10 @@ async def test_an_item_of_another_dataset_is_left_alone(langfuse: LangfuseBacken
         first, second = [await platform.datasets.create(name, "", {}) for name in ("first", "second")]
         await platform.datasets.push(first, [case(1)])
         await platform.datasets.delete(second, ["case-1"])
-        assert set(server.active()) == {"case-1"}
-        with pytest.raises(SourceUnavailable, match="example 'case-1' of dataset 'second': HTTP 404"):
+        assert (set(server.active()), server.requests[-1][0]) == ({"case-1"}, "GET")
+        with pytest.raises(
+            SourceUnavailable, match="HTTP 404: The dataset item with id case-1 already exists in a"
+        ):
             await platform.datasets.push(second, [case(1)])
 
 
