@@ -317,6 +317,19 @@ class CaseResult(Record):
     assessment: Assessment
 
 
+class RunExperiment(Record):
+    """Where a run appears beside others on the same dataset of a platform.
+
+    ``dataset`` is written as in the configuration (``langsmith:DATASET``). ``unlinked`` cases have no example in
+    it, and are not shown there. ``problem`` says why the run is not shown, or not all of it.
+    """
+
+    dataset: str
+    url: Annotated[str, Field(pattern=r"^https?://[^\s<>()\[\]\"'`|\\]+$")] | None = None
+    unlinked: Count = 0
+    problem: str = ""
+
+
 class RunReport(Record):
     """A whole run: verdict, both scores, metrics, coverage, latency, cost. The gate's output.
 
@@ -328,7 +341,8 @@ class RunReport(Record):
     over questions asked in several languages. ``sights`` say what the run could have seen, ``flaky`` which cases
     were right only sometimes, ``mutation_score`` what the graders caught of known-bad replies; these, ``triage``
     and ``balance`` are absent in runs of before they were reckoned. ``questions`` is ``None`` where no agent asked
-    any. ``first_look`` is what failed cases have in common; ``None`` in runs of before it was asked.
+    any. ``first_look`` is what failed cases have in common; ``None`` in runs of before it was asked. ``experiment``
+    is ``None`` where the target names no dataset, or its platform had not answered yet.
     """
 
     run_id: Identifier
@@ -358,6 +372,7 @@ class RunReport(Record):
     mutation_score: MutationScores | None = None
     questions: QuestionCounts | None = None
     first_look: FirstLook | None = None
+    experiment: RunExperiment | None = None
     interrupted: bool = False
     resumed_cases: Count = 0
 

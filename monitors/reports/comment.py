@@ -351,6 +351,9 @@ def _row(result: CaseResult) -> str:
 def _last(report: RunReport, log: str | None) -> Block:
     deploy = f"deploy {code_span(report.commit, _NARROW)} · " if report.commit else ""
     seen = f" · [the job's log and reports]({log})" if log else ""
+    experiment = report.experiment
+    if experiment is not None and experiment.url is not None:
+        seen += f" · [experiment]({experiment.url})"
     about = (
         f"<sub>{deploy}run {code_span(report.run_id, 120)} · suite {code_span(report.suite_name, 60)} "
         f"({code_span(report.suite_sha256[:12], 12)}) · {elapsed(report)}{seen}</sub>"

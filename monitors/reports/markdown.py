@@ -23,6 +23,7 @@ from monitors.reports.format import (
     VERDICT_MARKS,
     code_span,
     elapsed,
+    format_experiment,
     headline,
     inert,
     metric_name,
@@ -181,6 +182,7 @@ def markdown_report(
         suite_balance(report),
         mutation_section(report),
         _about(report),
+        _experiment(report),
     ]
     return "\n\n".join("\n".join(lines) for lines in map(list, sections) if lines) + "\n"
 
@@ -343,6 +345,13 @@ def _breakdowns(breakdowns: Sequence[Breakdown]) -> Iterator[str]:
         for row in group.rows:
             key = code_span(row.key, 60)
             yield f"| {key} | {row.cases} | {row.failed} | {row.no_answer} | {row.ungraded} | {row.correct} |"
+
+
+def _experiment(report: RunReport) -> Iterator[str]:
+    found = report.experiment
+    if found is not None and found.url is not None:
+        yield f"Experiment on {code_span(found.dataset, 120)}: <{found.url}>"
+    yield from (inert(line) for line in format_experiment(found))
 
 
 def _about(report: RunReport) -> Iterator[str]:

@@ -51,6 +51,7 @@ from monitors.reports.figures import (
 from monitors.reports.format import (
     VERDICT_MARKS,
     elapsed,
+    format_experiment,
     headline,
     moment,
     percent,
@@ -416,8 +417,9 @@ def _brief(result: CaseResult) -> BriefRow:
 
 
 _PACKAGE: Final = "monitors.reports"
-_FILTERS: Final[dict[str, Callable[..., str]]] = {
+_FILTERS: Final[dict[str, Callable[..., str | tuple[str, ...]]]] = {
     "elapsed": elapsed,
+    "format_experiment": format_experiment,
     "moment": moment,
     "percent": percent,
     "plural": plural,

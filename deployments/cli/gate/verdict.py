@@ -17,7 +17,7 @@ from monitors.records.base import Finding
 from monitors.records.comparisons import RubricAverage
 from monitors.records.runs import Metric, Ratio, RunReport, Verdict, VerdictReason
 from monitors.reports.figures import format_causes, format_raised, tally_rows
-from monitors.reports.format import format_questions
+from monitors.reports.format import format_experiment, format_questions
 from monitors.reports.proof_rows import (
     change_rows,
     format_baseline,
@@ -130,6 +130,10 @@ def print_verdict(console: Console, report: RunReport, *, report_page: Path | No
             f"(objective: p50 within {latency.objective_p50_ms / 1000:g} s; reported, not graded)",
             highlight=False,
         )
+    if report.experiment is not None and report.experiment.url is not None:
+        console.print(f"Experiment {report.experiment.url}", soft_wrap=True, highlight=False, markup=False)
+    for line in format_experiment(report.experiment):
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
     if report_page is not None:
         console.print(f"Report    {report_page}", soft_wrap=True, highlight=False)
         console.print(f"Results   {report_page.with_name('results.json')}", soft_wrap=True, highlight=False)
