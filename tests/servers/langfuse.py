@@ -104,7 +104,8 @@ class LangfuseServer(ThreadedServer):
         if fate[0].isdigit():
             status, _after, seconds = fate.partition(" after ")
             headers = {"Retry-After": seconds} if seconds else None
-            return web.json_response({"message": "not now"}, status=int(status), headers=headers)
+            said = f"not now, {PUBLIC}:{SECRET}"  # what is in the message of a proxy, say
+            return web.json_response({"message": said}, status=int(status), headers=headers)
         try:
             response = await handler(request)
         except Refusal as refusal:
@@ -118,16 +119,19 @@ class LangfuseServer(ThreadedServer):
         return web.json_response({"data": [{"id": PROJECT_ID, "name": self.project, "metadata": {}}]})
 
     async def _put_dataset(self, request: web.Request) -> web.Response:
-        given = await _body(request, "name")
+        return web.json_response(self.add_dataset(**await _body(request, "name")))
+
+    def add_dataset(self, name: str, **given: Any) -> dict[str, Any]:
+        """A dataset, made or changed."""
         moment = self._moment()
         stored = self.datasets.setdefault(
-            given["name"],
-            {"id": f"cds{len(self.datasets)}", "name": given["name"], "projectId": PROJECT_ID, "createdAt": moment}
+            name,
+            {"id": f"cds{len(self.datasets)}", "name": name, "projectId": PROJECT_ID, "createdAt": moment}
             | {"description": None, "metadata": None},
         )
         changes = {key: given[key] for key in ("description", "metadata") if given.get(key) is not None}
         stored.update(changes | {"updatedAt": moment})
-        return web.json_response(stored)
+        return stored
 
     async def _dataset(self, request: web.Request) -> web.Response:
         return web.json_response(self._known(request.match_info["name"]))
@@ -153,7 +157,10 @@ class LangfuseServer(ThreadedServer):
         return web.json_response(self.items[request.match_info["id"]])
 
     async def _put_item(self, request: web.Request) -> web.Response:
-        given = await _body(request, "datasetName")
+        return web.json_response(self.add_item(await _body(request, "datasetName")))
+
+    def add_item(self, given: dict[str, Any]) -> dict[str, Any]:
+        """An item, made or changed; what is null or missing stays as it is."""
         dataset, identity = self._known(given["datasetName"]), given.get("id") or f"citem{next(self._ticks)}"
         if self.items.get(identity, {}).get("datasetName", dataset["name"]) != dataset["name"]:
             raise Refusal(404, f"The dataset item with id {identity} already exists in a dataset other than this")
@@ -162,7 +169,7 @@ class LangfuseServer(ThreadedServer):
         stored = self.items.setdefault(identity, new | dict.fromkeys(_ITEM_FIELDS) | {"status": "ACTIVE"})
         changes = {key: _as_stored(given[key]) for key in _ITEM_FIELDS if given.get(key) is not None}
         stored.update(changes | {"updatedAt": moment})
-        return web.json_response(stored)
+        return stored
 
     async def _export(self, request: web.Request) -> web.Response:
         if request.headers.get("x-langfuse-ingestion-version") != "4":
@@ -253,5 +260,5 @@ def _check_span(span: dict[str, Any]) -> None:
     needed = ("id", "name", "dataset.id", "item.id", "item.root_observation_id")
     if not all(given.get(f"langfuse.experiment.{key}") for key in needed):
         raise Refusal(400, "attributes of the experiment are missing")
-    if given["langfuse.experiment.item.root_observation_id"] != span["spanId"]:
-        raise Refusal(400, "the root observation is this span")
+    if given["langfuse.experiment.item.root_observation_id"] != span.get("parentSpanId", span["spanId"]):
+        raise Refusal(400, "the root observation is this span, or the one above it")

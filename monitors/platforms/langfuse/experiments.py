@@ -1,12 +1,12 @@
-"""The experiments of a Langfuse project: for each case one span with the experiment's attributes, and its scores.
+"""The experiments of a Langfuse project: for each row a span with the experiment's attributes, and its scores.
 
 An experiment is not opened: Langfuse puts together what carries the same ``langfuse.experiment.id``. That id, and
 those of traces, spans and scores, are made of dataset, experiment, example and score key, so that whatever is
 written again replaces itself. A score without a value is written as the category `NO_VALUE` with its comment.
 
-An item has one trace in an experiment. So where cases are asked several times, each repeat is an experiment of its
-own beside the first, with its number behind the name. Spans lie in the environment ``lookout``, apart from the
-application's own traffic.
+An item has one trace in an experiment. So where a case is asked several times, the first asking is the root of that
+trace and the others are spans below it, each with its own scores. Spans lie in the environment ``lookout``, apart
+from the application's own traffic.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class LangfuseExperiments:
         return Experiment(id=identity, name=name, url=url)
 
     async def write(self, experiment: Experiment, rows: Sequence[ExperimentRow]) -> None:
-        """Store each row as a trace of one span, then its scores. The experiment is one that `start` gave here."""
+        """Store each row as a span of its item's trace, then its scores, in one that `start` gave here."""
         opened = self._opened[experiment.id]
         for few in _in_batches(rows):
             await self._export(experiment, [_span(experiment, opened, row) for row in few])
@@ -145,14 +145,14 @@ def _id(*parts: str) -> str:
     return str(uuid.uuid5(IDS, "\n".join(parts)))
 
 
-def trace_of(experiment: Experiment, row: ExperimentRow) -> str:
-    """The trace of a row: 32 hexadecimal digits."""
-    return uuid.uuid5(IDS, f"{experiment.id}\n{row.example_id}\n{row.repeat}").hex
+def _trace_of(experiment: Experiment, row: ExperimentRow) -> str:
+    """The trace of an item: 32 hexadecimal digits."""
+    return uuid.uuid5(IDS, f"{experiment.id}\n{row.example_id}").hex
 
 
-def span_of(experiment: Experiment, row: ExperimentRow) -> str:
-    """The span of a row, its trace's only one: 16 hexadecimal digits."""
-    return trace_of(experiment, row)[16:]
+def _span_of(experiment: Experiment, row: ExperimentRow, repeat: int) -> str:
+    """The span of one asking: 16 hexadecimal digits."""
+    return uuid.uuid5(IDS, f"{experiment.id}\n{row.example_id}\n{repeat}").hex[:16]
 
 
 def _in_batches(rows: Sequence[ExperimentRow]) -> Iterator[list[ExperimentRow]]:
@@ -170,10 +170,12 @@ def _in_batches(rows: Sequence[ExperimentRow]) -> Iterator[list[ExperimentRow]]:
 
 def _span(experiment: Experiment, opened: _Opened, row: ExperimentRow) -> Json:
     ended_at = max(row.started_at, row.ended_at)
+    below: Json = {"parentSpanId": _span_of(experiment, row, 0)} if row.repeat else {}
     return {
-        "traceId": trace_of(experiment, row),
-        "spanId": span_of(experiment, row),
-        "name": row.case_id,
+        **below,
+        "traceId": _trace_of(experiment, row),
+        "spanId": _span_of(experiment, row, row.repeat),
+        "name": f"{row.case_id} ({row.repeat + 1})" if row.repeat else row.case_id,
         "kind": 1,
         "startTimeUnixNano": _nanoseconds(row.started_at),
         "endTimeUnixNano": _nanoseconds(ended_at),
@@ -187,12 +189,11 @@ def _span(experiment: Experiment, opened: _Opened, row: ExperimentRow) -> Json:
 def _attributes(experiment: Experiment, opened: _Opened, row: ExperimentRow) -> Iterator[tuple[str, str]]:
     yield "langfuse.trace.name", row.case_id
     yield "langfuse.environment", ENVIRONMENT
-    first = row.repeat == 0
-    yield "langfuse.experiment.id", experiment.id if first else _id(experiment.id, str(row.repeat))
-    yield "langfuse.experiment.name", experiment.name if first else f"{experiment.name} ({row.repeat + 1})"
+    yield "langfuse.experiment.id", experiment.id
+    yield "langfuse.experiment.name", experiment.name
     yield "langfuse.experiment.dataset.id", opened.dataset.id
     yield "langfuse.experiment.item.id", row.example_id
-    yield "langfuse.experiment.item.root_observation_id", span_of(experiment, row)
+    yield "langfuse.experiment.item.root_observation_id", _span_of(experiment, row, 0)
     yield "langfuse.observation.type", "span"
     yield "langfuse.observation.input", _text(row.inputs)
     if row.outputs is not None:
@@ -200,8 +201,12 @@ def _attributes(experiment: Experiment, opened: _Opened, row: ExperimentRow) -> 
     if row.error is not None:
         yield "langfuse.observation.level", "ERROR"
         yield "langfuse.observation.status_message", row.error
-    yield from ((f"langfuse.experiment.metadata.{name}", _text(value)) for name, value in opened.metadata.items())
-    yield from ((f"langfuse.observation.metadata.{name}", _text(value)) for name, value in row.metadata.items())
+    yield from ((f"langfuse.experiment.metadata.{name}", _text(value)) for name, value in _said(opened.metadata))
+    yield from ((f"langfuse.observation.metadata.{name}", _text(value)) for name, value in _said(row.metadata))
+
+
+def _said(metadata: Mapping[str, JsonValue]) -> Iterator[tuple[str, JsonValue]]:
+    return ((name, value) for name, value in metadata.items() if value is not None)
 
 
 def _text(value: JsonValue) -> str:
@@ -215,9 +220,9 @@ def _nanoseconds(moment: datetime) -> str:
 def _score_event(experiment: Experiment, row: ExperimentRow, score: Score) -> Json:
     valued = score.value is not None
     return {
-        "id": _id(trace_of(experiment, row), score.key),
-        "traceId": trace_of(experiment, row),
-        "observationId": span_of(experiment, row),
+        "id": _id(_span_of(experiment, row, row.repeat), score.key),
+        "traceId": _trace_of(experiment, row),
+        "observationId": _span_of(experiment, row, row.repeat),
         "name": score.key,
         "value": score.value if valued else NO_VALUE,
         "dataType": "NUMERIC" if valued else "CATEGORICAL",

@@ -187,17 +187,18 @@ async def test_a_row_carries_what_langfuse_makes_an_experiment_of(
     assert {score["observationId"] for score in server.scores.values()} <= roots
 
 
-async def test_a_case_asked_again_is_an_experiment_beside_the_first(
-    langfuse: LangfuseBackend, server: LangfuseServer
-) -> None:
-    """An item has one trace in each experiment: repeats of a case lie in experiments of their own, by their number."""
+async def test_a_case_asked_again_is_in_the_same_trace(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
+    """An item has one trace in an experiment: what a case was asked again lies below the first, with its own scores."""
     rows = [row(0).model_copy(update={"repeat": repeat}) for repeat in range(3)]
     async with langfuse.opened() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
-        await platform.experiments.write(await platform.experiments.start(dataset, "run-1", {}), rows)
-    spans = server.attributes()
-    assert [span["langfuse.experiment.name"] for span in spans] == ["run-1", "run-1 (2)", "run-1 (3)"]
-    assert len({span["langfuse.experiment.id"] for span in spans}) == len(langfuse.scores()) // 2 == 3
+        await platform.experiments.write(await platform.experiments.start(dataset, "run-1", {"commit": None}), rows)
+    spans = list(server.spans.values())
+    assert [span["name"] for span in spans] == ["case-0", "case-0 (2)", "case-0 (3)"]
+    assert len({span["traceId"] for span in spans}) == 1
+    assert [span.get("parentSpanId") for span in spans] == [None, spans[0]["spanId"], spans[0]["spanId"]]
+    assert len(langfuse.scores()) == 2 * len({score["observationId"] for score in server.scores.values()}) == 6
+    assert not [name for span in server.attributes() for name in span if name.endswith("commit")]
 
 
 async def test_scores_that_fail_alone_are_written_again_alone(
