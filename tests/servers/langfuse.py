@@ -10,18 +10,18 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import count, repeat
 from typing import Any, Final
 
 from aiohttp import web
 
+from tests.servers.fates import Handler, fated
 from tests.servers.threaded import ThreadedServer
 
 PROJECT_ID: Final = "clangfuse0staging"
 PUBLIC, SECRET = "pk-lf-1111", "sk-lf-hush-hush"
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _HEX: Final = {"traceId": re.compile(r"[0-9a-f]{32}"), "spanId": re.compile(r"[0-9a-f]{16}")}
 _GROUPS: Final = {"core", "basic", "time", "io", "metadata", "model", "usage", "prompt", "metrics", "trace_context"}
 _ITEM_FIELDS: Final = ("input", "expectedOutput", "metadata", "sourceTraceId", "status")
@@ -38,9 +38,7 @@ class Refusal(Exception):
 class LangfuseServer(ThreadedServer):
     """Stores what it is given; ``late`` is how many observations of a trace each reading sees, before all are there.
 
-    ``fates`` are what becomes of each request with good keys: ``ok``, a status such as ``503``, ``429 after 7``
-    (Retry-After), ``lost before`` and ``lost after`` its effect, and ``hang``. ``score_fates`` are statuses of scores
-    by name.
+    ``fates`` are what becomes of each request with good keys (see `fated`), ``score_fates`` statuses of scores by name.
     """
 
     def __init__(self, project: str = "staging", *, version: str = "4.51.0") -> None:
@@ -92,25 +90,10 @@ class LangfuseServer(ThreadedServer):
             if request.path != "/api/public/health" and request.headers.get("Authorization") != _basic():
                 return web.json_response({"message": "Invalid credentials. Confirm the host."}, status=401)
             self.requests.append((request.method, request.rel_url.raw_path_qs))
-            return await self._fated(next(self.fates), request, handler)
+            said = f"not now, {PUBLIC}:{SECRET}"  # what is in the message of a proxy, say
+            return await fated(next(self.fates), request, _answered(handler), closing=self.closing, said=said)
 
         return door
-
-    async def _fated(self, fate: str, request: web.Request, handler: Handler) -> web.StreamResponse:
-        if fate == "hang":
-            await self.closing.wait()
-        if fate == "lost before":
-            return _lost(request)
-        if fate[0].isdigit():
-            status, _after, seconds = fate.partition(" after ")
-            headers = {"Retry-After": seconds} if seconds else None
-            said = f"not now, {PUBLIC}:{SECRET}"  # what is in the message of a proxy, say
-            return web.json_response({"message": said}, status=int(status), headers=headers)
-        try:
-            response = await handler(request)
-        except Refusal as refusal:
-            response = web.json_response({"message": refusal.message}, status=refusal.status)
-        return _lost(request) if fate == "lost after" else response
 
     async def _health(self, _request: web.Request) -> web.Response:
         return web.json_response({"status": "OK", "version": self.version})
@@ -223,10 +206,14 @@ def _basic() -> str:
     return f"Basic {base64.b64encode(f'{PUBLIC}:{SECRET}'.encode()).decode()}"
 
 
-def _lost(request: web.Request) -> web.Response:
-    assert request.transport is not None
-    request.transport.abort()
-    return web.Response()
+def _answered(handler: Handler) -> Handler:
+    async def answered(request: web.Request) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except Refusal as refusal:
+            return web.json_response({"message": refusal.message}, status=refusal.status)
+
+    return answered
 
 
 async def _body(request: web.Request, needed: str) -> dict[str, Any]:

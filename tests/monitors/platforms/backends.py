@@ -7,14 +7,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
-from itertools import count
+from itertools import count, repeat
 from typing import Any, ClassVar
+
+from aiohttp import web
 
 from monitors.platforms.langfuse.client import LangfuseKeys
 from monitors.platforms.langfuse.platform import opened_langfuse
 from monitors.platforms.langfuse.settings import LangfuseSettings
+from monitors.platforms.langsmith.project import opened_langsmith
 from monitors.platforms.platform import Platform
+from monitors.platforms.settings import LangSmithSettings
+from tests.servers.fates import Handler, fated
 from tests.servers.langfuse import PUBLIC, SECRET, LangfuseServer
+from tests.servers.langsmith_experiments import LangSmithExperimentServer
+
+LANGSMITH_KEY = "lsv2_pt_hush_hush"
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -86,4 +94,49 @@ class LangfuseBackend(Backend):
         return datetime(2026, 11, 23, 9, tzinfo=UTC) + timedelta(seconds=next(self._seconds))
 
 
-BACKENDS: tuple[type[Backend], ...] = (LangfuseBackend,)
+class FatedLangSmith(LangSmithExperimentServer):
+    """A LangSmith with fates."""
+
+    def __init__(self) -> None:
+        super().__init__(key=LANGSMITH_KEY)
+        self.fates: Iterator[str] = repeat("ok")
+
+    @property
+    def _watched(self) -> Any:
+        known = super()._watched
+
+        @web.middleware
+        async def watched(request: web.Request, handler: Handler) -> web.StreamResponse:
+            async def answered(asked: web.Request) -> web.StreamResponse:
+                return await known(asked, handler)
+
+            return await fated(next(self.fates), request, answered, closing=self.closing, said=LANGSMITH_KEY)
+
+        return watched
+
+
+class LangSmithBackend(Backend):
+    """LangSmith, by its SDK."""
+
+    name = "langsmith"
+    secrets = (LANGSMITH_KEY,)
+
+    def __init__(self) -> None:
+        self.server = FatedLangSmith()
+
+    def opened(self, sleep: Sleep = no_pause) -> AbstractAsyncContextManager[Platform]:
+        settings = LangSmithSettings.model_validate({"project": "bot", "api_url": self.server.url})
+        return opened_langsmith(settings, LANGSMITH_KEY, sleep)
+
+    def suffer(self, fates: Iterator[str]) -> None:
+        self.server.fates = fates
+
+    def rows(self) -> int:
+        return len(self.server.runs)
+
+    def scores(self) -> list[tuple[str, float | None, str]]:
+        stored = self.server.feedback.values()
+        return sorted((one["key"], one.get("score"), one.get("comment") or "") for one in stored)
+
+
+BACKENDS: tuple[type[Backend], ...] = (LangfuseBackend, LangSmithBackend)

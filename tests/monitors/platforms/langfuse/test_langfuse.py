@@ -17,7 +17,7 @@ from monitors.platforms.langfuse.platform import opened_langfuse
 from monitors.platforms.langfuse.settings import LangfuseSettings
 from monitors.platforms.platform import Dataset, Example, Platform
 from tests.monitors.platforms.backends import LangfuseBackend, no_pause
-from tests.monitors.platforms.test_contract import NAME, ROWS, an_experiment, case, pulled, row
+from tests.monitors.platforms.test_contract import NAME, ROWS, an_experiment, case, id_of, pulled, row
 from tests.servers.langfuse import PROJECT_ID, PUBLIC, SECRET, LangfuseServer
 
 KEYS = {"LANGFUSE_PUBLIC_KEY": PUBLIC, "LANGFUSE_SECRET_KEY": SECRET}
@@ -120,8 +120,8 @@ async def test_an_item_that_a_person_archived_is_not_read(
     async with langfuse.opened() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
         await platform.datasets.push(dataset, [case(1), case(2)])
-        server.items["case-2"]["status"] = "ARCHIVED"
-        assert set(await pulled(platform, dataset)) == {"case-1"}
+        server.items[id_of("case-2")]["status"] = "ARCHIVED"
+        assert set(await pulled(platform, dataset)) == {id_of("case-1")}
 
 
 async def test_an_item_of_another_dataset_is_left_alone(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
@@ -129,11 +129,9 @@ async def test_an_item_of_another_dataset_is_left_alone(langfuse: LangfuseBacken
     async with langfuse.opened() as platform:
         first, second = [await platform.datasets.create(name, "", {}) for name in ("first", "second")]
         await platform.datasets.push(first, [case(1)])
-        await platform.datasets.delete(second, ["case-1"])
-        assert (set(server.active()), server.requests[-1][0]) == ({"case-1"}, "GET")
-        with pytest.raises(
-            SourceUnavailable, match="HTTP 404: The dataset item with id case-1 already exists in a"
-        ):
+        await platform.datasets.delete(second, [id_of("case-1")])
+        assert (set(server.active()), server.requests[-1][0]) == ({id_of("case-1")}, "GET")
+        with pytest.raises(SourceUnavailable, match=r"HTTP 404: The dataset item with id .* already exists in a"):
             await platform.datasets.push(second, [case(1)])
 
 
@@ -162,7 +160,7 @@ async def test_a_tag_is_the_moment_of_the_state_it_names(langfuse: LangfuseBacke
         await platform.datasets.tag(dataset, "suite-aaaa")
         await platform.datasets.push(dataset, [case(2)])
     (moment,) = server.datasets[NAME]["metadata"]["_lookout"]["tags"].values()
-    before, after = (server.items[name]["updatedAt"] for name in ("case-1", "case-2"))
+    before, after = (server.items[id_of(name)]["updatedAt"] for name in ("case-1", "case-2"))
     assert before.rstrip("Z") < moment < after.rstrip("Z")
 
 
