@@ -140,7 +140,7 @@ def _resolve(action: PersonAction, incidents: Sequence[Incident], now: datetime)
     still = [incident for incident in incidents if incident.state is not IncidentState.RESOLVED]
     if not still:
         return _nothing(action, now, ActionEffect.NOTHING_TO_DO, _how_it_stands(incidents), incidents)
-    text = f"{plural(len(still), 'incident')} resolved by hand: seen again, it is reported as regressed"
+    text = f"{plural(len(still), 'incident')} resolved by hand; if a run sees it again, an alert says that it is back"
     return Settlement(
         outcome=_done(action, now, incidents, text), incidents=tuple(close(one, now) for one in still)
     )

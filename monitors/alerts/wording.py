@@ -24,7 +24,7 @@ KIND_WORDS: dict[IncidentKind, str] = {
 REASON_WORDS: dict[NotifyReason, str] = {
     NotifyReason.FIRST_SEEN: "first seen",
     NotifyReason.WORSE: "worse than before",
-    NotifyReason.REGRESSED: "regressed: it was fixed and is back",
+    NotifyReason.REGRESSED: "regressed: it was resolved and is back",
     NotifyReason.REMINDER: "reminder: still failing",
     NotifyReason.RECOVERED: "recovered",
     NotifyReason.OPEN_BEFORE: "open before Slack was set up, and never sent to anybody",

@@ -91,7 +91,7 @@ def examples() -> tuple[Example, ...]:
             _open_before(),
         ),
         Example("recovery", "A later run asked again; said in the thread.", _recovered()),
-        Example("regression", "It was fixed and is back.", _regressed()),
+        Example("regression", "It was resolved and is back.", _regressed()),
         Example("judge-void", "The judge missed its canaries; to the monitor's channel.", _told(VOID)),
         Example("monitor-fault", "The monitor itself is in trouble; to its own channel.", _told(FAULT)),
     )

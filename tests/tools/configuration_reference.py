@@ -178,7 +178,7 @@ production_url = "https://agent.example.com"
 ```
 
 What all targets share there stands once, in a table of its own; a target's table says what differs. With `experiments`,
-each run of the suite appears there as an experiment on that dataset:
+each run of the suite appears there as an [experiment](langsmith.md) on that dataset:
 
 ```toml
 [langsmith]

@@ -15,6 +15,7 @@ from monitors.platforms.platform import Dataset, Experiment, ExperimentRow, Scor
 from monitors.platforms.settings import LangSmithSettings
 from tests.servers.langsmith_datasets import TENANT
 from tests.servers.langsmith_experiments import LangSmithExperimentServer
+from tests.soak.soak_experiments import live_through
 
 KEY = "lsv2_pt_hush"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -160,3 +161,11 @@ async def test_no_thread_and_no_unsent_item_is_left(server: LangSmithExperimentS
     assert all(name.startswith("asyncio_") for name in left), left  # the event loop's own pool
     assert (len(server.runs), len(server.feedback)) == (20, 40)
     assert {one["score"] for one in server.feedback.values()} == {0.5}
+
+
+async def test_f05_writers_that_are_killed_anywhere_leave_nothing_twice_and_lose_nothing(
+    server: LangSmithExperimentServer,
+) -> None:
+    """A slice of the thousand schedules of ``make soak``."""
+    killed = [await live_through(server, seed) for seed in range(40)]
+    assert sum(killed) > 20
