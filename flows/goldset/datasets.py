@@ -1,11 +1,12 @@
 """A suite and the dataset of a platform: compared, pushed, pulled. What people added there becomes drafts.
 
-Nothing is written before the difference is known, and a push that was stopped anywhere is made whole by the same push
-again: entries have the ids of their cases, and each carries the hash of what was pushed.
+Nothing is written before the difference is known, and a push that was stopped anywhere is made whole by the same
+push again: entries have the ids of their cases, and each carries the hash of what was pushed.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
@@ -32,11 +33,14 @@ OnProgress = Callable[[int], None]
 """Told how many entries were read or written since the last time."""
 
 BATCH: Final = 100
+TRACES_AT_ONCE: Final = 8
+"""A trace that is not there any more is waited for."""
 
 
 class ComparedDataset(NamedTuple):
     """A suite against a dataset; ``dataset`` is ``None`` where there is none of that name."""
 
+    name: str
     dataset: Dataset | None
     diff: DatasetDiff
 
@@ -47,17 +51,17 @@ async def compare_dataset(
     """Read the dataset page by page against the suite; of what is the same on both sides, nothing is held."""
     dataset = await datasets.find(name)
     if dataset is None:
-        return ComparedDataset(None, DatasetDiff(added=tuple(suite)))
+        return ComparedDataset(name, None, DatasetDiff(added=tuple(suite)))
     comparison = DatasetComparison(suite, dataset.id)
     async with aclosing(datasets.pull(dataset)) as entries:
         async for entry in entries:
             comparison.take(entry)
             on_progress(1)
-    return ComparedDataset(dataset, comparison.result())
+    return ComparedDataset(name, dataset, comparison.result())
 
 
 class PushPlan(NamedTuple):
-    """What a push writes. ``blocked`` are cases that people have edited in the dataset: only --overwrite writes them."""
+    """What a push writes. ``blocked`` are cases that people edited in the dataset: only --overwrite writes them."""
 
     cases: Sequence[tuple[GoldCase, Example | None]]
     """With the entry that is there."""
@@ -87,12 +91,11 @@ def push_plan(diff: DatasetDiff, suite: Sequence[GoldCase], *, overwrite: bool, 
 
 
 async def push_suite(
-    datasets: Datasets, compared: ComparedDataset, name: str, suite: Suite, plan: PushPlan, on_progress: OnProgress
+    datasets: Datasets, compared: ComparedDataset, suite: Suite, plan: PushPlan, on_progress: OnProgress
 ) -> Dataset:
-    """Write what is planned, then tag the version with the suite's hash. The dataset is made where there is none."""
-    dataset = compared.dataset or await datasets.create(
-        name, f"Gold cases of the suite {suite.name}, written by Lookout", {METADATA_KEY: {"suite": suite.name}}
-    )
+    """Write what is planned, then tag the version with the suite's hash. A dataset that is missing is made."""
+    about = f"Gold cases of the suite {suite.name}, written by Lookout"
+    dataset = compared.dataset or await datasets.create(compared.name, about, {METADATA_KEY: {"suite": suite.name}})
     traces = {grown_case_id(draft_id(entry)): entry.source_trace for entry in compared.diff.people}
     for start in range(0, len(plan.cases), BATCH):
         batch = plan.cases[start : start + BATCH]
@@ -149,12 +152,12 @@ class DraftSource(NamedTuple):
 
 async def drafts_of_people(entries: Sequence[Example], source: DraftSource, traces: Traces) -> Sequence[CaseDraft]:
     """A draft of each entry that holds a question, with the reply of its trace where that is still there."""
-    drafts = list[CaseDraft]()
-    for entry in entries:
-        draft = draft_of_entry(entry, source, await _reply_to(entry, traces))
-        if draft is not None:
-            drafts.append(draft)
-    return drafts
+    drafts = list[CaseDraft | None]()
+    for start in range(0, len(entries), TRACES_AT_ONCE):
+        some = entries[start : start + TRACES_AT_ONCE]
+        replies = await asyncio.gather(*(_reply_to(entry, traces) for entry in some))
+        drafts += [draft_of_entry(entry, source, reply) for entry, reply in zip(some, replies, strict=True)]
+    return [draft for draft in drafts if draft is not None]
 
 
 async def _reply_to(entry: Example, traces: Traces) -> str | None:
@@ -170,8 +173,8 @@ async def _reply_to(entry: Example, traces: Traces) -> str | None:
 def draft_of_entry(entry: Example, source: DraftSource, replied: str | None) -> CaseDraft | None:
     """The draft of what a person added; ``None`` where no question can be read in it.
 
-    The reference that a platform proposes is the application's own reply. Where the person has written another, that
-    is the gold, and the reply is the bad one.
+    The reference that a platform proposes is the application's own reply. Where the person has written another,
+    that is the gold, and the reply is the bad one.
     """
     turns = turns_of(entry.model_dump(mode="json", include={"inputs", "outputs"}), Fields())
     asked = tuple(turn.user_text for turn in turns if turn.user_text.strip())

@@ -1,9 +1,9 @@
 """A gold case as an entry of a platform's dataset, and back, with nothing lost.
 
 The keys of a case lie in three places, each in one alone, so that no two copies can contradict: what is asked in
-``inputs``, what is expected in ``outputs``, where a platform shows both and people edit them; the rest under one key
-of the ``metadata``. There the case as it was pushed last has its hash too: an entry whose case has another hash was
-edited by a person.
+``inputs``, what is expected in ``outputs``, where a platform shows both and people edit them; the rest under one
+key of the ``metadata``, with the hash of the case as it was pushed last: an entry whose case has another hash was edited
+by a person.
 """
 
 from __future__ import annotations

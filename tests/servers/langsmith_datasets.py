@@ -19,6 +19,8 @@ from langsmith import schemas
 from tests.servers.threaded import ThreadedServer
 
 TENANT = "11111111-2222-4333-8444-555555555555"
+PROJECT_NAME = "bot"
+"""The one project that the key sees; its traces are ``traces``."""
 PAGE = 100
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -42,6 +44,7 @@ class LangSmithDatasetServer(ThreadedServer):
         self.refused: set[int] = set()
         self.limited: set[int] = set()
         self.dead_from: int | None = None
+        self.traces: dict[str, dict[str, Any]] = {}
         self.late = 0
         self.multipart = True
         self._clock = START
@@ -52,6 +55,7 @@ class LangSmithDatasetServer(ThreadedServer):
         route = application.router
         route.add_get("/info", self._info)
         route.add_get("/sessions", self._find_project)
+        route.add_post("/api/v2/runs/query", self._runs)
         route.add_get("/datasets", self._list_datasets)
         route.add_post("/datasets", self._create_dataset)
         route.add_get("/datasets/{id}/version", self._version)
@@ -142,8 +146,18 @@ class LangSmithDatasetServer(ThreadedServer):
 
     async def _find_project(self, request: web.Request) -> web.Response:
         del request
-        project = {"id": TENANT, "name": "bot", "tenant_id": TENANT, "reference_dataset_id": None}
+        project = {"id": TENANT, "name": PROJECT_NAME, "tenant_id": TENANT, "reference_dataset_id": None}
         return web.json_response([project])
+
+    async def _runs(self, request: web.Request) -> web.Response:
+        asked = await request.json()
+        trace = self.traces.get(asked.get("trace_id", ""))
+        when = {"start_time": START.isoformat(), "end_time": START.isoformat()}
+        root = {"id": asked.get("trace_id"), "name": "bot", "run_type": "chain", "is_root": True, "project_id": TENANT}
+        items = [root | when | trace] if trace and asked["project_ids"] == [TENANT] else []
+        names = {name.lower() for name in asked["selects"]}
+        shown = [{key: value for key, value in item.items() if key in names} for item in items]
+        return web.json_response({"items": shown, "next_cursor": None})
 
     async def _list_datasets(self, request: web.Request) -> web.Response:
         named = [one for one in self.datasets.values() if one["name"] == request.query["name"]]

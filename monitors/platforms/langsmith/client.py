@@ -7,6 +7,7 @@ repeat requests ourselves, so that every wait has a bound: the SDK's own repetit
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -32,8 +33,8 @@ _CONFLICT: Final = 409
 _MISSING: Final = 404
 _SELECTS: Final = ("ID", "TRACE_ID", "START_TIME", "END_TIME", "INPUTS", "OUTPUTS", "LATENCY_SECONDS", "METADATA",
                    "EXTRA", "TAGS", "FEEDBACK_STATS", "THREAD_ID", "STATUS")  # fmt: skip
-_TREE_SELECTS: Final = ("ID", "NAME", "RUN_TYPE", "START_TIME", "END_TIME", "INPUTS", "OUTPUTS", "TOTAL_TOKENS", "METADATA",
-                        "PARENT_RUN_IDS", "IS_ROOT", "PROJECT_ID")  # fmt: skip
+_TREE_SELECTS: Final = ("ID", "NAME", "RUN_TYPE", "START_TIME", "END_TIME", "INPUTS", "OUTPUTS", "TOTAL_TOKENS",
+                        "METADATA", "PARENT_RUN_IDS", "IS_ROOT", "PROJECT_ID")  # fmt: skip
 TRACE_PAGE: Final = 100
 MOST_RUNS: Final = 2_000
 """Of one trace: a job of a few dozen steps has some hundreds."""
@@ -201,7 +202,7 @@ class LangSmithClient:
         await self.tried(create_or_update, f"giving {score.key} back")
 
     async def by_plain_client(self, call: Callable[[Any], Value]) -> Value:
-        """What ``call`` returns of the SDK's plain client, inside `tried`: the asynchronous one cannot do everything."""
+        """What ``call`` returns of the SDK's plain client, inside `tried`: the other cannot do it all."""
         return await asyncio.to_thread(call, self._plain_client())
 
     def _plain_client(self) -> Any:
@@ -209,6 +210,7 @@ class LangSmithClient:
         if self._plain is None:
             sdk = _sdk()
             once = sdk.utils.LangSmithRetry(total=0)
+            logging.getLogger("langsmith.client").setLevel(logging.CRITICAL)  # it quotes the key's ends
             access = _access(self._settings, self._key)
             self._plain = sdk.Client(auto_batch_tracing=False, retry_config=once, **access)
         return self._plain

@@ -1,8 +1,8 @@
 """LangSmith's datasets by its SDK: pages of a fixed version out, examples in by their ids, versions tagged.
 
 A request may be lost on its way there or on its way back, and what was written may be listed late. So nothing here
-rests on what a list says: an example that is said to be there already is replaced, one that is said to be missing is
-made, and the same again changes nothing.
+rests on what a list says: an example that is said to be there already is replaced, one that is said to be missing
+is made, and the same again changes nothing.
 """
 
 from __future__ import annotations
@@ -140,8 +140,8 @@ class LangSmithDatasets:
         count = await self._updated(dataset, [example])
         if count == 0:
             raise SourceUnavailable(
-                f"dataset {dataset.name!r}: the example {example.id} can neither be made nor replaced: LangSmith says "
-                "that it exists and that it does not; was it deleted, or is it of another dataset?"
+                f"dataset {dataset.name!r}: the example {example.id} can neither be made nor replaced: LangSmith "
+                "says that it exists and that it does not; was it deleted, or is it of another dataset?"
             )
 
     async def _replace(self, dataset: Dataset, batch: Sequence[Example]) -> None:
@@ -186,7 +186,7 @@ class LangSmithDatasets:
         await self._client.tried(partial(self._client.by_plain_client, move), doing)
 
     async def _done(self, call: Callable[[Any], Any], *, but: int) -> Any:
-        """What a call of the plain client returns, True for nothing; False where its answer has the status ``but``."""
+        """What a call of the plain client returns, True for nothing; False where its status is ``but``."""
         try:
             answer = await self._client.by_plain_client(call)
         except Exception as error:

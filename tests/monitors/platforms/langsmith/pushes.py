@@ -44,7 +44,7 @@ async def push(
     async with opened(server) as datasets:
         compared = await compare_dataset(datasets, NAME, suite.cases, lambda _count: None)
         plan = push_plan(compared.diff, suite.cases, overwrite=overwrite, prune=prune)
-        await push_suite(datasets, compared, NAME, suite, plan, lambda _count: None)
+        await push_suite(datasets, compared, suite, plan, lambda _count: None)
     return plan.size
 
 
