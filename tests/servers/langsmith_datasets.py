@@ -54,7 +54,7 @@ class LangSmithDatasetServer(ThreadedServer):
         application = web.Application(middlewares=[self._watched], client_max_size=30_000_000)
         route = application.router
         route.add_get("/info", self._info)
-        route.add_get("/sessions", self._find_project)
+        route.add_get("/sessions", self._sessions)
         route.add_post("/api/v2/runs/query", self._runs)
         route.add_get("/datasets", self._list_datasets)
         route.add_post("/datasets", self._create_dataset)
@@ -144,8 +144,7 @@ class LangSmithDatasetServer(ThreadedServer):
         flags = {"dataset_examples_multipart_enabled": self.multipart}
         return web.json_response({"version": "0.16.20", "instance_flags": flags})
 
-    async def _find_project(self, request: web.Request) -> web.Response:
-        del request
+    async def _sessions(self, _request: web.Request) -> web.Response:
         project = {"id": TENANT, "name": PROJECT_NAME, "tenant_id": TENANT, "reference_dataset_id": None}
         return web.json_response([project])
 

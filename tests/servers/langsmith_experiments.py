@@ -50,8 +50,8 @@ class LangSmithExperimentServer(LangSmithDatasetServer):
         assert len({one["key"] for one in given}) == len(given), given
         return {one["key"]: one.get("score") for one in given}
 
-    async def _find_project(self, request: web.Request) -> web.Response:
-        found = [one for one in self.projects.values() if one["name"] == request.query.get("name")]
+    async def _sessions(self, _request: web.Request) -> web.Response:
+        found = [one for one in self.projects.values() if one["name"] == _request.query.get("name")]
         return web.json_response(found)
 
     async def _create_project(self, request: web.Request) -> web.Response:

@@ -130,13 +130,19 @@ def print_verdict(console: Console, report: RunReport, *, report_page: Path | No
             f"(objective: p50 within {latency.objective_p50_ms / 1000:g} s; reported, not graded)",
             highlight=False,
         )
-    if report.experiment is not None and report.experiment.url is not None:
-        console.print(f"Experiment {report.experiment.url}", soft_wrap=True, highlight=False, markup=False)
-    for line in format_experiment(report.experiment):
-        console.print(line, soft_wrap=True, highlight=False, markup=False)
+    _print_experiment(console, report)
     if report_page is not None:
         console.print(f"Report    {report_page}", soft_wrap=True, highlight=False)
         console.print(f"Results   {report_page.with_name('results.json')}", soft_wrap=True, highlight=False)
+
+
+def _print_experiment(console: Console, report: RunReport) -> None:
+    """Where the run appears as an experiment, and what is missing there."""
+    found = report.experiment
+    if found is not None and found.url is not None:
+        console.print(f"Experiment {found.url}", soft_wrap=True, highlight=False, markup=False)
+    for line in format_experiment(found):
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
 
 
 def _rating(found: RubricAverage) -> str:
