@@ -41,6 +41,8 @@ from monitors.judge.judge import Account, FamilyPolicy, Judge, PanelMember
 from monitors.judge.model import price_of
 from monitors.judge.settings import JudgeModelSettings, JudgeProvider, JudgeSettings
 from monitors.judge.verdict import SCHEMA
+from monitors.platforms.langfuse.client import langfuse_keys
+from monitors.platforms.langfuse.platform import opened_langfuse
 from monitors.platforms.langsmith.project import opened_langsmith
 from monitors.platforms.langsmith.traces import opened_traces, tracing_key
 from monitors.platforms.platform import OpenPlatform
@@ -454,8 +456,16 @@ def _langsmith(config: Config, environment: Mapping[str, str]) -> OpenPlatform:
     return opened_langsmith(settings, tracing_key(settings, environment))
 
 
+def _langfuse(config: Config, environment: Mapping[str, str]) -> OpenPlatform:
+    settings = config.langfuse
+    if settings is None:
+        raise ConfigError('langfuse:DATASET needs the table [langfuse] with project = "NAME", in lookout.toml')
+    return opened_langfuse(settings, langfuse_keys(settings, environment), clock.get())
+
+
 PLATFORMS: Mapping[PlatformScheme, Callable[[Config, Mapping[str, str]], OpenPlatform]] = {
     PlatformScheme.LANGSMITH: _langsmith,
+    PlatformScheme.LANGFUSE: _langfuse,
 }
 """How each platform that an address such as ``langsmith:DATASET`` names is opened."""
 

@@ -83,7 +83,11 @@ class Experiment(Record):
 
 
 class Trace(Record):
-    """What an application did for one request. ``runs`` are the platform's own, as plain JSON."""
+    """What an application did for one request.
+
+    ``runs`` are plain JSON with LangSmith's keys, whatever the platform: ``id``, ``is_root``, ``run_type``,
+    ``name``, ``start_time``, ``end_time``, ``inputs``, ``outputs``, ``metadata``.
+    """
 
     id: str
     url: str
