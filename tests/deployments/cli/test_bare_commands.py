@@ -223,8 +223,12 @@ DECISIONS = {
 WITH_A_KEY = {"gold draft", "gold translate", "warehouse age"}
 ENDS_A_SERVER = {"down"}
 UNTIL_STOPPED = {"receive", "slack-actions", "up"}
-ON_THEIR_OWN = {"demo", "login"}
-"""`login` has its tests in test_login_command.py, in the same environment."""
+ON_THEIR_OWN = {
+    "demo",
+    "login",
+    *(f"site{name}" for name in ("", " export", " token add", " token list", " token revoke")),
+}
+"""`login` has its tests in test_login_command.py, `site` in site/test_site_command.py, in the same environment."""
 
 
 @pytest.mark.prefect
