@@ -69,6 +69,8 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
             "Have Prefect's server report runs that do not come or whose process is gone; again changes nothing."),
     },
     "site": {
+        "export": ("cli.site.export",
+            "Write the pages as files, redacted, for a static Space or any web server, with a badge and figures."),
     },
     "site token": {
         "add": ("cli.site.token", "Make a token for a person, shown this once: they log in to the site with it."),
