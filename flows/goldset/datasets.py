@@ -219,7 +219,7 @@ def _finding(entry: Example, dataset: Dataset, *, compared: bool, differs: bool)
         found = "what is proposed is the application's own reply"
     else:
         found = "what the application replied is not known"
-    return f"a person added it to the dataset {dataset.name}{of}; {found}. {dataset.url}/e/{entry.id}"
+    return f"a person added it to the dataset {dataset.name}{of}; {found}. {dataset.entries_url}{entry.id}"
 
 
 def _proposed(reply: str, account_patterns: Sequence[str]) -> tuple[FailureKind | None, Severity, str]:

@@ -51,6 +51,8 @@ class Dataset(Record):
     name: str
     url: str
     """Where a person looks at it."""
+    entries_url: str = ""
+    """The same for one example: this address with the example's id behind it."""
     metadata: Json = Field(default_factory=dict)
 
 

@@ -50,7 +50,7 @@ from warehouse.queries.operator_actions import append_draft, decided_drafts, wai
 BAR_AFTER_S: Final = 2.0
 LISTED: Final = 20
 
-DatasetArgument = Annotated[str, typer.Argument(help="the dataset, as langsmith:DATASET")]
+DatasetArgument = Annotated[str, typer.Argument(help="the dataset: langsmith:NAME or langfuse:NAME")]
 SuiteFileOption = Annotated[Path | None, typer.Option("--suite", help="the suite; the target's when left out")]
 TargetOption = Annotated[str | None, typer.Option("--target", help="whose suite; the only target when left out")]
 YesOption = Annotated[bool, typer.Option("--yes", help="write without asking, for scripts")]

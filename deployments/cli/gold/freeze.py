@@ -104,7 +104,7 @@ def _verify(suite: Suite, file: Path, folder: Path) -> ExitCode:
     return ExitCode.FAIL
 
 
-Version = Annotated[str, typer.Argument(help="a suite, the manifest of a frozen version, or langsmith:DATASET")]
+Version = Annotated[str, typer.Argument(help="a suite, the manifest of a frozen version, or a dataset")]
 
 
 def diff_command(
@@ -125,7 +125,7 @@ def diff_command(
         suite = files[0] if files else None
         return compare_command(datasets[0], suite, target, config, most=most, as_json=as_json)
     if len(files) == 1:
-        raise ConfigError(f"what is {old} compared with? Accepted: another suite, a manifest, or langsmith:DATASET")
+        raise ConfigError(f"what is {old} compared with? Accepted: another suite, a manifest, or a dataset")
     return _diff_files(*files, most=most, as_json=as_json)
 
 

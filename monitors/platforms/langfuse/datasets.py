@@ -114,7 +114,7 @@ class LangfuseDatasets:
     def _dataset(self, stored: _StoredDataset) -> Dataset:
         metadata, _tags = _metadata_and_tags(stored)
         url = self._client.page_url("datasets", stored.id)
-        return Dataset(id=stored.id, name=stored.name, url=url, metadata=metadata)
+        return Dataset(id=stored.id, name=stored.name, url=url, entries_url=f"{url}/items/", metadata=metadata)
 
     async def _page(self, dataset: Dataset, number: int) -> _ItemPage:
         asked = {"datasetName": dataset.name, "page": number, "limit": PAGE}

@@ -245,4 +245,7 @@ def _in_utc(time: datetime) -> datetime:
 
 
 def _dataset(found: Any) -> Dataset:
-    return Dataset(id=str(found.id), name=found.name, url=found.url or "", metadata=found.metadata or {})
+    url = str(found.url or "")
+    return Dataset(
+        id=str(found.id), name=found.name, url=url, entries_url=f"{url}/e/", metadata=found.metadata or {}
+    )
