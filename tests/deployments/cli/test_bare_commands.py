@@ -203,6 +203,8 @@ ONCE: dict[str, tuple[tuple[str, ...], int, str]] = {
     "gold vary": (("suite.jsonl",), 0, "variants"),
     "gold review": (("drafted.jsonl", "--suite", "suite.jsonl", "--as", "asha"), 0, "0 joined"),
     "gold grow": ((), 0, ""),
+    "gold push": (("langsmith:gold",), 2, "the environment has no LANGSMITH_API_KEY"),
+    "gold pull": (("langfuse:gold",), 2, "needs the table [langfuse]"),
     "gold starter": (("adversarial",), 0, "adversarial"),
 }
 """Commands that end by themselves: what they are given, the exit code, what they say."""
