@@ -1,4 +1,4 @@
-"""The commands of docs/langsmith.md work, in their order, against a local server."""
+"""The commands of docs/langsmith.md work, in their order, against local servers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
+from aiohttp import web
+
 from monitors.goldset.lines import line_of
 from tests import fork_server
 from tests.builders import gold_case
 from tests.servers.langsmith_datasets import LangSmithDatasetServer
+from tests.servers.langsmith_experiments import LangSmithExperimentServer
+from tests.servers.threaded import ThreadedServer
 
 PAGE = (Path(__file__).parent.parent / "docs" / "langsmith.md").read_text(encoding="utf-8")
 KEY = "lsv2_pt_hush"
@@ -41,3 +46,76 @@ def test_the_commands_about_datasets_work_in_their_order(tmp_path: Path) -> None
     assert "The same 1 case." in shown[1]
     assert "1 draft of what people added" in shown[2]
     assert "1 left" in shown[3]
+
+
+ANSWERS = {
+    "How long is the guarantee?": "The guarantee lasts 24 months.",
+    "What does delivery cost?": "Delivery costs 4.90 EUR.",
+    "Can I return a lamp?": "Yes, within 30 days.",
+}
+ACCEPTED = "g\n\n\n\ny\n"
+"""The right answer is what is proposed, as are question and type; nobody knows a bad reply, and it joins all the same."""
+
+
+class LampShop(ThreadedServer):
+    """A chat API that knows the answers, and says what it is for to whoever asks anything else."""
+
+    def application(self) -> web.Application:
+        made = web.Application()
+        made.router.add_post("/chat", self._answer)
+        return made
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        asked = (await request.json()).get("message")
+        if asked is None:
+            return web.json_response({"error": "message is missing"}, status=400)
+        return web.json_response(
+            {"reply": ANSWERS.get(asked, "I can help with lamps: delivery, guarantee, returns.")}
+        )
+
+
+def ten_commands() -> list[str]:
+    """Those of the section, without what stands behind them."""
+    section = PAGE[PAGE.index("## From a project") : PAGE.index("## Datasets")]
+    return [line.partition(" # ")[0].strip() for line in re.findall(r"^\$ lookout (.*)$", section, re.MULTILINE)]
+
+
+@pytest.mark.prefect
+def test_ten_commands_lead_from_a_project_to_a_gate(tmp_path: Path, prefect_environment: dict[str, str]) -> None:
+    with LangSmithExperimentServer(key=KEY) as server, LampShop() as shop:
+        for question, answer in ANSWERS.items():
+            server.add("support bot", inputs={"question": question}, outputs={"answer": answer})
+        environment = prefect_environment | fork_server.WARM | {"LANGSMITH_API_KEY": KEY, "COLUMNS": "200"}
+        shown: dict[str, str] = {}
+        for command in ten_commands():
+            words = shlex.split(command.replace("https://staging.example.com", shop.url))
+            given = ACCEPTED * len(ANSWERS) if words[:2] == ["gold", "grow"] else ""
+            done = fork_server.run(*words, cwd=tmp_path, env=environment, given=given, timeout_s=240)
+            assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+            shown[" ".join(words[:2])] = done.stdout
+            if words[0] == "init":
+                owners_settings(tmp_path, server.url)
+        assert len(shown) == 10
+        assert {one["name"] for one in server.projects.values()} == {
+            run.name for run in (tmp_path / ".lookout" / "runs").iterdir() if run.is_dir()
+        }
+    assert "3 drafts of what people added" in shown["gold pull"]
+    assert "3 joined suite.jsonl" in shown["gold grow"]
+    assert "3 cases written" in shown["gold push"]
+    assert "The same 3 cases." in shown["gold diff"]
+    for command in ("verify bot", "gate --target", "report"):
+        assert "PASS" in shown[command]
+        assert "selectedSessions=" in shown[command]
+
+
+def owners_settings(folder: Path, langsmith: str) -> None:
+    """What the page says to write into lookout.toml, and an empty suite."""
+    (folder / "suite.jsonl").write_text("", encoding="utf-8")
+    file = folder / "lookout.toml"
+    given = block("toml", "## From a project")
+    experiments = next(line for line in given.splitlines() if line.startswith("experiments"))
+    tables = given[given.index("[langsmith]") :].replace("[langsmith]", f'[langsmith]\napi_url = "{langsmith}"')
+    written = file.read_text(encoding="utf-8").replace(
+        'suite = "suite.jsonl"', f'{experiments}\nsuite = "suite.jsonl"'
+    )
+    file.write_text(f"{written}\n{tables}", encoding="utf-8")
