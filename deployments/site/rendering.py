@@ -20,12 +20,16 @@ from starlette.types import ASGIApp
 from deployments.site.access import Visitor
 from deployments.site.page import Done, Page, PageRequest, Site
 from deployments.site.tokens import SessionSigner
-from monitors.reports.charts import TrendPoint, scale_of, trend_line
+from monitors.reports.charts import StripCell, TrendPoint, outcome_strip, scale_of, trend_line
 from monitors.reports.format import SEVERITY_WORDS
 from monitors.reports.templating import style_sheet, template_environment
 
 PACKAGE: Final = "deployments.site"
-NAVIGATION: Final[tuple[tuple[str, str], ...]] = (("/", "Now"), ("/runs", "Runs"))
+NAVIGATION: Final[tuple[tuple[str, str], ...]] = (
+    ("/", "Now"),
+    ("/runs", "Runs"),
+    ("/cases", "Cases"),
+)
 """The bar: address and word, in its order."""
 _ASSETS: Final = {"site.js": "text/javascript; charset=utf-8", "site.css": "text/css; charset=utf-8"}
 _YEAR: Final = "private, max-age=31536000, immutable"
@@ -39,6 +43,8 @@ def templates() -> Environment:
         navigation=NAVIGATION,
         asset_version=asset_version,
         trend_chart=trend_chart,
+        outcome_strip=outcome_strip,
+        strip_cell=StripCell,
         severity_texts=SEVERITY_WORDS,
     )
     return environment

@@ -40,7 +40,12 @@ MOST_SCRIPT_BYTES = 60_000
 MOST_PAINT_MS = 1000.0
 START_S = 120
 SYSTEM_CHROMIUM = Path("/usr/bin/chromium-headless-shell")
-FILTERED = {"/runs": "?verdict=FAIL&page=20", "/runs/{run}": "?outcome=failed"}
+FILTERED = {
+    "/runs": "?verdict=FAIL&page=20",
+    "/runs/{run}": "?outcome=failed",
+    "/cases": "?severity=2&outcome=correct&page=3",
+    "/cases/{case}": "?outcome=failed",
+}
 """A page with its filters beside the page without, where that asks something else of the warehouse."""
 
 
