@@ -47,6 +47,7 @@ from deployments.site.login import LoginPages
 from deployments.site.page import ActionMaker, PageMaker, PageRefused, PageRequest, Site
 from deployments.site.pages.cases import case_page, cases_page
 from deployments.site.pages.compare import compare_page
+from deployments.site.pages.nightly import nightly_page
 from deployments.site.pages.now import now_page
 from deployments.site.pages.runs import run_page, run_report, runs_page
 from deployments.site.refresher import Refresher
@@ -78,6 +79,7 @@ PAGES: Final[tuple[PageRoute, ...]] = (
     PageRoute("/cases", cases_page),
     PageRoute("/cases/{case}", case_page),
     PageRoute("/compare", compare_page),
+    PageRoute("/nightly", nightly_page),
 )
 """Every page. Each also answers as JSON, at its address with ``.json`` (the first at ``/now.json``)."""
 

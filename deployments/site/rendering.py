@@ -29,6 +29,7 @@ NAVIGATION: Final[tuple[tuple[str, str], ...]] = (
     ("/", "Now"),
     ("/runs", "Runs"),
     ("/cases", "Cases"),
+    ("/nightly", "Nightly"),
 )
 """The bar: address and word, in its order."""
 _ASSETS: Final = {"site.js": "text/javascript; charset=utf-8", "site.css": "text/css; charset=utf-8"}
