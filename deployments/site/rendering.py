@@ -30,6 +30,8 @@ NAVIGATION: Final[tuple[tuple[str, str], ...]] = (
     ("/runs", "Runs"),
     ("/cases", "Cases"),
     ("/nightly", "Nightly"),
+    ("/judge", "Judge"),
+    ("/suite", "Suite"),
 )
 """The bar: address and word, in its order."""
 _ASSETS: Final = {"site.js": "text/javascript; charset=utf-8", "site.css": "text/css; charset=utf-8"}

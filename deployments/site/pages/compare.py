@@ -19,7 +19,7 @@ from warehouse.queries.site.compared import (
     PairCounts,
     RunSide,
     flips_page,
-    newest_run,
+    newest_run_of,
     pairs_of,
     run_before,
     run_side,
@@ -73,7 +73,7 @@ def compare_page(request: PageRequest) -> Page:
     paging, store = request.paging(), request.site.store
     asked_before, asked_now = request.text("before", "Run before"), request.text("now", "Run now")
     way = request.choice("way", "Flips", WAYS)
-    now_id = asked_now or newest_run(store)
+    now_id = asked_now or newest_run_of(store, None, None)
     before_id = asked_before or (run_before(store, now_id) if now_id else None)
     for place, run_id in enumerate((before_id, now_id)):
         request.fields[place] = request.fields[place].model_copy(update={"value": run_id or ""})

@@ -120,10 +120,12 @@ def run_side(store: Store, run_id: str) -> RunSide | None:
     return RunSide.model_validate({**row, "judges": _LINEAGES.validate_json(str(row["judges"]))})
 
 
-def newest_run(store: Store) -> str | None:
-    """The run that finished last."""
+def newest_run_of(store: Store, target: str | None, suite: str | None) -> str | None:
+    """The run that finished last, of this target and over this suite where they are named."""
     found = store.query(
-        "select run_id from runs where not interrupted order by finished_at desc, run_id desc limit 1"
+        "select run_id from runs where not interrupted and ($target is null or target = $target)"
+        " and ($suite is null or suite_name = $suite) order by finished_at desc, run_id desc limit 1",
+        {"target": target, "suite": suite},
     )
     return str(found.rows[0][0]) if found.rows else None
 

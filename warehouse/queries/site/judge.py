@@ -1,0 +1,115 @@
+"""What judges did in the newest runs and nights, a bounded part of all grades: verdicts, agreement and cost."""
+
+from __future__ import annotations
+
+from monitors.records.base import Record, UtcTime
+from monitors.records.grades import Aspect, JudgeLineage
+from monitors.records.reviews import VerdictCount
+from monitors.records.runs import Judging
+from warehouse.database.store import Store
+
+NEWEST = 30
+"""Runs and nights whose grades are counted."""
+
+
+class JudgingRow(Record):
+    """The judging of a run, or of a night."""
+
+    run_id: str
+    target: str
+    finished_at: UtcTime
+    is_night: bool
+    judging: Judging
+
+
+class PlainAgreement(Record):
+    """A judge beside the graders without a model, where both gave a verdict on the same question."""
+
+    lineage: JudgeLineage
+    aspect: Aspect
+    both_graded: int
+    agreed: int
+    too_mild: int
+    too_strict: int
+
+
+_RUNS = (
+    "with done as ("
+    "  select run_id, target, finished_at, false as is_night from runs"
+    "  where not interrupted and ($target is null or target = $target)"
+    "  union all select run_id, target, finished_at, true from nightly_runs"
+    "  where $target is null or target = $target"
+    "), newest as materialized (from done order by finished_at desc, run_id desc limit $newest)"
+)
+_JUDGED = (
+    "from grades g join newest r on r.run_id = g.run_id where g.judge_model is not null and g.passed is not null"
+)
+
+
+def judging_page(store: Store, target: str | None, *, rows: int, offset: int) -> tuple[tuple[JudgingRow, ...], int]:
+    """The judging of runs and nights, newest first, and how many there are in all."""
+    found = store.query(
+        f"{_RUNS}, page as ("  # noqa: S608 - ours
+        "  from newest order by finished_at desc, run_id desc limit $rows offset $offset)"
+        " select p.run_id, p.target, p.finished_at, p.is_night,"
+        " if(p.is_night, json_extract_string(n.record, '$.judging'), json_extract_string(r.report, '$.judging')),"
+        " (select count(*) from done)"
+        " from page p left join runs r on not p.is_night and r.run_id = p.run_id"
+        " left join nightly_runs n on p.is_night and n.run_id = p.run_id"
+        " order by p.finished_at desc, p.run_id desc",
+        {"target": target, "newest": rows + offset, "rows": rows, "offset": offset},
+    )
+    total = int(str(found.rows[0][-1])) if found.rows else 0
+    names = list(JudgingRow.model_fields)[:4]
+    listed = (
+        JudgingRow.model_validate(
+            {**dict(zip(names, row[:4], strict=True)), "judging": Judging.model_validate_json(str(row[4]))}
+        )
+        for row in found.rows
+        if row[4] not in (None, "null")
+    )
+    return tuple(listed), total
+
+
+def newest_verdicts(store: Store, target: str | None) -> tuple[VerdictCount, ...]:
+    """How many verdicts each judge gave on the facts in the newest runs and nights."""
+    found = store.query(
+        f"{_RUNS} select r.target, g.grader, g.version, g.judge_model, g.judge_prompt_sha256, g.rubric_version,"
+        f" count(*) filter (where g.passed), count(*) {_JUDGED} and g.aspect = 'factual_match'"
+        " group by all order by all",
+        {"target": target, "newest": NEWEST},
+    )
+    return tuple(
+        VerdictCount(
+            target=str(row[0]),
+            grader=str(row[1]),
+            version=str(row[2]),
+            aspect=Aspect.FACTUAL_MATCH,
+            lineage=_lineage(row[3:6]),
+            passed=int(str(row[6])),
+            total=int(str(row[7])),
+        )
+        for row in found.rows
+    )
+
+
+def plain_agreement(store: Store, target: str | None) -> tuple[PlainAgreement, ...]:
+    """Each judge beside the graders without a model, over the newest runs and nights."""
+    found = store.query(
+        f"{_RUNS} select g.judge_model, g.judge_prompt_sha256, g.rubric_version, g.aspect, count(*),"
+        " count(*) filter (where g.passed = g.plain_passed),"
+        " count(*) filter (where g.passed and not g.plain_passed),"
+        " count(*) filter (where not g.passed and g.plain_passed)"
+        f" {_JUDGED} and g.plain_passed is not null group by all order by count(*) desc, 1, 2, 3, 4",
+        {"target": target, "newest": NEWEST},
+    )
+    names = list(PlainAgreement.model_fields)[1:]
+    return tuple(
+        PlainAgreement.model_validate({"lineage": _lineage(row[:3]), **dict(zip(names, row[3:], strict=True))})
+        for row in found.rows
+    )
+
+
+def _lineage(row: tuple[object, ...]) -> JudgeLineage:
+    model, prompt, rubric = map(str, row)
+    return JudgeLineage(model=model, prompt_sha256=prompt, rubric_version=rubric)
