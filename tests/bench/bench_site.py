@@ -45,6 +45,7 @@ FILTERED = {
     "/runs/{run}": "?outcome=failed",
     "/cases": "?severity=2&outcome=correct&page=3",
     "/cases/{case}": "?outcome=failed",
+    "/judge": "?target=helpdesk&page=20",
     "/compare": "?before=run-7&now=run-3000&way=broke",
 }
 """A page with its filters beside the page without, where that asks something else of the warehouse."""

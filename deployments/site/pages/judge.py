@@ -10,11 +10,10 @@ from monitors.reports.format import moment
 from warehouse.queries.reviews import reviewed
 from warehouse.queries.site.judge import (
     NEWEST,
+    JudgeCounts,
     JudgingRow,
-    PlainAgreement,
+    judge_counts,
     judging_page,
-    newest_verdicts,
-    plain_agreement,
 )
 from warehouse.queries.site.standing import known_targets
 
@@ -26,7 +25,7 @@ class JudgeData(Record):
     """
 
     calibrations: tuple[Calibration, ...]
-    agreement: tuple[PlainAgreement, ...]
+    agreement: tuple[JudgeCounts, ...]
     counted: int
     few: int
     cost: tuple[TrendValue, ...]
@@ -38,11 +37,11 @@ def judge_page(request: PageRequest) -> Page:
     """What people, canaries and rules say of the judge, and what it was paid."""
     store, paging = request.site.store, request.paging()
     target = request.choice("target", "Target", known_targets(store, request.site.targets))
-    given = newest_verdicts(store, target)
+    counts = judge_counts(store, target)
     rows, total = judging_page(store, target, rows=paging.rows, offset=paging.offset)
     data = JudgeData(
-        calibrations=calibrate(reviewed(store, target=target) if given else (), given),
-        agreement=plain_agreement(store, target) if given else (),
+        calibrations=calibrate(reviewed(store, target=target) if counts else (), [one.verdicts for one in counts]),
+        agreement=tuple(one for one in counts if one.both_graded),
         counted=NEWEST,
         few=FEW,
         cost=tuple(map(_cost, reversed(rows))),
@@ -53,6 +52,13 @@ def judge_page(request: PageRequest) -> Page:
 
 
 def _cost(row: JudgingRow) -> TrendValue:
-    cost = row.judging.cost_usd
-    label = f"{moment(row.finished_at)}: ${cost:.2f}"
-    return TrendValue(at=row.finished_at, label=label, value=float(cost), low=None, high=None, mark=False)
+    cost = row.judging.cost_usd if row.judging else None
+    shown = "not recorded" if cost is None else f"${cost:.2f}"
+    return TrendValue(
+        at=row.finished_at,
+        label=f"{moment(row.finished_at)}: {shown}",
+        value=None if cost is None else float(cost),
+        low=None,
+        high=None,
+        mark=row.judging is not None and row.judging.budget_reached,
+    )

@@ -13,24 +13,46 @@ NEWEST = 30
 
 
 class JudgingRow(Record):
-    """The judging of a run, or of a night."""
+    """The judging of a run, or of a night; ``None`` for one of before it was recorded."""
 
     run_id: str
     target: str
     finished_at: UtcTime
     is_night: bool
-    judging: Judging
+    judging: Judging | None
 
 
-class PlainAgreement(Record):
-    """A judge beside the graders without a model, where both gave a verdict on the same question."""
+class JudgeCounts(Record):
+    """A judge's verdicts on one aspect of a target's answers.
 
+    In ``both_graded`` of them the graders without a model gave a verdict too: ``agreed`` alike, ``too_mild`` where
+    the judge passed what these failed, ``too_strict`` the other way.
+    """
+
+    target: str
+    grader: str
+    version: str
     lineage: JudgeLineage
     aspect: Aspect
+    passed: int
+    total: int
     both_graded: int
     agreed: int
     too_mild: int
     too_strict: int
+
+    @property
+    def verdicts(self) -> VerdictCount:
+        """The same as the calibration takes it."""
+        return VerdictCount(
+            target=self.target,
+            grader=self.grader,
+            version=self.version,
+            aspect=self.aspect,
+            lineage=self.lineage,
+            passed=self.passed,
+            total=self.total,
+        )
 
 
 _RUNS = (
@@ -62,50 +84,32 @@ def judging_page(store: Store, target: str | None, *, rows: int, offset: int) ->
     total = int(str(found.rows[0][-1])) if found.rows else 0
     names = list(JudgingRow.model_fields)[:4]
     listed = (
-        JudgingRow.model_validate(
-            {**dict(zip(names, row[:4], strict=True)), "judging": Judging.model_validate_json(str(row[4]))}
-        )
+        JudgingRow.model_validate({**dict(zip(names, row[:4], strict=True)), "judging": _judging(row[4])})
         for row in found.rows
-        if row[4] not in (None, "null")
     )
     return tuple(listed), total
 
 
-def newest_verdicts(store: Store, target: str | None) -> tuple[VerdictCount, ...]:
-    """How many verdicts each judge gave on the facts in the newest runs and nights."""
-    found = store.query(
-        f"{_RUNS} select r.target, g.grader, g.version, g.judge_model, g.judge_prompt_sha256, g.rubric_version,"
-        f" count(*) filter (where g.passed), count(*) {_JUDGED} and g.aspect = 'factual_match'"
-        " group by all order by all",
-        {"target": target, "newest": NEWEST},
-    )
-    return tuple(
-        VerdictCount(
-            target=str(row[0]),
-            grader=str(row[1]),
-            version=str(row[2]),
-            aspect=Aspect.FACTUAL_MATCH,
-            lineage=_lineage(row[3:6]),
-            passed=int(str(row[6])),
-            total=int(str(row[7])),
-        )
-        for row in found.rows
-    )
+def _judging(written: object) -> Judging | None:
+    return None if written in (None, "null") else Judging.model_validate_json(str(written))
 
 
-def plain_agreement(store: Store, target: str | None) -> tuple[PlainAgreement, ...]:
-    """Each judge beside the graders without a model, over the newest runs and nights."""
+def judge_counts(store: Store, target: str | None) -> tuple[JudgeCounts, ...]:
+    """What each judge said in the newest runs and nights, and beside it the graders without a model."""
     found = store.query(
-        f"{_RUNS} select g.judge_model, g.judge_prompt_sha256, g.rubric_version, g.aspect, count(*),"
-        " count(*) filter (where g.passed = g.plain_passed),"
+        f"{_RUNS} select r.target, g.grader, g.version, g.judge_model, g.judge_prompt_sha256,"
+        " g.rubric_version, g.aspect, count(*) filter (where g.passed), count(*),"
+        " count(g.plain_passed), count(*) filter (where g.passed = g.plain_passed),"
         " count(*) filter (where g.passed and not g.plain_passed),"
         " count(*) filter (where not g.passed and g.plain_passed)"
-        f" {_JUDGED} and g.plain_passed is not null group by all order by count(*) desc, 1, 2, 3, 4",
+        f" {_JUDGED} group by all order by all",
         {"target": target, "newest": NEWEST},
     )
-    names = list(PlainAgreement.model_fields)[1:]
+    names = [name for name in JudgeCounts.model_fields if name != "lineage"]
     return tuple(
-        PlainAgreement.model_validate({"lineage": _lineage(row[:3]), **dict(zip(names, row[3:], strict=True))})
+        JudgeCounts.model_validate(
+            {"lineage": _lineage(row[3:6]), **dict(zip(names, (*row[:3], *row[6:]), strict=True))}
+        )
         for row in found.rows
     )
 
