@@ -94,8 +94,8 @@ _SHAPES: Final = {
 
 def outcome_strip(cells: Sequence[StripCell], title: str) -> Markup:
     """Outcomes in a row, each told by its shape as well as its colour; a marked one has a bar below."""
-    drawn = "".join(_strip_cell(place * _CELL, cell) for place, cell in enumerate(cells))
-    return _svg("strip", title, drawn, max(1, len(cells)) * _CELL, _CELL + 4)
+    inside = "".join(_strip_cell(place * _CELL, cell) for place, cell in enumerate(cells))
+    return _svg("strip", title, inside, max(1, len(cells)) * _CELL, _CELL + 4)
 
 
 def _strip_cell(x: int, cell: StripCell) -> str:

@@ -29,14 +29,14 @@ from warehouse.queries.site.standing import known_targets
 
 RUNS_SHOWN: Final = 20
 ANSWERS_SHOWN: Final = 12
-OUTCOME_WORDS: Final = {
+OUTCOME_LABELS: Final = {
     "correct": "correct",
     "failed": "failed",
     "no_answer": "no answer",
     "ungraded": "could not tell",
     "missing": "not asked",
 }
-COURSE_WORDS: Final = {
+COURSE_LABELS: Final = {
     CaseCourse.BROKE: ("Broke", "Right before, wrong ever since: the marked run is the change point"),
     CaseCourse.FAILING: ("Failing", "Wrong in every run shown that graded it"),
     CaseCourse.UNSTEADY: ("Unsteady", "Flipped more than once, each time with another deploy or suite"),
@@ -116,8 +116,8 @@ def _wanted(request: PageRequest, target: str) -> GridFilter:
 class CaseStrips:
     """The cells of a case in words and shapes, the oldest run first, with a gap where a run did not ask it."""
 
-    words = COURSE_WORDS
-    outcomes = OUTCOME_WORDS
+    labels = COURSE_LABELS
+    outcomes = OUTCOME_LABELS
 
     def __init__(self, runs: tuple[GridRun, ...]) -> None:
         self.runs = runs
@@ -134,15 +134,15 @@ class CaseStrips:
             cell = found.get(run.place)
             kind = cell.outcome.value if cell else "missing"
             flipped = cell is not None and cell.flipped
-            label = f"{moment(run.finished_at)}: {OUTCOME_WORDS[kind]}{', flipped' if flipped else ''}"
+            label = f"{moment(run.finished_at)}: {OUTCOME_LABELS[kind]}{', flipped' if flipped else ''}"
             shown.append(StripCell(kind, label, flipped))
         return shown
 
     def title(self, row: GridRow) -> str:
         """The strip in a sentence."""
         counts = [
-            f"{OUTCOME_WORDS[kind]} {count}"
-            for kind in OUTCOME_WORDS
+            f"{OUTCOME_LABELS[kind]} {count}"
+            for kind in OUTCOME_LABELS
             if (count := sum(cell.outcome == kind for cell in row.cells))
         ]
         flips = f", flipped {row.flips} times" if row.flips > 1 else ", flipped once" if row.flips else ""
@@ -175,7 +175,7 @@ def case_page(request: PageRequest) -> Page:
         ),
         paging=paging.of(total),
     )
-    return Page("case.html.j2", case_id, data, view=OUTCOME_WORDS)
+    return Page("case.html.j2", case_id, data, view=OUTCOME_LABELS)
 
 
 def _as_before(answer: CaseAnswer, older: CaseAnswer | None) -> bool | None:

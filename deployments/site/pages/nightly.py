@@ -17,17 +17,17 @@ from warehouse.queries.site.nightly import (
     FailureExample,
     NightlyRow,
     failure_examples,
-    night_report,
-    nights_page,
+    nightly_report,
+    nightly_runs_page,
 )
 from warehouse.queries.site.standing import known_targets
 
 EXAMPLES_EACH: Final = 3
-TREND_NIGHTS: Final = 60
+TREND_RUNS: Final = 60
 DRIFTS: Final = ("worse", "better", "none")
 
 
-class NightRate(Record):
+class ShownRate(Record):
     """A rate of a night: ``text`` is the rate with its interval, ``method`` how that was made and corrected."""
 
     name: str
@@ -35,7 +35,7 @@ class NightRate(Record):
     method: str
 
 
-class ShownNight(Record):
+class ShownNightlyRun(Record):
     """A night. ``facts`` is what else it says, in sentences; ``shortfalls`` what it should have had and had not."""
 
     run_id: str
@@ -45,7 +45,7 @@ class ShownNight(Record):
     read: int
     known: int
     sampled: int
-    rates: tuple[NightRate, ...]
+    rates: tuple[ShownRate, ...]
     strata: tuple[GradedStratum, ...]
     shortfalls: tuple[str, ...]
     facts: tuple[str, ...]
@@ -56,9 +56,9 @@ class NightlyData(Record):
     """A page of nights, newest first, a trend of the target's last ones, and the night that is shown."""
 
     target: str | None
-    night: ShownNight | None
+    shown: ShownNightlyRun | None
     trend: tuple[TrendValue, ...]
-    nights: tuple[NightlyRow, ...]
+    runs: tuple[NightlyRow, ...]
     paging: Paging
 
 
@@ -67,11 +67,11 @@ def nightly_page(request: PageRequest) -> Page:
     store, paging = request.site.store, request.paging()
     target = request.choice("target", "Target", known_targets(store, request.site.targets))
     drift = request.choice("drift", "Drift", DRIFTS)
-    rows, total = nights_page(store, target, drift, rows=paging.rows, offset=paging.offset)
+    rows, total = nightly_runs_page(store, target, drift, rows=paging.rows, offset=paging.offset)
     run_id = request.query.get("night") or (rows[0].run_id if rows else None)
-    night = _night(request, run_id) if run_id else None
-    newest = nights_page(store, night.target, None, rows=TREND_NIGHTS, offset=0)[0] if night else ()
-    data = NightlyData(target=target, night=night, trend=trend_of(newest), nights=rows, paging=paging.of(total))
+    shown = _shown(request, run_id) if run_id else None
+    newest = nightly_runs_page(store, shown.target, None, rows=TREND_RUNS, offset=0)[0] if shown else ()
+    data = NightlyData(target=target, shown=shown, trend=trend_of(newest), runs=rows, paging=paging.of(total))
     return Page("nightly.html.j2", "Nightly", data, view=FAILURE_WORDS)
 
 
@@ -93,12 +93,12 @@ def _point(row: NightlyRow) -> TrendValue:
     )
 
 
-def _night(request: PageRequest, run_id: str) -> ShownNight:
-    report = night_report(request.site.store, run_id)
+def _shown(request: PageRequest, run_id: str) -> ShownNightlyRun:
+    report = nightly_report(request.site.store, run_id)
     if report is None:
         raise missing(f"No nightly run {run_id[:80]} is in the warehouse. The page Nightly lists those there are.")
     examples = failure_examples(request.site.store, run_id, each=EXAMPLES_EACH)
-    return ShownNight(
+    return ShownNightlyRun(
         run_id=run_id,
         target=report.target,
         since=report.since,
@@ -123,9 +123,9 @@ def _other_lines(report: NightlyReport) -> Sequence[str]:
     return [line for line in lines if "NOT WHOLE" not in line]
 
 
-def _rate(name: str, rate: Rate, reviews: int) -> NightRate:
+def _rate(name: str, rate: Rate, reviews: int) -> ShownRate:
     method = rate.method if isinstance(rate, RateEstimate) else ""
-    return NightRate(name=name, text=rate_text(rate, reviews), method=method)
+    return ShownRate(name=name, text=rate_text(rate, reviews), method=method)
 
 
 def _masked(request: PageRequest, example: FailureExample, target: str) -> FailureExample:

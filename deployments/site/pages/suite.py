@@ -14,7 +14,7 @@ from monitors.records.runs import MutationScores, RunReport
 from warehouse.queries.site.compared import newest_run_of
 from warehouse.queries.site.runs import suites
 
-GROUP_WORDS: Final = {
+GROUP_LABELS: Final = {
     "severity": "Severity",
     "type": "Type",
     "language": "Language",
@@ -85,7 +85,7 @@ def _suite(request: PageRequest, report: RunReport, target: str | None) -> Suite
 class SuiteGroups:
     """The counts of a balance, group by group."""
 
-    words = GROUP_WORDS
+    labels = GROUP_LABELS
 
     def __init__(self, balance: Balance | None) -> None:
         self.balance = balance

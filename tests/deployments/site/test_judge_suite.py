@@ -110,7 +110,7 @@ def test_the_judge_stands_beside_people_rules_and_canaries(tmp_path, store):
     assert people["false_pass_rate"]["value"] == 1
     (rules,) = data["agreement"]
     assert (rules["both_graded"], rules["agreed"], rules["too_mild"]) == (2 * CASES, 2 * CASES - 2, 2)
-    assert [(row["run_id"], row["is_night"]) for row in data["rows"]] == [
+    assert [(row["run_id"], row["is_nightly"]) for row in data["rows"]] == [
         ("run-1", False),
         ("run-0", False),
         ("night-1", True),

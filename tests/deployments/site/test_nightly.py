@@ -66,17 +66,17 @@ def asked(site, path: str) -> dict:
 def test_the_newest_night_is_shown_above_all_nights(site):
     """An unknown rate is said to be unknown, with its reason, and is no zero."""
     data = asked(site, "/nightly")
-    assert data["night"]["run_id"] == "night-3"
-    assert data["night"]["rates"][0]["text"] == "unknown, no judge was asked"
-    assert [row["run_id"] for row in data["nights"]] == [f"night-{n}" for n in (3, 2, 1, 0)]
-    assert data["nights"][0]["severe_rate"] is None
+    assert data["shown"]["run_id"] == "night-3"
+    assert data["shown"]["rates"][0]["text"] == "unknown, no judge was asked"
+    assert [row["run_id"] for row in data["runs"]] == [f"night-{n}" for n in (3, 2, 1, 0)]
+    assert data["runs"][0]["severe_rate"] is None
     page = httpx.get(f"{site.address}/nightly", trust_env=False).text
     assert "unknown, no judge was asked" in page
 
 
 def test_a_night_says_what_was_sampled_and_how_its_rates_were_corrected(site):
     """Strata with their counts; the rate has its interval, its method, and the reviews behind the correction."""
-    night = asked(site, "/nightly?night=night-0")["night"]
+    night = asked(site, "/nightly?night=night-0")["shown"]
     assert [(one["stratum"], one["conversations"], one["sampled"]) for one in night["strata"]] == [
         ("disclosure", 100, 50),
         ("rest", 900, 50),
@@ -88,8 +88,8 @@ def test_a_night_says_what_was_sampled_and_how_its_rates_were_corrected(site):
 
 def test_drift_is_a_filter_and_a_word(site):
     """A night that drifted is found by it, and one that was not tested says so."""
-    assert [row["run_id"] for row in asked(site, "/nightly?drift=worse")["nights"]] == ["night-2"]
-    assert "worse since" in " ".join(asked(site, "/nightly?night=night-2")["night"]["facts"])
+    assert [row["run_id"] for row in asked(site, "/nightly?drift=worse")["runs"]] == ["night-2"]
+    assert "worse since" in " ".join(asked(site, "/nightly?night=night-2")["shown"]["facts"])
     assert "not tested" in httpx.get(f"{site.address}/nightly", trust_env=False).text
 
 
@@ -101,7 +101,7 @@ def test_nights_of_another_grader_are_not_in_the_trend(site):
 
 def test_examples_stand_by_kind_masked_inert_and_few(site):
     """Three of each kind at most, the same conversation under each of its kinds."""
-    examples = asked(site, "/nightly")["night"]["examples"]
+    examples = asked(site, "/nightly")["shown"]["examples"]
     assert sorted(one["kind"] for one in examples) == ["pii_disclosure"] + ["wrong_fact"] * 3
     page = httpx.get(f"{site.address}/nightly", trust_env=False).text
     assert "personal data disclosed" in page

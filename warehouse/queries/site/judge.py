@@ -18,7 +18,7 @@ class JudgingRow(Record):
     run_id: str
     target: str
     finished_at: UtcTime
-    is_night: bool
+    is_nightly: bool
     judging: Judging | None
 
 
@@ -57,7 +57,7 @@ class JudgeCounts(Record):
 
 _RUNS = (
     "with done as ("
-    "  select run_id, target, finished_at, false as is_night from runs"
+    "  select run_id, target, finished_at, false as is_nightly from runs"
     "  where not interrupted and ($target is null or target = $target)"
     "  union all select run_id, target, finished_at, true from nightly_runs"
     "  where $target is null or target = $target"
@@ -73,11 +73,11 @@ def judging_page(store: Store, target: str | None, *, rows: int, offset: int) ->
     found = store.query(
         f"{_RUNS}, page as ("  # noqa: S608 - ours
         "  from newest order by finished_at desc, run_id desc limit $rows offset $offset)"
-        " select p.run_id, p.target, p.finished_at, p.is_night,"
-        " if(p.is_night, json_extract_string(n.record, '$.judging'), json_extract_string(r.report, '$.judging')),"
+        " select p.run_id, p.target, p.finished_at, p.is_nightly,"
+        " if(p.is_nightly, json_extract_string(n.record, '$.judging'), json_extract_string(r.report, '$.judging')),"
         " (select count(*) from done)"
-        " from page p left join runs r on not p.is_night and r.run_id = p.run_id"
-        " left join nightly_runs n on p.is_night and n.run_id = p.run_id"
+        " from page p left join runs r on not p.is_nightly and r.run_id = p.run_id"
+        " left join nightly_runs n on p.is_nightly and n.run_id = p.run_id"
         " order by p.finished_at desc, p.run_id desc",
         {"target": target, "newest": rows + offset, "rows": rows, "offset": offset},
     )

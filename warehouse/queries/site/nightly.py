@@ -41,25 +41,27 @@ class FailureExample(Record):
     answered: str | None
 
 
-_NIGHTS = "from nightly_trend where ($target is null or target = $target) and ($drift is null or drift = $drift)"
+_NIGHTLY_RUNS = (
+    "from nightly_trend where ($target is null or target = $target) and ($drift is null or drift = $drift)"
+)
 
 
-def nights_page(
+def nightly_runs_page(
     store: Store, target: str | None, drift: str | None, *, rows: int, offset: int
 ) -> tuple[tuple[NightlyRow, ...], int]:
     """Nightly runs, newest first, and how many there are in all."""
     wanted = {"target": target, "drift": drift}
-    total = store.query(f"select count(*) {_NIGHTS}", wanted).rows[0][0]
+    total = store.query(f"select count(*) {_NIGHTLY_RUNS}", wanted).rows[0][0]
     names = ", ".join(NightlyRow.model_fields)
     found = store.query(
-        f"select {names} {_NIGHTS} order by due_at desc, target, run_id limit $rows offset $offset",
+        f"select {names} {_NIGHTLY_RUNS} order by due_at desc, target, run_id limit $rows offset $offset",
         {**wanted, "rows": rows, "offset": offset},
     )
     listed = (NightlyRow.model_validate(dict(zip(NightlyRow.model_fields, row, strict=True))) for row in found.rows)
     return tuple(listed), int(str(total))
 
 
-def night_report(store: Store, run_id: str) -> NightlyReport | None:
+def nightly_report(store: Store, run_id: str) -> NightlyReport | None:
     """What a nightly run came to; ``None`` where there is none of this id."""
     found = store.query("select record from nightly_runs where run_id = $run", {"run": run_id})
     return NightlyReport.model_validate_json(str(found.rows[0][0])) if found.rows else None
