@@ -90,7 +90,7 @@ $(RENDERERS)/bundle.js: tests/zoo/renderers/package-lock.json tests/zoo/renderer
 	  && npm run --silent build && rm -rf node_modules
 
 DATA ?= ../shared/data
-accuracy: setup-dev
+accuracy: setup-dev browser
 	$(BIN)/python -m tests.accuracy $(DATA) docs/accuracy.md \
 	  --date "$$(date -u +%Y-%m-%d)" --commit "$$(git rev-parse --short HEAD)"
 

@@ -15,8 +15,9 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 from pydantic import SecretStr
 
@@ -40,6 +41,8 @@ from monitors.judge.judge import Account, FamilyPolicy, Judge, PanelMember
 from monitors.judge.model import price_of
 from monitors.judge.settings import JudgeModelSettings, JudgeProvider, JudgeSettings
 from monitors.judge.verdict import SCHEMA
+from monitors.platforms.langfuse.client import langfuse_keys
+from monitors.platforms.langfuse.platform import opened_langfuse
 from monitors.platforms.langsmith.project import opened_langsmith
 from monitors.platforms.langsmith.traces import opened_traces, tracing_key
 from monitors.platforms.platform import OpenPlatform
@@ -62,6 +65,7 @@ from warehouse.database.retention import SHORTEST_KEY
 from warehouse.database.store import Store
 from warehouse.journal.journal import Journal
 
+DISTRIBUTION: Final = "lookout-monitor"
 HUB_VARIABLE = "HF_TOKEN"
 AGE_KEY_VARIABLE = "LOOKOUT_AGE_KEY"
 
@@ -452,8 +456,16 @@ def _langsmith(config: Config, environment: Mapping[str, str]) -> OpenPlatform:
     return opened_langsmith(settings, tracing_key(settings, environment))
 
 
+def _langfuse(config: Config, environment: Mapping[str, str]) -> OpenPlatform:
+    settings = config.langfuse
+    if settings is None:
+        raise ConfigError('langfuse:DATASET needs the table [langfuse] with project = "NAME", in lookout.toml')
+    return opened_langfuse(settings, langfuse_keys(settings, environment), clock.get())
+
+
 PLATFORMS: Mapping[PlatformScheme, Callable[[Config, Mapping[str, str]], OpenPlatform]] = {
     PlatformScheme.LANGSMITH: _langsmith,
+    PlatformScheme.LANGFUSE: _langfuse,
 }
 """How each platform that an address such as ``langsmith:DATASET`` names is opened."""
 
@@ -461,6 +473,17 @@ PLATFORMS: Mapping[PlatformScheme, Callable[[Config, Mapping[str, str]], OpenPla
 def open_platform(config: Config, scheme: PlatformScheme, environment: Mapping[str, str]) -> OpenPlatform:
     """A platform for a ``with`` block. `ConfigError` names the variable that should hold its key, at once."""
     return PLATFORMS[scheme](config, environment)
+
+
+def browser_of(driver: ChatDriver) -> str | None:
+    """The browser that a driver asks with, and its version; ``None`` where it needs none."""
+    version = driver.chromium.version if isinstance(driver, BrowserDriver) else None
+    return f"Chromium {version}" if version else None
+
+
+def lookout_version() -> str:
+    """The version of Lookout that runs."""
+    return version(DISTRIBUTION)
 
 
 @asynccontextmanager

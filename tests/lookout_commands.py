@@ -19,6 +19,8 @@ def _within(group: Any, *path: str) -> Iterator[tuple[str, Any]]:
     for name in group.commands:
         command = group.load(name)
         if isinstance(command, LazyGroup):
+            if command.invoke_without_command:
+                yield " ".join((*path, name)), command
             yield from _within(command, *path, name)
         else:
             yield " ".join((*path, name)), command

@@ -67,7 +67,7 @@ def test_a_command_in_the_documents_exists_with_its_options(block):
             assert f"\n{words[1]}:" in makefile, line
         if words[:1] == ["lookout"]:
             rest = words[1:]
-            command = commands.get(" ".join(rest[:2])) or commands[rest[0]]
+            command = next(found for length in (3, 2, 1) if (found := commands.get(" ".join(rest[:length]))))
             known = {name for parameter in command.params for name in parameter.opts + parameter.secondary_opts}
             assert {word for word in rest if word.startswith("--")} <= known | {"--help"}, line
 

@@ -10,7 +10,7 @@ select
         else '{"turns": [], "detail": "", "partial_text": "", "evidence": null}'::json
       end,
       case when row_json->>'$.wire.text' is not null
-        then '{"wire": {"text": "", "citations": []}}'::json else '{}'::json
+        then '{"wire": {"text": "", "citations": [], "document_versions": null}}'::json else '{}'::json
       end,
       json_object('failed_attempts', to_json(list_transform(
         coalesce((row_json->'failed_attempts')::json[], []), lambda x: json_merge_patch(x, '{"detail": ""}')

@@ -69,6 +69,8 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
             "Have Prefect's server report runs that do not come or whose process is gone; again changes nothing."),
     },
     "site": {
+        "export": ("cli.site.export",
+            "Write the pages as files, redacted, for a static Space or any web server, with a badge and figures."),
     },
     "site token": {
         "add": ("cli.site.token", "Make a token for a person, shown this once: they log in to the site with it."),
@@ -115,7 +117,11 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "freeze": ("cli.gold.freeze",
             "Freeze a suite: a numbered copy with its hash and counts. Exit code 1 when it must be fixed first."),
         "diff": ("cli.gold.freeze",
-            "Say in words what changed between two versions of a suite, severity changes first."),
+            "Say in words what changed between two versions of a suite, severity changes first; or against a dataset."),
+        "push": ("cli.gold.datasets",
+            "Write a suite into a dataset. The difference is shown first; what people changed there is not overwritten."),
+        "pull": ("cli.gold.datasets",
+            "Bring what people changed in a dataset into the suite; what they added there becomes drafts for gold grow."),
         "import": ("cli.gold.import_array",
             "Take over a suite of another project; it has no severities, so they are given here by type."),
         "draft": ("cli.gold.draft",

@@ -42,6 +42,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from deployments.site.figures import metrics, target_badge
 from deployments.site.forms import check_form, read_form
 from deployments.site.login import LoginPages
 from deployments.site.page import ActionMaker, PageMaker, PageRefused, PageRequest, Site
@@ -90,6 +91,13 @@ PAGES: Final[tuple[PageRoute, ...]] = (
 ACTIONS: Final[tuple[ActionRoute, ...]] = ()
 """Every decision that the site takes."""
 
+FILES: Final[tuple[tuple[str, Callable[[PageRequest], Response]], ...]] = (
+    ("/runs/{run}/report", run_report),
+    ("/metrics", metrics),
+    ("/badge/{target}.svg", target_badge),
+)
+"""What is no page of the site and stands beside: files of runs, what other programs read."""
+
 Answer = Callable[[Request], Awaitable[Response]]
 
 
@@ -104,7 +112,7 @@ def pages_application(site: Site, renderer: Renderer, refresher: Refresher, logi
     routes: list[BaseRoute] = [
         *(Route(route.path, _page(site, renderer, route.make), methods=["GET"]) for route in PAGES),
         *(Route(route.path, _action(site, renderer, route.carry_out), methods=["POST"]) for route in ACTIONS),
-        Route("/runs/{run}/report", _file(site, run_report), methods=["GET"]),
+        *(Route(path, _file(site, read), methods=["GET"]) for path, read in FILES),
         Route("/assets/{name}", asset, methods=["GET"]),
         Route("/login/assets/{name}", asset, methods=["GET"]),
         Route("/healthz", _healthz(refresher), methods=["GET"]),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from http import HTTPStatus
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 from urllib.parse import urlencode
 
 from deployments.site.access import Visitor
@@ -63,6 +63,21 @@ class Site:
         return tuple(sorted(self.config.targets))
 
 
+class StaticAddress(NamedTuple):
+    """A page of a copy in files: its address, and the number of its part, empty for the first."""
+
+    address: str
+    part: str = ""
+
+
+class StaticLinks(Protocol):
+    """How pages of a copy in files lead to each other."""
+
+    def link(self, here: StaticAddress, address: str, filters: Mapping[str, object]) -> str:
+        """The way from one page to another, relative."""
+        ...
+
+
 class FilterField(Record):
     """A filter as its form shows it: ``options`` are what it may be, none for free text."""
 
@@ -106,7 +121,10 @@ class Paging(Record):
 
 @dataclass
 class PageRequest:
-    """One look at a page. Filters that are read are remembered, so that the page can show their form."""
+    """One look at a page. Filters that are read are remembered, so that the page can show their form.
+
+    ``static`` is set for a copy in files, where addresses are relative and nothing can be filtered or decided.
+    """
 
     site: Site
     visitor: Visitor
@@ -114,6 +132,7 @@ class PageRequest:
     path: Mapping[str, str]
     query: Mapping[str, str]
     fields: list[FilterField] = field(default_factory=list[FilterField])
+    static: StaticLinks | None = None
 
     def choice(self, name: str, label: str, options: Sequence[str]) -> str | None:
         """A filter that is one of ``options``; ``None`` where it is not set. Raises `PageRefused` for another."""
@@ -165,8 +184,15 @@ class PageRequest:
 
     def link(self, address: str, **filters: object) -> str:
         """An address of the site, with the prefix that it is served under, and filters."""
+        if self.static is not None:
+            return self.static.link(StaticAddress(self.address, self.query.get("page", "")), address, filters)
         asked = urlencode({name: str(value) for name, value in filters.items() if value not in (None, "")})
         return f"{self.site.prefix}{address}" + (f"?{asked}" if asked else "")
+
+    @property
+    def json_address(self) -> str:
+        """Where this page is JSON, with its filters."""
+        return self.link(f"{'/now' if self.address == '/' else self.address}.json", **self.query)
 
     def here(self, **changes: object) -> str:
         """This page's address with other filters; ``None`` takes one away."""

@@ -34,7 +34,12 @@ NAVIGATION: Final[tuple[tuple[str, str], ...]] = (
     ("/suite", "Suite"),
 )
 """The bar: address and word, in its order."""
-_ASSETS: Final = {"site.js": "text/javascript; charset=utf-8", "site.css": "text/css; charset=utf-8"}
+STATIC_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; "
+    "form-action 'none'"
+)
+"""Of a page in a file: whoever serves it may send no headers."""
+ASSETS: Final = {"site.js": "text/javascript; charset=utf-8", "site.css": "text/css; charset=utf-8"}
 _YEAR: Final = "private, max-age=31536000, immutable"
 
 
@@ -48,6 +53,7 @@ def templates() -> Environment:
         trend_chart=trend_chart,
         outcome_strip=outcome_strip,
         strip_cell=StripCell,
+        static_policy=STATIC_POLICY,
         severity_texts=SEVERITY_WORDS,
     )
     return environment
@@ -98,15 +104,15 @@ def asset_text(name: str) -> str:
 @cache
 def asset_version() -> str:
     """What changes when any of these files does: in their addresses, so that browsers keep them for long."""
-    return hashlib.sha256("".join(map(asset_text, _ASSETS)).encode()).hexdigest()[:12]
+    return hashlib.sha256("".join(map(asset_text, ASSETS)).encode()).hexdigest()[:12]
 
 
 async def asset(request: Request) -> Response:
     """The style sheet or the script."""
     name = request.path_params["name"]
-    if name not in _ASSETS:
+    if name not in ASSETS:
         return Response(status_code=HTTPStatus.NOT_FOUND)
-    return Response(asset_text(name), media_type=_ASSETS[name], headers={"cache-control": _YEAR})
+    return Response(asset_text(name), media_type=ASSETS[name], headers={"cache-control": _YEAR})
 
 
 class Renderer:
@@ -119,7 +125,7 @@ class Renderer:
     def page(self, page: Page, asked: PageRequest, request: Request) -> Response:
         """A page, as it was asked for. One that the browser has already is not sent again."""
         if request.state.wants_json:
-            return self._json(page)
+            return Response(self.json_text(page), media_type="application/json")
         text = self._html(
             page.template,
             asked.visitor,
@@ -136,6 +142,24 @@ class Renderer:
             return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"etag": tag})
         headers = {"etag": tag, "cache-control": "private, no-cache"}
         return Response(text, media_type="text/html; charset=utf-8", headers=headers)
+
+    def static(self, page: Page, asked: PageRequest) -> str:
+        """A page of a copy in files."""
+        return self._html(
+            page.template,
+            asked.visitor,
+            asked.address,
+            title=page.title,
+            data=page.data,
+            page=page.view,
+            request=asked,
+        )
+
+    def json_text(self, page: Page) -> str:
+        """A page's record, and when the copy was last known to be all that the warehouse has."""
+        as_of = self.site.snapshot.as_of
+        head = f'"{_iso(as_of)}"' if as_of else "null"
+        return f'{{"as_of":{head},"data":{page.data.model_dump_json()}}}'
 
     def refusal(self, request: Request, status: HTTPStatus, text: str, *, go_on: str = "/") -> Response:
         """Why there is no page: as JSON, as the login where one is needed, or as a page of its own."""
@@ -162,22 +186,22 @@ class Renderer:
         mark = "&" if "?" in done.go_on else "?"
         return f"{done.go_on}{mark}{urlencode({'done': done.text, 'seal': self.signer.seal(done.text)})}"
 
+    def _link(self, address: str) -> str:
+        return f"{self.site.prefix}{address}"
+
     def _flash(self, request: Request) -> str:
         text, seal = (request.query_params.get(name, "") for name in ("done", "seal"))
         return text if text and self.signer.is_seal(seal, text) else ""
 
-    def _json(self, page: Page) -> Response:
-        as_of = self.site.snapshot.as_of
-        head = f'"{_iso(as_of)}"' if as_of else "null"
-        return Response(f'{{"as_of":{head},"data":{page.data.model_dump_json()}}}', media_type="application/json")
-
     def _html(self, template: str, visitor: Visitor | None, address: str, **values: Any) -> str:
+        request = values.get("request")
+        link = request.link if isinstance(request, PageRequest) else self._link
         return (
             templates()
             .get_template(template)
             .render(
                 site=self.site,
-                prefix=self.site.prefix,
+                link=link,
                 as_of=self.site.snapshot.as_of,
                 visitor=visitor,
                 address=address,

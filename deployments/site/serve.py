@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -25,6 +26,7 @@ from monitors.config.file import Config
 from warehouse.database.snapshot import snapshot_of
 
 STOP_S: Final = 5
+COPY_WAIT_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +49,10 @@ def site_application(config: Config, host: str, outside: Surroundings) -> ASGIAp
     """
     settings, tokens = config.site, tokens_in(config.data_folder)
     check_tokens(config.site, host, tokens)
-    store = open_store(config)
-    snapshot, reading = snapshot_of(store)
-    site = Site(
-        config=config,
-        store=reading,
-        snapshot=snapshot,
-        people=people_of(config, store),
-        bot=slack_bot(config),
-        now=outside.now,
-        prefix=settings.path_prefix,
-        needs_login=needs_login(settings, host),
-    )
+    site = _site(config, host, outside)
     signer = SessionSigner(tokens, tokens.key(), timedelta(hours=settings.session_h))
     renderer, attempts = Renderer(site, signer), AttemptLimit(outside.now)
-    refresher = Refresher(snapshot, settings.refresh_s)
+    refresher = Refresher(site.snapshot, settings.refresh_s)
     pages = pages_application(site, renderer, refresher, LoginPages(site, renderer, attempts))
     return AccessControl(
         app=pages,
@@ -75,6 +66,32 @@ def site_application(config: Config, host: str, outside: Surroundings) -> ASGIAp
         local_name=outside.local_name,
         refuse=renderer.at_the_door,
     )
+
+
+def _site(config: Config, host: str, outside: Surroundings) -> Site:
+    store = open_store(config)
+    snapshot, reading = snapshot_of(store)
+    return Site(
+        config=config,
+        store=reading,
+        snapshot=snapshot,
+        people=people_of(config, store),
+        bot=slack_bot(config),
+        now=outside.now,
+        prefix=config.site.path_prefix,
+        needs_login=needs_login(config.site, host),
+    )
+
+
+@contextmanager
+def opened_site(config: Config, outside: Surroundings) -> Generator[tuple[Site, Renderer]]:
+    """A site that nobody is served, over a new copy of the warehouse. Raises as `Snapshot.refresh` does."""
+    site, tokens = _site(config, config.site.host, outside), tokens_in(config.data_folder)
+    site.snapshot.refresh(COPY_WAIT_S)
+    try:
+        yield site, Renderer(site, SessionSigner(tokens, tokens.key(), timedelta(hours=config.site.session_h)))
+    finally:
+        site.snapshot.close()
 
 
 def serve(application: ASGIApp, *, host: str, port: int) -> None:

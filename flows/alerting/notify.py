@@ -21,11 +21,13 @@ from monitors.errors import MonitorError, NotifyError, WarehouseError
 from monitors.records.base import Record
 from monitors.records.incidents import Alert, Capability, Incident, IncidentKind, IncidentState, Link, Observation
 from monitors.records.runs import RunReport
-from monitors.reports.figures import format_causes
+from monitors.reports.figures import format_causes, format_changes_briefly
 from monitors.reports.triage_summary import format_dimensions
 from warehouse.queries import outbox
 from warehouse.queries.incidents import only_printed
 
+EXPLAINING_LINES = 3
+"""The most lines of a message about why: what failures have in common, and what changed."""
 ALERT_REFUSED = "AlertRefused"
 """The fault of a delivery path that refuses every message until a person fixes it."""
 
@@ -38,6 +40,7 @@ class MessageContext(Record):
     weighted: str | None = None
     dimensions: str | None = None
     in_common: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
 
 
@@ -46,12 +49,15 @@ def message_context(
 ) -> MessageContext:
     """What messages show of a finished run: both scores, its reports on issues, what failed cases share."""
     flat, weighted = report.scores.flat.value, report.scores.weighted.value
+    in_common = _in_common(report, account_patterns)[: EXPLAINING_LINES - 1]
+    changed = format_changes_briefly(report.what_changed, most=EXPLAINING_LINES - len(in_common))
     return MessageContext(
         commit=report.commit,
         flat=None if flat is None else f"{flat:.3f}",
         weighted=None if weighted is None else f"{weighted:.3f}",
         dimensions=format_dimensions(report) or None,
-        in_common=_in_common(report, account_patterns),
+        in_common=in_common,
+        changed=tuple(redact(change, account_patterns=account_patterns) for change in changed),
         links=tuple(links),
     )
 
@@ -100,6 +106,7 @@ def composed(notifier: Notifier, settled: AlertDecision, context: MessageContext
         weighted=context.weighted,
         dimensions=context.dimensions,
         in_common=context.in_common,
+        changed=context.changed,
         links=context.links,
     )
 

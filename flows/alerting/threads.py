@@ -64,11 +64,13 @@ async def finish_first_alerts(
     links: tuple[Link, ...],
     dimensions: str | None = None,
     in_common: tuple[str, ...] = (),
+    changed: tuple[str, ...] = (),
     flaky: Mapping[str, str] | None = None,
 ) -> tuple[str, ...]:
     """Add what a whole run knows to the alerts sent before; return why any message could not be edited.
 
-    That is its scores and links, how its reports on issues did, and what its failed cases have in common.
+    That is its scores and links, how its reports on issues did, what its failed cases have in common, and what
+    changed since the last accepted run.
 
     ``flaky`` maps a case id to how often a case was right that was right only sometimes: its other repeats were
     still to come when the first one was reported. A message that somebody has acknowledged stays as it is.
@@ -86,6 +88,7 @@ async def finish_first_alerts(
             "links": links,
             "dimensions": dimensions,
             "in_common": in_common,
+            "changed": changed,
         }
         whole = first.model_copy(update={"items": items, **known})
         try:

@@ -1,7 +1,7 @@
 """Verify a deploy: cases → ask → grade → gate → record → notify.
 
-    prepare ─▶ ask_and_grade ─▶ evaluate_run ─▶ record ─▶ notify_people ─▶ post_results ─▶ publish
-                   │ each result: journal, at once
+    prepare ─▶ ask_and_grade ─▶ evaluate_run ─▶ record ─▶ notify_people ─▶ post_results ─┐
+                   │ each result: journal, at once              publish ◀─ write_experiment ◀┘
                    └ first severity-3 failure: alert, at once
 
 The run waits until the deployed commit serves: it never grades an older image. It grades each answer while its page
@@ -25,6 +25,7 @@ from flows.alerting.notify import Fault, fault_of, message_context, notify, noti
 from flows.alerting.threads import finish_first_alerts
 from flows.alerting.watchdog import HUNG_RUN, masked, overseen
 from flows.context import (
+    browser_of,
     chat_driver,
     configuration,
     heartbeat,
@@ -39,11 +40,13 @@ from flows.context import (
 from flows.deploys.pull_requests import followed, post_results, pulls_of
 from flows.goldset.mutation_testing import severe_mutation_score
 from flows.verify.alerts import EarlyAlerts, flaky_notes, notified, observation_context, observed, scope_after
+from flows.verify.experiments import ExperimentWriter, experiment_of
 from flows.verify.judging import JudgeStage
 from flows.verify.progress import RunLog, listener
 from flows.verify.publish import ProgressPage, publish_artifacts
 from flows.verify.run_folder import VerifyRequest
 from flows.verify.run_state import LiveRun, find_baseline, find_judge_change, named_baseline
+from flows.verify.snapshot import changed_since, is_asked, snapshot_of_run
 from monitors.alerts.liveness import after_run
 from monitors.alerts.redact import redact
 from monitors.errors import ConfigError, ProbeError, WarehouseBusy, WarehouseDamaged, WarehouseError
@@ -122,6 +125,7 @@ async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None]) -> N
         await page.start()
         grader = _Grading(run, judges, on_graded)
         driver = await stack.enter_async_context(chat_driver(context))
+        run.browser = browser_of(driver)
         await probe_questions(
             driver,
             left,
@@ -186,12 +190,14 @@ async def verify_deploy(request: VerifyRequest) -> State[RunReport]:
                 context.notifier, beat, end_after_s=end_after_s, stop=stop_process, unreported=_raised_for_caller()
             ),
             followed(run),
+            experiment_of(run) as experiment,
         ):
             await ask_and_grade(run)
-            report = await evaluate_run(run)
+            report = await evaluate_run(run, experiment)
             paths = await record(run, report)
             await notify_people(run, report, paths)
             await post_results(run, report)
+            report = await write_experiment(run, report, experiment)
             run_folder.finish()
             await publish(run, report, paths)
     earned = after_run(graded=run.graded, broke=run.interrupted)
@@ -263,7 +269,7 @@ def _stopped_after(run: LiveRun, limit_s: float) -> str:
 
 @task(name="evaluate", cache_policy=NO_CACHE)
 @masked
-async def evaluate_run(run: LiveRun) -> RunReport:
+async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None) -> RunReport:
     """Apply the gate."""
     listener.get().stage("evaluating")
     await asyncio.to_thread(find_judge_change, run)
@@ -277,7 +283,17 @@ async def evaluate_run(run: LiveRun) -> RunReport:
         severe_mutation_score, context.suite.cases, context.panel, citation_required=must_cite
     )
     in_common = await asyncio.to_thread(first_look_at, run.results)
-    return report.model_copy(update={"mutation_score": mutation_score, "first_look": in_common})
+    snapshot = await asyncio.to_thread(snapshot_of_run, run)
+    changed = await asyncio.to_thread(changed_since, run, snapshot, baseline) if is_asked(report) else None
+    return report.model_copy(
+        update={
+            "mutation_score": mutation_score,
+            "first_look": in_common,
+            "snapshot": snapshot,
+            "what_changed": changed,
+            "experiment": experiment.known() if experiment else None,
+        }
+    )
 
 
 @task(name="record", cache_policy=NO_CACHE)
@@ -338,7 +354,7 @@ async def notify_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> 
     """Report all that the run saw at once, with what it proved gone; people hear only of what is new."""
     listener.get().stage("notifying")
     notifier, patterns = run.context.notifier, run.context.configured.graders.account_patterns
-    context = message_context(report, _links(paths), account_patterns=patterns)
+    context = message_context(report, _links(report, paths), account_patterns=patterns)
     seen = observed(run, report)
     await notify(notifier, seen, context=context, scope=scope_after(run, report))
     await finish_first_alerts(
@@ -348,10 +364,24 @@ async def notify_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> 
         links=context.links,
         dimensions=context.dimensions,
         in_common=context.in_common,
+        changed=context.changed,
         flaky=flaky_notes(report),
     )
     what_came = await asyncio.to_thread(notified, notifier, seen)
     listener.get().ended(f"{report.verdict}, {what_came}", str(paths.html))
+
+
+@task(name="write the experiment", cache_policy=NO_CACHE)
+@masked
+async def write_experiment(run: LiveRun, report: RunReport, experiment: ExperimentWriter | None) -> RunReport:
+    """Show the run on the target's platform. What the reports said of it before is set right, if it was wrong."""
+    if experiment is None:
+        return report
+    listener.get().stage("writing the experiment")
+    written = report.model_copy(update={"experiment": await experiment.write(report)})
+    if written != report:
+        await asyncio.to_thread(_write_reports, run, written)
+    return written
 
 
 @task(name="publish", cache_policy=NO_CACHE)
@@ -361,8 +391,11 @@ async def publish(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
     await publish_artifacts(report, run.results, paths)
 
 
-def _links(paths: ReportPaths) -> tuple[Link, ...]:
-    return (Link(label="Report", href=str(paths.html)),)
+def _links(report: RunReport, paths: ReportPaths) -> tuple[Link, ...]:
+    places = [Link(label="Report", href=str(paths.html))]
+    if report.experiment is not None and report.experiment.url is not None:
+        places.append(Link(label="Experiment", href=report.experiment.url))
+    return tuple(places)
 
 
 def _in_one_line(report: RunReport) -> str:

@@ -126,6 +126,7 @@ class LiveRun:
         self.judging: Judging | None = None
         self.judge_void = ""
         self.judge_changed = False
+        self.browser: str | None = None
 
     @property
     def results(self) -> Sequence[CaseResult]:

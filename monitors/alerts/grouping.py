@@ -137,6 +137,7 @@ def compose(
     weighted: str | None = None,
     dimensions: str | None = None,
     in_common: Sequence[str] = (),
+    changed: Sequence[str] = (),
     links: Sequence[Link] = (),
 ) -> tuple[Alert, ...]:
     """Group ``items`` by kind and reason class (and thread, for replies in one), worst message first.
@@ -164,6 +165,7 @@ def compose(
             weighted=weighted,
             dimensions=dimensions,
             in_common=tuple(in_common),
+            changed=tuple(changed),
             links=tuple(links),
         )
         for group, members in groups.items()
@@ -236,6 +238,7 @@ def grown(first: Alert, later: Sequence[Alert]) -> Alert:
             "weighted": _newest([one.weighted for one in everything]),
             "dimensions": _newest([one.dimensions for one in everything]),
             "in_common": next((one.in_common for one in reversed(everything) if one.in_common), ()),
+            "changed": next((one.changed for one in reversed(everything) if one.changed), ()),
             "links": next((one.links for one in reversed(everything) if one.links), ()),
         }
     )

@@ -220,6 +220,7 @@ class Message(Record):
     scores: str = ""
     dimensions: str = ""
     in_common: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     marks: tuple[str, ...] = ()
     over: bool = False
@@ -247,6 +248,7 @@ def message(alert: Alert, *, group_limit: int) -> Message:
         scores=_scores(alert),
         dimensions=(alert.dimensions or "") if alert.kind in SCORED else "",
         in_common=alert.in_common if alert.kind in SCORED else (),
+        changed=alert.changed if alert.kind in SCORED else (),
         links=alert.links,
         marks=tuple(mark_line(mark, alert, slack=False) for mark in alert.marks),
         over=alert.reason is NotifyReason.RECOVERED,

@@ -54,6 +54,7 @@ def _body(content: Message) -> list[Text]:
     if content.dimensions:
         lines.append(Text(content.dimensions))
     lines += [Text(f"{IN_COMMON} {cause}") for cause in content.in_common]
+    lines += [Text(change) for change in content.changed]
     for number, part in enumerate(content.parts, start=1):
         lines += [Text(""), *_part(part, 0 if content.alone else number)]
     if content.more:

@@ -20,6 +20,7 @@ from monitors.gate.settings import GateSettings
 from monitors.github.api import GitHubSettings
 from monitors.graders.base import GraderSettings
 from monitors.judge.settings import JudgeSettings, ReviewSettings
+from monitors.platforms.langfuse.settings import LangfuseSettings
 from monitors.platforms.settings import LangSmithSettings, TargetLangSmith, TracingSettings, dataset_address
 from monitors.probes.evidence_age import EvidenceSettings
 from monitors.probes.settings import LoginSettings, ProbeSettings
@@ -72,8 +73,8 @@ class TargetConfig(BaseModel):
     )
     experiments: str | None = Field(
         default=None,
-        description="a dataset of a platform, as langsmith:DATASET: each run of the suite appears there as an "
-        "experiment; left out, none does",
+        description="a dataset of a platform, as langsmith:DATASET or langfuse:DATASET: each run of the suite "
+        "appears there as an experiment; left out, none does",
     )
 
     @property
@@ -159,6 +160,9 @@ class Config(BaseModel):
     langsmith: LangSmithSettings | None = Field(
         default=None,
         description="a workspace of LangSmith for datasets and experiments, and what is production's there",
+    )
+    langfuse: LangfuseSettings | None = Field(
+        default=None, description="a project of Langfuse for datasets and experiments, and which is production's"
     )
     schedules: ScheduleSettings = Field(default=ScheduleSettings(), description="when the daily work is done")
     prefect: PrefectSettings = Field(default=PrefectSettings(), description="where runs are recorded")

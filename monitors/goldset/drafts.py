@@ -150,7 +150,12 @@ def candidates(drafts: Sequence[CaseDraft], suite: Sequence[GoldCase]) -> tuple[
 
 def case_id_of(draft: CaseDraft) -> Identifier:
     """The id that a draft's case has in any suite: the same whoever decides, and whenever."""
-    return f"grown-{hashlib.sha256(draft.id.encode()).hexdigest()[:12]}"
+    return grown_case_id(draft.id)
+
+
+def grown_case_id(draft_id: Identifier) -> Identifier:
+    """The same, of the draft's id alone."""
+    return f"grown-{hashlib.sha256(draft_id.encode()).hexdigest()[:12]}"
 
 
 def case_of(draft: CaseDraft, gold: str, *, refusal: bool, severity: Severity, kind: Identifier) -> GoldCase:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -77,6 +77,40 @@ def _paired(line: str, case_id: str, pair: str) -> str:
     source = fields.pop("provenance", None)
     again = {**fields, "pair": pair, **({"provenance": source} if source is not None else {})}
     return json.dumps(again, ensure_ascii=False, allow_nan=False)
+
+
+class SuiteEdit(Record):
+    """Changes to the cases of a suite's file, by their ids."""
+
+    changed: tuple[GoldCase, ...] = ()
+    added: tuple[GoldCase, ...] = ()
+    removed: tuple[Identifier, ...] = ()
+
+
+def edit_suite(path: Path, edit: SuiteEdit, *, known_sha256: Sha256) -> None:
+    """Change, remove and append cases. Every other line stays as it stands, byte for byte, in its place.
+
+    ``known_sha256`` is of the cases that the edit was made for (`cases_sha256`). `GoldSetError` where the file has
+    others by now, and nothing is written.
+    """
+    with alone_with(path):
+        text = text_of(path)
+        if cases_sha256(cases_in(path)) != known_sha256:
+            raise GoldSetError(f"{path} was changed meanwhile, so nothing was written; run the command again")
+        changed, removed = {case.id: case for case in edit.changed}, set(edit.removed)
+        lines = [_edited(line, changed, removed) for line in text.split("\n")]
+        rest = "\n".join(line for line in lines if line is not None)
+        ended = rest if not rest or rest.endswith("\n") else f"{rest}\n"
+        replace_text(path, ended + "".join(f"{line_of(case)}\n" for case in edit.added))
+
+
+def _edited(line: str, changed: Mapping[str, GoldCase], removed: Collection[str]) -> str | None:
+    if not line.strip():
+        return line
+    case_id: str = json.loads(line)["id"]
+    if case_id in removed:
+        return None
+    return line_of(changed[case_id]) if case_id in changed else line
 
 
 @dataclass(frozen=True)
@@ -255,7 +289,7 @@ def diff_of(old: Sequence[GoldCase], new: Sequence[GoldCase]) -> SuiteDiff:
     before, after = ({case.id: case for case in cases} for cases in (old, new))
     both = [case for case in new if case.id in before]
     changed = [
-        CaseChange(case_id=case.id, changes=_changes(before[case.id], case))
+        CaseChange(case_id=case.id, changes=key_changes(before[case.id], case))
         for case in both
         if before[case.id] != case
     ]
@@ -267,7 +301,7 @@ def diff_of(old: Sequence[GoldCase], new: Sequence[GoldCase]) -> SuiteDiff:
     )
 
 
-def _changes(old: GoldCase, new: GoldCase) -> tuple[KeyChange, ...]:
+def key_changes(old: GoldCase, new: GoldCase) -> tuple[KeyChange, ...]:
     """Severity first, then the keys in the order of a case; those of the provenance by their own names."""
     before, after = _flat(old), _flat(new)
     keys = sorted(before, key=lambda key: key != "severity")

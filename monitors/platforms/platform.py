@@ -51,6 +51,8 @@ class Dataset(Record):
     name: str
     url: str
     """Where a person looks at it."""
+    entries_url: str = ""
+    """The same for one example: this address with the example's id behind it."""
     metadata: Json = Field(default_factory=dict)
 
 
@@ -83,7 +85,11 @@ class Experiment(Record):
 
 
 class Trace(Record):
-    """What an application did for one request. ``runs`` are the platform's own, as plain JSON."""
+    """What an application did for one request.
+
+    ``runs`` are plain JSON with LangSmith's keys, whatever the platform: ``id``, ``is_root``, ``run_type``,
+    ``name``, ``start_time``, ``end_time``, ``inputs``, ``outputs``, ``metadata``.
+    """
 
     id: str
     url: str

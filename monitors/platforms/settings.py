@@ -22,6 +22,7 @@ class PlatformScheme(StrEnum):
     """The platforms that an address such as ``langsmith:DATASET`` can name."""
 
     LANGSMITH = "langsmith"
+    LANGFUSE = "langfuse"
 
 
 class DatasetAddress(NamedTuple):

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
 
 from pydantic import Field, field_validator
 
 from monitors.json_path import items_at, sources_at, text_of_parts, values_at
+from monitors.probes.build_info import build_info, document_versions
 from monitors.records.base import Record
 from monitors.records.exchanges import Channel, WirePayload
+
+NO_HEADERS: Final[Mapping[str, str]] = {}
 
 
 class WireRule(Record):
@@ -48,11 +52,24 @@ class WireRule(Record):
         return re.search(self.url, url) is not None
 
 
-def read_payload(rule: WireRule, url: str, body: str) -> WirePayload | None:
+def read_payload(
+    rule: WireRule, url: str, body: str, headers: Mapping[str, str] = NO_HEADERS
+) -> WirePayload | None:
     """The answer in a body: JSON, JSON lines, or an event stream. ``None`` when the paths lead nowhere."""
     if not rule.text:
-        return WirePayload(url=url, text=body)
-    return read_documents(rule, url, documents_in(body))
+        return WirePayload(url=url, text=body, build=build_info((), headers))
+    return read_whole(rule, url, documents_in(body), headers)
+
+
+def read_whole(
+    rule: WireRule, url: str, documents: list[Any], headers: Mapping[str, str] = NO_HEADERS
+) -> WirePayload | None:
+    """The answer in all events of one reply, with what they and its headers say of build and documents."""
+    found = read_documents(rule, url, documents)
+    if found is None:
+        return None
+    versions = document_versions(documents, rule.citations)
+    return found.model_copy(update={"build": build_info(documents, headers), "document_versions": versions})
 
 
 def read_documents(rule: WireRule, url: str, documents: list[Any]) -> WirePayload | None:

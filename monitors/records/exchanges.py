@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -25,14 +26,41 @@ class Channel(StrEnum):
     WIRE = "wire"
 
 
+class BuildInfo(Record):
+    """What an app says of its build beside an answer: the model and its fingerprint, and other versions by name."""
+
+    model: str | None = None
+    fingerprint: str | None = None
+    versions: Mapping[str, str] = {}
+
+
+class PageInfo(Record):
+    """What a page is made of: its title, its framework with the version, its scripts and styles.
+
+    ``shell`` are the first 16 hexadecimal digits of its HTML's SHA-256, without what differs from load to load.
+    ``versions`` are what its headers say of the server.
+    """
+
+    title: str = ""
+    framework: str | None = None
+    bundles: tuple[str, ...] = ()
+    shell: str
+    versions: Mapping[str, str] = {}
+
+
 class WirePayload(Record):
-    """The answer as the app sent it. ``app_path`` names the model or path that answered, when it says so."""
+    """The answer as the app sent it. ``app_path`` names the model or path that answered, when it says so.
+
+    ``document_versions`` are hashes or versions that it gives of its sources, by their names.
+    """
 
     url: str
     text: str
     citations: tuple[str, ...] = ()
     app_path: str | None = None
     app_latency_ms: Milliseconds | None = None
+    build: BuildInfo | None = None
+    document_versions: Mapping[str, str] = {}
 
 
 class Timings(Record):
@@ -101,7 +129,8 @@ class Evidence(Record):
     work was handed to an agent: by the app's own count, where it gives one, else by its trace. ``questions`` are
     those for which it stopped. ``aside`` are the texts at the edges of the answer's message (names, times, marks)
     that were not read as part of it.
-    ``refused`` are connections that the page tried to make and the address guard did not allow.
+    ``refused`` are connections that the page tried to make and the address guard did not allow. ``page`` is what
+    the page was made of.
     """
 
     screenshot: str | None = None
@@ -114,6 +143,7 @@ class Evidence(Record):
     questions: tuple[AgentQuestion, ...] = ()
     aside: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
+    page: PageInfo | None = None
 
 
 class Attempt(Record):

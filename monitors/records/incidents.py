@@ -195,7 +195,7 @@ class Alert(Record):
     It groups the incidents of one kind that one run brought. ``flat`` and ``weighted`` are the run's scores as
     shown (``0.952``), or ``None`` before the run is complete. ``dimensions`` says how a run's reports on issues did
     and what moved against the baseline; ``None`` for a run without issues. ``in_common`` is what its failed cases
-    share, a line a cause.
+    share, a line a cause; ``changed`` what differs from the last accepted run.
     """
 
     id: Identifier
@@ -211,6 +211,7 @@ class Alert(Record):
     weighted: str | None = None
     dimensions: str | None = None
     in_common: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     marks: tuple[OperatorMark, ...] = ()
     """What people did about it since: added where it is shown again, never stored with it."""

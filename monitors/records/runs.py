@@ -28,6 +28,7 @@ from monitors.records.comparisons import Balance, Comparison, DetectableDrop, Fl
 from monitors.records.exchanges import ProbeResult
 from monitors.records.first_look import FirstLook
 from monitors.records.grades import Assessment, CaseOutcome, JudgeLineage
+from monitors.records.snapshots import RunSnapshot, WhatChanged
 from monitors.records.targets import PullRequest, Target
 
 Count = Annotated[int, Field(ge=0)]
@@ -317,6 +318,19 @@ class CaseResult(Record):
     assessment: Assessment
 
 
+class RunExperiment(Record):
+    """Where a run appears beside others on the same dataset of a platform.
+
+    ``dataset`` is written as in the configuration (``langsmith:DATASET``). ``unlinked`` cases have no example in
+    it, and are not shown there. ``problem`` says why the run is not shown, or not all of it.
+    """
+
+    dataset: str
+    url: Annotated[str, Field(pattern=r"^https?://[^\s<>()\[\]\"'`|\\]+$")] | None = None
+    unlinked: Count = 0
+    problem: str = ""
+
+
 class RunReport(Record):
     """A whole run: verdict, both scores, metrics, coverage, latency, cost. The gate's output.
 
@@ -328,7 +342,9 @@ class RunReport(Record):
     over questions asked in several languages. ``sights`` say what the run could have seen, ``flaky`` which cases
     were right only sometimes, ``mutation_score`` what the graders caught of known-bad replies; these, ``triage``
     and ``balance`` are absent in runs of before they were reckoned. ``questions`` is ``None`` where no agent asked
-    any. ``first_look`` is what failed cases have in common; ``None`` in runs of before it was asked.
+    any. ``first_look`` is what failed cases have in common, ``snapshot`` what is recorded beside the grades, both
+    ``None`` in runs of before they were. ``what_changed`` since the last accepted run is asked of a run that did
+    not pass. ``experiment`` is ``None`` where the target names no dataset, or its platform had not answered yet.
     """
 
     run_id: Identifier
@@ -358,6 +374,9 @@ class RunReport(Record):
     mutation_score: MutationScores | None = None
     questions: QuestionCounts | None = None
     first_look: FirstLook | None = None
+    snapshot: RunSnapshot | None = None
+    what_changed: WhatChanged | None = None
+    experiment: RunExperiment | None = None
     interrupted: bool = False
     resumed_cases: Count = 0
 

@@ -25,7 +25,7 @@ from monitors.records.exchanges import NoAnswer
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome
 from monitors.records.runs import CaseResult, Coverage, ReasonKind, RunReport, VerdictReason
 from monitors.reports.case_view import with_outcome
-from monitors.reports.figures import format_causes, format_raised, tally_rows
+from monitors.reports.figures import format_causes, format_changes_briefly, format_raised, tally_rows
 from monitors.reports.format import (
     BLAME_WORDS,
     NO_ANSWER_WORDS,
@@ -214,6 +214,7 @@ MOST_ROWS: Final = 25
 MOST_DESCRIPTION: Final = 140
 _NARROW: Final = 40
 _REASONS_IN_SIGHT: Final = 4
+_CHANGES_IN_SIGHT: Final = 4
 _NAMED_CASES: Final = 12
 
 
@@ -273,6 +274,9 @@ def _verdict(report: RunReport, failed: int, silent: int, ungraded: int, redact:
     for cause in format_causes(report.first_look) if report.first_look and report.first_look.causes else ():
         yield ""
         yield f"In common: {inert(redact(cause))}"
+    for change in format_changes_briefly(report.what_changed, most=_CHANGES_IN_SIGHT):
+        yield ""
+        yield inert(redact(change))
     decisive = [reason for reason in report.reasons if reason.decisive]
     if report.triage is not None:
         yield ""
@@ -351,6 +355,9 @@ def _row(result: CaseResult) -> str:
 def _last(report: RunReport, log: str | None) -> Block:
     deploy = f"deploy {code_span(report.commit, _NARROW)} · " if report.commit else ""
     seen = f" · [the job's log and reports]({log})" if log else ""
+    experiment = report.experiment
+    if experiment is not None and experiment.url is not None:
+        seen += f" · [experiment]({experiment.url})"
     about = (
         f"<sub>{deploy}run {code_span(report.run_id, 120)} · suite {code_span(report.suite_name, 60)} "
         f"({code_span(report.suite_sha256[:12], 12)}) · {elapsed(report)}{seen}</sub>"

@@ -16,7 +16,8 @@ from monitors.plural import plural
 from monitors.records.base import Finding
 from monitors.records.first_look import Cause, FirstLook
 from monitors.records.runs import Breakdown, Latency, Metric, RunReport
-from monitors.reports.format import SEVERITY_WORDS, metric_name, percent, quantity, seconds, shortened
+from monitors.records.snapshots import OURS, RunChange, WhatChanged
+from monitors.reports.format import SEVERITY_WORDS, metric_name, moment, percent, quantity, seconds, shortened
 
 _BINS: Final = 32
 _WIDTH, _HEIGHT, _FOOT = 640, 120, 22
@@ -278,3 +279,68 @@ def _cause(cause: Cause) -> str:
     )
     inside = f"{cause.failed:,} of {plural(cause.cases, 'such case')} failed"
     return f"{shared}: {inside}, {cause.elsewhere_failed:,} of {plural(cause.elsewhere, 'other')}"
+
+
+NOTHING_CHANGED: Final = "nothing that is recorded, so the cause is unknown"
+BOTH_SIDES: Final = "Both sides changed, Lookout's and the application's: neither is shown to be the cause."
+OUR_SIDE: Final = "Only Lookout's side changed: nothing that is recorded says that the application did."
+_EVIDENCE_CHARACTERS: Final = 300
+
+
+def format_changes(found: WhatChanged | None) -> tuple[str, ...]:
+    """What changed since the last PASS, a line each, most telling first; none where it was not asked."""
+    if found is None:
+        return ()
+    if found.missing:
+        return (f"Not known: {found.missing}.",)
+    if not found.changes:
+        return (f"{NOTHING_CHANGED[0].upper()}{NOTHING_CHANGED[1:]}.",)
+    sides = [BOTH_SIDES] if found.both_sides else [OUR_SIDE] if found.claimed and found.claimed <= OURS else []
+    return (*sides, *(f"{_side(change)}: {_evidence(change)}" for change in found.changes))
+
+
+def format_changes_briefly(found: WhatChanged | None, *, most: int) -> tuple[str, ...]:
+    """The same in at most ``most`` lines (1 or more) that stand by themselves in a message."""
+    if found is None:
+        return ()
+    if found.missing or not found.changes:
+        return (f"Changed: {f'not known, {found.missing}' if found.missing else NOTHING_CHANGED}",)
+    first = _first_of_both_sides(found)
+    lines = [f"Changed, {_side(one).lower()}: {_evidence(one)}" for one in found.changes if one not in first]
+    if first:
+        both = "; ".join(f"{_side(one).lower()}, {_evidence(one)}" for one in first)
+        lines.insert(0, f"Changed on both sides, so neither is shown to be the cause: {both}")
+    if len(lines) <= most:
+        return tuple(lines)
+    rest = len(lines) - most
+    return (*lines[: most - 1], f"{lines[most - 1]} (and {rest:,} more in the report)")
+
+
+def _first_of_both_sides(found: WhatChanged) -> tuple[RunChange, ...]:
+    """The most telling change of either side, where both changed."""
+    if not found.both_sides:
+        return ()
+    named = [one for one in found.changes if not one.follows]
+    ours, other = (next(one for one in named if (one.kind in OURS) is side) for side in (True, False))
+    return ours, other
+
+
+def format_last_pass(found: WhatChanged) -> str:
+    """Which run that was, and what of either run is not known; empty where there was none."""
+    if found.since_run_id is None or found.since is None:
+        return ""
+    of = f"deploy {found.since_commit}" if found.since_commit else f"run {found.since_run_id}"
+    unknown = (
+        f" Not recorded in both runs, so not compared: {', '.join(found.not_known)}." if found.not_known else ""
+    )
+    return f"The last PASS is {of}, {moment(found.since)}.{unknown}"
+
+
+def _side(change: RunChange) -> str:
+    if change.follows:
+        return "Since then"
+    return f"{change.kind.value.capitalize()}{' (our side)' if change.kind in OURS else ''}"
+
+
+def _evidence(change: RunChange) -> str:
+    return shortened(change.evidence, _EVIDENCE_CHARACTERS)

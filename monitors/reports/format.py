@@ -15,7 +15,7 @@ from typing import Final
 from monitors.plural import plural
 from monitors.records.base import Blame, Severity
 from monitors.records.exchanges import NoAnswerReason
-from monitors.records.runs import QuestionCounts, Ratio, RunReport, Verdict
+from monitors.records.runs import QuestionCounts, Ratio, RunExperiment, RunReport, Verdict
 from monitors.reports.invisible import show_invisible
 
 VERDICT_MARKS: Final = {Verdict.PASS: "✓", Verdict.FAIL: "✕", Verdict.INCONCLUSIVE: "?"}
@@ -120,6 +120,24 @@ _MARKUP: Final = re.compile(r"([\\`*_\[\]|~$^])")
 # GitHub resolves these after Markdown, where a backslash no longer helps; an invisible word joiner does.
 _REFERENCES: Final = re.compile(r"(?i)(@|#(?=\d)|\bGH(?=-\d)|(?<=\w)://|\bwww(?=\.)|:(?=[\d_-]*[a-z+][\w+-]*:))")
 _WORD_JOINER: Final = "\u2060"
+
+
+def format_experiment(found: RunExperiment | None) -> tuple[str, ...]:
+    """What is missing where a run appears as an experiment, and what to do; nothing where all is there."""
+    if found is None:
+        return ()
+    lines: list[str] = []
+    if found.unlinked:
+        cases = plural(found.unlinked, "case has", "cases have")
+        is_not = "is not" if found.unlinked == 1 else "are not"
+        lines.append(
+            f"{cases} no example in {found.dataset} and {is_not} in the experiment; lookout gold push "
+            f"{found.dataset} adds {'it' if found.unlinked == 1 else 'them'}"
+        )
+    if found.problem:
+        what = "The experiment is not complete" if found.url else "No experiment"
+        lines.append(f"{what} ({found.dataset}): {found.problem}")
+    return tuple(lines)
 
 
 def code_span(text: str, limit: int) -> str:

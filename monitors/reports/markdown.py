@@ -16,13 +16,21 @@ from monitors.records.grades import FAILURE_WORDS, CaseOutcome
 from monitors.records.incidents import Incident
 from monitors.records.runs import Breakdown, CaseResult, Metric, RunReport
 from monitors.reports.case_view import format_since, known_incidents, with_outcome
-from monitors.reports.figures import breakdown_groups, format_causes, format_raised, tally_rows
+from monitors.reports.figures import (
+    breakdown_groups,
+    format_causes,
+    format_changes,
+    format_last_pass,
+    format_raised,
+    tally_rows,
+)
 from monitors.reports.format import (
     BLAME_WORDS,
     NO_ANSWER_WORDS,
     VERDICT_MARKS,
     code_span,
     elapsed,
+    format_experiment,
     headline,
     inert,
     metric_name,
@@ -172,6 +180,7 @@ def markdown_report(
         against_baseline(report),
         _failures(failed, redact, known, report, most_failures),
         _in_common(report, redact),
+        _what_changed(report, redact),
         _unanswered(unanswered, redact, most_failures),
         _ungraded(ungraded),
         could_have_seen(report),
@@ -181,6 +190,7 @@ def markdown_report(
         suite_balance(report),
         mutation_section(report),
         _about(report),
+        _experiment(report),
     ]
     return "\n\n".join("\n".join(lines) for lines in map(list, sections) if lines) + "\n"
 
@@ -222,6 +232,17 @@ def _in_common(report: RunReport, redact: Redact) -> Iterator[str]:
         yield "## What the failed cases have in common"
         yield ""
         yield from (f"- {inert(redact(cause))}" for cause in causes)
+
+
+def _what_changed(report: RunReport, redact: Redact) -> Iterator[str]:
+    changes = format_changes(report.what_changed)
+    if report.what_changed is not None and changes:
+        yield "## What changed since the last PASS"
+        yield ""
+        yield from (f"- {inert(redact(change))}" for change in changes)
+        if last := format_last_pass(report.what_changed):
+            yield ""
+            yield inert(redact(last))
 
 
 def _arithmetic(report: RunReport) -> Iterator[str]:
@@ -343,6 +364,13 @@ def _breakdowns(breakdowns: Sequence[Breakdown]) -> Iterator[str]:
         for row in group.rows:
             key = code_span(row.key, 60)
             yield f"| {key} | {row.cases} | {row.failed} | {row.no_answer} | {row.ungraded} | {row.correct} |"
+
+
+def _experiment(report: RunReport) -> Iterator[str]:
+    found = report.experiment
+    if found is not None and found.url is not None:
+        yield f"Experiment on {code_span(found.dataset, 120)}: <{found.url}>"
+    yield from (inert(line) for line in format_experiment(found))
 
 
 def _about(report: RunReport) -> Iterator[str]:

@@ -41,6 +41,8 @@ from monitors.reports.figures import (
     TallyRow,
     breakdown_groups,
     format_causes,
+    format_changes,
+    format_last_pass,
     format_raised,
     latency_histogram,
     metric_rows,
@@ -244,6 +246,8 @@ class ReportPage:
     failed: tuple[FailedRow, ...]
     kinds: tuple[KindCount, ...]
     in_common: tuple[str, ...]
+    changed: tuple[str, ...]
+    last_pass: str
     transcripts: tuple[CaseView, ...]
     no_answers: tuple[CaseView, ...]
     no_answers_total: int
@@ -300,6 +304,8 @@ def page_of(
         failed=tuple(_failed(one, known, report, redact, shown=place < most) for place, one in enumerate(failed)),
         kinds=_kinds(failed),
         in_common=tuple(redact(cause) for cause in format_causes(report.first_look)),
+        changed=tuple(redact(change) for change in format_changes(report.what_changed)),
+        last_pass=redact(format_last_pass(report.what_changed)) if report.what_changed else "",
         transcripts=tuple(viewer.view(result) for result in failed[:most]),
         no_answers=tuple(viewer.view(result) for result in silent[:most]),
         no_answers_total=len(no_answers),

@@ -10,12 +10,22 @@ from typing import Final
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from monitors.plural import plural
-from monitors.reports.format import VERDICT_MARKS, elapsed, moment, percent, quantity, score, seconds
+from monitors.reports.format import (
+    VERDICT_MARKS,
+    elapsed,
+    format_experiment,
+    moment,
+    percent,
+    quantity,
+    score,
+    seconds,
+)
 from monitors.reports.invisible import show_invisible
 
 _PACKAGE: Final = "monitors.reports"
-_FILTERS: Final[dict[str, Callable[..., str]]] = {
+_FILTERS: Final[dict[str, Callable[..., str | tuple[str, ...]]]] = {
     "elapsed": elapsed,
+    "format_experiment": format_experiment,
     "moment": moment,
     "percent": percent,
     "plural": plural,

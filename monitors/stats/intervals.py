@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
-from math import exp, fsum, lgamma, log, log1p, sqrt
+from math import exp, floor, fsum, lgamma, log, log1p, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -56,6 +56,20 @@ def percentile(values: Sequence[float], share: float) -> float:
     low = int(place)
     high = min(low + 1, len(ordered) - 1)
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+def median_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, float]:
+    """The ends of the median's interval: two of the values, by the binomial law of how many lie below it.
+
+    W. J. Conover, Practical Nonparametric Statistics, 3rd edition (1999), section 3.2, with the normal
+    approximation of the ranks. `ValueError` for no values.
+    """
+    if not values:
+        raise ValueError("no values, no median")
+    ranked = sorted(values)
+    half = NormalDist().inv_cdf((1 + confidence) / 2) * sqrt(len(ranked)) / 2
+    place = max(0, floor((len(ranked) + 1) / 2 - half) - 1)
+    return ranked[place], ranked[-1 - place]
 
 
 _MOST_LOOKS = 200

@@ -24,7 +24,8 @@ class LangSmithServer(ThreadedServer):
     """``runs`` are what the project ``bot`` holds; ``troubles`` are statuses that come first, in order.
 
     ``projects`` are all that the key sees, by name. ``trees`` are the runs of traces, by the trace's id, each with its
-    project in ``project_id``; ``late`` is how many queries for a trace still find nothing. ``extended`` are the runs
+    project in ``project_id``; ``late`` is how many queries for a trace still find nothing, ``portions`` how many of its
+    runs each of the next ones finds, the last ones first. ``extended`` are the runs
     whose traces are stored longer, and billed, for a piece of feedback; ``updates`` are what changed feedback was sent.
     """
 
@@ -43,6 +44,7 @@ class LangSmithServer(ThreadedServer):
         self.projects = {"bot": str(PROJECT)}
         self.trees: dict[str, list[dict[str, Any]]] = {}
         self.late = 0
+        self.portions: list[int] = []
 
     def application(self) -> web.Application:
         """The API."""
@@ -97,7 +99,10 @@ class LangSmithServer(ThreadedServer):
         if self.late:
             self.late -= 1
             return web.json_response({"items": [], "next_cursor": None})
-        runs = [run for run in self.trees.get(asked["trace_id"], []) if run["project_id"] in asked["project_ids"]]
+        stored = self.trees.get(asked["trace_id"], [])
+        if self.portions:
+            stored = stored[-self.portions.pop(0) :]
+        runs = [run for run in stored if run["project_id"] in asked["project_ids"]]
         start, size = int(asked.get("cursor", "0")), asked["page_size"]
         names = {name.lower() for name in asked["selects"]}
         items = [{key: value for key, value in run.items() if key in names} for run in runs[start : start + size]]

@@ -50,6 +50,7 @@ A wrong key or value is named with what would be accepted, all of them at once. 
 | `LOOKOUT_API_TOKEN` | sent as a bearer token to a target that is asked through an API; other headers: \
 `probe.headers` |
 | `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` | keys of the judges in `[judge]`; without one the judge is off |
+| `LANGFUSE_PUBLIC_KEY`, `LANGFUSE_SECRET_KEY` | the keys of the project in `[langfuse]` |
 | `CHROMIUM_PATH` | the browser to drive, where it should not be looked for |
 | `LOOKOUT_AGE_KEY` | what pseudonyms are made with, when data ages and in live traffic; the same every time |
 | `LOOKOUT_LOG_TOKEN` | bearer token of a hallucination log at an address; the Hub's is `HF_TOKEN` |
@@ -177,7 +178,7 @@ production_url = "https://agent.example.com"
 ```
 
 What all targets share there stands once, in a table of its own; a target's table says what differs. With `experiments`,
-each run of the suite appears there as an experiment on that dataset:
+each run of the suite appears there as an [experiment](langsmith.md) on that dataset:
 
 ```toml
 [langsmith]

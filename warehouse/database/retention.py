@@ -21,6 +21,7 @@ import duckdb
 from monitors.errors import WarehouseDamaged
 from monitors.records.base import Record
 from warehouse.database.load import known_archives, load, remember_archive
+from warehouse.database.snapshot import discard_snapshots
 from warehouse.database.stage import (
     FOLDER,
     MANIFEST,
@@ -204,7 +205,8 @@ def age(store: Store, *, before: datetime, key: bytes, wait_s: float) -> AgeRepo
 
     An archive is aged when its youngest segment is old enough. Killed at any moment, the next load finishes. Free
     blocks of the database file may still hold old text, as do files that a rebuild saved: a rebuild makes a clean
-    file, the saved ones are a person's to delete. Raises as `compact` does, `ValueError` for a short key.
+    file, the saved ones are a person's to delete. Copies that the site
+    reads are removed. Raises as `compact` does, `ValueError` for a short key.
     """
     if len(key) < SHORTEST_KEY:
         raise ValueError(f"the key for pseudonyms needs {SHORTEST_KEY} bytes or more, got {len(key)}")
@@ -220,6 +222,7 @@ def age(store: Store, *, before: datetime, key: bytes, wait_s: float) -> AgeRepo
         load(connection, store.journal, store.database.scratch)
         store.remember(connection)
     compact(store, before=before, wait_s=wait_s, unfinished=True)  # the replaced archives go
+    discard_snapshots(store.database.file.parent)
     return AgeReport(archives=archives, segments=segments)
 
 

@@ -95,6 +95,16 @@ def _asked(store: Store, run_id: str, wait_s: float) -> tuple[BaselineResult, ..
     )
 
 
+def deployed_at(store: Store, target: str, commit: str, *, wait_s: float = READ_WAIT_S) -> datetime | None:
+    """When ``commit`` was deployed, as it was reported; ``None`` where nobody said so."""
+    found = store.query(
+        "select occurred_at from deploys where target = $target and commit = $commit",
+        {"target": target, "commit": commit},
+        wait_s=wait_s,
+    )
+    return next((row[0] for row in found.rows if isinstance(row[0], datetime)), None)
+
+
 class RunSummary(NamedTuple):
     """What a run came to. Scores and latency are ``None`` where nothing was graded or answered."""
 

@@ -27,6 +27,7 @@ from deployments.cli.doctor.services import (
     hallucination_logs,
     hub,
     judge,
+    langfuse,
     live_traffic,
     tracing,
 )
@@ -306,6 +307,7 @@ CHECKS: tuple[Callable[[DoctorContext], list[HealthCheck]], ...] = (
     hallucination_logs,
     live_traffic,
     tracing,
+    langfuse,
     disk,
     rights,
     warehouse,

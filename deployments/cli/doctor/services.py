@@ -29,6 +29,8 @@ from monitors.errors import (
     ReadinessUnknown,
     SourceUnavailable,
 )
+from monitors.platforms.langfuse.client import LangfuseClient, langfuse_keys
+from monitors.platforms.langfuse.settings import LangfuseSettings
 from monitors.platforms.settings import LangSmithSettings
 from monitors.probes.driver import Answer
 from monitors.probes.inspect.findings import HARMLESS
@@ -206,6 +208,33 @@ def _separate_keys(around: DoctorContext, place: str, settings: LangSmithSetting
     there = bool(around.environment.get(settings.production_key_env))
     beside = "another than production's" if there else "production's is not on this machine"
     return HealthCheck(name=what, health=Health.GOOD, found=f"{key} is set; {beside}")
+
+
+def langfuse(around: DoctorContext) -> list[HealthCheck]:
+    """Check that Langfuse's keys are those of the evaluations' project, which it is asked; it stores nothing."""
+    settings = around.config.langfuse if around.config else None
+    if settings is None:
+        return []
+    what, to_do = f"Langfuse ({settings.host})", "mend what is named"
+    try:
+        name = asyncio.run(_langfuse_project(settings, around.environment))
+    except (ConfigError, SourceUnavailable) as error:
+        return [HealthCheck(name=what, health=Health.BROKEN, found=str(error), to_do=to_do)]
+    if settings.production_project is None:
+        to_do = "name it as langfuse.production_project: its keys are refused then"
+        found = f"the keys belong to {name!r}; production's project is not named"
+        return [HealthCheck(name=what, health=Health.DOUBTFUL, found=found, to_do=to_do)]
+    return [
+        HealthCheck(name=what, health=Health.GOOD, found=f"the keys belong to {name!r}, apart from production's")
+    ]
+
+
+async def _langfuse_project(settings: LangfuseSettings, environment: Mapping[str, str]) -> str:
+    async def briefly(seconds: float) -> None:
+        await asyncio.sleep(min(seconds, 0.5))
+
+    async with LangfuseClient.opened(settings, langfuse_keys(settings, environment), briefly) as client:
+        return client.project.name
 
 
 def hub(around: DoctorContext) -> list[HealthCheck]:

@@ -16,8 +16,8 @@ from monitors.plural import plural
 from monitors.records.base import Finding
 from monitors.records.comparisons import RubricAverage
 from monitors.records.runs import Metric, Ratio, RunReport, Verdict, VerdictReason
-from monitors.reports.figures import format_causes, format_raised, tally_rows
-from monitors.reports.format import format_questions
+from monitors.reports.figures import format_causes, format_changes, format_raised, tally_rows
+from monitors.reports.format import format_experiment, format_questions
 from monitors.reports.proof_rows import (
     change_rows,
     format_baseline,
@@ -118,8 +118,7 @@ def print_verdict(console: Console, report: RunReport, *, report_page: Path | No
         console.print(f"Parity    {format_parity(gap)}", highlight=False)
     if format_path(report.metrics):
         console.print(f"Paths     {format_path(report.metrics)}", highlight=False)
-    for cause in format_causes(report.first_look):
-        console.print(f"In common {escape(cause)}", highlight=False)
+    _print_explanation(console, report)
     if report.questions is not None:
         console.print(f"Questions {format_questions(report.questions)}", highlight=False)
     print_proof(console, report)
@@ -130,9 +129,27 @@ def print_verdict(console: Console, report: RunReport, *, report_page: Path | No
             f"(objective: p50 within {latency.objective_p50_ms / 1000:g} s; reported, not graded)",
             highlight=False,
         )
+    _print_experiment(console, report)
     if report_page is not None:
         console.print(f"Report    {report_page}", soft_wrap=True, highlight=False)
         console.print(f"Results   {report_page.with_name('results.json')}", soft_wrap=True, highlight=False)
+
+
+def _print_explanation(console: Console, report: RunReport) -> None:
+    """What failed cases have in common, and what changed since the last accepted run."""
+    for cause in format_causes(report.first_look):
+        console.print(f"In common {escape(cause)}", highlight=False)
+    for change in format_changes(report.what_changed):
+        console.print(f"Changed   {escape(change)}", highlight=False)
+
+
+def _print_experiment(console: Console, report: RunReport) -> None:
+    """Where the run appears as an experiment, and what is missing there."""
+    found = report.experiment
+    if found is not None and found.url is not None:
+        console.print(f"Experiment {found.url}", soft_wrap=True, highlight=False, markup=False)
+    for line in format_experiment(found):
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
 
 
 def _rating(found: RubricAverage) -> str:

@@ -10,10 +10,12 @@ import typer
 
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.gold.check import all_findings, format_findings
-from deployments.cli.options import JsonOption
+from deployments.cli.gold.datasets import TargetOption, compare_command, names_dataset
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.context import utc_now
 from flows.terminal import print_text, write_json
 from monitors.domains.pack import load_domain
+from monitors.errors import ConfigError
 from monitors.gate.settings import GateSettings
 from monitors.goldset.checks import Weight, read_numbered
 from monitors.goldset.load import load_suite
@@ -102,14 +104,32 @@ def _verify(suite: Suite, file: Path, folder: Path) -> ExitCode:
     return ExitCode.FAIL
 
 
+Version = Annotated[str, typer.Argument(help="a suite, the manifest of a frozen version, or a dataset")]
+
+
 def diff_command(
-    old: Annotated[Path, typer.Argument(help="a suite, or the manifest of a frozen version")],
-    new: Annotated[Path, typer.Argument(help="a suite, or the manifest of a frozen version")],
+    old: Version,
+    new: Annotated[str | None, typer.Argument(help="the same; the target's suite beside a dataset")] = None,
     *,
     most: Annotated[int, typer.Option(min=1, help="how many cases of each group to list")] = 20,
+    target: TargetOption = None,
+    config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Say in words what changed between two versions of a suite, severity changes first."""
+    """Say in words what changed between two versions of a suite, severity changes first; or against a dataset."""
+    datasets = [one for one in (old, new) if one is not None and names_dataset(one)]
+    files = [Path(one) for one in (old, new) if one is not None and not names_dataset(one)]
+    if datasets:
+        if len(datasets) > 1:
+            raise ConfigError("one of the two must be a suite: two datasets are not compared")
+        suite = files[0] if files else None
+        return compare_command(datasets[0], suite, target, config, most=most, as_json=as_json)
+    if len(files) == 1:
+        raise ConfigError(f"what is {old} compared with? Accepted: another suite, a manifest, or a dataset")
+    return _diff_files(*files, most=most, as_json=as_json)
+
+
+def _diff_files(old: Path, new: Path, *, most: int, as_json: bool) -> ExitCode:
     before, after = cases_of(old), cases_of(new)
     diff = diff_of(before, after)
     if as_json:

@@ -18,13 +18,14 @@ def serve_site(config: Path, *, host: str | None, port: int | None) -> None:
     """Serve the site of a configuration. Raises `ConfigError` before it listens."""
     loaded = load_config(config)
     at, on = host or loaded.site.host, port or loaded.site.port or DEFAULT_SITE_PORT
-    application = site_application(loaded, at, _outside())
+    application = site_application(loaded, at, outside())
     log_to_terminal("%(asctime)s %(message)s")
     print_text(f"The site: {loaded.site.address(on, at)}", err=True)
     serve(application, host=at, port=on)
 
 
-def _outside() -> Surroundings:
+def outside() -> Surroundings:
+    """The real clock, and who sits at this machine."""
     variables = environment()
     name = next((variables[key] for key in LOCAL_NAMES if variables.get(key)), "somebody on this machine")
     return Surroundings(now=utc_now, local_name=name)

@@ -166,8 +166,9 @@ def slack_text(alert: Alert, settings: AlertSettings) -> SlackText:
     blocks = [header(content.headline), context(_where(content))]
     if content.dimensions:
         blocks.append(section(inert(content.dimensions)))
-    if content.in_common:
-        blocks.append(section("\n".join(f"{IN_COMMON} {inert(cause)}" for cause in content.in_common)))
+    shared = [f"{IN_COMMON} {inert(cause)}" for cause in content.in_common]
+    if explained := [*shared, *map(inert, content.changed)]:
+        blocks.append(section("\n".join(explained)))
     shown = zip(content.parts, one_of_each_first(alert.items), strict=False)  # what is beyond the parts is counted
     for number, (part, item) in enumerate(shown, start=1):
         blocks.append(

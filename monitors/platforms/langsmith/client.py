@@ -7,6 +7,7 @@ repeat requests ourselves, so that every wait has a bound: the SDK's own repetit
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -32,8 +33,8 @@ _CONFLICT: Final = 409
 _MISSING: Final = 404
 _SELECTS: Final = ("ID", "TRACE_ID", "START_TIME", "END_TIME", "INPUTS", "OUTPUTS", "LATENCY_SECONDS", "METADATA",
                    "EXTRA", "TAGS", "FEEDBACK_STATS", "THREAD_ID", "STATUS")  # fmt: skip
-_TREE_SELECTS: Final = ("ID", "NAME", "RUN_TYPE", "START_TIME", "END_TIME", "INPUTS", "TOTAL_TOKENS", "METADATA",
-                        "PARENT_RUN_IDS", "IS_ROOT", "PROJECT_ID")  # fmt: skip
+_TREE_SELECTS: Final = ("ID", "NAME", "RUN_TYPE", "START_TIME", "END_TIME", "INPUTS", "OUTPUTS", "TOTAL_TOKENS",
+                        "METADATA", "PARENT_RUN_IDS", "IS_ROOT", "PROJECT_ID")  # fmt: skip
 TRACE_PAGE: Final = 100
 MOST_RUNS: Final = 2_000
 """Of one trace: a job of a few dozen steps has some hundreds."""
@@ -85,6 +86,7 @@ class LangSmithClient:
         self._sleep = sleep
         self._key_name = key_name
         self._project: _Project | None = None
+        self._plain: Any = None
 
     @classmethod
     @asynccontextmanager
@@ -99,9 +101,11 @@ class LangSmithClient:
         client = _sdk().AsyncClient(retry_config={"max_retries": 1}, **_access(settings, key))
         generated = client._langsmith_api  # noqa: SLF001 - retry_config does not reach what runs.query is sent by,
         generated.max_retries = 0
+        made = cls(client, settings, key, sleep, key_name)
         try:
-            yield cls(client, settings, key, sleep, key_name)
+            yield made
         finally:
+            made.close_plain_client()
             await generated.close()  # and aclose() leaves its connections open
             await client.aclose()
 
@@ -197,20 +201,24 @@ class LangSmithClient:
 
         await self.tried(create_or_update, f"giving {score.key} back")
 
-    async def by_plain_client(self, call: Callable[[Any], object]) -> None:
-        """``call`` the SDK's plain client, inside `tried`: the asynchronous one cannot change what is there."""
-        await asyncio.to_thread(self._call_plainly, call)
+    async def by_plain_client(self, call: Callable[[Any], Value]) -> Value:
+        """What ``call`` returns of the SDK's plain client, inside `tried`: the other cannot do it all."""
+        return await asyncio.to_thread(call, self._plain_client())
 
-    def _call_plainly(self, call: Callable[[Any], object]) -> None:
-        """Without tracing the plain client has no thread, and buffers nothing."""
-        sdk = _sdk()
-        once = sdk.utils.LangSmithRetry(total=0)
-        access = _access(self._settings, self._key)
-        client = sdk.Client(auto_batch_tracing=False, retry_config=once, **access)
-        try:
-            call(client)
-        finally:
-            client.close(timeout=0)
+    def _plain_client(self) -> Any:
+        """Without tracing it has no thread, and buffers nothing."""
+        if self._plain is None:
+            sdk = _sdk()
+            once = sdk.utils.LangSmithRetry(total=0)
+            logging.getLogger("langsmith.client").setLevel(logging.CRITICAL)  # it quotes the key's ends
+            access = _access(self._settings, self._key)
+            self._plain = sdk.Client(auto_batch_tracing=False, retry_config=once, **access)
+        return self._plain
+
+    def close_plain_client(self) -> None:
+        """Close the plain client, if it was used."""
+        if self._plain is not None:
+            self._plain.close(timeout=0)
 
     async def project_id(self) -> str:
         """The project's id. Raises as `trace_url` does."""

@@ -6,6 +6,7 @@ there already is updated, nothing is there twice. Each request is awaited; the S
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -20,6 +21,8 @@ from monitors.platforms.platform import Dataset, Experiment, ExperimentRow
 EXPERIMENTS: Final = uuid.UUID("0f6f7a52-6f53-4d0a-9a41-0c1d9f4c7b1e")
 """The namespace of ids: dataset and name give an experiment's, experiment, case and repeat a run's."""
 RUN_NAME: Final = "lookout"
+AT_ONCE: Final = 8
+"""Rows that are written at once: each is a request for its run and one for each score."""
 _CONFLICT: Final = 409
 
 
@@ -66,13 +69,20 @@ class LangSmithExperiments:
         return f"{place}/compare?selectedSessions={project.id}"
 
     async def write(self, experiment: Experiment, rows: Sequence[ExperimentRow]) -> None:
-        """See `Experiments.write`. A row's run comes before its scores."""
-        for row in rows:
-            run_id = run_id_of(experiment.id, row.case_id, row.repeat)
-            await self._write_run(run_id, experiment, row)
-            for score in row.scores:
-                await self._client.give_feedback(run_id, score, experiment.id)
-            self._ended_at[experiment.id] = max(row.ended_at, self._ended_at.get(experiment.id, row.ended_at))
+        """See `Experiments.write`. A few rows at once; a row's run comes before its scores."""
+        for first in range(0, len(rows), AT_ONCE):
+            writing = (self._write_row(experiment, row) for row in rows[first : first + AT_ONCE])
+            outcomes = await asyncio.gather(*writing, return_exceptions=True)
+            failed = next((one for one in outcomes if one is not None), None)
+            if failed is not None:
+                raise failed
+
+    async def _write_row(self, experiment: Experiment, row: ExperimentRow) -> None:
+        run_id = run_id_of(experiment.id, row.case_id, row.repeat)
+        await self._write_run(run_id, experiment, row)
+        for score in row.scores:
+            await self._client.give_feedback(run_id, score, experiment.id)
+        self._ended_at[experiment.id] = max(row.ended_at, self._ended_at.get(experiment.id, row.ended_at))
 
     async def _write_run(self, run_id: str, experiment: Experiment, row: ExperimentRow) -> None:
         """Create a run with its end, or update what an earlier try left."""

@@ -6,11 +6,10 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from monitors.errors import ConfigError
 from monitors.platforms.langsmith.client import LangSmithClient
+from monitors.platforms.langsmith.datasets import LangSmithDatasets
 from monitors.platforms.langsmith.experiments import LangSmithExperiments
 from monitors.platforms.langsmith.traces import LangSmithTraces, TracePatience
-from monitors.platforms.platform import Datasets
 from monitors.platforms.settings import LangSmithSettings
 
 
@@ -18,15 +17,10 @@ class LangSmithPlatform:
     """A `Platform`. Datasets and experiments belong to the key's workspace, traces to the configured project."""
 
     def __init__(self, client: LangSmithClient, patience: TracePatience) -> None:
-        self._client = client
         self.name = client.name
+        self.datasets = LangSmithDatasets(client)
         self.experiments = LangSmithExperiments(client)
         self.traces = LangSmithTraces(client, None, patience)
-
-    @property
-    def datasets(self) -> Datasets:
-        """Its datasets."""
-        raise ConfigError("this version of Lookout reads no datasets of LangSmith")
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from time import monotonic
 from typing import Any, Self, cast
@@ -29,7 +29,7 @@ from monitors.probes.address_guard import AddressGuard, guard_of
 from monitors.probes.browser.inpage import clean
 from monitors.probes.driver import Answer, WorthStoring, new_conversation_id, no_evidence
 from monitors.probes.settings import ApiSettings, ProbeSettings
-from monitors.probes.wire import WireRule, read_documents
+from monitors.probes.wire import WireRule, read_documents, read_whole
 from monitors.records.base import Record
 from monitors.records.exchanges import Channel, Timings, WirePayload
 from monitors.request_headers import RequestHeaders
@@ -142,6 +142,7 @@ class ApiReply:
         self.started = monotonic()
         self.first_ms: float | None = None
         self.documents: list[Any] = []
+        self.headers: Mapping[str, str] = {}
         self.text = ""
         self.total_ms = 0.0
 
@@ -204,6 +205,7 @@ class ApiDriver:
         reply = ApiReply()
         async with answering(reply, self._settings), client.stream("POST", self._url, json=body) as response:
             check(response, self._headers)
+            reply.headers = response.headers
             if "event-stream" in response.headers.get("content-type", ""):
                 await self._read_stream(response, reply)
             else:
@@ -332,17 +334,17 @@ def finished(reply: ApiReply, api: ApiSettings) -> ApiReply:
 
 def as_answer(url: str, api: ApiSettings, reply: ApiReply, earlier: tuple[str, ...]) -> Answer:
     """An answer whose visible text is what was sent: nothing renders it."""
-    wire = read_documents(rule_of(api), url, reply.documents) or WirePayload(url=url, text=reply.text)
-    wire = wire.model_copy(
-        update={"text": clean(wire.text), "citations": tuple(clean(one) for one in wire.citations)}
+    found = read_whole(rule_of(api), url, reply.documents, reply.headers) or WirePayload(url=url, text=reply.text)
+    payload = found.model_copy(
+        update={"text": clean(found.text), "citations": tuple(clean(one) for one in found.citations)}
     )
     versions = [one for document in reply.documents for one in items_at(document, api.app_version or "-")]
     return Answer(
         visible_text=reply.text,
         earlier=earlier,
-        wire=wire,
+        wire=payload,
         graded_channel=Channel.WIRE,
         timings=Timings(first_token_ms=reply.first_ms, total_ms=reply.total_ms),
-        app_path=wire.app_path,
+        app_path=payload.app_path,
         app_version=clean(str(versions[-1])) if versions else None,
     )

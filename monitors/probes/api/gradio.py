@@ -12,6 +12,7 @@ from monitors.json_path import values_at
 from monitors.probes.address_guard import guard_of
 from monitors.probes.api.driver import ApiReply, Clients, Event, answering, check, events_in, lines_in, parsed
 from monitors.probes.browser.inpage import clean
+from monitors.probes.build_info import build_info
 from monitors.probes.driver import Answer, WorthStoring, new_conversation_id, no_evidence
 from monitors.probes.settings import ProbeSettings
 from monitors.records.exchanges import Channel, Timings, WirePayload
@@ -49,7 +50,7 @@ class GradioDriver:
         answer = Answer(
             visible_text=last.text,
             earlier=tuple(reply.text for reply in replies[:-1]),
-            wire=WirePayload(url=self._url, text=last.text),
+            wire=WirePayload(url=self._url, text=last.text, build=build_info((), last.headers)),
             graded_channel=Channel.WIRE,
             timings=Timings(first_token_ms=last.first_ms, total_ms=last.total_ms),
         )
@@ -62,6 +63,7 @@ class GradioDriver:
             body = {"data": [turn], "session_hash": session}
             asked = await client.post(self._url, json=body)
             check(asked, self._headers)
+            reply.headers = asked.headers
             said = self._headers.hidden(asked.text)
             event_id = [one for one in values_at(parsed(said), "event_id") if isinstance(one, str)]
             if not event_id:

@@ -185,6 +185,11 @@ class Chromium:
             return self._browser
 
     @property
+    def version(self) -> str | None:
+        """The version of the browser that runs."""
+        return self._browser.version if self._browser is not None else None
+
+    @property
     def ended_because(self) -> str:
         """Why a process of the browser was ended last, for what it used; empty where none was."""
         return self._watch.ended if self._watch is not None else ""

@@ -80,6 +80,7 @@ class EvidenceRecorder:
             trace=await self._stored_trace() if trace else None,
             console_errors=tuple(self._errors),
             refused=self._visit.refused if self._visit is not None else (),
+            page=self._visit.page if self._visit is not None else None,
         )
 
     async def dismiss(self) -> None:

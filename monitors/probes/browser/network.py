@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from monitors.errors import BrowserLost, PageNotUnderstood
 from monitors.plural import plural
 from monitors.probes.browser.inpage import call, clean
-from monitors.probes.wire import WireRule, documents_in, read_documents, read_payload
+from monitors.probes.wire import WireRule, documents_in, read_payload, read_whole
 from monitors.records.exchanges import Channel, WirePayload
 
 if TYPE_CHECKING:
@@ -290,14 +290,16 @@ class WireTap:
 
     async def _from_response(self, response: Response) -> WirePayload | None:
         body = await body_of(response)
-        return None if body is None else read_payload(self._rule, clean(response.url), body)
+        if body is None:
+            return None
+        return read_payload(self._rule, clean(response.url), body, response.headers)
 
     def _from_pushes(self, url: str, texts: list[str]) -> WirePayload | None:
         if not self._rule.matches(url):
             return None
         if not self._rule.text:
             return WirePayload(url=url, text="".join(texts))
-        return read_documents(self._rule, url, [one for text in texts for one in documents_in(text)])
+        return read_whole(self._rule, url, [one for text in texts for one in documents_in(text)])
 
     def _what_came(self, pushed: dict[str, list[str]]) -> str:
         """For a person: what the rule might have meant."""

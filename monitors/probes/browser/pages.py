@@ -131,6 +131,7 @@ class Pages:
             await self._close(self._idle.pop())
 
     async def _close(self, tab: Tab) -> None:
+        tab.visit.close()
         await closed(tab.context.close(), self._settings.close_deadline_s)
         await tab.proxy.close()
 

@@ -22,7 +22,9 @@ from monitors.errors import (
     Unreachable,
 )
 from monitors.probes.address_guard import AddressGuard, Place, place_name, place_of
+from monitors.probes.browser.page_info import read_page_info
 from monitors.probes.browser.proxy import GuardedProxy
+from monitors.records.exchanges import PageInfo
 
 if TYPE_CHECKING:
     from playwright.async_api import Error, Frame, Response
@@ -43,6 +45,19 @@ class Visit:
         self._opened = ""
         self._arrived: set[Place] = set()
         self._framed: dict[Frame, Place | None] = {}
+        self._page: asyncio.Future[PageInfo | None] | None = None
+
+    @property
+    def page(self) -> PageInfo | None:
+        """What the page that was opened is made of; ``None`` while that is not read, or cannot be."""
+        if self._page is None or not self._page.done() or self._page.cancelled() or self._page.exception():
+            return None
+        return self._page.result()
+
+    def close(self) -> None:
+        """Read nothing more of the page."""
+        if self._page is not None:
+            self._page.cancel()
 
     @property
     def refused(self) -> tuple[str, ...]:
@@ -63,6 +78,8 @@ class Visit:
         while request is not None:
             self._arrived.add(place_of(request.url))
             request = request.redirected_from
+        self.close()
+        self._page = asyncio.ensure_future(read_page_info(response))  # beside the question, which waits for nothing
 
     def raise_if_away(self, frame: Frame) -> None:
         """`LeftTarget` unless the page, and the frame in it, are still where the app is."""

@@ -9,10 +9,11 @@ from monitors.errors import AccessDenied, AppErrorShown, PageNotUnderstood
 from monitors.json_path import items_at, values_at
 from monitors.probes.api.driver import parsed
 from monitors.probes.browser.inpage import clean
+from monitors.probes.build_info import build_info
 from monitors.probes.driver import Answer
 from monitors.probes.job.watch import AgentJob, as_text
 from monitors.probes.settings import JobSettings
-from monitors.probes.wire import WireRule, read_documents
+from monitors.probes.wire import WireRule, read_whole
 from monitors.records.exchanges import Channel, Timings, WirePayload
 from monitors.retry import TryAgain
 
@@ -90,7 +91,8 @@ def report_in(job: AgentJob, url: str, body: str | None, earlier: tuple[str, ...
         document = job.last if body is None else parsed(body)
         job.counts(document)
         job.lists(document)
-        wire = _payload(settings, url, document)
+        build = build_info([job.last, document], {})
+        wire = _payload(settings, url, document).model_copy(update={"build": build})
     versions = items_at(job.last, settings.app_version) if settings.app_version else []
     return Answer(
         visible_text=wire.text,
@@ -117,7 +119,7 @@ def _payload(settings: JobSettings, url: str, document: object) -> WirePayload:
         app_path=settings.app_path,
         latency_ms=settings.latency_ms,
     )
-    rest = read_documents(rule, clean(url), [document]) or WirePayload(url=clean(url), text="")
+    rest = read_whole(rule, clean(url), [document]) or WirePayload(url=clean(url), text="")
     cleaned = tuple(clean(citation) for citation in rest.citations)
     text = "\n\n".join(map(as_text, items_at(document, settings.text)))
     return rest.model_copy(update={"text": text, "citations": cleaned})

@@ -203,6 +203,8 @@ ONCE: dict[str, tuple[tuple[str, ...], int, str]] = {
     "gold vary": (("suite.jsonl",), 0, "variants"),
     "gold review": (("drafted.jsonl", "--suite", "suite.jsonl", "--as", "asha"), 0, "0 joined"),
     "gold grow": ((), 0, ""),
+    "gold push": (("langsmith:gold",), 2, "the environment has no LANGSMITH_API_KEY"),
+    "gold pull": (("langfuse:gold",), 2, "needs the table [langfuse]"),
     "gold starter": (("adversarial",), 0, "adversarial"),
 }
 """Commands that end by themselves: what they are given, the exit code, what they say."""
@@ -223,8 +225,12 @@ DECISIONS = {
 WITH_A_KEY = {"gold draft", "gold translate", "warehouse age"}
 ENDS_A_SERVER = {"down"}
 UNTIL_STOPPED = {"receive", "slack-actions", "up"}
-ON_THEIR_OWN = {"demo", "login"}
-"""`login` has its tests in test_login_command.py, in the same environment."""
+ON_THEIR_OWN = {
+    "demo",
+    "login",
+    *(f"site{name}" for name in ("", " export", " token add", " token list", " token revoke")),
+}
+"""`login` has its tests in test_login_command.py, `site` in site/test_site_command.py, in the same environment."""
 
 
 @pytest.mark.prefect
@@ -305,13 +311,14 @@ def test_a_receiver_answers_until_it_is_stopped(installation, command, path, sec
 
 @pytest.mark.prefect
 def test_the_whole_monitor_stands_until_it_is_stopped(tmp_path):
-    """`lookout up` over a folder of its own: its server, its runner."""
+    """`lookout up` over a folder of its own: its server, its runner, its receiver, its pages."""
     written(tmp_path, "http://127.0.0.1:9", "http://127.0.0.1:9")
     port = free_port("127.0.0.1", 0)
     secret = {"LOOKOUT_GITHUB_WEBHOOK_SECRET": GITHUB_SECRET}
     with started(Installation(tmp_path, tmp_path), "up", "--port", str(port), **secret) as (process, said):
         until(process, said, lambda: "deployments: verify-deploy/verify-deploy" in said())
         until(process, said, lambda: answers(f"http://127.0.0.1:{port}/healthz"))
+        until(process, said, lambda: answers(f"http://127.0.0.1:{port + 2}/healthz"))
         process.terminate()
         assert process.wait(COMMAND_S) == 0
     assert "Traceback" not in said()

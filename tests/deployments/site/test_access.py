@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from deployments.site.application import ACTIONS, PAGES
+from deployments.site.application import ACTIONS, FILES, PAGES
 from deployments.site.serve import Surroundings, site_application, tokens_in
 from deployments.site.tokens import Role, SessionSigner
 from monitors.errors import ConfigError
 from tests.deployments.site.site_server import EXAMPLES, config_of, filled, serving_site
 
-ADDRESSES = [*dict.fromkeys(route.path for route in PAGES), "/runs/{run}/report", "/assets/{name}", "/nowhere"]
+ADDRESSES = [*(route.path for route in PAGES), *(path for path, _ in FILES), "/assets/{name}", "/nowhere"]
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
@@ -62,6 +63,8 @@ def _of(annotation: Any, metadata: list[Any]) -> st.SearchStrategy[Any]:
         return st.lists(_of(inner[0], []), min_size=least, max_size=max(least, 2)).map(tuple)
     if origin is dict:
         return st.dictionaries(TEXTS, JSON_VALUES, max_size=2)
+    if origin is Mapping:
+        return st.dictionaries(TEXTS, _of(inner[1], []), max_size=2)
     if isinstance(annotation, NewType):
         return _of(annotation.__supertype__, metadata)
     return _plain(annotation, metadata)

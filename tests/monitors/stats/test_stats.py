@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from monitors.stats.intervals import percentile, wilson
+from monitors.stats.intervals import median_interval, percentile, wilson
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,17 @@ def test_percentiles_of_a_known_row():
 def test_no_values_have_no_percentile():
     with pytest.raises(ValueError, match="no values"):
         percentile([], 0.5)
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "high"), [([7.0], 7, 7), (range(1, 11), 2, 9), (range(1, 101), 40, 61), ([5, 5, 5, 5], 5, 5)]
+)
+def test_the_medians_interval_is_between_two_of_the_values(values, low, high):
+    """Published ranks for 10 values are the 2nd and 9th, for 100 the 40th and 61st."""
+    assert median_interval([*values]) == (low, high)
+
+
+def test_no_values_have_no_median():
+    """Nothing is not zero."""
+    with pytest.raises(ValueError, match="no values"):
+        median_interval([])

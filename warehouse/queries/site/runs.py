@@ -69,21 +69,35 @@ _WORST_FIRST = (
     "order by case a.outcome when 'failed' then 0 when 'no_answer' then 1 when 'ungraded' then 2 else 3 end,"
     " a.severity desc, a.case_id, a.repeat"
 )
-_RUNS = (
-    " from run_summary where ($target is null or target = $target) and ($verdict is null or verdict = $verdict)"
+_WANTED = (
+    "from runs where ($target is null or target = $target) and ($verdict is null or verdict = $verdict)"
     " and ($suite is null or suite_name = $suite) and ($commit is null or starts_with(commit, $commit))"
+)
+_RUNS = (
+    "with page as ("  # noqa: S608 - names of ours
+    "  select run_id, target, environment, suite_name, commit, finished_at,"
+    "    round(epoch(finished_at - started_at), 1)::double as duration_s, verdict,"
+    "    round(weighted_earned / nullif(weighted_total, 0), 3)::decimal(6, 3) as weighted,"
+    "    round(flat_earned / nullif(flat_total, 0), 3)::decimal(6, 3) as flat,"
+    f"    asked, graded, p50_ms, cost_usd, interrupted {_WANTED}"
+    "  order by finished_at desc, run_id desc limit $rows offset $offset"
+    "), counts as ("
+    "  select t.run_id, sum(t.not_correct) filter (where t.severity = 3) as severe,"
+    "    sum(t.not_correct) filter (where t.severity = 2) as wrong,"
+    "    sum(t.not_correct) filter (where t.severity = 1) as annoying"
+    "  from tallies t semi join page using (run_id) group by t.run_id"
+    ") select run_id, target, environment, suite_name, commit, finished_at, duration_s, verdict, weighted, flat,"
+    " coalesce(severe, 0)::integer, coalesce(wrong, 0)::integer, coalesce(annoying, 0)::integer, asked, graded,"
+    " p50_ms, cost_usd, interrupted from page left join counts using (run_id)"
+    " order by finished_at desc, run_id desc"
 )
 
 
 def runs_page(store: Store, wanted: RunFilter, *, rows: int, offset: int) -> tuple[tuple[RunRow, ...], int]:
     """Runs, newest first, and how many there are in all."""
     asked = wanted.model_dump()
-    names = ", ".join(RunRow.model_fields)
-    total = store.query(f"select count(*) {_RUNS}", asked).rows[0][0]
-    found = store.query(
-        f"select {names} {_RUNS} order by finished_at desc, run_id desc limit $rows offset $offset",
-        {**asked, "rows": rows, "offset": offset},
-    )
+    total = store.query(f"select count(*) {_WANTED}", asked).rows[0][0]
+    found = store.query(_RUNS, {**asked, "rows": rows, "offset": offset})
     listed = (RunRow.model_validate(dict(zip(RunRow.model_fields, row, strict=True))) for row in found.rows)
     return tuple(listed), int(str(total))
 

@@ -69,9 +69,11 @@ class LastEntry(Record):
 def last_runs(store: Store, *, most: int = POINTS) -> tuple[RunPoint, ...]:
     """The newest finished runs of each target, oldest first within a target."""
     found = store.query(
-        "with newest as ("
-        "  select * exclude (report) from runs where not interrupted"
+        "with chosen as ("
+        "  select run_id from runs where not interrupted"
         "  qualify row_number() over (partition by target order by finished_at desc, run_id desc) <= $most"
+        "), newest as ("
+        "  select * exclude (report) from runs semi join chosen using (run_id)"
         "), weights as ("
         "  select t.run_id, sum(t.not_correct) filter (where t.severity = 3) as severe,"
         "    sum(t.weight * t.cases) ** 2 / nullif(sum(t.weight * t.weight * t.cases), 0) as effective"

@@ -108,9 +108,9 @@ def test_two_versions_are_compared_in_words(tmp_path, capsys):
     freeze(path)
     suite_file(path, {"id": "a", "gold": "36 months"})
     capsys.readouterr()
-    assert diff_command(tmp_path / "frozen" / "core-v1.json", path, most=5) == 0
+    assert diff_command(str(tmp_path / "frozen" / "core-v1.json"), str(path), most=5) == 0
     assert 'a: gold from "24 months" to "36 months"' in capsys.readouterr().out
-    diff_command(path, path, most=5, as_json=True)
+    diff_command(str(path), str(path), most=5, as_json=True)
     assert json.loads(capsys.readouterr().out)["same"] == 1
 
 

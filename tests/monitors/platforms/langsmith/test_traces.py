@@ -96,6 +96,45 @@ async def test_a_trace_that_comes_late_is_waited_for_and_a_missing_one_is_none(s
         assert await traces.runs("no address") == []
 
 
+PARTS = [
+    ("last", [1, 2, 3], 3),
+    ("last", [2, 2, 3], 3),
+    ("last", [3], 3),
+    ("first", [1, 2, 3], 3),
+    ("first", [2, 1, 3], 3),
+    ("first", [3, 1, 3], 3),
+    ("last", [1] * 100, None),
+    ("last", [2] * 100, None),
+    ("first", [1, 2] * 50, None),
+]
+
+
+@pytest.mark.parametrize(("root", "portions", "counted"), PARTS)
+async def test_a_trace_that_comes_in_parts_counts_only_when_two_readings_agree(
+    server: LangSmithServer, root: str, portions: list[int], counted: int | None
+) -> None:
+    """Without its root, or while it changes, what is there is shown and never counted."""
+    if root == "first":
+        server.trees[TRACE].reverse()
+    server.portions = list(portions)
+    async with opened_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
+        assert len(await traces.runs(TRACE)) == (counted or 0)
+        server.portions = list(portions)
+        read = await traces.read(TRACE)
+        assert await traces.read(str(uuid.UUID(int=7))) is None
+    assert read is not None
+    assert (read.complete, len(read.runs)) == (counted is not None, counted or portions[10])
+    assert read.url.endswith(f"/projects/p/{PROJECT}/r/{TRACE}")
+
+
+async def test_a_root_that_has_not_ended_is_not_complete(server: LangSmithServer) -> None:
+    server.trees[TRACE][0] |= {"end_time": None}
+    async with opened_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
+        read = await traces.read(TRACE)
+    assert read is not None
+    assert not read.complete
+
+
 async def test_a_server_that_is_not_there_any_more_costs_the_steps_alone(server: LangSmithServer) -> None:
     async with opened_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
         server.troubles["/api/v2/runs/query"] = [500] * 1000

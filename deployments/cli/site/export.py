@@ -1,0 +1,33 @@
+"""``lookout site export``: the pages as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from flows.terminal import print_text, write_json
+
+
+def export_command(
+    folder: Annotated[Path, typer.Argument(help="where to: a new folder, an empty one, or an earlier export")],
+    *,
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+) -> None:
+    """Write the pages as files, redacted, for a static Space or any web server, with a badge and figures."""
+    from deployments.cli.site.serve import outside  # duckdb and every SDK: not for the help
+    from deployments.site.export import export_site
+    from deployments.site.serve import opened_site
+    from monitors.config.file import load_config
+
+    with opened_site(load_config(config), outside()) as (site, renderer):
+        written = export_site(site, renderer, folder)
+    if as_json:
+        write_json(written.model_dump_json(indent=2) + "\n")
+        return
+    print_text(f"{written.pages} pages: {folder / 'index.html'}")
+    if written.left_out:
+        print_text(f"{written.left_out} pages that others lead to were left out: there are too many for files.")

@@ -1,0 +1,100 @@
+"""What other programs read of the site: figures for Prometheus, and a target's badge.
+
+Nothing is a zero that was not counted: a target without a score has no series of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
+from starlette.responses import Response
+
+from deployments.site.page import PageRequest, missing
+from deployments.site.pages.now import CardState, NowData, TargetCard, now_page
+from monitors.reports.badge import NO_DATA, badge
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+
+def metrics(request: PageRequest) -> Response:
+    """Scores, rates with their intervals, and counts of incidents, by target, as Prometheus reads them."""
+    return Response(metrics_text(cards_of(request)), media_type=CONTENT_TYPE)
+
+
+def target_badge(request: PageRequest) -> Response:
+    """The badge of one target."""
+    name = request.path["target"]
+    card = next((card for card in cards_of(request) if card.target == name), None)
+    if card is None:
+        raise missing(f"No target {name[:80]} is configured or has ever run.")
+    return Response(badge(name, badge_word(card)), media_type="image/svg+xml")
+
+
+def cards_of(request: PageRequest) -> tuple[TargetCard, ...]:
+    """Every target as it stands, as the page Now has it."""
+    data = now_page(request).data
+    return data.cards if isinstance(data, NowData) else ()
+
+
+def badge_word(card: TargetCard) -> str:
+    """The last verdict; `NO_DATA` where it is too old to say anything, or there is none."""
+    is_known = card.last is not None and card.state not in (CardState.OLD, CardState.NONE)
+    return card.last.verdict.value if is_known and card.last is not None else NO_DATA
+
+
+def metrics_text(cards: Iterable[TargetCard]) -> bytes:
+    """The figures in Prometheus' text form."""
+    figures = _Figures()
+    for card in cards:
+        figures.add(card)
+    return generate_latest(figures.registry)
+
+
+class _Figures:
+    """The series of one answer."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._weighted = self._gauge("weighted_score", "severity-weighted score of the last finished run")
+        self._flat = self._gauge("flat_pass_rate", "flat pass rate of the last finished run")
+        self._verdict = self._gauge("verdict", "1 for the verdict of the last finished run", "verdict")
+        self._finished = self._gauge("last_run_timestamp_seconds", "when the last run finished")
+        self._coverage = self._gauge("graded_ratio", "share of the last run's cases that were graded")
+        self._open = self._gauge("open_incidents", "incidents that are open, not acknowledged", "severity")
+        self._acknowledged = self._gauge("acknowledged_incidents", "incidents that somebody knows of", "severity")
+        self._severe = self._gauge("severe_rate", "share of last night's conversations with a severity-3 failure")
+        self._bounds = self._gauge("severe_rate_bound", "the ends of its 95 % interval", "end")
+        self._recent = self._gauge("is_recent", "1 where something was graded lately, else 0")
+
+    def add(self, card: TargetCard) -> None:
+        """A target's series."""
+        name, last = card.target, card.last
+        self._recent.labels(name).set(last is not None and card.state not in (CardState.OLD, CardState.NONE))
+        if last is not None:
+            self._finished.labels(name).set(last.finished_at.timestamp())
+            self._verdict.labels(name, last.verdict.value).set(1)
+            if last.weighted_total:
+                self._weighted.labels(name).set(float(last.weighted_earned / last.weighted_total))
+            if last.flat_total:
+                self._flat.labels(name).set(float(last.flat_earned / last.flat_total))
+            if last.asked:
+                self._coverage.labels(name).set(last.graded / last.asked)
+        for level in (1, 2, 3):
+            found = [one for one in card.incidents if one.severity == level]
+            self._open.labels(name, str(level)).set(sum(one.open for one in found))
+            self._acknowledged.labels(name, str(level)).set(sum(one.acknowledged for one in found))
+        self._add_rate(card)
+
+    def _add_rate(self, card: TargetCard) -> None:
+        rate = card.nightly[-1] if card.nightly else None
+        if rate is None or rate.value is None:
+            return
+        self._severe.labels(card.target).set(rate.value)
+        for end, value in (("low", rate.low), ("high", rate.high)):
+            if value is not None:
+                self._bounds.labels(card.target, end).set(value)
+
+    def _gauge(self, name: str, what: str, *labels: str) -> Gauge:
+        return Gauge(f"lookout_{name}", what, ("target", *labels), registry=self.registry)

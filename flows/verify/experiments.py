@@ -1,0 +1,159 @@
+"""A run as an experiment on a platform such as LangSmith: opened while it asks, written after people were notified.
+
+So the experiment's address is known when messages and reports are made, and nothing of the verdict, the alerts or
+the reports waits for the platform. Whatever goes wrong there is a warning of the run and changes nothing else. All
+ids are made of run, case and repeat: a run that was killed here, and is finished by the next one, writes nothing
+twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from importlib.metadata import version
+from typing import Final, NamedTuple
+
+from pydantic import JsonValue
+
+from flows.context import open_platform
+from flows.verify.experiment_rows import CaseWeights, in_parts, rows_of
+from flows.verify.run_state import LiveRun
+from monitors.alerts.redact import redact
+from monitors.errors import ConfigError, MonitorError, SourceUnavailable
+from monitors.goldset.examples import our_id
+from monitors.platforms.platform import Dataset, Datasets, Platform
+from monitors.platforms.settings import DatasetAddress, dataset_address
+from monitors.records.runs import RunExperiment, RunReport
+
+OPENING_S: Final = 120.0
+"""For finding the dataset with its examples and opening the experiment, from the run's start."""
+WRITING_S: Final = 600.0
+"""For all rows; 500 of them with 5 scores are 3,000 requests, eight at once."""
+AT_ONCE: Final = 50
+"""Rows that are held in memory and written together."""
+
+
+class _Opened(NamedTuple):
+    platform: Platform
+    dataset: Dataset
+    examples: Mapping[str, str]
+    described: RunExperiment
+
+
+class ExperimentWriter:
+    """The experiment of one run. Nothing here raises what the platform did: `RunExperiment.problem` says it."""
+
+    def __init__(self, run: LiveRun, address: DatasetAddress, opening: asyncio.Task[_Opened]) -> None:
+        self._run, self._address, self._opening = run, address, opening
+
+    def known(self) -> RunExperiment | None:
+        """What can be said now, without waiting; ``None`` while the platform has not answered."""
+        if not self._opening.done() or self._opening.cancelled():
+            return None
+        error = self._opening.exception()
+        return self._opening.result().described if error is None else self._failed(error)
+
+    async def write(self, report: RunReport) -> RunExperiment:
+        """Write all rows with their scores, and say what became of them."""
+        try:
+            async with asyncio.timeout(WRITING_S):
+                opened = await asyncio.shield(self._opening)
+                await self._write(opened, report)
+        except Exception as error:  # noqa: BLE001 - whatever a platform does, the run is over and stands
+            known = self.known()
+            return self._failed(error, known.url if known else None)
+        return opened.described
+
+    async def _write(self, opened: _Opened, report: RunReport) -> None:
+        experiments, context = opened.platform.experiments, self._run.context
+        metadata = _metadata(self._run, report)
+        experiment = await experiments.start(opened.dataset, context.run_id, metadata)
+        patterns = context.configured.graders.account_patterns
+        weights = CaseWeights(report, (one.assessment for one in self._run.results), context.config.gate.weights)
+        rows = rows_of(
+            self._run.results, opened.examples, weights, lambda text: redact(text, account_patterns=patterns)
+        )
+        for part in in_parts(rows, AT_ONCE):
+            await experiments.write(experiment, part)
+        await experiments.finish(experiment)
+
+    def _failed(self, error: BaseException, url: str | None = None) -> RunExperiment:
+        known = str(error) if isinstance(error, MonitorError) else type(error).__name__
+        problem = f"not written within {WRITING_S:g} s" if isinstance(error, TimeoutError) else known
+        return RunExperiment(dataset=str(self._address), url=url, problem=problem)
+
+
+@asynccontextmanager
+async def experiment_of(run: LiveRun) -> AsyncGenerator[ExperimentWriter | None]:
+    """The experiment that a run appears as, being opened beside it; ``None`` where the target names no dataset."""
+    written = run.context.configured.experiments
+    if written is None:
+        yield None
+        return
+    address = dataset_address(written)
+    async with AsyncExitStack() as stack:
+        opening = asyncio.create_task(_open_in_time(run, address, stack))
+        try:
+            yield ExperimentWriter(run, address, opening)
+        finally:
+            opening.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await opening
+
+
+async def _open_in_time(run: LiveRun, address: DatasetAddress, stack: AsyncExitStack) -> _Opened:
+    try:
+        async with asyncio.timeout(OPENING_S):
+            return await _open(run, address, stack)
+    except TimeoutError:
+        raise SourceUnavailable(f"the dataset was not read within {OPENING_S:g} s") from None
+
+
+async def _open(run: LiveRun, address: DatasetAddress, stack: AsyncExitStack) -> _Opened:
+    context = run.context
+    platform = await stack.enter_async_context(open_platform(context.config, address.scheme, context.environment))
+    dataset = await platform.datasets.find(address.dataset)
+    if dataset is None:
+        raise ConfigError(f"{platform.name} has no dataset {address.dataset!r}; `lookout gold push` makes it")
+    cases = frozenset(case.id for case in context.suite.cases)
+    examples = await _examples(platform.datasets, dataset, cases)
+    experiment = await platform.experiments.start(dataset, context.run_id, _metadata(run, None))
+    unlinked = len(cases - examples.keys())
+    described = RunExperiment(dataset=str(address), url=experiment.url, unlinked=unlinked)
+    return _Opened(platform, dataset, examples, described)
+
+
+async def _examples(datasets: Datasets, dataset: Dataset, cases: frozenset[str]) -> Mapping[str, str]:
+    """The examples of these cases, by the case's id; of the rest of a large dataset nothing is held."""
+    found: dict[str, str] = {}
+    async with aclosing(datasets.pull(dataset)) as entries:
+        async for entry in entries:
+            case_id = our_id(entry)
+            if case_id is not None and case_id in cases:
+                found.setdefault(case_id, entry.id)
+            if len(found) == len(cases):
+                break
+    return found
+
+
+def _metadata(run: LiveRun, report: RunReport | None) -> dict[str, JsonValue]:
+    """What the platform filters and compares experiments by; ``report`` once there is one."""
+    context = run.context
+    said: dict[str, JsonValue] = {
+        "run_id": context.run_id,
+        "target": context.target.name,
+        "environment": context.target.environment.value,
+        "commit": run.commit,
+        "suite": context.suite.name,
+        "suite_sha256": context.suite.sha256,
+        "judge": list(context.judge.models),
+        "lookout": version("lookout-monitor"),
+    }
+    if report is not None:
+        said |= {
+            "verdict": report.verdict.value,
+            "weighted": report.scores.weighted.value,
+            "flat": report.scores.flat.value,
+        }
+    return said

@@ -1,0 +1,152 @@
+"""The snapshot of a run: what its exchanges and its set-up say beside the grades, counted over the answers."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Final
+
+from monitors.facts.citations import find_citations
+from monitors.facts.refusals.detect import read_refusal
+from monitors.records.exchanges import Exchange, PageInfo
+from monitors.records.runs import CaseResult
+from monitors.records.snapshots import AnswerMark, RunSnapshot
+
+LONGEST: Final = 120
+MOST_FIGURES: Final = 16
+MOST_SOURCES: Final = 8
+"""Of one answer; more are a list of everything, and say nothing."""
+_NUMBER: Final = re.compile(r"\d[\d.,]*")
+_TOKEN: Final = re.compile(r"\w+")
+_CLAUSE: Final = re.compile(
+    r"\s*(?:[,;(|#§]|\s[-–:]\s|(?<!\w)(?:clauses?|sections?|pages?|pp?\.|para(?:graph)?s?|art(?:icle|\.)?)\s*\d).*$",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What stands behind a document's name in a citation: where in it."""
+
+
+def snapshot_of(
+    known: RunSnapshot,
+    results: Iterable[CaseResult],
+    *,
+    citation_patterns: Sequence[str],
+    redact: Callable[[str], str],
+) -> RunSnapshot:
+    """``known`` with what the exchanges of a run say.
+
+    ``citation_patterns`` find the sources named in a text. ``redact`` masks personal data in what an application
+    writes: a snapshot is stored for longer than its answers.
+    """
+    redact = lru_cache(maxsize=1024)(redact)
+    values = _ValueCounts(redact)
+    marks: list[AnswerMark] = []
+    under_way: list[int] = []
+    for result in results:
+        if result.result.evidence.page is not None:
+            values.add_page(result.result.evidence.page)
+        if isinstance(result.result, Exchange):
+            mark = answer_mark(result, result.result, citation_patterns, redact)
+            values.add_exchange(result.result, mark.cited)
+            under_way.append(result.result.concurrency)
+            if result.result.repeat == 0:
+                marks.append(mark)
+    return known.model_copy(
+        update={
+            **values.counted(),
+            "answers": tuple(sorted(marks, key=lambda mark: mark.case_id)),
+            "concurrency": max(under_way, default=None),
+        }
+    )
+
+
+def answer_mark(
+    result: CaseResult, exchange: Exchange, citation_patterns: Sequence[str], redact: Callable[[str], str]
+) -> AnswerMark:
+    """What an answer is compared by."""
+    text = exchange.graded_text
+    written = [citation.source for citation in find_citations(text, citation_patterns)]
+    listed = [] if written else list(exchange.listed_citations)
+    named = dict.fromkeys(redact(document_name(source)) for source in (*written, *listed))
+    cited = tuple(named)[:MOST_SOURCES]
+    plain = unicodedata.normalize("NFKC", text)
+    return AnswerMark(
+        case_id=result.case.id,
+        document=result.case.provenance.document or next(iter(cited), None),
+        cited=cited,
+        refused=read_refusal(text).refused,
+        text=_digest(" ".join(_TOKEN.findall(plain.casefold()))),
+        figures=_figures(plain),
+        characters=len(text),
+        total_ms=round(exchange.timings.total_ms),
+    )
+
+
+def _figures(plain: str) -> tuple[str, ...]:
+    """The numbers that a text states, each once; of very many a part that is the same for the same numbers."""
+    numbers = {number.strip(".,").replace(",", "") for number in _NUMBER.findall(plain)}
+    return tuple(sorted(_digest(number)[:6] for number in numbers))[:MOST_FIGURES]
+
+
+def document_name(source: str) -> str:
+    """The document that a citation names, without the place in it: of ``Gold, clause 4.2`` it is ``Gold``."""
+    plain = " ".join(source.split())
+    return (_CLAUSE.sub("", plain) or plain)[:LONGEST]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class _ValueCounts:
+    """What was seen, and in how many answers; of the page, in how many loads."""
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        self._redact = redact
+        self._plain: dict[str, Counter[str]] = {}
+        self._named: dict[str, dict[str, Counter[str]]] = {"versions": {}, "document_versions": {}}
+        self._pages = 0
+
+    def add_page(self, page: PageInfo) -> None:
+        """One load."""
+        self._pages += 1
+        self._add("titles", self._redact(page.title))
+        self._add("frameworks", page.framework)
+        self._add("shells", page.shell)
+        for bundle in page.bundles:
+            self._add("bundles", bundle)
+        self._add_all("versions", page.versions)
+
+    def add_exchange(self, exchange: Exchange, cited: Sequence[str]) -> None:
+        """One answer."""
+        payload = exchange.wire
+        build = payload.build if payload else None
+        self._add("models", (build.model if build else None) or exchange.app_path)
+        self._add("fingerprints", build.fingerprint if build else None)
+        self._add_all("versions", {**(build.versions if build else {}), **_named("app", exchange.app_version)})
+        for name, version in payload.document_versions.items() if payload else ():
+            self._add_all("document_versions", {self._redact(document_name(name)): version})
+        for document in cited:
+            self._add("documents", document)
+
+    def counted(self) -> dict[str, object]:
+        """As a snapshot has them."""
+        named = {
+            field: {name: dict(values) for name, values in groups.items()} for field, groups in self._named.items()
+        }
+        return {**{field: dict(values) for field, values in self._plain.items()}, **named, "pages": self._pages}
+
+    def _add(self, field: str, value: str | None) -> None:
+        if value:
+            self._plain.setdefault(field, Counter())[value[:LONGEST]] += 1
+
+    def _add_all(self, field: str, values: Mapping[str, str]) -> None:
+        for name, value in values.items():
+            self._named[field].setdefault(name[:LONGEST], Counter())[value[:LONGEST]] += 1
+
+
+def _named(name: str, value: str | None) -> dict[str, str]:
+    return {name: value} if value else {}

@@ -1,0 +1,272 @@
+"""One project of Langfuse by its public REST API, with httpx alone: requests with bounded retries, and the guard.
+
+This package follows the API of Langfuse 4, which Langfuse Cloud has spoken alone since November 2026. The facts are
+from Langfuse's API definition (``fern/apis/server/definition`` and ``web/src/pages/api/public`` in the repository
+langfuse/langfuse, at 00cd21b and 02a86c1) and its documentation (langfuse/langfuse-docs: the page on deprecated
+endpoints, and the one on experiments by OpenTelemetry):
+
+- Basic auth, public key and secret key. The keys belong to one project, which ``GET /api/public/projects`` names.
+- ``/api/public/v2/datasets``: a POST creates or updates by name. A name in a path is percent-encoded, slashes too.
+- ``/api/public/dataset-items``: a POST creates or updates by id; what is null or missing keeps its former value.
+  An id is unique in the project. Pages by ``page`` and ``limit``, which may not exceed 100.
+- Traces come by ``POST /api/public/otel/v1/traces`` (OTLP as JSON) with ``x-langfuse-ingestion-version: 4``. A
+  trace is its spans; those with ``langfuse.experiment.*`` attributes make up an experiment. Dataset runs
+  (``/dataset-run-items``) are gone: version 4 accepts them and stores nothing.
+- ``POST /api/public/ingestion`` takes scores only, at most 4.5 MB, and answers 207 with an error for each bad one.
+- A trace is read by ``GET /api/public/v2/observations?traceId=``, with a cursor; input and output are texts.
+- Version 3 has the same datasets, but no experiments of this kind and no ``v2/observations``.
+- Limits are counted per minute; 429 comes with Retry-After. A request or reply may have 5 MB.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Final, NamedTuple, Self, TypedDict, TypeVar, Unpack
+from urllib.parse import quote
+
+import httpx
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic.alias_generators import to_camel
+
+from monitors.errors import ConfigError, MonitorError, SourceUnavailable
+from monitors.platforms.langfuse.settings import LangfuseSettings
+from monitors.platforms.platform import Json
+from monitors.retry import TryAgain, is_worth_another_try, retried, retry_after_s
+
+API: Final = "/api/public"
+VERSION: Final = 4
+TRIES: Final = 6
+FIRST_PAUSE_S: Final = 1.0
+MOST_PAUSE_S: Final = 90.0
+"""Langfuse counts requests per minute: a limit is over within one."""
+_REFUSED: Final = (401, 403)
+_MISSING: Final = 404
+_MOST_SAID: Final = 300
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class FromLangfuse(BaseModel):
+    """Part of an answer of Langfuse: unknown keys are left out, as it adds some with each version."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
+
+
+Answer = TypeVar("Answer", bound=FromLangfuse)
+
+
+class Project(FromLangfuse):
+    """The project of a pair of keys."""
+
+    id: str
+    name: str
+
+
+class _Projects(FromLangfuse):
+    data: tuple[Project, ...]
+
+
+class _Health(FromLangfuse):
+    version: str = ""
+
+
+class _Said(FromLangfuse):
+    message: JsonValue = None
+    error: JsonValue = None
+
+
+class Given(TypedDict, total=False):
+    """What goes with a request, by httpx's words."""
+
+    params: Mapping[str, str | int]
+    json: Json
+    headers: Mapping[str, str]
+
+
+class LangfuseKeys(NamedTuple):
+    """What opens a project. They stay in the client; no message and no ``repr`` shows them."""
+
+    public: str
+    secret: str
+
+    def __repr__(self) -> str:
+        return "LangfuseKeys(…)"
+
+    def hidden_in(self, text: str) -> str:
+        """The text without either key."""
+        return text.replace(self.secret, "…").replace(self.public, "…")
+
+
+def langfuse_keys(settings: LangfuseSettings, environment: Mapping[str, str]) -> LangfuseKeys:
+    """Both keys of the environment; `ConfigError` names the variable that is not set."""
+    named = {"public_key_env": settings.public_key_env, "secret_key_env": settings.secret_key_env}
+    for key, variable in named.items():
+        if not environment.get(variable):
+            raise ConfigError(f"langfuse.{key}: the environment has no {variable}, or it is empty")
+    return LangfuseKeys(environment[settings.public_key_env], environment[settings.secret_key_env])
+
+
+class LangfuseClient:
+    """Requests to one project. Every failure is a `SourceUnavailable` or `ConfigError` that names no key."""
+
+    def __init__(
+        self, http: httpx.AsyncClient, settings: LangfuseSettings, keys: LangfuseKeys, sleep: Sleep
+    ) -> None:
+        self._http, self._settings, self._keys, self._sleep = http, settings, keys, sleep
+        self._project: Project | None = None
+        self._version: str | None = None
+
+    @classmethod
+    @asynccontextmanager
+    async def opened(
+        cls, settings: LangfuseSettings, keys: LangfuseKeys, sleep: Sleep = asyncio.sleep
+    ) -> AsyncGenerator[Self]:
+        """A client while its ``with`` block lasts, once it is sure that the keys are not production's.
+
+        `ConfigError` with keys of another project than the configured one.
+        """
+        auth, deadline_s = (keys.public, keys.secret), settings.request_deadline_s
+        async with httpx.AsyncClient(base_url=settings.host, auth=auth, timeout=deadline_s) as http:
+            client = cls(http, settings, keys, sleep)
+            await client._guard()
+            yield client
+
+    @property
+    def project(self) -> Project:
+        """The project that the keys belong to."""
+        assert self._project is not None, "an opened client knows its project"
+        return self._project
+
+    @property
+    def place(self) -> str:
+        """For messages."""
+        return f"Langfuse project {self._settings.project!r}"
+
+    def page_url(self, *parts: str) -> str:
+        """The address of a page of this project, for a person."""
+        path = "/".join(quote(part, safe="") for part in ("project", self.project.id, *parts))
+        return f"{self._settings.host.rstrip('/')}/{path}"
+
+    async def needs_version_4(self, what: str) -> None:
+        """`ConfigError` where the server is older; one that hides its version is believed to be new enough."""
+        if self._version is None:
+            health = await self.asked("GET", f"{API}/health", _Health, "asking for its version")
+            self._version = health.version if health else ""
+        major = self._version.partition(".")[0]
+        if major.isdecimal() and int(major) < VERSION:
+            raise ConfigError(
+                f"langfuse.host: this Langfuse is version {self._version}; {what} needs version {VERSION}. "
+                "Datasets work with both"
+            )
+
+    async def asked(
+        self, method: str, path: str, answer: type[Answer], doing: str, **given: Unpack[Given]
+    ) -> Answer | None:
+        """What a request is answered, tried again where that may help; ``None`` where nothing is there (404)."""
+        response = await self._tried(method, path, doing, given)
+        return None if response.status_code == _MISSING else self._read(response, answer, doing)
+
+    async def needed(
+        self, method: str, path: str, answer: type[Answer], doing: str, **given: Unpack[Given]
+    ) -> Answer:
+        """As `asked`, of something that must be there."""
+        response = await self._tried(method, path, doing, given)
+        if response.status_code == _MISSING:
+            raise self.unavailable(doing, f"HTTP 404{_said(response)}; was something deleted meanwhile?")
+        return self._read(response, answer, doing)
+
+    async def _tried(self, method: str, path: str, doing: str, given: Given) -> httpx.Response:
+        async def once() -> httpx.Response:
+            return await self._sent(method, path, doing, given)
+
+        return await retried(
+            once, tries=TRIES, first_pause_s=FIRST_PAUSE_S, most_pause_s=MOST_PAUSE_S, sleep=self._sleep
+        )
+
+    def unavailable(self, doing: str, why: str) -> SourceUnavailable:
+        """The error that says so."""
+        return SourceUnavailable(self._keys.hidden_in(f"{self.place}: {doing}: {why}"))
+
+    async def _sent(self, method: str, path: str, doing: str, given: Given) -> httpx.Response:
+        try:
+            async with asyncio.timeout(self._settings.request_deadline_s):
+                response = await self._http.request(method, path, **given)
+        except TimeoutError:
+            late = f"no answer within {self._settings.request_deadline_s:g} s"
+            raise TryAgain(self.unavailable(doing, late)) from None
+        except httpx.HTTPError as error:
+            raise TryAgain(self.unavailable(doing, f"{type(error).__name__} at {self._settings.host}")) from None
+        if response.is_success or response.status_code == _MISSING:
+            return response
+        raise self._failure(response, doing)
+
+    def _failure(self, response: httpx.Response, doing: str) -> Exception:
+        status = response.status_code
+        if status in _REFUSED:
+            return ConfigError(self._refusal(response, doing))
+        if response.is_redirect:
+            where = httpx.URL(response.headers.get("location", "")).host or "another address"
+            return ConfigError(
+                f"langfuse.host: {self._settings.host} leads to {where}, and keys are not sent on: "
+                "write the address that it leads to"
+            )
+        problem = self.unavailable(doing, f"HTTP {status}{_said(response)}")
+        if not is_worth_another_try(status):
+            return problem
+        after_s = retry_after_s({name.lower(): value for name, value in response.headers.items()})
+        if after_s is not None and after_s > MOST_PAUSE_S:
+            return self.unavailable(doing, f"HTTP {status}: it asks to wait {after_s:.0f} s; try again later")
+        return TryAgain(problem, after_s)
+
+    def _refusal(self, response: httpx.Response, doing: str) -> str:
+        named = f"{self._settings.public_key_env} and {self._settings.secret_key_env}"
+        return self._keys.hidden_in(
+            f"langfuse: {doing}: HTTP {response.status_code}{_said(response)}. Are the keys in {named} "
+            f"(langfuse.public_key_env, langfuse.secret_key_env) a pair of a project of {self._settings.host}?"
+        )
+
+    def _read(self, response: httpx.Response, answer: type[Answer], doing: str) -> Answer:
+        try:
+            return answer.model_validate_json(response.content or b"{}")
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            what = f"at {where}: {first['msg']}" if where else "which is not JSON"
+            raise self.unavailable(doing, f"an answer of an unknown form, {what}") from None
+
+    async def _guard(self) -> None:
+        """`ConfigError` where the keys are of another project than the configured one, or production's."""
+        doing, settings = "asking which project the keys belong to", self._settings
+        found = await self.asked("GET", f"{API}/projects", _Projects, doing)
+        if found is None or not found.data:
+            raise ConfigError(f"langfuse.host: {settings.host} does not answer as Langfuse does ({API}/projects)")
+        project = found.data[0]
+        if settings.production_project in (project.id, project.name):
+            raise ConfigError(
+                f"langfuse.production_project: the keys in {settings.public_key_env} and {settings.secret_key_env} "
+                f"are those of production's project {project.name!r}; nothing was written. Give the keys of "
+                f"{settings.project!r}"
+            )
+        if settings.project not in (project.id, project.name):
+            raise ConfigError(
+                f"langfuse.project: the keys in {settings.public_key_env} and {settings.secret_key_env} belong to "
+                f"{project.name!r} ({project.id}), not to {settings.project!r}; nothing was written"
+            )
+        self._project = project
+
+
+def _said(response: httpx.Response) -> str:
+    """What Langfuse says of a failure, in short."""
+    try:
+        given = _Said.model_validate_json(response.content)
+    except ValidationError:
+        return ""
+    said = given.message or given.error
+    return f": {str(said)[:_MOST_SAID]}" if said else ""
+
+
+def again_or(problem: MonitorError, status: int) -> Exception:
+    """What a failure of one event means: worth another try, or the end of it."""
+    return TryAgain(problem) if is_worth_another_try(status) else problem

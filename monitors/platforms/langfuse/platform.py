@@ -1,0 +1,44 @@
+"""A Langfuse project as a `Platform`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import NamedTuple
+
+from monitors.platforms.langfuse.client import LangfuseClient, LangfuseKeys, Sleep
+from monitors.platforms.langfuse.datasets import LangfuseDatasets
+from monitors.platforms.langfuse.experiments import LangfuseExperiments
+from monitors.platforms.langfuse.settings import LangfuseSettings
+from monitors.platforms.langfuse.traces import LangfuseTraces
+
+
+class LangfusePlatform(NamedTuple):
+    """One project of Langfuse, while it is open."""
+
+    name: str
+    datasets: LangfuseDatasets
+    experiments: LangfuseExperiments
+    traces: LangfuseTraces
+
+
+@asynccontextmanager
+async def opened_langfuse(
+    settings: LangfuseSettings,
+    keys: LangfuseKeys,
+    now: Callable[[], datetime],
+    sleep: Sleep = asyncio.sleep,
+) -> AsyncGenerator[LangfusePlatform]:
+    """The configured project while a ``with`` block lasts.
+
+    `ConfigError` with keys of another project or production's, before anything is written.
+    """
+    async with LangfuseClient.opened(settings, keys, sleep) as client:
+        yield LangfusePlatform(
+            name=client.place,
+            datasets=LangfuseDatasets(client),
+            experiments=LangfuseExperiments(client, now, sleep),
+            traces=LangfuseTraces(client, settings.trace_patience_s, sleep),
+        )

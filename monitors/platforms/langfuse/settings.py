@@ -1,0 +1,55 @@
+"""`[langfuse]`: the Langfuse project where suites and runs are kept, and which one is production's."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from monitors.problems import without_password
+from monitors.records.targets import HttpUrl
+
+VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Duration = Annotated[float, Field(gt=0, le=3600)]
+
+
+class LangfuseSettings(BaseModel):
+    """`[langfuse]`: where `langfuse:DATASET` leads.
+
+    Langfuse's keys belong to one project. Before anything is read or written, it is asked which: keys of another
+    project than `project`, and those of `production_project`, are refused.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    project: str = Field(
+        min_length=1, description="name or id of the Langfuse project that the keys must belong to"
+    )
+    production_project: str | None = Field(
+        default=None, min_length=1, description="name or id of production's project: its keys are refused"
+    )
+    host: HttpUrl = Field(
+        default="https://cloud.langfuse.com",
+        description="Langfuse's address: another region's, or that of your own server (version 4)",
+    )
+    public_key_env: VariableName = Field(
+        default="LANGFUSE_PUBLIC_KEY", description="environment variable with the project's public key"
+    )
+    secret_key_env: VariableName = Field(
+        default="LANGFUSE_SECRET_KEY", description="environment variable with the project's secret key"
+    )
+    request_deadline_s: Duration = Field(default=30.0, description="for one request to Langfuse")
+    trace_patience_s: Duration = Field(
+        default=30.0, description="how long a trace is read again until two readings agree"
+    )
+
+    @field_validator("host")
+    @classmethod
+    def _holds_no_password(cls, url: str) -> str:
+        return without_password(url)
+
+    @model_validator(mode="after")
+    def _is_not_production(self) -> Self:
+        if self.project == self.production_project:
+            raise ValueError("project and production_project are one project: name the one for evaluations")
+        return self

@@ -1,0 +1,127 @@
+"""What a page is made of, read from the HTML that opening it brought: title, framework, scripts, styles, a hash.
+
+What differs from load to load (numbers, tokens, nonces) is left out of the hash, and a bundle's query too, where
+it is a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from functools import lru_cache
+from html import unescape
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from monitors.probes.browser.inpage import clean
+from monitors.probes.build_info import version_headers
+from monitors.records.exchanges import PageInfo
+
+if TYPE_CHECKING:
+    from playwright.async_api import Response
+
+MOST_CHARACTERS: Final = 2_000_000
+MOST_BUNDLES: Final = 16
+LONGEST: Final = 120
+READ_S: Final = 10.0
+_TITLE: Final = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
+_TAG: Final = re.compile(r"<(script|link|meta)\b([^>]{0,2000})>", re.IGNORECASE)
+_ATTRIBUTE: Final = re.compile(r"""([\w:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
+_LOADED: Final = ("stylesheet", "modulepreload")
+_FRAMEWORKS: Final = (
+    ("Gradio", re.compile(r"window\.gradio_config\s*=\s*\{.{0,200}?\"version\"\s*:\s*\"([\w.]+)\"", re.DOTALL)),
+    ("Gradio", re.compile(r"gradio_config|<gradio-app|window\.__gradio")),
+    ("Streamlit", re.compile(r"<title>Streamlit</title>|streamlit", re.IGNORECASE)),
+    ("Chainlit", re.compile(r"chainlit", re.IGNORECASE)),
+    ("Next.js", re.compile(r"/_next/static/|__NEXT_DATA__")),
+    ("Nuxt", re.compile(r"/_nuxt/|__NUXT__")),
+    ("SvelteKit", re.compile(r"/_app/immutable/|__sveltekit")),
+    ("NiceGUI", re.compile(r"/_nicegui/([\d.]+)?")),
+    ("Panel", re.compile(r"/static/extensions/panel/")),
+)
+"""How frameworks that serve chat pages can be known, the surest first; a group holds the version."""
+_CHANGING: Final = re.compile(r"\bnonce=(?:\"[^\"]*\"|'[^']*')|(?=[\w-]*\d)[\w-]{16,}|\d+|\s+")
+_TIME: Final = re.compile(r"\d{9,}")
+
+
+async def read_page_info(response: Response | None) -> PageInfo | None:
+    """What the page of this response is made of; ``None`` where its HTML cannot be had in time."""
+    from playwright.async_api import Error  # loaded already: there is a page
+
+    if response is None:
+        return None
+    try:
+        async with asyncio.timeout(READ_S):
+            body = await response.body()
+    except (Error, TimeoutError):
+        return None
+    found = page_info(clean(body[:MOST_CHARACTERS].decode("utf-8", "replace")))
+    return found.model_copy(update={"versions": version_headers(response.headers)})
+
+
+@lru_cache(maxsize=8)
+def page_info(html: str) -> PageInfo:
+    """What HTML says of its page."""
+    bundles = [_bundle(address) for address in _addresses(html)]
+    shell = hashlib.sha256(_CHANGING.sub(" ", html).encode()).hexdigest()[:16]
+    return PageInfo(
+        title=_title(html),
+        framework=_framework(html),
+        bundles=tuple(dict.fromkeys(bundles))[:MOST_BUNDLES],
+        shell=shell,
+    )
+
+
+def _title(html: str) -> str:
+    """The title, or what the page is called where it is shared: some frameworks set their title later."""
+    found = _TITLE.search(html)
+    if found and (title := _plain(found[1])):
+        return title
+    metas = [_attributes(rest) for tag, rest in _TAG.findall(html) if tag.lower() == "meta"]
+    shared = [_plain(one.get("content", "")) for one in metas if one.get("property") == "og:title"]
+    return shared[-1] if shared else ""
+
+
+def _addresses(html: str) -> list[str]:
+    """Of the scripts and styles that the page loads, in order."""
+    found: list[str] = []
+    for tag, rest in _TAG.findall(html):
+        named = _attributes(rest)
+        if tag.lower() == "script" and named.get("src"):
+            found.append(named["src"])
+        elif tag.lower() == "link" and named.get("rel", "").lower() in _LOADED and named.get("href"):
+            found.append(named["href"])
+    return found
+
+
+def _attributes(rest: str) -> dict[str, str]:
+    return {name.lower(): unescape(a or b or c) for name, a, b, c in _ATTRIBUTE.findall(rest)}
+
+
+def _bundle(address: str) -> str:
+    """The name of a file, with its query where that is no time."""
+    parts = urlsplit(address)
+    name = parts.path.rstrip("/").rsplit("/", 1)[-1] or parts.netloc
+    query = f"?{parts.query}" if parts.query and not _TIME.search(parts.query) else ""
+    return _plain(f"{name}{query}")
+
+
+def _framework(html: str) -> str | None:
+    generators = [
+        named["content"]
+        for tag, rest in _TAG.findall(html)
+        if tag.lower() == "meta" and (named := _attributes(rest)).get("name", "").lower() == "generator"
+        if named.get("content")
+    ]
+    if generators:
+        return _plain(generators[0])
+    for name, pattern in _FRAMEWORKS:
+        if found := pattern.search(html):
+            version = found[1] if pattern.groups else None
+            return f"{name} {version}" if version else name
+    return None
+
+
+def _plain(text: str) -> str:
+    return " ".join(unescape(text).split())[:LONGEST]

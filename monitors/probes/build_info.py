@@ -1,0 +1,107 @@
+"""What an application says of its build beside an answer, in payload and headers. Nothing is asked for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, cast
+
+from monitors.json_path import items_at, sources_at
+from monitors.probes.browser.inpage import clean
+from monitors.records.exchanges import BuildInfo
+
+MODEL_KEYS: Final = ("model", "model_name", "model_id", "modelname", "modelid", "llm_model", "deployment_name")
+FINGERPRINT_KEYS: Final = ("system_fingerprint", "model_fingerprint", "modelversion", "model_version")
+"""As OpenAI and Gemini name them; keys are compared in lower case."""
+MODEL_HEADERS: Final = ("x-model", "x-model-name", "x-model-id", "x-llm-model", "openai-model")
+FINGERPRINT_HEADERS: Final = ("x-model-version", "x-system-fingerprint", "x-model-fingerprint")
+VERSION_HEADERS: Final = (
+    *("x-app-version", "x-version", "x-build", "x-build-id", "x-commit", "x-git-commit", "x-git-sha", "x-release"),
+    *("x-revision", "server", "x-powered-by"),
+)
+DOCUMENT_KEYS: Final = (
+    *("sha256", "content_hash", "hash", "checksum", "digest", "etag", "version", "revision"),
+    *("updated_at", "last_modified", "modified_at"),
+)
+LONGEST: Final = 120
+DEEPEST: Final = 3
+_WITHIN_A_HASH: Final = re.compile(r"[0-9a-fA-F]{40,}")
+
+
+def build_info(documents: Sequence[Any], headers: Mapping[str, str]) -> BuildInfo | None:
+    """The build as payload and headers name it, the last word of each; ``None`` where they say nothing."""
+    models = [*_first_of(headers, MODEL_HEADERS), *_said(documents, MODEL_KEYS)]
+    prints = [*_first_of(headers, FINGERPRINT_HEADERS), *_said(documents, FINGERPRINT_KEYS)]
+    found = BuildInfo(
+        model=models[-1] if models else None,
+        fingerprint=prints[-1] if prints else None,
+        versions=version_headers(headers),
+    )
+    return found if found != BuildInfo() else None
+
+
+def version_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """What headers say of the application's version and its server, by their names in lower case."""
+    lowered = {name.lower(): value for name, value in headers.items()}
+    return {name: _short(lowered[name]) for name in VERSION_HEADERS if lowered.get(name)}
+
+
+def document_versions(documents: Sequence[Any], citations: str | None) -> dict[str, str]:
+    """Hashes or versions of the sources that stand at the path of the citations, by the sources' names."""
+    if citations is None:
+        return {}
+    found: dict[str, str] = {}
+    for document in documents:
+        for name, source in _sources(document, citations):
+            version = next(_versions_of(source), None)
+            if version is not None:
+                found[_short(name)] = version
+    return found
+
+
+def _sources(document: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each source that is an object, with its name; a path to the names themselves leads to their objects first."""
+    for item in items_at(document, path):
+        if isinstance(item, dict):
+            for name in sources_at(item, "")[:1]:
+                yield name, cast("dict[str, Any]", item)
+    parent, _, key = path.rpartition(".")
+    for item in items_at(document, parent) if parent else ():
+        if isinstance(item, dict) and isinstance(name := cast("dict[str, Any]", item).get(key), str):
+            yield name, cast("dict[str, Any]", item)
+
+
+def _versions_of(source: dict[str, Any]) -> Iterator[str]:
+    metadata = source.get("metadata")
+    for level in (source, cast("dict[str, Any]", metadata) if isinstance(metadata, dict) else {}):
+        for key in DOCUMENT_KEYS:
+            value = level.get(key)
+            if isinstance(value, str | int | float) and not isinstance(value, bool) and str(value).strip():
+                yield _short(str(value))
+
+
+def _first_of(headers: Mapping[str, str], names: Sequence[str]) -> list[str]:
+    lowered = {name.lower(): value for name, value in headers.items()}
+    return [_short(lowered[name]) for name in names if lowered.get(name)][:1]
+
+
+def _said(documents: Sequence[Any], keys: Sequence[str]) -> Iterator[str]:
+    for document in documents:
+        yield from _within(document, keys, DEEPEST)
+
+
+def _within(value: Any, keys: Sequence[str], depth: int) -> Iterator[str]:
+    """Texts under these keys in an object and in the objects within it; lists hold sources and turns, no build."""
+    if not isinstance(value, dict):
+        return
+    for key, inner in cast("dict[str, Any]", value).items():
+        if isinstance(inner, str) and key.lower() in keys and inner.strip():
+            yield _short(inner)
+        elif depth:
+            yield from _within(inner, keys, depth - 1)
+
+
+def _short(text: str) -> str:
+    """A value as it is shown: one line; of a long hash its beginning."""
+    plain = " ".join(clean(text).split())[:LONGEST]
+    return _WITHIN_A_HASH.sub(lambda found: found[0][:12], plain)

@@ -1,0 +1,43 @@
+"""A badge: a target's standing in one line of SVG, for a README or a wiki. Words and shape, not colour alone."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from markupsafe import Markup, escape
+
+from monitors.records.runs import Verdict
+from monitors.reports.format import VERDICT_MARKS
+
+NO_DATA: Final = "no data"
+_COLOURS: Final = {
+    Verdict.PASS.value: "#1d6b3c",
+    Verdict.FAIL.value: "#a8201a",
+    Verdict.INCONCLUSIVE.value: "#7d5300",
+}
+_NEUTRAL: Final = "#5d6269"
+_CHARACTER: Final = 7.2
+_EDGE: Final = 8
+_HEIGHT: Final = 20
+
+
+def badge(target: str, word: str) -> Markup:
+    """``target`` beside ``word``: a verdict, or `NO_DATA` where nothing was graded lately."""
+    mark = next((f"{mark} " for verdict, mark in VERDICT_MARKS.items() if verdict.value == word), "")
+    left, right = _width(target), _width(f"{mark}{word}")
+    title = escape(f"{target}: {word}")
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="{_HEIGHT}" role="img">',
+        f"<title>{title}</title>",
+        f'<rect width="{left}" height="{_HEIGHT}" fill="#1b1d20"/>',
+        f'<rect x="{left}" width="{right}" height="{_HEIGHT}" fill="{_COLOURS.get(word, _NEUTRAL)}"/>',
+        '<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">',
+        f'<text x="{_EDGE}" y="14">{escape(target)}</text>',
+        f'<text x="{left + _EDGE}" y="14">{escape(mark + word)}</text>',
+        "</g></svg>",
+    ]
+    return Markup("".join(parts))  # noqa: S704 - numbers, fixed words, and escaped names
+
+
+def _width(text: str) -> int:
+    return round(len(text) * _CHARACTER) + 2 * _EDGE

@@ -1,0 +1,281 @@
+"""`lookout gold push`, `pull` and `diff` with a dataset of LangSmith, as their user runs them: by the command alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from monitors.goldset.lines import line_of
+from monitors.goldset.load import load_suite
+from monitors.records.base import Severity
+from monitors.records.cases import GoldCase, Pipeline
+from tests import fork_server
+from tests.builders import gold_case
+from tests.conftest import ROOT
+from tests.servers.langsmith_datasets import PROJECT_NAME, LangSmithDatasetServer
+
+KEY = "lsv2_pt_hush"
+ADDRESS = "langsmith:waiting periods"
+NAME = "waiting periods"
+TRACE = "aaaaaaaa-2222-4333-8444-555555555555"
+
+
+@pytest.fixture
+def server() -> Iterator[LangSmithDatasetServer]:
+    with LangSmithDatasetServer(key=KEY) as started:
+        yield started
+
+
+@pytest.fixture
+def folder(tmp_path: Path, server: LangSmithDatasetServer) -> Path:
+    """A folder as an owner has it: lookout.toml and a suite of three cases."""
+    (tmp_path / "lookout.toml").write_text(
+        f"""
+[langsmith]
+project = "{PROJECT_NAME}"
+api_url = "{server.url}"
+request_deadline_s = 5
+
+[targets.demo]
+url = "http://127.0.0.1:9"
+suite = "suite.jsonl"
+""",
+        encoding="utf-8",
+    )
+    write_suite(tmp_path, *three())
+    return tmp_path
+
+
+def three() -> list[GoldCase]:
+    return [gold_case(f"plan-{number}", turns=(f"How long, plan {number}?",)) for number in range(3)]
+
+
+def write_suite(folder: Path, *cases: GoldCase) -> None:
+    (folder / "suite.jsonl").write_text("".join(f"{line_of(case)}\n" for case in cases), encoding="utf-8")
+
+
+def cases_of(folder: Path) -> dict[str, GoldCase]:
+    return {case.id: case for case in load_suite(folder / "suite.jsonl").cases}
+
+
+def bare(folder: Path) -> dict[str, str]:
+    """Without any variable of ours but the key."""
+    known = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    return known | {"HOME": str(folder), "PYTHONPATH": str(ROOT), "LANGSMITH_API_KEY": KEY, "COLUMNS": "200"}
+
+
+def lookout(folder: Path, *arguments: str, code: int = 0, given: str = "") -> str:
+    """Run ``lookout gold …``; what it printed, once its exit code is ``code``."""
+    environment = os.environ | fork_server.WARM | {"LANGSMITH_API_KEY": KEY, "COLUMNS": "200"}
+    done = fork_server.run("gold", *arguments, cwd=folder, env=environment, given=given, timeout_s=120)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert KEY not in done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def edit(server: LangSmithDatasetServer, case_id: str, gold: str) -> None:
+    """What a person does on the web page."""
+    found = [
+        one for one in server.examples(NAME).values() if one["metadata"].get("lookout", {}).get("id") == case_id
+    ]
+    server.edit(NAME, found[0]["id"], outputs=found[0]["outputs"] | {"gold": gold})
+
+
+def test_a_suite_goes_there_and_comes_back_as_it_was(folder: Path, server: LangSmithDatasetServer) -> None:
+    """Pushed, not different, pushed again without a write, pulled into an empty folder."""
+    said = lookout(folder, "push", ADDRESS, "--yes")
+    assert "In the suite alone (3)" in said
+    assert "3 cases written, 0 deleted" in said
+    assert "/datasets/" in said
+    assert "The same 3 cases." in lookout(folder, "diff", ADDRESS)
+    assert "0 cases written" in lookout(folder, "push", ADDRESS)
+    before = (folder / "suite.jsonl").read_bytes()
+    (folder / "suite.jsonl").unlink()
+    assert "0 changed, 3 added, 0 removed" in lookout(folder, "pull", ADDRESS, "--yes")
+    assert sorted((folder / "suite.jsonl").read_bytes().splitlines()) == sorted(before.splitlines())
+
+
+def test_nothing_is_written_where_nobody_can_be_asked(folder: Path, server: LangSmithDatasetServer) -> None:
+    said = lookout(folder, "push", ADDRESS, code=2)
+    assert "In the suite alone (3)" in said
+    assert (
+        "nothing was written: nobody can be asked here; with --yes it would make the dataset, write 3 cases" in said
+    )
+    assert not server.datasets
+
+
+@pytest.mark.parametrize(("key", "count"), [(b"n", 0), (b"y", 3)])
+def test_a_person_at_a_terminal_is_asked(
+    folder: Path, server: LangSmithDatasetServer, key: bytes, count: int
+) -> None:
+    driver, terminal = pty.openpty()
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "deployments.cli.app", "gold", "push", ADDRESS],
+            cwd=folder, env=bare(folder), stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        os.write(driver, key)
+        shown, _ = process.communicate(timeout=120)
+        assert process.returncode == 0, shown
+        assert b"write 3 cases in langsmith:waiting periods? [y]es" in shown
+    finally:
+        os.close(driver)
+        os.close(terminal)
+    assert len(server.examples(NAME) if server.datasets else ()) == count
+
+
+def test_what_people_changed_there_is_pulled_and_every_other_line_stays(
+    folder: Path, server: LangSmithDatasetServer
+) -> None:
+    """Order, spacing and an empty line too."""
+    suite = folder / "suite.jsonl"
+    first, second, third = suite.read_text().splitlines()
+    loose = json.dumps(json.loads(first), indent=None, separators=(" ,", " : "))
+    suite.write_text(f"{loose}\n\n{second}\n{third}\n")
+    lookout(folder, "push", ADDRESS, "--yes")
+    edit(server, "plan-1", "36 months")
+    shown = lookout(folder, "diff", ADDRESS)
+    assert "Changed in the dataset (1)" in shown
+    assert 'plan-1: gold is "24 months" in the suite, "36 months" in the dataset' in shown
+    assert "1 changed, 0 added, 0 removed" in lookout(folder, "pull", ADDRESS, "--yes")
+    changed = second.replace("24 months", "36 months")
+    assert suite.read_text() == f"{loose}\n\n{changed}\n{third}\n"
+    assert "1 case written" in lookout(folder, "push", ADDRESS, "--yes")
+
+
+def test_a_push_does_not_overwrite_what_people_changed(folder: Path, server: LangSmithDatasetServer) -> None:
+    lookout(folder, "push", ADDRESS, "--yes")
+    edit(server, "plan-1", "36 months")
+    write_suite(folder, *three()[:2], three()[2].model_copy(update={"severity": Severity.PAGE}))
+    said = lookout(folder, "push", ADDRESS, "--yes", code=1)
+    assert "1 case was changed in the dataset since the last push, so nothing was written" in said
+    assert "Changed in the suite (1)" in said
+    lookout(folder, "push", ADDRESS, "--yes", "--overwrite")
+    assert "The same 3 cases." in lookout(folder, "diff", "suite.jsonl", ADDRESS)
+    assert cases_of(folder)["plan-2"].severity is Severity.PAGE
+
+
+def test_a_conflict_is_shown_and_the_suite_keeps_its_own_until_it_is_said_otherwise(
+    folder: Path, server: LangSmithDatasetServer
+) -> None:
+    lookout(folder, "push", ADDRESS, "--yes")
+    edit(server, "plan-1", "36 months")
+    write_suite(folder, three()[0], three()[1].model_copy(update={"gold": "12 months"}), three()[2])
+    said = lookout(folder, "pull", ADDRESS, "--yes", code=1)
+    assert "Conflicts: changed in both since the last push (1)" in said
+    assert "1 conflict: the suite kept its own; --overwrite takes the dataset's" in said
+    assert cases_of(folder)["plan-1"].gold == "12 months"
+    lookout(folder, "pull", ADDRESS, "--yes", "--overwrite")
+    assert cases_of(folder)["plan-1"].gold == "36 months"
+
+
+def test_cases_are_deleted_only_when_that_is_asked_for(folder: Path, server: LangSmithDatasetServer) -> None:
+    lookout(folder, "push", ADDRESS, "--yes")
+    write_suite(folder, *three()[:1])
+    said = lookout(folder, "push", ADDRESS, "--yes")
+    assert "2 cases that only the dataset has stayed; --prune deletes such" in said
+    assert len(server.examples(NAME)) == 3
+    assert "2 deleted" in lookout(folder, "push", ADDRESS, "--yes", "--prune")
+    assert len(server.examples(NAME)) == 1
+
+
+def test_what_a_person_adds_there_becomes_a_case_that_catches_the_bad_reply(
+    folder: Path, server: LangSmithDatasetServer
+) -> None:
+    """One click on a trace and the right answer there; a draft here, redacted, with its trace; gold after a yes."""
+    lookout(folder, "push", ADDRESS, "--yes")
+    server.traces[TRACE] = {
+        "inputs": {"question": "How long is the waiting period? I am asha@acme.in"},
+        "outputs": {"answer": "36 months"},
+    }
+    asked = {"question": "How long is the waiting period? I am asha@acme.in"}
+    server.add(NAME, inputs=asked, outputs={"answer": "24 months"}, source_run_id=TRACE)
+    assert "Added by people in the dataset (1)" in lookout(folder, "push", ADDRESS, "--yes")
+    said = json.loads(lookout(folder, "pull", ADDRESS, "--yes", "--as", "asha", "--json"))
+    (draft,) = said["drafts"]
+    assert (draft["gold"], draft["bad_reply"], draft["run_id"]) == ("24 months", "36 months", TRACE)
+    assert draft["turns"] == ["How long is the waiting period? I am [e-mail]"]
+    assert draft["suggested_severity"] == 2
+    assert TRACE in draft["finding"]
+    grow = ("grow", "--suite", "suite.jsonl", "--as", "asha")
+    refused = lookout(folder, *grow, given="g\n\n36 months\n\nq\n")
+    assert "the bad reply would pass" in refused
+    joined = lookout(folder, *grow, given="g\n\n\n\n")
+    assert "the bad reply fails: expected 24 months, found 36 months" in joined
+    (grown,) = [case for case in cases_of(folder).values() if case.provenance.pipeline is Pipeline.GROWTH]
+    assert (grown.gold, grown.provenance.reviewed_by) == ("24 months", "asha")
+    lookout(folder, "push", ADDRESS, "--yes")
+    linked = [one for one in server.examples(NAME).values() if one.get("source_run_id") == TRACE]
+    assert len(linked) == 2
+    assert json.loads(lookout(folder, "pull", ADDRESS, "--yes", "--json"))["drafts"] == []
+
+
+def test_a_leak_in_what_people_added_is_masked_and_proposed_as_severity_3(
+    folder: Path, server: LangSmithDatasetServer
+) -> None:
+    lookout(folder, "push", ADDRESS, "--yes")
+    server.add(
+        NAME, inputs={"question": "Who is the customer?"}, outputs={"answer": "asha.rao@acme.in, 98201 23456"}
+    )
+    (draft,) = json.loads(lookout(folder, "pull", ADDRESS, "--yes", "--as", "asha", "--json"))["drafts"]
+    assert "asha.rao" not in json.dumps(draft)
+    assert draft["suggested_severity"] == 3
+
+
+def test_a_case_that_an_edit_broke_is_named_and_lost_nowhere(folder: Path, server: LangSmithDatasetServer) -> None:
+    lookout(folder, "push", ADDRESS, "--yes")
+    server.edit(NAME, next(iter(server.examples(NAME))), outputs={})
+    before = (folder / "suite.jsonl").read_bytes()
+    said = lookout(folder, "pull", ADDRESS, "--yes", code=1)
+    assert "No case any more, since somebody edited it in the dataset (1)" in said
+    assert '"gold" is missing' in said
+    assert (folder / "suite.jsonl").read_bytes() == before
+
+
+BAD = [
+    (("push", "langsmth:x"), "langsmith:DATASET"),
+    (("pull", "langsmith:nothing"), "there is no dataset of that name; lookout gold push makes one"),
+    (("diff", "langsmith:nothing"), "there is no dataset of that name"),
+    (("diff", "suite.jsonl"), "what is suite.jsonl compared with?"),
+    (("push", "langsmith:x", "--target", "nobody"), "no target 'nobody'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "problem"), BAD)
+def test_a_wrong_call_says_what_is_accepted(folder: Path, arguments: tuple[str, ...], problem: str) -> None:
+    assert problem in lookout(folder, *arguments, code=2)
+
+
+def test_without_a_key_the_variable_is_named(folder: Path, server: LangSmithDatasetServer) -> None:
+    (folder / "lookout.toml").write_text(
+        (folder / "lookout.toml").read_text().replace("[langsmith]", '[langsmith]\nkey_env = "NO_SUCH_KEY"')
+    )
+    assert "NO_SUCH_KEY" in lookout(folder, "push", ADDRESS, "--yes", code=2)
+    assert not server.requests
+
+
+@pytest.mark.parametrize("request_number", [4, 6])
+def test_a_process_that_is_killed_in_a_push_leaves_what_the_next_makes_whole(
+    folder: Path, server: LangSmithDatasetServer, request_number: int
+) -> None:
+    """SIGKILL while a request is done and its answer is on the way."""
+    write_suite(folder, *(gold_case(f"plan-{number}") for number in range(150)))
+    server.held.add(request_number)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "deployments.cli.app", "gold", "push", ADDRESS, "--yes"],
+        cwd=folder, env=bare(folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert server.holding.wait(120)
+    process.kill()
+    process.wait()
+    server.held.clear()
+    lookout(folder, "push", ADDRESS, "--yes")
+    assert "The same 150 cases." in lookout(folder, "diff", ADDRESS)
+    assert len(server.examples(NAME)) == 150

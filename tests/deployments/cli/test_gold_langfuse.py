@@ -1,0 +1,104 @@
+"""`lookout gold push`, `diff` and `pull` as a suite's owner runs them, with a dataset of Langfuse."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.servers.langfuse import PUBLIC, SECRET, LangfuseServer
+
+CONFIG = """
+data_folder = "data"
+[langfuse]
+host = "{langfuse}"
+project = "evaluations"
+production_project = "bot"
+[targets.bot]
+url = "https://staging.example.com"
+suite = "suite.jsonl"
+"""
+CASE = {"severity": 2, "language": "en", "type": "returns", "provenance": {"pipeline": "manual"}}
+SUITE = [
+    CASE | {"id": "returns", "question": "How many days do I have to send a lamp back?", "gold": "30 days"},
+    CASE | {"id": "price", "turns": ["I live in Oslo.", "What is delivery?"], "gold": "12 euros", "severity": 3},
+]
+DATASET = "langfuse:shop/gold & more"
+
+
+class Owner(NamedTuple):
+    """Who has a suite of two cases and a Langfuse."""
+
+    folder: Path
+    lookout: Any
+    langfuse: LangfuseServer
+
+    def gold(self, command: str, *options: str) -> Any:
+        """The real command, in an environment with Langfuse's keys."""
+        keys = {"LANGFUSE_PUBLIC_KEY": PUBLIC, "LANGFUSE_SECRET_KEY": SECRET}
+        done = self.lookout("gold", command, DATASET, *options, cwd=self.folder, **keys)
+        assert SECRET not in done.stdout + done.stderr
+        return done
+
+    def suite(self) -> dict[str, Any]:
+        """The cases of the file by their ids."""
+        lines = (self.folder / "suite.jsonl").read_text(encoding="utf-8").splitlines()
+        return {case["id"]: case for case in map(json.loads, lines)}
+
+
+@pytest.fixture
+def owner(tmp_path: Path, lookout: Any) -> Iterator[Owner]:
+    (tmp_path / "suite.jsonl").write_text("".join(f"{json.dumps(case)}\n" for case in SUITE), encoding="utf-8")
+    with LangfuseServer("evaluations") as langfuse:
+        (tmp_path / "lookout.toml").write_text(CONFIG.format(langfuse=langfuse.url), encoding="utf-8")
+        yield Owner(tmp_path, lookout, langfuse)
+
+
+def test_a_suite_goes_to_langfuse_and_comes_back_with_what_people_did(owner: Owner) -> None:
+    """A push is whole and is done once; what a person changed comes back into the suite, what one added as a draft."""
+    before = owner.suite()
+    done = owner.gold("push", "--yes")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 cases written" in done.stdout
+    assert f"{owner.langfuse.url}/project/clangfuse0staging/datasets/cds0" in done.stdout
+    assert "0 cases written" in owner.gold("push", "--yes").stdout
+    assert owner.gold("diff").returncode == 0
+
+    (item,) = [one for one in owner.langfuse.items.values() if "12 euros" in json.dumps(one)]
+    item["expectedOutput"] = item["expectedOutput"] | {"gold": "14 euros"}
+    question = {"question": "Can I return a used lamp?"}
+    owner.langfuse.add_item({"datasetName": "shop/gold & more", "input": question, "sourceTraceId": "t1"})
+    start, end = "2026-11-23T09:00:00.000Z", "2026-11-23T09:00:03.000Z"
+    root = {"id": "root", "parentObservationId": None, "startTime": start, "endTime": end, "type": "SPAN"}
+    said = {"input": json.dumps(question), "output": json.dumps({"answer": "Yes, call asha.verma@example.com."})}
+    owner.langfuse.observations["t1"] = [root | said]
+
+    pulled = owner.gold("pull", "--yes", "--as", "asha", "--json")
+    assert pulled.returncode == 0, pulled.stdout + pulled.stderr
+    told = json.loads(pulled.stdout)
+    assert (told["changed"], told["added"], told["removed"]) == (1, 0, 0)
+    (draft,) = told["drafts"]
+    assert (draft["turns"], draft["run_id"]) == (["Can I return a used lamp?"], "t1")
+    assert "asha.verma" not in pulled.stdout
+    after = owner.suite()
+    assert after["returns"] == before["returns"]
+    assert after["price"].items() >= (before["price"] | {"gold": "14 euros"}).items()
+    assert json.loads(owner.gold("pull", "--yes", "--as", "asha", "--json").stdout)["drafts"] == []
+
+
+def test_without_the_table_the_message_says_what_to_write(owner: Owner) -> None:
+    """An address of Langfuse without its table says which table and key are missing, and exits with 2."""
+    (owner.folder / "lookout.toml").write_text(CONFIG[CONFIG.index("[targets") :], encoding="utf-8")
+    done = owner.gold("push", "--yes")
+    assert (done.returncode, "needs the table [langfuse]" in done.stderr) == (2, True), done.stderr
+
+
+def test_production_s_keys_are_refused_before_anything_is_written(owner: Owner) -> None:
+    """The keys of production's project end the command with 2, and Langfuse was asked for its project alone."""
+    owner.langfuse.project = "bot"
+    done = owner.gold("push", "--yes")
+    assert (done.returncode, "are those of production's project 'bot'" in done.stderr) == (2, True), done.stderr
+    assert owner.langfuse.requests == [("GET", "/api/public/projects")]

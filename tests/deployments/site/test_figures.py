@@ -1,0 +1,51 @@
+"""What other programs read: figures for Prometheus and a badge, with nothing counted that was not."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from monitors.reports.badge import badge
+from tests.deployments.site.site_server import config_of, filled, serving_site
+from tests.warehouse.places import store_in
+
+
+def figures(site):
+    """Every sample by its name and labels."""
+    text = httpx.get(f"{site.address}/metrics", trust_env=False).text
+    return {
+        (sample.name, *sorted(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def test_the_figures_are_those_of_the_last_run_and_of_open_incidents(tmp_path):
+    """The gate's known case: 744 of 904 weighted; one incident of severity 3."""
+    with serving_site(config_of(tmp_path), filled(tmp_path)) as site:
+        found = figures(site)
+        shown = httpx.get(f"{site.address}/badge/helpdesk.svg", trust_env=False)
+        unknown = httpx.get(f"{site.address}/badge/other.svg", trust_env=False)
+    assert found["lookout_weighted_score", "helpdesk"] == pytest.approx(744 / 904)
+    assert found["lookout_verdict", "FAIL", "helpdesk"] == 1
+    assert found["lookout_open_incidents", "3", "helpdesk"] == 1
+    assert found["lookout_open_incidents", "1", "helpdesk"] == 0
+    assert shown.headers["content-type"] == "image/svg+xml"
+    assert "helpdesk: FAIL" in shown.text
+    assert unknown.status_code == 404
+
+
+def test_what_was_never_counted_has_no_figure(tmp_path):
+    """A target without a run has no score and no rate: neither is a zero."""
+    with serving_site(config_of(tmp_path), store_in(tmp_path)) as site:
+        found = figures(site)
+        shown = httpx.get(f"{site.address}/badge/helpdesk.svg", trust_env=False).text
+    assert not [name for name, *_ in found if "score" in name or "rate" in name or "timestamp" in name]
+    assert found["lookout_is_recent", "helpdesk"] == 0
+    assert "no data" in shown
+
+
+def test_a_badge_shows_names_as_text_alone():
+    """Markup in a name stays a name."""
+    assert "<script>" not in badge("<script>alert(1)</script>", "PASS")

@@ -1,0 +1,90 @@
+"""``lookout site`` as its owner starts it: tokens, serving, exporting, with a configuration file and nothing else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import httpx
+import pytest
+
+from deployments.demo.configuration import free_port
+from tests.conftest import ROOT
+from tests.deployments.site.site_server import filled
+
+START_S = 120
+
+
+def command(folder, *words):
+    """The command in ``folder``, in an environment without any variable of ours."""
+    known = {name: value for name, value in os.environ.items() if not name.startswith(("LOOKOUT_", "PREFECT_"))}
+    return {
+        "args": [sys.executable, "-m", "deployments.cli.app", *words],
+        "cwd": folder,
+        "env": known | {"PYTHONPATH": str(ROOT)},
+    }
+
+
+def ran(folder, *words):
+    return subprocess.run(**command(folder, *words), capture_output=True, text=True, timeout=START_S, check=False)
+
+
+@pytest.fixture
+def owned(tmp_path):
+    """A folder as an owner has it: lookout.toml, and what runs left."""
+    (tmp_path / "data").mkdir()
+    filled(tmp_path / "data", runs=2)
+    (tmp_path / "lookout.toml").write_text(
+        'data_folder = "data"\n[targets.helpdesk]\nurl = "https://help.example.com"\nsuite = "suite.jsonl"\n[site]\nlogin = true\n',
+        encoding="utf-8",
+    )
+    return tmp_path
+
+
+def test_an_owner_gives_somebody_a_token_serves_and_takes_it_back(owned):
+    """Nobody is served before there is a token; then it opens the pages, until it is revoked."""
+    port = str(free_port("127.0.0.1", 0))
+    refused = ran(owned, "site", "--port", port)
+    assert refused.returncode == 2
+    assert "lookout site token add" in refused.stderr
+    token = ran(owned, "site", "token", "add", "asha", "--role", "operate").stdout.strip()
+    assert token.startswith("lookout_")
+    process = subprocess.Popen(**command(owned, "site", "--port", port), stderr=subprocess.PIPE, text=True)
+    try:
+        assert f"http://127.0.0.1:{port}/" in process.stderr.readline()
+        bearer = {"authorization": f"Bearer {token}"}
+        until = time.monotonic() + START_S
+        while (status := asked(port, "/runs.json", bearer)) is None and time.monotonic() < until:
+            time.sleep(0.1)  # another process starts; there is nothing else to wait on
+        assert (status, asked(port, "/runs.json", {})) == (200, 401)
+        assert ran(owned, "site", "token", "list").stdout.startswith("asha  operate")
+        assert ran(owned, "site", "token", "revoke", "asha").returncode == 0
+        assert asked(port, "/runs.json", bearer) == 401
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+def asked(port, path, headers):
+    """The status of an answer; ``None`` while nobody listens."""
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}{path}", headers=headers, trust_env=False).status_code
+    except httpx.ConnectError:
+        return None
+
+
+def test_an_owner_exports_the_pages(owned):
+    """A folder of files comes out, and the command says where it begins."""
+    done = ran(owned, "site", "export", "copy")
+    assert done.returncode == 0, done.stderr
+    assert "copy/index.html" in done.stdout
+    assert "helpdesk" in (owned / "copy" / "index.html").read_text(encoding="utf-8")
+
+
+def test_an_unknown_name_has_no_token_to_take_back(owned):
+    """The error names those there are."""
+    done = ran(owned, "site", "token", "revoke", "nobody")
+    assert done.returncode == 2
+    assert "nobody has no token; there are: none" in done.stderr

@@ -1,0 +1,27 @@
+"""Two real runs over a page that was deployed anew between them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from monitors.explain.what_changed import what_changed
+from monitors.records.snapshots import RunSnapshot
+from tests.monitors.explain.changed_demo import Setup, Variant, recorded_run
+
+ON_A_PAGE = Setup(cases=4, driver="browser", concurrency=2)
+
+
+def test_scripts_and_browser_are_read_off_the_page_that_is_asked_anyway(tmp_path):
+    """A new bundle is named as the page's; nonces that differ with each load are not."""
+    before = recorded_run(tmp_path / "before", Variant(), ON_A_PAGE, 1)
+    newer = replace(Variant(), page={"script": "app-9f8e.js"})
+    now = recorded_run(tmp_path / "now", newer, ON_A_PAGE, 2)
+    assert isinstance(now.snapshot, RunSnapshot)
+    assert now.snapshot.bundles == {"app-9f8e.js": 4, "app-3c4d.css": 4}
+    assert (len(now.snapshot.shells), now.snapshot.frameworks) == (1, {"DemoChat 1.2": 4})
+    assert (now.snapshot.browser or "").startswith("Chromium ")
+    (change,) = what_changed(now.snapshot, before).changes
+    assert (change.kind, change.evidence) == (
+        "page",
+        "the page's scripts and styles: app-1a2b.js gone, app-9f8e.js new",
+    )

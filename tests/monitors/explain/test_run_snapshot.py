@@ -1,0 +1,90 @@
+"""A snapshot counts what exchanges say, and holds marks of the answers, not the answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from monitors.alerts.redact import redact
+from monitors.explain.run_snapshot import document_name, snapshot_of
+from monitors.facts.citations import DEFAULT_PATTERNS
+from monitors.records.exchanges import BuildInfo, Evidence, PageInfo, WirePayload
+from monitors.records.runs import CaseResult
+from monitors.records.snapshots import RunSnapshot
+from tests.builders import assessment, exchange, gold_case, no_answer
+
+KNOWN = RunSnapshot(suite_sha256="3f" * 32, cases=2)
+PAGE = PageInfo(title="Chat", bundles=("app.js",), shell="ab", versions={"server": "uvicorn"})
+
+
+def result(number: int, text: str, **changes: object) -> CaseResult:
+    case = gold_case(f"case-{number}")
+    return CaseResult(case=case, result=exchange(case, text, **changes), assessment=assessment(case))
+
+
+def snapshot(*results: CaseResult) -> RunSnapshot:
+    return snapshot_of(KNOWN, results, citation_patterns=DEFAULT_PATTERNS, redact=redact)
+
+
+def test_values_are_counted_over_the_answers_and_unknown_ones_are_absent():
+    """A model that one of two answers names was seen once; of what nothing says, nothing is there."""
+    wire = WirePayload(
+        url="/chat", text="24 months", build=BuildInfo(model="small"), document_versions={"Gold": "v1"}
+    )
+    found = snapshot(result(1, "24 months", wire=wire), result(2, "No. [Source: Gold, clause 4.2]"))
+    assert (found.models, found.fingerprints, found.document_versions) == ({"small": 1}, {}, {"Gold": {"v1": 1}})
+    assert (found.documents, found.pages, found.titles) == ({"Gold": 1}, 0, {})
+
+
+def test_a_page_is_seen_also_where_no_answer_came():
+    """A page that changed so that it cannot be read is what changed."""
+    case = gold_case("case-1")
+    silent = no_answer(case, evidence=Evidence(page=PAGE))
+    found = snapshot(CaseResult(case=case, result=silent, assessment=assessment(case)))
+    assert (found.pages, found.titles, found.bundles) == (1, {"Chat": 1}, {"app.js": 1})
+    assert found.versions == {"server": {"uvicorn": 1}}
+    assert (found.answers, found.concurrency) == ((), None)
+
+
+def test_a_mark_holds_no_word_of_the_answer():
+    """What a customer was shown stays where answers are stored, and ages with them."""
+    found = snapshot(result(1, "Asha Namoona pays 4711 rupees")).model_dump_json()
+    assert "Asha" not in found
+    assert "4711" not in found
+
+
+def test_personal_data_that_an_application_names_as_a_source_is_masked():
+    """A snapshot is stored for longer than answers are."""
+    found = snapshot(result(1, "24 months [Source: mail of asha@namoona.example, page 2]")).model_dump_json()
+    assert "asha@" not in found
+
+
+def test_marks_tell_words_figures_refusals_and_repeats_apart():
+    """Other words with the same figures differ in words alone; a repeat is not counted twice."""
+    one, other = snapshot(result(1, "It is 24 months.")), snapshot(result(1, "You wait 24 months, sorry!"))
+    assert one.answers[0].figures == other.answers[0].figures
+    assert one.answers[0].text != other.answers[0].text
+    refused = snapshot(result(1, "I cannot help with that."), result(1, "24 months", repeat=1))
+    assert [mark.refused for mark in refused.answers] == [True]
+
+
+@pytest.mark.parametrize(
+    ("source", "document"),
+    [
+        ("Gold, clause 4.2", "Gold"),
+        ("Suraksha Gold clause 4.2", "Suraksha Gold"),
+        ("rules.pdf (page 3)", "rules.pdf"),
+        ("Health Policy 2026 - Section 4", "Health Policy 2026"),
+        ("Super Top-Up", "Super Top-Up"),
+        ("§ 4", "§ 4"),
+        ("Customs (https://a.example/c)", "Customs"),
+    ],
+)
+def test_a_citation_names_its_document_without_the_place_in_it(source, document):
+    """So that answers from one document are found together."""
+    assert document_name(source) == document
+
+
+def test_a_snapshot_survives_json():
+    """It is read back from the warehouse."""
+    found = snapshot(result(1, "24 months [Source: Gold, clause 1]"))
+    assert RunSnapshot.model_validate_json(found.model_dump_json()) == found

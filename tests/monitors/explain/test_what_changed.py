@@ -1,0 +1,299 @@
+"""What differs from the last accepted run: recorded facts, each on its side, and behaviour only beyond chance."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitors.explain.what_changed import what_changed
+from monitors.records.grades import JudgeLineage
+from monitors.records.snapshots import AnswerMark, ChangeKind, RunSnapshot
+from monitors.reports.figures import BOTH_SIDES, OUR_SIDE, format_changes
+from tests.builders import NOON
+from tests.monitors.reports.example_run import example_run
+
+REPORT = example_run().report
+SUITE, OTHER_SUITE = "3f" * 32, "9a" * 32
+JUDGE = JudgeLineage(model="judge-a", prompt_sha256="11" * 32, rubric_version="1")
+
+
+def mark(number: int, **changes: object) -> AnswerMark:
+    """An answer about one of four documents."""
+    document = f"Plan {number % 4}"
+    known = {
+        "case_id": f"case-{number}",
+        "document": document,
+        "cited": (document,),
+        "text": f"words {number}",
+        "figures": (f"f{number}",),
+        "characters": 120 + number,
+        "total_ms": 400 + number,
+    }
+    return AnswerMark.model_validate(known | changes)
+
+
+def marks(count: int = 40, **changes: object) -> tuple[AnswerMark, ...]:
+    return tuple(mark(number, **changes) for number in range(count))
+
+
+def snapshot(**changes: object) -> RunSnapshot:
+    """A run that knows everything."""
+    known = {
+        "commit": "aaa",
+        "versions": {"x-app-version": {"1.4.2": 40}},
+        "models": {"small-1": 40},
+        "fingerprints": {"fp_44": 40},
+        "pages": 40,
+        "titles": {"Chat": 40},
+        "frameworks": {"Gradio 6.31.0": 40},
+        "bundles": {"app-1.js": 40, "app-1.css": 40},
+        "shells": {"abcd": 40},
+        "documents": {f"Plan {n}": 10 for n in range(4)},
+        "document_versions": {"Plan 0": {"v1": 10}, "Plan 1": {"v1": 10}},
+        "answers": marks(),
+        "suite_sha256": SUITE,
+        "cases": 40,
+        "graders": {"factual": "3", "language": "1"},
+        "settings": {"gate": "1", "probe": "2", "graders": "3"},
+        "judges": (JUDGE,),
+        "concurrency": 4,
+        "browser": "Chromium 155",
+        "lookout": "0.1.0",
+    }
+    return RunSnapshot.model_validate(known | changes)
+
+
+def changed(now: RunSnapshot, before: RunSnapshot | None = None):
+    return what_changed(now, REPORT.model_copy(update={"snapshot": before or snapshot()}))
+
+
+def lines(now: RunSnapshot, before: RunSnapshot | None = None) -> list[tuple[str, str]]:
+    """What is claimed, as side and evidence."""
+    return [(str(one.kind), one.evidence) for one in changed(now, before).changes if not one.follows]
+
+
+CAUSES = [
+    ({"commit": "bbb"}, "application", "the deploy was aaa, is bbb"),
+    (
+        {"commit": "bbb", "deployed_at": NOON},
+        "application",
+        "the deploy was aaa, is bbb, deployed 2026-03-01 12:00 UTC",
+    ),
+    ({"versions": {"x-app-version": {"1.5.0": 40}}}, "application", "its x-app-version was 1.4.2, is 1.5.0"),
+    ({"models": {"small-2": 40}}, "model", "the model was small-1, is small-2"),
+    ({"models": {"small-1": 28, "small-2": 12}}, "model", "the model was small-1, is small-1 (28), small-2 (12)"),
+    ({"fingerprints": {"fp_71": 40}}, "model", "the model's fingerprint was fp_44, is fp_71"),
+    (
+        {"document_versions": {"Plan 0": {"v1": 10}, "Plan 1": {"v2": 10}}},
+        "content",
+        "the document Plan 1 was v1, is v2",
+    ),
+    ({"titles": {"Error": 40}}, "page", "the page's title was Chat, is Error"),
+    ({"frameworks": {"Gradio 7.0": 40}}, "page", "the page's framework was Gradio 6.31.0, is Gradio 7.0"),
+    (
+        {"bundles": {"app-2.js": 40, "app-1.css": 40}},
+        "page",
+        "the page's scripts and styles: app-1.js gone, app-2.js new",
+    ),
+    ({"shells": {"ef01": 40}}, "page", "the page's HTML was abcd, is ef01"),
+    (
+        {"suite_sha256": OTHER_SUITE, "cases": 41},
+        "suite",
+        "the suite was 3f3f3f3f3f3f (40 cases), is 9a9a9a9a9a9a (41 cases)",
+    ),
+    ({"graders": {"factual": "4", "language": "1"}}, "monitor", "the grader factual was version 3, is version 4"),
+    ({"graders": {"factual": "3"}}, "monitor", "the grader language was version 1, is none"),
+    (
+        {"settings": {"gate": "9", "probe": "2", "graders": "3"}},
+        "monitor",
+        "lookout.toml has other settings for gate",
+    ),
+    (
+        {"judges": (JUDGE.model_copy(update={"model": "judge-b"}),)},
+        "monitor",
+        "the judge was judge-a (prompt 11111111, rubric 1), is judge-b (prompt 11111111, rubric 1)",
+    ),
+    ({"browser": "Chromium 156"}, "monitor", "the browser was Chromium 155, is Chromium 156"),
+    ({"lookout": "0.2.0"}, "monitor", "Lookout was 0.1.0, is 0.2.0"),
+]
+
+
+@pytest.mark.parametrize(("change", "side", "evidence"), CAUSES)
+def test_each_recorded_fact_is_named_on_its_side_with_what_it_was(change, side, evidence):
+    """One fact that differs is one line, and nothing else is claimed."""
+    assert lines(snapshot(**change)) == [(side, evidence)]
+
+
+def about(plan: int, **changes: object) -> tuple[AnswerMark, ...]:
+    """The answers of which those about one document differ."""
+    return tuple(mark(n, **(changes if n % 4 == plan else {})) for n in range(40))
+
+
+ANEW = tuple(mark(n, text=f"anew {n}") for n in range(40))
+"""Other words in each answer, and the same figures: an application that words each answer anew."""
+BEHAVIOUR = [
+    (
+        about(1, text="other", figures=("other",)),
+        "content",
+        "answers about Plan 1 are not what they were: 10 of 10",
+    ),
+    (
+        tuple(mark(n, text=f"anew {n}", **({"figures": ("other",)} if n % 4 == 1 else {})) for n in range(40)),
+        "content",
+        "answers about Plan 1 are not what they were: 10 of 10, and 0 of 30 others",
+    ),
+    (
+        tuple(mark(n, text=f"anew {n}", refused=n % 3 == 0) for n in range(40)),
+        "model",
+        "it refuses more: 14 of 40 (95 % CI 22 to 50 %) of the questions, 0 of 40 (95 % CI 0 to 9 %) before",
+    ),
+    (
+        tuple(mark(n, total_ms=1400 + n) for n in range(40)),
+        "application",
+        "answers take longer: median 1.4 s (95 % CI 1.4 to 1.4), 0.4 s (95 % CI 0.4 to 0.4) before",
+    ),
+    (
+        tuple(mark(n, text=f"anew {n}", characters=300 + n) for n in range(40)),
+        "application",
+        "answers are longer: median 320 characters, 140 before",
+    ),
+    (
+        tuple(mark(n, text=f"anew {n}", cited=()) for n in range(40)),
+        "application",
+        "0 of 40 answers name a source, 40 before",
+    ),
+]
+
+
+@pytest.mark.parametrize(("answers", "side", "evidence"), BEHAVIOUR)
+def test_behaviour_is_named_beyond_chance(answers, side, evidence):
+    """With nothing else recorded, a shift is claimed, with both figures."""
+    ((said, text), *others) = lines(snapshot(answers=answers))
+    assert (said, text[: len(evidence)], others) == (side, evidence, [])
+
+
+GONE = tuple(mark(n, **({"refused": True, "cited": (), "text": "no"} if n % 4 == 1 else {})) for n in range(40))
+
+
+def test_a_document_that_is_gone_is_one_change_with_all_that_it_brings():
+    """Its answers refuse and cite nothing: that is no second change of the application."""
+    ((side, text),) = lines(snapshot(answers=GONE, documents={f"Plan {n}": 10 for n in (0, 2, 3)}))
+    assert side == "content"
+    assert text.startswith(
+        "answers about Plan 1 are not what they were: 10 of 10, and 0 of 30 others; no answer names"
+    )
+
+
+QUIET = [
+    {"answers": ANEW},
+    {"answers": tuple(mark(n, text=f"anew {n}", figures=(f"f{n}", "2")[: 1 + (n % 4 == 1)]) for n in range(40))},
+    {"answers": tuple(mark(n, total_ms=520 + n) for n in range(40))},
+    {"answers": tuple(mark(n, refused=n < 4) for n in range(40))},
+    {"answers": tuple(mark(n, text="other", figures=("other",)) for n in range(2)) + marks()[2:]},
+    {"models": {"small-1": 39, "small-2": 1}},
+    {"fingerprints": {f"fp_{n}": 1 for n in range(40)}},
+    {"bundles": {"app-1.js": 40, "app-1.css": 40, "chunk-77.js": 3}},
+    {"commit": None, "models": {}, "document_versions": {}, "browser": None, "judges": (), "titles": {}},
+]
+
+
+@pytest.mark.parametrize("change", QUIET)
+def test_what_chance_would_show_as_well_and_what_is_not_known_is_not_claimed(change):
+    """Other words, a slower hour, one stray value, ids, lazily loaded scripts, and absence are no changes."""
+    assert lines(snapshot(**change)) == []
+
+
+def test_latency_at_another_concurrency_is_not_the_applications():
+    """More questions at once take longer at the same application."""
+    slow = tuple(mark(n, total_ms=1400 + n) for n in range(40))
+    ((side, text),) = lines(snapshot(answers=slow, concurrency=8))
+    assert side == "unknown"
+    assert text.endswith("; up to 8 were asked at once, 4 before")
+
+
+def test_behaviour_beside_a_recorded_change_is_what_followed():
+    """A new model that refuses more is one change, not two."""
+    refusing = tuple(mark(n, refused=n % 2 == 0) for n in range(40))
+    found = changed(snapshot(models={"small-2": 40}, answers=refusing))
+    assert [(one.kind, one.follows) for one in found.changes] == [
+        (ChangeKind.MODEL, False),
+        (ChangeKind.MODEL, True),
+    ]
+    assert format_changes(found)[1].startswith("Since then: it refuses more")
+
+
+def test_answers_to_another_suite_or_read_by_another_lookout_are_not_compared():
+    """A question under the same name may be another one."""
+    other = about(1, text="other", figures=("other",))
+    for change in (
+        {"suite_sha256": OTHER_SUITE},
+        {"lookout": "0.2.0"},
+        {"settings": {"graders": "9", "probe": "2"}},
+    ):
+        assert all(side in ("suite", "monitor") for side, _ in lines(snapshot(answers=other, **change)))
+
+
+def test_a_change_of_ours_is_said_to_be_ours_and_beside_one_of_the_apps_neither_is_the_cause():
+    """The application is not blamed for a stricter grader."""
+    ours = snapshot(graders={"factual": "4", "language": "1"})
+    assert format_changes(changed(ours))[0] == OUR_SIDE
+    both = changed(ours.model_copy(update={"commit": "bbb"}))
+    assert both.both_sides
+    assert format_changes(both) == (
+        BOTH_SIDES,
+        "Monitor (our side): the grader factual was version 3, is version 4",
+        "Application: the deploy was aaa, is bbb",
+    )
+
+
+def test_without_an_earlier_pass_or_its_snapshot_the_reason_is_given():
+    """No data is its own state."""
+    assert format_changes(what_changed(snapshot(), None)) == ("Not known: no earlier PASS is recorded.",)
+    old = what_changed(snapshot(), REPORT.model_copy(update={"snapshot": None}))
+    assert (old.since_run_id, bool(old.missing)) == (REPORT.run_id, True)
+    assert format_changes(changed(snapshot())) == ("Nothing that is recorded, so the cause is unknown.",)
+
+
+def test_what_only_one_run_knows_is_named_as_not_compared():
+    """An unknown model is not the same model."""
+    assert changed(snapshot(models={}, commit=None)).not_known == ("deploy", "model")
+
+
+VALUES = st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 30), max_size=4)
+SNAPSHOTS = st.builds(
+    lambda models, prints, titles, bundles, documents, refused, slow: snapshot(
+        models=models,
+        fingerprints=prints,
+        titles=titles,
+        bundles=bundles,
+        documents=documents,
+        answers=tuple(mark(n, refused=n in refused, total_ms=slow + n) for n in range(20)),
+    ),
+    *[VALUES] * 5,
+    st.sets(st.integers(0, 19)),
+    st.integers(0, 5000),
+)
+
+
+@given(SNAPSHOTS)
+def test_a_run_compared_with_itself_says_nothing(one):
+    """Whatever is recorded."""
+    assert changed(one, one).changes == ()
+
+
+@given(SNAPSHOTS, SNAPSHOTS, st.randoms(use_true_random=False))
+def test_the_order_in_which_things_were_recorded_does_not_matter(before, now, chance):
+    """Values and answers in another order give the same lines."""
+
+    def shuffled(one: RunSnapshot) -> RunSnapshot:
+        update: dict[str, object] = {}
+        for name in ("models", "fingerprints", "titles", "documents"):
+            items = list(getattr(one, name).items())
+            chance.shuffle(items)
+            update[name] = dict(items)
+        answers = list(one.answers)
+        chance.shuffle(answers)
+        return one.model_copy(update={**update, "answers": tuple(answers)})
+
+    assert changed(shuffled(now), shuffled(before)) == changed(now, before)

@@ -1,0 +1,184 @@
+"""A case goes to a platform and comes back as it was, whatever it holds; what a person edits there counts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from monitors.goldset.changes import ChangedBy, DatasetComparison, DatasetDiff, describe_dataset_diff
+from monitors.goldset.examples import case_in, example_id, example_of, our_id, pushed_sha256
+from monitors.goldset.lines import Unusable
+from monitors.platforms.platform import Example
+from monitors.records.base import Severity
+from monitors.records.cases import GoldCase
+from monitors.records.triage import Issue, TriageReference, TriageTask
+from tests.builders import gold_case
+from tests.monitors.goldset.any_cases import any_case, any_suite
+
+DATASET = "9f0c2f9e-0d39-4f5b-9c86-1f6d3f0f6f57"
+PERSON = Example(id="people-1", inputs={"question": "A wig?"}, outputs={"answer": "Yes."})
+
+LAWS = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def stored(example: Example) -> Example:
+    """The entry after a platform has stored it as JSON."""
+    return Example.model_validate_json(json.dumps(example.model_dump(mode="json")))
+
+
+@LAWS
+@given(any_case())
+def test_every_case_comes_back_as_it_went(case: GoldCase) -> None:
+    example = stored(example_of(case, DATASET))
+    assert case_in(example) == case
+    assert our_id(example) == case.id
+
+
+@LAWS
+@given(any_case())
+def test_nothing_of_a_case_is_stored_twice(case: GoldCase) -> None:
+    """So that no edit can contradict another copy."""
+    example = example_of(case, DATASET)
+    places = (example.inputs, example.outputs or {}, dict(example.metadata["lookout"]))
+    names = [name for place in places for name in place]
+    assert len(names) == len(set(names))
+
+
+@LAWS
+@given(any_suite())
+def test_a_suite_that_was_pushed_does_not_differ(suite: list[GoldCase]) -> None:
+    comparison = DatasetComparison(suite, DATASET)
+    for case in reversed(suite):
+        comparison.take(stored(example_of(case, DATASET)))
+    diff = comparison.result()
+    assert diff.is_empty
+    assert diff.same == len(suite)
+    assert not diff.unmarked
+
+
+def test_an_issue_stands_in_the_inputs_and_its_reference_in_the_outputs() -> None:
+    """A person who looks at it there sees what is asked and what is expected."""
+    task = TriageTask(
+        issue=Issue(title="Lock is lost", body="Since 2.4", url="https://github.com/a/b/issues/3"),
+        reference=TriageReference(relevant_files=("src/lock.py",), shortest_path=4),
+    )
+    example = example_of(gold_case(triage=task), DATASET)
+    assert example.inputs["issue_title"] == "Lock is lost"
+    assert example.outputs is not None
+    assert example.outputs["reference"] == {"relevant_files": ["src/lock.py"], "shortest_path": 4}
+
+
+def test_a_persons_edit_of_question_and_gold_counts() -> None:
+    case = gold_case(alternatives=("two years",))
+    entry = example_of(case, DATASET)
+    edited = entry.model_copy(
+        update={"inputs": {"question": "How long?"}, "outputs": dict(entry.outputs or {}, gold="36 months")}
+    )
+    assert case_in(edited) == case.model_copy(update={"turns": ("How long?",), "gold": "36 months"})
+
+
+BROKEN: list[tuple[dict[str, Any], str]] = [
+    ({"outputs": None}, '"gold" is missing'),
+    ({"outputs": {"gold": ""}}, '"gold" cannot be ""'),
+    ({"outputs": {"gold": "24 months", "severity": 3}}, '"severity" stands in outputs and in metadata.lookout'),
+    ({"outputs": {"gold": "24 months", "golden": True}}, 'unknown key "golden"; did you mean "gold"?'),
+    ({"inputs": {"messages": [{"role": "assistant", "content": "Hi"}]}}, '"messages" cannot hold'),
+    ({"inputs": {"messages": "How long?"}}, '"messages" cannot hold "How long?"'),
+]
+
+
+@pytest.mark.parametrize(("changes", "problem"), BROKEN)
+def test_an_edit_that_makes_no_case_says_what_is_wrong(changes: dict[str, Any], problem: str) -> None:
+    found = case_in(example_of(gold_case(), DATASET).model_copy(update=changes))
+    assert isinstance(found, Unusable)
+    assert any(problem in one for one in found.problems)
+    assert found.case_id == "case-1"
+
+
+def test_splits_and_other_metadata_of_people_stay_when_a_case_is_written_again() -> None:
+    there = example_of(gold_case(), DATASET).model_copy(
+        update={"splits": ("test", "hard"), "source_trace": "trace-1"}
+    )
+    there = there.model_copy(update={"metadata": {**there.metadata, "owner": "asha"}})
+    again = example_of(gold_case(severity=Severity.PAGE), DATASET, there)
+    assert (again.id, again.splits, again.source_trace) == (there.id, ("test", "hard"), "trace-1")
+    assert again.metadata["owner"] == "asha"
+
+
+def compared(suite: list[GoldCase], *entries: Example) -> DatasetDiff:
+    comparison = DatasetComparison(suite, DATASET)
+    for entry in entries:
+        comparison.take(entry)
+    return comparison.result()
+
+
+def edited_there(pushed: GoldCase, **changes: Any) -> Example:
+    """An entry as it was pushed, whose case a person then changed."""
+    entry = example_of(pushed, DATASET)
+    now = example_of(pushed.model_copy(update=changes), DATASET)
+    ours = dict(now.metadata["lookout"], pushed=pushed_sha256(entry))
+    return now.model_copy(update={"metadata": {"lookout": ours}})
+
+
+SIDES = [
+    ({"gold": "36 months"}, {}, ChangedBy.SUITE),
+    ({}, {"gold": "36 months"}, ChangedBy.DATASET),
+    ({"gold": "36 months"}, {"gold": "12 months"}, ChangedBy.BOTH),
+]
+
+
+@pytest.mark.parametrize(("here", "there", "side"), SIDES)
+def test_who_changed_a_case_since_the_last_push_is_known(
+    here: dict[str, Any], there: dict[str, Any], side: ChangedBy
+) -> None:
+    diff = compared([gold_case(**here)], edited_there(gold_case(), **there))
+    (changed,) = diff.changed
+    assert changed.changed_by is side
+    assert [key.key for key in changed.changes] == ["gold"]
+
+
+def test_the_same_edit_on_both_sides_is_no_difference_but_wants_a_new_mark() -> None:
+    diff = compared([gold_case(gold="36 months")], edited_there(gold_case(), gold="36 months"))
+    assert diff.is_empty
+    assert len(diff.unmarked) == 1
+
+
+def test_an_entry_whose_mark_was_deleted_is_a_conflict_and_not_overwritten_in_silence() -> None:
+    entry = example_of(gold_case(gold="36 months"), DATASET)
+    ours = {key: value for key, value in dict(entry.metadata["lookout"]).items() if key != "pushed"}
+    diff = compared([gold_case()], entry.model_copy(update={"metadata": {"lookout": ours}}))
+    assert [one.changed_by for one in diff.changed] == [ChangedBy.BOTH]
+
+
+def test_all_groups_are_listed_with_both_values() -> None:
+    """Conflict, added, removed, broken, people's and a copy, each in its own group."""
+    suite = [gold_case(gold="36 months"), gold_case("new")]
+    other = example_of(gold_case("broken"), DATASET)
+    copy = example_of(gold_case("copied"), "another dataset")
+    diff = compared(
+        suite,
+        edited_there(gold_case(), gold="12 months"),
+        example_of(gold_case("gone"), DATASET),
+        other.model_copy(update={"outputs": None}),
+        PERSON,
+        copy,
+    )
+    text = "\n".join(describe_dataset_diff(diff, most=10))
+    for line in (
+        "Conflicts: changed in both since the last push (1)",
+        'case-1: gold is "36 months" in the suite, "12 months" in the dataset',
+        "In the suite alone (1)",
+        "In the dataset alone (1)",
+        "No case any more, since somebody edited it in the dataset (1)",
+        "Added by people in the dataset (1)",
+        f"Copies of cases, made in the dataset: delete them there (1)\n  {copy.id}",
+    ):
+        assert line in text
+
+
+def test_ids_are_the_same_at_every_push_and_differ_between_datasets_and_cases() -> None:
+    assert example_id(DATASET, "a") == example_id(DATASET, "a")
+    assert len({example_id(DATASET, "a"), example_id(DATASET, "b"), example_id("other", "a")}) == 3

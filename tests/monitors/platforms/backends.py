@@ -1,0 +1,142 @@
+"""The platforms that the contract is tried on: each a local server of its protocol and the code that asks it."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime, timedelta
+from itertools import count, repeat
+from typing import Any, ClassVar
+
+from aiohttp import web
+
+from monitors.platforms.langfuse.client import LangfuseKeys
+from monitors.platforms.langfuse.platform import opened_langfuse
+from monitors.platforms.langfuse.settings import LangfuseSettings
+from monitors.platforms.langsmith.project import opened_langsmith
+from monitors.platforms.platform import Platform
+from monitors.platforms.settings import LangSmithSettings
+from tests.servers.fates import Handler, fated
+from tests.servers.langfuse import PUBLIC, SECRET, LangfuseServer
+from tests.servers.langsmith_experiments import LangSmithExperimentServer
+
+LANGSMITH_KEY = "lsv2_pt_hush_hush"
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+async def no_pause(_seconds: float) -> None:
+    """Tries again at once, and lets others run."""
+    await asyncio.sleep(0)
+
+
+class Killed(BaseException):
+    """The process ended here, as by a signal: nothing below catches it."""
+
+
+class Backend(ABC):
+    """A platform with its server, for tests that know neither. Use the server's ``with`` block."""
+
+    name: ClassVar[str]
+    secrets: ClassVar[tuple[str, ...]]
+    server: Any
+
+    @abstractmethod
+    def opened(self, sleep: Sleep = no_pause) -> AbstractAsyncContextManager[Platform]:
+        """The platform as a new process opens it."""
+
+    @abstractmethod
+    def suffer(self, fates: Iterator[str]) -> None:
+        """What becomes of each request from here on: see `LangfuseServer`."""
+
+    @abstractmethod
+    def rows(self) -> int:
+        """How many runs of experiments are stored."""
+
+    @abstractmethod
+    def scores(self) -> list[tuple[str, float | None, str]]:
+        """All stored scores, sorted: key, value and comment."""
+
+
+class LangfuseBackend(Backend):
+    """Langfuse, by its public API."""
+
+    name = "langfuse"
+    secrets = (PUBLIC, SECRET)
+
+    def __init__(self) -> None:
+        self.server = LangfuseServer()
+        self._seconds = count()
+
+    def settings(self, **changes: Any) -> LangfuseSettings:
+        given = {"project": "staging", "production_project": "live", "host": self.server.url}
+        return LangfuseSettings.model_validate(given | {"trace_patience_s": 20} | changes)
+
+    def opened(self, sleep: Sleep = no_pause, **changes: Any) -> AbstractAsyncContextManager[Platform]:
+        return opened_langfuse(self.settings(**changes), LangfuseKeys(PUBLIC, SECRET), self.now, sleep)
+
+    def suffer(self, fates: Iterator[str]) -> None:
+        self.server.fates = fates
+
+    def rows(self) -> int:
+        return len(self.server.spans)
+
+    def scores(self) -> list[tuple[str, float | None, str]]:
+        stored = self.server.scores.values()
+        return sorted(
+            (one["name"], one["value"] if one["dataType"] == "NUMERIC" else None, one["comment"] or "")
+            for one in stored
+        )
+
+    def now(self) -> datetime:
+        return datetime(2026, 11, 23, 9, tzinfo=UTC) + timedelta(seconds=next(self._seconds))
+
+
+class FatedLangSmith(LangSmithExperimentServer):
+    """A LangSmith with fates."""
+
+    def __init__(self) -> None:
+        super().__init__(key=LANGSMITH_KEY)
+        self.fates: Iterator[str] = repeat("ok")
+
+    @property
+    def _watched(self) -> Any:
+        known = super()._watched
+
+        @web.middleware
+        async def watched(request: web.Request, handler: Handler) -> web.StreamResponse:
+            async def answered(asked: web.Request) -> web.StreamResponse:
+                return await known(asked, handler)
+
+            return await fated(next(self.fates), request, answered, closing=self.closing, said=LANGSMITH_KEY)
+
+        return watched
+
+
+class LangSmithBackend(Backend):
+    """LangSmith, by its SDK."""
+
+    name = "langsmith"
+    secrets = (LANGSMITH_KEY,)
+
+    def __init__(self) -> None:
+        self.server = FatedLangSmith()
+
+    def opened(self, sleep: Sleep = no_pause) -> AbstractAsyncContextManager[Platform]:
+        settings = LangSmithSettings.model_validate({"project": "bot", "api_url": self.server.url})
+        return opened_langsmith(settings, LANGSMITH_KEY, sleep)
+
+    def suffer(self, fates: Iterator[str]) -> None:
+        self.server.fates = fates
+
+    def rows(self) -> int:
+        return len(self.server.runs)
+
+    def scores(self) -> list[tuple[str, float | None, str]]:
+        stored = self.server.feedback.values()
+        return sorted((one["key"], one.get("score"), one.get("comment") or "") for one in stored)
+
+
+BACKENDS: tuple[type[Backend], ...] = (LangfuseBackend, LangSmithBackend)

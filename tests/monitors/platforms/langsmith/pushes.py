@@ -1,0 +1,108 @@
+"""Pushes against the local server of LangSmith's datasets, with kills, lost replies and limits by a seed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+
+from flows.goldset.datasets import compare_dataset, push_plan, push_suite
+from monitors.errors import SourceUnavailable
+from monitors.goldset.examples import case_in, our_id
+from monitors.goldset.lines import Unusable
+from monitors.goldset.load import suite_of
+from monitors.platforms.langsmith.client import LangSmithAccess, LangSmithClient
+from monitors.platforms.langsmith.datasets import LangSmithDatasets
+from monitors.platforms.platform import Example
+from monitors.records.cases import GoldCase
+from tests.builders import gold_case
+from tests.servers.langsmith_datasets import LangSmithDatasetServer
+
+KEY = "lsv2_pt_hush"
+NAME = "waiting periods"
+
+
+async def no_pause(_seconds: float) -> None:
+    """Asks again at once."""
+
+
+@asynccontextmanager
+async def opened(server: LangSmithDatasetServer, attempts: int = 3) -> AsyncGenerator[LangSmithDatasets]:
+    """The datasets behind a local server."""
+    access = LangSmithAccess(
+        project="bot", api_url=server.url, key_env="LANGSMITH_API_KEY", request_deadline_s=20, attempts=attempts
+    )
+    async with LangSmithClient.opened(access, KEY, no_pause) as client:
+        yield LangSmithDatasets(client)
+
+
+async def push(
+    server: LangSmithDatasetServer, cases: Sequence[GoldCase], *, overwrite: bool = False, prune: bool = False
+) -> int:
+    """What the command does once the person has said yes; how many entries were written or deleted."""
+    suite = suite_of(list(cases), name="waiting", source="suite.jsonl")
+    async with opened(server) as datasets:
+        compared = await compare_dataset(datasets, NAME, suite.cases, lambda _count: None)
+        plan = push_plan(compared.diff, suite.cases, overwrite=overwrite, prune=prune)
+        await push_suite(datasets, compared, suite, plan, lambda _count: None)
+    return plan.size
+
+
+async def entries(server: LangSmithDatasetServer) -> list[Example]:
+    """All entries of the dataset, as the SDK reads them."""
+    async with opened(server) as datasets:
+        found = await datasets.find(NAME)
+        assert found is not None
+        return [entry async for entry in datasets.pull(found)]
+
+
+async def cases_there(server: LangSmithDatasetServer) -> dict[str, GoldCase | Unusable]:
+    """The cases of the dataset by their ids. Raises where one is held twice."""
+    held = await entries(server)
+    assert len({our_id(entry) for entry in held}) == len(held), "a case is there twice"
+    return {str(our_id(entry)): case_in(entry) for entry in held}
+
+
+def plans(count: int) -> list[GoldCase]:
+    """So many cases."""
+    return [gold_case(f"plan-{number}", gold=f"{number} months") for number in range(count)]
+
+
+async def run_schedule(server: LangSmithDatasetServer, seed: int) -> int:
+    """One schedule: pushes that are killed, limited and answered into the void, until one ends; how many it took.
+
+    The dataset may hold an older state of the suite. Raises where it does not hold the suite in the end, each case
+    once.
+    """
+    chance = random.Random(seed)
+    server.restart(late=chance.choice((0, 0, 1, 3)), multipart=chance.random() < 0.8)
+    cases = plans(chance.choice((1, 3, 99, 100, 101, 230)))
+    if chance.random() < 0.5:
+        await push(server, [one.model_copy(update={"gold": "0 months"}) for one in cases[:: chance.randint(1, 3)]])
+    pushes = 0
+    while True:
+        pushes += 1
+        begun = len(server.requests)
+        _plan_faults(server, chance, begun, calm=pushes > 6)
+        try:
+            await push(server, cases)
+        except SourceUnavailable:
+            continue
+        break
+    server.calm()
+    assert await cases_there(server) == {case.id: case for case in cases}, f"seed {seed}"
+    return pushes
+
+
+def _plan_faults(server: LangSmithDatasetServer, chance: random.Random, begun: int, *, calm: bool) -> None:
+    """Faults of the next requests: a kill is where nothing is answered any more, the last request done or not."""
+    server.calm()
+    if calm:
+        return
+    server.lost = {begun + chance.randrange(14) for _ in range(chance.randrange(3))}
+    server.refused = {begun + chance.randrange(14) for _ in range(chance.randrange(2))}
+    server.limited = {begun + chance.randrange(14) for _ in range(chance.randrange(3))}
+    if chance.random() < 0.7:
+        server.dead_from = begun + chance.randrange(1, 14)
+        if chance.random() < 0.5:
+            server.lost.add(server.dead_from - 1)

@@ -1,0 +1,109 @@
+"""What changed since the last PASS stands in every report and message, in few lines, and stays inert there."""
+
+from __future__ import annotations
+
+import pytest
+
+from flows.alerting.notify import message_context
+from monitors.alerts.settings import AlertSettings
+from monitors.alerts.slack.render import slack_text
+from monitors.alerts.terminal import plain_text
+from monitors.records.first_look import Cause, FirstLook
+from monitors.records.snapshots import ChangeKind, RunChange, WhatChanged
+from monitors.reports.comment import pull_request_comment
+from monitors.reports.figures import format_changes, format_changes_briefly, format_last_pass
+from monitors.reports.write import write_reports
+from tests.builders import NOON
+from tests.monitors.alerts.sightings import alert, sighting
+from tests.monitors.reports.example_run import example_run
+from tests.monitors.reports.parts import redact
+
+RUN = example_run()
+OURS = RunChange(kind=ChangeKind.MONITOR, evidence="the grader factual was version 3, is version 4")
+DEPLOY = RunChange(kind=ChangeKind.APPLICATION, evidence="the deploy was aaa, is bbb")
+MODEL = RunChange(kind=ChangeKind.MODEL, evidence="the model was a@b.in, is <!channel> *x*")
+SLOWER = RunChange(kind=ChangeKind.APPLICATION, evidence="answers take longer", follows=True)
+SINCE = {"since_run_id": "run-1", "since_commit": "aaa", "since": NOON, "not_known": ("model", "page")}
+
+
+def found(*changes: RunChange) -> WhatChanged:
+    return WhatChanged.model_validate({**SINCE, "changes": changes})
+
+
+MISSING = WhatChanged(missing="no earlier PASS is recorded")
+BOTH = "Changed on both sides, so neither is shown to be the cause: monitor (our side), the grader factual was version 3, "
+
+
+@pytest.mark.parametrize(
+    ("what", "most", "lines"),
+    [
+        (None, 3, ()),
+        (MISSING, 3, ("Changed: not known, no earlier PASS is recorded",)),
+        (found(), 1, ("Changed: nothing that is recorded, so the cause is unknown",)),
+        (found(DEPLOY), 1, ("Changed, application: the deploy was aaa, is bbb",)),
+        (
+            found(DEPLOY, SLOWER),
+            2,
+            ("Changed, application: the deploy was aaa, is bbb", "Changed, since then: answers take longer"),
+        ),
+        (
+            found(DEPLOY, SLOWER),
+            1,
+            ("Changed, application: the deploy was aaa, is bbb (and 1 more in the report)",),
+        ),
+        (found(OURS, DEPLOY), 1, (f"{BOTH}is version 4; application, the deploy was aaa, is bbb",)),
+    ],
+)
+def test_a_message_has_at_most_so_many_lines_and_counts_the_rest(what, most, lines):
+    """Where both sides changed, the first line has both."""
+    assert format_changes_briefly(what, most=most) == lines
+
+
+@pytest.mark.parametrize("what", [MISSING, found(), found(DEPLOY), found(OURS, DEPLOY, SLOWER)])
+def test_each_report_says_it(tmp_path, what):
+    """Also where there is no earlier PASS, and where nothing that is recorded changed."""
+    report = RUN.report.model_copy(update={"what_changed": what})
+    paths = write_reports(tmp_path, report, RUN.cases, redact=redact)
+    comment = pull_request_comment(report, RUN.cases, redact=redact)
+    assert f"\n{format_changes_briefly(what, most=4)[0]}\n" in comment
+    markdown, page = (path.read_text(encoding="utf-8") for path in (paths.markdown, paths.html))
+    assert "## What changed since the last PASS" in markdown
+    for line in format_changes(what):
+        assert f"- {line}\n" in markdown
+        assert f'<li dir="auto">{line.replace(chr(39), "&#39;")}</li>' in page
+    assert format_last_pass(what) in markdown
+
+
+def test_a_run_that_passed_says_nothing_of_it(tmp_path):
+    """Nobody asks."""
+    paths = write_reports(tmp_path, RUN.report, RUN.cases, redact=redact)
+    assert "What changed" not in paths.markdown.read_text(encoding="utf-8")
+    assert 'id="changed"' not in paths.html.read_text(encoding="utf-8")
+
+
+def test_the_last_pass_is_named_with_what_was_not_compared():
+    """A run without a commit is named by its id."""
+    assert format_last_pass(found()) == (
+        "The last PASS is deploy aaa, 2026-03-01 12:00:00 UTC. Not recorded in both runs, so not compared: model, page."
+    )
+    assert format_last_pass(found().model_copy(update={"since_commit": None})).startswith(
+        "The last PASS is run run-1,"
+    )
+    assert format_last_pass(MISSING) == ""
+
+
+def test_a_message_explains_in_three_lines_and_a_hostile_value_rings_nobody():
+    """What failed cases share leaves room for what changed; what an application says is masked and inert."""
+    causes = tuple(
+        Cause(conditions={"type": f"t{n}"}, cases=9, failed=8, elsewhere=50, elsewhere_failed=1) for n in range(3)
+    )
+    look = FirstLook(cases=60, failed=30, causes=causes, covered=24, groups=40)
+    report = RUN.report.model_copy(update={"first_look": look, "what_changed": found(MODEL, DEPLOY)})
+    context = message_context(report, [])
+    assert (len(context.in_common), len(context.changed)) == (2, 1)
+    assert "a@b.in" not in context.changed[0]
+    sent = alert(sighting()).model_copy(update={"changed": context.changed})
+    assert "Changed, model: the model was" in plain_text(sent, AlertSettings())
+    shown = str(slack_text(sent, AlertSettings()).blocks)
+    assert "Changed, model: the model was" in shown
+    assert "<!channel>" not in shown

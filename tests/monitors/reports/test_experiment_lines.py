@@ -1,0 +1,56 @@
+"""A run's experiment in each report: its address as a link that does nothing else, and what is missing there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from monitors.records.runs import RunExperiment
+from monitors.reports.comment import pull_request_comment
+from monitors.reports.format import format_experiment
+from monitors.reports.write import write_reports
+from tests.monitors.reports.example_run import example_run
+from tests.monitors.reports.parts import redact
+
+RUN = example_run()
+URL = "https://smith.langchain.com/o/a/datasets/b/compare?selectedSessions=c&x=1"
+GOLD = "langsmith:gold"
+
+
+def test_each_report_leads_to_it(tmp_path: Path) -> None:
+    report = RUN.report.model_copy(update={"experiment": RunExperiment(dataset=GOLD, url=URL)})
+    paths = write_reports(tmp_path, report, RUN.cases, redact=redact)
+    assert f"[experiment]({URL})" in pull_request_comment(report, RUN.cases, redact=redact)
+    assert f"Experiment on `{GOLD}`: <{URL}>" in paths.markdown.read_text(encoding="utf-8")
+    assert f'<a href="{URL.replace("&", "&amp;")}"' in paths.html.read_text(encoding="utf-8")
+    assert URL in paths.json.read_text(encoding="utf-8")
+
+
+MISSING = [
+    (None, ()),
+    (RunExperiment(dataset=GOLD, url=URL), ()),
+    (
+        RunExperiment(dataset=GOLD, url=URL, unlinked=1),
+        (
+            "1 case has no example in langsmith:gold and is not in the experiment; lookout gold push langsmith:gold adds it",
+        ),
+    ),
+    (
+        RunExperiment(dataset=GOLD, url=URL, problem="HTTP 500"),
+        ("The experiment is not complete (langsmith:gold): HTTP 500",),
+    ),
+    (RunExperiment(dataset=GOLD, problem="no dataset"), ("No experiment (langsmith:gold): no dataset",)),
+]
+
+
+@pytest.mark.parametrize(("found", "lines"), MISSING)
+def test_what_is_missing_is_said_with_what_to_do(found: RunExperiment | None, lines: tuple[str, ...]) -> None:
+    assert format_experiment(found) == lines
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "https://x/>)[y](z", 'https://x/"onclick=', "https://x/ y"])
+def test_an_address_that_could_do_more_than_lead_somewhere_is_refused(url: str) -> None:
+    with pytest.raises(ValidationError):
+        RunExperiment(dataset=GOLD, url=url)

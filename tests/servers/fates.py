@@ -1,0 +1,36 @@
+"""What becomes of a request to a local server: done, refused, lost on its way there or on its way back, never answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+async def fated(
+    fate: str, request: web.Request, handler: Handler, *, closing: asyncio.Event, said: str
+) -> web.StreamResponse:
+    """The answer to a request, which may be none.
+
+    A fate is ``ok``, a status such as ``503``, ``429 after 7`` (Retry-After), ``lost before`` or ``lost after`` its
+    effect, or ``hang``, until the server is ``closing``. A status comes with what is ``said``.
+    """
+    if fate == "hang":
+        await closing.wait()
+    if fate == "lost before":
+        return _lost(request)
+    if fate[0].isdigit():
+        status, _after, seconds = fate.partition(" after ")
+        headers = {"Retry-After": seconds} if seconds else None
+        return web.json_response({"message": said, "detail": said}, status=int(status), headers=headers)
+    response = await handler(request)
+    return _lost(request) if fate == "lost after" else response
+
+
+def _lost(request: web.Request) -> web.Response:
+    assert request.transport is not None
+    request.transport.abort()
+    return web.Response()

@@ -1,0 +1,338 @@
+"""A local server that speaks LangSmith's API for datasets as its SDK (0.15) calls it, with the faults that people meet.
+
+``/datasets`` (by name; 409 for a name that is there), its versions and tags, ``/examples`` in pages of at most 100 and
+by ids, writing by multipart (``/v1/platform/datasets/{id}/examples``) or, on an older server, ``/examples/bulk``,
+deleting by ids. Each example that comes in must be one by the SDK's own model.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import uuid
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from aiohttp import web
+from langsmith import schemas
+
+from tests.servers.threaded import ThreadedServer
+
+TENANT = "11111111-2222-4333-8444-555555555555"
+PROJECT_NAME = "bot"
+"""The one project that the key sees; its traces are ``traces``."""
+PAGE = 100
+START = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+class LangSmithDatasetServer(ThreadedServer):
+    """``datasets`` are what it holds, by id; ``requests`` what it was asked, as method and path.
+
+    Faults: ``troubles`` are answers that come first for a path's beginning, as status and headers; ``lost`` are the
+    numbers (from 0) of requests that are done but never answered, ``refused`` of those that are not even done;
+    from ``dead_from`` on it answers nothing; those of ``held`` are done, and answered never. An example that is written is listed only after ``late`` listings more.
+    ``multipart`` False is an older server.
+    """
+
+    def __init__(self, *, key: str, port: int = 0) -> None:
+        super().__init__(port)
+        self.key = key
+        self.datasets: dict[str, dict[str, Any]] = {}
+        self.requests: list[tuple[str, str]] = []
+        self.troubles: list[tuple[str, int, dict[str, str]]] = []
+        self.lost: set[int] = set()
+        self.refused: set[int] = set()
+        self.limited: set[int] = set()
+        self.held: set[int] = set()
+        self.holding = threading.Event()
+        self.dead_from: int | None = None
+        self.traces: dict[str, dict[str, Any]] = {}
+        self.late = 0
+        self.multipart = True
+        self._clock = START
+
+    def application(self) -> web.Application:
+        """The API."""
+        application = web.Application(middlewares=[self._watched], client_max_size=30_000_000)
+        route = application.router
+        route.add_get("/info", self._info)
+        route.add_get("/sessions", self._sessions)
+        route.add_post("/api/v2/runs/query", self._runs)
+        route.add_get("/datasets", self._list_datasets)
+        route.add_post("/datasets", self._create_dataset)
+        route.add_get("/datasets/{id}/version", self._version)
+        route.add_put("/datasets/{id}/tags", self._tag)
+        route.add_get("/examples", self._list)
+        route.add_delete("/examples", self._delete)
+        route.add_post("/examples/bulk", self._create_bulk)
+        route.add_patch("/examples/bulk", self._update_bulk)
+        route.add_post("/v1/platform/datasets/{id}/examples", self._create)
+        route.add_patch("/v1/platform/datasets/{id}/examples", self._update)
+        return application
+
+    def restart(self, *, late: int = 0, multipart: bool = True) -> None:
+        """Forget everything, and have no faults."""
+        self.datasets.clear()
+        self.requests.clear()
+        self.late, self.multipart = late, multipart
+        self.calm()
+
+    def calm(self) -> None:
+        """No further faults, and what was written is listed."""
+        self.troubles, self.lost, self.refused, self.limited, self.dead_from = [], set(), set(), set(), None
+        for found in self.datasets.values():
+            found["hidden"].clear()
+
+    def dataset(self, name: str) -> dict[str, Any]:
+        """A dataset as it is stored."""
+        (found,) = [one for one in self.datasets.values() if one["name"] == name]
+        return found
+
+    def examples(self, name: str) -> dict[str, dict[str, Any]]:
+        """The examples of a dataset by their ids, as they are stored."""
+        return self.dataset(name)["examples"]
+
+    def hide(self, name: str, example_id: str, *, listings: int) -> None:
+        """Leave an example out of so many listings."""
+        self.dataset(name)["hidden"][example_id] = listings
+
+    def add(self, name: str, **fields: Any) -> str:
+        """An example that a person added, by the web page."""
+        if not any(one["name"] == name for one in self.datasets.values()):
+            self._made({"name": name})
+        found = self.dataset(name)
+        example_id = str(uuid.uuid5(uuid.UUID(TENANT), f"{name}/{len(found['examples'])}"))
+        self._store(found, example_id, fields)
+        return example_id
+
+    def edit(self, name: str, example_id: str, **fields: Any) -> None:
+        """What a person does to an example by the web page."""
+        self.examples(name)[example_id] |= fields | {"modified_at": self._tick()}
+
+    @property
+    def _watched(self) -> Any:
+        @web.middleware
+        async def watched(
+            request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+        ) -> web.StreamResponse:
+            number = len(self.requests)
+            self.requests.append((request.method, request.path))
+            if request.headers.get("x-api-key") != self.key:
+                return web.json_response({"detail": "Invalid token"}, status=401)
+            dead = self.dead_from is not None and number >= self.dead_from
+            if dead or number in self.refused:
+                return self._hang_up(request)
+            if number in self.limited:
+                return web.json_response({"detail": "Rate limit exceeded"}, status=429)
+            trouble = next((one for one in self.troubles if request.path.startswith(one[0])), None)
+            if trouble is not None:
+                self.troubles.remove(trouble)
+                return web.json_response({"detail": "trouble"}, status=trouble[1], headers=trouble[2])
+            answer = await handler(request)
+            if number in self.held:
+                self.holding.set()
+                await self.closing.wait()
+            return self._hang_up(request) if number in self.lost else answer
+
+        return watched
+
+    def _hang_up(self, request: web.Request) -> web.Response:
+        assert request.transport is not None
+        request.transport.abort()
+        return web.Response()
+
+    def _tick(self) -> str:
+        self._clock += timedelta(seconds=1)
+        return self._clock.isoformat()
+
+    async def _info(self, _request: web.Request) -> web.Response:
+        flags = {"dataset_examples_multipart_enabled": self.multipart}
+        return web.json_response({"version": "0.16.20", "instance_flags": flags})
+
+    async def _sessions(self, _request: web.Request) -> web.Response:
+        project = {"id": TENANT, "name": PROJECT_NAME, "tenant_id": TENANT, "reference_dataset_id": None}
+        return web.json_response([project])
+
+    async def _runs(self, request: web.Request) -> web.Response:
+        asked = await request.json()
+        trace = self.traces.get(asked.get("trace_id", ""))
+        when = {"start_time": START.isoformat(), "end_time": START.isoformat()}
+        root = {
+            "id": asked.get("trace_id"),
+            "name": "bot",
+            "run_type": "chain",
+            "is_root": True,
+            "project_id": TENANT,
+        }
+        items = [root | when | trace] if trace and asked["project_ids"] == [TENANT] else []
+        names = {name.lower() for name in asked["selects"]}
+        shown = [{key: value for key, value in item.items() if key in names} for item in items]
+        return web.json_response({"items": shown, "next_cursor": None})
+
+    async def _list_datasets(self, request: web.Request) -> web.Response:
+        named = [one for one in self.datasets.values() if one["name"] == request.query["name"]]
+        return web.json_response([_shown(one) for one in named])
+
+    async def _create_dataset(self, request: web.Request) -> web.Response:
+        given = await request.json()
+        if any(one["name"] == given["name"] for one in self.datasets.values()):
+            return web.json_response({"detail": "Dataset with this name already exists."}, status=409)
+        made = self._made(given)
+        schemas.Dataset(**_shown(made))
+        return web.json_response(_shown(made))
+
+    def _made(self, given: dict[str, Any]) -> dict[str, Any]:
+        made = {
+            "id": str(uuid.uuid5(uuid.UUID(TENANT), given["name"])),
+            "name": given["name"],
+            "description": given.get("description"),
+            "data_type": given.get("data_type", "kv"),
+            "metadata": given.get("extra", {}).get("metadata"),
+            "created_at": self._tick(),
+            "examples": {},
+            "hidden": {},
+            "version": None,
+            "tags": {},
+        }
+        self.datasets[made["id"]] = made
+        return made
+
+    async def _version(self, request: web.Request) -> web.Response:
+        found = self.datasets[request.match_info["id"]]
+        as_of = found["version"] if request.query["tag"] == "latest" else found["tags"].get(request.query["tag"])
+        if as_of is None:
+            return web.json_response({"detail": "Dataset version not found"}, status=404)
+        return web.json_response({"tags": ["latest"], "as_of": as_of})
+
+    async def _tag(self, request: web.Request) -> web.Response:
+        found, given = self.datasets[request.match_info["id"]], await request.json()
+        if given["as_of"] != found["version"]:
+            return web.json_response({"detail": "no such version"}, status=404)
+        found["tags"][given["tag"]] = given["as_of"]
+        return web.json_response({})
+
+    async def _list(self, request: web.Request) -> web.Response:
+        limit, offset = int(request.query["limit"]), int(request.query.get("offset", 0))
+        if limit > PAGE:
+            return web.json_response({"detail": "limit must be at most 100"}, status=400)
+        found = self.datasets[request.query["dataset"]]
+        wanted = request.query.getall("id", [])
+        stored = found["examples"]
+        newest_first = list(reversed(stored.values()))
+        chosen = [stored[one] for one in wanted if one in stored] if wanted else newest_first
+        as_of = request.query.get("as_of")
+        if as_of is not None:
+            until = datetime.fromisoformat(as_of)
+            chosen = [one for one in chosen if datetime.fromisoformat(one["created_at"]) <= until]
+        chosen = [one for one in chosen if not self._is_hidden(found, one["id"])] if found["hidden"] else chosen
+        page = chosen[offset : offset + limit]
+        for example in page:
+            schemas.Example(**example)
+        return web.json_response(page)
+
+    def _is_hidden(self, found: dict[str, Any], example_id: str) -> bool:
+        left = found["hidden"].get(example_id, 0)
+        if left:
+            found["hidden"][example_id] = left - 1
+        return left > 0
+
+    async def _create(self, request: web.Request) -> web.Response:
+        found = self.datasets[request.match_info["id"]]
+        given = await _parts(request)
+        for example_id, fields in given.items():
+            schemas.ExampleCreate(**_as_the_sdk_has_it(example_id, fields))
+        return self._create_all(found, given)
+
+    async def _create_bulk(self, request: web.Request) -> web.Response:
+        given = await request.json()
+        for fields in given:
+            schemas.ExampleCreate(**_as_the_sdk_has_it(fields["id"], fields))
+        found = self.datasets[given[0]["dataset_id"]]
+        answer = self._create_all(found, {one["id"]: one for one in given})
+        return (
+            answer
+            if answer.status != web.HTTPOk.status_code
+            else web.json_response([{"id": one["id"]} for one in given])
+        )
+
+    def _create_all(self, found: dict[str, Any], given: dict[str, dict[str, Any]]) -> web.Response:
+        """All of them or none."""
+        if len(given) > PAGE:
+            return web.json_response({"detail": "too many examples"}, status=400)
+        if any(one in found["examples"] for one in given):
+            return web.json_response({"detail": "Example with this id already exists"}, status=409)
+        for example_id, fields in given.items():
+            self._store(found, example_id, fields)
+            found["hidden"][example_id] = self.late
+        return web.json_response({"count": len(given), "example_ids": list(given), "as_of": found["version"]})
+
+    def _store(self, found: dict[str, Any], example_id: str, fields: dict[str, Any]) -> None:
+        now = self._tick()
+        known = found["examples"].get(example_id, {"id": example_id, "dataset_id": found["id"], "created_at": now})
+        metadata = dict(fields.get("metadata") or {})
+        splits = fields.get("split") or known.get("metadata", {}).get("dataset_split") or ["base"]
+        metadata["dataset_split"] = [splits] if isinstance(splits, str) else splits
+        kept = {key: fields[key] for key in ("inputs", "outputs", "source_run_id") if key in fields}
+        found["examples"][example_id] = known | kept | {"metadata": metadata, "modified_at": now}
+        found["version"] = now
+
+    async def _update(self, request: web.Request) -> web.Response:
+        return self._update_all(self.datasets[request.match_info["id"]], await _parts(request))
+
+    async def _update_bulk(self, request: web.Request) -> web.Response:
+        given = {one["id"]: one for one in await request.json()}
+        known = [one for one in self.datasets.values() if one["examples"].keys() & given.keys()]
+        if not known:
+            return web.json_response({"detail": "Example not found"}, status=404)
+        return self._update_all(known[0], given)
+
+    def _update_all(self, found: dict[str, Any], given: dict[str, dict[str, Any]]) -> web.Response:
+        """All of them or none."""
+        for example_id, fields in given.items():
+            schemas.ExampleUpdate(id=example_id, **{key: fields[key] for key in _UPDATED if key in fields})
+        if any(one not in found["examples"] for one in given):
+            return web.json_response({"detail": "Example not found"}, status=404)
+        for example_id, fields in given.items():
+            self._store(found, example_id, fields)
+        return web.json_response({"count": len(given), "example_ids": list(given)})
+
+    async def _delete(self, request: web.Request) -> web.Response:
+        ids = request.query.getall("example_ids")
+        for found in self.datasets.values():
+            gone = [one for one in ids if one in found["examples"]]
+            if gone and len(gone) < len(ids):
+                break
+            for one in gone:
+                del found["examples"][one]
+                found["version"] = self._tick()
+            if gone:
+                return web.json_response({})
+        return web.json_response({"detail": "Example not found"}, status=404)
+
+
+_UPDATED = ("inputs", "outputs", "metadata", "split")
+
+
+def _shown(dataset: dict[str, Any]) -> dict[str, Any]:
+    inner = ("examples", "hidden", "version", "tags")
+    return {key: value for key, value in dataset.items() if key not in inner} | {"tenant_id": TENANT}
+
+
+def _as_the_sdk_has_it(example_id: str, fields: dict[str, Any]) -> dict[str, Any]:
+    known = {key: fields[key] for key in ("inputs", "metadata", "split", "source_run_id") if key in fields}
+    return {"id": example_id, "reference_outputs": fields.get("outputs"), **known}
+
+
+async def _parts(request: web.Request) -> dict[str, dict[str, Any]]:
+    """The examples of a multipart body: a part for each, and one for its inputs and its outputs."""
+    examples: dict[str, dict[str, Any]] = {}
+    async for part in await request.multipart():
+        name = part.name or ""
+        example_id, _, key = name.partition(".")
+        value = json.loads(await part.read())
+        if key:
+            examples[example_id][key] = value
+        else:
+            examples[example_id] = value
+    return examples

@@ -1,0 +1,111 @@
+"""A local server that speaks LangSmith's API for datasets and experiments as its SDK (0.15) calls it.
+
+Beside datasets (see `LangSmithDatasetServer`, whose faults are these too): ``POST /sessions`` and ``PATCH
+/sessions/{id}`` (projects), ``POST /runs`` and ``PATCH /runs/{id}``, ``POST /feedback`` and ``PATCH /feedback/{id}``.
+What comes in must be a project, a run or feedback by the SDK's own models. A run or feedback without its project is
+answered with 501, one that is there already with 409.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiohttp import web
+from langsmith import schemas
+
+from tests.servers.langsmith_datasets import TENANT, LangSmithDatasetServer
+
+
+class LangSmithExperimentServer(LangSmithDatasetServer):
+    """``projects``, ``runs`` and ``feedback`` are what it holds, by id; ``extended`` are runs that are stored longer."""
+
+    def __init__(self, *, key: str, port: int = 0) -> None:
+        super().__init__(key=key, port=port)
+        self.projects: dict[str, dict[str, Any]] = {}
+        self.runs: dict[str, dict[str, Any]] = {}
+        self.feedback: dict[str, dict[str, Any]] = {}
+        self.extended: list[str] = []
+
+    def application(self) -> web.Application:
+        """The API."""
+        application = super().application()
+        route = application.router
+        route.add_post("/sessions", self._create_project)
+        route.add_patch("/sessions/{id}", self._update_project)
+        route.add_post("/runs", self._create_run)
+        route.add_patch("/runs/{id}", self._update_run)
+        route.add_post("/feedback", self._create_feedback)
+        route.add_patch("/feedback/{id}", self._update_feedback)
+        return application
+
+    def restart(self, *, late: int = 0, multipart: bool = True) -> None:
+        """Forget everything, and have no faults."""
+        super().restart(late=late, multipart=multipart)
+        for stored in (self.projects, self.runs, self.feedback, self.extended):
+            stored.clear()
+
+    def scores(self, run_id: str) -> dict[str, float | None]:
+        """What a run was given, by key; fails where a key was given twice."""
+        given = [one for one in self.feedback.values() if one["run_id"] == run_id]
+        assert len({one["key"] for one in given}) == len(given), given
+        return {one["key"]: one.get("score") for one in given}
+
+    async def _sessions(self, _request: web.Request) -> web.Response:
+        found = [one for one in self.projects.values() if one["name"] == _request.query.get("name")]
+        return web.json_response(found)
+
+    async def _create_project(self, request: web.Request) -> web.Response:
+        given = await request.json()
+        if given["id"] in self.projects or any(one["name"] == given["name"] for one in self.projects.values()):
+            return web.json_response({"detail": "Session already exists."}, status=409)
+        made = given | {"tenant_id": TENANT}
+        schemas.TracerSession(**made)
+        self.projects[given["id"]] = made
+        return web.json_response(made)
+
+    async def _update_project(self, request: web.Request) -> web.Response:
+        known = self.projects.get(request.match_info["id"])
+        if known is None:
+            return web.json_response({}, status=404)
+        known.update({key: value for key, value in (await request.json()).items() if value is not None})
+        schemas.TracerSession(**known)
+        return web.json_response(known)
+
+    async def _create_run(self, request: web.Request) -> web.Response:
+        given = await request.json()
+        if given.get("session_id") not in self.projects:
+            return web.json_response({"detail": "session_id is required"}, status=501)
+        schemas.RunBase.model_validate(given)
+        if given["id"] in self.runs:
+            return web.json_response({"detail": "Run already exists"}, status=409)
+        self.runs[given["id"]] = given
+        return web.json_response({}, status=202)
+
+    async def _update_run(self, request: web.Request) -> web.Response:
+        known = self.runs.get(request.match_info["id"])
+        if known is None:
+            return web.json_response({}, status=404)
+        known.update(await request.json())
+        schemas.RunBase.model_validate(known)
+        return web.json_response({}, status=202)
+
+    async def _create_feedback(self, request: web.Request) -> web.Response:
+        given = await request.json()
+        schemas.FeedbackCreate.model_validate({"trace_id": None} | given)
+        if given.get("session_id") not in self.projects:
+            return web.json_response({"detail": "session_id is required"}, status=501)
+        if given["run_id"] not in self.runs:
+            return web.json_response({"detail": "Run not found"}, status=404)
+        if given.get("extend_trace_retention", True):
+            self.extended.append(given["run_id"])
+        if given["id"] in self.feedback:
+            return web.json_response({"detail": "exists"}, status=409)
+        self.feedback[given["id"]] = given
+        return web.json_response(given)
+
+    async def _update_feedback(self, request: web.Request) -> web.Response:
+        known = self.feedback.get(request.match_info["id"])
+        if known is None:
+            return web.json_response({}, status=404)
+        known.update(await request.json())
+        return web.json_response(known)

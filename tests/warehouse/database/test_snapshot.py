@@ -1,0 +1,143 @@
+"""The copy that pages read: it holds up nobody, nobody holds it up, and it is never half a copy."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from monitors.errors import WarehouseBusy, WarehouseUnwritable
+from tests.warehouse.places import count, store_in
+from tests.warehouse.sample_rows import assessment
+from warehouse.database.snapshot import discard_snapshots, snapshot_of
+from warehouse.journal.rows import AssessmentRow
+
+
+def add(store, name):
+    """A segment with one assessment, loaded."""
+    store.journal.append([AssessmentRow(row=assessment("run-1", name))], run_id="run-1")
+    store.load_pending(5)
+
+
+def test_a_reader_goes_on_while_a_writer_has_the_file(tmp_path):
+    """The warehouse is held for as long as it likes: the copy answers at once with what it had."""
+    store = store_in(tmp_path)
+    add(store, "case-1")
+    snapshot, copy = snapshot_of(store)
+    assert snapshot.refresh(5)
+    with store.database.writing(5) as connection:
+        connection.execute("delete from assessments")
+        assert count(copy, "assessments") == 1
+        before = snapshot.as_of
+        with pytest.raises(WarehouseBusy):
+            snapshot.source.copy_to(tmp_path / "other.duckdb", 0.0)
+        assert snapshot.as_of == before
+    assert snapshot.refresh(5)
+    assert count(copy, "assessments") == 0
+    snapshot.close()
+
+
+def test_the_copy_is_renewed_only_where_something_changed(tmp_path):
+    """Looking again at a warehouse that is as it was costs no copy; a load brings one."""
+    store = store_in(tmp_path)
+    snapshot, copy = snapshot_of(store)
+    assert [snapshot.refresh(5), snapshot.refresh(5)] == [True, False]
+    add(store, "case-1")
+    assert [snapshot.refresh(5), snapshot.refresh(5)] == [True, False]
+    assert count(copy, "assessments") == 1
+    snapshot.close()
+
+
+def test_who_reads_an_old_copy_finishes_with_it(tmp_path):
+    """A query under way keeps its rows while the copy is replaced below it; then one file is left."""
+    store = store_in(tmp_path)
+    add(store, "case-1")
+    snapshot, copy = snapshot_of(store)
+    snapshot.refresh(5)
+    with snapshot.reading() as old:
+        add(store, "case-2")
+        assert snapshot.refresh(5)
+        assert old.execute("select count(*) from assessments").fetchone() == (1,)
+        assert count(copy, "assessments") == 2
+    assert len(list((tmp_path / "snapshots").glob("warehouse-*.duckdb"))) == 1
+    snapshot.close()
+
+
+def test_two_sites_share_one_copy(tmp_path):
+    """The second opens what the first made."""
+    store = store_in(tmp_path)
+    (first, one), (second, other) = snapshot_of(store), snapshot_of(store)
+    first.refresh(5)
+    made = list((tmp_path / "snapshots").glob("warehouse-*.duckdb"))
+    second.refresh(5)
+    assert list((tmp_path / "snapshots").glob("warehouse-*.duckdb")) == made
+    add(store, "case-1")
+    second.refresh(5)
+    first.refresh(5)
+    assert count(one, "assessments") == count(other, "assessments") == 1
+    first.close()
+    second.close()
+
+
+def test_what_a_killed_maker_left_is_no_copy(tmp_path):
+    """Half a copy beside is made anew."""
+    store = store_in(tmp_path)
+    add(store, "case-1")
+    (tmp_path / "snapshots").mkdir()
+    (tmp_path / "snapshots" / "making.duckdb").write_bytes(b"half")
+    (tmp_path / "snapshots" / "making.duckdb.wal").write_bytes(b"half")
+    snapshot, copy = snapshot_of(store)
+    assert snapshot.refresh(5)
+    assert count(copy, "assessments") == 1
+    snapshot.close()
+
+
+def test_a_copy_is_never_written(tmp_path):
+    """A question that writes would be lost with the next copy: it is refused."""
+    snapshot, copy = snapshot_of(store_in(tmp_path))
+    snapshot.refresh(5)
+    with pytest.raises(WarehouseUnwritable, match="never written"):
+        copy.load_pending(1)
+    snapshot.close()
+
+
+def test_copies_are_removed_with_what_is_removed_from_the_warehouse(tmp_path):
+    """What ages out of the warehouse must not live on in a copy of it."""
+    store = store_in(tmp_path)
+    snapshot, _ = snapshot_of(store)
+    snapshot.refresh(5)
+    snapshot.close()
+    discard_snapshots(tmp_path)
+    assert not list((tmp_path / "snapshots").glob("*.duckdb"))
+
+
+def test_many_readers_and_a_loader_at_once(tmp_path):
+    """Readers see the number of rows only grow, and no error, while rows are loaded and copies replaced."""
+    store = store_in(tmp_path)
+    snapshot, copy = snapshot_of(store)
+    snapshot.refresh(5)
+    stop, wrong = threading.Event(), []
+
+    def read():
+        seen = 0
+        while not stop.is_set():
+            try:
+                now = count(copy, "assessments")
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is what the test is about
+                wrong.append(error)
+                return
+            wrong.extend([(seen, now)] if now < seen else [])
+            seen = now
+
+    readers = [threading.Thread(target=read) for _ in range(4)]
+    for reader in readers:
+        reader.start()
+    for number in range(10):
+        add(store, f"case-{number}")
+        snapshot.refresh(5)
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert wrong == []
+    assert count(copy, "assessments") == 10
+    snapshot.close()
