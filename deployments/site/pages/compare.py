@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from deployments.site.page import Page, PageRequest, Paging, missing
+from monitors.explain.what_changed import what_changed
 from monitors.gate.compare import Pair, cluster_p_value, direction_of, p_value
 from monitors.gate.settings import GateSettings
 from monitors.gate.suite_power import that_matters
@@ -55,11 +56,15 @@ class PairSums(Record):
 
 
 class CompareData(Record):
-    """Two runs beside each other; ``None`` where there are no two."""
+    """Two runs beside each other; ``None`` where there are no two.
+
+    ``recorded`` is what of the facts recorded beside the grades differs; ``None`` where one has none.
+    """
 
     before: RunSide | None
     now: RunSide | None
     differences: tuple[DifferenceRow, ...] = ()
+    recorded: tuple[str, ...] | None = None
     sums: tuple[PairSums, ...] = ()
     cluster_p_value: float | None = None
     left_out: PairCounts | None = None
@@ -94,6 +99,7 @@ def compare_page(request: PageRequest) -> Page:
         before=before,
         now=now,
         differences=tuple(_differences(before, now)),
+        recorded=_recorded(request, before, now),
         sums=tuple(_sums(compared, request.site.config.gate)),
         cluster_p_value=cluster_p_value(compared),
         left_out=left_out,
@@ -184,6 +190,15 @@ def _differences(before: RunSide, now: RunSide) -> Iterator[DifferenceRow]:
     yield row("suite", lambda side: f"{side.suite_name} {side.suite_sha256[:12]}")
     yield row("judges", lambda side: "; ".join(sorted(map(_judge, set(side.judges)))))
     yield row("severity weights", lambda side: side.weights_version)
+
+
+def _recorded(request: PageRequest, before: RunSide, now: RunSide) -> tuple[str, ...] | None:
+    """Deploy, content, page, settings, behaviour: what of it is known to differ."""
+    earlier, later = (request.site.store.report(side.run_id) for side in (before, now))
+    if earlier is None or later is None or earlier.snapshot is None or later.snapshot is None:
+        return None
+    changes = what_changed(later.snapshot, earlier).changes
+    return tuple(request.masked(change.evidence, now.target) for change in changes)
 
 
 def _judge(judge: JudgeLineage) -> str:

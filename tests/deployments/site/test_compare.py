@@ -11,6 +11,7 @@ import pytest
 from deployments.site.pages.compare import TOO_FEW
 from monitors.records.cases import Suite
 from monitors.records.runs import JudgeState, Judging
+from monitors.records.snapshots import RunSnapshot
 from tests.deployments.site.site_server import config_of, serving_site
 from tests.deployments.site.test_cases import run_rows
 from tests.warehouse.places import store_in
@@ -104,6 +105,7 @@ def test_what_differs_is_named_and_edited_cases_are_no_pairs(site):
     assert differs["judges"] is None
     assert [flip["case_id"] for flip in data["flips"]] == ["case-0"]
     assert data["left_out"] == {"only_before": 0, "only_now": 1, "ungraded": 0, "other_case": 1}
+    assert data["recorded"] is None
     assert any("suites differ" in warning for warning in data["warnings"])
 
 
@@ -138,3 +140,19 @@ def test_one_run_alone_is_no_data(tmp_path):
         page = httpx.get(f"{alone.address}/compare", trust_env=False).text
     assert "no data" in page
     assert "lookout verify" in page
+
+
+def test_recorded_facts_that_differ_are_named(tmp_path):
+    """Where both runs recorded what they ran with, a grader of another version is said."""
+    store = store_in(tmp_path)
+    for number in range(2):
+        *rows, report = run_rows(number, MANY)
+        assert isinstance(report, RunRow)
+        known = RunSnapshot(suite_sha256=OTHER_SUITE, cases=40, graders={"quantities": str(number)})
+        store.journal.append(
+            [*rows, RunRow(row=report.row.model_copy(update={"snapshot": known}))], run_id=f"run-{number}"
+        )
+    store.load_pending(30)
+    with serving_site(config_of(tmp_path), store) as served:
+        data = compared(served, "")
+    assert data["recorded"] == ["the grader quantities was version 0, is version 1"]
