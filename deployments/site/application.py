@@ -46,8 +46,13 @@ from deployments.site.figures import metrics, target_badge
 from deployments.site.forms import check_form, read_form
 from deployments.site.login import LoginPages
 from deployments.site.page import ActionMaker, PageMaker, PageRefused, PageRequest, Site
+from deployments.site.pages.cases import case_page, cases_page
+from deployments.site.pages.compare import compare_page
+from deployments.site.pages.judge import judge_page
+from deployments.site.pages.nightly import nightly_page
 from deployments.site.pages.now import now_page
 from deployments.site.pages.runs import run_page, run_report, runs_page
+from deployments.site.pages.suite import suite_page
 from deployments.site.refresher import Refresher
 from deployments.site.rendering import Renderer, asset
 from monitors.errors import MonitorError, WarehouseBusy
@@ -74,6 +79,12 @@ PAGES: Final[tuple[PageRoute, ...]] = (
     PageRoute("/now", now_page),
     PageRoute("/runs", runs_page),
     PageRoute("/runs/{run}", run_page),
+    PageRoute("/cases", cases_page),
+    PageRoute("/cases/{case}", case_page),
+    PageRoute("/compare", compare_page),
+    PageRoute("/nightly", nightly_page),
+    PageRoute("/judge", judge_page),
+    PageRoute("/suite", suite_page),
 )
 """Every page. Each also answers as JSON, at its address with ``.json`` (the first at ``/now.json``)."""
 

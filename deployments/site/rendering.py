@@ -20,12 +20,19 @@ from starlette.types import ASGIApp
 from deployments.site.access import Visitor
 from deployments.site.page import Done, Page, PageRequest, Site
 from deployments.site.tokens import SessionSigner
-from monitors.reports.charts import TrendPoint, scale_of, trend_line
+from monitors.reports.charts import StripCell, TrendPoint, outcome_strip, scale_of, trend_line
 from monitors.reports.format import SEVERITY_WORDS
 from monitors.reports.templating import style_sheet, template_environment
 
 PACKAGE: Final = "deployments.site"
-NAVIGATION: Final[tuple[tuple[str, str], ...]] = (("/", "Now"), ("/runs", "Runs"))
+NAVIGATION: Final[tuple[tuple[str, str], ...]] = (
+    ("/", "Now"),
+    ("/runs", "Runs"),
+    ("/cases", "Cases"),
+    ("/nightly", "Nightly"),
+    ("/judge", "Judge"),
+    ("/suite", "Suite"),
+)
 """The bar: address and word, in its order."""
 STATIC_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; "
@@ -44,6 +51,8 @@ def templates() -> Environment:
         navigation=NAVIGATION,
         asset_version=asset_version,
         trend_chart=trend_chart,
+        outcome_strip=outcome_strip,
+        strip_cell=StripCell,
         static_policy=STATIC_POLICY,
         severity_texts=SEVERITY_WORDS,
     )

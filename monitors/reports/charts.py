@@ -72,6 +72,40 @@ def trend_bars(
     return _svg("trend", title, frame.limit_line() + "".join(bars), width, height)
 
 
+class StripCell(NamedTuple):
+    """A thing in a row of things: ``kind`` is its class and its shape, ``label`` its words; ``mark`` sets it apart.
+
+    ``kind`` is correct, failed, no_answer, ungraded or missing; each has a shape of its own.
+    """
+
+    kind: str
+    label: str
+    mark: bool = False
+
+
+_CELL: Final = 16
+_SHAPES: Final = {
+    "correct": "M5 8.5 7.2 11 11.5 5.5",
+    "failed": "M4.5 4.5 11.5 11.5M11.5 4.5 4.5 11.5",
+    "no_answer": "M4 8H12",
+    "ungraded": "M6 6.2C6 3.8 10 3.8 10 6.2C10 7.8 8 7.6 8 9.4M8 11.4V12.2",
+}
+
+
+def outcome_strip(cells: Sequence[StripCell], title: str) -> Markup:
+    """Outcomes in a row, each told by its shape as well as its colour; a marked one has a bar below."""
+    inside = "".join(_strip_cell(place * _CELL, cell) for place, cell in enumerate(cells))
+    return _svg("strip", title, inside, max(1, len(cells)) * _CELL, _CELL + 4)
+
+
+def _strip_cell(x: int, cell: StripCell) -> str:
+    shape = _SHAPES.get(cell.kind)
+    inside = f'<rect x="1" y="1" width="14" height="14"/><path d="{shape}"/>' if shape else '<path d="M7 8H9"/>'
+    bar = '<rect class="flip" x="1" y="16.5" width="14" height="3"/>' if cell.mark else ""
+    kind = escape(cell.kind)
+    return f'<g class="{kind}" transform="translate({x})"><title>{escape(cell.label)}</title>{inside}{bar}</g>'
+
+
 class _Frame(NamedTuple):
     """Where values lie in the drawing."""
 

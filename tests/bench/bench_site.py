@@ -40,7 +40,14 @@ MOST_SCRIPT_BYTES = 60_000
 MOST_PAINT_MS = 1000.0
 START_S = 120
 SYSTEM_CHROMIUM = Path("/usr/bin/chromium-headless-shell")
-FILTERED = {"/runs": "?verdict=FAIL&page=20", "/runs/{run}": "?outcome=failed"}
+FILTERED = {
+    "/runs": "?verdict=FAIL&page=20",
+    "/runs/{run}": "?outcome=failed",
+    "/cases": "?severity=2&outcome=correct&page=3",
+    "/cases/{case}": "?outcome=failed",
+    "/judge": "?target=helpdesk&page=20",
+    "/compare": "?before=run-7&now=run-3000&way=broke",
+}
 """A page with its filters beside the page without, where that asks something else of the warehouse."""
 
 

@@ -1,0 +1,195 @@
+"""Cases × runs: what every case came to in the newest runs, and a case's history with its answers side by side."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Final
+
+from deployments.site.page import Page, PageRequest, Paging, missing
+from deployments.site.pages.runs import OUTCOMES
+from monitors.records.base import Record
+from monitors.reports.charts import StripCell
+from monitors.reports.format import moment
+from warehouse.queries.site.cases import (
+    CaseAnswer,
+    CaseCourse,
+    CaseText,
+    GridFilter,
+    GridRow,
+    GridRun,
+    case_answers,
+    case_text,
+    grid_options,
+    grid_page,
+    grid_runs,
+    newest_target,
+)
+from warehouse.queries.site.runs import suites
+from warehouse.queries.site.standing import known_targets
+
+RUNS_SHOWN: Final = 20
+ANSWERS_SHOWN: Final = 12
+OUTCOME_LABELS: Final = {
+    "correct": "correct",
+    "failed": "failed",
+    "no_answer": "no answer",
+    "ungraded": "could not tell",
+    "missing": "not asked",
+}
+COURSE_LABELS: Final = {
+    CaseCourse.BROKE: ("Broke", "Right before, wrong ever since: the marked run is the change point"),
+    CaseCourse.FAILING: ("Failing", "Wrong in every run shown that graded it"),
+    CaseCourse.UNSTEADY: ("Unsteady", "Flipped more than once, each time with another deploy or suite"),
+    CaseCourse.MENDED: ("Mended", "Wrong before, right ever since: the marked run is the change point"),
+    CaseCourse.FLAKY: ("Flaky", "Flipped more than once with the same suite and commit, or within one run"),
+    CaseCourse.UNGRADED: ("Could not tell", "No run shown could grade it"),
+    CaseCourse.RIGHT: ("Right", "Right in every run shown that graded it"),
+}
+
+
+class CasesData(Record):
+    """A page of cases over the newest ``runs`` of a target. ``courses`` counts the cases of each course."""
+
+    target: str | None
+    runs: tuple[GridRun, ...]
+    cases: tuple[GridRow, ...]
+    courses: dict[str, int]
+    paging: Paging
+
+
+class ShownAnswer(Record):
+    """An answer of a case's history, masked. ``as_before``: the text of the run before; ``None`` unknown."""
+
+    row: CaseAnswer
+    as_before: bool | None
+
+
+class CaseData(Record):
+    """A case, and a page of its answers, the newest first."""
+
+    case_id: str
+    target: str
+    case: CaseText | None
+    answers: tuple[ShownAnswer, ...]
+    paging: Paging
+
+
+def cases_page(request: PageRequest) -> Page:
+    """The heat map: a row for each case, a cell for each of the newest runs."""
+    paging, target = request.paging(), asked_target(request)
+    wanted = _wanted(request, target or "")
+    runs = grid_runs(request.site.store, wanted) if target else ()
+    rows, courses = (
+        grid_page(request.site.store, wanted, rows=paging.rows, offset=paging.offset) if runs else ((), {})
+    )
+    total = courses.get(wanted.course, 0) if wanted.course else sum(courses.values())
+    data = CasesData(target=target, runs=runs, cases=rows, courses=courses, paging=paging.of(total))
+    return Page("cases.html.j2", "Cases × runs", data, view=CaseStrips(runs))
+
+
+def asked_target(request: PageRequest) -> str | None:
+    """The target that the page is about: the one that was asked for, else that of the newest run."""
+    store = request.site.store
+    asked = request.choice("target", "Target", known_targets(store, request.site.targets))
+    target = asked or newest_target(store)
+    request.fields[-1] = request.fields[-1].model_copy(update={"value": target or ""})
+    return target
+
+
+def _wanted(request: PageRequest, target: str) -> GridFilter:
+    store = request.site.store
+    suite = request.choice("suite", "Suite", suites(store))
+    wanted = GridFilter(target=target, suite=suite, runs=RUNS_SHOWN)
+    options = grid_options(store, wanted)
+    severity = request.choice("severity", "Severity", ("3", "2", "1"))
+    return wanted.model_copy(
+        update={
+            "severity": int(severity) if severity else None,
+            "type": request.choice("type", "Type", options.types),
+            "language": request.choice("language", "Language", options.languages),
+            "outcome": request.choice("outcome", "Newest outcome", OUTCOMES),
+            "course": request.choice("course", "Course", tuple(CaseCourse)),
+        }
+    )
+
+
+class CaseStrips:
+    """The cells of a case in words and shapes, the oldest run first, with a gap where a run did not ask it."""
+
+    labels = COURSE_LABELS
+    outcomes = OUTCOME_LABELS
+
+    def __init__(self, runs: tuple[GridRun, ...]) -> None:
+        self.runs = runs
+
+    def groups(self, rows: tuple[GridRow, ...]) -> list[tuple[CaseCourse, list[GridRow]]]:
+        """The cases by course, as they are sorted."""
+        return [(course, list(same)) for course, same in groupby(rows, key=lambda row: row.course)]
+
+    def cells(self, row: GridRow) -> list[StripCell]:
+        """One for each run shown."""
+        found = {cell.place: cell for cell in row.cells}
+        shown: list[StripCell] = []
+        for run in reversed(self.runs):
+            cell = found.get(run.place)
+            kind = cell.outcome.value if cell else "missing"
+            flipped = cell is not None and cell.flipped
+            label = f"{moment(run.finished_at)}: {OUTCOME_LABELS[kind]}{', flipped' if flipped else ''}"
+            shown.append(StripCell(kind, label, flipped))
+        return shown
+
+    def title(self, row: GridRow) -> str:
+        """The strip in a sentence."""
+        counts = [
+            f"{OUTCOME_LABELS[kind]} {count}"
+            for kind in OUTCOME_LABELS
+            if (count := sum(cell.outcome == kind for cell in row.cells))
+        ]
+        flips = f", flipped {row.flips} times" if row.flips > 1 else ", flipped once" if row.flips else ""
+        return f"{row.case_id} over {len(self.runs)} runs: {', '.join(counts)}{flips}"
+
+    def change(self, row: GridRow) -> GridRun | None:
+        """The run of the newest flip."""
+        place = next((cell.place for cell in row.cells if cell.flipped), None)
+        return next((run for run in self.runs if run.place == place), None)
+
+
+def case_page(request: PageRequest) -> Page:
+    """A case's answers, newest first, beside each other and beside the right answer."""
+    case_id, paging, target = request.path["case"], request.paging(), asked_target(request)
+    if "rows" not in request.query:
+        paging = paging.model_copy(update={"rows": ANSWERS_SHOWN})
+    outcome = request.choice("outcome", "Outcome", OUTCOMES)
+    store = request.site.store
+    answers, total = case_answers(store, target or "", case_id, outcome, rows=paging.rows, offset=paging.offset)
+    if not answers and outcome is None and not paging.offset:
+        raise missing(f"No run of {target or 'any target'} has asked {case_id[:80]}. Another target may have.")
+    case = case_text(store, answers[0].suite_sha256, case_id) if answers else None
+    data = CaseData(
+        case_id=case_id,
+        target=target or "",
+        case=_masked_case(request, case, target) if case else None,
+        answers=tuple(
+            ShownAnswer(row=_masked(request, one, target), as_before=_as_before(one, older))
+            for one, older in zip(answers, (*answers[1:], None), strict=True)
+        ),
+        paging=paging.of(total),
+    )
+    return Page("case.html.j2", case_id, data, view=OUTCOME_LABELS)
+
+
+def _as_before(answer: CaseAnswer, older: CaseAnswer | None) -> bool | None:
+    if older is None or answer.answer is None or older.answer is None:
+        return None
+    return answer.answer == older.answer
+
+
+def _masked(request: PageRequest, answer: CaseAnswer, target: str | None) -> CaseAnswer:
+    texts = {name: getattr(answer, name) for name in ("reason", "answer", "detail")}
+    masked = {name: request.masked(text, target) for name, text in texts.items() if text is not None}
+    return answer.model_copy(update=masked)
+
+
+def _masked_case(request: PageRequest, case: CaseText, target: str | None) -> CaseText:
+    turns = tuple(request.masked(turn, target) for turn in case.turns)
+    return case.model_copy(update={"turns": turns, "gold": request.masked(case.gold, target)})

@@ -1,0 +1,64 @@
+"""Judge: whether it may be trusted (people, canaries, the graders without a model), and what it costs."""
+
+from __future__ import annotations
+
+from deployments.site.page import Page, PageRequest, Paging
+from deployments.site.pages.now import TrendValue
+from monitors.judge.calibration import FEW, Calibration, calibrate
+from monitors.records.base import Record
+from monitors.reports.format import moment
+from warehouse.queries.reviews import reviewed
+from warehouse.queries.site.judge import (
+    NEWEST,
+    JudgeCounts,
+    JudgingRow,
+    judge_counts,
+    judging_page,
+)
+from warehouse.queries.site.standing import known_targets
+
+
+class JudgeData(Record):
+    """Each judge of the newest ``counted`` runs and nights against people and rules, and a page of its work.
+
+    ``few``: with fewer answers reviewed no figure is to be taken at its word.
+    """
+
+    calibrations: tuple[Calibration, ...]
+    agreement: tuple[JudgeCounts, ...]
+    counted: int
+    few: int
+    cost: tuple[TrendValue, ...]
+    rows: tuple[JudgingRow, ...]
+    paging: Paging
+
+
+def judge_page(request: PageRequest) -> Page:
+    """What people, canaries and rules say of the judge, and what it was paid."""
+    store, paging = request.site.store, request.paging()
+    target = request.choice("target", "Target", known_targets(store, request.site.targets))
+    counts = judge_counts(store, target)
+    rows, total = judging_page(store, target, rows=paging.rows, offset=paging.offset)
+    data = JudgeData(
+        calibrations=calibrate(reviewed(store, target=target) if counts else (), [one.verdicts for one in counts]),
+        agreement=tuple(one for one in counts if one.both_graded),
+        counted=NEWEST,
+        few=FEW,
+        cost=tuple(map(_cost, reversed(rows))),
+        rows=rows,
+        paging=paging.of(total),
+    )
+    return Page("judge.html.j2", "Judge", data)
+
+
+def _cost(row: JudgingRow) -> TrendValue:
+    cost = row.judging.cost_usd if row.judging else None
+    shown = "not recorded" if cost is None else f"${cost:.2f}"
+    return TrendValue(
+        at=row.finished_at,
+        label=f"{moment(row.finished_at)}: {shown}",
+        value=None if cost is None else float(cost),
+        low=None,
+        high=None,
+        mark=row.judging is not None and row.judging.budget_reached,
+    )

@@ -1,0 +1,185 @@
+"""Judge and suite: figures only where somebody looked, and everything else is said to be unknown."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import httpx
+import pytest
+
+from monitors.gate.settings import GateSettings
+from monitors.gate.suite_power import balance_of
+from monitors.records.base import Severity
+from monitors.records.comparisons import DetectableDrop
+from monitors.records.grades import Aspect, Judged
+from monitors.records.incidents import Redacted
+from monitors.records.operator_actions import HumanLabel
+from monitors.records.reviews import AnswerVerdict, LabelSource
+from monitors.records.runs import JudgeState, Judging, MutantCount, MutationScores
+from tests.deployments.site.site_server import config_of, serving_site
+from tests.warehouse.places import store_in
+from tests.warehouse.sample_nights import night_report
+from tests.warehouse.sample_rows import NOON, assessment, exchange, grades, run_report, suite
+from warehouse.database.store import Store
+from warehouse.journal.rows import AssessmentRow, LabelRow, NightlyRunRow, ResultRow, RunRow
+
+JUDGE = next(one.lineage for one in grades() if isinstance(one, Judged) and one.lineage)
+CASES = 12
+
+
+def judged_run(number: int) -> list[ResultRow | AssessmentRow | RunRow]:
+    """A run in which the judge passed every case and the other grader failed the first."""
+    run_id = f"run-{number}"
+    rows: list[ResultRow | AssessmentRow | RunRow] = []
+    for case in range(CASES):
+        given = tuple(
+            one.model_copy(update={"aspect": Aspect.FACTUAL_MATCH})
+            if isinstance(one, Judged) and one.lineage
+            else one.model_copy(update={"passed": case > 0})
+            if isinstance(one, Judged)
+            else one
+            for one in grades()
+        )
+        known = assessment(run_id, f"case-{case}").model_copy(update={"grades": given})
+        rows += [ResultRow(row=exchange(run_id, f"case-{case}")), AssessmentRow(row=known)]
+    judging = Judging(
+        state=JudgeState.ON,
+        models=(JUDGE.model,),
+        answers=CASES,
+        left_open=CASES,
+        judged=CASES,
+        groups=4,
+        void_groups=number,
+        void_grades=3 * number,
+        lineages=(JUDGE,),
+        calls=9,
+        cost_usd=Decimal("1.25"),
+    )
+    at = NOON + timedelta(hours=number)
+    return [*rows, RunRow(row=run_report(run_id).model_copy(update={"finished_at": at, "judging": judging}))]
+
+
+def site_of(folder: Path, store: Store):
+    store.load_pending(30)
+    return serving_site(config_of(folder), store)
+
+
+def asked(site, path: str) -> dict:
+    answer = httpx.get(f"{site.address}{path}", trust_env=False, headers={"accept": "application/json"})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["data"]
+
+
+@pytest.fixture
+def store(tmp_path):
+    return store_in(tmp_path)
+
+
+def review(case: int, answer: AnswerVerdict) -> LabelRow:
+    """A person's word on a case of the first run."""
+    return LabelRow(
+        row=HumanLabel(
+            id=f"review-{case}",
+            at=NOON,
+            by="asha",
+            target="helpdesk",
+            run_id="run-0",
+            case_id=f"case-{case}",
+            reason=Redacted("the judge says so"),
+            source=LabelSource.REVIEW,
+            answer=answer,
+            inclusion_probability=0.5,
+        )
+    )
+
+
+def test_the_judge_stands_beside_people_rules_and_canaries(tmp_path, store):
+    """Of ten reviewed answers it passed two that are wrong; a group that missed its canary is named; nights count."""
+    for number in range(2):
+        store.journal.append(judged_run(number), run_id=f"run-{number}")
+    answers = [AnswerVerdict.WRONG] * 2 + [AnswerVerdict.RIGHT] * 8
+    store.journal.append([review(case, answer) for case, answer in enumerate(answers)], run_id=None)
+    store.journal.append([NightlyRunRow(row=night_report(nights=-1))], run_id="night-1")
+    with site_of(tmp_path, store) as served:
+        data = asked(served, "/judge")
+        page = httpx.get(f"{served.address}/judge", trust_env=False).text
+    (people,) = data["calibrations"]
+    assert (people["agreed"], people["both_graded"], people["judged"]) == (8, 10, 2 * CASES)
+    assert people["false_pass_rate"]["value"] == 1
+    (rules,) = data["agreement"]
+    assert (rules["both_graded"], rules["agreed"], rules["too_mild"]) == (2 * CASES, 2 * CASES - 2, 2)
+    assert [(row["run_id"], row["is_nightly"]) for row in data["rows"]] == [
+        ("run-1", False),
+        ("run-0", False),
+        ("night-1", True),
+    ]
+    assert "Fewer than 30 answers were reviewed" in page
+    assert "missed in 1 of 4 groups" in page
+    assert "seen in all 4 groups" in page
+    assert "$1.25" in page
+
+
+def test_what_nobody_reviewed_and_nothing_recorded_is_no_data(tmp_path, store):
+    """Verdicts without reviews ask for some; a run that recorded no judging is in the list and says so."""
+    store.journal.append(judged_run(0), run_id="run-0")
+    old = run_report("old").model_copy(update={"finished_at": NOON - timedelta(days=1)})
+    store.journal.append([RunRow(row=old)], run_id="old")
+    with site_of(tmp_path, store) as served:
+        data = asked(served, "/judge")
+        page = httpx.get(f"{served.address}/judge", trust_env=False).text
+        suite_page = httpx.get(f"{served.address}/suite", trust_env=False).text
+    assert data["calibrations"][0]["both_graded"] == 0
+    assert "no person has reviewed any" in page
+    assert "lookout review" in page
+    assert [row["judging"] is None for row in data["rows"]] == [False, True]
+    assert data["paging"]["total"] == 2
+    assert data["cost"][0]["value"] is None
+    assert "not recorded by this run" in page
+    assert "did not reckon its balance" in suite_page
+    assert "lookout gold mutants" in suite_page
+
+
+def test_the_suite_shows_balance_mutants_and_what_it_cannot_see(tmp_path, store):
+    """The counts are those of the newest run, and gaps are sentences."""
+
+    def mutants(name: str, caught: int) -> MutantCount:
+        return MutantCount(name=name, mutants=20, caught=caught, passed=1, low=0.5, high=0.9, by_grader={})
+
+    report = run_report("run-1").model_copy(
+        update={
+            "balance": balance_of(suite(12).cases, GateSettings()),
+            "mutation_score": MutationScores(
+                cases=12,
+                whole=mutants("all", 15),
+                severe=mutants("severe", 12),
+                severe_without_personal_data=mutants("severe_without_personal_data", 11),
+                by_operator=(mutants("number_changed", 19),),
+                by_severity=(),
+            ),
+            "sights": (
+                DetectableDrop(
+                    severity=Severity.PAGE, cases=4, not_correct=0, failing_at_most=0.5, pairs=4, smallest_drop=None
+                ),
+            ),
+        }
+    )
+    store.journal.append([RunRow(row=report)], run_id="run-1")
+    with site_of(tmp_path, store) as served:
+        data = asked(served, "/suite")
+        page = httpx.get(f"{served.address}/suite", trust_env=False).text
+    assert {(one["group"], one["key"]): one["cases"] for one in data["balance"]["groups"]}["severity", "2"] == 12
+    assert "severity 3: a run does not notice any drop" in data["gaps"]
+    assert any("severity-3 cases" in gap for gap in data["gaps"])
+    assert "caught 15 of 20" in page
+    assert "95.0 %" in page
+
+
+@pytest.mark.parametrize("path", ["/judge", "/suite"])
+def test_an_empty_warehouse_names_the_command(tmp_path, store, path):
+    """Nothing was run yet: no data, and how to get some."""
+    with site_of(tmp_path, store) as served:
+        page = httpx.get(f"{served.address}{path}", trust_env=False).text
+    assert "no data" in page
+    assert "lookout verify" in page

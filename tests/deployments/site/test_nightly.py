@@ -1,0 +1,122 @@
+"""The page of nights: what was sampled, rates with their intervals and how they came about, drift, masked examples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from monitors.records.estimates import RateUnknown
+from monitors.records.grades import FailureKind
+from tests.deployments.site.site_server import HOSTILE, config_of, serving_site
+from tests.warehouse.places import store_in
+from tests.warehouse.sample_nights import drift_reading, night_report, rate
+from tests.warehouse.sample_rows import assessment, exchange
+from warehouse.database.store import Store
+from warehouse.journal.rows import AssessmentRow, NightlyRunRow, ResultRow
+
+NIGHTS = 4
+
+
+def store_of(folder: Path) -> Store:
+    """Four nights: the second by another grader, the last of unknown rate, the third drifted."""
+    store = store_in(folder)
+    for number in range(NIGHTS):
+        night = f"night-{number}"
+        changes: dict[str, object] = {"drift_reading": drift_reading(0.004, 0.012, drifted=number == 2)}
+        if number == 1:
+            changes["graded_by"] = "another-judge"
+        if number == 3:
+            unknown = RateUnknown(conversations=1000, sampled=100, why="no judge was asked")
+            changes |= {"severe": unknown, "drift_reading": None}
+        if number == 0:
+            changes["severe"] = rate(0.004).model_copy(update={"judged": True, "corrected": True})
+            changes["reviews"] = 45
+        report = night_report(night, nights=number).model_copy(update=changes)
+        store.journal.append([NightlyRunRow(row=report), *failures(night)], run_id=night)
+    store.load_pending(30)
+    return store
+
+
+def failures(night: str) -> list[ResultRow | AssessmentRow]:
+    """Five conversations with a wrong fact, one of which disclosed something too."""
+    rows: list[ResultRow | AssessmentRow] = []
+    for number in range(5):
+        said = assessment(night, f"talk-{number}", failed=FailureKind.WRONG_FACT)
+        kinds = (FailureKind.PII_DISCLOSURE, FailureKind.WRONG_FACT) if number == 4 else said.failure_kinds
+        answer = exchange(night, f"talk-{number}", text=f"write to asha@example.org {HOSTILE}")
+        rows += [ResultRow(row=answer), AssessmentRow(row=said.model_copy(update={"failure_kinds": kinds}))]
+    return rows
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("nightly")
+    with serving_site(config_of(folder), store_of(folder)) as served:
+        yield served
+
+
+def asked(site, path: str) -> dict:
+    answer = httpx.get(f"{site.address}{path}", trust_env=False, headers={"accept": "application/json"})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["data"]
+
+
+def test_the_newest_night_is_shown_above_all_nights(site):
+    """An unknown rate is said to be unknown, with its reason, and is no zero."""
+    data = asked(site, "/nightly")
+    assert data["shown"]["run_id"] == "night-3"
+    assert data["shown"]["rates"][0]["text"] == "unknown, no judge was asked"
+    assert [row["run_id"] for row in data["runs"]] == [f"night-{n}" for n in (3, 2, 1, 0)]
+    assert data["runs"][0]["severe_rate"] is None
+    page = httpx.get(f"{site.address}/nightly", trust_env=False).text
+    assert "unknown, no judge was asked" in page
+
+
+def test_a_night_says_what_was_sampled_and_how_its_rates_were_corrected(site):
+    """Strata with their counts; the rate has its interval, its method, and the reviews behind the correction."""
+    night = asked(site, "/nightly?night=night-0")["shown"]
+    assert [(one["stratum"], one["conversations"], one["sampled"]) for one in night["strata"]] == [
+        ("disclosure", 100, 50),
+        ("rest", 900, 50),
+    ]
+    assert "corrected for the judge's errors by 45 reviews" in night["rates"][0]["text"]
+    assert "[0.2, 0.8]" in night["rates"][0]["text"]
+    assert night["rates"][0]["method"] == "stratified"
+
+
+def test_drift_is_a_filter_and_a_word(site):
+    """A night that drifted is found by it, and one that was not tested says so."""
+    assert [row["run_id"] for row in asked(site, "/nightly?drift=worse")["runs"]] == ["night-2"]
+    assert "worse since" in " ".join(asked(site, "/nightly?night=night-2")["shown"]["facts"])
+    assert "not tested" in httpx.get(f"{site.address}/nightly", trust_env=False).text
+
+
+def test_nights_of_another_grader_are_not_in_the_trend(site):
+    """What another judge says is another rate: it stands in the list and not on the line."""
+    trend = asked(site, "/nightly")["trend"]
+    assert [point["value"] for point in trend] == [0.004, 0.004, None]
+
+
+def test_examples_stand_by_kind_masked_inert_and_few(site):
+    """Three of each kind at most, the same conversation under each of its kinds."""
+    examples = asked(site, "/nightly")["shown"]["examples"]
+    assert sorted(one["kind"] for one in examples) == ["pii_disclosure"] + ["wrong_fact"] * 3
+    page = httpx.get(f"{site.address}/nightly", trust_env=False).text
+    assert "personal data disclosed" in page
+    assert "asha@example.org" not in page
+    assert "<script>alert" not in page
+
+
+def test_an_unknown_night_is_a_404_and_none_at_all_names_the_command(site, tmp_path):
+    """A mistyped night is named; without any, the page says what grades one."""
+    answer = httpx.get(f"{site.address}/nightly.json?night=nowhere", trust_env=False)
+    assert answer.status_code == 404
+    assert "No nightly run nowhere" in answer.json()["error"]
+    store = store_in(tmp_path)
+    store.load_pending(5)
+    with serving_site(config_of(tmp_path), store) as empty:
+        page = httpx.get(f"{empty.address}/nightly", trust_env=False).text
+    assert "no data" in page
+    assert "lookout nightly" in page

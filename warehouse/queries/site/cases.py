@@ -1,0 +1,249 @@
+"""Cases across the newest runs of a target: what each came to in each, what flipped, what is flaky, its history.
+
+A flip is a case that was right in one run and wrong in the next that graded it. Nothing here reads a grade.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from monitors.records.base import Record, UtcTime
+from monitors.records.grades import CaseOutcome
+from monitors.records.runs import Verdict
+from warehouse.database.store import Store
+
+
+class CaseCourse(StrEnum):
+    """How a case went over the runs that are shown, in the order of what wants a look first."""
+
+    BROKE = "broke"
+    """Right, then wrong ever since: the run of its one flip is the change point."""
+    FAILING = "failing"
+    UNSTEADY = "unsteady"
+    """It flipped more than once, with another deploy or suite each time."""
+    MENDED = "mended"
+    """Wrong, then right ever since."""
+    FLAKY = "flaky"
+    """It flipped more than once, also with the same suite and commit, or came out both ways within one run."""
+    UNGRADED = "ungraded"
+    RIGHT = "right"
+
+
+class GridRun(Record):
+    """A run as a column; ``place`` counts from 1, the newest. ``new_suite``: the run before asked another suite."""
+
+    place: int
+    run_id: str
+    finished_at: UtcTime
+    verdict: Verdict
+    commit: str | None
+    new_suite: bool
+
+
+class GridCell(Record):
+    """What a case came to in the run of that ``place``. A run that did not ask it has no cell."""
+
+    place: int
+    outcome: CaseOutcome
+    flipped: bool
+
+
+class GridRow(Record):
+    """A case with its cells, the newest first. ``outcome`` is that of the newest run that asked it."""
+
+    case_id: str
+    severity: int
+    type: str
+    language: str
+    outcome: CaseOutcome
+    course: CaseCourse
+    flips: int
+    cells: tuple[GridCell, ...]
+
+
+class GridFilter(Record):
+    """Which cases of which runs; ``None`` is any. ``runs`` is how many of the newest are looked at."""
+
+    target: str
+    suite: str | None = None
+    severity: int | None = None
+    type: str | None = None
+    language: str | None = None
+    outcome: str | None = None
+    course: str | None = None
+    runs: int = 20
+
+
+class GridOptions(Record):
+    """What can be filtered for: the types and languages of the cases of a target's newest runs."""
+
+    types: tuple[str, ...]
+    languages: tuple[str, ...]
+
+
+class CaseAnswer(Record):
+    """One answer of a case's history: what it came to, what was said, or why nothing was.
+
+    ``flipped`` against the run before that graded it.
+    """
+
+    run_id: str
+    repeat: int
+    finished_at: UtcTime
+    verdict: Verdict
+    commit: str | None
+    suite_sha256: str
+    outcome: CaseOutcome
+    severity: int
+    reason: str
+    unconfirmed: bool
+    flipped: bool
+    answer: str | None
+    detail: str | None
+    app_path: str | None
+    total_ms: float | None
+
+
+class CaseText(Record):
+    """A case as its newest suite has it."""
+
+    turns: tuple[str, ...]
+    gold: str
+    expected_refusal: bool
+    severity: int
+    type: str
+    language: str
+
+
+_COUNTS: Final = TypeAdapter(dict[str, int])
+_SHOWN = (
+    "with shown as materialized ("
+    "  select run_id, suite_sha256, commit, finished_at, verdict,"
+    "    row_number() over (order by finished_at desc, run_id desc) as place"
+    "  from runs where target = $target and not interrupted and ($suite is null or suite_name = $suite)"
+    "  order by finished_at desc, run_id desc limit $runs"
+    ")"
+)
+_WRONG = "(a.outcome = 'failed' or (a.outcome = 'no_answer' and a.blame = 'app'))"
+_GRID = f"""{_SHOWN}, asked as (
+  select a.case_id, r.place, any_value(r.suite_sha256) as suite, any_value(r.commit) as deploy,
+    bool_or({_WRONG}) as wrong, bool_and(a.outcome = 'correct') as all_correct,
+    bool_or(a.outcome = 'correct') as once_correct, bool_or(a.outcome = 'failed') as failed,
+    bool_or(a.outcome = 'no_answer') as silent,
+    max(a.case_severity) as severity, any_value(a.type) as type, any_value(a.language) as language
+  from assessments a join shown r on r.run_id = a.run_id group by a.case_id, r.place
+), cells as (
+  select *, case when failed then 'failed' when silent then 'no_answer' when all_correct then 'correct'
+      else 'ungraded' end as outcome,
+    case when wrong then false when all_correct then true end as is_right
+  from asked
+), steps as (
+  select *, lag(is_right ignore nulls) over (partition by case_id order by place desc) as was_right,
+    wrong and once_correct as both_ways,
+    deploy is not null and min(is_right) over same < max(is_right) over same as unlike
+  from cells window same as (partition by case_id, suite, deploy)
+), courses as (
+  select case_id, arg_min(severity, place) as severity, arg_min(type, place) as type,
+    arg_min(language, place) as language, arg_min(outcome, place) as outcome,
+    count(*) filter (where is_right <> was_right) as flips,
+    case when bool_or(both_ways) or (flips > 1 and bool_or(unlike)) then 'flaky'
+      when count(is_right) = 0 then 'ungraded'
+      when flips > 1 then 'unsteady' when flips = 1 then if(arg_min(is_right, place), 'mended', 'broke')
+      when bool_and(is_right) then 'right' else 'failing' end as course,
+    list({{'place': place, 'outcome': outcome, 'flipped': coalesce(is_right <> was_right, false)}} order by place)
+      as cells
+  from steps group by case_id
+), wanted as (
+  select * from courses
+  where ($severity is null or severity = $severity) and ($type is null or type = $type)
+    and ($language is null or language = $language) and ($outcome is null or outcome = $outcome)
+)"""  # noqa: S608 - ours
+_ORDER = "array_position(['broke', 'failing', 'unsteady', 'mended', 'flaky', 'ungraded', 'right'], course)"
+
+
+def newest_target(store: Store) -> str | None:
+    """The target of the newest finished run."""
+    found = store.query("select target from runs where not interrupted order by finished_at desc limit 1")
+    return str(found.rows[0][0]) if found.rows else None
+
+
+def grid_runs(store: Store, wanted: GridFilter) -> tuple[GridRun, ...]:
+    """The runs that the grid shows, newest first."""
+    found = store.query(
+        f"{_SHOWN} select place, run_id, finished_at, verdict, commit,"  # noqa: S608 - ours
+        " coalesce(suite_sha256 <> lead(suite_sha256) over (order by place), false) from shown order by place",
+        {"target": wanted.target, "suite": wanted.suite, "runs": wanted.runs},
+    )
+    return tuple(GridRun.model_validate(dict(zip(GridRun.model_fields, row, strict=True))) for row in found.rows)
+
+
+def grid_page(
+    store: Store, wanted: GridFilter, *, rows: int, offset: int
+) -> tuple[tuple[GridRow, ...], dict[str, int]]:
+    """Cases with their cells, what wants a look first, and how many there are of each course before paging."""
+    asked = wanted.model_dump()
+    found = store.query(
+        f"{_GRID}, counts as (select course, count(*) as cases from wanted group by course)"  # noqa: S608 - ours
+        " select case_id, severity, type, language, outcome, course, flips, cells,"
+        " (select map_from_entries(list((course, cases))) from counts) from wanted"
+        f" where $course is null or course = $course order by {_ORDER}, severity desc, case_id"
+        " limit $rows offset $offset",
+        {**asked, "rows": rows, "offset": offset},
+    )
+    names = list(GridRow.model_fields)
+    listed = (GridRow.model_validate(dict(zip(names, row[:-1], strict=True))) for row in found.rows)
+    return tuple(listed), _COUNTS.validate_python(found.rows[0][-1] if found.rows else {})
+
+
+def grid_options(store: Store, wanted: GridFilter) -> GridOptions:
+    """What the cases of the newest run can be filtered for."""
+    found = store.query(
+        f"{_SHOWN} select list_sort(list(distinct a.type)), list_sort(list(distinct a.language))"  # noqa: S608 - ours
+        " from assessments a join shown r on r.run_id = a.run_id",
+        {"target": wanted.target, "suite": wanted.suite, "runs": 1},
+    )
+    types, languages = found.rows[0]
+    return GridOptions.model_validate({"types": types or (), "languages": languages or ()})
+
+
+def case_answers(
+    store: Store, target: str, case_id: str, outcome: str | None, *, rows: int, offset: int
+) -> tuple[tuple[CaseAnswer, ...], int]:
+    """A case's answers, newest first, and how many there are in all."""
+    found = store.query(
+        "with history as ("  # noqa: S608 - ours
+        "  select a.*, r.finished_at, r.verdict, r.commit, r.suite_sha256,"
+        f"   case when {_WRONG} then false when a.outcome = 'correct' then true end as is_right"
+        "  from assessments a join runs r on r.run_id = a.run_id where a.case_id = $case and r.target = $target"
+        "), steps as ("
+        "  select *, lag(is_right ignore nulls) over (order by finished_at, run_id, repeat) as was_right"
+        "  from history"
+        "), page as ("
+        "  select *, count(*) over () as total from steps where $outcome is null or outcome = $outcome"
+        "  order by finished_at desc, run_id desc, repeat desc limit $rows offset $offset"
+        ") select p.run_id, p.repeat, p.finished_at, p.verdict, p.commit, p.suite_sha256, p.outcome, p.severity,"
+        " p.reason, p.unconfirmed, coalesce(p.is_right <> p.was_right, false),"
+        " case when s.graded_channel = 'wire' then coalesce(s.wire_text, s.visible_text) else s.visible_text end,"
+        " s.detail, s.app_path, s.total_ms, p.total"
+        " from page p left join results s on s.run_id = p.run_id and s.case_id = p.case_id and s.repeat = p.repeat"
+        " order by p.finished_at desc, p.run_id desc, p.repeat desc",
+        {"target": target, "case": case_id, "outcome": outcome, "rows": rows, "offset": offset},
+    )
+    names = list(CaseAnswer.model_fields)
+    listed = (CaseAnswer.model_validate(dict(zip(names, row[:-1], strict=True))) for row in found.rows)
+    return tuple(listed), int(str(found.rows[0][-1])) if found.rows else 0
+
+
+def case_text(store: Store, suite_sha256: str, case_id: str) -> CaseText | None:
+    """The case itself, where its suite was stored."""
+    found = store.query(
+        "select turns, gold, expected_refusal, severity, type, language from cases"
+        " where suite_sha256 = $suite and case_id = $case",
+        {"suite": suite_sha256, "case": case_id},
+    )
+    if not found.rows:
+        return None
+    return CaseText.model_validate(dict(zip(CaseText.model_fields, found.rows[0], strict=True)))

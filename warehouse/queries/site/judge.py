@@ -1,0 +1,119 @@
+"""What judges did in the newest runs and nights, a bounded part of all grades: verdicts, agreement and cost."""
+
+from __future__ import annotations
+
+from monitors.records.base import Record, UtcTime
+from monitors.records.grades import Aspect, JudgeLineage
+from monitors.records.reviews import VerdictCount
+from monitors.records.runs import Judging
+from warehouse.database.store import Store
+
+NEWEST = 30
+"""Runs and nights whose grades are counted."""
+
+
+class JudgingRow(Record):
+    """The judging of a run, or of a night; ``None`` for one of before it was recorded."""
+
+    run_id: str
+    target: str
+    finished_at: UtcTime
+    is_nightly: bool
+    judging: Judging | None
+
+
+class JudgeCounts(Record):
+    """A judge's verdicts on one aspect of a target's answers.
+
+    In ``both_graded`` of them the graders without a model gave a verdict too: ``agreed`` alike, ``too_mild`` where
+    the judge passed what these failed, ``too_strict`` the other way.
+    """
+
+    target: str
+    grader: str
+    version: str
+    lineage: JudgeLineage
+    aspect: Aspect
+    passed: int
+    total: int
+    both_graded: int
+    agreed: int
+    too_mild: int
+    too_strict: int
+
+    @property
+    def verdicts(self) -> VerdictCount:
+        """The same as the calibration takes it."""
+        return VerdictCount(
+            target=self.target,
+            grader=self.grader,
+            version=self.version,
+            aspect=self.aspect,
+            lineage=self.lineage,
+            passed=self.passed,
+            total=self.total,
+        )
+
+
+_RUNS = (
+    "with done as ("
+    "  select run_id, target, finished_at, false as is_nightly from runs"
+    "  where not interrupted and ($target is null or target = $target)"
+    "  union all select run_id, target, finished_at, true from nightly_runs"
+    "  where $target is null or target = $target"
+    "), newest as materialized (from done order by finished_at desc, run_id desc limit $newest)"
+)
+_JUDGED = (
+    "from grades g join newest r on r.run_id = g.run_id where g.judge_model is not null and g.passed is not null"
+)
+
+
+def judging_page(store: Store, target: str | None, *, rows: int, offset: int) -> tuple[tuple[JudgingRow, ...], int]:
+    """The judging of runs and nights, newest first, and how many there are in all."""
+    found = store.query(
+        f"{_RUNS}, page as ("  # noqa: S608 - ours
+        "  from newest order by finished_at desc, run_id desc limit $rows offset $offset)"
+        " select p.run_id, p.target, p.finished_at, p.is_nightly,"
+        " if(p.is_nightly, json_extract_string(n.record, '$.judging'), json_extract_string(r.report, '$.judging')),"
+        " (select count(*) from done)"
+        " from page p left join runs r on not p.is_nightly and r.run_id = p.run_id"
+        " left join nightly_runs n on p.is_nightly and n.run_id = p.run_id"
+        " order by p.finished_at desc, p.run_id desc",
+        {"target": target, "newest": rows + offset, "rows": rows, "offset": offset},
+    )
+    total = int(str(found.rows[0][-1])) if found.rows else 0
+    names = list(JudgingRow.model_fields)[:4]
+    listed = (
+        JudgingRow.model_validate({**dict(zip(names, row[:4], strict=True)), "judging": _judging(row[4])})
+        for row in found.rows
+    )
+    return tuple(listed), total
+
+
+def _judging(written: object) -> Judging | None:
+    return None if written in (None, "null") else Judging.model_validate_json(str(written))
+
+
+def judge_counts(store: Store, target: str | None) -> tuple[JudgeCounts, ...]:
+    """What each judge said in the newest runs and nights, and beside it the graders without a model."""
+    found = store.query(
+        f"{_RUNS} select r.target, g.grader, g.version, g.judge_model, g.judge_prompt_sha256,"
+        " g.rubric_version, g.aspect, count(*) filter (where g.passed), count(*),"
+        " count(g.plain_passed), count(*) filter (where g.passed = g.plain_passed),"
+        " count(*) filter (where g.passed and not g.plain_passed),"
+        " count(*) filter (where not g.passed and g.plain_passed)"
+        f" {_JUDGED} group by all order by all",
+        {"target": target, "newest": NEWEST},
+    )
+    names = [name for name in JudgeCounts.model_fields if name != "lineage"]
+    return tuple(
+        JudgeCounts.model_validate(
+            {"lineage": _lineage(row[3:6]), **dict(zip(names, (*row[:3], *row[6:]), strict=True))}
+        )
+        for row in found.rows
+    )
+
+
+def _lineage(row: tuple[object, ...]) -> JudgeLineage:
+    model, prompt, rubric = map(str, row)
+    return JudgeLineage(model=model, prompt_sha256=prompt, rubric_version=rubric)

@@ -1,0 +1,88 @@
+"""Nightly runs of live traffic: a list of them, one with its report, and examples of each kind of failure."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from monitors.records.base import Record, UtcTime
+from monitors.records.grades import FailureKind
+from monitors.records.nightly import NightlyReport
+from warehouse.database.store import Store
+
+
+class NightlyRow(Record):
+    """A nightly run in a list. A rate is ``None`` where too little was graded, ``drift`` where it was untested."""
+
+    run_id: str
+    target: str
+    due_at: UtcTime
+    conversations: int
+    sampled: int
+    graded: int
+    severe_rate: float | None
+    severe_low: float | None
+    severe_high: float | None
+    failed_rate: float | None
+    failed_low: float | None
+    failed_high: float | None
+    cost_usd: Decimal
+    drift: str | None
+    graded_by: str
+
+
+class FailureExample(Record):
+    """A sampled conversation that failed in this way: what was asked and answered, and why it is wrong."""
+
+    kind: FailureKind
+    case_id: str
+    severity: int
+    reason: str
+    asked: str
+    answered: str | None
+
+
+_NIGHTLY_RUNS = (
+    "from nightly_trend where ($target is null or target = $target) and ($drift is null or drift = $drift)"
+)
+
+
+def nightly_runs_page(
+    store: Store, target: str | None, drift: str | None, *, rows: int, offset: int
+) -> tuple[tuple[NightlyRow, ...], int]:
+    """Nightly runs, newest first, and how many there are in all."""
+    wanted = {"target": target, "drift": drift}
+    total = store.query(f"select count(*) {_NIGHTLY_RUNS}", wanted).rows[0][0]
+    names = ", ".join(NightlyRow.model_fields)
+    found = store.query(
+        f"select {names} {_NIGHTLY_RUNS} order by due_at desc, target, run_id limit $rows offset $offset",
+        {**wanted, "rows": rows, "offset": offset},
+    )
+    listed = (NightlyRow.model_validate(dict(zip(NightlyRow.model_fields, row, strict=True))) for row in found.rows)
+    return tuple(listed), int(str(total))
+
+
+def nightly_report(store: Store, run_id: str) -> NightlyReport | None:
+    """What a nightly run came to; ``None`` where there is none of this id."""
+    found = store.query("select record from nightly_runs where run_id = $run", {"run": run_id})
+    return NightlyReport.model_validate_json(str(found.rows[0][0])) if found.rows else None
+
+
+def failure_examples(store: Store, run_id: str, *, each: int) -> tuple[FailureExample, ...]:
+    """So many conversations of each kind of failure, the severest first."""
+    found = store.query(
+        "with failures as ("
+        "  select unnest(failure_kinds) as kind, case_id, repeat, severity, reason from assessments"
+        "  where run_id = $run and outcome = 'failed'"
+        "), picked as ("
+        "  select * from failures"
+        "  qualify row_number() over (partition by kind order by severity desc, case_id, repeat) <= $each"
+        ") select p.kind, p.case_id, p.severity, p.reason, coalesce(list_extract(s.turns, -1), ''),"
+        " case when s.graded_channel = 'wire' then coalesce(s.wire_text, s.visible_text) else s.visible_text end"
+        " from picked p left join results s on s.run_id = $run and s.case_id = p.case_id and s.repeat = p.repeat"
+        " order by p.severity desc, p.kind, p.case_id",
+        {"run": run_id, "each": each},
+    )
+    return tuple(
+        FailureExample.model_validate(dict(zip(FailureExample.model_fields, row, strict=True)))
+        for row in found.rows
+    )
