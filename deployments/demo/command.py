@@ -20,7 +20,7 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import JsonOption
 from deployments.cli.verify import verify_and_print
 from deployments.demo.agent.outcome import format_outcomes
-from deployments.demo.configuration import JudgeAt, free_port, written_config
+from deployments.demo.configuration import FILE_NAME, JudgeAt, free_port, written_config
 from deployments.demo.space import DEFAULT_PORT, HOST
 from flows.server import prefect_server
 from flows.terminal import write_note
@@ -175,6 +175,8 @@ def _say_what_next(app: DemoApp, folder: Path, code: ExitCode, *, faults: bool) 
     if faults and code is ExitCode.FAIL:
         out.print(f"[bold]{again}[/] again tells nobody twice · [bold]{again} --no-faults[/] resolves it")
     out.print(f"[bold]lookout sql --data-folder {shown} 'from run_summary'[/] asks the warehouse")
+    config = os.path.relpath(folder / FILE_NAME)
+    out.print(f"[bold]lookout site --config {config}[/] shows it all on pages, at an address that it prints")
 
 
 def _say_what_was_caught(folder: Path, *, faults: bool) -> None:
