@@ -20,12 +20,13 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import JsonOption
 from deployments.cli.verify import verify_and_print
 from deployments.demo.agent.outcome import format_outcomes
-from deployments.demo.configuration import FILE_NAME, JudgeAt, free_port, written_config
+from deployments.demo.configuration import JudgeAt, free_port, written_config
 from deployments.demo.space import DEFAULT_PORT, HOST
 from flows.server import prefect_server
 from flows.terminal import write_note
 from flows.terminal_console import terminal_console
 from flows.verify.run_folder import VerifyRequest
+from monitors.config.file import FILE_NAME
 from monitors.errors import ConfigError, MonitorError, WarehouseUnwritable
 from monitors.reports.results_json import read_results
 
