@@ -46,7 +46,17 @@ from deployments.site.figures import metrics, target_badge
 from deployments.site.forms import check_form, read_form
 from deployments.site.login import LoginPages
 from deployments.site.page import ActionMaker, PageMaker, PageRefused, PageRequest, Site
+from deployments.site.pages.gold_drafts import decide_gold_draft, gold_drafts_page
+from deployments.site.pages.hallucinations import hallucinations_page
+from deployments.site.pages.incidents import (
+    decide_incident,
+    end_incident_silence,
+    incident_page,
+    incidents_list_page,
+    silence_incident,
+)
 from deployments.site.pages.now import now_page
+from deployments.site.pages.review import name_reviewer, review_page, save_review
 from deployments.site.pages.runs import run_page, run_report, runs_page
 from deployments.site.refresher import Refresher
 from deployments.site.rendering import Renderer, asset
@@ -74,10 +84,22 @@ PAGES: Final[tuple[PageRoute, ...]] = (
     PageRoute("/now", now_page),
     PageRoute("/runs", runs_page),
     PageRoute("/runs/{run}", run_page),
+    PageRoute("/incidents", incidents_list_page),
+    PageRoute("/incidents/{incident}", incident_page),
+    PageRoute("/hallucinations", hallucinations_page),
+    PageRoute("/review", review_page),
+    PageRoute("/review/drafts", gold_drafts_page),
 )
 """Every page. Each also answers as JSON, at its address with ``.json`` (the first at ``/now.json``)."""
 
-ACTIONS: Final[tuple[ActionRoute, ...]] = ()
+ACTIONS: Final[tuple[ActionRoute, ...]] = (
+    ActionRoute("/incidents/{incident}/decide/{decision}", decide_incident),
+    ActionRoute("/incidents/{incident}/silence", silence_incident),
+    ActionRoute("/incidents/{incident}/silence/{silence}/end", end_incident_silence),
+    ActionRoute("/review/name", name_reviewer),
+    ActionRoute("/review/answer", save_review),
+    ActionRoute("/review/drafts/{draft}", decide_gold_draft),
+)
 """Every decision that the site takes."""
 
 FILES: Final[tuple[tuple[str, Callable[[PageRequest], Response]], ...]] = (

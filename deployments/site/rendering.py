@@ -25,7 +25,13 @@ from monitors.reports.format import SEVERITY_WORDS
 from monitors.reports.templating import style_sheet, template_environment
 
 PACKAGE: Final = "deployments.site"
-NAVIGATION: Final[tuple[tuple[str, str], ...]] = (("/", "Now"), ("/runs", "Runs"))
+NAVIGATION: Final[tuple[tuple[str, str], ...]] = (
+    ("/", "Now"),
+    ("/runs", "Runs"),
+    ("/incidents", "Incidents"),
+    ("/hallucinations", "Hallucinations"),
+    ("/review", "Review"),
+)
 """The bar: address and word, in its order."""
 STATIC_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; "
