@@ -20,7 +20,6 @@ from deployments.cli.review import (
     RATING_KEYS,
     RUBRIC,
     answer_rows,
-    contradicts,
     describe_difference,
     label_of,
     left_for,
@@ -37,7 +36,7 @@ from monitors.records.base import Record, UtcTime
 from monitors.records.grades import FAILURE_WORDS, FailureKind
 from monitors.records.incidents import Redacted
 from monitors.records.reviews import AnswerId, AnswerVerdict, SampledAnswer, SpotCheck
-from warehouse.queries.reviews import candidates, with_texts
+from warehouse.queries.reviews import candidates, labelled_by, with_texts
 from warehouse.queries.site.reviewing import Agreement, agreement_so_far, finished_runs
 
 DAYS: Final = 30
@@ -233,7 +232,19 @@ def save_review(request: PageRequest, form: Mapping[str, str]) -> Done:
     person = reviewing_person(request)
     if not person:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "Say first who reviews: the page asks for a name.")
-    check, target = _checked(request, form), form.get("target") or None
+    check, place = _checked(request, form), form.get("page", "")
+    key = check.answer.answer_id
+    done = key in labelled_by(request.site.store, person)
+    text = _STAYS if done else _store_word(request, check, person, form)
+    page = place if place.isdecimal() else None
+    return Done(request.link("/review", target=form.get("target"), page=page, after=_key(key)), text)
+
+
+_STAYS: Final = "You have reviewed this answer before: your first word stays. The verdicts were shown after it."
+
+
+def _store_word(request: PageRequest, check: SpotCheck, person: str, form: Mapping[str, str]) -> str:
+    """Store the label, and a draft where it contradicts the verdicts, as the command does; what to say of it."""
     answer, clean = check.answer, _redactor(request, check.answer.target)
     label = label_of(
         check,
@@ -246,19 +257,11 @@ def save_review(request: PageRequest, form: Mapping[str, str]) -> Done:
         note=form.get("note", "").strip()[:LONGEST_NOTE],
     )
     store = request.site.people.store
-    save_label(store, request.site.config.data_folder, label, answer, clean)
+    contradicted = save_label(store, request.site.config.data_folder, label, answer, clean)
     with suppress(WarehouseBusy):
         store.load_pending(WAIT_S)
     renew_copy(request)
-    said = f"You said {label.answer}."
-    text = f"{said} {describe_difference(answer)}" if contradicts(label, answer) else f"{said} It is stored."
-    place = form.get("page", "")
-    return Done(
-        request.link(
-            "/review", target=target, page=place if place.isdecimal() else None, after=_key(answer.answer_id)
-        ),
-        text,
-    )
+    return f"You said {label.answer}. {describe_difference(answer) if contradicted else 'It is stored.'}"
 
 
 def _checked(request: PageRequest, form: Mapping[str, str]) -> SpotCheck:

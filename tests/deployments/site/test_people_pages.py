@@ -157,8 +157,8 @@ def test_a_false_alarm_is_a_label_and_a_gold_case_a_draft(site, person):
     """The same rows that Slack's buttons leave."""
     person.post(f"/incidents/{USER_0}/decide/false_alarm")
     person.post(f"/incidents/{USER_0}/decide/add_to_gold")
-    assert site.store.query("select finding_right, done_by from labels").rows == [(False, "me")]
-    assert site.store.query("select count(*) from case_drafts").rows == [(1,)]
+    assert site.store.query("select finding_right, done_by from labels").rows == ((False, "me"),)
+    assert site.store.query("select count(*) from case_drafts").rows == ((1,),)
 
 
 def test_an_unknown_decision_is_refused(person):
@@ -209,7 +209,7 @@ def test_a_reader_decides_nothing(tmp_path):
         )
         assert "You may read and not decide" in page.text
         assert "<button>Silence" not in page.text
-    assert store.query("select count(*) from actions").rows == [(0,)]
+    assert store.query("select count(*) from actions").rows == ((0,),)
 
 
 def test_the_log_is_filtered_by_target_and_time(site):
@@ -273,7 +273,8 @@ def test_a_word_becomes_the_same_label_and_draft_as_the_commands(site, asha):
     for item in items:
         said = {"answer": f"run-1/{item['case_id']}/0", "verdict": "wrong", "failure_kind": "missing_fact"}
         asha.post("/review/answer", **said, note=f"no limit, says {PERSONAL}")
-        asha.post("/review/answer", answer=said["answer"], verdict="right")
+        again = asha.post("/review/answer", answer=said["answer"], verdict="right")
+        assert "first word stays" in again.json()["done"]
     rows = site.store.query(
         "select done_by, answer, failure_kind, note, source, inclusion_probability from labels order by case_id"
     ).rows
@@ -301,7 +302,7 @@ def test_what_no_form_sends_is_refused(site, asha, fields, refused):
     item = data(site, "/review")["item"]["answer_id"]
     answer = asha.post("/review/answer", **{"answer": f"run-1/{item['case_id']}/0", **fields})
     assert answer.status_code == refused
-    assert site.store.query("select count(*) from labels").rows == [(0,)]
+    assert site.store.query("select count(*) from labels").rows == ((0,),)
 
 
 def test_nothing_is_reviewed_by_nobody(site, person):
