@@ -15,10 +15,9 @@ from flows.alerting.notifier import catch_up
 from monitors.alerts.operator_actions import is_wanted_as_gold
 from monitors.alerts.wording import ABOUT_AN_ANSWER, KIND_WORDS, REASON_WORDS, format_fault, is_grave
 from monitors.errors import ConfigError, WarehouseBusy
-from monitors.records.base import Record, UtcTime
+from monitors.records.base import Record, Severity, UtcTime
 from monitors.records.incidents import ActionKind, AlertItem, Incident, IncidentKind, IncidentState
 from monitors.records.operator_actions import Silence
-from monitors.reports.format import SEVERITY_WORDS
 from warehouse.queries.incidents import Story, all_silences, story_of
 from warehouse.queries.operator_actions import append_silence
 from warehouse.queries.site.incidents import (
@@ -32,7 +31,7 @@ from warehouse.queries.site.incidents import (
 
 UNRESOLVED: Final = "unresolved"
 STATES: Final = (UNRESOLVED, *(state.value for state in IncidentState))
-SEVERITIES: Final = tuple(str(level) for level in sorted(map(int, SEVERITY_WORDS), reverse=True))
+SEVERITIES: Final = tuple(str(int(level)) for level in sorted(Severity, reverse=True))
 KINDS: Final = tuple(kind.value for kind in IncidentKind)
 LASTING: Final = ("1h", "4h", "1d", "7d")
 """Ends that a silence may have by one choice; any other time goes into the field beside."""
@@ -40,12 +39,12 @@ LONGEST_NOTE: Final = 500
 
 
 class IncidentsData(Record):
-    """A page of the list of incidents. ``kind_words`` says each kind as messages do."""
+    """A page of the list of incidents. ``kind_texts`` says each kind as messages do."""
 
     incidents: tuple[IncidentRowShown, ...]
     silenced: tuple[str, ...]
     paging: Paging
-    kind_words: dict[str, str]
+    kind_texts: dict[str, str]
 
 
 class StoryEntry(Record):
@@ -126,7 +125,7 @@ def incidents_list_page(request: PageRequest) -> Page:
         incidents=listed,
         silenced=tuple(_silenced(request, rows)),
         paging=paging.of(total),
-        kind_words={kind.value: word for kind, word in KIND_WORDS.items()},
+        kind_texts={kind.value: word for kind, word in KIND_WORDS.items()},
     )
     return Page("incidents.html.j2", "Incidents", data)
 
