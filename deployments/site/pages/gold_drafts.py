@@ -73,7 +73,7 @@ def gold_drafts_page(request: PageRequest) -> Page:
     waiting = [draft for draft in drafts or () if draft.state is DraftState.DRAFTED]
     place = request.paging().model_copy(update={"rows": 1}).of(len(waiting))
     place = place.model_copy(update={"number": min(place.number, place.pages)})
-    chosen = waiting[place.number - 1] if waiting else None
+    chosen = waiting[place.number - 1] if waiting and request.static is None else None
     data = GoldDraftsData(
         person=reviewing_person(request),
         waiting=len(waiting),

@@ -136,7 +136,7 @@ def review_page(request: PageRequest) -> Page:
     asks_name = not person or (request.query.get("who") == "change" and not request.site.needs_login)
     place = request.paging().model_copy(update={"rows": 1}).of(len(left))
     place = place.model_copy(update={"number": min(place.number, place.pages)})
-    chosen = left[place.number - 1 : place.number] if not asks_name else []
+    chosen = left[place.number - 1 : place.number] if not asks_name and request.static is None else []
     checks = with_texts(request.site.store, chosen) if chosen else ()
     data = ReviewData(
         person=person,
@@ -155,7 +155,12 @@ def review_page(request: PageRequest) -> Page:
 
 
 def reviewing_person(request: PageRequest) -> str:
-    """Whose word it is: who is logged in, or on this machine alone whoever said so last, here or to the command."""
+    """Whose word it is: who is logged in, or on this machine alone whoever said so last, here or to the command.
+
+    A copy in files names nobody.
+    """
+    if request.static is not None:
+        return ""
     if request.site.needs_login:
         return request.visitor.name
     return remembered(request.site.config.data_folder)

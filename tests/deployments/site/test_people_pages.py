@@ -13,7 +13,8 @@ from deployments.cli.alerts.incidents import story_lines
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.review import review_command
 from deployments.site.application import ACTIONS
-from deployments.site.serve import tokens_in
+from deployments.site.export import export_site
+from deployments.site.serve import Surroundings, opened_site, tokens_in
 from deployments.site.tokens import Role
 from monitors.goldset.drafts import read_drafts
 from monitors.goldset.load import load_suite
@@ -224,6 +225,23 @@ def test_the_log_is_filtered_by_target_and_time(site):
     assert len(data(site, f"/hallucinations?since={since}")["entries"]) == 2
     assert len(data(site, f"/hallucinations?until={since}")["entries"]) == 1
     assert PERSONAL not in json.dumps(entries)
+
+
+def test_a_copy_in_files_offers_nothing_to_decide(tmp_path):
+    """It has the incidents and the log, masked, no form, no name of a reviewer, and no answer to review."""
+    with_people(tmp_path)
+    (tmp_path / "reviewer").write_text("bina\n")
+    goal = tmp_path / "copy"
+    outside = Surroundings(lambda: datetime.now(UTC), "me")
+    with chdir(tmp_path), opened_site(config_of(tmp_path), outside) as (site, renderer):
+        written = export_site(site, renderer, goal)
+    assert {f"incidents/{USER_0}/index.html", "hallucinations/index.html", "review/index.html"} <= {*written.files}
+    for name in written.files:
+        text = (goal / name).read_text()
+        assert PERSONAL not in text, name
+        assert "bina" not in text, name
+        assert "<form" not in text, name
+    assert "Answer " not in (goal / "review" / "index.html").read_text()
 
 
 @pytest.mark.parametrize(
