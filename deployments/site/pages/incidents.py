@@ -36,6 +36,8 @@ KINDS: Final = tuple(kind.value for kind in IncidentKind)
 LASTING: Final = ("1h", "4h", "1d", "7d")
 """Ends that a silence may have by one choice; any other time goes into the field beside."""
 LONGEST_NOTE: Final = 500
+STORY_LINES: Final = 200
+"""The newest lines of a story are shown; `lookout alerts show` has all."""
 
 
 class IncidentsData(Record):
@@ -79,12 +81,13 @@ class IncidentDecision(Record):
 
 
 class IncidentData(Record):
-    """One incident with all that is known of it."""
+    """One incident with all that is known of it. ``earlier`` counts lines of its story before those shown."""
 
     incident: Incident
     fault: str
     evidence: Evidence | None
     story: tuple[StoryEntry, ...]
+    earlier: int
     silences: tuple[Silence, ...]
     decisions: tuple[IncidentDecision, ...]
     can_be_silenced: bool
@@ -143,7 +146,8 @@ def incident_page(request: PageRequest) -> Page:
     site, incident = request.site, _asked_for(request)
     story = story_of(site.store, incident)
     item = _last_item(story)
-    lines = story_lines(story)
+    told = story_lines(story)
+    lines = told[-STORY_LINES:]
     runs = {incident.last_run_id, *(line.run_id for line in lines), *([item.observation.run_id] if item else [])}
     known = runs_that_are_known(site.store, runs - {""})
     now = site.now()
@@ -153,6 +157,7 @@ def incident_page(request: PageRequest) -> Page:
         fault=fault,
         evidence=_evidence(request, item, known) if item else None,
         story=tuple(_entry(request, incident, line, known) for line in lines),
+        earlier=len(told) - len(lines),
         silences=tuple(one for one in story.silences if one.in_force(now)),
         decisions=tuple(one for one in _DECISIONS if _is_left(one.kind, incident, item)),
         can_be_silenced=not (item is not None and is_grave(item)),

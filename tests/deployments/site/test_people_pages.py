@@ -22,6 +22,8 @@ from monitors.records.drafts import DraftState
 from monitors.records.incidents import IncidentState
 from tests.deployments.site.people_server import ANSWERS, fingerprint, with_drafts, with_people
 from tests.deployments.site.site_server import EXAMPLES, config_of, filled, serving_site
+from tests.warehouse.sample_rows import alert, incident
+from warehouse.journal.rows import AlertRow
 from warehouse.queries.incidents import all_silences, story_of
 from warehouse.queries.site.incidents import incident_of
 
@@ -127,6 +129,23 @@ def test_an_incident_tells_its_story(site):
     )
     assert PERSONAL not in json.dumps(shown)
     assert status(site, "/incidents/nobodys") == 404
+
+
+def test_a_long_story_shows_its_end(site):
+    """Of an incident that stays for months the newest lines are shown, and how many there are before them."""
+    start = datetime.now(UTC) - timedelta(days=300)
+    messages = [
+        alert(f"LK-{number}", about=incident("user-1")).model_copy(
+            update={"created_at": start + timedelta(days=number)}
+        )
+        for number in range(250)
+    ]
+    site.store.journal.append([AlertRow(row=message) for message in messages], run_id="run-1")
+    site.store.load_pending(5)
+    Person(site).post(f"/incidents/{USER_1}/decide/acknowledge")
+    shown = data(site, f"/incidents/{USER_1}")
+    assert (len(shown["story"]), shown["earlier"]) == (200, 52)
+    assert "acknowledged by me" in shown["story"][-1]["text"]
 
 
 @pytest.mark.parametrize(
