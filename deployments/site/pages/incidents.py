@@ -36,7 +36,7 @@ KINDS: Final = tuple(kind.value for kind in IncidentKind)
 LASTING: Final = ("1h", "4h", "1d", "7d")
 """Ends that a silence may have by one choice; any other time goes into the field beside."""
 LONGEST_NOTE: Final = 500
-STORY_LINES: Final = 200
+STORY_LINES: Final = 100
 """The newest lines of a story are shown; `lookout alerts show` has all."""
 
 
