@@ -215,7 +215,7 @@ def review_command(
     graded = candidates(store, since=since, target=target, wait_s=WAIT_S)
     sampled = spot_checks(graded, _share(share, configured))
     if as_json:
-        _print_queue(_checks(store, _left(store, sampled, by or remembered(folder))), _redactors(configured))
+        _print_queue(_checks(store, left_for(store, sampled, by or remembered(folder))), _redactors(configured))
         return ExitCode.PASS
     screen = ReviewScreen()
     if not sampled:
@@ -223,7 +223,7 @@ def review_command(
         return ExitCode.PASS
     person = reviewer(by, folder, screen, option="--by")
     review = AnswerReview(store, folder, person, screen, _redactors(configured), raw)
-    left = _left(store, sampled, person)
+    left = left_for(store, sampled, person)
     answered = review.session.run(_checks(store, left), len(left))[Decision.ACCEPTED]
     screen.say(f"{answered} reviewed, {len(left) - answered} left for {person}. Figures: lookout review --figures")
     loaded(store)
@@ -253,13 +253,13 @@ class AnswerReview:
 
     def _content(self, check: SpotCheck) -> RenderableType:
         """The question, the gold and the answer; nothing of what any grader or judge said."""
-        return labelled(_rows(check.answer), self._clean(check))
+        return labelled(answer_rows(check.answer), self._clean(check))
 
     def _clean(self, check: SpotCheck) -> Callable[[str], str]:
         return str if self.raw else self.redactors(check.answer.target)
 
     def _label(self, verdict: AnswerVerdict, check: SpotCheck) -> Decision:
-        """Save the draft first, then the label: after a kill between them the person is asked again."""
+        """Save what the person says, then show what the verdicts were."""
         answer, clean = check.answer, self.redactors(check.answer.target)
         wrong = verdict is AnswerVerdict.WRONG
         label = label_of(
@@ -272,14 +272,10 @@ class AnswerReview:
             rating=self._how_useful() if answer.issue is not None else None,
             note=self.screen.line("Why? One line, or only Enter:") if wrong else "",
         )
-        contradicted = contradicts(label, answer)
-        if contradicted and answer.issue is None:
-            _append_draft(self.folder / DRAFTS_FILE, draft_of(label, answer, clean))
-        self.store.journal.append([LabelRow(row=label)], run_id=None)
-        shown = (*map(_verdict_row, answer.grades), *map(_rating_row, answer.ratings))
-        self.screen.console.print(labelled(shown, self._clean(check)))
+        contradicted = save_label(self.store, self.folder, label, answer, clean)
+        self.screen.console.print(labelled(verdict_rows(answer), self._clean(check)))
         if contradicted:
-            self.screen.say(_DIFFER if answer.issue is None else _DIFFER_ON_A_REPORT)
+            self.screen.say(describe_difference(answer))
         return Decision.ACCEPTED
 
     def _how_useful(self) -> int | None:
@@ -296,7 +292,25 @@ class AnswerReview:
         return KINDS.get(self.screen.key())
 
 
-def _rows(answer: GradedAnswer) -> Iterator[tuple[str, str]]:
+def save_label(store: Store, folder: Path, label: HumanLabel, answer: GradedAnswer, redact: Redact) -> bool:
+    """Save the draft first, then the label: after a kill between them the person is asked again.
+
+    True where the person contradicts the verdicts. Raises `WarehouseUnwritable`.
+    """
+    contradicted = contradicts(label, answer)
+    if contradicted and answer.issue is None:
+        _append_draft(folder / DRAFTS_FILE, draft_of(label, answer, redact))
+    store.journal.append([LabelRow(row=label)], run_id=None)
+    return contradicted
+
+
+def describe_difference(answer: GradedAnswer) -> str:
+    """What it means that a person contradicts the verdicts on ``answer``."""
+    return _DIFFER if answer.issue is None else _DIFFER_ON_A_REPORT
+
+
+def answer_rows(answer: GradedAnswer) -> Iterator[tuple[str, str]]:
+    """What a person judges by, label and text: the question, the gold and the answer, and no verdict."""
     yield "asked", f"{answer.asked_at:%Y-%m-%d %H:%M} UTC on {answer.target}, severity {int(answer.severity)}"
     yield from (("before", turn) for turn in answer.turns[:-1])
     yield "question", answer.turns[-1] if answer.turns else ""
@@ -322,6 +336,11 @@ def _indented(report: str) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
+def verdict_rows(answer: GradedAnswer) -> tuple[tuple[str, str], ...]:
+    """What the graders and the judge said: for after the person has answered."""
+    return (*map(_verdict_row, answer.grades), *map(_rating_row, answer.ratings))
+
+
 def _verdict_row(grade: Judged) -> tuple[str, str]:
     """What a grader or the judge had said: it is shown when it cannot sway anybody any more."""
     word = "passed" if grade.passed else f"failed ({grade.failure_kind})"
@@ -345,7 +364,7 @@ def _append_draft(path: Path, draft: CaseDraft) -> None:
         os.fsync(drafts.fileno())
 
 
-def _left(store: Store, sampled: Sequence[SampledAnswer], person: str | None) -> Sequence[SampledAnswer]:
+def left_for(store: Store, sampled: Sequence[SampledAnswer], person: str | None) -> Sequence[SampledAnswer]:
     """The answers that this person has not reviewed yet; all of them while nobody said who asks."""
     done = labelled_by(store, person, wait_s=WAIT_S) if person else frozenset()
     return [each for each in sampled if each.answer_id not in done]

@@ -48,9 +48,19 @@ from deployments.site.login import LoginPages
 from deployments.site.page import ActionMaker, PageMaker, PageRefused, PageRequest, Site
 from deployments.site.pages.cases import case_page, cases_page
 from deployments.site.pages.compare import compare_page
+from deployments.site.pages.gold_drafts import decide_gold_draft, gold_drafts_page
+from deployments.site.pages.hallucinations import hallucinations_page
+from deployments.site.pages.incidents import (
+    decide_incident,
+    end_incident_silence,
+    incident_page,
+    incidents_list_page,
+    silence_incident,
+)
 from deployments.site.pages.judge import judge_page
 from deployments.site.pages.nightly import nightly_page
 from deployments.site.pages.now import now_page
+from deployments.site.pages.review import name_reviewer, review_page, save_review
 from deployments.site.pages.runs import run_page, run_report, runs_page
 from deployments.site.pages.suite import suite_page
 from deployments.site.refresher import Refresher
@@ -85,10 +95,22 @@ PAGES: Final[tuple[PageRoute, ...]] = (
     PageRoute("/nightly", nightly_page),
     PageRoute("/judge", judge_page),
     PageRoute("/suite", suite_page),
+    PageRoute("/incidents", incidents_list_page),
+    PageRoute("/incidents/{incident}", incident_page),
+    PageRoute("/hallucinations", hallucinations_page),
+    PageRoute("/review", review_page),
+    PageRoute("/review/drafts", gold_drafts_page),
 )
 """Every page. Each also answers as JSON, at its address with ``.json`` (the first at ``/now.json``)."""
 
-ACTIONS: Final[tuple[ActionRoute, ...]] = ()
+ACTIONS: Final[tuple[ActionRoute, ...]] = (
+    ActionRoute("/incidents/{incident}/decide/{decision}", decide_incident),
+    ActionRoute("/incidents/{incident}/silence", silence_incident),
+    ActionRoute("/incidents/{incident}/silence/{silence}/end", end_incident_silence),
+    ActionRoute("/review/name", name_reviewer),
+    ActionRoute("/review/answer", save_review),
+    ActionRoute("/review/drafts/{draft}", decide_gold_draft),
+)
 """Every decision that the site takes."""
 
 FILES: Final[tuple[tuple[str, Callable[[PageRequest], Response]], ...]] = (

@@ -27,9 +27,12 @@ from monitors.reports.templating import style_sheet, template_environment
 PACKAGE: Final = "deployments.site"
 NAVIGATION: Final[tuple[tuple[str, str], ...]] = (
     ("/", "Now"),
+    ("/incidents", "Incidents"),
     ("/runs", "Runs"),
     ("/cases", "Cases"),
     ("/nightly", "Nightly"),
+    ("/hallucinations", "Hallucinations"),
+    ("/review", "Review"),
     ("/judge", "Judge"),
     ("/suite", "Suite"),
 )

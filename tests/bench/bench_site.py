@@ -22,6 +22,7 @@ from statistics import median
 import httpx
 from playwright.sync_api import sync_playwright
 
+from deployments.cli.review_session import REVIEWER_FILE
 from deployments.demo.configuration import free_port
 from deployments.site.application import PAGES
 from deployments.site.rendering import asset_text
@@ -30,15 +31,19 @@ from tests.bench.warehouse_archives import CASES, GRADES_EACH, write_archives
 from tests.deployments.site.site_server import EXAMPLES
 from tests.figures import measured_where, table, write_section
 from tests.warehouse.crash_worker import Plan, open_store
+from tests.warehouse.sample_rows import incident
 from warehouse.database.rebuild import rebuild
 from warehouse.database.snapshot import snapshot_of
 from warehouse.database.store import Store
+from warehouse.journal.rows import IncidentRow, IncidentVersion
 
 REQUESTS = 200
 MOST_MS = 200.0
 MOST_SCRIPT_BYTES = 60_000
 MOST_PAINT_MS = 1000.0
 START_S = 120
+LAST = 2**62
+"""The incident of the example address comes after all others."""
 SYSTEM_CHROMIUM = Path("/usr/bin/chromium-headless-shell")
 FILTERED = {
     "/runs": "?verdict=FAIL&page=20",
@@ -57,6 +62,11 @@ def warehouse_in(folder: Path, grades: int) -> Store:
     if not store.database.file.exists():
         write_archives(store, -(-grades // (CASES * GRADES_EACH)))
         rebuild(store, wait_s=60)
+        store.journal.append(
+            [IncidentRow(row=IncidentVersion(sequence=LAST, incident=incident("leak")))], run_id=None
+        )
+        store.load_pending(60)
+        (folder / REVIEWER_FILE).write_text("bench\n", encoding="utf-8")
     return store
 
 

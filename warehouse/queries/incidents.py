@@ -76,13 +76,13 @@ def story_of(store: Store, incident: Incident) -> Story:
     versions = store.query(
         "select record from incident_history where fingerprint = $key order by sequence", {"key": key}
     )
-    alerts = _alerts(store, incident)
+    messages = _messages(store, incident)
     return Story(
         incident=incident,
         versions=tuple(Incident.model_validate_json(str(row[0])) for row in versions.rows),
-        messages=tuple(_message(store, alert) for alert in alerts),
-        last_alert=alerts[-1] if alerts else None,
-        done=_done(store, incident, alerts),
+        messages=messages,
+        last_alert=_alert(store, messages[-1].alert_id) if messages else None,
+        done=_done(store, incident, messages),
         silences=tuple(one for one in all_silences(store) if one.covers(incident, _within(one))),
         evidence=_evidence(store, incident),
     )
@@ -93,31 +93,30 @@ def _within(silence: Silence) -> datetime:
     return silence.starts_at
 
 
-def _alerts(store: Store, incident: Incident) -> tuple[Alert, ...]:
-    found = store.query(
-        "select record from alerts where target = $target and contains(cast(record as varchar), $key)"
-        " order by created_at, id",
-        {"target": incident.target, "key": incident.fingerprint},
-    )
-    return tuple(Alert.model_validate_json(str(row[0])) for row in found.rows)
+_MESSAGES = """
+select a.id, a.reason, a.run_id, a.created_at, r.status, coalesce(r.detail, '')
+from alerts a left join (
+  select alert_id, arg_max(status, tried_at) as status, arg_max(detail, tried_at) as detail
+  from receipts group by alert_id
+) r on r.alert_id = a.id
+where a.target = $target and contains(cast(a.record as varchar), $key)
+order by a.created_at, a.id
+"""
 
 
-def _message(store: Store, alert: Alert) -> IncidentMessage:
-    last = store.query(
-        "select status, detail from receipts where alert_id = $alert order by tried_at desc limit 1",
-        {"alert": alert.id},
-    ).rows
-    return IncidentMessage(
-        alert_id=alert.id,
-        reason=alert.reason,
-        run_id=alert.run_id,
-        created_at=alert.created_at,
-        status=DeliveryStatus(str(last[0][0])) if last else None,
-        detail=str(last[0][1]) if last else "",
-    )
+def _messages(store: Store, incident: Incident) -> tuple[IncidentMessage, ...]:
+    """In one query, and without their texts: an incident that stays has a message for each reminder."""
+    found = store.query(_MESSAGES, {"target": incident.target, "key": incident.fingerprint})
+    names = ("alert_id", "reason", "run_id", "created_at", "status", "detail")
+    return tuple(IncidentMessage.model_validate(dict(zip(names, row, strict=True))) for row in found.rows)
 
 
-def _done(store: Store, incident: Incident, alerts: tuple[Alert, ...]) -> tuple[IncidentAction, ...]:
+def _alert(store: Store, alert_id: str) -> Alert:
+    found = store.query("select record from alerts where id = $alert", {"alert": alert_id})
+    return Alert.model_validate_json(str(found.rows[0][0]))
+
+
+def _done(store: Store, incident: Incident, messages: tuple[IncidentMessage, ...]) -> tuple[IncidentAction, ...]:
     """What came of it is asked first: a press on a whole message is about the incidents of its outcome."""
     found = store.query(
         "select a.record, o.action_id, o.carried_out_at, o.effect, o.fingerprints, o.text"
@@ -125,7 +124,7 @@ def _done(store: Store, incident: Incident, alerts: tuple[Alert, ...]) -> tuple[
         " where list_contains(o.fingerprints, $key) or list_contains(a.fingerprints, $key)"
         " or (o.action_id is null and list_contains(string_split($alerts, ','), a.alert_id))"
         " order by a.done_at, a.id",
-        {"key": incident.fingerprint, "alerts": ",".join(alert.id for alert in alerts)},
+        {"key": incident.fingerprint, "alerts": ",".join(message.alert_id for message in messages)},
     )
     return tuple(
         IncidentAction(action=PersonAction.model_validate_json(str(record)), outcome=_outcome(tuple(rest)))

@@ -24,6 +24,26 @@ from monitors.records.reviews import (
 )
 from warehouse.database.store import READ_WAIT_S, Parameter, Store
 
+_CANDIDATES = """
+with recent as materialized (
+  select run_id, case_id, repeat, asked_at from results
+  where outcome = 'exchange' and asked_at >= $since::timestamptz
+), targets as (
+  select run_id, target from runs union all select run_id, target from nightly_runs
+)
+select s.run_id, s.case_id, s.repeat, t.target, any_value(a.case_severity) as case_severity,
+  any_value(a.outcome) as outcome,
+  array_to_string(list_sort(list(g.grader || if(g.passed, ' passed', ' failed'))), ', ') as verdicts
+from recent s
+join targets t on t.run_id = s.run_id and ($target is null or t.target = $target)
+join grades g on g.run_id = s.run_id and g.case_id = s.case_id and g.repeat = s.repeat
+join assessments a on a.run_id = s.run_id and a.case_id = s.case_id and a.repeat = s.repeat
+where g.passed is not null and g.aspect <> 'usefulness'
+group by s.run_id, s.case_id, s.repeat, t.target, s.asked_at
+order by s.asked_at desc, s.run_id, s.case_id, s.repeat
+"""
+"""What the view `graded_answers` has since a time, asked from recent answers on: the view reads every text."""
+
 
 def candidates(
     store: Store, *, since: datetime, target: str | None = None, wait_s: float = READ_WAIT_S
@@ -31,12 +51,7 @@ def candidates(
     """All answers since a time that got a verdict, newest first; of one target when it is named. Without texts."""
     rows = _rows(
         store,
-        "select run_id, case_id, repeat, target, case_severity, outcome,"
-        " array_to_string(list_sort([g.grader || if(g.passed, ' passed', ' failed') for g in grades]), ', ')"
-        "  as verdicts"
-        " from graded_answers"
-        " where asked_at >= $since::timestamptz and ($target is null or target = $target)"
-        " order by asked_at desc, run_id, case_id, repeat",
+        _CANDIDATES,
         {"since": since.isoformat(), "target": target},
         wait_s,
     )

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -168,8 +168,8 @@ def print_story(console: Console, story: Story, settings: AlertSettings, runs: P
     console.print(Text(f"{_what(incident)} · {incident.fingerprint[:16]}", style="bold"))
     console.print(Text(_standing(incident, quiet, now)))
     console.print()
-    for at, line in sorted(_lines(story), key=lambda pair: pair[0]):
-        console.print(Text.assemble((f"{utc(at)}  ", "dim"), line), soft_wrap=True)
+    for line in story_lines(story):
+        console.print(Text.assemble((f"{utc(line.at)}  ", "dim"), line.text), soft_wrap=True)
     console.print()
     for label, path in _evidence(story, runs):
         console.print(Text.assemble((f"{label:<{_LABEL_WIDTH}}", "dim"), path), soft_wrap=True)
@@ -194,22 +194,37 @@ def _standing(incident: Incident, quiet: Silence | None, now: datetime) -> str:
     return " · ".join(piece for piece in pieces if piece)
 
 
-def _lines(story: Story) -> Iterator[tuple[datetime, str]]:
+class StoryLine(NamedTuple):
+    """One thing that happened to an incident, and the run that saw or sent it, where one did."""
+
+    at: datetime
+    text: str
+    run_id: str = ""
+
+
+def story_lines(story: Story) -> Sequence[StoryLine]:
+    """What was seen, sent and decided, oldest first: the same lines in the terminal and on the site."""
+    return sorted(_lines(story), key=lambda line: line.at)
+
+
+def _lines(story: Story) -> Iterator[StoryLine]:
     yield from _changes(story.versions)
     for printed in story.messages:
-        yield printed.created_at, _said(printed)
+        yield StoryLine(printed.created_at, _said(printed), printed.run_id)
     for done in story.done:
-        yield done.action.at, _acted(done)
+        yield StoryLine(done.action.at, _acted(done))
     for silence in story.silences:
-        yield silence.starts_at, f"silenced by {visible(silence.author)} until {utc(silence.ends_at)}, {silence.id}"
+        text = f"silenced by {visible(silence.author)} until {utc(silence.ends_at)}, {silence.id}"
+        yield StoryLine(silence.starts_at, text)
 
 
-def _changes(versions: Sequence[Incident]) -> Iterator[tuple[datetime, str]]:
+def _changes(versions: Sequence[Incident]) -> Iterator[StoryLine]:
     """Changes that runs brought. An acknowledgement is not among them: the line about the person reports it."""
     before: Incident | None = None
     for version in versions:
         if version.state is not IncidentState.ACKNOWLEDGED and _standing_of(before) != _standing_of(version):
-            yield _changed_at(version), f"{version.state.value}, SEV {int(version.severity)}, {version.last_run_id}"
+            text = f"{version.state.value}, SEV {int(version.severity)}, {version.last_run_id}"
+            yield StoryLine(_changed_at(version), text, version.last_run_id)
         before = version
 
 

@@ -53,7 +53,7 @@ def make_silences(
     now = session.people.now()
     ends_at = end_of(now, lasting=lasting, until=until)
     about = [one.fingerprint for one in meant(session.store, quiet.incident)] if quiet.incident else [None]
-    made = tuple(_silence(quiet, fingerprint, now, ends_at) for fingerprint in about)
+    made = tuple(new_silence(quiet, fingerprint, now, ends_at) for fingerprint in about)
     for one in made:
         append_silence(session.store.journal, one)
     _take_in(session)
@@ -68,12 +68,16 @@ def end_silence(session: IncidentSession, silence_id: str, *, by: str) -> Silenc
     if silence is None or silence.ends_at <= now:
         running = ", ".join(one.id for one in known.values() if one.ends_at > now) or "there is none"
         raise ConfigError(f"no silence {silence_id} is in force: {running}")
-    ended = silence.model_copy(
-        update={"ends_at": max(now, silence.starts_at + timedelta(milliseconds=1)), "ended_by": by}
-    )
+    ended = ended_silence(silence, now, by)
     append_silence(session.store.journal, ended)
     _take_in(session)
     return ended
+
+
+def ended_silence(silence: Silence, now: datetime, by: str) -> Silence:
+    """The silence as it is once somebody has ended it before its time."""
+    ends_at = max(now, silence.starts_at + timedelta(milliseconds=1))
+    return silence.model_copy(update={"ends_at": ends_at, "ended_by": by})
 
 
 def end_of(now: datetime, *, lasting: str | None, until: str | None) -> datetime:
@@ -113,7 +117,8 @@ def _time_of(until: str) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-def _silence(quiet: SilenceMatchers, fingerprint: str | None, now: datetime, ends_at: datetime) -> Silence:
+def new_silence(quiet: SilenceMatchers, fingerprint: str | None, now: datetime, ends_at: datetime) -> Silence:
+    """A silence of what ``quiet`` matches and, where it is given, of one incident. Raises `ConfigError`."""
     canonical = f"{quiet.model_dump_json()}{fingerprint}{now.isoformat()}".encode()
     try:
         return Silence(

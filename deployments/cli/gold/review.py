@@ -80,7 +80,7 @@ class DraftReview:
 
     def _content(self, draft: GoldDraft) -> RenderableType:
         """The case as it would join, and what it rests on."""
-        case, (rows, strong) = labelled(_case_rows(draft), self.clean), _ground(draft)
+        case, (rows, strong) = labelled(case_rows(draft), self.clean), ground_rows(draft)
         ground = labelled(rows, self.clean, strong=strong)
         if self.screen.console.width < SIDE_BY_SIDE_FROM:
             return Group(case, Text(), ground)
@@ -91,8 +91,7 @@ class DraftReview:
         return both
 
     def _with_severity(self, severity: Severity, draft: GoldDraft) -> GoldDraft:
-        case = draft.case.model_copy(update={"severity": severity})
-        return draft.model_copy(update={"case": case, "why": f"{SET_BY}{self.person}"})
+        return with_severity(draft, severity, self.person)
 
     def _edit(self, draft: GoldDraft) -> GoldDraft:
         """The draft with another question, gold or type; a line that is only Enter leaves what is there."""
@@ -101,35 +100,24 @@ class DraftReview:
             self.screen.line(f"{what} (Enter keeps: {show_invisible(self.clean(now))})") or now
             for what, now in (("question", case.question), ("gold", case.gold), ("type", case.type))
         )
-        changes = {"turns": (*case.turns[:-1], question), "gold": gold, "type": kind}
-        try:
-            return draft.model_copy(update={"case": GoldCase.model_validate(case.model_dump() | changes)})
-        except ValidationError:
+        changed = edited(draft, question=question, gold=gold, kind=kind)
+        if changed is None:
             self.screen.say(NO_CASE, "yellow")
-            return draft
+        return changed or draft
 
     def _accept(self, draft: GoldDraft) -> Decision | None:
-        """Add the case to the suite, then mark the draft: a kill between them leaves it joined, once."""
+        """Make the draft gold, unless something speaks against it."""
         reason = problem(draft, self.graders, self.domain)
         if reason:
             self.screen.say(f"This cannot be gold yet: {reason}. Edit it, or say no.", "yellow")
             return None
-        now = utc_now()
-        case = reviewed(draft.case, self.person, now)
-        join(self.suite, case, paired_with=draft.original.id if draft.original else None)
-        self._mark(draft, DraftState.ACCEPTED, self.person, now, case=case)
+        accept_draft(self.drafts, self.suite, draft, by=self.person, at=utc_now())
         return Decision.ACCEPTED
 
     def _reject(self, draft: GoldDraft) -> Decision:
         note = redact(self.screen.line(WHY_NOT))[:2_000]
-        self._mark(draft, DraftState.REJECTED, self.person, utc_now(), note=note)
+        mark_draft(self.drafts, draft, DraftState.REJECTED, by=self.person, at=utc_now(), note=note)
         return Decision.REJECTED
-
-    def _mark(self, draft: GoldDraft, state: DraftState, by: str, at: datetime, **changes: object) -> None:
-        decide(
-            self.drafts,
-            draft.model_copy(update={"state": state, "reviewed_by": by, "reviewed_at": at, **changes}),
-        )
 
     def was_joined(self, draft: GoldDraft) -> bool:
         """Whether a session was killed after this case joined; then its draft is marked as the suite says."""
@@ -137,11 +125,47 @@ class DraftReview:
         if there is None or there.provenance.reviewed_at is None or there.provenance.reviewed_by is None:
             return False
         by, at = there.provenance.reviewed_by, there.provenance.reviewed_at
-        self._mark(draft, DraftState.ACCEPTED, by, at, case=there)
+        mark_draft(self.drafts, draft, DraftState.ACCEPTED, by=by, at=at, case=there)
         return True
 
 
-def _case_rows(draft: GoldDraft) -> Iterator[tuple[str, str]]:
+def with_severity(draft: GoldDraft, severity: Severity, person: str) -> GoldDraft:
+    """The draft with a severity that a person has chosen."""
+    case = draft.case.model_copy(update={"severity": severity})
+    return draft.model_copy(update={"case": case, "why": f"{SET_BY}{person}"})
+
+
+def edited(draft: GoldDraft, *, question: str, gold: str, kind: str) -> GoldDraft | None:
+    """The draft in other words; ``None`` where they make no case."""
+    case = draft.case
+    changes = {"turns": (*case.turns[:-1], question), "gold": gold, "type": kind}
+    try:
+        return draft.model_copy(update={"case": GoldCase.model_validate(case.model_dump() | changes)})
+    except ValidationError:
+        return None
+
+
+def accept_draft(drafts: Path, suite: Path, draft: GoldDraft, *, by: str, at: datetime) -> bool:
+    """Add the case to the suite, then mark the draft: a kill between them leaves it joined, once.
+
+    False where somebody else has decided the draft meanwhile.
+    """
+    case = reviewed(draft.case, by, at)
+    join(suite, case, paired_with=draft.original.id if draft.original else None)
+    return mark_draft(drafts, draft, DraftState.ACCEPTED, by=by, at=at, case=case)
+
+
+def mark_draft(
+    drafts: Path, draft: GoldDraft, state: DraftState, *, by: str, at: datetime, **changes: object
+) -> bool:
+    """Note in the file what a person decided; false where somebody else has decided meanwhile: theirs stays."""
+    return decide(
+        drafts, draft.model_copy(update={"state": state, "reviewed_by": by, "reviewed_at": at, **changes})
+    )
+
+
+def case_rows(draft: GoldDraft) -> Iterator[tuple[str, str]]:
+    """The case as it would join, label and text."""
     case = draft.case
     yield from (("before", turn) for turn in case.turns[:-1])
     yield "question", case.question
@@ -154,7 +178,7 @@ def _case_rows(draft: GoldDraft) -> Iterator[tuple[str, str]]:
     yield "drafted", f"by {draft.model}, {draft.made_at:%Y-%m-%d %H:%M} UTC"
 
 
-def _ground(draft: GoldDraft) -> tuple[list[tuple[str, str]], str]:
+def ground_rows(draft: GoldDraft) -> tuple[list[tuple[str, str]], str]:
     """What a draft rests on, and the row that matters of it."""
     if draft.original is not None:
         original = draft.original

@@ -67,3 +67,20 @@ for (const select of document.querySelectorAll("form.filters select")) {
 }
 const onward = document.querySelector("a[data-continue]");
 if (onward) goOn(onward);
+
+// Keys press what is on the page and do nothing else: whatever has a key also has a button, a link or a choice.
+function pressedBy(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return null;
+  const at = event.target;
+  if (at.matches("textarea, select, input:not([type=radio])")) return null;
+  if (event.key === "Enter" && at.matches("a, button, summary")) return null;
+  if (event.key.startsWith("Arrow") && at.matches("input[type=radio]")) return null;
+  return document.querySelector(`main [data-key="${CSS.escape(event.key.length === 1 ? event.key.toLowerCase() : event.key)}"]`);
+}
+document.addEventListener("keydown", (event) => {
+  const wanted = pressedBy(event);
+  if (!wanted) return;
+  event.preventDefault();
+  wanted.click();
+  if (wanted.matches("input")) wanted.focus();
+});

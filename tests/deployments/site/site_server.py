@@ -23,6 +23,15 @@ from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, IncidentRow, IncidentVersion, ResultRow, RunRow
 
 EXAMPLES = {"run": "run-1", "target": "helpdesk", "name": "site.css", "case": "case-0"}
+EXAMPLES = {
+    "run": "run-1",
+    "target": "helpdesk",
+    "name": "site.css",
+    "incident": incident("leak").fingerprint,
+    "decision": "acknowledge",
+    "silence": "S-1",
+    "draft": "draft-1",
+}
 """What stands in the addresses of pages, for whoever walks the routing table: a page adds its own."""
 
 HOSTILE = (

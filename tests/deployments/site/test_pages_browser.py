@@ -141,7 +141,7 @@ async def test_a_filter_is_in_the_address_and_works_without_script(chromium, sit
         await page.get_by_role("button", name="Show").click()
         assert "verdict=PASS" in page.url
         assert "No run is like that" in await page.locator("main").inner_text()
-        await page.get_by_role("link", name="all").click()
+        await page.get_by_role("link", name="all", exact=True).click()
         assert await page.locator("tbody tr").count() >= 3
 
 

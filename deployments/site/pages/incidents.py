@@ -1,0 +1,278 @@
+"""Incidents, and one incident: its story, its evidence, and what a person decides about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from http import HTTPStatus
+from typing import Final
+
+from deployments.cli.alerts.incidents import StoryLine, story_lines
+from deployments.cli.alerts.silences import SilenceMatchers, describe_record, end_of, ended_silence, new_silence
+from deployments.site.decisions import WAIT_S, decide, renew_copy
+from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, missing
+from flows.alerting.notifier import catch_up
+from monitors.alerts.operator_actions import is_wanted_as_gold
+from monitors.alerts.wording import ABOUT_AN_ANSWER, KIND_WORDS, REASON_WORDS, format_fault, is_grave
+from monitors.errors import ConfigError, WarehouseBusy
+from monitors.records.base import Record, Severity, UtcTime
+from monitors.records.incidents import ActionKind, AlertItem, Incident, IncidentKind, IncidentState
+from monitors.records.operator_actions import Silence
+from warehouse.queries.incidents import Story, all_silences, story_of
+from warehouse.queries.operator_actions import append_silence
+from warehouse.queries.site.incidents import (
+    IncidentFilter,
+    IncidentRowShown,
+    incident_of,
+    incident_targets,
+    incidents_page,
+    runs_that_are_known,
+)
+
+UNRESOLVED: Final = "unresolved"
+STATES: Final = (UNRESOLVED, *(state.value for state in IncidentState))
+SEVERITIES: Final = tuple(str(int(level)) for level in sorted(Severity, reverse=True))
+KINDS: Final = tuple(kind.value for kind in IncidentKind)
+LASTING: Final = ("1h", "4h", "1d", "7d")
+"""Ends that a silence may have by one choice; any other time goes into the field beside."""
+LONGEST_NOTE: Final = 500
+STORY_LINES: Final = 100
+"""The newest lines of a story are shown; `lookout alerts show` has all."""
+
+
+class IncidentsData(Record):
+    """A page of the list of incidents. ``kind_texts`` says each kind as messages do."""
+
+    incidents: tuple[IncidentRowShown, ...]
+    silenced: tuple[str, ...]
+    paging: Paging
+    kind_texts: dict[str, str]
+
+
+class StoryEntry(Record):
+    """A line of the story. ``run_id`` is the run behind it, where that has a page."""
+
+    at: UtcTime
+    text: str
+    run_id: str = ""
+
+
+class Evidence(Record):
+    """What the last message showed: texts masked, absent where the run stored none."""
+
+    reason: str
+    why_sent: str
+    asked: str | None
+    expected: str | None
+    answered: str | None
+    unconfirmed: bool
+    flaky: str
+    is_report: bool
+    run_id: str
+    has_page: bool
+
+
+class IncidentDecision(Record):
+    """A decision that can still be made, with what it does."""
+
+    kind: ActionKind
+    word: str
+    hint: str
+
+
+class IncidentData(Record):
+    """One incident with all that is known of it. ``earlier`` counts lines of its story before those shown."""
+
+    incident: Incident
+    fault: str
+    evidence: Evidence | None
+    story: tuple[StoryEntry, ...]
+    earlier: int
+    silences: tuple[Silence, ...]
+    decisions: tuple[IncidentDecision, ...]
+    can_be_silenced: bool
+    has_run_page: bool
+    lasting: tuple[str, ...] = LASTING
+
+
+_DECISIONS: Final = (
+    IncidentDecision(kind=ActionKind.ACKNOWLEDGE, word="Acknowledge", hint="no reminder until it is worse"),
+    IncidentDecision(
+        kind=ActionKind.FALSE_ALARM,
+        word="False alarm",
+        hint="the answer was right: it is labelled so, resolved, and quiet for a while",
+    ),
+    IncidentDecision(kind=ActionKind.RESOLVE, word="Resolve", hint="it is over; a run that sees it again says so"),
+    IncidentDecision(
+        kind=ActionKind.ADD_TO_GOLD, word="Add to gold", hint="a draft of a gold case, for somebody to review"
+    ),
+)
+
+
+def incidents_list_page(request: PageRequest) -> Page:
+    """All incidents, the unresolved and worst first."""
+    site, paging = request.site, request.paging()
+    target = request.choice("target", "Target", sorted({*site.targets, *incident_targets(site.store)}))
+    state = request.choice("state", "State", STATES)
+    severity = request.choice("severity", "Severity", SEVERITIES)
+    wanted = IncidentFilter(
+        target=target,
+        state=None if state == UNRESOLVED else state,
+        severity=int(severity) if severity else None,
+        kind=request.choice("kind", "Kind", KINDS),
+        unresolved=state == UNRESOLVED,
+    )
+    rows, total = incidents_page(site.store, wanted, rows=paging.rows, offset=paging.offset)
+    listed = tuple(row.model_copy(update={"title": request.masked(row.title, row.target)}) for row in rows)
+    data = IncidentsData(
+        incidents=listed,
+        silenced=tuple(_silenced(request, rows)),
+        paging=paging.of(total),
+        kind_texts={kind.value: word for kind, word in KIND_WORDS.items()},
+    )
+    return Page("incidents.html.j2", "Incidents", data)
+
+
+def _silenced(request: PageRequest, rows: Sequence[IncidentRowShown]) -> Iterator[str]:
+    now = request.site.now()
+    in_force = [one for one in all_silences(request.site.store) if one.in_force(now)] if rows else []
+    for row in rows if in_force else ():
+        if any(all(getattr(row, name) == value for name, value in one.matchers().items()) for one in in_force):
+            yield row.fingerprint
+
+
+def incident_page(request: PageRequest) -> Page:
+    """One incident from its first day."""
+    site, incident = request.site, _asked_for(request)
+    story = story_of(site.store, incident)
+    item = _last_item(story)
+    told = story_lines(story)
+    lines = told[-STORY_LINES:]
+    runs = {incident.last_run_id, *(line.run_id for line in lines), *([item.observation.run_id] if item else [])}
+    known = runs_that_are_known(site.store, runs - {""})
+    now = site.now()
+    fault = request.masked(format_fault(incident), incident.target)
+    data = IncidentData(
+        incident=incident.model_copy(update={"title": request.masked(incident.title, incident.target)}),
+        fault=fault,
+        evidence=_evidence(request, item, known) if item else None,
+        story=tuple(_entry(request, incident, line, known) for line in lines),
+        earlier=len(told) - len(lines),
+        silences=tuple(one for one in story.silences if one.in_force(now)),
+        decisions=tuple(one for one in _DECISIONS if _is_left(one.kind, incident, item)),
+        can_be_silenced=not (item is not None and is_grave(item)),
+        has_run_page=incident.last_run_id in known,
+    )
+    return Page("incident.html.j2", f"{fault}, {incident.target}", data)
+
+
+def _asked_for(request: PageRequest) -> Incident:
+    key = request.path["incident"]
+    incident = incident_of(request.site.store, key)
+    if incident is None:
+        raise missing(f"No incident {key[:64]} is in the warehouse. The list of incidents has all that are known.")
+    return incident
+
+
+def _last_item(story: Story) -> AlertItem | None:
+    key = story.incident.fingerprint
+    items = story.last_alert.items if story.last_alert else ()
+    return next((item for item in items if item.incident.fingerprint == key), None)
+
+
+def _entry(request: PageRequest, incident: Incident, line: StoryLine, known: frozenset[str]) -> StoryEntry:
+    run_id = line.run_id if line.run_id in known else ""
+    return StoryEntry(at=line.at, text=request.masked(line.text, incident.target), run_id=run_id)
+
+
+def _evidence(request: PageRequest, item: AlertItem, known: frozenset[str]) -> Evidence:
+    seen = item.observation
+
+    def masked(text: str | None) -> str | None:
+        return None if text is None else request.masked(text, seen.target)
+
+    return Evidence(
+        reason=request.masked(seen.reason, seen.target),
+        why_sent=REASON_WORDS[item.reason],
+        asked=masked(seen.asked),
+        expected=masked(seen.expected),
+        answered=masked(seen.answered),
+        unconfirmed=seen.unconfirmed,
+        flaky=seen.flaky,
+        is_report=seen.is_report,
+        run_id=seen.run_id,
+        has_page=seen.run_id in known,
+    )
+
+
+def _is_left(kind: ActionKind, incident: Incident, item: AlertItem | None) -> bool:
+    """Whether a decision still makes sense, as messages decide it for their buttons."""
+    match kind:
+        case ActionKind.ACKNOWLEDGE:
+            return incident.state is IncidentState.OPEN
+        case ActionKind.RESOLVE:
+            return incident.state is not IncidentState.RESOLVED
+        case ActionKind.FALSE_ALARM:
+            return incident.kind in ABOUT_AN_ANSWER and incident.state is not IncidentState.RESOLVED
+        case ActionKind.ADD_TO_GOLD:
+            return item is not None and is_wanted_as_gold(item)
+
+
+def decide_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
+    """Carry out one of the decisions of Slack's buttons on one incident."""
+    incident, note = _asked_for(request), _note(form)
+    try:
+        kind = ActionKind(request.path["decision"])
+    except ValueError:
+        raise missing(f"A decision is one of {', '.join(one.value for one in ActionKind)}.") from None
+    return Done(_address(request, incident), decide(request, kind, [incident], note))
+
+
+def silence_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
+    """Send nothing about one incident until a time; the choice, or the time in the field beside, says which."""
+    incident, now = _asked_for(request), request.site.people.now()
+    until, lasting = form.get("until", "").strip(), form.get("lasting", "").strip()
+    try:
+        ends_at = end_of(now, lasting=None if until else lasting or None, until=until or None)
+        quiet = SilenceMatchers(author=request.visitor.name, comment=_note(form) or "silenced on the site")
+        silence = new_silence(quiet, incident.fingerprint, now, ends_at)
+    except ConfigError as error:
+        raise PageRefused(HTTPStatus.BAD_REQUEST, _without_options(str(error))) from None
+    _store(request, silence)
+    return Done(_address(request, incident), describe_record(silence))
+
+
+def end_incident_silence(request: PageRequest, _form: Mapping[str, str]) -> Done:
+    """End a silence now: the next run that sees the incident says so."""
+    incident, key = _asked_for(request), request.path["silence"]
+    now = request.site.people.now()
+    found = next((one for one in all_silences(request.site.store) if one.id == key and one.in_force(now)), None)
+    if found is None:
+        raise missing(f"No silence {key[:80]} is in force.")
+    ended = ended_silence(found, now, request.visitor.name)
+    _store(request, ended)
+    return Done(_address(request, incident), describe_record(ended))
+
+
+def _store(request: PageRequest, silence: Silence) -> None:
+    people = request.site.people
+    append_silence(people.store.journal, silence)
+    with suppress(WarehouseBusy):
+        catch_up(people, wait_s=WAIT_S)
+    renew_copy(request)
+
+
+def _address(request: PageRequest, incident: Incident) -> str:
+    return request.link(f"/incidents/{incident.fingerprint}")
+
+
+def _note(form: Mapping[str, str]) -> str:
+    note = form.get("note", "").strip()
+    if len(note) > LONGEST_NOTE:
+        raise PageRefused(HTTPStatus.BAD_REQUEST, f"The note is too long: at most {LONGEST_NOTE} characters.")
+    return note
+
+
+def _without_options(text: str) -> str:
+    """The command's own words, without the names of its options."""
+    return text.replace("--for ", "lasting ").replace("--until ", "until ")

@@ -1,0 +1,226 @@
+"""Deciding and reviewing in a real browser, on a phone and on a desk, by button, by key, and without script."""
+
+from __future__ import annotations
+
+from contextlib import chdir
+
+import pytest
+
+from monitors.goldset.drafts import read_drafts
+from monitors.records.incidents import IncidentState
+from tests.deployments.site.people_server import fingerprint, with_drafts, with_people, with_reports
+from tests.deployments.site.site_server import config_of, serving_site
+from tests.deployments.site.test_pages_browser import DESK, NARROW, PHONE, RULES, chromium, opened
+from warehouse.queries.incidents import all_silences
+from warehouse.queries.site.incidents import incident_of
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+__all__ = ["chromium"]
+
+INCIDENT = f"/incidents/{fingerprint('user-0')}"
+BOTH = pytest.mark.parametrize("width", [PHONE, DESK])
+JUDGES_WORD = "the judge says so"
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A site on loopback, with drafts; asha reviews."""
+    with_drafts(tmp_path)
+    store = with_people(tmp_path)
+    (tmp_path / "reviewer").write_text("asha\n")
+    with chdir(tmp_path), serving_site(config_of(tmp_path), store) as served:
+        yield served
+
+
+def labels(site):
+    found = site.store.query("select done_by, answer, failure_kind, note, rating from labels order by given_at")
+    return list(found.rows)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("button", "state"),
+    [
+        ("Acknowledge", IncidentState.ACKNOWLEDGED),
+        ("False alarm", IncidentState.RESOLVED),
+        ("Resolve", IncidentState.RESOLVED),
+        ("Add to gold", IncidentState.OPEN),
+    ],
+)
+async def test_each_decision_is_one_press(chromium, site, width, button, state):
+    """From the list to the incident, the reason, the press; what came of it stands there and in the story."""
+    async with opened(chromium, f"{site.address}/incidents", width=width) as (page, heard):
+        await page.locator("tbody a").first.click()
+        await page.get_by_label("Why, for whoever asks later").fill("looked at it")
+        await page.get_by_role("button", name=button, exact=True).click()
+        await page.locator(".flash").wait_for()
+        assert "looked at it" in await page.locator(".story").inner_text()
+        assert heard == []
+    incident = incident_of(site.store, fingerprint("user-0"))
+    assert incident is not None
+    assert incident.state is state
+
+
+@BOTH
+async def test_a_silence_is_made_and_ended(chromium, site, width):
+    """Both without leaving the incident."""
+    async with opened(chromium, site.address + INCIDENT, width=width) as (page, _):
+        await page.get_by_text("Silence it until a time").click()
+        await page.get_by_label("Send nothing about it for").select_option("7d")
+        await page.get_by_role("button", name="Silence", exact=True).click()
+        await page.get_by_role("button", name="End this silence").click()
+        assert "ended by me" in await page.locator(".flash").inner_text()
+    (silence,) = all_silences(site.store)
+    assert silence.ended_by == "me"
+
+
+@BOTH
+async def test_an_answer_is_reviewed_by_keys(chromium, site, width):
+    """Skip and back, the help, a word and its undo, what is wrong by digit; the verdicts only after Enter."""
+    async with opened(chromium, f"{site.address}/review", width=width) as (page, heard):
+        first = await page.locator(".item").inner_text()
+        await page.keyboard.press("?")
+        assert await page.locator("details.keys[open]").count() == 1
+        await page.keyboard.press("?")
+        assert await page.locator("details.keys[open]").count() == 0
+        await page.keyboard.press("ArrowRight")
+        await page.wait_for_url("**/review?page=2")
+        assert await page.locator(".item").inner_text() != first
+        await page.keyboard.press("ArrowLeft")
+        await page.wait_for_url("**/review")
+        await page.keyboard.press("y")
+        await page.get_by_text("You say right").wait_for()
+        await page.keyboard.press("z")
+        await page.wait_for_url("**/review")
+        assert labels(site) == []
+        await page.keyboard.press("n")
+        await page.get_by_text("You say wrong").wait_for()
+        await page.keyboard.press("2")
+        assert await page.get_by_role("radio", name="needed fact missing").is_checked()
+        assert JUDGES_WORD not in await page.content()
+        await page.keyboard.press("Enter")
+        await page.locator(".before").wait_for()
+        assert JUDGES_WORD in await page.locator(".before").inner_text()
+        assert "1 of 2 reviewed" in await page.locator(".progress").inner_text()
+        assert heard == []
+    assert labels(site) == [("asha", "wrong", "missing_fact", "", None)]
+
+
+@BOTH
+async def test_typing_a_reason_presses_nothing(chromium, site, width):
+    """Letters and digits in a field are text; Enter in it stores."""
+    async with opened(chromium, f"{site.address}/review?said=wrong", width=width) as (page, _):
+        await page.get_by_label("Why?").press_sequentially("zny 12 ?")
+        assert await page.locator("input:checked").count() == 0
+        await page.keyboard.press("Enter")
+        await page.locator(".before").wait_for()
+    assert labels(site) == [("asha", "wrong", None, "zny 12 ?", None)]
+
+
+@BOTH
+async def test_buttons_are_large_enough_for_a_thumb(chromium, site, width):
+    """What is pressed for each item is at least 44 pixels high, and in sight without scrolling."""
+    for path in ("/review", "/review/drafts"):
+        async with opened(chromium, site.address + path, width=width) as (page, _):
+            for button in await page.locator(".thumb .button").all():
+                box = await button.bounding_box()
+                assert box is not None
+                assert box["height"] >= 44
+                assert box["y"] + box["height"] <= 800
+
+
+@pytest.mark.parametrize("key", ["1", "2", "3", "4", "5"])
+async def test_a_report_is_rated_by_its_digit(chromium, tmp_path, key):
+    """Of a report on an issue a person also says how useful it is, before they see what the judge said."""
+    store = with_reports(tmp_path)
+    (tmp_path / "reviewer").write_text("asha\n")
+    with serving_site(config_of(tmp_path), store) as served:
+        async with opened(chromium, f"{served.address}/review", width=PHONE) as (page, _):
+            assert "the judge finds it so" not in await page.content()
+            await page.keyboard.press("u")
+            await page.get_by_text("You say unsure").wait_for()
+            await page.keyboard.press(key)
+            await page.keyboard.press("Enter")
+            await page.locator(".before").wait_for()
+            assert "of 5: the judge finds it so" in await page.locator(".before").inner_text()
+        assert labels(served) == [("asha", "unsure", None, "", int(key))]
+
+
+@BOTH
+async def test_drafts_are_decided_by_keys(chromium, site, width, tmp_path):
+    """Yes with a severity, then no; both can be taken back until they are stored."""
+    async with opened(chromium, f"{site.address}/review/drafts", width=width) as (page, heard):
+        await page.keyboard.press("y")
+        await page.get_by_text("You say yes").wait_for()
+        await page.keyboard.press("z")
+        await page.wait_for_url("**/review/drafts")
+        await page.keyboard.press("y")
+        await page.get_by_text("You say yes").wait_for()
+        await page.keyboard.press("3")
+        await page.keyboard.press("e")
+        assert await page.get_by_label("Question").is_visible()
+        await page.keyboard.press("e")
+        await page.keyboard.press("Enter")
+        await page.locator(".flash").wait_for()
+        await page.keyboard.press("n")
+        await page.get_by_text("You say no").wait_for()
+        await page.keyboard.press("Enter")
+        await page.get_by_text("2 of 3 decided: 1 gold, 1 rejected").wait_for()
+        assert heard == []
+    states = [
+        (draft.state.value, int(draft.case.severity)) for draft in read_drafts(tmp_path / "gold-drafts.jsonl")
+    ]
+    assert states == [("accepted", 3), ("rejected", 2), ("drafted", 2)]
+
+
+async def test_everything_is_decided_without_script(chromium, site):
+    """Links and buttons do what the keys do."""
+    async with opened(chromium, f"{site.address}/review", script=False) as (page, _):
+        await page.get_by_role("link", name="somebody else?").click()
+        await page.get_by_label("Who reviews?").fill("bina")
+        await page.get_by_role("button", name="Begin").click()
+        await page.get_by_role("link", name="Wrong").click()
+        await page.get_by_role("link", name="Undo").click()
+        await page.get_by_role("link", name="Right").click()
+        await page.get_by_role("button", name="Store it").click()
+        assert JUDGES_WORD in await page.locator(".before").inner_text()
+        await page.get_by_role("link", name="Gold drafts").click()
+        await page.get_by_role("link", name="No", exact=True).click()
+        await page.get_by_role("button", name="Reject it").click()
+        await page.goto(site.address + INCIDENT)
+        await page.get_by_role("button", name="Acknowledge").click()
+        assert "acknowledged" in await page.locator(".flash").inner_text()
+    assert [row[:2] for row in labels(site)] == [("bina", "right")]
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """A site whose pages are looked at and not changed."""
+    folder = tmp_path_factory.mktemp("people")
+    with_drafts(folder)
+    store = with_people(folder)
+    (folder / "reviewer").write_text("asha\n")
+    with chdir(folder), serving_site(config_of(folder), store) as served:
+        yield served
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [NARROW, PHONE, DESK])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/incidents",
+        INCIDENT,
+        "/hallucinations",
+        "/review?said=wrong",
+        "/review?who=change",
+        "/review/drafts?said=yes",
+        "/review/drafts?said=no",
+    ],
+)
+async def test_every_screen_can_be_read_and_used(chromium, shown, path, width, dark):
+    """With texts in it, in both colours, at every width, and with its folded parts open."""
+    async with opened(chromium, shown.address + path, width=width, dark=dark) as (page, heard):
+        await page.evaluate("() => document.querySelectorAll('details').forEach(one => one.open = true)")
+        assert await page.evaluate(RULES) == []
+        assert heard == []

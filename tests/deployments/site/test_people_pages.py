@@ -1,0 +1,390 @@
+"""Incidents, the hallucination log and the review queue: what they show, and that a decision is the command's own."""
+
+from __future__ import annotations
+
+import json
+from contextlib import chdir
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+
+from deployments.cli.alerts.incidents import story_lines
+from deployments.cli.exit_codes import ExitCode
+from deployments.cli.review import review_command
+from deployments.site.application import ACTIONS
+from deployments.site.export import export_site
+from deployments.site.serve import Surroundings, opened_site, tokens_in
+from deployments.site.tokens import Role
+from monitors.goldset.drafts import read_drafts
+from monitors.goldset.load import load_suite
+from monitors.records.drafts import DraftState
+from monitors.records.incidents import IncidentState
+from tests.deployments.site.people_server import ANSWERS, fingerprint, with_drafts, with_people
+from tests.deployments.site.site_server import EXAMPLES, config_of, filled, serving_site
+from tests.warehouse.sample_rows import alert, incident
+from warehouse.journal.rows import AlertRow
+from warehouse.queries.incidents import all_silences, story_of
+from warehouse.queries.site.incidents import incident_of
+
+PERSONAL = "ask@example.org"
+JUDGES_WORD = "the judge says so"
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A site on loopback, with a file of drafts where it was started."""
+    with_drafts(tmp_path)
+    store = with_people(tmp_path)
+    with chdir(tmp_path), serving_site(config_of(tmp_path), store) as served:
+        yield served
+
+
+def data(site, path: str):
+    answer = httpx.get(site.address + path, headers={"accept": "application/json"}, trust_env=False)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["data"]
+
+
+def status(site, path: str) -> int:
+    return httpx.get(site.address + path, trust_env=False).status_code
+
+
+class Person:
+    """Somebody at this machine, with a page's form."""
+
+    def __init__(self, site) -> None:
+        self.site = site
+        page = httpx.get(f"{site.address}/incidents/{fingerprint('user-0')}", trust_env=False).text
+        self.form_token = page.split('name="form_token" value="')[1].partition('"')[0]
+
+    def post(self, path: str, **fields: str) -> httpx.Response:
+        return httpx.post(
+            self.site.address + path,
+            data={"form_token": self.form_token, **fields},
+            headers={"accept": "application/json"},
+            trust_env=False,
+        )
+
+
+@pytest.fixture
+def person(site):
+    return Person(site)
+
+
+@pytest.fixture
+def asha(person):
+    """The same, once they have said their name."""
+    assert person.post("/review/name", name="asha").status_code == 200
+    return person
+
+
+USER_0, USER_1 = fingerprint("user-0"), fingerprint("user-1")
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("", ["user-0", "user-1", "user-2"]),
+        ("?severity=2", ["user-1"]),
+        ("?kind=hallucination", ["user-0"]),
+        ("?state=unresolved&target=helpdesk", ["user-0", "user-1", "user-2"]),
+        ("?state=resolved", []),
+        ("?rows=2&page=2", ["user-2"]),
+    ],
+)
+def test_incidents_are_listed_worst_first_and_filtered_by_the_address(site, query, found):
+    """Each filter and each page of the list gives exactly its incidents, with personal data masked."""
+    listed = data(site, f"/incidents{query}")["incidents"]
+    assert [row["fingerprint"] for row in listed] == [fingerprint(name) for name in found]
+    assert PERSONAL not in json.dumps(listed)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/incidents?severity=4",
+        "/incidents?state=gone",
+        "/incidents?page=0",
+        "/hallucinations?since=yesterday",
+        "/review?said=perhaps",
+        "/review/drafts?said=perhaps",
+    ],
+)
+def test_a_filter_that_means_nothing_is_refused(site, path):
+    """It names what is accepted, and shows no list as if it had been understood."""
+    assert status(site, path) == 400
+
+
+def test_an_incident_tells_its_story(site):
+    """What was seen when, why a message was sent, and what was asked, expected and got, masked."""
+    shown = data(site, f"/incidents/{USER_0}")
+    assert [line["text"].partition(",")[0] for line in shown["story"]] == ["open", "sent"]
+    assert "first seen" in shown["story"][1]["text"]
+    assert {line["run_id"] for line in shown["story"]} == {"run-1"}
+    evidence = shown["evidence"]
+    assert (evidence["asked"], evidence["expected"]) == (
+        "Is my cataract operation covered?",
+        "Up to ₹60,000 per eye.",
+    )
+    assert PERSONAL not in json.dumps(shown)
+    assert status(site, "/incidents/nobodys") == 404
+
+
+def test_a_long_story_shows_its_end(site):
+    """Of an incident that stays for months the newest lines are shown, and how many there are before them."""
+    start = datetime.now(UTC) - timedelta(days=300)
+    messages = [
+        alert(f"LK-{number}", about=incident("user-1")).model_copy(
+            update={"created_at": start + timedelta(days=number)}
+        )
+        for number in range(250)
+    ]
+    site.store.journal.append([AlertRow(row=message) for message in messages], run_id="run-1")
+    site.store.load_pending(5)
+    Person(site).post(f"/incidents/{USER_1}/decide/acknowledge")
+    shown = data(site, f"/incidents/{USER_1}")
+    assert (len(shown["story"]), shown["earlier"]) == (100, 152)
+    assert "acknowledged by me" in shown["story"][-1]["text"]
+
+
+@pytest.mark.parametrize(
+    ("decision", "state", "left"),
+    [
+        ("acknowledge", IncidentState.ACKNOWLEDGED, {"false_alarm", "resolve", "add_to_gold"}),
+        ("resolve", IncidentState.RESOLVED, {"add_to_gold"}),
+        ("false_alarm", IncidentState.RESOLVED, {"add_to_gold"}),
+        ("add_to_gold", IncidentState.OPEN, {"acknowledge", "false_alarm", "resolve", "add_to_gold"}),
+    ],
+)
+def test_a_decision_is_carried_out_as_the_command_does(site, person, decision, state, left):
+    """The warehouse has it at once, the page shows it, and the command's story has the same line."""
+    answer = person.post(f"/incidents/{USER_0}/decide/{decision}", note=f"asked {PERSONAL}")
+    assert answer.status_code == 200, answer.text
+    incident = incident_of(site.store, USER_0)
+    assert incident is not None
+    assert incident.state is state
+    shown = data(site, f"/incidents/{USER_0}")
+    assert {one["kind"] for one in shown["decisions"]} == left
+    (line,) = [line.text for line in story_lines(story_of(site.store, incident)) if "by me (site)" in line.text]
+    assert [one["text"] for one in shown["story"] if "by me (site)" in one["text"]] == [
+        line.replace(PERSONAL, "[e-mail]")
+    ]
+    assert PERSONAL not in json.dumps(shown)
+
+
+def test_a_false_alarm_is_a_label_and_a_gold_case_a_draft(site, person):
+    """The same rows that Slack's buttons leave."""
+    person.post(f"/incidents/{USER_0}/decide/false_alarm")
+    person.post(f"/incidents/{USER_0}/decide/add_to_gold")
+    assert site.store.query("select finding_right, done_by from labels").rows == ((False, "me"),)
+    assert site.store.query("select count(*) from case_drafts").rows == ((1,),)
+
+
+def test_an_unknown_decision_is_refused(person):
+    """No decision is guessed from its address."""
+    assert person.post(f"/incidents/{USER_0}/decide/forget").status_code == 404
+
+
+def test_a_silence_has_an_end_and_can_be_ended(site, person):
+    """It covers this incident alone, until the time that was chosen or until somebody ends it."""
+    assert person.post(f"/incidents/{USER_0}/silence", lasting="1d", note="known").status_code == 200
+    (silence,) = all_silences(site.store)
+    assert (silence.fingerprint, silence.author, silence.comment) == (USER_0, "me", "known")
+    assert silence.ends_at - silence.starts_at == timedelta(days=1)
+    assert data(site, "/incidents")["silenced"] == [USER_0]
+    assert person.post(f"/incidents/{USER_0}/silence/{silence.id}/end").status_code == 200
+    assert data(site, "/incidents")["silenced"] == []
+    assert person.post(f"/incidents/{USER_0}/silence/{silence.id}/end").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"lasting": "for ever"},
+        {"lasting": "900d"},
+        {"until": "2020-01-01"},
+        {"until": "soon"},
+        {"lasting": "1h", "note": "x" * 600},
+    ],
+)
+def test_a_silence_without_an_end_is_refused(site, person, fields):
+    """Nothing is muted for ever, nor by an end that nobody can read."""
+    assert person.post(f"/incidents/{USER_0}/silence", **fields).status_code == 400
+    assert all_silences(site.store) == ()
+
+
+def test_a_reader_decides_nothing(tmp_path):
+    """Every decision answers 403 to the role read, and changes nothing."""
+    store = with_people(tmp_path)
+    token = tokens_in(tmp_path).add("asha", Role.READ, sees_personal_data=False, at=datetime.now(UTC))
+    with serving_site(config_of(tmp_path, login=True), store) as served:
+        for route in ACTIONS:
+            address = served.address + route.path.format(**EXAMPLES | {"incident": USER_0})
+            answer = httpx.post(address, headers={"authorization": f"Bearer {token}"}, trust_env=False)
+            assert answer.status_code == 403, route.path
+        page = httpx.get(
+            f"{served.address}/incidents/{USER_0}", headers={"authorization": f"Bearer {token}"}, trust_env=False
+        )
+        assert "You may read and not decide" in page.text
+        assert "<button>Silence" not in page.text
+    assert store.query("select count(*) from actions").rows == ((0,),)
+
+
+def test_the_log_is_filtered_by_target_and_time(site):
+    """Newest first, with what was unsupported, how severe it is and which incident it is."""
+    entries = data(site, "/hallucinations")["entries"]
+    assert [entry["user_text"].partition(":")[0] for entry in entries] == ["Question 0", "Question 1", "Question 2"]
+    first = entries[0]
+    assert (first["severity"], first["incident_state"], first["fingerprint"]) == (3, "open", USER_0)
+    assert first["unsupported_claims"] == ["without any limit"]
+    assert entries[1]["severity"] is None
+    since = (datetime.now(UTC) - timedelta(hours=36)).isoformat().replace("+00:00", "Z")
+    assert len(data(site, f"/hallucinations?since={since}")["entries"]) == 2
+    assert len(data(site, f"/hallucinations?until={since}")["entries"]) == 1
+    assert PERSONAL not in json.dumps(entries)
+
+
+def test_a_copy_in_files_offers_nothing_to_decide(tmp_path):
+    """It has the incidents and the log, masked, no form, no name of a reviewer, and no answer to review."""
+    with_people(tmp_path)
+    (tmp_path / "reviewer").write_text("bina\n")
+    goal = tmp_path / "copy"
+    outside = Surroundings(lambda: datetime.now(UTC), "me")
+    with chdir(tmp_path), opened_site(config_of(tmp_path), outside) as (site, renderer):
+        written = export_site(site, renderer, goal)
+    assert {f"incidents/{USER_0}/index.html", "hallucinations/index.html", "review/index.html"} <= {*written.files}
+    for name in written.files:
+        text = (goal / name).read_text()
+        assert PERSONAL not in text, name
+        assert "bina" not in text, name
+        assert "<form" not in text, name
+    assert "Answer " not in (goal / "review" / "index.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("path", "command"),
+    [("/hallucinations", "lookout watch"), ("/review", "lookout verify"), ("/review/drafts", "lookout gold draft")],
+)
+def test_an_empty_page_names_the_command(tmp_path, path, command):
+    """Where there is nothing yet, the page says what makes the first."""
+    store = filled(tmp_path, runs=0)
+    (tmp_path / "reviewer").write_text("asha\n")
+    with chdir(tmp_path), serving_site(config_of(tmp_path), store) as served:
+        assert command in httpx.get(served.address + path, trust_env=False).text
+
+
+def sampled_by_command(folder, capsys) -> list[str]:
+    code = review_command(config=folder / "lookout.toml", data_folder=folder, as_json=True)
+    assert code is ExitCode.PASS
+    return [json.loads(line)["case_id"] for line in capsys.readouterr().out.splitlines()]
+
+
+def test_the_queue_offers_what_the_command_offers(site, asha, capsys):
+    """The same answers in the same order; what was said here is done there."""
+    expected = sampled_by_command(site.config.data_folder, capsys)
+    offered = [
+        data(site, f"/review?page={number}")["item"]["answer_id"]["case_id"]
+        for number in range(1, len(expected) + 1)
+    ]
+    assert 0 < len(expected) < ANSWERS
+    assert offered == expected
+    asha.post("/review/answer", answer=f"run-1/{expected[0]}/0", verdict="right")
+    assert sampled_by_command(site.config.data_folder, capsys) == expected[1:]
+
+
+def test_no_verdict_is_shown_before_the_persons_word_is_stored(site, asha):
+    """Not on the page, not in its JSON, and not by asking for it in the address."""
+    item = data(site, "/review")["item"]["answer_id"]
+    key = f"{item['run_id']}/{item['case_id']}/{item['repeat']}"
+    for path in ("/review", "/review?said=wrong", f"/review?after={key}", f"/review.json?after={key}"):
+        assert JUDGES_WORD not in httpx.get(site.address + path, trust_env=False).text
+    asha.post("/review/answer", answer=key, verdict="unsure")
+    assert JUDGES_WORD in httpx.get(f"{site.address}/review?after={key}", trust_env=False).text
+
+
+def test_a_word_becomes_the_same_label_and_draft_as_the_commands(site, asha):
+    """With who, what is wrong and why; where it contradicts the verdicts there is a draft; the first word stays."""
+    items = [data(site, f"/review?page={number}")["item"]["answer_id"] for number in (1, 2)]
+    for item in items:
+        said = {"answer": f"run-1/{item['case_id']}/0", "verdict": "wrong", "failure_kind": "missing_fact"}
+        asha.post("/review/answer", **said, note=f"no limit, says {PERSONAL}")
+        again = asha.post("/review/answer", answer=said["answer"], verdict="right")
+        assert "first word stays" in again.json()["done"]
+    rows = site.store.query(
+        "select done_by, answer, failure_kind, note, source, inclusion_probability from labels order by case_id"
+    ).rows
+    assert {row[:5] for row in rows} == {("asha", "wrong", "missing_fact", "no limit, says [e-mail]", "review")}
+    assert len(rows) == 2
+    drafts = (site.config.data_folder / "drafts" / "review.jsonl").read_text()
+    assert len(drafts.splitlines()) == 1
+    assert PERSONAL not in drafts
+    shown = data(site, "/review")
+    assert (shown["left"], shown["sampled"], shown["item"]) == (0, 2, None)
+    assert (shown["agreement"]["both_graded"], shown["agreement"]["agreed"]) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "refused"),
+    [
+        ({"answer": "run-1/nobodys/0", "verdict": "right"}, 409),
+        ({"verdict": "perhaps"}, 400),
+        ({"verdict": "wrong", "failure_kind": "ugly"}, 400),
+        ({"verdict": "right", "target": "nobodys"}, 400),
+    ],
+)
+def test_what_no_form_sends_is_refused(site, asha, fields, refused):
+    """An answer outside the sample, and a word that is none, leave no label."""
+    item = data(site, "/review")["item"]["answer_id"]
+    answer = asha.post("/review/answer", **{"answer": f"run-1/{item['case_id']}/0", **fields})
+    assert answer.status_code == refused
+    assert site.store.query("select count(*) from labels").rows == ((0,),)
+
+
+def test_nothing_is_reviewed_by_nobody(site, person):
+    """On this machine a name is asked for once; it is the one that the command remembers."""
+    assert data(site, "/review")["asks_name"]
+    assert person.post("/review/answer", answer="run-1/case-0/0", verdict="right").status_code == 400
+    assert person.post("/review/drafts/draft-1", word="yes").status_code == 400
+    assert person.post("/review/name", name=" ").status_code == 400
+    person.post("/review/name", name="asha")
+    assert (site.config.data_folder / "reviewer").read_text() == "asha\n"
+    assert data(site, "/review")["person"] == "asha"
+
+
+def test_a_yes_makes_a_draft_gold(site, asha, tmp_path):
+    """It joins the target's suite with the severity and the words that the person gave, under their name, once."""
+    changed = "How much for one eye's cataract under Suraksha Gold?"
+    answer = asha.post("/review/drafts/draft-1", word="yes", severity="3", question=changed)
+    assert answer.status_code == 200, answer.text
+    suite = site.config.targets["helpdesk"].suite
+    (case,) = load_suite(suite).cases
+    assert (case.question, int(case.severity), case.provenance.reviewed_by) == (changed, 3, "asha")
+    assert asha.post("/review/drafts/draft-1", word="no").status_code == 409
+    shown = data(site, "/review/drafts")
+    assert (shown["waiting"], shown["accepted"], shown["item"]["id"]) == (2, 1, "draft-2")
+
+
+@pytest.mark.parametrize(
+    ("fields", "refused"),
+    [
+        ({"word": "yes", "gold": "₹80,000 per eye"}, "which the clause does not"),
+        ({"word": "yes", "question": f"What may {PERSONAL} claim for a cataract?"}, "personal data"),
+        ({"word": "yes", "type": "no type!"}, "no case"),
+        ({"word": "perhaps"}, "yes or no"),
+    ],
+)
+def test_what_the_commands_checks_refuse_does_not_join(site, asha, tmp_path, fields, refused):
+    """The same checks as the command's, and the draft waits on."""
+    answer = asha.post("/review/drafts/draft-1", **fields)
+    assert answer.status_code in {400, 409}
+    assert refused in answer.json()["error"]
+    assert {draft.state for draft in read_drafts(tmp_path / "gold-drafts.jsonl")} == {DraftState.DRAFTED}
+
+
+def test_a_no_leaves_its_reason(asha, tmp_path):
+    """With the name of who said no, and no personal data."""
+    asha.post("/review/drafts/draft-2", word="no", note=f"as {PERSONAL} said")
+    (draft,) = [one for one in read_drafts(tmp_path / "gold-drafts.jsonl") if one.id == "draft-2"]
+    assert (draft.state, draft.reviewed_by, draft.note) == (DraftState.REJECTED, "asha", "as [e-mail] said")

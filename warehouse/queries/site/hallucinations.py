@@ -1,0 +1,63 @@
+"""The application's own hallucination log as a page lists it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from monitors.records.base import Record, UtcTime
+from monitors.records.incidents import IncidentState
+from warehouse.database.store import Store
+
+
+class LogEntryShown(Record):
+    """An entry of a hallucination log, with how its incident stands; ``None`` is what the log did not say."""
+
+    target: str
+    fingerprint: str
+    logged_at: UtcTime | None
+    read_at: UtcTime
+    notify: bool
+    user_text: str | None
+    blocked_reply: str | None
+    reasons: tuple[str, ...]
+    unsupported_claims: tuple[str, ...]
+    chunk_count: int | None
+    top_score: float | None
+    policy_ids: tuple[str, ...]
+    severity: int | None
+    incident_state: IncidentState | None
+
+
+_ENTRIES = (
+    " from hallucinations h where ($target is null or target = $target)"
+    " and ($since is null or coalesce(logged_at, read_at) >= $since::timestamptz)"
+    " and ($until is null or coalesce(logged_at, read_at) < $until::timestamptz)"
+)
+
+
+def log_entries_page(
+    store: Store, target: str | None, since: datetime | None, until: datetime | None, *, rows: int, offset: int
+) -> tuple[tuple[LogEntryShown, ...], int]:
+    """Entries of a target (or of all) from ``since`` to before ``until``, newest first, and how many in all."""
+    wanted = {
+        "target": target,
+        "since": since.isoformat() if since else None,
+        "until": until.isoformat() if until else None,
+    }
+    total = store.query(f"select count(*) {_ENTRIES}", wanted).rows[0][0]
+    fields = LogEntryShown.model_fields
+    names = ", ".join(f"p.{name}" for name in fields if name not in {"severity", "incident_state"})
+    found = store.query(
+        f"with page as (select h.*, coalesce(logged_at, read_at) as at_time {_ENTRIES}"  # noqa: S608 - ours
+        " order by at_time desc, log, id desc limit $rows offset $offset)"
+        f" select {names}, i.severity, i.state from page p left join incidents i using (fingerprint)"
+        " order by p.at_time desc, p.log, p.id desc",
+        {**wanted, "rows": rows, "offset": offset},
+    )
+    listed = (LogEntryShown.model_validate(dict(zip(fields, row, strict=True))) for row in found.rows)
+    return tuple(listed), int(str(total))
+
+
+def log_targets(store: Store) -> tuple[str, ...]:
+    """The applications that anything was read of."""
+    return tuple(str(row[0]) for row in store.query("select distinct target from hallucinations order by 1").rows)

@@ -1,0 +1,81 @@
+"""Incidents as pages list them, and what a page about one of them links to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from monitors.records.base import Record, UtcTime
+from monitors.records.grades import FailureKind
+from monitors.records.incidents import Incident, IncidentKind, IncidentState
+from warehouse.database.store import Store
+
+
+class IncidentRowShown(Record):
+    """An incident in a list, as it stands now."""
+
+    fingerprint: str
+    kind: IncidentKind
+    target: str
+    state: IncidentState
+    severity: int
+    title: str
+    case_id: str | None
+    failure_kind: FailureKind | None
+    opened_at: UtcTime
+    last_seen_at: UtcTime
+    resolved_at: UtcTime | None
+    occurrences: int
+
+
+class IncidentFilter(Record):
+    """Which incidents; ``None`` is any. ``unresolved`` leaves out those that are over."""
+
+    target: str | None = None
+    state: str | None = None
+    severity: int | None = None
+    kind: str | None = None
+    unresolved: bool = False
+
+
+_INCIDENTS = (
+    " from incidents where ($target is null or target = $target) and ($state is null or state = $state)"
+    " and ($severity is null or severity = $severity) and ($kind is null or kind = $kind)"
+    " and (not $unresolved or state <> 'resolved')"
+)
+_WORST_FIRST = "order by state = 'resolved', severity desc, last_seen_at desc, fingerprint"
+
+
+def incidents_page(
+    store: Store, wanted: IncidentFilter, *, rows: int, offset: int
+) -> tuple[tuple[IncidentRowShown, ...], int]:
+    """Incidents, the unresolved ones first and the worst of them before all, and how many there are in all."""
+    asked = wanted.model_dump()
+    names = ", ".join(IncidentRowShown.model_fields)
+    total = store.query(f"select count(*) {_INCIDENTS}", asked).rows[0][0]
+    found = store.query(
+        f"select {names} {_INCIDENTS} {_WORST_FIRST} limit $rows offset $offset",
+        {**asked, "rows": rows, "offset": offset},
+    )
+    fields = IncidentRowShown.model_fields
+    listed = (IncidentRowShown.model_validate(dict(zip(fields, row, strict=True))) for row in found.rows)
+    return tuple(listed), int(str(total))
+
+
+def incident_of(store: Store, fingerprint: str) -> Incident | None:
+    """An incident as it stands now, or ``None`` where there is none with this fingerprint."""
+    found = store.query("select record from incidents where fingerprint = $key", {"key": fingerprint})
+    return Incident.model_validate_json(str(found.rows[0][0])) if found.rows else None
+
+
+def incident_targets(store: Store) -> tuple[str, ...]:
+    """All that any incident was ever about, by name."""
+    return tuple(str(row[0]) for row in store.query("select distinct target from incidents order by 1").rows)
+
+
+def runs_that_are_known(store: Store, run_ids: Iterable[str]) -> frozenset[str]:
+    """Those of these runs that are in the warehouse, and so have a page."""
+    found = store.query(
+        "select run_id from runs where list_contains(string_split($runs, ','), run_id)",
+        {"runs": ",".join(sorted(set(run_ids)))},
+    )
+    return frozenset(str(row[0]) for row in found.rows)
