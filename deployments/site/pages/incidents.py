@@ -146,8 +146,8 @@ def incident_page(request: PageRequest) -> Page:
     site, incident = request.site, _asked_for(request)
     story = story_of(site.store, incident)
     item = _last_item(story)
-    told = story_lines(story)
-    lines = told[-STORY_LINES:]
+    story_so_far = story_lines(story)
+    lines = story_so_far[-STORY_LINES:]
     runs = {incident.last_run_id, *(line.run_id for line in lines), *([item.observation.run_id] if item else [])}
     known = runs_that_are_known(site.store, runs - {""})
     now = site.now()
@@ -157,7 +157,7 @@ def incident_page(request: PageRequest) -> Page:
         fault=fault,
         evidence=_evidence(request, item, known) if item else None,
         story=tuple(_entry(request, incident, line, known) for line in lines),
-        earlier=len(told) - len(lines),
+        earlier=len(story_so_far) - len(lines),
         silences=tuple(one for one in story.silences if one.in_force(now)),
         decisions=tuple(one for one in _DECISIONS if _is_left(one.kind, incident, item)),
         can_be_silenced=not (item is not None and is_grave(item)),

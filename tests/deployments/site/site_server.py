@@ -22,11 +22,11 @@ from tests.warehouse.sample_rows import assessment, exchange, incident, run_repo
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, IncidentRow, IncidentVersion, ResultRow, RunRow
 
-EXAMPLES = {"run": "run-1", "target": "helpdesk", "name": "site.css", "case": "case-0"}
 EXAMPLES = {
     "run": "run-1",
     "target": "helpdesk",
     "name": "site.css",
+    "case": "case-0",
     "incident": incident("leak").fingerprint,
     "decision": "acknowledge",
     "silence": "S-1",
