@@ -48,7 +48,7 @@ from monitors.records.cases import GoldCase
 from monitors.records.drafts import GoldDraft
 from monitors.records.exchanges import Origin
 from monitors.records.operator_actions import CaseDraft
-from warehouse.queries.operator_actions import Trace
+from warehouse.queries.operator_actions import GradedConversation
 
 
 @dataclass(frozen=True)
@@ -330,7 +330,9 @@ def _pair(number: int, case: GoldCase, nonce: str) -> str:
     return f"Pair {number}:\n{asked.text}\n{expected.text}"
 
 
-def draft_of_trace(found: Trace, *, by: str, at: datetime, account_patterns: Sequence[str]) -> CaseDraft:
+def draft_of_trace(
+    found: GradedConversation, *, by: str, at: datetime, account_patterns: Sequence[str]
+) -> CaseDraft:
     """The draft of a trace. A reply that failed is its bad reply; any other reply is proposed as gold.
 
     `ConfigError` for what a probe asked: that is a gold case already.
@@ -365,7 +367,7 @@ def draft_of_trace(found: Trace, *, by: str, at: datetime, account_patterns: Seq
     )
 
 
-def _proposed(found: Trace) -> tuple[Severity, str]:
+def _proposed(found: GradedConversation) -> tuple[Severity, str]:
     """The severity that the run gave a failure, with the policy row; nobody has rated what did not fail."""
     if found.failed and found.severity:
         return Severity(found.severity), f"the finding was severity {found.severity} by row {found.policy_row}"

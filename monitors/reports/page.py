@@ -266,6 +266,7 @@ class ReportPage:
 
 _MOST_REASON_LINKS: Final = 12
 _BRIEF: Final = 120
+_OUTCOMES: Final = (CaseOutcome.FAILED, CaseOutcome.NO_ANSWER, CaseOutcome.UNGRADED, CaseOutcome.CORRECT)
 # Nobody may read a password before the host, or a token behind a question mark.
 _NOT_TO_SHOW: Final = re.compile(r"(?<=//)[^/@]*@|[?#].*")
 
@@ -286,9 +287,8 @@ def page_of(
     known = known_incidents(incidents)
     rated = {one.case_id: one.rating for one in report.rubric.ratings} if report.rubric else {}
     viewer = CaseViewer(album, redact, known, report.commit, settings.max_text_characters, rated)
-    failed, no_answers = (with_outcome(cases, one) for one in (CaseOutcome.FAILED, CaseOutcome.NO_ANSWER))
+    failed, no_answers, ungraded, correct = (with_outcome(cases, one) for one in _OUTCOMES)
     not_asked, silent = _apart(no_answers)
-    ungraded, correct = (with_outcome(cases, one) for one in (CaseOutcome.UNGRADED, CaseOutcome.CORRECT))
     reports, others = _correct_reports(correct, most)
     shown = _anchors(failed[:most], silent[:most], not_asked, ungraded[:most], reports)
     total_ms = [result.result.timings.total_ms for result in cases if isinstance(result.result, Exchange)]

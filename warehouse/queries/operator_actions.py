@@ -264,7 +264,7 @@ def append_outcomes(journal: Journal, outcomes: tuple[DraftOutcome, ...]) -> Non
     journal.append([DraftOutcomeRow(row=outcome) for outcome in outcomes], run_id=None)
 
 
-class Trace(NamedTuple):
+class GradedConversation(NamedTuple):
     """What was said once, and what the run thought of it. ``severity`` is 0 where nothing graded it."""
 
     said: StoredConversation
@@ -277,7 +277,7 @@ class Trace(NamedTuple):
     reason: str = ""
 
 
-def trace(store: Store, run_id: str, case_id: str, *, wait_s: float = READ_WAIT_S) -> Trace | None:
+def trace(store: Store, run_id: str, case_id: str, *, wait_s: float = READ_WAIT_S) -> GradedConversation | None:
     """A conversation of a run with its grade; ``None`` when it was never stored, has aged out, or waits to load."""
     with store.database.reading(wait_s) as connection:
         said = what_was_said(connection, store.journal, run_id, case_id)
@@ -285,7 +285,7 @@ def trace(store: Store, run_id: str, case_id: str, *, wait_s: float = READ_WAIT_
     if said is None or row is None:
         return None
     origin, target, severity, policy_row, outcome, kinds, reason = row
-    return Trace(
+    return GradedConversation(
         said=said,
         target=str(target),
         origin=Origin(origin),

@@ -57,7 +57,7 @@ class StoryEntry(Record):
     run_id: str = ""
 
 
-class Evidence(Record):
+class CaseEvidence(Record):
     """What the last message showed: texts masked, absent where the run stored none."""
 
     reason: str
@@ -85,7 +85,7 @@ class IncidentData(Record):
 
     incident: Incident
     fault: str
-    evidence: Evidence | None
+    evidence: CaseEvidence | None
     story: tuple[StoryEntry, ...]
     earlier: int
     silences: tuple[Silence, ...]
@@ -185,13 +185,13 @@ def _entry(request: PageRequest, incident: Incident, line: StoryLine, known: fro
     return StoryEntry(at=line.at, text=request.masked(line.text, incident.target), run_id=run_id)
 
 
-def _evidence(request: PageRequest, item: AlertItem, known: frozenset[str]) -> Evidence:
+def _evidence(request: PageRequest, item: AlertItem, known: frozenset[str]) -> CaseEvidence:
     seen = item.observation
 
     def masked(text: str | None) -> str | None:
         return None if text is None else request.masked(text, seen.target)
 
-    return Evidence(
+    return CaseEvidence(
         reason=request.masked(seen.reason, seen.target),
         why_sent=REASON_WORDS[item.reason],
         asked=masked(seen.asked),

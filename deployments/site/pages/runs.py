@@ -16,7 +16,7 @@ from monitors.records.grades import CaseOutcome
 from monitors.records.runs import RunReport, Verdict
 from monitors.reports.page import page_of
 from monitors.reports.write import report_paths
-from warehouse.queries.site.runs import CaseRow, RunFilter, RunRow, cases_page, outcome_counts, suites
+from warehouse.queries.site.runs import ListedCase, ListedRun, RunFilter, cases_page, outcome_counts, suites
 from warehouse.queries.site.runs import runs_page as runs_in
 
 VERDICTS: Final = tuple(verdict.value for verdict in Verdict)
@@ -26,7 +26,7 @@ OUTCOMES: Final = tuple(outcome.value for outcome in CaseOutcome)
 class RunsData(Record):
     """A page of the list of runs."""
 
-    runs: tuple[RunRow, ...]
+    runs: tuple[ListedRun, ...]
     paging: Paging
 
 
@@ -35,7 +35,7 @@ class RunData(Record):
 
     report: RunReport
     outcomes: dict[str, int]
-    cases: tuple[CaseRow, ...]
+    cases: tuple[ListedCase, ...]
     paging: Paging
     has_report: bool
 

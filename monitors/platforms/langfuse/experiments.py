@@ -65,7 +65,7 @@ class _Ingested(FromLangfuse):
     errors: tuple[_EventError, ...] = ()
 
 
-class _Opened(NamedTuple):
+class _OpenExperiment(NamedTuple):
     dataset: Dataset
     metadata: Mapping[str, JsonValue]
 
@@ -75,7 +75,7 @@ class LangfuseExperiments:
 
     def __init__(self, client: LangfuseClient, now: Callable[[], datetime], sleep: Sleep) -> None:
         self._client, self._now, self._sleep = client, now, sleep
-        self._opened: dict[str, _Opened] = {}
+        self._opened: dict[str, _OpenExperiment] = {}
 
     async def start(self, dataset: Dataset, name: str, metadata: Mapping[str, JsonValue]) -> Experiment:
         """The experiment of that name on the dataset. It shows in Langfuse with its first row.
@@ -84,7 +84,7 @@ class LangfuseExperiments:
         """
         await self._client.needs_version_4("an experiment")
         identity = _id(dataset.id, name)
-        self._opened[identity] = _Opened(dataset, metadata)
+        self._opened[identity] = _OpenExperiment(dataset, metadata)
         url = f"{self._client.page_url('experiments', 'results')}?baseline={identity}"
         return Experiment(id=identity, name=name, url=url)
 
@@ -168,7 +168,7 @@ def _in_batches(rows: Sequence[ExperimentRow]) -> Iterator[list[ExperimentRow]]:
         yield few
 
 
-def _span(experiment: Experiment, opened: _Opened, row: ExperimentRow) -> Json:
+def _span(experiment: Experiment, opened: _OpenExperiment, row: ExperimentRow) -> Json:
     ended_at = max(row.started_at, row.ended_at)
     below: Json = {"parentSpanId": _span_of(experiment, row, 0)} if row.repeat else {}
     return {
@@ -186,7 +186,7 @@ def _span(experiment: Experiment, opened: _Opened, row: ExperimentRow) -> Json:
     }
 
 
-def _attributes(experiment: Experiment, opened: _Opened, row: ExperimentRow) -> Iterator[tuple[str, str]]:
+def _attributes(experiment: Experiment, opened: _OpenExperiment, row: ExperimentRow) -> Iterator[tuple[str, str]]:
     yield "langfuse.trace.name", row.case_id
     yield "langfuse.environment", ENVIRONMENT
     yield "langfuse.experiment.id", experiment.id

@@ -10,7 +10,7 @@ from monitors.records.runs import Verdict
 from warehouse.database.store import Store
 
 
-class RunRow(Record):
+class ListedRun(Record):
     """A finished run in a list. Scores are ``None`` where nothing was graded."""
 
     run_id: str
@@ -42,7 +42,7 @@ class RunFilter(Record):
     commit: str | None = None
 
 
-class CaseRow(Record):
+class ListedCase(Record):
     """A case of a run in a list: what it came to, and why."""
 
     case_id: str
@@ -93,12 +93,12 @@ _RUNS = (
 )
 
 
-def runs_page(store: Store, wanted: RunFilter, *, rows: int, offset: int) -> tuple[tuple[RunRow, ...], int]:
+def runs_page(store: Store, wanted: RunFilter, *, rows: int, offset: int) -> tuple[tuple[ListedRun, ...], int]:
     """Runs, newest first, and how many there are in all."""
     asked = wanted.model_dump()
     total = store.query(f"select count(*) {_WANTED}", asked).rows[0][0]
     found = store.query(_RUNS, {**asked, "rows": rows, "offset": offset})
-    listed = (RunRow.model_validate(dict(zip(RunRow.model_fields, row, strict=True))) for row in found.rows)
+    listed = (ListedRun.model_validate(dict(zip(ListedRun.model_fields, row, strict=True))) for row in found.rows)
     return tuple(listed), int(str(total))
 
 
@@ -118,7 +118,7 @@ def outcome_counts(store: Store, run_id: str) -> dict[str, int]:
 
 def cases_page(
     store: Store, run_id: str, outcome: str | None, *, rows: int, offset: int
-) -> tuple[tuple[CaseRow, ...], int]:
+) -> tuple[tuple[ListedCase, ...], int]:
     """A run's cases of one outcome (or of all), worst first, and how many there are in all."""
     wanted = {"run": run_id, "outcome": outcome}
     total = store.query(f"select count(*) from assessments a {_CASES}", wanted).rows[0][0]  # noqa: S608 - ours
@@ -126,5 +126,5 @@ def cases_page(
         f"{_CASES_SHOWN} {_CASES} {_WORST_FIRST} limit $rows offset $offset",
         {**wanted, "rows": rows, "offset": offset},
     )
-    listed = (CaseRow.model_validate(dict(zip(CaseRow.model_fields, row, strict=True))) for row in found.rows)
+    listed = (ListedCase.model_validate(dict(zip(ListedCase.model_fields, row, strict=True))) for row in found.rows)
     return tuple(listed), int(str(total))
