@@ -138,7 +138,7 @@ def _free(host: str, port: int, what: str) -> None:
             probe.bind((host, port))
         except (OSError, OverflowError) as error:
             raise ConfigError(
-                f"{what} cannot listen on {host}, port {port} ({error}); name another one with --port, or --host"
+                f"{what} cannot listen on port {port} of {host} ({error}); name another one with --port, or --host"
             ) from None
 
 

@@ -274,7 +274,7 @@ def _is_address(text: str) -> str:
     try:
         ip_network(text)
     except ValueError:
-        raise ValueError("an IP address or network, such as 127.0.0.1 or 10.0.0.0/8") from None
+        raise ValueError("an IP address, or a network as address/prefix length") from None
     return text
 
 

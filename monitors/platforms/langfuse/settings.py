@@ -30,7 +30,7 @@ class LangfuseSettings(BaseModel):
     )
     host: HttpUrl = Field(
         default="https://cloud.langfuse.com",
-        description="Langfuse's address: another region's, or that of your own server (version 4)",
+        description="where Langfuse runs: another region, or a server of your own (version 4)",
     )
     public_key_env: VariableName = Field(
         default="LANGFUSE_PUBLIC_KEY", description="environment variable with the project's public key"

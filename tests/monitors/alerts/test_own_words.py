@@ -21,9 +21,16 @@ MAKERS = ("Error", "Fault", "RunNotMade", "Field", "Option", "Argument")
 def own_texts(source: str) -> Iterator[tuple[int, list[str | None]]]:
     """Line and parts of each text that a message is made of; ``None`` where a value stands."""
     for node in ast.walk(ast.parse(source)):
-        is_made = isinstance(node, ast.Call) and ast.unparse(node.func).endswith(MAKERS)
-        if isinstance(node, ast.Raise) or is_made:
-            yield from _literals(node)
+        if isinstance(node, ast.Raise) or (isinstance(node, ast.Call) and ast.unparse(node.func).endswith(MAKERS)):
+            yield from _literals(_without_default(node))
+
+
+def _without_default(node: ast.Raise | ast.Call) -> ast.AST:
+    """A default is a value of the program, no sentence."""
+    if isinstance(node, ast.Raise):
+        return node
+    kept = [keyword for keyword in node.keywords if keyword.arg != "default"]
+    return ast.Call(func=node.func, args=node.args, keywords=kept)
 
 
 def _literals(node: ast.AST) -> Iterator[tuple[int, list[str | None]]]:
