@@ -168,7 +168,7 @@ _CORRECT = {CaseOutcome.CORRECT: True, CaseOutcome.FAILED: False}
 @lru_cache(maxsize=8)
 def _panel(locale: str | None, currency: str | None, domain: Domain) -> tuple[Grader, ...]:
     """The graders of an application that writes numbers this way; many lines share one panel."""
-    return default_panel(GraderSettings(locale=locale, currency=currency), domain)
+    return default_panel(GraderSettings(locale=locale, currency=currency, citation_required=True), domain)
 
 
 def graded(fields: Fields) -> Fields:

@@ -41,6 +41,10 @@ url = "http://127.0.0.1:{port}"
 environment = "staging"
 suite = {suite}
 
+# Its bot names the clause that each answer stands on; one that does not is wrong.
+[targets.demo.graders]
+citation_required = true
+
 # A Gradio chat forgets with its page, so loading it again is a fresh conversation, at two thirds of the cost.
 [targets.demo.probe]
 isolation = "reload"

@@ -10,6 +10,7 @@ The severity table maps failure kind and case severity to the failure's severity
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from monitors.records.base import Blame, Finding, Record, Severity
 from monitors.records.cases import GoldCase
@@ -158,10 +159,15 @@ def _failures(case: GoldCase, grades: tuple[Grade, ...]) -> tuple[Judged, ...]:
 
 
 def _finding(grades: tuple[Grade, ...], aspect: Aspect) -> Finding:
-    """YES when all graders of the aspect that judged passed it, NO when one failed it, else UNGRADED."""
-    verdicts = [g.passed for g in grades if isinstance(g, Judged) and g.aspect is aspect]
+    """YES when all graders of the aspect that judged passed it, NO when one failed it.
+
+    Where none judged: NOT_NEEDED when the question does not arise, else UNGRADED.
+    """
+    concerned = [grade for grade in grades if grade.aspect is aspect]
+    verdicts = [grade.passed for grade in concerned if isinstance(grade, Judged)]
     if not verdicts:
-        return Finding.UNGRADED
+        spared = concerned and not any(isinstance(grade, Abstained) and grade.needed for grade in concerned)
+        return Finding.NOT_NEEDED if spared else Finding.UNGRADED
     return Finding.YES if all(verdicts) else Finding.NO
 
 
@@ -179,10 +185,13 @@ def _factual(case: GoldCase, grades: tuple[Grade, ...]) -> Finding:
     return factual
 
 
+_CITED: Final = frozenset({Finding.YES, Finding.NOT_NEEDED})
+
+
 def _refused(case: GoldCase, grades: tuple[Grade, ...]) -> Finding:
     """Whether the reply refused: the refusal grade passes when the reply did as expected."""
     match _finding(grades, Aspect.REFUSAL):
-        case Finding.UNGRADED:
+        case Finding.UNGRADED | Finding.NOT_NEEDED:
             return Finding.UNGRADED
         case Finding.YES:
             return Finding.YES if case.expected_refusal else Finding.NO
@@ -197,7 +206,7 @@ def _outcome(
         order = worst_first(f.failure_kind for f in failures if f.failure_kind)
         ordered = sorted(failures, key=lambda f: order.index(f.failure_kind) if f.failure_kind else 0)
         return CaseOutcome.FAILED, Blame.APP, "; ".join(dict.fromkeys(f.reason for f in ordered))
-    cited = citation is Finding.YES or case.expected_refusal or case.triage is not None
+    cited = citation in _CITED or case.expected_refusal or case.triage is not None
     if factual is Finding.YES and cited and _is_safe(grades):
         return CaseOutcome.CORRECT, None, _why_correct(case)
     abstained = [g for g in grades if isinstance(g, Abstained)]

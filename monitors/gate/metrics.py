@@ -104,6 +104,7 @@ _NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_@+-]+")
 _LONGEST_PATH: Final = 80
 
 _Find = Callable[[Assessment], Finding]
+_GRADED: Final = frozenset({Finding.YES, Finding.NO})
 
 
 class MeasuredMetric(NamedTuple):
@@ -144,11 +145,13 @@ def metrics(
 
 def _share(name: str, members: Iterable[Assessment], finding: _Find, target: float | None) -> MeasuredMetric:
     found = [(a, finding(a)) for a in members]
-    graded = [(a, said is Finding.YES) for a, said in found if said is not Finding.UNGRADED]
+    graded = [(a, said is Finding.YES) for a, said in found if said in _GRADED]
     share = clustered_share(by_cluster((a.cluster or ("", a.case_id), passed) for a, passed in graded))
     met = Finding.UNGRADED
     if target is not None and graded:
         met = Finding.YES if share.passed / share.total >= target else Finding.NO
+    elif found and all(said is Finding.NOT_NEEDED for _, said in found):
+        met = Finding.NOT_NEEDED
     metric = Metric(
         name=name,
         passed=share.passed,

@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from monitors.facts.language import identify
 from monitors.goldset.issues import ISSUE_KEYS, is_issue, issue_fields, issue_keys
 from monitors.records.base import Language, Record
 from monitors.records.cases import (
@@ -81,6 +82,9 @@ ACCEPTED: Final[Mapping[str, str]] = {
     "provenance.reviewed_at": "a time with its zone, as 2026-01-31T02:00:00Z",
 }
 """What each key may be, in the words of the errors and of the reference of a suite's keys."""
+
+LEFT_OUT: Final[Mapping[str, Any]] = {"type": "general", "provenance": {"pipeline": Pipeline.MANUAL.value}}
+"""What a line has that leaves these keys out; its ``language`` is then that of its question."""
 
 _NESTED: Final[Mapping[str, type[Record]]] = {
     "provenance": Provenance,
@@ -218,7 +222,7 @@ def case_from_object(fields: dict[str, Any]) -> GoldCase | Unusable:
 def _prepared(fields: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
     """Problems that pydantic would not see or not name well, and the fields as `GoldCase` knows them."""
     problems: list[str] = []
-    prepared = dict(fields)
+    prepared = {**LEFT_OUT, **fields}
     if "question" in fields and "turns" in fields:
         problems.append('a case has "question" or "turns", not both')
         del prepared["question"]
@@ -234,7 +238,15 @@ def _prepared(fields: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
         if key in fields and type(fields[key]) is not wanted:
             problems.append(refused_value(key, fields[key]))
             prepared[key] = wanted(1)
+    if "language" not in fields:
+        prepared["language"] = _language_of(prepared["turns"])
     return problems, prepared
+
+
+def _language_of(turns: object) -> Language:
+    """The language in which the last of these is asked, if they are turns at all."""
+    last: object = cast("list[object]", turns)[-1] if isinstance(turns, list) and turns else ""
+    return identify(last) if isinstance(last, str) else Language.ENGLISH
 
 
 def _said_before(problem: str, own: list[str]) -> bool:

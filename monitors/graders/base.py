@@ -56,7 +56,9 @@ class GraderSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     citation_required: bool = Field(
-        default=True, description="whether every answer that is not an expected refusal must name its source"
+        default=False,
+        description="whether every answer that is not an expected refusal must name its source; `lookout doctor` "
+        "proposes it where answers do",
     )
     citation_patterns: tuple[Pattern, ...] = Field(
         default=DEFAULT_PATTERNS,
@@ -128,6 +130,11 @@ def judged(by: Grader, kind: FailureKind | None, reason: str, evidence: tuple[Sp
 def abstained(by: Grader, reason: str, blame: Blame = Blame.MONITOR) -> Abstained:
     """A grader that had nothing to go on, and whose fault that is."""
     return Abstained(grader=by.name, version=by.version, aspect=by.aspect, reason=reason, blame=blame)
+
+
+def not_needed(by: Grader, reason: str) -> Abstained:
+    """A grader whose question does not arise, so that a reply is right without its grade."""
+    return abstained(by, reason).model_copy(update={"needed": False})
 
 
 def unread(by: Grader, what: str) -> Abstained:

@@ -9,7 +9,7 @@ from monitors.facts.citations import DEFAULT_PATTERNS, find_citations, names_sou
 from monitors.facts.error_leaks import find_error_leak
 from monitors.facts.language import identify
 from monitors.facts.refusals.detect import Refusal, read_refusal
-from monitors.graders.base import abstained, judged, unread
+from monitors.graders.base import abstained, judged, not_needed, unread
 from monitors.records.base import Blame, Language
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Channel, Exchange
@@ -20,12 +20,12 @@ class CitationGrader:
     """A citation is required of every answer; a refusal, expected or not, has nothing to cite.
 
     It searches the visible text, the wire payload's text and the citations that the payload lists: pages hide what
-    they were sent. Where a target need not cite (``required`` false), none is missed. Where the case names a
-    source, one of the citations must contain it.
+    they were sent. Where a target need not cite (``required`` false), nothing is checked that names none. Where the
+    case names a source, one of the citations must contain it.
     """
 
     name = "citations"
-    version = "1"
+    version = "2"
     aspect = Aspect.CITATION
 
     def __init__(self, patterns: Sequence[str] = DEFAULT_PATTERNS, *, required: bool = True) -> None:
@@ -35,10 +35,10 @@ class CitationGrader:
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
         """Grade the citations of one exchange."""
         if case.expected_refusal:
-            return abstained(self, "an expected refusal needs no source")
+            return not_needed(self, "an expected refusal needs no source")
         named, spans = self._citations(exchange)
         if not named and not self._required and case.expected_citation is None:
-            return judged(self, None, "this target need not name its sources", ())
+            return not_needed(self, "not checked: this target need not name its sources")
         if not named:
             if read_refusal(exchange.graded_text).refused:
                 return abstained(self, "the reply declined to answer and has nothing to cite")

@@ -76,3 +76,5 @@ class Finding(StrEnum):
     NO = "no"
     UNGRADED = "ungraded"
     """Nobody could grade it: every grader concerned abstained, or nothing was there to grade."""
+    NOT_NEEDED = "not_needed"
+    """The question does not arise: it was never checked, and counts neither for nor against."""

@@ -159,7 +159,7 @@ class Judged(Record):
 
 
 class Abstained(Record):
-    """A grader had nothing to go on. Neither pass nor fail."""
+    """A grader had nothing to go on: neither pass nor fail. ``needed`` is false where nothing was asked."""
 
     status: Literal["abstained"] = "abstained"
     grader: Identifier
@@ -167,6 +167,7 @@ class Abstained(Record):
     aspect: Aspect
     reason: str
     blame: Blame = Blame.MONITOR
+    needed: bool = True
 
 
 Grade = Annotated[Judged | Abstained, Field(discriminator="status")]

@@ -154,7 +154,12 @@ def mutation_section(report: RunReport) -> Iterator[str]:
 _ASKED: Final = 120
 _ANSWERED: Final = 160
 _NAMED_CASES: Final = 6
-_MET: Final = {Finding.YES: "✓ met", Finding.NO: "✕ missed", Finding.UNGRADED: ""}
+_MET: Final = {
+    Finding.YES: "✓ met",
+    Finding.NO: "✕ missed",
+    Finding.UNGRADED: "",
+    Finding.NOT_NEEDED: "not checked",
+}
 
 
 def markdown_report(

@@ -42,7 +42,7 @@ def configured(folder: Path, page: str, questions: int) -> Installation:
     (folder / "suite.jsonl").write_text("".join(f"{json.dumps(case)}\n" for case in cases), encoding="utf-8")
     (folder / "lookout.toml").write_text(
         f'data_folder = "data"\n[gate]\nmin_severity_3_cases = 0\n\n[targets.advisor]\nurl = "{page}"\n'
-        'suite = "suite.jsonl"\n',
+        'suite = "suite.jsonl"\ngraders = { citation_required = true }\n',
         encoding="utf-8",
     )
     home = folder / "home"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -19,7 +19,7 @@ from pydantic_core import PydanticUndefined
 
 from flows.terminal import write_text
 from monitors.config.file import Config
-from monitors.goldset.lines import ACCEPTED
+from monitors.goldset.lines import ACCEPTED, LEFT_OUT
 from monitors.records.cases import NEEDS_REVIEW, PIPELINE_MEANINGS, GoldCase, Pipeline, Provenance
 from monitors.records.triage import Issue, TriageReference, TriageTask
 
@@ -300,10 +300,19 @@ def suite_reference() -> str:
     return "".join((*pages, *_pipelines()))
 
 
+_LEFT_OUT: Final = {
+    "question": "required, one of the two",
+    "turns": "required, one of the two",
+    "language": "that of the question",
+    **{key: f"`{json.dumps(value)}`" for key, value in LEFT_OUT.items()},
+}
+"""What a case has whose line leaves a key out, where the record itself does not say it."""
+
+
 def _keys(heading: str, place: str, fields: Mapping[str, FieldInfo]) -> Iterator[str]:
     yield f"\n## {heading}\n\n| key | accepted | default | what it is |\n| --- | --- | --- | --- |\n"
     for name, field in fields.items():
-        default = "required, one of the two" if name in ("question", "turns") else _default(field)
+        default = _LEFT_OUT.get(place + name) or _default(field)
         yield f"| `{name}` | {_cell(ACCEPTED[place + name])} | {default} | {_cell(field.description or '')} |\n"
 
 

@@ -25,7 +25,7 @@ from monitors.config.file import Config, TargetConfig, load_config, target_recor
 from monitors.errors import ConfigError
 from monitors.gate.assess import assess
 from monitors.goldset.load import load_suite
-from monitors.graders.base import Grader
+from monitors.graders.base import Grader, GraderSettings
 from monitors.graders.panel import default_panel, grade_exchange
 from monitors.probes.browser.login import Login
 from monitors.probes.inspect.findings import AskPermission, PageInspection, Trial
@@ -150,18 +150,18 @@ def doctor_command(
     api = _api_of(target, loaded)
     if api is not None:
         return _print_summary([check_api(*api, environment(), ask=ask_apis)], as_json=as_json)
-    name, address, settings = _what(target, loaded)
+    name, address, settings = _what(target, loaded, environment())
+    configured = loaded.targets.get(name) if loaded else None
     login = _login(loaded, name, environment())
-    settings = _with_browser(settings, environment())
-    goal = picture or _picture_path(loaded, name, now)
     asking = AskPermission.IF_NEEDED if ask is None else AskPermission.ALWAYS if ask else AskPermission.NEVER
+    goal = picture or _picture_path(loaded, name, now)
     inspection = asyncio.run(_inspect(address, settings, goal, asking, login))
     if inspection.trouble is None and ask_apis:
-        inspection = with_trials(inspection, address, settings, loaded.targets.get(name) if loaded else None, login)
+        inspection = with_trials(inspection, address, settings, configured, login)
     if as_json:
         write_json(inspection.model_dump_json(indent=2) + "\n")
     else:
-        print_inspection(terminal_console(), inspection, name=name, configured=settings)
+        print_inspection(terminal_console(), inspection, name, settings, _graders_of(configured))
     return exit_code_of(inspection)
 
 
@@ -173,17 +173,19 @@ def exit_code_of(inspection: PageInspection) -> ExitCode:
     return ExitCode.INCONCLUSIVE if any(trial.doubt for trial in inspection.trials) else ExitCode.PASS
 
 
-def _what(target: str, config: Config | None) -> tuple[str, str, ProbeSettings]:
+def _what(
+    target: str, config: Config | None, environment: Mapping[str, str]
+) -> tuple[str, str, ProbeSettings]:
     """Name, address and settings; an address that a target has is inspected with that target's settings."""
     if is_address(target):
         known = {name: t for name, t in (config.targets if config else {}).items() if t.url == target}
         if not known:
-            return name_of(target), target, ProbeSettings()
+            return name_of(target), target, _with_browser(ProbeSettings(), environment)
         target = next(iter(known))
     if config is None:
         raise ConfigError(f"no target {target!r}: there is no configuration")
     configured = config.target(target)
-    return target, target_record(target, configured).address, configured.probe
+    return target, target_record(target, configured).address, _with_browser(configured.probe, environment)
 
 
 def _api_of(target: str, config: Config | None) -> tuple[str, TargetConfig] | None:
@@ -215,6 +217,10 @@ def _login(config: Config | None, name: str, environment: Mapping[str, str]) -> 
     from flows.context import login_of  # duckdb
 
     return login_of(config, name, environment)
+
+
+def _graders_of(target: TargetConfig | None) -> GraderSettings:
+    return target.graders if target is not None else GraderSettings()
 
 
 async def _inspect(

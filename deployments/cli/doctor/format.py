@@ -11,6 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from deployments.cli.doctor.services import Health, HealthCheck
+from monitors.facts.citations import find_citations
+from monitors.graders.base import GraderSettings
 from monitors.probes.inspect.findings import PageElement, PageInspection, Trial
 from monitors.probes.settings import ProbeSettings, Selectors
 from monitors.probes.wire import WireRule
@@ -20,8 +22,10 @@ SHOWN_OF_ANSWER = 200
 COLOURS = {Health.GOOD: "green", Health.DOUBTFUL: "yellow", Health.BROKEN: "red"}
 
 
-def print_inspection(console: Console, inspection: PageInspection, *, name: str, configured: ProbeSettings) -> None:
-    """Print one inspection, for a person. ``name`` is the target's, ``configured`` what it had before."""
+def print_inspection(
+    console: Console, inspection: PageInspection, name: str, configured: ProbeSettings, graders: GraderSettings
+) -> None:
+    """Print one inspection, for a person. ``name`` is the target's, ``configured`` and ``graders`` what it had."""
     console.print(f"[bold]{escape(inspection.address)}[/]  {escape(inspection.overview.title)}", highlight=False)
     console.print(_grid(_rows(inspection)))
     if inspection.trouble is not None:
@@ -35,6 +39,7 @@ def print_inspection(console: Console, inspection: PageInspection, *, name: str,
     if inspection.box is not None:
         for line in _conclusion(inspection, configured):
             console.print(f"\n{escape(line)}", highlight=False, soft_wrap=True)
+        _print_citations(console, inspection, name, graders)
         _print_wire(console, inspection, name, configured)
         console.print(_pins_title(inspection, configured.selectors))
         console.print(escape(toml_of(inspection, name)), highlight=False, soft_wrap=True)
@@ -104,6 +109,26 @@ def _conclusion(inspection: PageInspection, configured: ProbeSettings) -> Iterat
         yield f"Graded as a run does it now, {len(wrong)} of {len(trials)} answers are wrong{else_right}."
     if not bad and not hides and not wrong:
         yield "Nothing needs to be configured: the answers were read, and are plausible."
+
+
+def _print_citations(console: Console, inspection: PageInspection, name: str, graders: GraderSettings) -> None:
+    """The lines that make a source required, where most answers name one and nobody has said so."""
+    read = [trial for trial in inspection.trials if trial.trouble is None]
+    citing = sum(_cites(trial, graders) for trial in read)
+    if graders.citation_required or 2 * citing <= len(read):
+        return
+    console.print(
+        f"\n{citing} of {len(read)} answers name their source. Where one without a source counts as wrong, say so:",
+        highlight=False,
+        soft_wrap=True,
+    )
+    console.print(escape(f"[targets.{name}.graders]\ncitation_required = true"), highlight=False)
+
+
+def _cites(trial: Trial, graders: GraderSettings) -> bool:
+    texts = [trial.text, *([trial.sent.text] if trial.sent else [])]
+    listed = trial.sent is not None and any(source.strip() for source in trial.sent.citations)
+    return listed or any(find_citations(text, graders.citation_patterns) for text in texts)
 
 
 def _page(inspection: PageInspection) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 from rich.markup import escape
@@ -200,8 +201,16 @@ def _metrics(report: RunReport) -> Table:
     return table
 
 
+_MET: Final = {
+    Finding.YES: "[green]met[/]",
+    Finding.NO: "[red]missed[/]",
+    Finding.UNGRADED: "",
+    Finding.NOT_NEEDED: "not checked",
+}
+
+
 def _metric(metric: Metric) -> tuple[str, ...]:
     share = f"{metric.passed / metric.total:.3f}" if metric.total else "-"
     target = "" if metric.target is None else f"≥ {metric.target:.2f}"
-    met = {Finding.YES: "[green]met[/]", Finding.NO: "[red]missed[/]", Finding.UNGRADED: ""}[metric.met]
+    met = _MET[metric.met]
     return metric.name, share, str(metric.total), f"{metric.low:.3f} to {metric.high:.3f}", target, met

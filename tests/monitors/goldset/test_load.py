@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from monitors.errors import GoldSetError
 from monitors.goldset.load import BAD_LINES_SHOWN, load_suite, parse_suite_lines
-from monitors.records.base import Severity
+from monitors.records.base import Language, Severity
+from monitors.records.cases import Pipeline
 
 GOOD: dict[str, object] = {
     "id": "free-look",
@@ -38,6 +39,22 @@ def test_question_is_short_for_one_turn(tmp_path: Path):
     assert [case.turns for case in suite.cases] == [("How many days is the free look?",), ("Hello", "And Silver?")]
     assert suite.cases[0].severity is Severity.WRONG
     assert load_suite(path, name="nightly").name == "nightly"
+
+
+@pytest.mark.parametrize(
+    ("asked", "language"),
+    [
+        ({"question": "How many days is the free look?"}, Language.ENGLISH),
+        ({"question": "फ्री लुक कितने दिन का है?"}, Language.HINDI),
+        ({"turns": ["Hello", "Free look kitne din ka hota hai?"]}, Language.HINGLISH),
+    ],
+)
+def test_a_line_says_no_more_than_what_is_asked_what_is_right_and_how_bad(asked, language):
+    plain = {"id": "free-look", "gold": "30 days", "severity": 2, **asked}
+    (case,) = parse_suite_lines([json.dumps(plain)], name="own").cases
+    assert (case.type, case.provenance.pipeline, case.language) == ("general", Pipeline.MANUAL, language)
+    said = {**plain, "language": language.value, "type": "general", "provenance": {"pipeline": "manual"}}
+    assert parse_suite_lines([json.dumps(said)], name="own").cases == (case,)
 
 
 BAD_LINES = [

@@ -9,14 +9,17 @@ from pydantic import ValidationError
 
 from monitors.domains.pack import load_domain
 from monitors.errors import JudgeUnavailable
+from monitors.gate.assess import assess
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import default_panel, grade_exchange
 from monitors.graders.triage import TriageGrader
-from monitors.records.base import Blame
+from monitors.records.base import Blame, Finding
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
-from monitors.records.grades import Abstained, Aspect, Judged
+from monitors.records.grades import Abstained, Aspect, CaseOutcome, Judged
+from monitors.records.runs import CaseResult
 from tests.builders import exchange, gold_case
+from tests.monitors.gate.runs import report
 
 PANEL = default_panel(GraderSettings(), load_domain())
 
@@ -43,6 +46,26 @@ def test_a_right_answer_passes_every_grader_that_judges() -> None:
     assert {grade.aspect for grade in grades if isinstance(grade, Judged) and grade.passed} == {
         Aspect.DISCLOSURE, Aspect.ERROR_LEAK, Aspect.REFUSAL, Aspect.FACTUAL_MATCH, Aspect.CITATION, Aspect.LANGUAGE,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("required", "text", "passed", "total", "met"),
+    [
+        (False, "24 months", 0, 0, Finding.NOT_NEEDED),
+        (True, "24 months", 0, 1, Finding.NO),
+        (False, "24 months [Source: Gold]", 1, 1, Finding.YES),
+    ],
+)
+def test_what_nobody_must_cite_is_not_checked_and_right(required, text, passed, total, met) -> None:
+    """An answer without a source is right where none is asked for, and no metric says that sources were checked."""
+    case = gold_case()
+    came = exchange(case, f"The waiting period is {text} from the start.")
+    panel = default_panel(GraderSettings(citation_required=required), load_domain())
+    found = assess(case, came, grade_exchange(panel, case, came))
+    assert (found.outcome is CaseOutcome.CORRECT) is (not required)
+    told = report([CaseResult(case=case, result=came, assessment=found)])
+    (metric,) = (one for one in told.metrics if one.name == "citation_accuracy")
+    assert (metric.passed, metric.total, metric.met) == (passed, total, met)
 
 
 def test_names_and_versions_are_said() -> None:

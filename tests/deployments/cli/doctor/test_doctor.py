@@ -25,7 +25,8 @@ from deployments.cli.doctor.services import DoctorContext, Health, HealthCheck
 from deployments.cli.exit_codes import ExitCode
 from monitors.config.file import load_config
 from monitors.errors import AccessDenied, AnswerTimeout, PageNotUnderstood
-from monitors.probes.inspect.findings import Overview, PageElement, PageInspection, WireCandidate
+from monitors.graders.base import GraderSettings
+from monitors.probes.inspect.findings import Overview, PageElement, PageInspection, Trial, WireCandidate
 from monitors.probes.inspect.page import ADVICE, trouble_of
 from monitors.probes.settings import ProbeSettings, Selectors
 from monitors.probes.wire import WireRule
@@ -51,7 +52,7 @@ STRANGE = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1, max_si
 
 def printed(look: PageInspection) -> str:
     console = Console(record=True, width=160, file=io.StringIO())
-    print_inspection(console, look, name="page", configured=ProbeSettings())
+    print_inspection(console, look, "page", ProbeSettings(), GraderSettings())
     return console.export_text()
 
 
@@ -60,6 +61,25 @@ def test_what_is_printed_to_be_pinned_is_toml_whatever_the_page_calls_things(box
     look = FOUND.model_copy(update={"selectors": Selectors(message_box=box), "profile": "gradio"})
     probe = tomllib.loads(toml_of(look, name))["targets"][name]["probe"]
     assert probe == {"profile": "gradio", "selectors": {"message_box": box}}
+
+
+@pytest.mark.parametrize(
+    ("answers", "required", "proposed"),
+    [
+        (["24 months [Source: Gold]", "30 days [Source: Gold]", "no"], False, True),
+        (["24 months [Source: Gold]", "30 days", "no"], False, False),
+        (["24 months [Source: Gold]"], True, False),
+        ([], False, False),
+    ],
+)
+def test_sources_are_proposed_as_required_where_most_answers_name_one(
+    answers: list[str], required: bool, proposed: bool
+) -> None:
+    trials = tuple(Trial(question="?", text=answer) for answer in answers)
+    console = Console(record=True, width=160, file=io.StringIO())
+    look = FOUND.model_copy(update={"trials": trials})
+    print_inspection(console, look, "page", ProbeSettings(), GraderSettings(citation_required=required))
+    assert ("[targets.page.graders]\ncitation_required = true" in console.export_text()) is proposed
 
 
 @given(text=STRANGE)
