@@ -82,7 +82,14 @@ def configured(folder: Path, cases: Sequence[GoldCase], **judge: Any) -> VerifyR
     suite.write_text("".join(case.model_dump_json() + "\n" for case in cases), encoding="utf-8")
     values: dict[str, Any] = {
         "data_folder": str(folder / "data"),
-        "targets": {"demo": {"url": "http://127.0.0.1:9", "suite": str(suite), "model_family": "gpt"}},
+        "targets": {
+            "demo": {
+                "url": "http://127.0.0.1:9",
+                "suite": str(suite),
+                "model_family": "gpt",
+                "graders": {"citation_required": True},
+            }
+        },
         "gate": {"min_severity_3_cases": 0},
     }
     if judge:

@@ -11,7 +11,7 @@ from monitors.graders.panel import default_panel
 from monitors.records.grades import FailureKind
 from tests.builders import gold_case
 
-PANEL = default_panel(GraderSettings(), load_domain())
+PANEL = default_panel(GraderSettings(citation_required=True), load_domain())
 CITED = " [Source: Suraksha Gold, clause 4.2]"
 LONG = "Such wishes are handled by hand at the desk, as a courtesy to those who have long been with the company."
 

@@ -196,11 +196,12 @@ def _config(folder: Path, url: str, setup: Setup) -> dict[str, Any]:
     suite.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     api: dict[str, Any] = {"citations": "sources"} | dict(setup.probe)
     probe = {"driver": setup.driver, "concurrency": setup.concurrency, "attempts": 1, "api": api}
-    target = {"url": url, "suite": str(suite), "probe": probe}
+    graders: dict[str, Any] = {"citation_required": True}
+    target: dict[str, Any] = {"url": url, "suite": str(suite), "probe": probe, "graders": graders}
     values: dict[str, Any] = {"data_folder": str(folder / "data"), "targets": {"demo": target}}
     for key, value in setup.config.items():
         table, _, name = key.rpartition(".")
-        place = values.setdefault(table, {}) if table != "graders" else target.setdefault("graders", {})
+        place = values.setdefault(table, {}) if table != "graders" else graders
         place[name] = value
     return values
 
