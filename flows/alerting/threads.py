@@ -7,7 +7,7 @@ do.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -66,11 +66,13 @@ async def finish_first_alerts(
     in_common: tuple[str, ...] = (),
     changed: tuple[str, ...] = (),
     flaky: Mapping[str, str] | None = None,
+    again: Callable[[Alert], str] | None = None,
 ) -> tuple[str, ...]:
     """Add what a whole run knows to the alerts sent before; return why any message could not be edited.
 
     That is its scores and links, how its reports on issues did, what its failed cases have in common, and what
-    changed since the last accepted run.
+    changed since the last accepted run. With ``again``, what came of asking the cases of an alert again is added to
+    each, those included that knew the rest already or that somebody has acknowledged meanwhile.
 
     ``flaky`` maps a case id to how often a case was right that was right only sometimes: its other repeats were
     still to come when the first one was reported. A message that somebody has acknowledged stays as it is.
@@ -79,7 +81,9 @@ async def finish_first_alerts(
     quiet = await asyncio.to_thread(_acknowledged, notifier)
     for page in await _pages(notifier):
         first = grown(page.alerts[0], page.alerts[1:])
-        if first.flat is not None or {item.incident.fingerprint for item in first.items} <= quiet:
+        more = again(first) if again else ""
+        known_already = first.flat is not None or {item.incident.fingerprint for item in first.items} <= quiet
+        if known_already and not more:
             continue
         items = tuple(_marked_flaky(item, flaky or {}) for item in first.items)
         known = {
@@ -89,6 +93,7 @@ async def finish_first_alerts(
             "dimensions": dimensions,
             "in_common": in_common,
             "changed": changed,
+            "again": more,
         }
         whole = first.model_copy(update={"items": items, **known})
         try:
