@@ -48,7 +48,7 @@ class RecheckPlan(NamedTuple):
 
 
 def severe_failures(results: Iterable[CaseResult]) -> tuple[FailedCaseAgain, ...]:
-    """The cases that failed and count as severity 3 or 2, worst first, otherwise in the order of the run."""
+    """The cases that failed and count as severity 3 or 2, worst first, then by id: a resumed run asks the same."""
     found: dict[str, FailedCaseAgain] = {}
     for one in results:
         severity = one.assessment.severity
@@ -61,7 +61,7 @@ def severe_failures(results: Iterable[CaseResult]) -> tuple[FailedCaseAgain, ...
             max(severity, before.severity) if before else severity,
             kinds | before.kinds if before else kinds,
         )
-    return tuple(sorted(found.values(), key=lambda one: -one.severity))  # stable
+    return tuple(sorted(found.values(), key=lambda one: (-one.severity, one.case.id)))
 
 
 def planned(failed: Sequence[FailedCaseAgain], *, times: int, most: int, places: int) -> RecheckPlan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -13,6 +13,8 @@ ASKED_AGAIN: Final = "Asked again:"
 """What stands before what asking again came to."""
 IS_IT_STILL_SO: Final = "Is it still so? Failed severe cases, asked again"
 """The heading in a report."""
+_CASES_NAMED: Final = 3
+"""More of them are counted by how they did; the report names each."""
 _COMMIT_CHARACTERS: Final = 12
 
 
@@ -46,8 +48,8 @@ def format_recheck_briefly(found: Recheck | None, case_ids: Sequence[str] | None
     cases = [one for one in found.cases if case_ids is None or one.case_id in case_ids] if found else []
     if found is None or not cases:
         return ""
-    here = _all_of([one.here for one in cases])
-    there = [one.previous for one in cases if one.previous and one.previous.asked]
+    here = _all_of({one.case_id: one.here for one in cases})
+    there = {one.case_id: one.previous for one in cases if one.previous and one.previous.asked}
     previous = f" {_on_previous(found.previous)}: {_all_of(there)}." if there and found.previous else ""
     return f"{ASKED_AGAIN} {here}.{previous}"
 
@@ -104,16 +106,21 @@ def _on_previous(previous: PreviousBuild) -> str:
             return f"At the address of the previous build ({known} does not name itself)"
 
 
-def _all_of(counts: Sequence[RecheckCount]) -> str:
-    """One count in figures; several by how they did."""
-    if len(counts) == 1:
-        return format_count(counts[0])
-    tendencies = [_tendency(count) for count in counts]
+def _all_of(counts: Mapping[str, RecheckCount]) -> str:
+    """One case in figures, a few by name with theirs, more by how they did."""
+    if len({format_count(count) for count in counts.values()}) == 1 and len(counts) <= _CASES_NAMED:
+        every = "each of them " if len(counts) > 1 else ""
+        return every + format_count(next(iter(counts.values())))
+    if len(counts) <= _CASES_NAMED:
+        return ", ".join(f"{case_id} {format_count(count)}" for case_id, count in counts.items())
+    tendencies = [_tendency(count) for count in counts.values()]
     tally = {one: tendencies.count(one) for one in _Tendency}
     parts = [f"{count:,} {_TENDENCY_WORDS[one][count > 1]}" for one, count in tally.items() if count]
-    times = {count.asked for count in counts}
-    often = f", {times.pop()} times each" if len(times) == 1 else ""
-    return f"{plural(len(counts), 'case')}{often}: {', '.join(parts)}"
+    times = {count.asked for count in counts.values()}
+    often = f" ({times.pop()} times each)" if len(times) == 1 else ""
+    if len(parts) == 1:
+        return f"all {len(counts):,} cases{often} {_TENDENCY_WORDS[tendencies[0]][1]}"
+    return f"of {len(counts):,} cases{often} {', '.join(parts)}"
 
 
 def _tendency(count: RecheckCount) -> _Tendency:
