@@ -121,7 +121,7 @@ def test_what_fails_always_sometimes_and_no_more_is_told_apart_here_and_on_the_b
     assert [case["here"]["failed"] for case in report["recheck"]["cases"]] == [5, 0, 2]
     assert report["recheck"]["previous"] == {"commit": BEFORE, "proof": "proved", "names": None, "problem": ""}
     for line in lines:
-        assert f"Again     {line}" in done.stdout
+        assert f"Again     {line}" in done.stdout, done.stdout
         assert f"- {line}" in told(tmp_path, "results.md")
         assert line in told(tmp_path, "report.html")
     brief = "Asked again: always fails 5 of 5, gone right 5 of 5, sometimes fails 2 of 5. On the previous build"
