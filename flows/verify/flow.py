@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from functools import partial
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
@@ -285,7 +286,9 @@ async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None)
     mutation_score = await asyncio.to_thread(
         severe_mutation_score, context.suite.cases, context.panel, citation_required=must_cite
     )
-    in_common = await asyncio.to_thread(first_look_at, run.results)
+    in_common = await asyncio.to_thread(
+        first_look_at, run.results, partial(redact, account_patterns=context.configured.graders.account_patterns)
+    )
     snapshot = await asyncio.to_thread(snapshot_of_run, run)
     accepted = await asyncio.to_thread(last_pass, run, baseline)
     run.accepted_commit = accepted.commit if accepted else None
@@ -396,7 +399,7 @@ async def ask_again(run: LiveRun, report: RunReport) -> RunReport:
     The verdict and its figures stay as they are.
     """
     listener.get().stage("asking failed cases again")
-    found = await recheck_failures(run)
+    found = await recheck_failures(run, hub_token=hub_token())
     if found is None:
         return report
     report = report.model_copy(update={"recheck": found})

@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from decimal import Decimal
 from typing import Final
 
-from flows.context import hub_token, open_judge
+from flows.context import open_judge
 from flows.explain.asking import CaseAsker, asker_at
 from flows.verify.judging import JudgeQueue, PendingAnswer, with_grade
 from flows.verify.run_state import LiveRun
@@ -59,10 +59,11 @@ OnOpen = Callable[[CaseResult], bool]
 """Takes an answer that the plain graders left open; whether somebody judges it."""
 
 
-async def recheck_failures(run: LiveRun) -> Recheck | None:
+async def recheck_failures(run: LiveRun, *, hub_token: str | None) -> Recheck | None:
     """Ask the severe failed cases again, within the budget of ``[recheck]``; ``None`` where nothing is to be asked.
 
-    Never raises what the application, its previous build or a judge did.
+    ``hub_token`` shows what a private Space runs. Never raises what the application, its previous build or a judge
+    did.
     """
     settings = run.context.config.recheck
     failed = await asyncio.to_thread(severe_failures, run.results) if settings.times else ()
@@ -73,7 +74,7 @@ async def recheck_failures(run: LiveRun) -> Recheck | None:
     address, previous = _previous(run)
     places = 1 if address is None else 2
     plan = planned(failed, times=settings.times, most=settings.max_questions, places=places)
-    rechecker = await asyncio.to_thread(Rechecker, run, plan, previous)
+    rechecker = await asyncio.to_thread(Rechecker, run, plan, previous, hub_token)
     limit = asyncio.timeout(settings.max_s)
     try:
         async with limit:
@@ -115,8 +116,11 @@ class Rechecker:
     ``problem`` says why not all was asked.
     """
 
-    def __init__(self, run: LiveRun, plan: RecheckPlan, previous: PreviousBuild | None) -> None:
+    def __init__(
+        self, run: LiveRun, plan: RecheckPlan, previous: PreviousBuild | None, hub_token: str | None
+    ) -> None:
         self._run = run
+        self._hub_token = hub_token
         self._plan = plan
         self._previous = previous
         self._by_judge = frozenset(_failed_by_judge(run))
@@ -196,7 +200,7 @@ class Rechecker:
         if target.space is None and readiness.version_url is None:
             return None
         patience = {"deadline_s": min(readiness.deadline_s, FIRST_POLL_S), "poll_s": min(readiness.poll_s, POLL_S)}
-        ready = await wait_until_ready(target, readiness.model_copy(update=patience), hub_token=hub_token())
+        ready = await wait_until_ready(target, readiness.model_copy(update=patience), hub_token=self._hub_token)
         return self._masked(ready.commit) if ready.commit else None
 
     async def _ask(self, asker: CaseAsker, place: RecheckPlace) -> str:

@@ -99,7 +99,9 @@ class TargetConfig(BaseModel):
     def _knows_its_placeholders(cls, url: str | None) -> str | None:
         others = set(re.findall(r"\{[^{}]*\}", url or "")) - {"{commit}"}
         if others:
-            raise ValueError(f"an address in which {{commit}} alone is filled in, not {', '.join(sorted(others))}")
+            raise ValueError(
+                f"an address with {{commit}} and nothing else in braces; found {', '.join(sorted(others))}"
+            )
         if re.search(r":[^/@]*\{commit\}", (url or "").partition("://")[2].partition("/")[0]):
             raise ValueError("an address whose port is written out: {commit} is for its host or its path")
         return url

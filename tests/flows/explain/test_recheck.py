@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import COMMAND_S, ROOT
 from tests.flows.chat import Chat, watched
 from tests.flows.explain.two_builds import BEFORE, NOW
 from tests.servers.slack import TOKEN, SlackServer
@@ -20,7 +20,10 @@ pytestmark = [pytest.mark.browser, pytest.mark.prefect]
 RIGHT, WRONG = (f"The waiting period is {months} months. [Source: Gold, clause 4.2]" for months in (24, 36))
 LOOSE = "24 months, or 36 months for others. [Source: Gold, clause 4.2]"
 """Neither right nor wrong by any rule."""
-WAYS = {"always": [WRONG], "sometimes": [WRONG, WRONG, RIGHT, WRONG, RIGHT, RIGHT], "gone": [WRONG, RIGHT]}
+PATIENT = "[recheck]\nmax_s = 600\n"
+"""A busy machine is no reason to stop."""
+FAULT = {"error": "overloaded"}
+WAYS = {"always": [WRONG], "sometimes": [WRONG, WRONG, RIGHT, WRONG, RIGHT, RIGHT]}
 
 
 def question(way):
@@ -50,7 +53,7 @@ def configuration(folder, address, slack, *, previous="", more=""):
     (folder / "lookout.toml").write_text(
         f'data_folder = "data"\n[targets.demo]\nurl = "{address}"\nsuite = "suite.jsonl"\n{previous}'
         f'[targets.demo.probe.readiness]\nversion_url = "{address}/version"\n'
-        f'[gate]\nmin_severity_3_cases = 0\n[alerts]\nslack_channel = "#alerts"\n'
+        f'[gate]\nmin_severity_3_cases = 0\n{PATIENT}[alerts]\nslack_channel = "#alerts"\n'
         f'slack_api_url = "{slack.api_url}"\n{more}',
         encoding="utf-8",
     )
@@ -98,11 +101,9 @@ def rows(lookout, folder, query):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_what_fails_always_sometimes_and_no_more_is_told_apart_here_and_on_the_build_before(
-    tmp_path, lookout, slack
-):
-    """Of a real page: 5 of 5, 2 of 5 and right 5 of 5, and what the previous build says, wherever people look."""
-    before = {question(way): [RIGHT] for way in WAYS} | {question("gone"): [RIGHT, WRONG]}
+def test_what_fails_always_and_sometimes_is_told_apart_here_and_on_the_build_before(tmp_path, lookout, slack):
+    """Of a real page: 5 of 5 and 2 of 5, and what the previous build says, wherever people look."""
+    before = {question("always"): [RIGHT], question("sometimes"): [RIGHT, WRONG]}
     answers = {NOW: {question(way): turns for way, turns in WAYS.items()}, BEFORE: before}
     suite(tmp_path, WAYS)
     with two_builds(tmp_path, answers) as page:
@@ -114,17 +115,16 @@ def test_what_fails_always_sometimes_and_no_more_is_told_apart_here_and_on_the_b
     assert done.returncode == 1, done.stderr
     lines = [
         f"always (severity 3): fails 5 of 5. On the previous build {BEFORE}: right 5 of 5",
-        f"sometimes (severity 3): fails 2 of 5. On the previous build {BEFORE}: right 5 of 5",
-        f"gone (severity 3): right 5 of 5. On the previous build {BEFORE}: fails 5 of 5",
+        f"sometimes (severity 3): fails 2 of 5. On the previous build {BEFORE}: fails 5 of 5",
     ]
     report = results(tmp_path)["report"]
-    assert [case["here"]["failed"] for case in report["recheck"]["cases"]] == [5, 0, 2]
+    assert [case["here"]["failed"] for case in report["recheck"]["cases"]] == [5, 2]
     assert report["recheck"]["previous"] == {"commit": BEFORE, "proof": "proved", "names": None, "problem": ""}
     for line in lines:
         assert f"Again     {line}" in done.stdout, done.stdout
         assert f"- {line}" in told(tmp_path, "results.md")
         assert line in told(tmp_path, "report.html")
-    brief = "Asked again: always fails 5 of 5, gone right 5 of 5, sometimes fails 2 of 5. On the previous build"
+    brief = "Asked again: always fails 5 of 5, sometimes fails 2 of 5. On the previous build"
     assert shown(slack).count(brief) == 2, shown(slack)  # the cases' message and the gate's
     assert all(message.thread_ts is None for message in slack.messages)
 
@@ -132,15 +132,13 @@ def test_what_fails_always_sometimes_and_no_more_is_told_apart_here_and_on_the_b
     assert [tuple(row.values()) for row in found] == [
         ("always", "previous", 5, 0, 5),
         ("always", "target", 5, 5, 0),
-        ("gone", "previous", 5, 5, 0),
-        ("gone", "target", 5, 0, 5),
-        ("sometimes", "previous", 5, 0, 5),
+        ("sometimes", "previous", 5, 5, 0),
         ("sometimes", "target", 5, 2, 3),
     ]
     (counted,) = rows(
         lookout, tmp_path, "select count(*) as n from results where run_id = (select max(run_id) from runs)"
     )
-    assert counted["n"] == 3
+    assert counted["n"] == 2
     assert lookout("warehouse", "check", cwd=tmp_path).returncode == 0
 
 
@@ -157,7 +155,7 @@ class WatchedChat(Chat):
         return await super()._chat(request)
 
 
-def asked_through_api(folder, chat, slack, *, cases=1, more="", url=""):
+def asked_through_api(folder, chat, slack, *, cases=1, more=PATIENT, url=""):
     """The configuration for `Chat`, whose cases are of severity 3."""
     path = watched(folder, chat, cases=cases, more=more)
     text = path.read_text(encoding="utf-8").replace("[targets.demo.probe]", f"{url}[targets.demo.probe]")
@@ -180,11 +178,11 @@ def test_nothing_is_asked_again_before_people_were_notified(tmp_path, lookout, s
 def test_a_run_killed_while_it_asks_again_asks_nothing_twice(tmp_path, lookout, slack, prefect_environment):
     """What came before the kill is taken up: five askings in all, and no message a second time."""
     with Chat(WRONG, WRONG, WRONG, None, WRONG, WRONG, WRONG) as chat:
-        asked_through_api(tmp_path, chat, slack, more="[recheck]\nmax_s = 600\n")
+        asked_through_api(tmp_path, chat, slack)
         environment = prefect_environment | {"SLACK_BOT_TOKEN": TOKEN, "PYTHONPATH": str(ROOT)}
         command = [sys.executable, "-m", "deployments.cli.app", "verify", "demo"]
         with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL) as first:
-            assert chat.wait_for(4)
+            assert chat.wait_for(4, COMMAND_S)
             first.kill()
         messages = len(slack.messages)
         assert messages
@@ -199,18 +197,13 @@ def test_a_run_killed_while_it_asks_again_asks_nothing_twice(tmp_path, lookout, 
 
 
 ENDINGS = [
-    (
-        [WRONG, WRONG, {"error": "overloaded"}],
-        "",
-        "fails 1 of 4, 3 without an answer",
-        "3 questions in a row had no",
-    ),
-    ([WRONG], "[recheck]\ntimes = 0\n", "", ""),
-    ([WRONG, WRONG, RIGHT, WRONG], "[recheck]\nmax_questions = 3\n", "fails 2 of 3", ""),
+    ([WRONG, WRONG, FAULT], "", "fails 1 of 4, 3 without an answer", "3 questions in a row had no"),
+    ([WRONG], "times = 0\n", "", ""),
+    ([WRONG, WRONG, RIGHT, WRONG], "max_questions = 3\n", "fails 2 of 3", ""),
+    ([WRONG, RIGHT], "", "right 5 of 5", ""),
     ([WRONG, WRONG, LOOSE], "", "fails 1 of 5, 4 could not be graded", ""),
     ([WRONG, WRONG, "Please ask your agent."], "", "fails 5 of 5, 4 in another way than before", ""),
-    ([WRONG, {"error": "overloaded"}], "", "asked 3 times, 3 without an answer", "Not all was asked again"),
-    ([WRONG, RIGHT, RIGHT, None], "[recheck]\nmax_s = 3\n", "right 2 of 2", "stopped after 3 s (recheck.max_s)"),
+    ([WRONG, FAULT], "", "asked 3 times, 3 without an answer", "Not all was asked again"),
 ]
 
 
@@ -218,7 +211,7 @@ ENDINGS = [
 def test_no_more_is_said_than_came_back(tmp_path, lookout, slack, answers, more, count, remark):  # noqa: PLR0917 - a table's columns
     """No answer and no grade are counted apart; what ends the asking early is said; 0 asks nothing."""
     with Chat(*answers, *answers[-1:] * 9) as chat:
-        asked_through_api(tmp_path, chat, slack, more=more)
+        asked_through_api(tmp_path, chat, slack, more=PATIENT + more)
         done = lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
     assert done.returncode == 1, done.stderr
     if not count:
@@ -228,6 +221,15 @@ def test_no_more_is_said_than_came_back(tmp_path, lookout, slack, answers, more,
     assert f"waiting-0 (severity 3): {count}" in done.stdout
     assert remark in done.stdout
     assert f"Asked again: {count}." in shown(slack)
+
+
+def test_it_ends_when_its_time_is_up(tmp_path, lookout, slack):
+    """An application that answers nothing any more costs the seconds of the budget, and the report says so."""
+    with Chat(WRONG, None) as chat:
+        asked_through_api(tmp_path, chat, slack, more="[recheck]\nmax_s = 0.5\n")
+        done = lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
+    assert done.returncode == 1
+    assert "Again     Not asked again: it was stopped after 0.5 s (recheck.max_s)" in done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -262,7 +264,7 @@ def test_which_build_answered_is_said_only_as_far_as_it_is_proved(  # noqa: PLR0
     shutil.copytree(passed, tmp_path / "data")
     with Chat(WRONG) as here, Chat(*answers) as there:
         url = f'previous_url = "{there.url}/chat"\n'
-        asked_through_api(tmp_path, here, slack, url=url, more=VERSIONED)
+        asked_through_api(tmp_path, here, slack, url=url, more=VERSIONED + PATIENT)
         done = lookout("verify", "demo", "--commit", NOW, cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
         assert (here.asked, there.asked) == (6, 3 if "error" in answers[0] else 5), done.stderr
     assert f"waiting-0 (severity 3): fails 5 of 5. {said}" in done.stdout

@@ -49,7 +49,7 @@ def test_the_smallest_configuration_is_a_target_with_a_page_and_a_suite(write, t
         (GOOD + 'experiments = "langsmith:"', ["targets.bot.experiments", "the dataset's name is missing"]),
         (GOOD + "[targets.bot.probe]\nisolaton = 1", ["targets.bot.probe.isolaton", "did you mean 'isolation'"]),
         ('[targets.bot]\nurl = "http://x"', ["targets.bot.suite", "missing", "gold questions"]),
-        (GOOD + 'previous_url = "https://{sha}.example.org"', ["targets.bot.previous_url", "{commit} alone is filled in", "{sha}"]),
+        (GOOD + 'previous_url = "https://{sha}.example.org"', ["targets.bot.previous_url", "{commit} and nothing else in braces", "{sha}"]),
         (GOOD + 'previous_url = "https://example.org:{commit}"', ["targets.bot.previous_url", "whose port is written out"]),
         (GOOD + 'previous_url = "https://me:secret@example.org"', ["targets.bot.previous_url", "without user and password"]),
         (GOOD + "[recheck]\ntimes = -1", ["recheck.times", "-1"]),
