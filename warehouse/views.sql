@@ -72,6 +72,21 @@ left join runs r on r.run_id = f.run_id
 order by r.finished_at desc, f.severity desc, f.cases desc;
 comment on view failures_by_kind is 'How many cases of each run failed in which way, by severity. A case with two faults counts in both.';
 
+create or replace view asked_again as
+select
+  k.run_id, k.target, r.commit, k.case_id, k.place,
+  count(*)::integer as asked,
+  count(*) filter (where k.outcome = 'failed')::integer as failed,
+  count(*) filter (where k.outcome = 'correct')::integer as "right",
+  count(*) filter (where k.outcome = 'no_answer')::integer as no_answer,
+  count(*) filter (where k.outcome = 'ungraded')::integer as ungraded,
+  max(k.severity) as severity, max(k.asked_at) as last_asked_at, sum(k.cost_usd) as cost_usd
+from rechecks k
+left join runs r on r.run_id = k.run_id
+group by k.run_id, k.target, r.commit, k.case_id, k.place
+order by last_asked_at desc, k.case_id, k.place desc;
+comment on view asked_again is 'Is it still so: how often each failed severe case failed again after its run''s verdict, on the target and on the previous build.';
+
 create or replace view metric_targets as
 select
   r.target, m.name as metric, r.finished_at, m.run_id, r.suite_name,

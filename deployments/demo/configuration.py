@@ -52,6 +52,11 @@ isolation = "reload"
 [targets.demo.probe.readiness]
 version_url = "http://127.0.0.1:{port}/version"
 
+# The three worst failures are asked again, so that the demo stays short.
+[recheck]
+max_questions = 15
+max_s = 15
+
 [alerts]
 slack_channel = {channel}
 {slack_api_url}"""

@@ -31,7 +31,7 @@ from starlette.routing import Route
 from deployments.receivers.worker import Worker
 from deployments.triggers.delivery import read_strict_json
 from flows.alerting.notifier import OperatorActions, act, catch_up
-from flows.alerting.threads import as_it_stands, outcome_of, recent_outcomes, show_again
+from flows.alerting.shown_again import as_it_stands, outcome_of, recent_outcomes, show_again
 from monitors.alerts.sender import AlertSender
 from monitors.alerts.slack.client import SlackReply
 from monitors.alerts.slack.render import Press, pressed

@@ -16,7 +16,7 @@ from typing import Final
 
 from deployments.site.page import PageRequest
 from flows.alerting.notifier import act, catch_up
-from flows.alerting.threads import show_again
+from flows.alerting.shown_again import show_again
 from monitors.alerts.operator_actions import new_action
 from monitors.errors import MonitorError, WarehouseBusy
 from monitors.records.incidents import ActionKind, ActionVia, Incident

@@ -20,14 +20,16 @@ from monitors.alerts.redact import redact
 from monitors.errors import MonitorError, NotifyError, WarehouseError
 from monitors.records.base import Record
 from monitors.records.incidents import Alert, Capability, Incident, IncidentKind, IncidentState, Link, Observation
+from monitors.records.rechecks import Recheck
 from monitors.records.runs import RunReport
 from monitors.reports.figures import format_causes, format_changes_briefly
+from monitors.reports.rechecks import format_recheck_briefly
 from monitors.reports.triage_summary import format_dimensions
 from warehouse.queries import outbox
 from warehouse.queries.incidents import only_printed
 
 EXPLAINING_LINES = 3
-"""The most lines of a message about why: what failures have in common, and what changed."""
+"""The most lines of a message about why: what came of asking again, what failures have in common, what changed."""
 ALERT_REFUSED = "AlertRefused"
 """The fault of a delivery path that refuses every message until a person fixes it."""
 
@@ -49,8 +51,9 @@ def message_context(
 ) -> MessageContext:
     """What messages show of a finished run: both scores, its reports on issues, what failed cases share."""
     flat, weighted = report.scores.flat.value, report.scores.weighted.value
-    in_common = _in_common(report, account_patterns)[: EXPLAINING_LINES - 1]
-    changed = format_changes_briefly(report.what_changed, most=EXPLAINING_LINES - len(in_common))
+    lines = EXPLAINING_LINES - bool(format_recheck_briefly(report.recheck))
+    in_common = _in_common(report, account_patterns)[: lines - 1]
+    changed = format_changes_briefly(report.what_changed, most=lines - len(in_common))
     return MessageContext(
         commit=report.commit,
         flat=None if flat is None else f"{flat:.3f}",
@@ -60,6 +63,13 @@ def message_context(
         changed=tuple(redact(change, account_patterns=account_patterns) for change in changed),
         links=tuple(links),
     )
+
+
+def asked_again(alert: Alert, found: Recheck, *, account_patterns: Sequence[str] = ()) -> str:
+    """What the cases that a message is about came to when they were asked again; of a gate that failed, all."""
+    cases = [item.incident.case_id for item in alert.items if item.incident.case_id]
+    of_run = alert.kind is IncidentKind.GATE_FAIL
+    return redact(format_recheck_briefly(found, None if of_run else cases), account_patterns=account_patterns)
 
 
 def _in_common(report: RunReport, account_patterns: Sequence[str]) -> tuple[str, ...]:

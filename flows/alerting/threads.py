@@ -7,17 +7,14 @@ do.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
-from datetime import timedelta
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from flows.alerting.notifier import Notifier, OperatorActions
+from flows.alerting.notifier import Notifier
 from monitors.alerts.grouping import OPENING, channel_of, continues_an_alert, grown, thread_of
-from monitors.alerts.sender import AlertSender
 from monitors.errors import NotifyError, NotifyRejected, WarehouseError
 from monitors.records.incidents import Alert, AlertItem, DeliveryStatus, IncidentState, Link, Receipt
-from monitors.records.operator_actions import ActionOutcome, PersonAction
-from warehouse.queries.incidents import action_of, alert_shown, first_messages_of, marks_on, outcomes, sent_by_run
+from warehouse.queries.incidents import marks_on, sent_by_run
 
 
 class AlertThread(NamedTuple):
@@ -66,11 +63,13 @@ async def finish_first_alerts(
     in_common: tuple[str, ...] = (),
     changed: tuple[str, ...] = (),
     flaky: Mapping[str, str] | None = None,
+    again: Callable[[Alert], str] | None = None,
 ) -> tuple[str, ...]:
     """Add what a whole run knows to the alerts sent before; return why any message could not be edited.
 
     That is its scores and links, how its reports on issues did, what its failed cases have in common, and what
-    changed since the last accepted run.
+    changed since the last accepted run. With ``again``, what came of asking the cases of an alert again is added to
+    each, those included that knew the rest already or that somebody has acknowledged meanwhile.
 
     ``flaky`` maps a case id to how often a case was right that was right only sometimes: its other repeats were
     still to come when the first one was reported. A message that somebody has acknowledged stays as it is.
@@ -79,7 +78,9 @@ async def finish_first_alerts(
     quiet = await asyncio.to_thread(_acknowledged, notifier)
     for page in await _pages(notifier):
         first = grown(page.alerts[0], page.alerts[1:])
-        if first.flat is not None or {item.incident.fingerprint for item in first.items} <= quiet:
+        more = again(first) if again else ""
+        known_already = first.flat is not None or {item.incident.fingerprint for item in first.items} <= quiet
+        if known_already and not more:
             continue
         items = tuple(_marked_flaky(item, flaky or {}) for item in first.items)
         known = {
@@ -89,6 +90,7 @@ async def finish_first_alerts(
             "dimensions": dimensions,
             "in_common": in_common,
             "changed": changed,
+            "again": more,
         }
         whole = first.model_copy(update={"items": items, **known})
         try:
@@ -134,72 +136,3 @@ def _acknowledged(notifier: Notifier) -> frozenset[str]:
     except WarehouseError:
         return frozenset()
     return frozenset(one.fingerprint for one in still if one.state is IncidentState.ACKNOWLEDGED)
-
-
-RECENT = timedelta(hours=1)
-
-
-class MessageLocation(NamedTuple):
-    """A message in a channel, and the alert that it began with."""
-
-    channel: str
-    ts: str
-    alert_id: str
-
-
-async def show_again(
-    people: OperatorActions, sender: AlertSender, done: Iterable[ActionOutcome]
-) -> tuple[str, ...]:
-    """Edit every message that ``done`` is about; return why any could not be edited.
-
-    An edit shows how things stand now, so it can be repeated, and the next edit makes up for a missing one.
-    """
-    failed: list[str] = []
-    places = await asyncio.to_thread(_places, people, tuple(done))
-    for place in places:
-        alert = await asyncio.to_thread(as_it_stands, people, place.alert_id)
-        if alert is None:
-            continue
-        try:
-            await sender.update(alert, channel=place.channel, ts=place.ts)
-        except NotifyError as error:
-            failed.append(str(error))
-    return tuple(failed)
-
-
-def outcome_of(people: OperatorActions, action_id: str) -> ActionOutcome | None:
-    """The outcome of an action, whoever carried it out; ``None`` while it waits."""
-    return next(iter(outcomes(people.store, action_id=action_id)), None)
-
-
-def recent_outcomes(people: OperatorActions, within: timedelta = RECENT) -> tuple[ActionOutcome, ...]:
-    """Actions done lately, oldest first: a killed receiver may not have shown them."""
-    return outcomes(people.store, since=people.now() - within)
-
-
-def as_it_stands(people: OperatorActions, alert_id: str) -> Alert | None:
-    """A message with all that it shows and the operator actions on it; ``None`` when it is not known here."""
-    shown = alert_shown(people.store, alert_id)
-    if not shown:
-        return None
-    first, *later = shown
-    whole = grown(first, later)
-    return whole.model_copy(update={"marks": marks_on(people.store, whole)})
-
-
-def _places(people: OperatorActions, done: tuple[ActionOutcome, ...]) -> tuple[MessageLocation, ...]:
-    """The messages with the buttons, and the first message about each incident."""
-    places: dict[tuple[str, str], MessageLocation] = {}
-    for outcome in done:
-        action = action_of(people.store, outcome.action_id)
-        if action is not None and (clicked := _clicked(action)):
-            places[clicked.channel, clicked.ts] = clicked
-        for channel, ts, alert_id in first_messages_of(people.store, outcome.fingerprints):
-            places.setdefault((channel, ts), MessageLocation(channel, ts, alert_id))
-    return tuple(places.values())
-
-
-def _clicked(action: PersonAction) -> MessageLocation | None:
-    if action.channel is None or action.message_ts is None or action.alert_id is None:
-        return None
-    return MessageLocation(action.channel, action.message_ts, action.alert_id)

@@ -1,7 +1,7 @@
 """Verify a deploy: cases → ask → grade → gate → record → notify.
 
     prepare ─▶ ask_and_grade ─▶ evaluate_run ─▶ record ─▶ notify_people ─▶ post_results ─┐
-                   │ each result: journal, at once              publish ◀─ write_experiment ◀┘
+                   │ each result: journal, at once  publish ◀─ write_experiment ◀─ ask_again ◀┘
                    └ first severity-3 failure: alert, at once
 
 The run waits until the deployed commit serves: it never grades an older image. It grades each answer while its page
@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from functools import partial
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
@@ -21,7 +22,7 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import deployment
 from prefect.states import Completed
 
-from flows.alerting.notify import Fault, fault_of, message_context, notify, notify_fault
+from flows.alerting.notify import Fault, asked_again, fault_of, message_context, notify, notify_fault
 from flows.alerting.threads import finish_first_alerts
 from flows.alerting.watchdog import HUNG_RUN, masked, overseen
 from flows.context import (
@@ -44,13 +45,15 @@ from flows.verify.experiments import ExperimentWriter, experiment_of
 from flows.verify.judging import JudgeStage
 from flows.verify.progress import RunLog, listener
 from flows.verify.publish import ProgressPage, publish_artifacts
+from flows.verify.recheck import recheck_failures
 from flows.verify.run_folder import VerifyRequest
 from flows.verify.run_state import LiveRun, find_baseline, find_judge_change, named_baseline
-from flows.verify.snapshot import changed_since, is_asked, snapshot_of_run
+from flows.verify.snapshot import is_asked, last_pass, snapshot_of_run
 from monitors.alerts.liveness import after_run
 from monitors.alerts.redact import redact
 from monitors.errors import ConfigError, ProbeError, WarehouseBusy, WarehouseDamaged, WarehouseError
 from monitors.explain.run_attributes import first_look_at
+from monitors.explain.what_changed import what_changed
 from monitors.gate.assess import assess
 from monitors.gate.evaluate import evaluate
 from monitors.graders.panel import grade_exchange
@@ -183,7 +186,7 @@ async def verify_deploy(request: VerifyRequest) -> State[RunReport]:
     context = run.context
     limits = context.config.watchdog
     beat = heartbeat(context.target.name)
-    end_after_s = limits.run_deadline_s + limits.stop_grace_s
+    end_after_s = limits.run_deadline_s + limits.stop_grace_s + context.config.recheck.max_s
     with context.run_folder as run_folder:
         async with (
             overseen(
@@ -197,6 +200,7 @@ async def verify_deploy(request: VerifyRequest) -> State[RunReport]:
             paths = await record(run, report)
             await notify_people(run, report, paths)
             await post_results(run, report)
+            report = await ask_again(run, report)
             report = await write_experiment(run, report, experiment)
             run_folder.finish()
             await publish(run, report, paths)
@@ -282,9 +286,13 @@ async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None)
     mutation_score = await asyncio.to_thread(
         severe_mutation_score, context.suite.cases, context.panel, citation_required=must_cite
     )
-    in_common = await asyncio.to_thread(first_look_at, run.results)
+    in_common = await asyncio.to_thread(
+        first_look_at, run.results, partial(redact, account_patterns=context.configured.graders.account_patterns)
+    )
     snapshot = await asyncio.to_thread(snapshot_of_run, run)
-    changed = await asyncio.to_thread(changed_since, run, snapshot, baseline) if is_asked(report) else None
+    accepted = await asyncio.to_thread(last_pass, run, baseline)
+    run.accepted_commit = accepted.commit if accepted else None
+    changed = await asyncio.to_thread(what_changed, snapshot, accepted) if is_asked(report) else None
     return report.model_copy(
         update={
             "mutation_score": mutation_score,
@@ -301,6 +309,10 @@ async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None)
 async def record(run: LiveRun, report: RunReport) -> ReportPaths:
     """Write the report into the journal first, then into the warehouse and into files."""
     listener.get().stage("recording")
+    return await _stored(run, report)
+
+
+async def _stored(run: LiveRun, report: RunReport) -> ReportPaths:
     context = run.context
     await asyncio.to_thread(context.journal.append, (RunRow(row=report),), run_id=context.run_id)
     await asyncio.to_thread(_load, run)
@@ -357,8 +369,17 @@ async def notify_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> 
     context = message_context(report, _links(report, paths), account_patterns=patterns)
     seen = observed(run, report)
     await notify(notifier, seen, context=context, scope=scope_after(run, report))
+    await _complete_alerts(run, report, paths)
+    what_came = await asyncio.to_thread(notified, notifier, seen)
+    listener.get().ended(f"{report.verdict}, {what_came}", str(paths.html))
+
+
+async def _complete_alerts(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
+    """Add to this run's alerts all that is known of it by now."""
+    patterns, found = run.context.configured.graders.account_patterns, report.recheck
+    context = message_context(report, _links(report, paths), account_patterns=patterns)
     await finish_first_alerts(
-        notifier,
+        run.context.notifier,
         flat=context.flat,
         weighted=context.weighted,
         links=context.links,
@@ -366,9 +387,25 @@ async def notify_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> 
         in_common=context.in_common,
         changed=context.changed,
         flaky=flaky_notes(report),
+        again=(lambda alert: asked_again(alert, found, account_patterns=patterns)) if found else None,
     )
-    what_came = await asyncio.to_thread(notified, notifier, seen)
-    listener.get().ended(f"{report.verdict}, {what_came}", str(paths.html))
+
+
+@task(name="ask again", cache_policy=NO_CACHE)
+@masked
+async def ask_again(run: LiveRun, report: RunReport) -> RunReport:
+    """Ask the severe failed cases again, now that people know of them; add what came of it wherever they stand.
+
+    The verdict and its figures stay as they are.
+    """
+    listener.get().stage("asking failed cases again")
+    found = await recheck_failures(run, hub_token=hub_token())
+    if found is None:
+        return report
+    report = report.model_copy(update={"recheck": found})
+    await _complete_alerts(run, report, await _stored(run, report))
+    await post_results(run, report)
+    return report
 
 
 @task(name="write the experiment", cache_policy=NO_CACHE)

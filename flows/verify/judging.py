@@ -180,17 +180,17 @@ class JudgeStage:
         """Settle an answer whose facts the plain graders left ungraded."""
         by_rule = fails_by_rule(case, exchange)
         if by_rule is not None:
-            await self._save(case, exchange, _with(grades, by_rule), unconfirmed=False)
+            await self._save(case, exchange, with_grade(grades, by_rule), unconfirmed=False)
         elif self._queue is None:
             task = Task.RUBRIC if case.triage else Task.FACTUAL
             off = abstention(f"{OFF}: {self._plan.why_off}", task=task)
-            await self._save(case, exchange, _with(grades, off), unconfirmed=False)
+            await self._save(case, exchange, with_grade(grades, off), unconfirmed=False)
         else:
             await asyncio.to_thread(self._run.save, case, exchange, assess(case, exchange, grades))
             self._queue.put(PendingAnswer(case, exchange, tuple(grades)))
 
     async def _ruled(self, waiting: PendingAnswer, ruling: Ruling) -> None:
-        grades = _with(waiting.grades, grade_of(ruling, waiting.exchange))
+        grades = with_grade(waiting.grades, grade_of(ruling, waiting.exchange))
         unconfirmed = isinstance(ruling, PanelRuling) and ruling.decision.unconfirmed
         await self._save(waiting.case, waiting.exchange, grades, unconfirmed=unconfirmed)
 
@@ -240,7 +240,8 @@ def marked(assessment: Assessment, *, unconfirmed: bool) -> Assessment:
     return assessment.model_copy(update={"unconfirmed": unconfirmed and severe})
 
 
-def _with(grades: Sequence[Grade], added: Judged | Abstained) -> tuple[Grade, ...]:
+def with_grade(grades: Sequence[Grade], added: Judged | Abstained) -> tuple[Grade, ...]:
+    """The grades with one more, in place of an earlier word of the same grader."""
     return (*(grade for grade in grades if not is_replaced(grade, added)), added)
 
 

@@ -127,6 +127,7 @@ class LiveRun:
         self.judge_void = ""
         self.judge_changed = False
         self.browser: str | None = None
+        self.accepted_commit: str | None = None
 
     @property
     def results(self) -> Sequence[CaseResult]:

@@ -14,9 +14,8 @@ from flows.verify.run_state import LiveRun
 from monitors.alerts.redact import redact
 from monitors.errors import WarehouseError
 from monitors.explain.run_snapshot import snapshot_of
-from monitors.explain.what_changed import what_changed
 from monitors.records.runs import Baseline, RunReport, Verdict
-from monitors.records.snapshots import RunSnapshot, WhatChanged
+from monitors.records.snapshots import RunSnapshot
 from warehouse.queries.runs import deployed_at, last_accepted
 
 
@@ -67,12 +66,8 @@ def is_asked(report: RunReport) -> bool:
     return report.verdict is not Verdict.PASS
 
 
-def changed_since(run: LiveRun, snapshot: RunSnapshot, baseline: Baseline | None) -> WhatChanged:
-    """What differs from the last accepted run: the baseline where it is one, else the newest."""
-    return what_changed(snapshot, _last_pass(run, baseline))
-
-
-def _last_pass(run: LiveRun, baseline: Baseline | None) -> RunReport | None:
+def last_pass(run: LiveRun, baseline: Baseline | None) -> RunReport | None:
+    """The last accepted run: the baseline where it is one, else the newest."""
     context = run.context
     if baseline is not None and baseline.report.verdict is Verdict.PASS:
         return baseline.report

@@ -219,6 +219,7 @@ class Message(Record):
     more: str = ""
     scores: str = ""
     dimensions: str = ""
+    again: str = ""
     in_common: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
@@ -247,6 +248,7 @@ def message(alert: Alert, *, group_limit: int) -> Message:
         more=f"and {plural(len(rest), 'more', 'more')}: {kinds_counted(rest)}" if rest else "",
         scores=_scores(alert),
         dimensions=(alert.dimensions or "") if alert.kind in SCORED else "",
+        again=alert.again if alert.kind in SCORED else "",
         in_common=alert.in_common if alert.kind in SCORED else (),
         changed=alert.changed if alert.kind in SCORED else (),
         links=alert.links,

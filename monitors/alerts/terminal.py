@@ -53,6 +53,7 @@ def _body(content: Message) -> list[Text]:
     lines = [Text(where, style=Style(italic=True))]
     if content.dimensions:
         lines.append(Text(content.dimensions))
+    lines += [Text(content.again)] if content.again else []
     lines += [Text(f"{IN_COMMON} {cause}") for cause in content.in_common]
     lines += [Text(change) for change in content.changed]
     for number, part in enumerate(content.parts, start=1):

@@ -5,6 +5,7 @@ Secrets are never in it: tokens and keys come from the environment or from Prefe
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +14,13 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from monitors.alerts.settings import AlertSettings, WatchdogSettings
-from monitors.config.sections import DeploySettings, ScheduleSettings, SiteSettings, WarehouseSettings
+from monitors.config.sections import (
+    DeploySettings,
+    RecheckSettings,
+    ScheduleSettings,
+    SiteSettings,
+    WarehouseSettings,
+)
 from monitors.domains.pack import DEFAULT_DOMAINS, Domain, load_domain
 from monitors.errors import ConfigError
 from monitors.gate.settings import GateSettings
@@ -42,6 +49,11 @@ class TargetConfig(BaseModel):
     url: HttpUrl | None = Field(default=None, description="the page to open")
     space: SpaceId | None = Field(
         default=None, description="a Hugging Face Space as owner/name, instead of or beside url"
+    )
+    previous_url: HttpUrl | None = Field(
+        default=None,
+        description="where the build before answers: failed severe cases are asked there too; {commit} stands for "
+        "the commit of the last accepted run",
     )
     environment: Environment = Field(default=Environment.STAGING, description="staging or production")
     model_family: str | None = Field(
@@ -82,7 +94,19 @@ class TargetConfig(BaseModel):
         """The vocabularies of its packs together."""
         return load_domain(self.domains)
 
-    @field_validator("url")
+    @field_validator("previous_url")
+    @classmethod
+    def _knows_its_placeholders(cls, url: str | None) -> str | None:
+        others = set(re.findall(r"\{[^{}]*\}", url or "")) - {"{commit}"}
+        if others:
+            raise ValueError(
+                f"an address with {{commit}} and nothing else in braces; found {', '.join(sorted(others))}"
+            )
+        if re.search(r":[^/@]*\{commit\}", (url or "").partition("://")[2].partition("/")[0]):
+            raise ValueError("an address whose port is written out: {commit} is for its host or its path")
+        return url
+
+    @field_validator("url", "previous_url")
     @classmethod
     def _holds_no_password(cls, url: str | None) -> str | None:
         if url is not None and USER.search(url):
@@ -136,6 +160,9 @@ class Config(BaseModel):
     gate: GateSettings = Field(default=GateSettings(), description="what a run must reach")
     judge: JudgeSettings | None = Field(
         default=None, description="which model judges what the plain graders leave open; without this table, none"
+    )
+    recheck: RecheckSettings = Field(
+        default=RecheckSettings(), description="asking failed cases again after the verdict"
     )
     review: ReviewSettings = Field(
         default=ReviewSettings(), description="how much of what was graded people look at again"

@@ -46,12 +46,26 @@ def experiment_settings(config: Config, target: str) -> LangSmithSettings | None
     return config.langsmith or LangSmithSettings()
 
 
+def refuse_production_at(config: Config, target: str, address: str) -> None:
+    """`ConfigError` where ``address``, at which another build of ``target`` answers, is production's.
+
+    As with `refuse_production`, a target without a table ``langsmith`` is not checked.
+    """
+    tracing = config.tracing(target)
+    found = [] if tracing is None else list(_productions_at(config, target, tracing, {_host(address)}))
+    if found:
+        raise ConfigError(f"targets.{target}.previous_url: {'; '.join(found)}")
+
+
 def _by_address(config: Config, target: str, settings: TracingSettings) -> Iterator[str]:
     if config.target(target).environment is Environment.PRODUCTION:
         yield f'targets.{target}.environment is "production": name a staging target'
     own = _host(target_record(target, config.target(target)).address)
-    start = config.target(target).probe.job.url
-    mine = {own, _host(start)} if start else {own}
+    others = (config.target(target).probe.job.url, config.target(target).previous_url)
+    yield from _productions_at(config, target, settings, {own, *(_host(one) for one in others if one)})
+
+
+def _productions_at(config: Config, target: str, settings: TracingSettings, mine: set[str]) -> Iterator[str]:
     if settings.production_url is not None and _host(settings.production_url) in mine:
         yield f"{_host(settings.production_url)} is langsmith.production_url: give the address of a staging deploy"
     for name in _productions(config):

@@ -1,8 +1,8 @@
-"""Sections of lookout.toml: `[schedules]`, `[deploys]`, `[warehouse]` and `[site]`.
+"""Sections of lookout.toml: `[recheck]`, `[schedules]`, `[deploys]`, `[warehouse]` and `[site]`.
 
-`[schedules]` says when daily work is done, `[deploys]` which deploys start a verification and who may report one,
-`[warehouse]` what the nightly care of the warehouse does, and `[site]` where the pages over it are served. The
-warehouse itself needs no settings.
+`[recheck]` says how often failed cases are asked again, `[schedules]` when daily work is done, `[deploys]` which
+deploys start a verification and who may report one, `[warehouse]` what the nightly care of the warehouse does, and
+`[site]` where the pages over it are served. The warehouse itself needs no settings.
 """
 
 from __future__ import annotations
@@ -263,6 +263,24 @@ class WarehouseSettings(BaseModel):
     check: bool = Field(
         default=True,
         description="compare journal and tables row by row each night; takes as long as a rebuild",
+    )
+
+
+class RecheckSettings(BaseModel):
+    """The ``[recheck]`` table of ``lookout.toml``: what asking failed cases again may cost each run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    times: Annotated[int, Field(ge=0, le=50)] = Field(
+        default=5,
+        description="how often each failed case of severity 3 or 2 is asked again, in fresh sessions, after the "
+        "verdict and its alert; 0 for never",
+    )
+    max_questions: Annotated[int, Field(ge=1, le=10_000)] = Field(
+        default=40, description="the most questions for that in one run, those to the previous build included"
+    )
+    max_s: Annotated[float, Field(gt=0, le=3600)] = Field(
+        default=90, description="seconds after which it ends, whatever was not asked by then"
     )
 
 

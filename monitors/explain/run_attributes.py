@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -24,17 +24,24 @@ LATENCIES_S: Final = (2.0, 4.0, 10.0)
 DECIDED: Final = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
 
 
-def first_look_at(results: Iterable[CaseResult]) -> FirstLook:
+def first_look_at(results: Iterable[CaseResult], redact: Callable[[str], str]) -> FirstLook:
     """What the failed cases of a run have in common.
 
-    A case failed if any of its asks did; ungraded ones are left out.
+    A case failed if any of its asks did; ungraded ones are left out. ``redact`` masks personal data in what is
+    stored of it: a source or a version is the application's own text.
     """
     asks: dict[str, list[CaseResult]] = defaultdict(list)
     for result in results:
         if result.assessment.outcome in DECIDED:
             asks[result.case.id].append(result)
     chosen = [min(same, key=_is_correct) for same in asks.values()]
-    return first_look([attributes_of(result) for result in chosen], [not _is_correct(result) for result in chosen])
+    found = first_look([attributes_of(result) for result in chosen], [not _is_correct(result) for result in chosen])
+    causes = (cause.model_copy(update={"conditions": _masked(cause.conditions, redact)}) for cause in found.causes)
+    return found.model_copy(update={"causes": tuple(causes)})
+
+
+def _masked(conditions: Mapping[str, Value], redact: Callable[[str], str]) -> dict[str, Value]:
+    return {name: redact(value) if isinstance(value, str) else value for name, value in conditions.items()}
 
 
 def _is_correct(result: CaseResult) -> bool:

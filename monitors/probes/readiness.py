@@ -24,7 +24,7 @@ from monitors.probes.browser.inpage import clean
 from monitors.probes.settings import ProbeSettings, ReadinessSettings
 from monitors.probes.wire import documents_in
 from monitors.records.base import Record
-from monitors.records.targets import Target
+from monitors.records.targets import Target, same_commit
 
 REFUSED = (401, 403)
 
@@ -72,7 +72,6 @@ def _role(answered: dict[str, Any]) -> str:
 
 Seconds = Annotated[float, Field(ge=0)]
 Sleep = Callable[[float], Awaitable[None]]
-COMMIT_CHARACTERS = 7  # the shortest abbreviation that git itself writes
 
 
 class Ready(Record):
@@ -123,12 +122,6 @@ class ReadinessPoll:
     def meaning(self) -> Stage:
         """A stage that nobody knows yet is waited on."""
         return _MEANING.get(self.stage, Stage.UNDER_WAY)
-
-
-def same_commit(one: str, other: str) -> bool:
-    """Whether two names of commits mean the same; either may be abbreviated to seven characters or more."""
-    short, long = sorted((one.lower(), other.lower()), key=len)
-    return len(short) >= COMMIT_CHARACTERS and long.startswith(short)
 
 
 async def wait_until_ready(

@@ -215,6 +215,8 @@ class Alert(Record):
     links: tuple[Link, ...] = ()
     marks: tuple[OperatorMark, ...] = ()
     """What people did about it since: added where it is shown again, never stored with it."""
+    again: str = ""
+    """What its cases came to when they were asked again: added where it is shown again, never stored with it."""
 
 
 class DeliveryStatus(StrEnum):

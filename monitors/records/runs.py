@@ -28,6 +28,7 @@ from monitors.records.comparisons import Balance, Comparison, DetectableDrop, Fl
 from monitors.records.exchanges import ProbeResult
 from monitors.records.first_look import FirstLook
 from monitors.records.grades import Assessment, CaseOutcome, JudgeLineage
+from monitors.records.rechecks import Recheck
 from monitors.records.snapshots import RunSnapshot, WhatChanged
 from monitors.records.targets import PullRequest, Target
 
@@ -344,7 +345,9 @@ class RunReport(Record):
     and ``balance`` are absent in runs of before they were reckoned. ``questions`` is ``None`` where no agent asked
     any. ``first_look`` is what failed cases have in common, ``snapshot`` what is recorded beside the grades, both
     ``None`` in runs of before they were. ``what_changed`` since the last accepted run is asked of a run that did
-    not pass. ``experiment`` is ``None`` where the target names no dataset, or its platform had not answered yet.
+    not pass. ``recheck`` is what severe failed cases came to that were asked again after the verdict, ``None``
+    where none was to be. ``experiment`` is ``None`` where the target names no dataset, or its platform had not
+    answered yet.
     """
 
     run_id: Identifier
@@ -376,6 +379,7 @@ class RunReport(Record):
     first_look: FirstLook | None = None
     snapshot: RunSnapshot | None = None
     what_changed: WhatChanged | None = None
+    recheck: Recheck | None = None
     experiment: RunExperiment | None = None
     interrupted: bool = False
     resumed_cases: Count = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Final, Self
 
 from pydantic import Field, model_validator
 
@@ -49,6 +49,16 @@ class Target(Record):
             return self.url
         owner_and_name = (self.space or "").lower().replace("/", "-").replace("_", "-").replace(".", "-")
         return f"https://{owner_and_name}.hf.space"
+
+
+COMMIT_CHARACTERS: Final = 7
+"""The shortest abbreviation that git itself writes."""
+
+
+def same_commit(one: str, other: str) -> bool:
+    """Whether two names of commits mean the same; either may be abbreviated to seven characters or more."""
+    short, long = sorted((one.lower(), other.lower()), key=len)
+    return len(short) >= COMMIT_CHARACTERS and long.startswith(short)
 
 
 class DeployEvent(Record):

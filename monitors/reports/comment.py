@@ -40,6 +40,7 @@ from monitors.reports.format import (
 )
 from monitors.reports.marked_text import Redact, redaction_of
 from monitors.reports.proof_rows import format_change
+from monitors.reports.rechecks import format_recheck_briefly
 from monitors.reports.triage_summary import dimension_table
 from monitors.reports.triage_view import asked_text, labels_of, only_issues, replied_text
 
@@ -271,6 +272,9 @@ def _verdict(report: RunReport, failed: int, silent: int, ungraded: int, redact:
     counts = {"failed": failed, "no answer": silent, "could not tell": ungraded}
     parts = [f"{count:,} {text}" for text, count in counts.items() if count]
     yield f"{' · '.join(parts) or 'all correct'}, of {plural(report.coverage.asked, 'case')}"
+    if asked_again := format_recheck_briefly(report.recheck):
+        yield ""
+        yield inert(redact(asked_again))
     for cause in format_causes(report.first_look) if report.first_look and report.first_look.causes else ():
         yield ""
         yield f"In common: {inert(redact(cause))}"

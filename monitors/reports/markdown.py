@@ -54,6 +54,7 @@ from monitors.reports.proof_rows import (
     score_rows,
     sight_rows,
 )
+from monitors.reports.rechecks import IS_IT_STILL_SO, format_recheck
 from monitors.reports.triage_summary import dimension_table
 from monitors.reports.triage_view import asked_text, case_labels, only_issues, replied_text
 
@@ -184,6 +185,7 @@ def markdown_report(
         _arithmetic(report),
         against_baseline(report),
         _failures(failed, redact, known, report, most_failures),
+        _asked_again(report, redact),
         _in_common(report, redact),
         _what_changed(report, redact),
         _unanswered(unanswered, redact, most_failures),
@@ -229,6 +231,14 @@ def _verdict(
             f"- the run before, of {code_span(previous.commit or 'unknown', 60)}, {moment(previous.finished_at)}: "
             f"{previous.verdict}, weighted {score(previous.scores.weighted)}, flat {score(previous.scores.flat)}"
         )
+
+
+def _asked_again(report: RunReport, redact: Redact) -> Iterator[str]:
+    lines = format_recheck(report.recheck)
+    if lines:
+        yield f"## {IS_IT_STILL_SO}"
+        yield ""
+        yield from (f"- {inert(redact(line))}" for line in lines)
 
 
 def _in_common(report: RunReport, redact: Redact) -> Iterator[str]:

@@ -72,6 +72,7 @@ from monitors.reports.proof_rows import (
     score_rows,
     sight_rows,
 )
+from monitors.reports.rechecks import IS_IT_STILL_SO, format_recheck
 from monitors.reports.settings import ReportsSettings
 from monitors.reports.templating import style_sheet, template_environment
 from monitors.reports.triage_summary import Dimension, dimensions
@@ -246,6 +247,8 @@ class ReportPage:
     failed: tuple[FailedRow, ...]
     kinds: tuple[KindCount, ...]
     in_common: tuple[str, ...]
+    asked_again: tuple[str, ...]
+    asked_again_title: str
     changed: tuple[str, ...]
     last_pass: str
     transcripts: tuple[CaseView, ...]
@@ -304,6 +307,8 @@ def page_of(
         failed=tuple(_failed(one, known, report, redact, shown=place < most) for place, one in enumerate(failed)),
         kinds=_kinds(failed),
         in_common=tuple(redact(cause) for cause in format_causes(report.first_look)),
+        asked_again=tuple(redact(line) for line in format_recheck(report.recheck)),
+        asked_again_title=IS_IT_STILL_SO,
         changed=tuple(redact(change) for change in format_changes(report.what_changed)),
         last_pass=redact(format_last_pass(report.what_changed)) if report.what_changed else "",
         transcripts=tuple(viewer.view(result) for result in failed[:most]),

@@ -157,6 +157,7 @@ DERIVED = (
     "results",
     "assessments",
     "grades",
+    "rechecks",
     "runs",
     "metrics",
     "tallies",

@@ -63,6 +63,7 @@ def _plain(value: Any) -> Any:
 
 DAY_OF = {
     "results": "cast(asked_at as date)",
+    "rechecks": "cast(asked_at as date)",
     "runs": "cast(finished_at as date)",
     "alerts": "cast(created_at as date)",
     "receipts": "cast(tried_at as date)",

@@ -15,6 +15,7 @@ from monitors.records.incidents import Alert, Incident, Receipt
 from monitors.records.logs import LogCursor, LoggedHallucination, QuarantinedLine
 from monitors.records.nightly import NightlyReport, SeenConversation
 from monitors.records.operator_actions import ActionOutcome, CaseDraft, HumanLabel, PersonAction, Silence
+from monitors.records.rechecks import RecheckAnswer
 from monitors.records.runs import RunReport
 from monitors.records.targets import DeployEvent
 
@@ -49,6 +50,13 @@ class AssessmentRow(Record):
 
     table: Literal["assessments"] = "assessments"
     row: Assessment
+
+
+class RecheckRow(Record):
+    """One asking of a failed case after the verdict. Natural key: run, case, place, repeat; the first stays."""
+
+    table: Literal["rechecks"] = "rechecks"
+    row: RecheckAnswer
 
 
 class RunRow(Record):
@@ -177,7 +185,16 @@ NightlyRow = ConversationRow | NightlyRunRow
 """What a nightly run of live traffic appends."""
 
 JournalRow = (
-    ResultRow | AssessmentRow | RunRow | CaseRow | DeployRow | LogRow | LabelRow | NightlyRow | DraftOutcomeRow
+    ResultRow
+    | AssessmentRow
+    | RecheckRow
+    | RunRow
+    | CaseRow
+    | DeployRow
+    | LogRow
+    | LabelRow
+    | NightlyRow
+    | DraftOutcomeRow
 )
 """What anyone may append at any time."""
 
@@ -191,6 +208,7 @@ once across processes."""
 TableName = Literal[
     "results",
     "assessments",
+    "rechecks",
     "runs",
     "cases",
     "deploys",

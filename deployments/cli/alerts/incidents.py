@@ -21,7 +21,7 @@ from rich.text import Text
 
 from deployments.cli.data_folder import data_folder_of, store_of
 from flows.alerting.notifier import OperatorActions, act, catch_up
-from flows.alerting.threads import outcome_of, show_again
+from flows.alerting.shown_again import outcome_of, show_again
 from flows.context import people_of, slack_bot, utc_now
 from monitors.alerts.message import DONE_WORDS, short_commit, span, utc
 from monitors.alerts.operator_actions import new_action

@@ -29,6 +29,7 @@ from monitors.reports.proof_rows import (
     score_rows,
     sight_rows,
 )
+from monitors.reports.rechecks import format_recheck
 
 _MOST_IDS = 6
 
@@ -137,7 +138,9 @@ def print_verdict(console: Console, report: RunReport, *, report_page: Path | No
 
 
 def _print_explanation(console: Console, report: RunReport) -> None:
-    """What failed cases have in common, and what changed since the last accepted run."""
+    """What failed cases came to when asked again, what they have in common, what changed since the last PASS."""
+    for line in format_recheck(report.recheck):
+        console.print(f"Again     {escape(line)}", highlight=False)
     for cause in format_causes(report.first_look):
         console.print(f"In common {escape(cause)}", highlight=False)
     for change in format_changes(report.what_changed):

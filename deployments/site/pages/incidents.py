@@ -18,6 +18,7 @@ from monitors.errors import ConfigError, WarehouseBusy
 from monitors.records.base import Record, Severity, UtcTime
 from monitors.records.incidents import ActionKind, AlertItem, Incident, IncidentKind, IncidentState
 from monitors.records.operator_actions import Silence
+from monitors.reports.rechecks import format_recheck_briefly
 from warehouse.queries.incidents import Story, all_silences, story_of
 from warehouse.queries.operator_actions import append_silence
 from warehouse.queries.site.incidents import (
@@ -81,11 +82,15 @@ class IncidentDecision(Record):
 
 
 class IncidentData(Record):
-    """One incident with all that is known of it. ``earlier`` counts lines of its story before those shown."""
+    """One incident with all that is known of it. ``earlier`` counts lines of its story before those shown.
+
+    ``asked_again`` is what its case came to after the verdict of the run that saw it last; empty where none was.
+    """
 
     incident: Incident
     fault: str
     evidence: CaseEvidence | None
+    asked_again: str
     story: tuple[StoryEntry, ...]
     earlier: int
     silences: tuple[Silence, ...]
@@ -156,6 +161,7 @@ def incident_page(request: PageRequest) -> Page:
         incident=incident.model_copy(update={"title": request.masked(incident.title, incident.target)}),
         fault=fault,
         evidence=_evidence(request, item, known) if item else None,
+        asked_again=_asked_again(request, incident),
         story=tuple(_entry(request, incident, line, known) for line in lines),
         earlier=len(story_so_far) - len(lines),
         silences=tuple(one for one in story.silences if one.in_force(now)),
@@ -203,6 +209,12 @@ def _evidence(request: PageRequest, item: AlertItem, known: frozenset[str]) -> C
         run_id=seen.run_id,
         has_page=seen.run_id in known,
     )
+
+
+def _asked_again(request: PageRequest, incident: Incident) -> str:
+    report = request.site.store.report(incident.last_run_id) if incident.case_id else None
+    found = format_recheck_briefly(report.recheck, [incident.case_id or ""]) if report else ""
+    return request.masked(found, incident.target)
 
 
 def _is_left(kind: ActionKind, incident: Incident, item: AlertItem | None) -> bool:

@@ -167,7 +167,8 @@ def slack_text(alert: Alert, settings: AlertSettings) -> SlackText:
     if content.dimensions:
         blocks.append(section(inert(content.dimensions)))
     shared = [f"{IN_COMMON} {inert(cause)}" for cause in content.in_common]
-    if explained := [*shared, *map(inert, content.changed)]:
+    asked_again = [inert(content.again)] if content.again else []
+    if explained := [*asked_again, *shared, *map(inert, content.changed)]:
         blocks.append(section("\n".join(explained)))
     shown = zip(content.parts, one_of_each_first(alert.items), strict=False)  # what is beyond the parts is counted
     for number, (part, item) in enumerate(shown, start=1):

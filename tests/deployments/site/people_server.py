@@ -13,6 +13,7 @@ from monitors.records.exchanges import Origin
 from monitors.records.grades import Aspect, Judged
 from monitors.records.incidents import Alert, AlertItem, Incident, IncidentKind, NotifyReason, Redacted
 from monitors.records.logs import BlockedReply, HallucinationEntry, LoggedHallucination
+from monitors.records.rechecks import CaseRecheck, Recheck, RecheckCount
 from tests.deployments.cli.gate.test_triage_gate import reports
 from tests.deployments.cli.test_review_ratings import RATINGS, issues, useful
 from tests.deployments.gold_drafts import gold_draft
@@ -55,7 +56,10 @@ def with_people(folder: Path, *, incidents: int = 3) -> Store:
             AssessmentRow(row=grades),
         ]
     times = {"started_at": now - timedelta(hours=1), "finished_at": now - timedelta(minutes=55)}
-    store.journal.append([*rows, RunRow(row=run_report().model_copy(update=times))], run_id="run-1")
+    count = RecheckCount(asked=5, failed=2, right=3)
+    again = Recheck(cases=(CaseRecheck(case_id="case-0", severity=Severity.PAGE, here=count),))
+    report = run_report().model_copy(update={**times, "recheck": again})
+    store.journal.append([*rows, RunRow(row=report)], run_id="run-1")
     faults = [_incident(f"user-{number}", now, number) for number in range(incidents)]
     versions = [IncidentVersion(sequence=at, incident=one) for at, one in enumerate(faults, start=1)]
     store.journal.append([IncidentRow(row=version) for version in versions], run_id="run-1")
@@ -79,6 +83,7 @@ def _incident(name: str, now: datetime, number: int) -> Incident:
     return incident(name).model_copy(
         update={
             "kind": kind,
+            "case_id": "case-0" if number == 1 else None,
             "title": Redacted(f"{name}: {HOSTILE}" if number == 0 else f"{name}: an answer left out the limit"),
             "severity": Severity(3 - number % 3),
             "opened_at": now - timedelta(hours=2),

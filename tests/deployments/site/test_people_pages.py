@@ -116,6 +116,13 @@ def test_a_filter_that_means_nothing_is_refused(site, path):
     assert status(site, path) == 400
 
 
+def test_an_incident_says_whether_it_is_still_so(site):
+    """What its case came to when the run asked it again; nothing where the incident is about no case."""
+    assert data(site, f"/incidents/{USER_1}")["asked_again"] == "Asked again: fails 2 of 5."
+    assert data(site, f"/incidents/{USER_0}")["asked_again"] == ""
+    assert "case-0 (severity 3): fails 2 of 5" in httpx.get(f"{site.address}/runs/run-1", trust_env=False).text
+
+
 def test_an_incident_tells_its_story(site):
     """What was seen when, why a message was sent, and what was asked, expected and got, masked."""
     shown = data(site, f"/incidents/{USER_0}")

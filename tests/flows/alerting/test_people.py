@@ -10,7 +10,7 @@ import pytest
 
 from flows.alerting.notifier import act, catch_up
 from flows.alerting.notify import MessageContext, notify
-from flows.alerting.threads import show_again
+from flows.alerting.shown_again import show_again
 from monitors.records.exchanges import Exchange, Origin, Timings
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import ActionKind, ActionVia, IncidentState

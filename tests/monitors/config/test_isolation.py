@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from monitors.config.file import Config, parse_config
-from monitors.config.isolation import refuse_production
+from monitors.config.isolation import refuse_production, refuse_production_at
 from monitors.errors import ConfigError
 
 STAGING = {"url": "https://staging.acme.example/jobs", "suite": "s"}
@@ -51,6 +51,11 @@ SHARED: list[tuple[Config, dict[str, str], list[str]]] = [
         {},
         ["agent.acme.example:443 is where targets.live runs"],
     ),
+    (
+        config({"previous_url": "https://agent.acme.example/{commit}"}),
+        {},
+        ["agent.acme.example:443 is where targets.live runs"],
+    ),
     (config({"environment": "production"}), {}, ['targets.agent.environment is "production"']),
     (config(), {"PROD_KEY": KEYS["LANGSMITH_API_KEY"]}, ["LANGSMITH_API_KEY", "which is in PROD_KEY"]),
     (config(key_env="NIGHT_KEY"), {}, ["the one by which targets.live.traffic.sources.jobs reads production"]),
@@ -65,6 +70,15 @@ def test_what_is_shared_is_named_and_no_key_is_shown(
         refuse_production(settings, "agent", KEYS | more)
     assert all(word in str(refusal.value) for word in [*words, "nothing was asked"])
     assert "hush" not in str(refusal.value)
+
+
+def test_the_previous_build_is_not_asked_where_it_is_production_s() -> None:
+    """Also where only the filled in address shows it; without the table, nothing is promised."""
+    address = "https://agent.acme.example/jobs"
+    with pytest.raises(ConfigError, match=r"targets\.agent\.previous_url: agent\.acme\.example:443 is"):
+        refuse_production_at(config({"previous_url": "https://{commit}.acme.example"}), "agent", address)
+    refuse_production_at(config(), "agent", "https://4f2a91c.acme.example")
+    refuse_production_at(parse_config({"targets": {"agent": STAGING, "live": LIVE}}, "here"), "agent", address)
 
 
 def written(**common: Any) -> Config:

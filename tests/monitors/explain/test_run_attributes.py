@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from monitors.alerts.redact import redact
 from monitors.explain.run_attributes import attributes_of, first_look_at
 from monitors.records.base import Severity
+from monitors.records.exchanges import WirePayload
 from monitors.records.runs import CaseResult
 from tests.builders import gold_case
 from tests.monitors.gate.runs import WRONG, asked
@@ -32,11 +34,30 @@ def test_what_a_run_knows_of_a_case_is_compared():
 
 
 def test_a_type_that_fails_is_named_and_the_counts_are_of_cases():
-    found = first_look_at([*results(), *results()])
+    found = first_look_at([*results(), *results()], redact)
     (cause,) = found.causes
     assert cause.conditions == {"type": "claim"}
     assert (found.cases, found.failed, cause.cases, cause.failed, cause.elsewhere_failed) == (40, 10, 10, 10, 0)
 
 
+def test_what_failed_cases_share_is_masked_before_it_is_stored():
+    """A source that the application lists may name a person; the counts stay as they are."""
+    cited = "customers/asha.namoona@example.com"
+    shared = [
+        one.model_copy(update={"result": one.result.model_copy(update={"wire": _listing(cited)})})
+        if one.case.type == "claim"
+        else one
+        for one in results()
+    ]
+    found = first_look_at([case.model_copy(update={"case": gold_case(id=case.case.id)}) for case in shared], redact)
+    (cause,) = found.causes
+    assert "asha" not in str(cause.conditions["cited source"])
+    assert (cause.cases, cause.failed) == (10, 10)
+
+
+def _listing(source: str) -> WirePayload:
+    return WirePayload(url="http://app", text="", citations=(source,))
+
+
 def test_a_run_without_failures_has_nothing_in_common():
-    assert first_look_at([one for one in results() if one.case.type != "claim"]).causes == ()
+    assert first_look_at([one for one in results() if one.case.type != "claim"], redact).causes == ()

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.errors import AccessDenied, DeployFailed, NotReady, ReadinessUnknown
-from monitors.probes.readiness import Ready, same_commit, wait_until_ready
+from monitors.probes.readiness import Ready, wait_until_ready
 from monitors.probes.settings import ReadinessSettings
 from monitors.records.base import Blame
-from monitors.records.targets import Target
+from monitors.records.targets import Target, same_commit
 from tests.servers.hub import Hub
 
 NEW, OLD = "a1b2c3d4e5f60718293a4b5c6d7e8f9001122334", "0f0e0d0c0b0a09080706050403020100ffeeddcc"

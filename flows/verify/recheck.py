@@ -1,0 +1,320 @@
+"""Is it still so? Severe cases that failed are asked again after the verdict, here and on the build before.
+
+People were notified by then, and nothing of it counts: not in the verdict, not in a rate, not in the next baseline.
+Each asking is in the journal before the next one, so that a run that is killed here asks nothing twice. Whatever
+goes wrong is a sentence of the report.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from decimal import Decimal
+from typing import Final
+
+from flows.context import open_judge
+from flows.explain.asking import CaseAsker, asker_at
+from flows.verify.judging import JudgeQueue, PendingAnswer, with_grade
+from flows.verify.run_state import LiveRun
+from monitors.alerts.redact import redact
+from monitors.config.isolation import refuse_production_at
+from monitors.errors import ConfigError, MonitorError
+from monitors.explain.recheck import (
+    RecheckPlan,
+    builds_named,
+    case_rechecks,
+    is_same_build,
+    planned,
+    previous_address,
+    proof_of,
+    severe_failures,
+)
+from monitors.gate.assess import assess
+from monitors.judge.consensus import JUDGE, Cost, Ruling, grade_of
+from monitors.judge.judge import Account
+from monitors.judge.model import price_list
+from monitors.judge.precheck import is_open
+from monitors.probes.readiness import wait_until_ready
+from monitors.probes.runner import Question
+from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
+from monitors.records.grades import Assessment, CaseOutcome, Judged
+from monitors.records.rechecks import BuildProof, PreviousBuild, Recheck, RecheckAnswer, RecheckPlace
+from monitors.records.runs import CaseResult
+from monitors.records.targets import Target
+from warehouse.journal.rows import RecheckRow
+
+FIRST_POLL_S: Final = 5.0
+"""For an application that has just been asked a whole suite to answer once more."""
+POLL_S: Final = 1.0
+FOLDER: Final = "recheck"
+"""Inside the run's folder; a driver leaves something there only when it has to."""
+JOB: Final = "job"
+AGENT: Final = "each question would start another job of the agent"
+APP_WENT_AWAY: Final = "the application had stopped answering before the run was over"
+
+BUILD_CHARACTERS: Final = 120
+
+OnOpen = Callable[[CaseResult], bool]
+"""Takes an answer that the plain graders left open; whether somebody judges it."""
+
+
+async def recheck_failures(run: LiveRun, *, hub_token: str | None) -> Recheck | None:
+    """Ask the severe failed cases again, within the budget of ``[recheck]``; ``None`` where nothing is to be asked.
+
+    ``hub_token`` shows what a private Space runs. Never raises what the application, its previous build or a judge
+    did.
+    """
+    settings = run.context.config.recheck
+    failed = await asyncio.to_thread(severe_failures, run.results) if settings.times else ()
+    if not failed:
+        return None
+    if why := _not_asked_because(run):
+        return Recheck(left_out=len(failed), problem=why)
+    address, previous = _previous(run)
+    places = 1 if address is None else 2
+    plan = planned(failed, times=settings.times, most=settings.max_questions, places=places)
+    rechecker = await asyncio.to_thread(Rechecker, run, plan, previous, hub_token)
+    limit = asyncio.timeout(settings.max_s)
+    try:
+        async with limit:
+            await rechecker.ask(address)
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        rechecker.problem = f"it was stopped after {settings.max_s:g} s (recheck.max_s)"
+    return rechecker.result()
+
+
+def _not_asked_because(run: LiveRun) -> str:
+    """Why no case of this run is asked again; empty where cases are."""
+    if run.context.configured.probe.driver == JOB:
+        return AGENT
+    silent = (one.result for one in run.results if isinstance(one.result, NoAnswer))
+    away = any(one.reason is NoAnswerReason.CIRCUIT_OPEN for one in silent)
+    return APP_WENT_AWAY if away or run.interrupted else ""
+
+
+def _previous(run: LiveRun) -> tuple[str | None, PreviousBuild | None]:
+    """Where the previous build answers, and what is known of it; without an address, why there is none."""
+    context = run.context
+    template = context.configured.previous_url
+    if template is None:
+        return None, None
+    commit = run.accepted_commit
+    try:
+        address = previous_address(template, commit, run.commit)
+        refuse_production_at(context.config, context.target.name, address)
+    except (ValueError, ConfigError) as error:
+        return None, PreviousBuild(commit=commit, problem=str(error))
+    return address, PreviousBuild(commit=commit)
+
+
+class Rechecker:
+    """Asks one run's failed cases again, and counts what came, that of a stopped process included.
+
+    ``problem`` says why not all was asked.
+    """
+
+    def __init__(
+        self, run: LiveRun, plan: RecheckPlan, previous: PreviousBuild | None, hub_token: str | None
+    ) -> None:
+        self._run = run
+        self._hub_token = hub_token
+        self._plan = plan
+        self._previous = previous
+        self._by_judge = frozenset(_failed_by_judge(run))
+        self._answers = _recalled(run)
+        self._open: dict[tuple[str, int], CaseResult] = {}
+        self.problem = ""
+
+    def result(self) -> Recheck:
+        """What it came to."""
+        patterns = self._run.context.configured.graders.account_patterns
+        previous = self._previous
+        if previous is not None:
+            previous = previous.model_copy(update={"problem": redact(previous.problem, account_patterns=patterns)})
+        return Recheck(
+            cases=case_rechecks(self._plan.cases, self._answers, with_previous=previous is not None),
+            left_out=self._plan.left_out,
+            problem=redact(self.problem, account_patterns=patterns),
+            previous=previous,
+        )
+
+    async def ask(self, address: str | None) -> None:
+        """Ask where the cases failed, then at the ``address`` of the previous build."""
+        try:
+            self.problem = await self._ask_target()
+        except Exception as error:  # noqa: BLE001 - the verdict stands, whatever asking again meets
+            self.problem = _reason(error)
+        if address is not None and self._previous is not None:
+            self._previous = await self._ask_previous(address, self._previous)
+
+    async def _ask_target(self) -> str:
+        """Why not all was asked, or empty."""
+        target, own = self._run.context.target, self._run.commit
+        async with self._asker_at(target.address) as asker:
+            serving = await self._serving(asker, target)
+            if own is not None and serving is not None and not is_same_build(serving, own):
+                return f"the target serves {serving} by now, no longer {own}"
+            return await self._ask(asker, RecheckPlace.TARGET)
+
+    async def _ask_previous(self, address: str, known: PreviousBuild) -> PreviousBuild:
+        """What is known of the build before, once it was asked."""
+        problem, serving = "", None
+        try:
+            async with self._asker_at(address) as asker:
+                serving = await self._serving(asker, Target(name=self._run.context.target.name, url=address))
+                found = self._proof(serving)
+                if found.proof is BuildProof.ANOTHER:
+                    instead = f", not {known.commit}" if known.commit else ""
+                    return found.model_copy(update={"problem": f"its address serves {found.names}{instead}"})
+                problem = await self._ask(asker, RecheckPlace.PREVIOUS)
+        except Exception as error:  # noqa: BLE001 - what was learnt of the target stands
+            problem = _reason(error)
+        finally:
+            self._previous = self._proof(serving)  # the time may be up
+        return self._previous.model_copy(update={"problem": problem})
+
+    def _proof(self, serving: str | None) -> PreviousBuild:
+        said = [name for one in self._answers if one.place is RecheckPlace.PREVIOUS for name in one.builds]
+        commit = self._previous.commit if self._previous else None
+        return proof_of([*([serving] if serving else []), *said], commit, self._run.commit)
+
+    def _asker_at(self, address: str) -> AbstractAsyncContextManager[CaseAsker]:
+        context = self._run.context
+        return asker_at(
+            context.config,
+            context.target.name,
+            address,
+            folder=context.folder / FOLDER,
+            run_id=context.run_id,
+            cases=[one.case for one in self._plan.cases],
+            environment=context.environment,
+            clock=context.now,
+        )
+
+    async def _serving(self, asker: CaseAsker, target: Target) -> str | None:
+        """The commit that serves there, where something names it. Raises a `ProbeError` where nothing serves."""
+        readiness = asker.settings.readiness
+        if target.space is None and readiness.version_url is None:
+            return None
+        patience = {"deadline_s": min(readiness.deadline_s, FIRST_POLL_S), "poll_s": min(readiness.poll_s, POLL_S)}
+        ready = await wait_until_ready(target, readiness.model_copy(update=patience), hub_token=self._hub_token)
+        return self._masked(ready.commit) if ready.commit else None
+
+    async def _ask(self, asker: CaseAsker, place: RecheckPlace) -> str:
+        """Ask what was not asked there yet; why the rest was not asked, or empty."""
+        asked = {(one.case_id, one.repeat) for one in self._answers if one.place is place}
+        questions = [
+            Question(case=one.case, repeat=repeat)
+            for one in self._plan.cases
+            for repeat in range(self._plan.times)
+            if (one.case.id, repeat) not in asked
+        ]
+        if not questions:
+            return ""
+        try:
+            async with self._judging(place) as is_judged:
+                tally = await asker.ask(questions, on_asked=lambda result: self._take(place, result, is_judged))
+        finally:
+            for result in self._open.values():  # nobody judged them in time
+                self._save(place, result, result.assessment)
+            self._open.clear()
+        return (tally.circuit_opened or "").removeprefix("not asked: ")
+
+    async def _take(self, place: RecheckPlace, result: CaseResult, is_judged: OnOpen) -> None:
+        unasked = isinstance(result.result, NoAnswer) and result.result.reason is NoAnswerReason.CIRCUIT_OPEN
+        if not (unasked or (is_open(result.assessment) and is_judged(result))):
+            await asyncio.to_thread(self._save, place, result, result.assessment)
+
+    @asynccontextmanager
+    async def _judging(self, place: RecheckPlace) -> AsyncGenerator[OnOpen]:
+        """Judges answers to the cases that a judge failed, as far as the run's budget goes; no others."""
+        context, settings = self._run.context, self._run.context.judge.settings
+        if not self._by_judge or settings is None or context.judge.why_off:
+            yield lambda _: False
+            return
+        account = Account(price_list(settings.prices), limit_usd=settings.budget_usd)
+        account.total = Cost(usd=self._spent())
+
+        async def ruled(pending: PendingAnswer, ruling: Ruling) -> None:
+            result = self._open.pop((pending.case.id, pending.exchange.repeat))
+            grades = with_grade(pending.grades, grade_of(ruling, pending.exchange))
+            assessment = assess(pending.case, pending.exchange, grades)
+            await asyncio.to_thread(self._save, place, result, assessment)
+
+        async with (
+            open_judge(context.judge, context.environment, account, context.nonce) as judge,
+            JudgeQueue(
+                judge,
+                context.suite.cases,
+                seed=f"{context.run_id}:{place}",
+                size=settings.batch_size,
+                on_ruling=ruled,
+                on_group=lambda _: None,
+            ) as queue,
+        ):
+            yield lambda result: self._put(queue, result)
+
+    def _put(self, queue: JudgeQueue, result: CaseResult) -> bool:
+        if result.case.id not in self._by_judge or not isinstance(result.result, Exchange):
+            return False
+        self._open[result.case.id, result.result.repeat] = result
+        queue.put(PendingAnswer(result.case, result.result, result.assessment.grades))
+        return True
+
+    def _spent(self) -> Decimal:
+        """What judging has cost so far, in the run and since."""
+        judging = self._run.judging
+        return (judging.cost_usd if judging else Decimal(0)) + sum(
+            (one.cost_usd for one in self._answers), Decimal(0)
+        )
+
+    def _save(self, place: RecheckPlace, result: CaseResult, assessment: Assessment) -> None:
+        """Make an asking durable, then count it."""
+        context, came = self._run.context, result.result
+        builds = builds_named(came) if isinstance(came, Exchange) else ()
+        costs = (grade.cost_usd for grade in assessment.grades if isinstance(grade, Judged))
+        answer = RecheckAnswer(
+            run_id=context.run_id,
+            target=context.target.name,
+            case_id=result.case.id,
+            place=place,
+            repeat=came.repeat,
+            asked_at=came.asked_at,
+            outcome=assessment.outcome,
+            severity=assessment.severity,
+            failure_kinds=assessment.failure_kinds,
+            reason=self._masked(assessment.reason),
+            builds=tuple(self._masked(name[:BUILD_CHARACTERS]) for name in builds),
+            cost_usd=sum(costs, Decimal(0)),
+        )
+        context.journal.append((RecheckRow(row=answer),), run_id=context.run_id)
+        self._answers.append(answer)
+
+    def _masked(self, text: str) -> str:
+        return redact(text, account_patterns=self._run.context.configured.graders.account_patterns)
+
+
+def _failed_by_judge(run: LiveRun) -> Iterator[str]:
+    """The cases that failed by the word of a judge."""
+    for one in run.results:
+        if one.assessment.outcome is CaseOutcome.FAILED and any(
+            isinstance(grade, Judged) and grade.grader == JUDGE and not grade.passed
+            for grade in one.assessment.grades
+        ):
+            yield one.case.id
+
+
+def _recalled(run: LiveRun) -> list[RecheckAnswer]:
+    """What a stopped process had asked again."""
+    context = run.context
+    if not context.run_folder.resumed:
+        return []
+    rows = context.journal.read_run(context.run_id)
+    return [row.row for row in rows if isinstance(row, RecheckRow)]
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, MonitorError) else f"{type(error).__name__}: {error}"

@@ -1,0 +1,273 @@
+"""Is it still so? A run's failed cases asked again, as a user sees it: the command, real pages, a real Slack API."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+
+from tests.conftest import COMMAND_S, ROOT
+from tests.flows.chat import Chat, watched
+from tests.flows.explain.two_builds import BEFORE, NOW
+from tests.servers.slack import TOKEN, SlackServer
+
+pytestmark = [pytest.mark.browser, pytest.mark.prefect]
+
+RIGHT, WRONG = (f"The waiting period is {months} months. [Source: Gold, clause 4.2]" for months in (24, 36))
+LOOSE = "24 months, or 36 months for others. [Source: Gold, clause 4.2]"
+"""Neither right nor wrong by any rule."""
+PATIENT = "[recheck]\nmax_s = 600\n"
+"""A busy machine is no reason to stop."""
+FAULT = {"error": "overloaded"}
+WAYS = {"always": [WRONG], "sometimes": [WRONG, WRONG, RIGHT, WRONG, RIGHT, RIGHT]}
+
+
+def question(way):
+    return f"What is the waiting period of the plan {way}?"
+
+
+def suite(folder, ways, *, severity=3):
+    """One case for each way."""
+    lines = [
+        {
+            "id": way,
+            "question": question(way),
+            "gold": "24 months",
+            "expected_refusal": False,
+            "severity": severity,
+            "language": "en",
+            "type": "waiting_period",
+            "provenance": {"pipeline": "template"},
+        }
+        for way in ways
+    ]
+    (folder / "suite.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def configuration(folder, address, slack, *, previous="", more=""):
+    """A lookout.toml as an owner writes it."""
+    (folder / "lookout.toml").write_text(
+        f'data_folder = "data"\n[targets.demo]\nurl = "{address}"\nsuite = "suite.jsonl"\n{previous}'
+        f'[targets.demo.probe.readiness]\nversion_url = "{address}/version"\n'
+        f'[gate]\nmin_severity_3_cases = 0\n{PATIENT}[alerts]\nslack_channel = "#alerts"\n'
+        f'slack_api_url = "{slack.api_url}"\n{more}',
+        encoding="utf-8",
+    )
+
+
+@contextmanager
+def two_builds(folder, answers, **versions):
+    """The address of the page in two builds."""
+    script = folder / "script.json"
+    script.write_text(json.dumps({"answers": answers, "versions": versions}), encoding="utf-8")
+    command = [sys.executable, "-m", "tests.flows.explain.two_builds", str(script)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+@pytest.fixture
+def slack():
+    with SlackServer() as server:
+        yield server
+
+
+def shown(slack):
+    """All that Slack shows, in one text."""
+    return json.dumps([message.blocks for message in slack.messages], ensure_ascii=False)
+
+
+def results(folder):
+    """The newest run's results.json."""
+    newest = max(folder.glob("data/runs/*/results.json"))
+    return json.loads(newest.read_text(encoding="utf-8"))
+
+
+def told(folder, name):
+    """A report of the newest run."""
+    return max(folder.glob(f"data/runs/*/{name}")).read_text(encoding="utf-8")
+
+
+def rows(lookout, folder, query):
+    """What the warehouse answers."""
+    done = lookout("sql", query, "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_what_fails_always_and_sometimes_is_told_apart_here_and_on_the_build_before(tmp_path, lookout, slack):
+    """Of a real page: 5 of 5 and 2 of 5, and what the previous build says, wherever people look."""
+    before = {question("always"): [RIGHT], question("sometimes"): [RIGHT, WRONG]}
+    answers = {NOW: {question(way): turns for way, turns in WAYS.items()}, BEFORE: before}
+    suite(tmp_path, WAYS)
+    with two_builds(tmp_path, answers) as page:
+        previous = f'previous_url = "{page}/builds/{{commit}}"\n'
+        configuration(tmp_path, f"{page}/builds/{BEFORE}", slack)
+        assert lookout("verify", "demo", "--commit", BEFORE, cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN).returncode == 0
+        configuration(tmp_path, f"{page}/now", slack, previous=previous)
+        done = lookout("verify", "demo", "--commit", NOW, cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
+    assert done.returncode == 1, done.stderr
+    lines = [
+        f"always (severity 3): fails 5 of 5. On the previous build {BEFORE}: right 5 of 5",
+        f"sometimes (severity 3): fails 2 of 5. On the previous build {BEFORE}: fails 5 of 5",
+    ]
+    report = results(tmp_path)["report"]
+    assert [case["here"]["failed"] for case in report["recheck"]["cases"]] == [5, 2]
+    assert report["recheck"]["previous"] == {"commit": BEFORE, "proof": "proved", "names": None, "problem": ""}
+    for line in lines:
+        assert f"Again     {line}" in done.stdout, done.stdout
+        assert f"- {line}" in told(tmp_path, "results.md")
+        assert line in told(tmp_path, "report.html")
+    brief = "Asked again: always fails 5 of 5, sometimes fails 2 of 5. On the previous build"
+    assert shown(slack).count(brief) == 2, shown(slack)  # the cases' message and the gate's
+    assert all(message.thread_ts is None for message in slack.messages)
+
+    found = rows(lookout, tmp_path, 'select case_id, place, asked, failed, "right" from asked_again order by 1, 2')
+    assert [tuple(row.values()) for row in found] == [
+        ("always", "previous", 5, 0, 5),
+        ("always", "target", 5, 5, 0),
+        ("sometimes", "previous", 5, 5, 0),
+        ("sometimes", "target", 5, 2, 3),
+    ]
+    (counted,) = rows(
+        lookout, tmp_path, "select count(*) as n from results where run_id = (select max(run_id) from runs)"
+    )
+    assert counted["n"] == 2
+    assert lookout("warehouse", "check", cwd=tmp_path).returncode == 0
+
+
+class WatchedChat(Chat):
+    """A chat API that notes how many messages Slack had taken when each question came."""
+
+    def __init__(self, slack, *answers):
+        super().__init__(*answers)
+        self.slack = slack
+        self.taken = []
+
+    async def _chat(self, request):
+        self.taken.append(len(self.slack.messages))
+        return await super()._chat(request)
+
+
+def asked_through_api(folder, chat, slack, *, cases=1, more=PATIENT, url=""):
+    """The configuration for `Chat`, whose cases are of severity 3."""
+    path = watched(folder, chat, cases=cases, more=more)
+    text = path.read_text(encoding="utf-8").replace("[targets.demo.probe]", f"{url}[targets.demo.probe]")
+    path.write_text(
+        text + f'[alerts]\nslack_channel = "#alerts"\nslack_api_url = "{slack.api_url}"\n', encoding="utf-8"
+    )
+
+
+def test_nothing_is_asked_again_before_people_were_notified(tmp_path, lookout, slack):
+    """By Slack's own record: it has every message of the run before the first question is asked once more."""
+    with WatchedChat(slack, WRONG) as chat:
+        asked_through_api(tmp_path, chat, slack, cases=3)
+        assert lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN).returncode == 1
+    assert len(chat.taken) == 3 + 15
+    assert chat.taken[3:] == [len(slack.messages)] * 15
+    assert "all 3 cases" not in shown(slack)
+    assert "Asked again: each of them fails 5 of 5." in shown(slack)
+
+
+def test_a_run_killed_while_it_asks_again_asks_nothing_twice(tmp_path, lookout, slack, prefect_environment):
+    """What came before the kill is taken up: five askings in all, and no message a second time."""
+    with Chat(WRONG, WRONG, WRONG, None, WRONG, WRONG, WRONG) as chat:
+        asked_through_api(tmp_path, chat, slack)
+        environment = prefect_environment | {"SLACK_BOT_TOKEN": TOKEN, "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "-m", "deployments.cli.app", "verify", "demo"]
+        with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL) as first:
+            assert chat.wait_for(4, COMMAND_S)
+            first.kill()
+        messages = len(slack.messages)
+        assert messages
+        assert lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN).returncode == 1
+        assert chat.asked == 1 + 2 + 1 + 3  # the run's, two that came, the one that was killed, what was left
+    (case,) = results(tmp_path)["report"]["recheck"]["cases"]
+    assert (case["here"]["asked"], case["here"]["failed"]) == (5, 5)
+    assert len(slack.messages) == messages
+    assert "Asked again: fails 5 of 5." in shown(slack)
+    (found,) = rows(lookout, tmp_path, "select count(*) as n, count(distinct run_id) as runs from rechecks")
+    assert found == {"n": 5, "runs": 1}
+
+
+ENDINGS = [
+    ([WRONG, WRONG, FAULT], "", "fails 1 of 4, 3 without an answer", "3 questions in a row had no"),
+    ([WRONG], "times = 0\n", "", ""),
+    ([WRONG, WRONG, RIGHT, WRONG], "max_questions = 3\n", "fails 2 of 3", ""),
+    ([WRONG, RIGHT], "", "right 5 of 5", ""),
+    ([WRONG, WRONG, LOOSE], "", "fails 1 of 5, 4 could not be graded", ""),
+    ([WRONG, WRONG, "Please ask your agent."], "", "fails 5 of 5, 4 in another way than before", ""),
+    ([WRONG, FAULT], "", "asked 3 times, 3 without an answer", "Not all was asked again"),
+]
+
+
+@pytest.mark.parametrize(("answers", "more", "count", "remark"), ENDINGS)
+def test_no_more_is_said_than_came_back(tmp_path, lookout, slack, answers, more, count, remark):  # noqa: PLR0917 - a table's columns
+    """No answer and no grade are counted apart; what ends the asking early is said; 0 asks nothing."""
+    with Chat(*answers, *answers[-1:] * 9) as chat:
+        asked_through_api(tmp_path, chat, slack, more=PATIENT + more)
+        done = lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
+    assert done.returncode == 1, done.stderr
+    if not count:
+        assert (chat.asked, results(tmp_path)["report"]["recheck"]) == (1, None)
+        assert "Again " not in done.stdout
+        return
+    assert f"waiting-0 (severity 3): {count}" in done.stdout
+    assert remark in done.stdout
+    assert f"Asked again: {count}." in shown(slack)
+
+
+def test_it_ends_when_its_time_is_up(tmp_path, lookout, slack):
+    """An application that answers nothing any more costs the seconds of the budget, and the report says so."""
+    with Chat(WRONG, None) as chat:
+        asked_through_api(tmp_path, chat, slack, more="[recheck]\nmax_s = 0.5\n")
+        done = lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
+    assert done.returncode == 1
+    assert "Again     Not asked again: it was stopped after 0.5 s (recheck.max_s)" in done.stdout
+
+
+@pytest.fixture(scope="module")
+def passed(tmp_path_factory, lookout):
+    """A data folder with an accepted run of the build before."""
+    folder = tmp_path_factory.mktemp("passed")
+    with Chat(RIGHT) as chat, SlackServer() as slack:
+        asked_through_api(folder, chat, slack)
+        assert lookout("verify", "demo", "--commit", BEFORE, cwd=folder).returncode == 0
+    return folder / "data"
+
+
+VERSIONED = '[targets.demo.probe.api]\napp_version = "version"\n'
+UNNAMED = f"At the address of the previous build ({BEFORE}; it does not name itself)"
+BUILDS = [
+    ([{"answer": WRONG, "version": BEFORE}], f"On the previous build {BEFORE}: fails 5 of 5", "proved"),
+    ([RIGHT], f"{UNNAMED}: right 5 of 5", "unproved"),
+    (
+        [{"answer": RIGHT, "version": "0123abc"}],
+        f"At the address of the previous build, where 0123abc answers, not {BEFORE}: right 5 of 5",
+        "another",
+    ),
+    ([{"error": "gone"}], f"{UNNAMED}: asked 3 times, 3 without an answer", "unproved"),
+]
+
+
+@pytest.mark.parametrize(("answers", "said", "proof"), BUILDS)
+def test_which_build_answered_is_said_only_as_far_as_it_is_proved(  # noqa: PLR0917 - a table's columns
+    tmp_path, lookout, slack, passed, answers, said, proof
+):
+    """The build before by its own word; else the address alone, or the other build that it names."""
+    shutil.copytree(passed, tmp_path / "data")
+    with Chat(WRONG) as here, Chat(*answers) as there:
+        url = f'previous_url = "{there.url}/chat"\n'
+        asked_through_api(tmp_path, here, slack, url=url, more=VERSIONED + PATIENT)
+        done = lookout("verify", "demo", "--commit", NOW, cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
+        assert (here.asked, there.asked) == (6, 3 if "error" in answers[0] else 5), done.stderr
+    assert f"waiting-0 (severity 3): fails 5 of 5. {said}" in done.stdout
+    assert f"Asked again: fails 5 of 5. {said}." in shown(slack)
+    found = results(tmp_path)["report"]["recheck"]["previous"]
+    assert (found["commit"], found["proof"]) == (BEFORE, proof)

@@ -1,0 +1,50 @@
+"""A Gradio page in two builds, in a process of its own: what each question is answered is written beforehand.
+
+``python -m tests.flows.explain.two_builds SCRIPT.json`` serves ``/now`` and ``/builds/4f2a91c`` on a free port of
+loopback and prints the address. The script maps build and question to the answers, which come in turn, the last
+again and again; ``versions`` maps a build to what its ``/version`` says.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+import gradio
+import uvicorn
+from fastapi import FastAPI
+
+from deployments.demo.space import HOST, bound_socket
+
+NOW, BEFORE = "9b1c003", "4f2a91c"
+PATHS = {NOW: "/now", BEFORE: f"/builds/{BEFORE}"}
+
+
+def application(script: dict) -> FastAPI:
+    """Both builds under one address."""
+    app = FastAPI()
+    for commit, path in PATHS.items():
+        said = {"sha": script["versions"].get(commit, commit)}
+        app.get(f"{path}/version")(lambda said=said: said)
+        app = gradio.mount_gradio_app(app, _page(script["answers"].get(commit, {})), path=path)
+    return app
+
+
+def _page(answers: dict[str, list[str]]) -> gradio.Blocks:
+    asked = Counter()
+
+    def answer(message: str, _history: list) -> str:
+        turns = answers.get(message, ["I do not know."])
+        asked[message] += 1
+        return turns[min(asked[message], len(turns)) - 1]
+
+    return gradio.ChatInterface(answer)
+
+
+if __name__ == "__main__":
+    listener = bound_socket(0)
+    page = application(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
+    print(f"http://{HOST}:{listener.getsockname()[1]}", flush=True)
+    uvicorn.Server(uvicorn.Config(page, log_level="warning")).run(sockets=[listener])

@@ -1,0 +1,147 @@
+"""Which cases are asked again, at which address, and which build answered there."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitors.explain.recheck import (
+    builds_named,
+    case_rechecks,
+    planned,
+    previous_address,
+    proof_of,
+    severe_failures,
+)
+from monitors.records.base import Severity
+from monitors.records.exchanges import BuildInfo, Evidence, PageInfo, WirePayload
+from monitors.records.grades import Aspect, CaseOutcome, FailureKind
+from monitors.records.rechecks import RecheckAnswer, RecheckCount, RecheckPlace
+from tests.builders import NOON, case_result, exchange, gold_case
+
+NOW, BEFORE = "9b1c003", "4f2a91c"
+FACT = (Aspect.FACTUAL_MATCH, FailureKind.WRONG_FACT)
+LEAK = (Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE)
+HERE, THERE = RecheckPlace.TARGET, RecheckPlace.PREVIOUS
+
+
+def failure(case_id, severity, *failures):
+    return case_result(gold_case(case_id, severity=severity), *(failures or (FACT,)))
+
+
+def test_only_severe_failures_are_asked_again_the_worst_first():
+    """A failure of severity 1 and a right answer are left; a leak in a harmless case is severity 3."""
+    results = [
+        failure("b-wrong", Severity.WRONG),
+        case_result(gold_case("right", severity=Severity.PAGE)),
+        failure("annoying", Severity.ANNOYING),
+        failure("leak", Severity.ANNOYING, LEAK),
+        failure("a-wrong", Severity.WRONG),
+    ]
+    found = severe_failures(results)
+    assert [(one.case.id, int(one.severity)) for one in found] == [("leak", 3), ("a-wrong", 2), ("b-wrong", 2)]
+    assert severe_failures(reversed(results)) == found
+
+
+@given(st.integers(0, 30), st.integers(1, 20), st.integers(1, 200), st.integers(1, 2))
+def test_a_plan_never_asks_more_than_its_budget(cases, times, most, places):
+    """Whole cases as often as wanted; where not even one fits, the worst is asked as often as it can be."""
+    failed = severe_failures(failure(f"case-{number}", Severity.PAGE) for number in range(cases))
+    plan = planned(failed, times=times, most=most, places=places)
+    assert len(plan.cases) * plan.times * places <= most
+    assert len(plan.cases) + plan.left_out == cases
+    assert plan.cases == failed[: len(plan.cases)]
+    assert plan.times == times or plan.times * places > most - places
+    assert plan.cases or most < places or not cases
+
+
+def answer(case_id, place, outcome, *kinds):
+    return RecheckAnswer(
+        run_id="r",
+        target="t",
+        case_id=case_id,
+        place=place,
+        repeat=0,
+        asked_at=NOON,
+        outcome=outcome,
+        severity=Severity.PAGE,
+        failure_kinds=kinds,
+        reason="",
+    )
+
+
+def test_each_outcome_is_counted_apart_and_by_place():
+    """A failure of another kind than the run's is counted as one; a case that was asked nowhere is left out."""
+    failed = severe_failures([failure("a", Severity.PAGE), failure("b", Severity.PAGE)])
+    answers = [
+        answer("a", HERE, CaseOutcome.FAILED, FailureKind.WRONG_FACT),
+        answer("a", HERE, CaseOutcome.FAILED, FailureKind.PII_DISCLOSURE),
+        answer("a", HERE, CaseOutcome.NO_ANSWER),
+        answer("a", HERE, CaseOutcome.UNGRADED),
+        answer("a", THERE, CaseOutcome.CORRECT),
+    ]
+    (found,) = case_rechecks(failed, answers, with_previous=True)
+    assert found.here == RecheckCount(asked=4, failed=2, in_another_way=1, no_answer=1, ungraded=1)
+    assert found.previous == RecheckCount(asked=1, right=1)
+    (alone,) = case_rechecks(failed, answers, with_previous=False)
+    assert alone.previous is None
+
+
+@pytest.mark.parametrize(
+    ("template", "commit", "own", "address"),
+    [
+        ("https://old.example.org", None, None, "https://old.example.org"),
+        ("https://old.example.org", BEFORE, NOW, "https://old.example.org"),
+        (
+            "https://app-{commit}.example.org/c/{commit}",
+            BEFORE,
+            None,
+            f"https://app-{BEFORE}.example.org/c/{BEFORE}",
+        ),
+    ],
+)
+def test_the_address_of_the_previous_build(template, commit, own, address):
+    """``{commit}`` becomes the commit of the last accepted run."""
+    assert previous_address(template, commit, own) == address
+
+
+@pytest.mark.parametrize(
+    ("commit", "own", "why"),
+    [
+        (None, NOW, "no accepted run names a commit"),
+        (f"{NOW}aaaa", NOW, "was of 9b1c003aaaa too"),
+        ("x@evil.example", NOW, "characters that an address cannot take"),
+        ("evil.example:80", NOW, "characters that an address cannot take"),
+        ("a.b", NOW, "characters that an address cannot take"),
+    ],
+)
+def test_no_address_is_made_up(commit, own, why):
+    """A commit that is unknown, the verified one itself, or made to lead to another host, gives none."""
+    with pytest.raises(ValueError, match=why):
+        previous_address("https://app-{commit}.example.org", commit, own)
+
+
+@pytest.mark.parametrize(
+    ("names", "commit", "proof", "named"),
+    [
+        ([], BEFORE, "unproved", None),
+        (["1.4.2", "20261123"], BEFORE, "unproved", None),
+        (["1.4.2", f"{BEFORE}0aa"], BEFORE, "proved", None),
+        (["0123abc"], BEFORE, "another", "0123abc"),
+        ([BEFORE, f"{NOW}77"], BEFORE, "another", f"{NOW}77"),
+        ([NOW], None, "another", NOW),
+        (["0123abc"], None, "unproved", None),
+        (["v17"], "v17", "proved", None),
+    ],
+)
+def test_a_build_is_proved_by_its_own_word_alone(names, commit, proof, named):
+    """A commit proves and disproves, a version number neither; the verified build is never the one before."""
+    found = proof_of(names, commit, NOW)
+    assert (found.commit, found.proof, found.names) == (commit if named != NOW or commit else None, proof, named)
+
+
+def test_what_an_answer_says_of_its_build():
+    """Payload, headers of the answer and of the page; the server's software is no build of the application."""
+    wire = WirePayload(url="http://a", text="", build=BuildInfo(versions={"x-commit": BEFORE, "server": "uvicorn"}))
+    evidence = Evidence(page=PageInfo(shell="0", versions={"x-app-version": "1.4", "x-powered-by": "PHP"}))
+    said = exchange(gold_case(), wire=wire, evidence=evidence, app_version="v9")
+    assert builds_named(said) == ("v9", BEFORE, "1.4")
