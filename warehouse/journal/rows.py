@@ -9,6 +9,7 @@ from pydantic import Field, TypeAdapter
 from monitors.records.base import Identifier, Record, Sha256
 from monitors.records.cases import GoldCase
 from monitors.records.drafts import DraftOutcome
+from monitors.records.drills import DrillReport
 from monitors.records.exchanges import ProbeResult
 from monitors.records.grades import Assessment
 from monitors.records.incidents import Alert, Incident, Receipt
@@ -170,6 +171,13 @@ class NightlyRunRow(Record):
     row: NightlyReport
 
 
+class DrillRow(Record):
+    """What a fire drill came to. Natural key: the drill; the latest segment wins."""
+
+    table: Literal["drills"] = "drills"
+    row: DrillReport
+
+
 LogRow = HallucinationRow | QuarantineRow | CursorRow
 """What following a log appends."""
 
@@ -177,7 +185,16 @@ NightlyRow = ConversationRow | NightlyRunRow
 """What a nightly run of live traffic appends."""
 
 JournalRow = (
-    ResultRow | AssessmentRow | RunRow | CaseRow | DeployRow | LogRow | LabelRow | NightlyRow | DraftOutcomeRow
+    ResultRow
+    | AssessmentRow
+    | RunRow
+    | CaseRow
+    | DeployRow
+    | LogRow
+    | LabelRow
+    | NightlyRow
+    | DraftOutcomeRow
+    | DrillRow
 )
 """What anyone may append at any time."""
 
@@ -208,6 +225,7 @@ TableName = Literal[
     "log_cursors",
     "conversations",
     "nightly_runs",
+    "drills",
 ]
 
 ANY_ROW: TypeAdapter[JournalRow | OutboxRow] = TypeAdapter(
