@@ -15,19 +15,13 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from flows.alerting.notify import (
-    Fault,
-    MessageContext,
-    close_quietly,
-    composed,
-    notify_fault,
-    other_faults_over,
-)
+from flows.alerting.notify import MessageContext, close_quietly, notify, other_faults_over
 from flows.context import delivery_paths, heartbeat_in, log_line, open_store, terminal_sender
 from flows.drill import stations, wrong_answer
 from flows.drill.receiver import receiver
 from flows.drill.stations import DrillContext, NotSetUp, StationFailed
-from flows.drill.wrong_answer import WrongAnswer, notifier_of, stop_page
+from flows.drill.wrong_answer import LOAD_WAIT_S, WrongAnswer, notifier_of, stop_page
+from monitors.alerts.grouping import compose
 from monitors.alerts.lifecycle import decide
 from monitors.alerts.liveness import Beat
 from monitors.alerts.observations import ObservationContext
@@ -36,7 +30,7 @@ from monitors.alerts.redact import redact
 from monitors.alerts.sender import DeliveryPath
 from monitors.errors import MonitorError, NotifyError
 from monitors.records.drills import DRILL_TARGET, DrillReport, DrillStation, StationResult, StationState
-from monitors.records.incidents import Alert, Capability
+from monitors.records.incidents import Alert, Capability, Observation
 from monitors.storage import write_atomically
 from warehouse.journal.rows import DrillRow
 
@@ -141,13 +135,14 @@ class Course:
     def _store(self) -> None:
         store = open_store(self._drill.config)
         store.journal.append((DrillRow(row=self._report),), run_id=None)
-        store.load_pending(wrong_answer.LOAD_WAIT_S)
+        store.load_pending(LOAD_WAIT_S if self._report.passed else 0.0)  # what fails must not make people wait
 
     async def _end_incidents(self) -> None:
         """Close the drill's own incident, and after one that passed what earlier ones had opened."""
         try:
             notifier = notifier_of(self._drill, open_store(self._drill.config))
-            await close_quietly(notifier, self._answer.incident)
+            if self._answer.incident:
+                await close_quietly(notifier, self._answer.incident)
             if self._report.passed:
                 await other_faults_over(notifier, but=(), ending=OVER, began_at=self._report.started_at)
         except (MonitorError, OSError) as error:
@@ -206,7 +201,7 @@ async def notify_failure(drill: DrillContext, report: DrillReport) -> tuple[str,
 
 async def _straight(drill: DrillContext, report: DrillReport) -> tuple[str, ...]:
     alert = alert_of_failure(drill, report)
-    for path in delivery_paths(drill.config, drill.environment, now=drill.now) or (_terminal(drill),):
+    for path in _paths(drill):
         try:
             await path.sender.send(alert)
         except NotifyError as error:
@@ -216,24 +211,32 @@ async def _straight(drill: DrillContext, report: DrillReport) -> tuple[str, ...]
     return ()
 
 
-def _terminal(drill: DrillContext) -> DeliveryPath:
-    return DeliveryPath("terminal", terminal_sender(drill.config))
+def _paths(drill: DrillContext) -> tuple[DeliveryPath, ...]:
+    """Every path to people: to the monitor's owners, the fallbacks, and where alerts about the application go."""
+    alerts = drill.config.alerts.model_copy(update={"slack_monitor_channel": None})
+    config = drill.config.model_copy(update={"alerts": alerts})
+    elsewhere = delivery_paths(config, drill.environment, now=drill.now)[:1]
+    paths = (*delivery_paths(drill.config, drill.environment, now=drill.now), *elsewhere)
+    return paths or (DeliveryPath("terminal", terminal_sender(drill.config)),)
 
 
 def alert_of_failure(drill: DrillContext, report: DrillReport) -> Alert:
     """The message about a drill that failed, which nothing stores."""
-    at = ObservationContext(target=DRILL_TARGET, run_id=drill.drill_id, seen_at=drill.now(), owner=Capability.DRILL)
-    seen = drill_observation(at, title=failure_title(report), detail=failure_text(report), failed=True)
-    settled = decide({}, [seen], now=drill.now(), settings=drill.config.alerts)
-    notifier = notifier_of(drill, open_store(drill.config))
-    (alert,) = composed(notifier, settled, MessageContext())
+    now = drill.now()
+    settled = decide({}, [_failure_seen(drill, report)], now=now, settings=drill.config.alerts)
+    (alert,) = compose(settled.items, target=DRILL_TARGET, run_id=drill.drill_id, now=now)
     return alert
+
+
+def _failure_seen(drill: DrillContext, report: DrillReport) -> Observation:
+    at = ObservationContext(target=DRILL_TARGET, run_id=drill.drill_id, seen_at=drill.now(), owner=Capability.DRILL)
+    return drill_observation(at, title=failure_title(report), detail=failure_text(report), failed=True)
 
 
 async def _stored_for_later(drill: DrillContext, report: DrillReport) -> None:
     try:
         notifier = notifier_of(drill, open_store(drill.config))
-        await notify_fault(notifier, Fault("DrillFailed", f"{failure_title(report)}. {failure_text(report)}"))
+        await notify(notifier, [_failure_seen(drill, report)], context=MessageContext())
     except (MonitorError, OSError) as error:
         log_line(f"nor could it be stored: {redact(str(error))}")
 

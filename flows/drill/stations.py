@@ -36,7 +36,7 @@ from flows.context import (
 from flows.hallucination_log.follower import place_of
 from flows.server.schedules import planned_deployments
 from monitors.config.file import Config
-from monitors.errors import MonitorError
+from monitors.errors import MonitorError, SourceUnavailable
 from monitors.goldset.load import load_suite
 from monitors.plural import plural
 from monitors.records.base import UtcTime
@@ -44,6 +44,7 @@ from monitors.records.drills import DRILL_TARGET
 from monitors.records.logs import HallucinationEntry
 from monitors.sources.logs.entries import is_whole_entry, read_line
 from monitors.sources.logs.files import LocalLog, LogPlace
+from monitors.sources.logs.settings import HallucinationLogSettings
 from monitors.sources.logs.tail import follow
 
 REQUEST_S: Final = 10.0
@@ -169,7 +170,7 @@ async def schedule(drill: DrillContext) -> str:
             if known.paused or not any(row.active for row in known.schedules):
                 raise StationFailed(
                     f"{one.full_name} is paused, so it never runs by itself",
-                    f"resume it on Prefect's page, or with `prefect deployment schedule resume {one.full_name} --all`",
+                    f"switch it on on Prefect's page of {one.full_name}, or start `lookout up` again",
                 )
     return f"{plural(len(timed), 'schedule')} on"
 
@@ -276,7 +277,7 @@ async def hallucination_log(drill: DrillContext) -> str:
     await asyncio.to_thread(_read_planted, drill)
     for name, settings in logs.items():
         try:
-            await asyncio.to_thread(_opened, place_of(settings))
+            await asyncio.to_thread(_opened, place_of(settings), settings)
         except (MonitorError, OSError) as error:
             raise StationFailed(
                 f"the log of {name} cannot be read: {error}",
@@ -296,7 +297,9 @@ def _read_planted(drill: DrillContext) -> None:
         raise StationFailed("a line that was planted in a log was not read", "`lookout doctor` looks closer")
 
 
-def _opened(place: LogPlace) -> None:
+def _opened(place: LogPlace, settings: HallucinationLogSettings) -> None:
     with place.poll() as files:
         if files.newest is not None:
             files.newest.read(0, 1)
+        elif not settings.may_be_missing:
+            raise SourceUnavailable(f"there is no file at {settings.at}")

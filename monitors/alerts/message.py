@@ -27,6 +27,7 @@ from monitors.alerts.wording import (
 )
 from monitors.plural import plural
 from monitors.records.base import Record
+from monitors.records.drills import DRILL_TARGET
 from monitors.records.incidents import (
     ActionKind,
     ActionVia,
@@ -54,11 +55,12 @@ _PREFIX: Final[dict[NotifyReason, str]] = {
 
 
 def headline(alert: Alert) -> str:
-    """``🔴 SEV 3 · Personal data disclosed · suraksha-demo``; of a drill its own title, which begins with Drill."""
+    """``🔴 SEV 3 · Personal data disclosed · suraksha-demo``; whatever comes of a drill begins with Drill."""
     if alert.kind is IncidentKind.DRILL:
         return alert.items[0].observation.title
     what = _open_before(alert) if alert.reason is NotifyReason.OPEN_BEFORE else _what(alert.items)
-    return f"{mark(alert)} {_how_bad(alert)} · {_PREFIX[alert.reason]}{what} · {short_target(alert)}"
+    drill = "Drill: " if alert.target == DRILL_TARGET else ""
+    return f"{drill}{mark(alert)} {_how_bad(alert)} · {_PREFIX[alert.reason]}{what} · {short_target(alert)}"
 
 
 def mark(alert: Alert) -> str:
