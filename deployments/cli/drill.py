@@ -42,16 +42,17 @@ def drill_command(
 
 
 async def _here(config: Config, path: Path, show: Callable[[StationResult], None]) -> DrillReport:
+    from flows.drill.context import drill_of
     from flows.drill.course import Course  # duckdb, slack_sdk
-    from flows.drill.stations import drill_of
 
     return await Course(drill_of(config, path), show).run()
 
 
 async def _by_worker(config: Config, path: Path, show: Callable[[StationResult], None]) -> DrillReport:
-    from flows.drill.worker import drill_by_worker  # as above
+    from flows.context import environment  # as above
+    from flows.drill.worker import drill_by_worker
 
-    return await drill_by_worker(config, path, show)
+    return await drill_by_worker(config, path, show, environment())
 
 
 def _nothing(_result: StationResult) -> None:

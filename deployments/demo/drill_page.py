@@ -44,9 +44,9 @@ _PAGE: Final = """<!doctype html>
 <button type="submit">Send</button></form>
 <script>
 const log = document.getElementById("log"), text = document.getElementById("text");
-function say(who, words) {
+function say(who, what) {
   const item = document.createElement("div");
-  item.className = "message " + who; item.dataset.role = who; item.textContent = words; log.append(item);
+  item.className = "message " + who; item.dataset.role = who; item.textContent = what; log.append(item);
 }
 async function send() {
   const asked = text.value; if (!asked.trim()) return;
@@ -80,8 +80,8 @@ def announcement(listener: socket.socket, chance: int) -> str:
     """Where the page serves, and the case whose fault ``chance`` picks, as one line of JSON."""
     case_id = sorted(FAULTS)[chance % len(FAULTS)]
     place = f"http://{HOST}:{listener.getsockname()[1]}"
-    told = {"url": place, "suite": str(SUITE), "wrong": case_id, "right": RIGHT_CASE, "fault": FAULTS[case_id]}
-    return json.dumps(told)
+    facts = {"url": place, "suite": str(SUITE), "wrong": case_id, "right": RIGHT_CASE, "fault": FAULTS[case_id]}
+    return json.dumps(facts)
 
 
 def main(argv: list[str] | None = None) -> int:

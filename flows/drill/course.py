@@ -18,8 +18,8 @@ from pydantic import ValidationError
 from flows.alerting.notify import MessageContext, close_quietly, notify, other_faults_over
 from flows.context import delivery_paths, heartbeat_in, log_line, open_store, terminal_sender
 from flows.drill import stations, wrong_answer
+from flows.drill.context import DrillContext, NotSetUp, StationFailed
 from flows.drill.receiver import receiver
-from flows.drill.stations import DrillContext, NotSetUp, StationFailed
 from flows.drill.wrong_answer import LOAD_WAIT_S, WrongAnswer, notifier_of, stop_page
 from monitors.alerts.grouping import compose
 from monitors.alerts.lifecycle import decide
@@ -158,10 +158,10 @@ async def _tried(station: Station) -> tuple[StationState, str, str]:
     except StationFailed as failed:
         return StationState.FAILED, str(failed), failed.to_do
     except TimeoutError:
-        return StationState.FAILED, f"it was not done after {STATION_S:g} s", "`lookout doctor` looks closer"
+        return StationState.FAILED, f"it was not done after {STATION_S:g} s", "`lookout doctor` tells more"
     except Exception as error:  # noqa: BLE001 - whatever breaks there, the drill says where
         text = str(error) if isinstance(error, MonitorError) else f"{type(error).__name__}: {error}"
-        return StationState.FAILED, text, "`lookout doctor` looks closer"
+        return StationState.FAILED, text, "`lookout doctor` tells more"
 
 
 def failure_title(report: DrillReport) -> str:

@@ -16,8 +16,8 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
 from flows.context import environment, log_line
+from flows.drill.context import drill_of
 from flows.drill.course import Course, failure_text, failure_title
-from flows.drill.stations import drill_of
 from monitors.config.file import load_config
 from monitors.records.drills import DrillReport, StationResult
 

@@ -12,7 +12,8 @@ from typing import Final, NamedTuple, assert_never
 
 import httpx
 
-from flows.drill.stations import REQUEST_S, DrillContext, NotSetUp, StationFailed
+from flows.drill.context import DrillContext, NotSetUp, StationFailed
+from flows.drill.stations import REQUEST_S
 from monitors.config.sections import DeploySender
 
 RECEIVER_VARIABLE: Final = "LOOKOUT_RECEIVER_URL"

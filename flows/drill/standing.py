@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from monitors.config.sections import DrillSettings
 from monitors.plural import plural
 from monitors.records.drills import DrillReport
+
+UNDER_WAY: Final = timedelta(hours=1)
+"""A drill that has not ended for longer will not end."""
 
 
 class DrillState(StrEnum):
@@ -42,6 +45,8 @@ def standing_of(report: DrillReport | None, settings: DrillSettings, now: dateti
     if settings.enabled and settings.cron and age > timedelta(days=settings.missing_after_days):
         text = f"the last one was {plural(age.days, 'day')} ago, {done}: its schedule or the worker is dead"
         return DrillStanding(DrillState.OVERDUE, text, "lookout drill")
+    if not report.finished and age < UNDER_WAY:
+        return DrillStanding(DrillState.NEVER, f"one is under way since {done}, or was killed", "lookout drill")
     if not report.passed:
         return DrillStanding(DrillState.FAILED, f"did not come to its end, {done}", "lookout drill")
     seconds = f"{report.message_after_s:.1f} s" if report.message_after_s is not None else "an unknown time"

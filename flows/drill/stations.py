@@ -11,35 +11,24 @@ import json
 import os
 import shutil
 import socket
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from time import monotonic
 from typing import Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
-from flows.context import (
-    TOKEN_VARIABLE,
-    WEBHOOK_VARIABLE,
-    Clock,
-    clock,
-    environment,
-    lookout_version,
-    nonce,
-    run_id_of_now,
-)
+from flows.context import TOKEN_VARIABLE, WEBHOOK_VARIABLE
+from flows.drill.context import DrillContext, NotSetUp, StationFailed
 from flows.hallucination_log.follower import place_of
 from flows.server.schedules import planned_deployments
 from monitors.config.file import Config
 from monitors.errors import MonitorError, SourceUnavailable
 from monitors.goldset.load import load_suite
 from monitors.plural import plural
-from monitors.records.base import UtcTime
 from monitors.records.drills import DRILL_TARGET
 from monitors.records.logs import HallucinationEntry
 from monitors.sources.logs.entries import is_whole_entry, read_line
@@ -53,64 +42,6 @@ LEAST_ROOM_BYTES: Final = 256_000_000
 WRITTEN_BYTES: Final = 1_000_000
 CLOCK_OFF_S: Final = 300.0
 """Signatures of webhooks and of Slack are refused beyond five minutes."""
-DRILL_FOLDER: Final = "drill"
-"""Inside the data folder: what a drill plants and looks at."""
-
-
-class StationFailed(MonitorError):
-    """A station does not work. ``to_do`` is what helps, with the command where there is one."""
-
-    def __init__(self, found: str, to_do: str) -> None:
-        super().__init__(found)
-        self.to_do = to_do
-
-
-class NotSetUp(Exception):
-    """The installation has no such part; the text says how it would have one."""
-
-
-@dataclass
-class DrillContext:
-    """What a drill works with. ``prefect_api`` is absent where it runs without a worker.
-
-    ``now`` is the clock, ``monotonic`` measures seconds, ``chance`` picks the fault. ``outside_at`` is the time by
-    somebody else's clock, once one was heard, with our own at that moment.
-    """
-
-    config: Config
-    config_path: Path
-    environment: Mapping[str, str]
-    drill_id: str
-    now: Clock
-    monotonic: Callable[[], float]
-    chance: int
-    nonce: Callable[[], str]
-    version: str
-    prefect_api: str | None = None
-    outside_at: tuple[UtcTime, UtcTime] | None = None
-
-    @property
-    def folder(self) -> Path:
-        """Where a drill plants its log and stores its pictures."""
-        return self.config.data_folder / DRILL_FOLDER
-
-
-def drill_of(
-    config: Config, config_path: Path, *, drill_id: str | None = None, prefect_api: str | None = None
-) -> DrillContext:
-    """A drill of this process, by the real clock, environment and chance."""
-    return DrillContext(
-        config=config,
-        config_path=config_path,
-        environment=environment(),
-        drill_id=drill_id or run_id_of_now(DRILL_TARGET),
-        now=clock.get(),
-        monotonic=monotonic,
-        chance=int(nonce(), 16),
-        nonce=nonce,
-        version=lookout_version(),
-        prefect_api=prefect_api,
-    )
 
 
 async def data_folder(drill: DrillContext) -> str:
@@ -236,10 +167,10 @@ def _not_reached(host: str, variable: str | None, why: str) -> StationFailed:
 
 def _is_slacks(answer: httpx.Response) -> bool:
     try:
-        told = answer.json()
+        found = answer.json()
     except ValueError:
         return False
-    return isinstance(told, dict) and "ok" in told
+    return isinstance(found, dict) and "ok" in found
 
 
 def _remember_date(drill: DrillContext, answer: httpx.Response) -> None:
@@ -294,7 +225,7 @@ def _read_planted(drill: DrillContext) -> None:
         batches = list(follow(files, DRILL_TARGET, None, is_whole=is_whole_entry))
     entries = [read_line(DRILL_TARGET, line) for batch in batches for line in batch.lines]
     if not any(isinstance(one, HallucinationEntry) and one.reply.blocked_reply == planted for one in entries):
-        raise StationFailed("a line that was planted in a log was not read", "`lookout doctor` looks closer")
+        raise StationFailed("a line that was planted in a log was not read", "`lookout doctor` tells more")
 
 
 def _opened(place: LogPlace, settings: HallucinationLogSettings) -> None:

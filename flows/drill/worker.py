@@ -6,20 +6,24 @@ Where Prefect or the worker is dead the drill ends here, and this process says s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import httpx
 
-from flows.context import environment, prefect_home
-from flows.drill.course import Course, OnStation, read_report
-from flows.drill.stations import REQUEST_S, DrillContext, StationFailed, drill_of
+from flows.context import open_store, prefect_home
+from flows.drill.context import DrillContext, StationFailed, drill_of
+from flows.drill.course import Course, OnStation, Station, read_report
+from flows.drill.stations import REQUEST_S
+from flows.drill.wrong_answer import LOAD_WAIT_S
 from flows.server import prefect_server
 from flows.server.schedules import DRILL
 from monitors.alerts.redact import redact
 from monitors.config.file import Config
+from monitors.errors import MonitorError
 from monitors.records.drills import DrillReport, DrillStation, StationResult, StationState
+from warehouse.queries.drills import last_drill
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import PrefectClient
@@ -34,21 +38,26 @@ AHEAD: Final = 2
 START_UP: Final = "start `lookout up` (or the worker of your work pool), and see its log"
 
 
-async def drill_by_worker(config: Config, config_path: Path, on_station: OnStation) -> DrillReport:
-    """Have the worker do a drill; its report, or one that ends with the Prefect server or the worker."""
+async def drill_by_worker(
+    config: Config, config_path: Path, on_station: OnStation, environment: MutableMapping[str, str]
+) -> DrillReport:
+    """Have the worker do a drill; its report, or one that ends with the Prefect server or the worker.
+
+    ``environment`` is what Prefect's client reads when it is imported: it is pointed at the server.
+    """
     drill = drill_of(config, config_path)
     followed = _Followed(drill, on_station)
     try:
-        api = await followed.passed(DrillStation.PREFECT, lambda: _prefect_api(config))
-        _point_at(config, api)
+        api = await followed.passed(DrillStation.PREFECT, lambda: _prefect_api(config, environment))
+        _point_at(config, api, environment)
         return await followed.until_it_ends(api)
     except StationFailed:
         return await Course(drill, on_station, followed.seen).run()
 
 
-async def _prefect_api(config: Config) -> str:
+async def _prefect_api(config: Config, environment: Mapping[str, str]) -> str:
     server = None
-    api = config.prefect.api_url or environment().get("PREFECT_API_URL")
+    api = config.prefect.api_url or environment.get("PREFECT_API_URL")
     if api is None:
         server = prefect_server.running_server(prefect_home(config))
         api = server.api_url if server else None
@@ -65,11 +74,10 @@ async def _prefect_api(config: Config) -> str:
     return api
 
 
-def _point_at(config: Config, api: str) -> None:
+def _point_at(config: Config, api: str, environment: MutableMapping[str, str]) -> None:
     """Set what Prefect's client reads when it is imported."""
-    variables = environment()
     for name, value in prefect_server.settings_for(api, prefect_home(config)).items():
-        variables.setdefault(name, value)
+        environment.setdefault(name, value)
 
 
 class _Followed:
@@ -80,11 +88,11 @@ class _Followed:
         self._on_station = on_station
         self.seen: list[StationResult] = []
 
-    async def passed(self, name: DrillStation, station: Callable[[], object]) -> str:
+    async def passed(self, name: DrillStation, station: Station) -> str:
         """Do a station here. Raises `StationFailed` when it fails, once that was noted."""
         began_s = self._drill.monotonic()
         try:
-            found = str(await station())  # pyright: ignore[reportGeneralTypeIssues, reportUnknownArgumentType]
+            found = await station()
         except StationFailed as failed:
             self._note(name, StationState.FAILED, str(failed), began_s, failed.to_do)
             raise
@@ -146,8 +154,20 @@ class _Followed:
             if self._drill.monotonic() - heard_s > SILENT_S:
                 raise self._lost(f"the worker said nothing more for {SILENT_S:g} s")
             if state is not None and state.is_final():
+                if (stored := await asyncio.to_thread(self._stored)) is not None:
+                    return stored
                 raise self._lost(f"the drill ended in the worker as {state.name}: {state.message}")
             await asyncio.sleep(POLL_S)
+
+    def _stored(self) -> DrillReport | None:
+        """The report from the journal, where the worker has a data folder of its own."""
+        store = open_store(self._drill.config)
+        try:
+            store.load_pending(LOAD_WAIT_S)
+            report = last_drill(store)
+        except (MonitorError, OSError):
+            return None
+        return report if report is not None and report.drill_id == self._drill.drill_id else None
 
     def _news(self) -> DrillReport | None:
         """The report as far as it is written; what is new in it is shown."""

@@ -32,7 +32,7 @@ from flows.context import (
     open_store,
     plan_judge,
 )
-from flows.drill.stations import DrillContext, NotSetUp, StationFailed
+from flows.drill.context import DrillContext, NotSetUp, StationFailed
 from flows.maintenance.self_test import try_judges
 from monitors.alerts.liveness import TARGET_MARK, Beat
 from monitors.alerts.observations import ObservationContext
@@ -148,7 +148,7 @@ async def browser(drill: DrillContext, answer: WrongAnswer) -> str:
     )
     came: list[tuple[GoldCase, ProbeResult, float, datetime]] = []
 
-    async def keep(case: GoldCase, result: ProbeResult) -> None:
+    async def save(case: GoldCase, result: ProbeResult) -> None:
         came.append((case, result, drill.monotonic(), drill.now()))
 
     place = answer.shadow.url
@@ -160,13 +160,13 @@ async def browser(drill: DrillContext, answer: WrongAnswer) -> str:
             settings=settings,
             clock=drill.now,
             concurrency=1,
-            on_result=keep,
+            on_result=save,
         )
         found = browser_of(driver) or "a browser"
     for case, result, at_s, at in came:
         if isinstance(result, NoAnswer):
             raise StationFailed(
-                f"no answer came back: {result.detail}", "make browser; `lookout doctor` looks closer"
+                f"no answer came back: {result.detail}", "make browser; `lookout doctor` tells more"
             )
         answer.results.append(CaseResult(case=case, result=result, assessment=assess(case, result, ())))
         if case.id == answer.shadow.wrong:
@@ -211,7 +211,7 @@ async def judge(drill: DrillContext, answer: WrongAnswer) -> str:
         raise StationFailed(
             f"{bad.model}: {bad.detail}", "see its key and its provider; `lookout doctor` tries it again"
         )
-    return f"{', '.join(one.model for one in outcomes)} told a right answer from a wrong one"
+    return f"{', '.join(one.model for one in outcomes)} passed a right answer and failed a wrong one"
 
 
 async def gate(drill: DrillContext, answer: WrongAnswer) -> str:

@@ -227,7 +227,7 @@ def test_the_table_in_the_operations_page_is_made_of_these_rows():
 @pytest.mark.prefect
 def test_under_lookout_up_a_drill_passes_then_a_paused_schedule_then_a_dead_worker_are_named(installation):
     """The command asks the worker of `lookout up`: all stations in order, one quiet message, nothing in any score."""
-    installation.configure(TRIGGER + "[drill]\nworker_wait_s = 60\n")
+    installation.configure(TRIGGER + "[drill]\nworker_wait_s = 400\n", log="")
     mine = {name: value for name, value in installation.variables.items() if "GITHUB" not in name}
     with up(installation.folder / "lookout.toml", **mine) as running:
         running.until(lambda: "fire-drill/fire-drill" in running.said(), "the runner knows the drill")
@@ -241,7 +241,7 @@ def test_under_lookout_up_a_drill_passes_then_a_paused_schedule_then_a_dead_work
             "data folder",
         ]
         assert "proved a signed delivery of github" in done.stdout
-        assert "told a right answer from a wrong one" in done.stdout
+        assert "passed a right answer and failed a wrong one" in done.stdout
         (message,) = installation.slack.messages
         assert message.text.startswith("Drill, no action needed: a planted wrong answer was reported here ")
         assert installation.check.kinds == [""]
@@ -256,7 +256,7 @@ def test_under_lookout_up_a_drill_passes_then_a_paused_schedule_then_a_dead_work
         assert "Drill failed at the schedule: verify-deploy/scheduled-verify-bot is paused" in paused.stdout
         heard(installation, ROWS["schedule paused"])
 
-        installation.configure(TRIGGER + "[drill]\nworker_wait_s = 5\n")
+        installation.configure(TRIGGER + "[drill]\nworker_wait_s = 5\n", log="")
         runner = running.pid_of("flows.server.serve")
         os.kill(runner, signal.SIGSTOP)
         installation.check.pings.clear()

@@ -128,6 +128,7 @@ DAYS = timedelta(days=1)
         (drill(), WEEKLY, 9 * DAYS, DrillState.OVERDUE, "the last one was 9 days ago"),
         (drill(), NEVER, 9 * DAYS, DrillState.PROVED, "passed"),
         (drill(finished=False), WEEKLY, DAYS, DrillState.FAILED, "did not come to its end"),
+        (drill(finished=False), WEEKLY, DAYS / 100, DrillState.NEVER, "one is under way since"),
         (FAILED, WEEKLY, 9 * DAYS, DrillState.FAILED, "failed at the Slack, 2026-11-23 03:12 UTC: the token"),
     ],
 )
