@@ -152,11 +152,11 @@ class _Followed:
             if report is not None and report.finished:
                 return report.model_copy(update={"stations": (*self.seen[:AHEAD], *report.stations)})
             if self._drill.monotonic() - heard_s > SILENT_S:
-                raise self._lost(f"the worker said nothing more for {SILENT_S:g} s")
+                raise self._ended_without(f"the worker said nothing more for {SILENT_S:g} s")
             if state is not None and state.is_final():
                 if (stored := await asyncio.to_thread(self._stored)) is not None:
                     return stored
-                raise self._lost(f"the drill ended in the worker as {state.name}: {state.message}")
+                raise self._ended_without(f"the drill ended in the worker as {state.name}: {state.message}")
             await asyncio.sleep(POLL_S)
 
     def _stored(self) -> DrillReport | None:
@@ -179,7 +179,7 @@ class _Followed:
             self._on_station(one)
         return report
 
-    def _lost(self, why: str) -> StationFailed:
+    def _ended_without(self, why: str) -> StationFailed:
         failed = StationFailed(why, "see the log of `lookout up`, or of the worker")
         self._note(DrillStation.WORKER, StationState.FAILED, why, self._drill.monotonic(), failed.to_do)
         return failed
