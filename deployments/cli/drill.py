@@ -66,7 +66,7 @@ def _show(result: StationResult) -> None:
 def _ending(report: DrillReport) -> list[str]:
     failed = report.failed
     if failed is not None:
-        lines = [f"Drill failed at the {failed.station.value}: {failed.found}"]
+        lines = [f"Drill failed at {failed.station.place}: {failed.found}"]
         return [*lines, f"To do: {failed.to_do}"] if failed.to_do else lines
     if report.message_after_s is None:
         return ["Drill not finished: nothing is proved."]

@@ -121,7 +121,8 @@ class Course:
         store_report(self._drill.config.data_folder, self._report)
 
     async def _end(self) -> DrillReport:
-        self._note(finished=True)
+        """Store what came of it, and notify; whoever follows the file sees the end when people were notified."""
+        self._report = self._report.model_copy(update={"finished": True, "finished_at": self._drill.now()})
         try:
             async with asyncio.timeout(STATION_S):
                 await asyncio.to_thread(self._store)
@@ -130,6 +131,7 @@ class Course:
         if self._report.failed is not None:
             await notify_failure(self._drill, self._report)
         await self._end_incidents()
+        store_report(self._drill.config.data_folder, self._report)
         return self._report
 
     def _store(self) -> None:
@@ -167,8 +169,8 @@ async def _tried(station: Station) -> tuple[StationState, str, str]:
 def failure_title(report: DrillReport) -> str:
     """The first line of the message about a drill that failed."""
     failed = report.failed
-    where = failed.station.value if failed else "its end"
-    return f"Drill failed at the {where}: a real alert might not reach you"
+    where = failed.station.place if failed else "its end"
+    return f"Drill failed at {where}: a real alert might not reach you"
 
 
 def failure_text(report: DrillReport) -> str:
@@ -179,7 +181,8 @@ def failure_text(report: DrillReport) -> str:
     worked = ", ".join(one.station.value for one in report.stations if one.state is StationState.PASSED)
     before = f" Before it worked: {worked}." if worked else ""
     to_do = f" To do: {failed.to_do}." if failed.to_do else ""
-    return f"{failed.found}.{to_do}{before} `lookout drill` tries again."
+    found = f"{failed.found[:1].upper()}{failed.found[1:].rstrip('.')}"
+    return f"{found}.{to_do}{before} To try again: lookout drill.".replace("`", "")
 
 
 async def notify_failure(drill: DrillContext, report: DrillReport) -> tuple[str, ...]:

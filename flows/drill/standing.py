@@ -39,7 +39,7 @@ def standing_of(report: DrillReport | None, settings: DrillSettings, now: dateti
     failed = report.failed
     if failed is not None:
         return DrillStanding(
-            DrillState.FAILED, f"failed at the {failed.station.value}, {done}: {failed.found}", failed.to_do
+            DrillState.FAILED, f"failed at {failed.station.place}, {done}: {failed.found}", failed.to_do
         )
     age = now - report.started_at
     if settings.enabled and settings.cron and age > timedelta(days=settings.missing_after_days):

@@ -244,7 +244,7 @@ def message(alert: Alert, *, group_limit: int) -> Message:
         id=alert.id,
         headline=headline(alert),
         one_line=_one_line(alert),
-        why_sent="drill: in no score" if is_drill else REASON_WORDS[alert.reason],
+        why_sent=f"{alert.target}: in no score" if is_drill else REASON_WORDS[alert.reason],
         since="" if is_drill else _since(alert),
         run_id=alert.run_id,
         at=utc(alert.created_at),

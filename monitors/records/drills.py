@@ -43,6 +43,11 @@ class DrillStation(StrEnum):
     SLACK = "Slack"
     HEARTBEAT = "heartbeat"
 
+    @property
+    def place(self) -> str:
+        """As it stands in a sentence: ``the browser``, ``Slack``."""
+        return self.value if self is DrillStation.SLACK else f"the {self.value}"
+
 
 class StationState(StrEnum):
     """How a station did."""

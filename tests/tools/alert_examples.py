@@ -213,8 +213,8 @@ DRILL: Final = drill(
 BLOCKED: Final = drill(
     DRILL_AT,
     title="Drill failed at the browser: a real alert might not reach you",
-    detail="no answer came back: CHROMIUM_PATH leads nowhere. To do: make browser; `lookout doctor` tells more. "
-    "Before it worked: data folder, suite, schedule, network, clock, shadow page. `lookout drill` tries again.",
+    detail="No answer came back: CHROMIUM_PATH leads nowhere. To do: make browser; lookout doctor tells more. "
+    "Before it worked: data folder, suite, schedule, network, clock, shadow page. To try again: lookout drill.",
     failed=True,
 )
 GATE: Final = Observation(

@@ -16,7 +16,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from flows.server.prefect_server import running_server
-from monitors.records.drills import DRILL_TARGET
+from monitors.records.drills import DRILL_TARGET, DrillStation
 from tests.deployments.cli.test_journal_in_a_bucket import KEYS
 from tests.deployments.up_process import up
 from tests.flows.drill.broken_parts import (
@@ -185,7 +185,7 @@ def installation(tmp_path: Path) -> Iterator[Installation]:
 
 def heard(one: Installation, row: BrokenPart) -> None:
     """Whoever the row names has heard which station failed; nothing outside was told that all is well."""
-    headline = f"Drill failed at the {row.station}"
+    headline = f"Drill failed at {DrillStation(row.station).place}"
     said = [message.text for message in one.slack.messages if message.text.startswith(headline)]
     failures = [ping.body for ping in one.check.pings if ping.kind == "/fail" and ping.body.startswith(headline)]
     assert (bool(said) or row.heard_by == OTHER_WAY) is (row.heard_by in (SLACK, OTHER_WAY))
@@ -206,7 +206,7 @@ def test_the_next_drill_names_the_part_that_is_broken(installation, part):
         options = () if part == "Prefect server dead" else ("--here",)
         done = installation.drill(*options)
         assert done.returncode == 4, done.stdout + done.stderr
-        assert f"Drill failed at the {row.station}: " in done.stdout
+        assert f"Drill failed at {DrillStation(row.station).place}: " in done.stdout
         assert row.says in done.stdout
         assert "To do: " in done.stdout
         heard(installation, row)

@@ -129,7 +129,7 @@ DAYS = timedelta(days=1)
         (drill(), NEVER, 9 * DAYS, DrillState.PROVED, "passed"),
         (drill(finished=False), WEEKLY, DAYS, DrillState.FAILED, "did not come to its end"),
         (drill(finished=False), WEEKLY, DAYS / 100, DrillState.NEVER, "one is under way since"),
-        (FAILED, WEEKLY, 9 * DAYS, DrillState.FAILED, "failed at the Slack, 2026-11-23 03:12 UTC: the token"),
+        (FAILED, WEEKLY, 9 * DAYS, DrillState.FAILED, "failed at Slack, 2026-11-23 03:12 UTC: the token"),
     ],
 )
 def test_how_drills_stand(report, settings, after, state, text):
