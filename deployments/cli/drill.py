@@ -28,7 +28,7 @@ def drill_command(
     ] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Plant a wrong answer on a page of our own and see whether people hear of it; exit code 4 when not."""
+    """Plant a wrong answer on a page of our own and see whether people hear of it, station by station."""
     from monitors.config.file import load_config
 
     loaded, path = load_config(config), config.resolve()
