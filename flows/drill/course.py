@@ -170,7 +170,7 @@ def failure_title(report: DrillReport) -> str:
     """The first line of the message about a drill that failed."""
     failed = report.failed
     where = failed.station.place if failed else "its end"
-    return f"Drill failed at {where}: a real alert might not reach you"
+    return f"Drill failed at {where}: a real fault might go unreported"
 
 
 def failure_text(report: DrillReport) -> str:
@@ -181,8 +181,14 @@ def failure_text(report: DrillReport) -> str:
     worked = ", ".join(one.station.value for one in report.stations if one.state is StationState.PASSED)
     before = f" Before it worked: {worked}." if worked else ""
     to_do = f" To do: {failed.to_do}." if failed.to_do else ""
-    found = f"{failed.found[:1].upper()}{failed.found[1:].rstrip('.')}"
+    found = _as_sentence(failed.found)
     return f"{found}.{to_do}{before} To try again: lookout drill.".replace("`", "")
+
+
+def _as_sentence(found: str) -> str:
+    """With a capital where it begins with a plain word, not with a name or a path, and without its full stop."""
+    begins = found[:1].upper() if found.split(" ", 1)[0].isalpha() else found[:1]
+    return f"{begins}{found[1:].rstrip('.')}"
 
 
 async def notify_failure(drill: DrillContext, report: DrillReport) -> tuple[str, ...]:

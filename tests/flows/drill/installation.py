@@ -7,7 +7,6 @@ import subprocess
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
-from typing import Any
 
 from aiohttp import web
 
@@ -77,6 +76,7 @@ class Installation:
 
     def __init__(self, folder: Path, slack: DatedSlack, check: Watchdog, judge: AnthropicServer) -> None:
         self.folder, self.slack, self.check, self.judge = folder, slack, check, judge
+        self.other: SlackServer = slack
         self.variables = {
             "SLACK_BOT_TOKEN": TOKEN,
             "LOOKOUT_HEARTBEAT_URL": f"{check.url}/ping/{{target}}",
@@ -99,9 +99,3 @@ class Installation:
         browser = {name: os.environ[name] for name in ("CHROMIUM_PATH",) if name in os.environ}
         environment = known | browser | fork_server.WARM | self.variables
         return fork_server.run("drill", *options, cwd=self.folder, env=environment, timeout_s=400)
-
-    def asked(self, question: str) -> Any:
-        """One value from the warehouse."""
-        known = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
-        done = fork_server.run("sql", "--json", question, cwd=self.folder, env=known | fork_server.WARM)
-        return done.stdout

@@ -14,11 +14,14 @@ from deployments.demo.drill_page import FAULTS, RIGHT_CASE
 from deployments.demo.faults import PlantedFaults
 from deployments.demo.policies import load_policies, load_vocabulary
 from deployments.triggers.delivery import Delivery, Ignored, NotForUs
+from flows.alerting.delivery import deliver
 from flows.context import open_store
 from flows.digest.flow import notify_missing_drill
-from flows.drill.course import store_report
+from flows.drill.context import drill_of
+from flows.drill.course import notify_failure, store_report
 from flows.drill.receiver import signed_delivery
 from flows.drill.standing import DrillState, standing_of
+from flows.drill.wrong_answer import notifier_of
 from monitors.alerts.grouping import compose
 from monitors.alerts.lifecycle import decide
 from monitors.alerts.observations import ObservationContext, monitor_fault
@@ -41,6 +44,7 @@ from tests.builders import exchange
 from tests.deployments.triggers.senders import GITHUB_SECRET, HUB_SECRET, STANDARD_SECRET, github, hub, standard
 from tests.flows.drill.installation import TOML
 from tests.servers.slack import TOKEN, SlackServer
+from tests.servers.watchdog import Watchdog
 from tests.warehouse.sample_drills import BEGAN, drill, station
 from warehouse.journal.rows import DrillRow
 
@@ -187,3 +191,24 @@ async def test_drills_that_do_not_come_any_more_are_reported_once(file, slack, m
     assert message.text.startswith("Drill: ")
     assert message.channel == "C0MONITOR"
     assert "its schedule or the worker is dead" in str(message.blocks)
+
+
+async def test_where_slack_takes_nothing_now_the_failure_goes_outside_at_once_and_to_slack_later(
+    file, slack, monkeypatch
+):
+    """Every path is tried; the check outside hears the station's name, and the stored message goes out afterwards."""
+    slack.always = "internal_error"
+    with Watchdog() as check:
+        monkeypatch.setenv("SLACK_BOT_TOKEN", TOKEN)
+        monkeypatch.setenv("LOOKOUT_HEARTBEAT_URL", check.check)
+        done = drill_of(load_config(file), file)
+        assert await notify_failure(done, FAILED) == ("heartbeat",)
+    (ping,) = check.pings
+    assert ping.kind == "/fail"
+    assert ping.body.startswith("Drill failed at Slack: a real fault might go unreported. The token was revoked.")
+    assert slack.messages == []
+    slack.always = None
+    await deliver(notifier_of(done, open_store(done.config)))
+    (message,) = slack.messages
+    assert message.text.startswith("Drill failed at Slack")
+    assert message.channel == "C0MONITOR"
