@@ -372,3 +372,9 @@ select
 from nightly_runs
 order by target, due_at, finished_at, run_id;
 comment on view nightly_trend is 'Live traffic night by night: how many conversations there were, how many were sampled and graded, the shares (0 to 1) with a failure of severity 3 and with any failure, each with its interval, what judging cost, and whether the severity-3 rate has drifted (none, worse, better; null when not tested). Compare nights of one graded_by.';
+
+create or replace view last_drills as
+select drill_id, started_at, finished_at, finished, passed, failed_station, found, to_do, fault, message_after_s, version
+from drills
+order by started_at desc, drill_id desc;
+comment on view last_drills is 'Fire drills, newest first: whether a planted wrong answer came through every station to Slack, after how many seconds, and else which station failed, why, and what to do.';

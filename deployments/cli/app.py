@@ -65,6 +65,8 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
             "Show what is seen on a chat page, with a picture and the lines that pin it; or check what runs need."),
         "prefect-yaml": ("prefect.prefect_yaml",
             "Print a prefect.yaml with every deployment and schedule, for workers of a work pool."),
+        "drill": ("cli.drill",
+            "Plant a wrong answer on a page of our own and see whether people hear of it, station by station."),
         "automations": ("cli.automations",
             "Have Prefect's server report runs that do not come or whose process is gone; again changes nothing."),
     },

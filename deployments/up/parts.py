@@ -17,6 +17,7 @@ from deployments.triggers.routes import secrets_for
 from deployments.up.supervisor import SupervisedProcess
 from flows.context import AGE_KEY_VARIABLE, TOKEN_VARIABLE, fresh_key, plan_judge, prefect_home
 from flows.deploys.queue import DeployQueue
+from flows.drill.receiver import RECEIVER_VARIABLE
 from flows.server.prefect_server import running_server, settings_for
 from monitors.config.file import Config, target_record
 from monitors.errors import ConfigError, MonitorError
@@ -46,7 +47,7 @@ def parts_of(
 
     With ``only_deploys`` those that a deploy needs: nothing that has a schedule of its own is run.
     """
-    variables = _variables(config, environment)
+    variables = {RECEIVER_VARIABLE: f"http://{_reached_at(host)}:{port}", **_variables(config, environment)}
     is_local = _server_of(config, environment) is None
     ready = _server_answers(config) if is_local else _always
     python = (sys.executable, "-m")
@@ -71,6 +72,13 @@ def parts_of(
         serve = (*python, "deployments.cli.app", "site", "--config", str(config_path), "--port")
         parts.append(SupervisedProcess(SITE, (*serve, str(site_port(config, port))), variables))
     return tuple(parts)
+
+
+def _reached_at(host: str) -> str:
+    """How this machine reaches what listens on ``host``."""
+    if host in ("0.0.0.0", "::", ""):  # noqa: S104 - nothing is bound here
+        return "127.0.0.1"
+    return f"[{host}]" if ":" in host else host
 
 
 def site_port(config: Config, port: int) -> int:

@@ -21,8 +21,10 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
 from flows.alerting.notifier import Notifier
-from flows.alerting.notify import MessageContext, fault_of, notify, notify_fault, other_faults_over
+from flows.alerting.notify import Fault, MessageContext, fault_of, notify, notify_fault, other_faults_over
 from flows.context import notifier_without_run, runs_folder
+from flows.drill.course import MISSING
+from flows.drill.standing import DrillState, standing_of
 from flows.nightly.context import previous_due_at
 from flows.nightly.format import questions_text, rate_text, reports_text
 from monitors.alerts.grouping import Digest, DigestFigure
@@ -31,9 +33,10 @@ from monitors.alerts.settings import AlertSettings
 from monitors.alerts.traffic_census import CENSUS_WORDS, share_text
 from monitors.alerts.wording import FAILURE_TITLES
 from monitors.config.file import Config, load_config
-from monitors.config.sections import ScheduleSettings, fires_daily
-from monitors.errors import NotifyRejected, WarehouseBusy
+from monitors.config.sections import DrillSettings, ScheduleSettings, fires_daily
+from monitors.errors import NotifyRejected, WarehouseBusy, WarehouseError
 from monitors.plural import plural
+from monitors.records.drills import DRILL_TARGET, DrillReport
 from monitors.records.estimates import RateUnknown
 from monitors.records.incidents import (
     Capability,
@@ -47,6 +50,7 @@ from monitors.records.incidents import (
 from monitors.records.nightly import NightlyReport
 from monitors.sources.settings import NightlySettings
 from warehouse.database.store import Store
+from warehouse.queries.drills import last_drill
 from warehouse.queries.incidents import count_waiting
 from warehouse.queries.runs import RunSummary, has_run, runs_since
 from warehouse.queries.traffic import recent_nightly_reports
@@ -65,11 +69,12 @@ class DigestTarget(NamedTuple):
     schedules: ScheduleSettings
     traffic: NightlySettings | None
     alerts: AlertSettings
+    drill: DrillSettings
 
 
 def watched(config: Config, target: str) -> DigestTarget:
     """What the configuration sets up for ``target``."""
-    return DigestTarget(config.schedules, config.target(target).traffic, config.alerts)
+    return DigestTarget(config.schedules, config.target(target).traffic, config.alerts, config.drill)
 
 
 def digest_of(store: Store, target: str, setup: DigestTarget, *, now: datetime, run_id: str, runs: Path) -> Digest:
@@ -96,6 +101,7 @@ def digest_of(store: Store, target: str, setup: DigestTarget, *, now: datetime, 
             *_run_figures(found, expected=expected),
             *_nightly_figures(newest, setup.traffic, now),
             *_monitor_figures(every, setup.alerts),
+            *_drill_figures(last_drill(store), setup.drill, now),
         ),
         incidents=incidents,
         recovered=sum(_ended(one, now) for one in incidents),
@@ -205,6 +211,13 @@ def _monitor_figures(incidents: Sequence[Incident], alerts: AlertSettings) -> tu
     return (DigestFigure(label="monitor", value=f"{plural(still, 'fault')} open: `lookout alerts` lists them"),)
 
 
+def _drill_figures(report: DrillReport | None, settings: DrillSettings, now: datetime) -> tuple[DigestFigure, ...]:
+    """When an alert was last proved to reach people; nothing where nobody wants drills and none was done."""
+    if report is None and not settings.enabled:
+        return ()
+    return (DigestFigure(label="last drill", value=redact(standing_of(report, settings, now).text)),)
+
+
 def _ended(incident: Incident, now: datetime) -> bool:
     return incident.state == "resolved" and incident.resolved_at is not None and now - incident.resolved_at <= DAY
 
@@ -247,7 +260,20 @@ async def digest(config_path: Path, target: str | None = None) -> State[tuple[st
         if loaded and receipt.status is DeliveryStatus.SENT:
             await other_faults_over(notifier, but=(), ending=SENT_AGAIN, began_at=began_at)
         sent.append(message.id)
+    await notify_missing_drill(config)
     return Completed(message=f"{len(sent)} sent", data=tuple(sent))
+
+
+async def notify_missing_drill(config: Config) -> None:
+    """Report drills that do not come any more: nothing else would say that nobody proves the alerts."""
+    notifier = await asyncio.to_thread(notifier_without_run, config, DRILL_TARGET, Capability.DRILL)
+    try:
+        report = await asyncio.to_thread(last_drill, notifier.store)
+    except WarehouseError:
+        return  # the digest has said that the warehouse is in trouble
+    stands = standing_of(report, config.drill, notifier.now())
+    if stands.state is DrillState.OVERDUE:
+        await notify_fault(notifier, Fault(MISSING, f"Drill missing: {stands.text}. To do: {stands.to_do}."))
 
 
 SENT_AGAIN: Final = "The digest is complete again, and was sent."

@@ -6,6 +6,7 @@
     follow-log              every 25 s, with a log        follow-log/follow-log
     watch-deploys           every minute, (Space, GitHub)  watch-deploys/watch-deploys
     load-warehouse, digest  every day                     load-warehouse/load-warehouse, digest/digest
+    fire-drill              every week                    fire-drill/fire-drill
 
 Prefect shows parameters to everybody who sees its pages: they hold names and paths, and never a secret.
 """
@@ -33,7 +34,9 @@ FOLLOW_FOR_S: Final = 17.0
 """Of that: two polls 15 s apart; a start takes 4 to 10 s, and the run must be over before the next one begins."""
 MINUTELY_LATE_S: Final = 3600.0
 """A job of every minute of which none completed for an hour is stuck. Much less would alert at every restart."""
+DAY_S: Final = 86_400.0
 VERIFY: Final = "verify-deploy"
+DRILL: Final = "fire-drill"
 TAG: Final = "lookout"
 """On every deployment of ours: a shared server has others."""
 UTC_ZONE: Final = "UTC"
@@ -59,6 +62,7 @@ _HOMES = {
     "watch_deploys": "flows.deploys.flow",
     "load_warehouse": "flows.maintenance.flow",
     "digest": "flows.digest.flow",
+    "fire_drill": "flows.drill.flow",
 }
 """The module of each flow."""
 
@@ -107,6 +111,7 @@ def planned_deployments(
         *_traffic(config, where),
         *_minutely(config, where),
         *_daily(config, where, settings),
+        _drill(config, where, settings),
     )
     return tuple({one.full_name: one for one in planned}.values())
 
@@ -179,6 +184,19 @@ def _daily(config: Config, where: Mapping[str, str], settings: ScheduleSettings)
                 tags=("upkeep",),
                 late_after_s=_late_after_s(config, cron),
             )
+
+
+def _drill(config: Config, where: Mapping[str, str], settings: ScheduleSettings) -> PlannedDeployment:
+    """The drill, which `lookout drill` starts too where it has no schedule."""
+    cron = config.drill.cron if config.drill.enabled else ""
+    return PlannedDeployment(
+        name=DRILL,
+        flow=DRILL,
+        when=Cron(line=cron, time_zone=settings.time_zone or UTC_ZONE) if cron else None,
+        parameters=where,
+        tags=("upkeep",),
+        late_after_s=config.drill.missing_after_days * DAY_S if cron else None,
+    )
 
 
 def _late_after_s(config: Config, cron: str) -> float | None:

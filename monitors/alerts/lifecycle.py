@@ -59,7 +59,7 @@ def is_inhibited(incident: Incident, outages: frozenset[str]) -> bool:
     return incident.target in outages
 
 
-EVENTS: Final = frozenset({IncidentKind.HALLUCINATION})
+EVENTS: Final = frozenset({IncidentKind.HALLUCINATION, IncidentKind.DRILL})
 """Kinds that happen once: one alert, no reminder, no regression, closed without an alert."""
 
 
@@ -198,6 +198,7 @@ CLEARED_WORDS: Final[dict[IncidentKind, str]] = {
     IncidentKind.DRIFT: "The test finds no drift any more.",
     IncidentKind.JUDGE_VOID: "The judge grades its known answers right again.",
     IncidentKind.MONITOR_FAULT: "The run came through.",
+    IncidentKind.DRILL: "The drill is over.",
 }
 
 

@@ -27,6 +27,7 @@ from monitors.alerts.wording import (
 )
 from monitors.plural import plural
 from monitors.records.base import Record
+from monitors.records.drills import DRILL_TARGET
 from monitors.records.incidents import (
     ActionKind,
     ActionVia,
@@ -54,9 +55,12 @@ _PREFIX: Final[dict[NotifyReason, str]] = {
 
 
 def headline(alert: Alert) -> str:
-    """``🔴 SEV 3 · Personal data disclosed · suraksha-demo``."""
+    """``🔴 SEV 3 · Personal data disclosed · suraksha-demo``; whatever comes of a drill begins with Drill."""
+    if alert.kind is IncidentKind.DRILL:
+        return alert.items[0].observation.title
     what = _open_before(alert) if alert.reason is NotifyReason.OPEN_BEFORE else _what(alert.items)
-    return f"{mark(alert)} {_how_bad(alert)} · {_PREFIX[alert.reason]}{what} · {short_target(alert)}"
+    drill = "Drill: " if alert.target == DRILL_TARGET else ""
+    return f"{drill}{mark(alert)} {_how_bad(alert)} · {_PREFIX[alert.reason]}{what} · {short_target(alert)}"
 
 
 def mark(alert: Alert) -> str:
@@ -235,13 +239,14 @@ class Message(Record):
 def message(alert: Alert, *, group_limit: int) -> Message:
     """Put ``alert`` into words; failures beyond ``group_limit`` are counted by kind, none is left out."""
     items = one_of_each_first(alert.items)
+    is_drill = alert.kind is IncidentKind.DRILL
     shown, rest = items[:group_limit], items[group_limit:]
     return Message(
         id=alert.id,
         headline=headline(alert),
         one_line=_one_line(alert),
-        why_sent=REASON_WORDS[alert.reason],
-        since=_since(alert),
+        why_sent=f"{alert.target}: in no score" if is_drill else REASON_WORDS[alert.reason],
+        since="" if is_drill else _since(alert),
         run_id=alert.run_id,
         at=utc(alert.created_at),
         parts=tuple(_part(item, alert) for item in shown),
@@ -253,7 +258,7 @@ def message(alert: Alert, *, group_limit: int) -> Message:
         changed=alert.changed if alert.kind in SCORED else (),
         links=alert.links,
         marks=tuple(mark_line(mark, alert, slack=False) for mark in alert.marks),
-        over=alert.reason is NotifyReason.RECOVERED,
+        over=alert.reason is NotifyReason.RECOVERED or is_drill,
     )
 
 
@@ -394,6 +399,8 @@ def _one_line(alert: Alert) -> str:
         f"{len(alert.items) - 1:,} more" if len(alert.items) > 1 else "",
     ]
     detail = ", ".join(piece for piece in said if piece)
+    if alert.kind is IncidentKind.DRILL:
+        return _short(f"{headline(alert)}: {detail}", ONE_LINE_CHARACTERS - len(alert.id) - 3) + f" · {alert.id}"
     why = "" if alert.reason is NotifyReason.RECOVERED else f" · {REASON_WORDS[alert.reason]}"
     since = _since(alert)
     tail = f"{why}{f' · {since}' if since else ''} · {alert.id}"

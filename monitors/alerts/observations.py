@@ -174,6 +174,13 @@ def monitor_fault(at: ObservationContext, *, what: str, detail: str) -> Observat
     return _observation(at, IncidentKind.MONITOR_FAULT, Severity.WRONG, Blame.MONITOR, detail, what)
 
 
+def drill(at: ObservationContext, *, title: str, detail: str, failed: bool) -> Observation:
+    """What came of a drill: ``title`` is the message's first line. Each drill is an incident of its own."""
+    severity = Severity.PAGE if failed else Severity.ANNOYING
+    seen = _observation(at, IncidentKind.DRILL, severity, Blame.MONITOR, detail, at.run_id, str(failed))
+    return seen.model_copy(update={"title": excerpt(title, limit=LOG_REASON_CHARACTERS)})
+
+
 def hallucination(
     at: ObservationContext,
     *,

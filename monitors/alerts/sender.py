@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Protocol
 
 from monitors.alerts.grouping import Digest
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.wording import ABOUT_THE_MONITOR
+from monitors.alerts.wording import ABOUT_THE_MONITOR, is_failed_drill
 from monitors.errors import NotifyRejected
 from monitors.records.incidents import Alert, Receipt
 
@@ -49,7 +49,7 @@ class AlertSender(Protocol):
 
 def channel_for(alert: Alert, settings: AlertSettings) -> str | None:
     """The configured channel for alerts of this kind."""
-    if alert.kind in ABOUT_THE_MONITOR:
+    if alert.kind in ABOUT_THE_MONITOR or is_failed_drill(alert):
         return settings.channel_for_monitor()
     return settings.slack_channel
 

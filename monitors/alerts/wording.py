@@ -6,7 +6,7 @@ from typing import Final
 
 from monitors.records.base import Severity
 from monitors.records.grades import FAILURE_WORDS, FailureKind
-from monitors.records.incidents import AlertItem, Incident, IncidentKind, NotifyReason
+from monitors.records.incidents import Alert, AlertItem, Incident, IncidentKind, NotifyReason
 
 FAILURE_TITLES: Final = {kind: failure.capitalize() for kind, failure in FAILURE_WORDS.items()}
 
@@ -19,6 +19,7 @@ KIND_WORDS: dict[IncidentKind, str] = {
     IncidentKind.DRIFT: "Quality drifts",
     IncidentKind.JUDGE_VOID: "Judge's grades are void",
     IncidentKind.MONITOR_FAULT: "Monitor fault",
+    IncidentKind.DRILL: "Drill",
 }
 
 REASON_WORDS: dict[NotifyReason, str] = {
@@ -56,6 +57,11 @@ GRAVE = frozenset({FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION})
 def is_grave(item: AlertItem) -> bool:
     """Whether the harm is done whatever happens next."""
     return item.incident.failure_kind in GRAVE
+
+
+def is_failed_drill(alert: Alert) -> bool:
+    """Whether it says that a drill failed, which is for the monitor's owners. One that passed is quiet."""
+    return alert.kind is IncidentKind.DRILL and alert.severity is not Severity.ANNOYING
 
 
 def format_fault(incident: Incident) -> str:

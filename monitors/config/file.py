@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from monitors.alerts.settings import AlertSettings, WatchdogSettings
 from monitors.config.sections import (
     DeploySettings,
+    DrillSettings,
     RecheckSettings,
     ScheduleSettings,
     SiteSettings,
@@ -33,6 +34,7 @@ from monitors.probes.evidence_age import EvidenceSettings
 from monitors.probes.settings import LoginSettings, ProbeSettings
 from monitors.problems import USER, explained, nearest
 from monitors.records.base import Identifier
+from monitors.records.drills import DRILL_TARGET
 from monitors.records.targets import Environment, HttpUrl, SpaceId, Target
 from monitors.reports.settings import ReportsSettings
 from monitors.sources.logs.settings import HallucinationLogSettings
@@ -192,6 +194,9 @@ class Config(BaseModel):
         default=None, description="a project of Langfuse for datasets and experiments, and which is production's"
     )
     schedules: ScheduleSettings = Field(default=ScheduleSettings(), description="when the daily work is done")
+    drill: DrillSettings = Field(
+        default=DrillSettings(), description="when a planted wrong answer proves that alerts still reach people"
+    )
     prefect: PrefectSettings = Field(default=PrefectSettings(), description="where runs are recorded")
     site: SiteSettings = Field(default=SiteSettings(), description="where the pages over the warehouse are served")
 
@@ -204,6 +209,13 @@ class Config(BaseModel):
             except ValueError as error:
                 raise ValueError(f"targets.{name}.langsmith.{error}") from None
         return self
+
+    @field_validator("targets")
+    @classmethod
+    def _leaves_the_drill_its_name(cls, targets: dict[str, TargetConfig]) -> dict[str, TargetConfig]:
+        if DRILL_TARGET in targets:
+            raise ValueError(f"another name than {DRILL_TARGET}, which is what drills are stored under")
+        return targets
 
     def tracing(self, target: str) -> TracingSettings | None:
         """Where a target's traces are: its own table over `[langsmith]`; ``None`` without a table of its own."""

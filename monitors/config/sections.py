@@ -99,6 +99,33 @@ class ScheduleSettings(BaseModel):
             raise ValueError("a zone of the tz database, such as UTC or Asia/Kolkata") from error
 
 
+class DrillSettings(BaseModel):
+    """The ``[drill]`` table of ``lookout.toml``: a planted wrong answer that must come through to people."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    enabled: bool = Field(
+        default=True, description="whether there are drills by schedule; `lookout drill` works anyway"
+    )
+    cron: CronLine = Field(
+        default="30 9 * * 1",
+        description="when a drill is done, as a cron line in the zone of [schedules]; Mondays at 09:30 by default",
+    )
+    missing_after_days: float = Field(
+        default=8,
+        gt=0,
+        description="without a drill for so long the schedule or the worker is dead, and people are notified",
+    )
+    receiver_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^\s/]+$",
+        description="where the receiver of deploys answers; left out: where `lookout up` has it on this machine",
+    )
+    worker_wait_s: float = Field(
+        default=120, gt=0, description="how long `lookout drill` waits for a worker to take the drill up"
+    )
+
+
 ANY_BRANCH: Final = "*"
 MAIN: Final = "main"
 STANDARD_EVENT: Final = "deploy.succeeded"

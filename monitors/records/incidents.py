@@ -60,6 +60,8 @@ class IncidentKind(StrEnum):
     DRIFT = "drift"
     JUDGE_VOID = "judge_void"
     MONITOR_FAULT = "monitor_fault"
+    DRILL = "drill"
+    """A planted wrong answer on its way to people: nothing about any application."""
 
 
 class Capability(StrEnum):
@@ -73,6 +75,7 @@ class Capability(StrEnum):
     MAINTENANCE = "maintenance"
     DELIVERY = "delivery"
     UP = "up"
+    DRILL = "drill"
 
 
 class IncidentState(StrEnum):

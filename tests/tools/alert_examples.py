@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
+from flows.drill.wrong_answer import PASSED_TEXT
 from monitors.alerts.grouping import Digest, DigestFigure, compose
 from monitors.alerts.lifecycle import PrintRecord, decide
 from monitors.alerts.observations import (
@@ -17,6 +18,7 @@ from monitors.alerts.observations import (
     app_down,
     deploy_failed,
     drift,
+    drill,
     fingerprint,
     hallucination,
     judge_void,
@@ -26,6 +28,7 @@ from monitors.alerts.redact import excerpt
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import FAILURE_TITLES, KIND_WORDS
 from monitors.records.base import Blame, Severity
+from monitors.records.drills import DRILL_TARGET
 from monitors.records.exchanges import Origin
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import (
@@ -94,6 +97,14 @@ def examples() -> tuple[Example, ...]:
         Example("regression", "It was resolved and is back.", _regressed()),
         Example("judge-void", "The judge missed its canaries; to the monitor's channel.", _told(VOID)),
         Example("monitor-fault", "The monitor itself is in trouble; to its own channel.", _told(FAULT)),
+        Example(
+            "drill-passed", "Once a week: a planted wrong answer came through; nothing to do.", _drilled(DRILL)
+        ),
+        Example(
+            "drill-failed",
+            "A planted wrong answer did not come through; to the monitor's channel.",
+            _drilled(BLOCKED),
+        ),
     )
 
 
@@ -191,6 +202,20 @@ DRIFT: Final = drift(
 VOID: Final = judge_void(AT, detail="the judge passed 2 of 4 known-wrong answers; 37 grades of this batch are void")
 FAULT: Final = monitor_fault(
     AT, what="disk_full", detail="the data folder has 12 MB left: the run stopped after 81 of 144 cases"
+)
+DRILL_AT: Final = ObservationContext(target=DRILL_TARGET, run_id="drill-0301", seen_at=NIGHT)
+DRILL: Final = drill(
+    DRILL_AT,
+    title="Drill, no action needed: a planted wrong answer was reported here 11 s after it was given",
+    detail=PASSED_TEXT.format(fault="a limit from an outdated index, twice what it should be"),
+    failed=False,
+)
+BLOCKED: Final = drill(
+    DRILL_AT,
+    title="Drill failed at the browser: a real fault might go unreported",
+    detail="No answer came back: CHROMIUM_PATH leads nowhere. To do: make browser; lookout doctor tells more. "
+    "Before it worked: data folder, suite, schedule, network, clock, shadow page. To try again: lookout drill.",
+    failed=True,
 )
 GATE: Final = Observation(
     fingerprint=fingerprint(TARGET, IncidentKind.GATE_FAIL),
@@ -341,6 +366,12 @@ def _composed(
 def _told(*seen: Observation, scored: bool = False) -> Alert:
     _, items = _items((), seen, NIGHT)
     return _composed(items, NIGHT, run_id="run-0301", commit=AT.commit, scored=scored)
+
+
+def _drilled(seen: Observation) -> Alert:
+    _, items = _items((), (seen,), NIGHT)
+    (alert,) = compose(items, target=DRILL_TARGET, run_id=seen.run_id, now=NIGHT)
+    return alert
 
 
 def _on_issues(*seen: Observation, dimensions: str | None = None) -> Alert:

@@ -177,6 +177,7 @@ DERIVED = (
     "log_cursors",
     "conversations",
     "nightly_runs",
+    "drills",
 )
 """Tables that follow from the segments alone."""
 

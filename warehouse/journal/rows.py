@@ -9,6 +9,7 @@ from pydantic import Field, TypeAdapter
 from monitors.records.base import Identifier, Record, Sha256
 from monitors.records.cases import GoldCase
 from monitors.records.drafts import DraftOutcome
+from monitors.records.drills import DrillReport
 from monitors.records.exchanges import ProbeResult
 from monitors.records.grades import Assessment
 from monitors.records.incidents import Alert, Incident, Receipt
@@ -178,6 +179,13 @@ class NightlyRunRow(Record):
     row: NightlyReport
 
 
+class DrillRow(Record):
+    """What a fire drill came to. Natural key: the drill; the latest segment wins."""
+
+    table: Literal["drills"] = "drills"
+    row: DrillReport
+
+
 LogRow = HallucinationRow | QuarantineRow | CursorRow
 """What following a log appends."""
 
@@ -195,6 +203,7 @@ JournalRow = (
     | LabelRow
     | NightlyRow
     | DraftOutcomeRow
+    | DrillRow
 )
 """What anyone may append at any time."""
 
@@ -226,6 +235,7 @@ TableName = Literal[
     "log_cursors",
     "conversations",
     "nightly_runs",
+    "drills",
 ]
 
 ANY_ROW: TypeAdapter[JournalRow | OutboxRow] = TypeAdapter(

@@ -270,6 +270,18 @@ def prefect(around: DoctorContext) -> list[HealthCheck]:
     return [HealthCheck(name="Prefect", health=Health.GOOD, found=f"{url} answers")]
 
 
+def drill(around: DoctorContext) -> list[HealthCheck]:
+    """Say when an alert was last proved to reach people, and how long it took."""
+    from flows.drill.course import read_report  # duckdb, slack_sdk
+    from flows.drill.standing import DrillState, standing_of
+
+    if around.config is None:
+        return []
+    stands = standing_of(read_report(around.data_folder), around.config.drill, around.now)
+    health = {DrillState.PROVED: Health.GOOD, DrillState.NEVER: Health.DOUBTFUL}.get(stands.state, Health.BROKEN)
+    return [HealthCheck(name="last drill", health=health, found=stands.text, to_do=stands.to_do)]
+
+
 def alerts(around: DoctorContext) -> list[HealthCheck]:
     """Where messages go: every delivery path gets a test message, as only that shows whether messages arrive."""
     from flows.context import utc_now  # duckdb
@@ -312,5 +324,6 @@ CHECKS: tuple[Callable[[DoctorContext], list[HealthCheck]], ...] = (
     rights,
     warehouse,
     prefect,
+    drill,
     alerts,
 )

@@ -186,6 +186,7 @@ ONCE: dict[str, tuple[tuple[str, ...], int, str]] = {
     "init": (("--target", "https://example.com/", "--yes", "--config", "new/lookout.toml"), 0, "suite.jsonl"),
     "prefect-yaml": ((), 0, "verify-deploy"),
     "automations": ((), 0, "nobody is notified"),
+    "drill": ((), 4, "Drill failed at the "),
     "warehouse load": ((), 0, "segments loaded"),
     "warehouse check": ((), 0, "sound"),
     "warehouse rebuild": ((), 0, "Rebuilt"),

@@ -14,7 +14,7 @@ from flows.digest.flow import DigestTarget, catch_up, digest, digest_id, digest_
 from flows.nightly.format import rate_text
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.render import digest_plain
-from monitors.config.sections import ScheduleSettings
+from monitors.config.sections import DrillSettings, ScheduleSettings
 from tests.conftest import ROOT
 from tests.flows.desks import Night
 from tests.flows.nights_graded import LEAK, TOLD, Nights, talk
@@ -49,7 +49,7 @@ def finished(night: Night, run_id: str, hours_ago: float) -> None:
     night.skip(hours=hours_ago)
 
 
-RUNS_ALONE = DigestTarget(ScheduleSettings(), None, AlertSettings())
+RUNS_ALONE = DigestTarget(ScheduleSettings(), None, AlertSettings(), DrillSettings())
 
 
 def made(night: Night, folder, setup: DigestTarget = RUNS_ALONE):
@@ -92,7 +92,7 @@ def nights(tmp_path, slack):
 
 def morning(nights: Nights, folder, *, alerts: AlertSettings | None = None) -> str:
     """The digest of an owner who has live traffic alone, seven hours after the night."""
-    setup = DigestTarget(ScheduleSettings(), nights.settings, alerts or AlertSettings())
+    setup = DigestTarget(ScheduleSettings(), nights.settings, alerts or AlertSettings(), DrillSettings())
     return digest_plain(made(nights.desk, folder, setup))
 
 

@@ -11,12 +11,13 @@ from hypothesis import given
 
 from flows.server.schedules import Cron, Every, planned_deployments
 from monitors.config.file import Config, parse_config
-from monitors.config.sections import ScheduleSettings
+from monitors.config.sections import DrillSettings, ScheduleSettings
 
 WHERE = Path("/etc/lookout/lookout.toml")
 LOG = {"at": "https://bot.example/hallucinations.jsonl"}
 TRAFFIC = {"sources": {"stored": {"kind": "file", "at": "chats.jsonl"}}, "hour": 3, "time_zone": "Asia/Kolkata"}
-ALWAYS = ["verify-deploy/verify-deploy", "load-warehouse/load-warehouse", "digest/digest"]
+DRILL = "fire-drill/fire-drill"
+ALWAYS = ["verify-deploy/verify-deploy", "load-warehouse/load-warehouse", "digest/digest", DRILL]
 
 
 def config(**targets: dict[str, object]) -> Config:
@@ -44,7 +45,18 @@ def test_a_target_gets_what_it_has_settings_for(extra, more):
 
 
 def test_what_is_off_is_not_planned():
-    assert set(planned(config(bot={}), verify_cron="", digest_cron="", load_cron="")) == {ALWAYS[0]}
+    """The drill stays without a schedule where it is off: a person may ask for one."""
+    quiet = config(bot={}).model_copy(update={"drill": DrillSettings(enabled=False)})
+    left = planned(quiet, verify_cron="", digest_cron="", load_cron="")
+    assert set(left) == {ALWAYS[0], DRILL}
+    assert left[DRILL].when is None
+
+
+def test_a_drill_is_done_every_week_and_missed_after_eight_days():
+    """In the zone of the schedules; Prefect's server says so when none completes for long."""
+    drill = planned(config(bot={}), time_zone="Europe/Berlin")[DRILL]
+    assert drill.when == Cron(line="30 9 * * 1", time_zone="Europe/Berlin")
+    assert drill.late_after_s == 8 * 24 * 3600
 
 
 def test_the_nightly_run_is_by_the_zone_of_the_schedules_or_of_the_traffic_or_utc():

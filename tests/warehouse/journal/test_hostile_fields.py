@@ -10,6 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from tests.warehouse.places import count, store_in
+from tests.warehouse.sample_drills import drill
 from tests.warehouse.sample_nights import night_report, seen
 from tests.warehouse.sample_rows import (
     alert,
@@ -28,6 +29,7 @@ from warehouse.journal.rows import (
     CaseRow,
     ConversationRow,
     DeployRow,
+    DrillRow,
     NightlyRunRow,
     ResultRow,
     RunRow,
@@ -52,6 +54,7 @@ ROWS = (
     DeployRow(row=deploy()),
     ConversationRow(row=seen(drawn="How long?")),
     NightlyRunRow(row=night_report()),
+    DrillRow(row=drill()),
 )
 
 
@@ -102,6 +105,7 @@ def test_f86_sql_in_any_field_is_bound_as_a_value(tmp_path, text):
         "deploys": 1,
         "conversations": 1,
         "nightly_runs": 1,
+        "drills": 1,
     }
     rows = [poisoned(row, text) for row in ROWS]
     assert sum(fields for _, fields in rows) >= 20

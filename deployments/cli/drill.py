@@ -1,0 +1,73 @@
+"""``lookout drill``: plant a wrong answer and see whether people hear of it, station by station."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from deployments.cli.exit_codes import ExitCode
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from flows.terminal import write_json, write_text
+
+if TYPE_CHECKING:
+    from monitors.config.file import Config
+    from monitors.records.drills import DrillReport, StationResult
+
+MARKS: Final = {"passed": "ok", "failed": "FAILED", "not set up": "-"}
+
+
+def drill_command(
+    *,
+    config: ConfigOption = DEFAULT_CONFIG,
+    here: Annotated[
+        bool, typer.Option("--here", help="in this process: neither Prefect nor a worker is tried")
+    ] = False,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Plant a wrong answer on a page of our own and see whether people hear of it, station by station."""
+    from monitors.config.file import load_config
+
+    loaded, path = load_config(config), config.resolve()
+    show = _nothing if as_json else _show
+    report = asyncio.run(_here(loaded, path, show) if here else _by_worker(loaded, path, show))
+    if as_json:
+        write_json(report.model_dump_json(indent=2) + "\n")
+    else:
+        write_text("\n".join(_ending(report)) + "\n")
+    return ExitCode.PASS if report.passed else ExitCode.MONITOR
+
+
+async def _here(config: Config, path: Path, show: Callable[[StationResult], None]) -> DrillReport:
+    from flows.drill.context import drill_of
+    from flows.drill.course import Course  # duckdb, slack_sdk
+
+    return await Course(drill_of(config, path), show).run()
+
+
+async def _by_worker(config: Config, path: Path, show: Callable[[StationResult], None]) -> DrillReport:
+    from flows.context import environment  # as above
+    from flows.drill.worker import drill_by_worker
+
+    return await drill_by_worker(config, path, show, environment())
+
+
+def _nothing(_result: StationResult) -> None:
+    return
+
+
+def _show(result: StationResult) -> None:
+    write_text(f"{MARKS[result.state.value]:<7} {result.took_s:6.1f} s  {result.station.value}: {result.found}\n")
+
+
+def _ending(report: DrillReport) -> list[str]:
+    failed = report.failed
+    if failed is not None:
+        lines = [f"Drill failed at {failed.station.place}: {failed.found}"]
+        return [*lines, f"To do: {failed.to_do}"] if failed.to_do else lines
+    if report.message_after_s is None:
+        return ["Drill not finished: nothing is proved."]
+    return [f"Drill passed: Slack had the message {report.message_after_s:.1f} s after the wrong answer."]

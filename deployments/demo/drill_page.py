@@ -1,0 +1,100 @@
+"""The shadow target of a fire drill: a plain chat page over the demo's bot, with its faults, on loopback.
+
+Run it with ``python -m deployments.demo.drill_page --chance 7``. It says on its first line, as JSON, where it
+serves, and which of its questions brings a planted fault out. It needs nothing but what Lookout is made of.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import socket
+import sys
+from typing import Final
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from deployments.demo.bot import Bot
+from deployments.demo.configuration import SUITE
+from deployments.demo.faults import PlantedFaults
+from deployments.demo.policies import load_policies, load_vocabulary
+from deployments.demo.space import HOST, bound_socket
+from flows.terminal import flush_output, print_text
+
+FAULTS: Final = {
+    "suraksha-family-shield::cataract::en": "a limit from an outdated index, twice what it should be",
+    "gold-claim-summary": "another customer's record behind an answer",
+    "type-car": "an answer to what should have been refused",
+    "cmp-copay-three": "an error of the model's provider in place of an answer",
+    "suraksha-gold::ayush::en": "an answer without its source",
+}
+"""What is wrong with the answer, by the case of the demo's suite that brings it out."""
+RIGHT_CASE: Final = "suraksha-gold::ped-waiting::en"
+"""A case that the faults leave alone: graders that fail everything prove nothing."""
+
+_PAGE: Final = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Lookout drill</title></head><body>
+<h1>Lookout drill</h1><p>Nobody is served here: this page plants a wrong answer to prove that it is reported.</p>
+<div role="log" aria-live="polite" id="log"></div>
+<form id="form"><textarea id="text" placeholder="Message" aria-label="Message"></textarea>
+<button type="submit">Send</button></form>
+<script>
+const log = document.getElementById("log"), text = document.getElementById("text");
+function say(who, what) {
+  const item = document.createElement("div");
+  item.className = "message " + who; item.dataset.role = who; item.textContent = what; log.append(item);
+}
+async function send() {
+  const asked = text.value; if (!asked.trim()) return;
+  text.value = ""; say("user", asked); text.disabled = true;
+  const reply = await fetch("/reply", {method: "POST", body: JSON.stringify({text: asked}),
+                                       headers: {"content-type": "application/json"}});
+  say("assistant", (await reply.json()).text); text.disabled = false;
+}
+document.getElementById("form").addEventListener("submit", event => { event.preventDefault(); send(); });
+text.addEventListener("keydown", event => {
+  if (event.key === "Enter" && !event.shiftKey) { event.preventDefault(); send(); }
+});
+</script></body></html>"""
+
+
+def application() -> Starlette:
+    """The page, and the bot behind it."""
+    bot = Bot(load_policies(), load_vocabulary(), PlantedFaults())
+
+    async def page(_request: Request) -> Response:
+        return HTMLResponse(_PAGE)
+
+    async def reply(request: Request) -> Response:
+        asked = await request.json()
+        return JSONResponse({"text": bot.reply(str(asked["text"])).text})
+
+    return Starlette(routes=[Route("/", page), Route("/reply", reply, methods=["POST"])])
+
+
+def announcement(listener: socket.socket, chance: int) -> str:
+    """Where the page serves, and the case whose fault ``chance`` picks, as one line of JSON."""
+    case_id = sorted(FAULTS)[chance % len(FAULTS)]
+    place = f"http://{HOST}:{listener.getsockname()[1]}"
+    facts = {"url": place, "suite": str(SUITE), "wrong": case_id, "right": RIGHT_CASE, "fault": FAULTS[case_id]}
+    return json.dumps(facts)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Serve until ended. Exit code 0."""
+    parser = argparse.ArgumentParser(prog="python -m deployments.demo.drill_page", description=__doc__)
+    parser.add_argument("--chance", type=int, default=0, help="any number: which fault is planted")
+    arguments = parser.parse_args(argv)
+    listener = bound_socket(0)
+    print_text(announcement(listener, arguments.chance))
+    flush_output()
+    uvicorn.Server(uvicorn.Config(application(), log_level="warning", timeout_graceful_shutdown=1)).run([listener])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""What a drill works with, made of the configuration and of this process's clock, environment and chance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+from flows.context import Clock, clock, environment, lookout_version, nonce, run_id_of_now
+from monitors.config.file import Config
+from monitors.errors import MonitorError
+from monitors.records.base import UtcTime
+from monitors.records.drills import DRILL_TARGET
+
+DRILL_FOLDER: Final = "drill"
+"""Inside the data folder: what a drill plants and reads."""
+
+
+class StationFailed(MonitorError):
+    """A station does not work. ``to_do`` is what helps, with the command where there is one."""
+
+    def __init__(self, found: str, to_do: str) -> None:
+        super().__init__(found)
+        self.to_do = to_do
+
+
+class NotSetUp(Exception):
+    """The installation has no such part; the text says how it would have one."""
+
+
+@dataclass
+class DrillContext:
+    """What a drill works with. ``prefect_api`` is absent where it runs without a worker.
+
+    ``now`` is the clock, ``monotonic`` measures seconds, ``chance`` picks the fault. ``outside_at`` is the time by
+    somebody else's clock, once one was heard, with our own at that moment.
+    """
+
+    config: Config
+    config_path: Path
+    environment: Mapping[str, str]
+    drill_id: str
+    now: Clock
+    monotonic: Callable[[], float]
+    chance: int
+    nonce: Callable[[], str]
+    version: str
+    prefect_api: str | None = None
+    outside_at: tuple[UtcTime, UtcTime] | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where a drill plants its log and stores its pictures."""
+        return self.config.data_folder / DRILL_FOLDER
+
+
+def drill_of(
+    config: Config, config_path: Path, *, drill_id: str | None = None, prefect_api: str | None = None
+) -> DrillContext:
+    """A drill of this process, by the real clock, environment and chance."""
+    return DrillContext(
+        config=config,
+        config_path=config_path,
+        environment=environment(),
+        drill_id=drill_id or run_id_of_now(DRILL_TARGET),
+        now=clock.get(),
+        monotonic=monotonic,
+        chance=int(nonce(), 16),
+        nonce=nonce,
+        version=lookout_version(),
+        prefect_api=prefect_api,
+    )

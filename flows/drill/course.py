@@ -1,0 +1,266 @@
+"""One drill from its first station to its end: in order, each with its seconds, up to the first that fails.
+
+What it came to is written beside the journal after every station, so that it is known even where the drill dies;
+at its end it is stored, people hear of it, and the check outside is pinged. Where a station failed, every way to
+people is tried, and none of them needs the station.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from flows.alerting.notify import MessageContext, close_quietly, notify, other_faults_over
+from flows.context import delivery_paths, heartbeat_in, log_line, open_store, terminal_sender
+from flows.drill import stations, wrong_answer
+from flows.drill.context import DrillContext, NotSetUp, StationFailed
+from flows.drill.receiver import receiver
+from flows.drill.wrong_answer import LOAD_WAIT_S, WrongAnswer, notifier_of, stop_page
+from monitors.alerts.grouping import compose
+from monitors.alerts.lifecycle import decide
+from monitors.alerts.liveness import Beat
+from monitors.alerts.observations import ObservationContext
+from monitors.alerts.observations import drill as drill_observation
+from monitors.alerts.redact import redact
+from monitors.alerts.sender import DeliveryPath
+from monitors.errors import MonitorError, NotifyError
+from monitors.records.drills import DRILL_TARGET, DrillReport, DrillStation, StationResult, StationState
+from monitors.records.incidents import Alert, Capability, Observation
+from monitors.storage import write_atomically
+from warehouse.journal.rows import DrillRow
+
+STATION_S: Final = 300.0
+"""For one station: a judge may be slow, a warehouse may be held for half a minute; nothing may hang for ever."""
+REPORT_FILE: Final = "drill.json"
+"""In the data folder: how the newest drill stands, station by station, for whoever cannot ask the warehouse."""
+OVER: Final = "Drill: this one passed, so there is nothing more to do."
+MISSING: Final = "DrillMissing"
+"""The fault of drills that do not come."""
+
+OnStation = Callable[[StationResult], None]
+Station = Callable[[], Awaitable[str]]
+
+
+class Course:
+    """One drill while it goes on. ``on_station`` hears of each station when it is done."""
+
+    def __init__(self, drill: DrillContext, on_station: OnStation, before: Sequence[StationResult] = ()) -> None:
+        self._drill = drill
+        self._on_station = on_station
+        self._answer = WrongAnswer()
+        self._report = DrillReport(
+            drill_id=drill.drill_id,
+            started_at=drill.now(),
+            finished_at=drill.now(),
+            stations=tuple(before),
+            version=drill.version,
+        )
+
+    async def run(self) -> DrillReport:
+        """All stations, then the end. Never raises for a station that fails, whatever it raises."""
+        try:
+            for name, station in self._stations():
+                if self._report.failed is not None:
+                    break
+                await self._pass(name, station)
+        finally:
+            await stop_page(self._answer)
+        return await self._end()
+
+    def _stations(self) -> Sequence[tuple[DrillStation, Station]]:
+        drill, answer = self._drill, self._answer
+        return (
+            (DrillStation.DATA_FOLDER, lambda: stations.data_folder(drill)),
+            (DrillStation.SUITE, lambda: stations.suite(drill)),
+            (DrillStation.SCHEDULE, lambda: stations.schedule(drill)),
+            (DrillStation.NETWORK, lambda: stations.network(drill)),
+            (DrillStation.CLOCK, lambda: stations.clock_time(drill)),
+            (DrillStation.LOG, lambda: stations.hallucination_log(drill)),
+            (DrillStation.RECEIVER, lambda: receiver(drill)),
+            (DrillStation.PAGE, lambda: wrong_answer.start_page(drill, answer)),
+            (DrillStation.BROWSER, lambda: wrong_answer.browser(drill, answer)),
+            (DrillStation.GRADERS, lambda: wrong_answer.graders(drill, answer)),
+            (DrillStation.JUDGE, lambda: wrong_answer.judge(drill, answer)),
+            (DrillStation.GATE, lambda: wrong_answer.gate(drill, answer)),
+            (DrillStation.JOURNAL, lambda: wrong_answer.journal(drill, answer, self._report)),
+            (DrillStation.WAREHOUSE, lambda: wrong_answer.warehouse(drill, answer)),
+            (DrillStation.OUTBOX, lambda: wrong_answer.outbox(drill, answer)),
+            (DrillStation.SLACK, lambda: wrong_answer.slack(answer)),
+            (DrillStation.HEARTBEAT, lambda: wrong_answer.heartbeat(drill)),
+        )
+
+    async def _pass(self, name: DrillStation, station: Station) -> None:
+        began_s = self._drill.monotonic()
+        state, found, to_do = await _tried(station)
+        result = StationResult(
+            station=name,
+            state=state,
+            took_s=max(0.0, self._drill.monotonic() - began_s),
+            found=redact(found),
+            to_do=to_do,
+        )
+        self._note(stations=(*self._report.stations, result))
+        self._on_station(result)
+
+    def _note(self, **changes: object) -> None:
+        """Keep what is known so far, in a file too; a folder that takes none is the drill's own finding."""
+        page = self._answer.page
+        self._report = self._report.model_copy(
+            update={
+                "finished_at": self._drill.now(),
+                "fault": page.fault if page else "",
+                "message_after_s": self._answer.message_after_s,
+                **changes,
+            }
+        )
+        store_report(self._drill.config.data_folder, self._report)
+
+    async def _end(self) -> DrillReport:
+        """Store what came of it, and notify; whoever follows the file sees the end when people were notified."""
+        self._report = self._report.model_copy(update={"finished": True, "finished_at": self._drill.now()})
+        try:
+            async with asyncio.timeout(STATION_S):
+                await asyncio.to_thread(self._store)
+        except (MonitorError, OSError, TimeoutError) as error:
+            log_line(f"the drill could not be stored: {redact(str(error))}")
+        if self._report.failed is not None:
+            await notify_failure(self._drill, self._report)
+        await self._end_incidents()
+        store_report(self._drill.config.data_folder, self._report)
+        return self._report
+
+    def _store(self) -> None:
+        store = open_store(self._drill.config)
+        store.journal.append((DrillRow(row=self._report),), run_id=None)
+        store.load_pending(LOAD_WAIT_S if self._report.passed else 0.0)  # what fails must not make people wait
+
+    async def _end_incidents(self) -> None:
+        """Close the drill's own incident, and after one that passed what earlier ones had opened."""
+        try:
+            notifier = notifier_of(self._drill, open_store(self._drill.config))
+            if self._answer.incident:
+                await close_quietly(notifier, self._answer.incident)
+            if self._report.passed:
+                await other_faults_over(notifier, but=(), ending=OVER, began_at=self._report.started_at)
+        except (MonitorError, OSError) as error:
+            log_line(f"an incident of the drill stays open: {redact(str(error))}")
+
+
+async def _tried(station: Station) -> tuple[StationState, str, str]:
+    try:
+        async with asyncio.timeout(STATION_S):
+            return StationState.PASSED, await station(), ""
+    except NotSetUp as absent:
+        return StationState.NOT_SET_UP, str(absent), ""
+    except StationFailed as failed:
+        return StationState.FAILED, str(failed), failed.to_do
+    except TimeoutError:
+        return StationState.FAILED, f"it was not done after {STATION_S:g} s", "`lookout doctor` tells more"
+    except Exception as error:  # noqa: BLE001 - whatever breaks there, the drill says where
+        text = str(error) if isinstance(error, MonitorError) else f"{type(error).__name__}: {error}"
+        return StationState.FAILED, text, "`lookout doctor` tells more"
+
+
+def failure_title(report: DrillReport) -> str:
+    """The first line of the message about a drill that failed."""
+    failed = report.failed
+    where = failed.station.place if failed else "its end"
+    return f"Drill failed at {where}: a real fault might go unreported"
+
+
+def failure_text(report: DrillReport) -> str:
+    """What was found, what helps, and what had worked before."""
+    failed = report.failed
+    if failed is None:
+        raise AssertionError("only of a drill that failed")
+    worked = ", ".join(one.station.value for one in report.stations if one.state is StationState.PASSED)
+    before = f" Before it worked: {worked}." if worked else ""
+    to_do = f" To do: {failed.to_do}." if failed.to_do else ""
+    found = _as_sentence(failed.found)
+    return f"{found}.{to_do}{before} To try again: lookout drill.".replace("`", "")
+
+
+def _as_sentence(found: str) -> str:
+    """With a capital where it begins with a plain word, not with a name or a path, and without its full stop."""
+    begins = found[:1].upper() if found.split(" ", 1)[0].isalpha() else found[:1]
+    return f"{begins}{found[1:].rstrip('.')}"
+
+
+async def notify_failure(drill: DrillContext, report: DrillReport) -> tuple[str, ...]:
+    """Say by every way that works which station failed; returns the names of the ways that took it.
+
+    The message goes straight to Slack, by one path after the other until one takes it, without warehouse or outbox.
+    Where none does now, it is stored, and the next process that gets through sends it.
+    """
+    log_line(f"{failure_title(report)}. {failure_text(report)}")
+    took = [*await _straight(drill, report)]
+    if not took:
+        await _stored_for_later(drill, report)
+    beat = heartbeat_in(drill.environment, DRILL_TARGET)
+    note = f"{failure_title(report)}. {failure_text(report)}"
+    if await beat.ping(Beat.FAILED, run_id=drill.drill_id, note=note):
+        took.append("heartbeat")
+    return tuple(took)
+
+
+async def _straight(drill: DrillContext, report: DrillReport) -> tuple[str, ...]:
+    alert = alert_of_failure(drill, report)
+    for path in _paths(drill):
+        try:
+            await path.sender.send(alert)
+        except NotifyError as error:
+            log_line(f"{path.name}: {redact(str(error))}")
+        else:
+            return (path.name,)
+    return ()
+
+
+def _paths(drill: DrillContext) -> tuple[DeliveryPath, ...]:
+    """Every path to people: to the monitor's owners, the fallbacks, and where alerts about the application go."""
+    alerts = drill.config.alerts.model_copy(update={"slack_monitor_channel": None})
+    config = drill.config.model_copy(update={"alerts": alerts})
+    elsewhere = delivery_paths(config, drill.environment, now=drill.now)[:1]
+    paths = (*delivery_paths(drill.config, drill.environment, now=drill.now), *elsewhere)
+    return paths or (DeliveryPath("terminal", terminal_sender(drill.config)),)
+
+
+def alert_of_failure(drill: DrillContext, report: DrillReport) -> Alert:
+    """The message about a drill that failed, which nothing stores."""
+    now = drill.now()
+    settled = decide({}, [_failure_seen(drill, report)], now=now, settings=drill.config.alerts)
+    (alert,) = compose(settled.items, target=DRILL_TARGET, run_id=drill.drill_id, now=now)
+    return alert
+
+
+def _failure_seen(drill: DrillContext, report: DrillReport) -> Observation:
+    at = ObservationContext(target=DRILL_TARGET, run_id=drill.drill_id, seen_at=drill.now(), owner=Capability.DRILL)
+    return drill_observation(at, title=failure_title(report), detail=failure_text(report), failed=True)
+
+
+async def _stored_for_later(drill: DrillContext, report: DrillReport) -> None:
+    try:
+        notifier = notifier_of(drill, open_store(drill.config))
+        await notify(notifier, [_failure_seen(drill, report)], context=MessageContext())
+    except (MonitorError, OSError) as error:
+        log_line(f"nor could it be stored: {redact(str(error))}")
+
+
+def store_report(data_folder: Path, report: DrillReport) -> None:
+    """Write how a drill stands beside the journal, where the folder takes it."""
+    try:
+        write_atomically(data_folder / REPORT_FILE, report.model_dump_json(), within=data_folder)
+    except MonitorError:
+        return
+
+
+def read_report(data_folder: Path) -> DrillReport | None:
+    """How the newest drill of a data folder stands; ``None`` where none was done, or it cannot be read."""
+    try:
+        return DrillReport.model_validate(json.loads((data_folder / REPORT_FILE).read_text(encoding="utf-8")))
+    except (OSError, ValueError, ValidationError):
+        return None

@@ -1,0 +1,38 @@
+"""The fire drill: would a wrong answer on a page today reach people today.
+
+    data folder ─▶ suite ─▶ schedule ─▶ network ─▶ clock ─▶ log ─▶ receiver ─▶ shadow page ─▶ browser ─▶ graders
+        ─▶ judge ─▶ gate ─▶ journal ─▶ warehouse ─▶ outbox ─▶ Slack ─▶ heartbeat
+
+The first station that fails is named by every way that still works, and the flow ends ``Failed`` with its name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from prefect import flow
+from prefect.client.schemas.objects import State
+from prefect.states import Completed, Failed
+
+from flows.context import environment, log_line
+from flows.drill.context import drill_of
+from flows.drill.course import Course, failure_text, failure_title
+from monitors.config.file import load_config
+from monitors.records.drills import DrillReport, StationResult
+
+
+@flow(name="fire-drill", description=__doc__)
+async def fire_drill(config_path: Path, drill_id: str | None = None) -> State[DrillReport]:
+    """Do one drill; the state's data is its report. Raises `ConfigError` before anything is tried."""
+    config = await asyncio.to_thread(load_config, config_path)
+    drill = drill_of(config, config_path, drill_id=drill_id, prefect_api=environment().get("PREFECT_API_URL"))
+    report = await Course(drill, _log_station).run()
+    if report.failed is not None:
+        return Failed(message=f"{failure_title(report)}. {failure_text(report)}", data=report)
+    seconds = f"{report.message_after_s:.1f} s" if report.message_after_s is not None else "no time known"
+    return Completed(name="Passed", message=f"the message was accepted after {seconds}", data=report)
+
+
+def _log_station(result: StationResult) -> None:
+    log_line(f"drill: {result.station.value}: {result.state.value} in {result.took_s:.1f} s: {result.found}")

@@ -1,0 +1,97 @@
+"""A signed delivery of an installation to its own receiver of deploys, about nothing that is watched."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final, NamedTuple, assert_never
+
+import httpx
+
+from flows.drill.context import DrillContext, NotSetUp, StationFailed
+from flows.drill.stations import REQUEST_S
+from monitors.config.sections import DeploySender
+
+RECEIVER_VARIABLE: Final = "LOOKOUT_RECEIVER_URL"
+"""Set by ``lookout up`` for its parts."""
+USUAL_PLACE: Final = "http://127.0.0.1:8066"
+NOT_FOR_US: Final = "not for us"
+"""How the receiver's answer begins when a delivery was proved and starts nothing."""
+SECRETS: Final[Mapping[DeploySender, str]] = {
+    DeploySender.GITHUB: "LOOKOUT_GITHUB_WEBHOOK_SECRET",
+    DeploySender.HUGGINGFACE: "LOOKOUT_HUGGINGFACE_WEBHOOK_SECRET",
+    DeploySender.STANDARD: "LOOKOUT_STANDARD_WEBHOOK_SECRET",
+}
+
+
+class SignedDelivery(NamedTuple):
+    """A body with the headers that prove it."""
+
+    headers: Mapping[str, str]
+    body: bytes
+
+
+async def receiver(drill: DrillContext) -> str:
+    """Send a signed delivery in the form of each sender; the receiver must prove it and start nothing."""
+    providers = sorted(drill.config.deploys.providers)
+    if not providers:
+        raise NotSetUp("no [[deploys.triggers]]")
+    place = drill.config.drill.receiver_url or drill.environment.get(RECEIVER_VARIABLE) or USUAL_PLACE
+    async with httpx.AsyncClient(timeout=REQUEST_S, trust_env=False) as client:
+        for provider in providers:
+            await _delivered(drill, client, place, provider)
+    return f"proved a signed delivery of {', '.join(providers)}"
+
+
+async def _delivered(drill: DrillContext, client: httpx.AsyncClient, place: str, provider: DeploySender) -> None:
+    secret = drill.environment.get(SECRETS[provider], "").split(",")[0].strip()
+    if not secret:
+        raise StationFailed(f"{SECRETS[provider]} is not set", "set it where `lookout up` is started")
+    signed = signed_delivery(provider, secret, drill.drill_id, int(drill.now().timestamp()))
+    try:
+        answer = await client.post(f"{place}/deploys/{provider.value}", headers=signed.headers, content=signed.body)
+    except httpx.HTTPError as error:
+        raise StationFailed(
+            f"the receiver of deploys does not answer at its port ({type(error).__name__})",
+            "see the log of `lookout up`: its part `receiver`",
+        ) from error
+    said = answer.text[:100]
+    if answer.status_code == HTTPStatus.OK and said.startswith(NOT_FOR_US):
+        return
+    if answer.status_code == HTTPStatus.UNAUTHORIZED:
+        raise StationFailed(
+            f"the receiver refuses what {SECRETS[provider]} signs: {said}",
+            "start `lookout up` again with the secret that is valid now",
+        )
+    raise StationFailed(
+        f"something else than the receiver answers at its port (HTTP {answer.status_code})",
+        "see what has taken the port: ss -ltnp; then start `lookout up` again, or name another --port",
+    )
+
+
+def signed_delivery(provider: DeploySender, secret: str, drill_id: str, at: int) -> SignedDelivery:
+    """A delivery that ``provider`` could have sent, at ``at`` (seconds since 1970), signed with ``secret``."""
+    plain = {"content-type": "application/json"}
+    match provider:
+        case DeploySender.GITHUB:
+            body = json.dumps({"zen": drill_id}).encode()
+            signature = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+            proof = {"x-hub-signature-256": f"sha256={signature}", "x-github-event": "ping"}
+        case DeploySender.HUGGINGFACE:
+            event = {"action": "update", "scope": "discussion"}
+            body = json.dumps({"event": event, "repo": {"type": "space", "name": "lookout/drill"}}).encode()
+            proof = {"x-webhook-secret": secret}
+        case DeploySender.STANDARD:
+            body = json.dumps({"type": "lookout.drill"}).encode()
+            signed = f"{drill_id}.{at}.".encode() + body
+            text = secret.removeprefix("whsec_").rstrip("=")
+            key = base64.b64decode(text + "=" * (-len(text) % 4))
+            signature = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+            proof = {"webhook-id": drill_id, "webhook-timestamp": str(at), "webhook-signature": f"v1,{signature}"}
+        case _:
+            assert_never(provider)
+    return SignedDelivery(plain | proof, body)

@@ -1,0 +1,53 @@
+"""How drills stand, in words: the last one passed, failed at a station, is overdue, or none was ever done."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from monitors.config.sections import DrillSettings
+from monitors.plural import plural
+from monitors.records.drills import DrillReport
+
+UNDER_WAY: Final = timedelta(hours=1)
+"""A drill that has not ended for longer will not end."""
+
+
+class DrillState(StrEnum):
+    """How the last drill leaves the installation."""
+
+    PROVED = "proved"
+    FAILED = "failed"
+    OVERDUE = "overdue"
+    NEVER = "never"
+
+
+class DrillStanding(NamedTuple):
+    """The state, the text that says it, and what to do."""
+
+    state: DrillState
+    text: str
+    to_do: str = ""
+
+
+def standing_of(report: DrillReport | None, settings: DrillSettings, now: datetime) -> DrillStanding:
+    """How things stand at ``now`` after ``report``, the newest drill."""
+    if report is None:
+        return DrillStanding(DrillState.NEVER, "none was done yet", "lookout drill")
+    done = f"{report.started_at:%Y-%m-%d %H:%M} UTC"
+    failed = report.failed
+    if failed is not None:
+        return DrillStanding(
+            DrillState.FAILED, f"failed at {failed.station.place}, {done}: {failed.found}", failed.to_do
+        )
+    age = now - report.started_at
+    if settings.enabled and settings.cron and age > timedelta(days=settings.missing_after_days):
+        text = f"the last one was {plural(age.days, 'day')} ago, {done}: its schedule or the worker is dead"
+        return DrillStanding(DrillState.OVERDUE, text, "lookout drill")
+    if not report.finished and age < UNDER_WAY:
+        return DrillStanding(DrillState.NEVER, f"one is under way since {done}, or was killed", "lookout drill")
+    if not report.passed:
+        return DrillStanding(DrillState.FAILED, f"did not come to its end, {done}", "lookout drill")
+    seconds = f"{report.message_after_s:.1f} s" if report.message_after_s is not None else "an unknown time"
+    return DrillStanding(DrillState.PROVED, f"passed {done}, {seconds} from a wrong answer to Slack")

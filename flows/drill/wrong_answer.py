@@ -1,0 +1,347 @@
+"""The way of a wrong answer: asked of a page of our own, graded, judged, put through the gate, stored, sent.
+
+Each station uses the very parts that a verification uses. Nothing of it is stored as a run, so that no score, trend
+or baseline can hold it: a drill has a record of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel
+
+from flows.alerting.notifier import Notifier
+from flows.alerting.notify import MessageContext, notify
+from flows.context import (
+    BROWSER_VARIABLE,
+    TOKEN_VARIABLE,
+    WEBHOOK_VARIABLE,
+    alert_sender,
+    browser_of,
+    driver_at,
+    heartbeat_in,
+    notifier_for,
+    open_store,
+    plan_judge,
+)
+from flows.drill.context import DrillContext, NotSetUp, StationFailed
+from flows.maintenance.self_test import try_judges
+from monitors.alerts.liveness import TARGET_MARK, Beat
+from monitors.alerts.observations import ObservationContext
+from monitors.alerts.observations import drill as drill_observation
+from monitors.alerts.sender import REFUSED
+from monitors.config.file import target_record
+from monitors.domains.pack import DEFAULT_DOMAINS, load_domain
+from monitors.errors import MonitorError
+from monitors.gate.assess import assess
+from monitors.gate.evaluate import RunFacts, evaluate
+from monitors.goldset.load import load_suite
+from monitors.graders.base import Grader, GraderSettings
+from monitors.graders.panel import default_panel, grade_exchange
+from monitors.probes.runner import Question, probe_questions
+from monitors.probes.settings import CapturePolicy, ProbeSettings
+from monitors.records.base import Severity
+from monitors.records.cases import GoldCase, Suite
+from monitors.records.drills import DRILL_TARGET, DrillReport
+from monitors.records.exchanges import Exchange, NoAnswer, ProbeResult
+from monitors.records.grades import CaseOutcome
+from monitors.records.incidents import Capability, DeliveryStatus
+from monitors.records.runs import CaseResult, Verdict
+from monitors.records.targets import Target
+from warehouse.database.store import Store
+from warehouse.journal.journal import SHARED
+from warehouse.journal.rows import DrillRow
+from warehouse.journal.segments import SUFFIX
+from warehouse.queries.drills import is_stored, receipts_of, waiting_before
+
+LOAD_WAIT_S: Final = 30.0
+PAGE_START_S: Final = 60.0
+HEARTBEAT_VARIABLE: Final = "LOOKOUT_HEARTBEAT_URL"
+_PAGE: Final = ("-m", "deployments.demo.drill_page", "--chance")
+"""The page is a process of its own, as every watched application is."""
+
+
+class ShadowPage(BaseModel):
+    """What the page says of itself: where it serves, and which case of which suite brings the planted fault out."""
+
+    url: str
+    suite: Path
+    wrong: str
+    right: str
+    fault: str
+
+
+@dataclass
+class WrongAnswer:
+    """What is known of the wrong answer so far; each station adds to it."""
+
+    process: Process | None = None
+    page: ShadowPage | None = None
+    suite: Suite | None = None
+    results: list[CaseResult] = field(default_factory=list[CaseResult])
+    answered_s: float | None = None
+    answered_at: datetime | None = None
+    message_after_s: float | None = None
+    store: Store | None = None
+    alert_id: str = ""
+    incident: str = ""
+
+    @property
+    def shadow(self) -> ShadowPage:
+        """The page, once it serves."""
+        if self.page is None:
+            raise AssertionError("the shadow page comes first")
+        return self.page
+
+    @property
+    def cases(self) -> Suite:
+        """The cases that are asked, once they were read."""
+        if self.suite is None:
+            raise AssertionError("the shadow page comes first")
+        return self.suite
+
+
+async def start_page(drill: DrillContext, answer: WrongAnswer) -> str:
+    """Start the page, with a fault that chance picked."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *_PAGE, str(drill.chance), stdin=asyncio.subprocess.DEVNULL, stdout=PIPE, stderr=PIPE
+    )
+    answer.process = process
+    if process.stdout is None:
+        raise AssertionError("its output was asked for")
+    async with asyncio.timeout(PAGE_START_S):
+        line = await process.stdout.readline()
+    if not line:
+        raise StationFailed(
+            "the page of the drill did not start on this machine", "LOOKOUT_DEBUG=1 lookout drill --here"
+        )
+    answer.page = ShadowPage.model_validate(json.loads(line))
+    whole = await asyncio.to_thread(load_suite, answer.page.suite)
+    chosen = {case.id: case for case in whole.cases if case.id in (answer.page.wrong, answer.page.right)}
+    wrong = chosen[answer.page.wrong].model_copy(update={"severity": Severity.PAGE})
+    answer.suite = whole.model_copy(update={"cases": (wrong, chosen[answer.page.right])})
+    return f"planted: {answer.page.fault}"
+
+
+async def stop_page(answer: WrongAnswer) -> None:
+    """End the page's process."""
+    if answer.process is not None and answer.process.returncode is None:
+        answer.process.kill()
+        await answer.process.wait()
+
+
+async def browser(drill: DrillContext, answer: WrongAnswer) -> str:
+    """Ask the page in this installation's browser; the wrong answer is what comes back."""
+    settings = ProbeSettings(
+        attempts=1,
+        concurrency=1,
+        browser_path=drill.environment.get(BROWSER_VARIABLE),
+        screenshots=CapturePolicy.NEVER,
+    )
+    came: list[tuple[GoldCase, ProbeResult, float, datetime]] = []
+
+    async def save(case: GoldCase, result: ProbeResult) -> None:
+        came.append((case, result, drill.monotonic(), drill.now()))
+
+    place = answer.shadow.url
+    async with driver_at(place, settings, folder=drill.folder, environment=drill.environment) as driver:
+        await probe_questions(
+            driver,
+            [Question(case=case) for case in reversed(answer.cases.cases)],
+            run_id=drill.drill_id,
+            settings=settings,
+            clock=drill.now,
+            concurrency=1,
+            on_result=save,
+        )
+        found = browser_of(driver) or "a browser"
+    for case, result, at_s, at in came:
+        if isinstance(result, NoAnswer):
+            raise StationFailed(
+                f"no answer came back: {result.detail}", "make browser; `lookout doctor` tells more"
+            )
+        answer.results.append(CaseResult(case=case, result=result, assessment=assess(case, result, ())))
+        if case.id == answer.shadow.wrong:
+            answer.answered_s, answer.answered_at = at_s, at
+    return f"{found} read {len(came)} answers"
+
+
+async def graders(drill: DrillContext, answer: WrongAnswer) -> str:
+    """The planted fault must fail, and the right answer beside it must not."""
+    del drill
+    panel = default_panel(GraderSettings(), load_domain(DEFAULT_DOMAINS))
+    answer.results = [_graded(panel, one) for one in answer.results]
+    for one in answer.results:
+        expected = CaseOutcome.FAILED if one.case.id == answer.shadow.wrong else CaseOutcome.CORRECT
+        if one.assessment.outcome is not expected:
+            raise StationFailed(
+                f"an answer that is {expected.value} was graded {one.assessment.outcome.value}: "
+                f"{one.assessment.reason}",
+                "this is a fault of Lookout: please report it with this line",
+            )
+    wrong = next(one for one in answer.results if one.case.id == answer.shadow.wrong)
+    return f"the planted fault was found: {', '.join(wrong.assessment.failure_kinds)}"
+
+
+def _graded(panel: Sequence[Grader], one: CaseResult) -> CaseResult:
+    grades = grade_exchange(panel, one.case, one.result) if isinstance(one.result, Exchange) else ()
+    return one.model_copy(update={"assessment": assess(one.case, one.result, grades)})
+
+
+async def judge(drill: DrillContext, answer: WrongAnswer) -> str:
+    """Each judge must pass a known right answer and fail a known wrong one."""
+    del answer
+    if drill.config.judge is None:
+        raise NotSetUp("no [judge] is configured")
+    name, target = next(iter(drill.config.targets.items()))
+    plan = plan_judge(drill.config.judge, target_record(name, target), drill.environment)
+    if plan.why_off:
+        raise StationFailed(f"the judge is off: {plan.why_off}", "set the key where `lookout up` is started")
+    outcomes = await try_judges(plan, drill.environment, nonce=drill.nonce)
+    bad = next((one for one in outcomes if not one.distinguished), None)
+    if bad is not None:
+        raise StationFailed(
+            f"{bad.model}: {bad.detail}", "see its key and its provider; `lookout doctor` tries it again"
+        )
+    return f"{', '.join(one.model for one in outcomes)} passed a right answer and failed a wrong one"
+
+
+async def gate(drill: DrillContext, answer: WrongAnswer) -> str:
+    """The gate, as it is configured, must not let the wrong answer pass."""
+    now = drill.now()
+    facts = RunFacts(
+        run_id=drill.drill_id,
+        target=Target(name=DRILL_TARGET, url=answer.shadow.url),
+        suite_name=answer.cases.name,
+        suite_sha256=answer.cases.sha256,
+        planned=len(answer.results),
+        started_at=now,
+        finished_at=now,
+    )
+    report = evaluate(facts, answer.results, drill.config.gate, suite=answer.cases.cases)
+    if report.verdict is not Verdict.FAIL:
+        raise StationFailed(
+            f"a severity-3 failure came to {report.verdict}, not FAIL",
+            "see [gate] in lookout.toml: it lets this pass",
+        )
+    return "FAIL, as it must be"
+
+
+async def journal(drill: DrillContext, answer: WrongAnswer, report: DrillReport) -> str:
+    """Write the drill into the journal, and read it back."""
+    answer.store = await asyncio.to_thread(open_store, drill.config)
+    place = drill.config.warehouse.journal or "the data folder"
+    try:
+        segment = await asyncio.to_thread(answer.store.journal.append, (DrillRow(row=report),), run_id=None)
+        await asyncio.to_thread(answer.store.journal.read, f"{SHARED}/{segment}{SUFFIX}")
+    except (MonitorError, OSError) as error:
+        raise StationFailed(
+            f"the journal in {place} cannot be written: {error}", "see warehouse.journal, its disk or bucket"
+        ) from error
+    return f"written to {place} and read back"
+
+
+async def warehouse(drill: DrillContext, answer: WrongAnswer) -> str:
+    """Load the drill into the warehouse, and ask for it."""
+    store = _store(answer)
+    try:
+        await asyncio.to_thread(store.load_pending, LOAD_WAIT_S)
+        known = await asyncio.to_thread(is_stored, store, drill.drill_id)
+    except (MonitorError, OSError) as error:
+        raise StationFailed(
+            f"the warehouse cannot be loaded: {error}",
+            "end whoever holds it; where it is damaged: lookout warehouse rebuild",
+        ) from error
+    if not known:
+        raise StationFailed("the warehouse did not take the drill in", "lookout warehouse check")
+    return "loaded and asked"
+
+
+async def outbox(drill: DrillContext, answer: WrongAnswer) -> str:
+    """Open an incident with its message, and have it taken out of the outbox."""
+    notifier = notifier_of(drill, _store(answer))
+    after_s = drill.monotonic() - (answer.answered_s or drill.monotonic())
+    at = ObservationContext(target=DRILL_TARGET, run_id=drill.drill_id, seen_at=drill.now(), owner=Capability.DRILL)
+    title = f"Drill, no action needed: a planted wrong answer was reported here {after_s:.0f} s after it was given"
+    seen = drill_observation(at, title=title, detail=PASSED_TEXT.format(fault=answer.shadow.fault), failed=False)
+    alerts = await notify(notifier, [seen], context=MessageContext())
+    mine = next((one for one in alerts if one.target == DRILL_TARGET), None)
+    if mine is None:
+        raise StationFailed(
+            "no message was made of the wrong answer",
+            "see whether a silence covers everything: lookout alerts silences",
+        )
+    answer.alert_id, answer.incident = mine.id, seen.fingerprint
+    if not await asyncio.to_thread(receipts_of, notifier.store, mine.id):
+        waiting, oldest = await asyncio.to_thread(waiting_before, notifier.store, mine.id)
+        since = f", the oldest since {oldest:%Y-%m-%d %H:%M} UTC" if oldest else ""
+        raise StationFailed(
+            f"the message was not taken out of the outbox: {waiting} wait before it{since}",
+            "lookout sql 'from unsent_alerts'",
+        )
+    return "the message was stored and taken out"
+
+
+PASSED_TEXT: Final = (
+    "Lookout planted a wrong answer on a page of its own ({fault}) and sent it the whole way to you: browser, "
+    "graders, judge, gate, journal, warehouse, outbox, Slack. Nothing is wrong with your application, and the "
+    "drill closes by itself."
+)
+
+
+async def slack(answer: WrongAnswer) -> str:
+    """Slack must have taken the message, in the channel of the alerts."""
+    receipts = await asyncio.to_thread(receipts_of, _store(answer), answer.alert_id)
+    last = receipts[-1]
+    if last.status is DeliveryStatus.PRINTED:
+        raise StationFailed(
+            "there is no way to people: messages are only printed",
+            f"set {TOKEN_VARIABLE} (or {WEBHOOK_VARIABLE}) where `lookout up` is started",
+        )
+    if last.status is not DeliveryStatus.SENT:
+        raise StationFailed(last.detail or "the message was not taken", "`lookout doctor` tries every way there is")
+    if last.detail.startswith(REFUSED):
+        raise StationFailed(last.detail, "mend the first way; this message went another one")
+    if answer.answered_at is not None:
+        answer.message_after_s = max(0.0, (last.at - answer.answered_at).total_seconds())
+    return f"accepted {answer.message_after_s or 0.0:.1f} s after the wrong answer"
+
+
+async def heartbeat(drill: DrillContext) -> str:
+    """Ping the check outside: one of its own where the address names targets, else a start of the shared one."""
+    address = drill.environment.get(HEARTBEAT_VARIABLE, "")
+    beat = heartbeat_in(drill.environment, DRILL_TARGET)
+    if not beat.is_configured:
+        raise NotSetUp("LOOKOUT_HEARTBEAT_URL is not set: nobody hears of it when all of this is down")
+    own = TARGET_MARK in address
+    if not await beat.ping(Beat.PROVED if own else Beat.STARTED, run_id=drill.drill_id, note="drill passed"):
+        raise StationFailed(
+            "the check outside did not take the ping", "see whether the address in LOOKOUT_HEARTBEAT_URL is right"
+        )
+    return "a check of its own was pinged" if own else "the shared check was pinged with a start"
+
+
+def notifier_of(drill: DrillContext, store: Store) -> Notifier:
+    """The notifier of a drill: nothing else opens or resolves what it opens."""
+    return notifier_for(
+        drill.config,
+        store,
+        alert_sender(drill.config, drill.environment),
+        target=DRILL_TARGET,
+        run_id=drill.drill_id,
+        owner=Capability.DRILL,
+    )
+
+
+def _store(answer: WrongAnswer) -> Store:
+    if answer.store is None:
+        raise AssertionError("the journal comes first")
+    return answer.store

@@ -1,0 +1,78 @@
+"""Twenty parts of an installation, each with how a test breaks it, what the drill then names, and who hears of it.
+
+The table in ``docs/operations.md`` is made of these rows: ``python -m tests.flows.drill.broken_parts``.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Final, NamedTuple
+
+ROOT: Final = Path(__file__).parents[3]
+PAGE: Final = ROOT / "docs" / "operations.md"
+BEGIN: Final = "<!-- from here on made of tests/flows/drill/broken_parts.py -->\n"
+END: Final = "<!-- up to here -->\n"
+
+SLACK: Final = "Slack"
+OTHER_WAY: Final = "Slack, another way"
+OUTSIDE: Final = "the check outside, by a failure ping"
+SILENCE: Final = "the check outside, by silence; `lookout drill` and the log say it"
+
+
+class BrokenPart(NamedTuple):
+    """One part: how the test breaks it, the station that is named, what of its text, and who hears of it."""
+
+    part: str
+    how: str
+    station: str
+    says: str
+    heard_by: str
+
+
+PARTS: Final = (
+    BrokenPart("browser missing", "`CHROMIUM_PATH` leads nowhere", "browser", "no answer came back", SLACK),
+    BrokenPart("wrong Chromium", "`CHROMIUM_PATH` is a program that is no browser", "browser", "", SLACK),
+    BrokenPart("worker dead", "the runner is stopped under `lookout up`", "worker", "no worker took the drill up", SLACK),
+    BrokenPart("schedule paused", "the nightly verification is paused at Prefect", "schedule", "is paused", SLACK),
+    BrokenPart("Slack token revoked", "Slack answers `token_revoked`", "Slack", "token_revoked", OTHER_WAY),
+    BrokenPart("channel archived", "Slack answers `is_archived` for the channel", "Slack", "is_archived", SLACK),
+    BrokenPart("judge key dead", "the provider answers 401", "judge", "claude", SLACK),
+    BrokenPart("disk full", "the data folder's file system is filled", "data folder", "No space left on device", SLACK),
+    BrokenPart("warehouse locked", "another process holds the DuckDB file", "warehouse", "cannot be loaded", SLACK),
+    BrokenPart("clock a day off", "Slack's clock says another day", "clock", "24.0 hours ahead", SLACK),
+    BrokenPart(
+        "outbox stuck", "two worse messages fail again and again", "outbox", "2 wait before it", SLACK
+    ),
+    BrokenPart("receiver port taken", "another program answers there", "receiver", "something else", SLACK),
+    BrokenPart("log unreadable", "a folder stands in the log's place", "hallucination log", "cannot be read", SLACK),
+    BrokenPart("DNS dead", "Slack's name does not resolve", "network", "DNS: the name slack.invalid", OUTSIDE),
+    BrokenPart("Prefect server dead", "no server runs", "Prefect server", "no Prefect server runs", SLACK),
+    BrokenPart(
+        "data folder read-only", "its file system is mounted read-only", "data folder", "Read-only file system", SLACK
+    ),
+    BrokenPart("suite file gone", "the target's suite is deleted", "suite", "suite.jsonl", SLACK),
+    BrokenPart("proxy in the way", "`HTTP_PROXY` answers 403 to all", "network", "the proxy that HTTP_PROXY names", SILENCE),
+    BrokenPart("heartbeat address wrong", "the check answers 404", "heartbeat", "did not take the ping", SLACK),
+    BrokenPart("journal bucket gone", "`warehouse.journal` names a bucket that is not there", "journal", "s3://nowhere/journal", SLACK),
+)  # fmt: skip
+
+
+def table() -> str:
+    """The rows as Markdown."""
+    lines = ["| part | how a test breaks it | the drill fails at | who hears of it |", "| --- | --- | --- | --- |"]
+    lines += [f"| {row.part} | {row.how} | {row.station} | {row.heard_by} |" for row in PARTS]
+    return "\n".join(lines) + "\n"
+
+
+def parts_of_page() -> tuple[str, str, str]:
+    """The page before the table, the table, and what follows."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    inside, _, after = rest.partition(END)
+    return before, inside, after
+
+
+if __name__ == "__main__":
+    before, _, after = parts_of_page()
+    PAGE.write_text(f"{before}{BEGIN}{table()}{END}{after}", encoding="utf-8")
+    sys.exit(0)

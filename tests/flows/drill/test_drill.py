@@ -1,0 +1,214 @@
+"""What a drill says, what it plants, and how its last word stands in doctor and digest."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from deployments.cli.doctor.checks import CHECKS, checks
+from deployments.cli.doctor.services import Health
+from deployments.demo.bot import Bot
+from deployments.demo.configuration import SUITE
+from deployments.demo.drill_page import FAULTS, RIGHT_CASE
+from deployments.demo.faults import PlantedFaults
+from deployments.demo.policies import load_policies, load_vocabulary
+from deployments.triggers.delivery import Delivery, Ignored, NotForUs
+from flows.alerting.delivery import deliver
+from flows.context import open_store
+from flows.digest.flow import notify_missing_drill
+from flows.drill.context import drill_of
+from flows.drill.course import notify_failure, store_report
+from flows.drill.receiver import signed_delivery
+from flows.drill.standing import DrillState, standing_of
+from flows.drill.wrong_answer import notifier_of
+from monitors.alerts.grouping import compose
+from monitors.alerts.lifecycle import decide
+from monitors.alerts.observations import ObservationContext, monitor_fault
+from monitors.alerts.observations import drill as drill_seen
+from monitors.alerts.sender import channel_for
+from monitors.alerts.settings import AlertSettings
+from monitors.alerts.slack.render import slack_text
+from monitors.config.file import load_config, parse_config
+from monitors.config.sections import DeploySender, DrillSettings
+from monitors.domains.pack import DEFAULT_DOMAINS, load_domain
+from monitors.errors import ConfigError
+from monitors.gate.assess import assess
+from monitors.goldset.load import load_suite
+from monitors.graders.base import GraderSettings
+from monitors.graders.panel import default_panel, grade_exchange
+from monitors.records.drills import DRILL_TARGET, DrillStation, StationState
+from monitors.records.grades import CaseOutcome
+from monitors.records.incidents import Capability
+from tests.builders import exchange
+from tests.deployments.triggers.senders import GITHUB_SECRET, HUB_SECRET, STANDARD_SECRET, github, hub, standard
+from tests.flows.drill.installation import TOML
+from tests.servers.slack import TOKEN, SlackServer
+from tests.servers.watchdog import Watchdog
+from tests.warehouse.sample_drills import BEGAN, drill, station
+from warehouse.journal.rows import DrillRow
+
+SETTINGS = AlertSettings(slack_channel="C0ALERTS", slack_monitor_channel="C0MONITOR", slack_buttons=True)
+FAILED = drill(
+    stations=(station(DrillStation.SLACK, StationState.FAILED, "the token was revoked", "set a new one"),)
+)
+
+
+@pytest.mark.parametrize(
+    ("provider", "secret", "make"),
+    [
+        (DeploySender.GITHUB, GITHUB_SECRET, github),
+        (DeploySender.HUGGINGFACE, HUB_SECRET, hub),
+        (DeploySender.STANDARD, STANDARD_SECRET, standard),
+    ],
+)
+def test_a_delivery_to_itself_is_proved_by_the_receivers_own_parser_and_starts_nothing(provider, secret, make):
+    """Each sender's form is genuine, and no deploy; signed with another secret it would be refused."""
+    at = int(BEGAN.timestamp())
+    signed = signed_delivery(provider, secret, "drill-1", at)
+    headers = {name: (value,) for name, value in signed.headers.items()}
+    parsed = make().parse(Delivery(headers, signed.body, BEGAN))
+    assert isinstance(parsed, NotForUs)
+    assert parsed.why in (Ignored.PING, Ignored.EVENT)
+
+
+@pytest.mark.parametrize("case_id", [*FAULTS, RIGHT_CASE])
+def test_each_planted_fault_fails_by_the_graders_and_the_right_answer_beside_it_does_not(case_id):
+    """Whichever fault chance picks, a drill on a healthy installation gets past the graders."""
+    case = next(one for one in load_suite(SUITE).cases if one.id == case_id)
+    said = Bot(load_policies(), load_vocabulary(), PlantedFaults()).reply(case.turns[0]).text
+    answer = exchange(case, said)
+    panel = default_panel(GraderSettings(), load_domain(DEFAULT_DOMAINS))
+    expected = CaseOutcome.CORRECT if case_id == RIGHT_CASE else CaseOutcome.FAILED
+    assert assess(case, answer, grade_exchange(panel, case, answer)).outcome is expected
+
+
+def messages(*, failed: bool):
+    """A drill's message, and one of another kind about the shadow target."""
+    at = ObservationContext(target=DRILL_TARGET, run_id="drill-1", seen_at=BEGAN, owner=Capability.DRILL)
+    title = "Drill failed at the browser: why" if failed else "Drill, no action needed: it came"
+    seen = [
+        drill_seen(at, title=title, detail="It was tried.", failed=failed),
+        monitor_fault(at, what="DrillMissing", detail="None came."),
+    ]
+    settled = decide({}, seen, now=BEGAN, settings=SETTINGS)
+    return compose(settled.items, target=DRILL_TARGET, run_id="drill-1", now=BEGAN)
+
+
+@pytest.mark.parametrize("failed", [True, False])
+def test_every_message_about_a_drill_begins_with_the_word(failed):
+    """On a lock screen and in the channel; a drill that passed has no button to press, and goes where alerts go."""
+    for message in messages(failed=failed):
+        shown = slack_text(message, SETTINGS)
+        assert shown.text.startswith("Drill")
+        assert str(shown.blocks[0]).find("'text': 'Drill") > 0
+        if message.kind.value == "drill":
+            assert not any(block["type"] == "actions" for block in shown.blocks)
+            assert channel_for(message, SETTINGS) == ("C0MONITOR" if failed else "C0ALERTS")
+
+
+def test_no_target_may_have_the_name_of_the_shadow_target():
+    """What is stored under it is in no score."""
+    with pytest.raises(ConfigError, match="targets: another name than lookout-drill"):
+        parse_config({"targets": {DRILL_TARGET: {"url": "http://x", "suite": "s"}}}, "here")
+
+
+WEEKLY = DrillSettings()
+NEVER = DrillSettings(enabled=False)
+DAYS = timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("report", "settings", "after", "state", "text"),
+    [
+        (None, WEEKLY, DAYS, DrillState.NEVER, "none was done yet"),
+        (
+            drill(),
+            WEEKLY,
+            DAYS,
+            DrillState.PROVED,
+            "passed 2026-11-23 03:12 UTC, 11.2 s from a wrong answer to Slack",
+        ),
+        (drill(), WEEKLY, 9 * DAYS, DrillState.OVERDUE, "the last one was 9 days ago"),
+        (drill(), NEVER, 9 * DAYS, DrillState.PROVED, "passed"),
+        (drill(finished=False), WEEKLY, DAYS, DrillState.FAILED, "did not come to its end"),
+        (drill(finished=False), WEEKLY, DAYS / 100, DrillState.NEVER, "one is under way since"),
+        (FAILED, WEEKLY, 9 * DAYS, DrillState.FAILED, "failed at Slack, 2026-11-23 03:12 UTC: the token"),
+    ],
+)
+def test_how_drills_stand(report, settings, after, state, text):
+    """Proved, failed, overdue or never done: four things that are never mixed up."""
+    stands = standing_of(report, settings, BEGAN + after)
+    assert stands.state is state
+    assert stands.text.startswith(text)
+
+
+@pytest.fixture
+def slack():
+    with SlackServer() as server:
+        yield server
+
+
+@pytest.fixture
+def file(tmp_path, slack):
+    """A configuration with the suite that it names."""
+    (tmp_path / "suite.jsonl").write_bytes(SUITE.read_bytes())
+    text = TOML.format(slack=slack.api_url, judge="http://127.0.0.1:9", log="", more="")
+    (tmp_path / "lookout.toml").write_text(text, encoding="utf-8")
+    return tmp_path / "lookout.toml"
+
+
+@pytest.mark.parametrize(
+    ("report", "health", "to_do"),
+    [
+        (None, Health.DOUBTFUL, "lookout drill"),
+        (drill(), Health.GOOD, ""),
+        (FAILED, Health.BROKEN, "set a new one"),
+    ],
+)
+def test_the_doctor_shows_the_last_drill(file, report, health, to_do, monkeypatch):
+    """Also where the warehouse cannot be asked: it reads the file beside it."""
+    if report is not None:
+        store_report(file.parent / "data", report)
+    only = next(one for one in CHECKS if one.__name__ == "drill")
+    monkeypatch.setattr("deployments.cli.doctor.checks.CHECKS", (only,))
+    (found,) = checks(file, environment={}, now=BEGAN + DAYS)[1:]
+    assert (found.name, found.health, found.to_do) == ("last drill", health, to_do)
+
+
+async def test_drills_that_do_not_come_any_more_are_reported_once(file, slack, monkeypatch):
+    """The digest of every day sees it: a paused schedule of drills proves nothing, and says nothing itself."""
+    monkeypatch.setenv("SLACK_BOT_TOKEN", TOKEN)
+    config = load_config(file)
+    await notify_missing_drill(config)
+    assert slack.messages == []
+    store = open_store(config)
+    store.journal.append([DrillRow(row=drill(started_at=BEGAN - 900 * DAYS))], run_id=None)
+    store.load_pending(5)
+    await notify_missing_drill(config)
+    await notify_missing_drill(config)
+    (message,) = slack.messages
+    assert message.text.startswith("Drill: ")
+    assert message.channel == "C0MONITOR"
+    assert "its schedule or the worker is dead" in str(message.blocks)
+
+
+async def test_where_slack_takes_nothing_now_the_failure_goes_outside_at_once_and_to_slack_later(
+    file, slack, monkeypatch
+):
+    """Every path is tried; the check outside hears the station's name, and the stored message goes out afterwards."""
+    slack.always = "internal_error"
+    with Watchdog() as check:
+        monkeypatch.setenv("SLACK_BOT_TOKEN", TOKEN)
+        monkeypatch.setenv("LOOKOUT_HEARTBEAT_URL", check.check)
+        done = drill_of(load_config(file), file)
+        assert await notify_failure(done, FAILED) == ("heartbeat",)
+    (ping,) = check.pings
+    assert ping.kind == "/fail"
+    assert ping.body.startswith("Drill failed at Slack: a real fault might go unreported. The token was revoked.")
+    assert slack.messages == []
+    slack.always = None
+    await deliver(notifier_of(done, open_store(done.config)))
+    (message,) = slack.messages
+    assert message.text.startswith("Drill failed at Slack")
+    assert message.channel == "C0MONITOR"
