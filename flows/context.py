@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, assert_never
+from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
@@ -489,9 +490,7 @@ def lookout_version() -> str:
 @asynccontextmanager
 async def chat_driver(context: RunContext) -> AsyncGenerator[ChatDriver]:
     """The driver that asks the target, as ``probe.driver`` says. Raises here, once, where there is no browser."""
-    settings = context.configured.probe
-    if settings.browser_path is None and os.environ.get(BROWSER_VARIABLE):
-        settings = settings.model_copy(update={"browser_path": os.environ[BROWSER_VARIABLE]})
+    settings = browser_settings(context.configured.probe, os.environ)
     login = login_of(context.config, context.target.name, os.environ)
     address, folder = context.target.address, context.folder
     script = script_of(context.suite.cases)
@@ -505,6 +504,12 @@ async def chat_driver(context: RunContext) -> AsyncGenerator[ChatDriver]:
         if isinstance(driver, BrowserDriver):
             await driver.chromium.browser()
         yield driver
+
+
+def browser_settings(settings: ProbeSettings, environment: Mapping[str, str]) -> ProbeSettings:
+    """The settings with the browser that the environment names, where they name none."""
+    named = environment.get(BROWSER_VARIABLE)
+    return settings if settings.browser_path or not named else settings.model_copy(update={"browser_path": named})
 
 
 def driver_at(
@@ -552,13 +557,26 @@ def login_of(config: Config, name: str, environment: Mapping[str, str]) -> Login
 
     `ConfigError` names the variable that is missing.
     """
+    return login_at(config, name, target_record(name, config.target(name)).address, environment)
+
+
+def login_at(config: Config, name: str, address: str, environment: Mapping[str, str]) -> Login | None:
+    """Like `login_of`, at another address of the target.
+
+    A session opens one origin: at another one a target has a session of its own, which a form or headers make.
+    `ConfigError` where only a person can sign in there.
+    """
     configured = config.target(name)
     if configured.login is None:
         return None
+    own = target_record(name, configured).address
+    elsewhere = urlsplit(own)[:2] != urlsplit(address)[:2]
+    if elsewhere and configured.login.needs_person:
+        raise ConfigError(f"{address} cannot be asked: only a person can sign in to {name}, and did so at {own}")
     return Login(
         configured.login,
-        target=name,
-        address=target_record(name, configured).address,
+        target=f"{name}@{urlsplit(address).netloc}" if elsewhere else name,
+        address=address,
         data_folder=config.data_folder,
         environment=environment,
         now=clock.get(),

@@ -1,0 +1,183 @@
+"""Cases asked once more: at any address of a target, each time in a fresh session, graded by the target's graders.
+
+Nothing here belongs to a run's verdict: what comes back is counted apart, and stores no picture. `asker_at` is for
+whoever knows a target and an address of it, such as a build before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from flows.context import browser_settings, driver_at, login_at, pace, script_of
+from monitors.config.file import Config, target_record
+from monitors.errors import ConfigError
+from monitors.gate.assess import assess
+from monitors.graders.base import Grader
+from monitors.graders.panel import default_panel, grade_exchange
+from monitors.judge.precheck import fails_by_rule, is_open
+from monitors.probes.driver import ChatDriver
+from monitors.probes.runner import ProbeTally, Question, probe_questions
+from monitors.probes.settings import CapturePolicy, Isolation, ProbeSettings
+from monitors.records.cases import GoldCase
+from monitors.records.exchanges import Exchange, ProbeResult
+from monitors.records.grades import Assessment
+from monitors.records.runs import CaseResult
+
+Clock = Callable[[], datetime]
+OnAsked = Callable[[CaseResult], Awaitable[None]]
+"""Takes each result as it comes; what it raises ends the asking."""
+
+FAILURES_IN_A_ROW = 3
+"""Questions in a row without an answer after which the rest is not asked: there is no verdict to save here."""
+
+
+@dataclass(frozen=True)
+class CaseAsker:
+    """Asks cases at one address, each time in a session of its own. Belongs to one event loop.
+
+    ``clock`` gives the time that stands on what comes back.
+    """
+
+    driver: ChatDriver
+    panel: Sequence[Grader]
+    settings: ProbeSettings
+    run_id: str
+    clock: Clock
+
+    async def ask(self, questions: Iterable[Question], *, on_asked: OnAsked) -> ProbeTally:
+        """Ask in the given order. Without an answer three times in a row the rest is not asked.
+
+        What the plain graders leave open comes back ungraded: `is_open` says whether a judge could settle it.
+        """
+
+        async def graded(case: GoldCase, result: ProbeResult) -> None:
+            assessment = assessed(self.panel, case, result)
+            await on_asked(CaseResult(case=case, result=result, assessment=assessment))
+
+        return await probe_questions(
+            self.driver,
+            questions,
+            run_id=self.run_id,
+            settings=self.settings,
+            clock=self.clock,
+            concurrency=pace(self.settings),
+            on_result=graded,
+        )
+
+    async def ask_case(self, case: GoldCase, times: int, *, first_repeat: int = 0) -> tuple[CaseResult, ...]:
+        """Ask one case so often; what came back, in the order in which it came."""
+        found: list[CaseResult] = []
+
+        async def take(result: CaseResult) -> None:
+            found.append(result)
+
+        repeats = range(first_repeat, first_repeat + times)
+        await self.ask((Question(case=case, repeat=repeat) for repeat in repeats), on_asked=take)
+        return tuple(found)
+
+
+@asynccontextmanager
+async def asker_at(
+    config: Config,
+    target: str,
+    address: str,
+    *,
+    folder: Path,
+    run_id: str,
+    cases: Sequence[GoldCase],
+    environment: Mapping[str, str],
+    clock: Clock,
+) -> AsyncGenerator[CaseAsker]:
+    """Whoever asks ``target`` at ``address``, which may be its own or that of another build of it.
+
+    ``cases`` hold what an agent that stops to ask is answered. ``folder`` is for what a driver leaves behind; it
+    must not be the run's own. `ConfigError` where the target cannot be asked there.
+    """
+    configured = config.target(target)
+    own = target_record(target, configured).address
+    settings = browser_settings(repeat_settings(moved_settings(configured.probe, own, address)), environment)
+    opening = driver_at(
+        address,
+        settings,
+        folder=folder,
+        environment=environment,
+        login=login_at(config, target, address, environment),
+        script=script_of(cases),
+    )
+    async with opening as driver:
+        yield CaseAsker(
+            driver=driver,
+            panel=default_panel(configured.graders, configured.domain),
+            settings=settings,
+            run_id=run_id,
+            clock=clock,
+        )
+
+
+def assessed(panel: Sequence[Grader], case: GoldCase, result: ProbeResult) -> Assessment:
+    """What an answer comes to by all that needs no model: the graders and the judge's precheck."""
+    if not isinstance(result, Exchange):
+        return assess(case, result, ())
+    grades = grade_exchange(panel, case, result)
+    assessment = assess(case, result, grades)
+    by_rule = fails_by_rule(case, result) if is_open(assessment) else None
+    return assessment if by_rule is None else assess(case, result, (*grades, by_rule))
+
+
+def repeat_settings(settings: ProbeSettings) -> ProbeSettings:
+    """The settings for asking again: a browser context for each session, one try each, and no pictures."""
+    return settings.model_copy(
+        update={
+            "isolation": Isolation.CONTEXT,
+            "attempts": 1,
+            "circuit_breaker_failures": min(settings.circuit_breaker_failures, FAILURES_IN_A_ROW),
+            "screenshots": CapturePolicy.NEVER,
+            "traces": CapturePolicy.NEVER,
+        }
+    )
+
+
+def moved_settings(settings: ProbeSettings, own: str, address: str) -> ProbeSettings:
+    """The settings with every address below ``own`` moved to where ``address`` is.
+
+    `ConfigError` for an API that is posted to elsewhere: what answers there is not the build at ``address``.
+    """
+    if own == address:
+        return settings
+    posted = {"api": settings.api.url, "job": settings.job.url}
+    moved = {name: None if url is None else moved_url(url, own, address) for name, url in posted.items()}
+    for name, url in posted.items():
+        if url is not None and moved[name] is None:
+            raise ConfigError(
+                f"{address} cannot be asked: probe.{name}.url is {url}, not beside the target's {own}"
+            )
+    version = settings.readiness.version_url
+    there = None if version is None else moved_url(version, own, address)
+    return settings.model_copy(
+        update={
+            "api": settings.api.model_copy(update={"url": moved["api"]}),
+            "job": settings.job.model_copy(update={"url": moved["job"]}),
+            "readiness": settings.readiness.model_copy(update={"version_url": there}),
+        }
+    )
+
+
+def moved_url(url: str, own: str, address: str) -> str | None:
+    """``url`` as it is where ``own`` became ``address``; ``None`` where it is not beside ``own``.
+
+    Both may end in the same path (``/chat``): what stands before it is what moved.
+    """
+    here, there = own.rstrip("/"), address.rstrip("/")
+    while _has_path(here) and _has_path(there) and here.rpartition("/")[2] == there.rpartition("/")[2]:
+        here, there = here.rpartition("/")[0], there.rpartition("/")[0]
+    inside = url == here or url.startswith((f"{here}/", f"{here}?"))
+    return there + url.removeprefix(here) if inside else None
+
+
+def _has_path(address: str) -> bool:
+    return urlsplit(address).path not in ("", "/")
