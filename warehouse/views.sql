@@ -357,3 +357,20 @@ select
 from nightly_runs
 order by target, due_at, finished_at, run_id;
 comment on view nightly_trend is 'Live traffic night by night: how many conversations there were, how many were sampled and graded, the shares (0 to 1) with a failure of severity 3 and with any failure, each with its interval, what judging cost, and whether the severity-3 rate has drifted (none, worse, better; null when not tested). Compare nights of one graded_by.';
+
+create or replace view repeated_cases as
+select
+  target, run_id, commit, c.case_id as case_id, c.case_severity as severity, c.type as type, c.language as language,
+  len(c.asks) as asked,
+  len(list_filter(c.asks, lambda ask: ask.outcome = 'correct')) as correct,
+  len(list_filter(c.asks, lambda ask: ask.outcome = 'failed')) as failed,
+  len(list_distinct(list_transform(c.asks, lambda ask: ask.outcome))) > 1 as came_out_differently
+from (
+  select target, run_id, commit, unnest(json_transform(record->'$.cases', '[{
+    "case_id": "VARCHAR", "case_severity": "TINYINT", "type": "VARCHAR", "language": "VARCHAR",
+    "asks": [{"outcome": "VARCHAR"}]
+  }]')) as c
+  from repeatability_runs where void = ''
+)
+order by target, run_id, case_id;
+comment on view repeated_cases is 'Cases that were asked twice against one build, session by session, without sessions that a deploy interrupted. Flip rates with intervals: lookout repeatability.';

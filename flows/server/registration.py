@@ -48,7 +48,10 @@ from monitors.records.base import Record
 PREFIX: Final = "lookout: "
 """The beginning of the name of each of our automations; others are never touched."""
 BLOCK: Final = "lookout-alerts"
-FLOWS: Final = ("verify-deploy", "digest", "load-warehouse", "grade-traffic", "follow-log", "watch-deploys")
+FLOWS: Final = (
+    *("verify-deploy", "digest", "load-warehouse", "grade-traffic", "follow-log", "watch-deploys"),
+    "measure-repeatability",
+)
 """The flows that are watched: on a shared server other people's flows are theirs."""
 MINUTELY: Final = ("follow-log", "watch-deploys")
 NOT_STARTED: Final = (

@@ -13,7 +13,13 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from monitors.alerts.settings import AlertSettings, WatchdogSettings
-from monitors.config.sections import DeploySettings, ScheduleSettings, SiteSettings, WarehouseSettings
+from monitors.config.sections import (
+    DeploySettings,
+    RepeatabilitySettings,
+    ScheduleSettings,
+    SiteSettings,
+    WarehouseSettings,
+)
 from monitors.domains.pack import DEFAULT_DOMAINS, Domain, load_domain
 from monitors.errors import ConfigError
 from monitors.gate.settings import GateSettings
@@ -67,6 +73,9 @@ class TargetConfig(BaseModel):
         default=None, description="stored conversations of real users, graded every night; without this table, none"
     )
 
+    repeatability: RepeatabilitySettings = Field(
+        default=RepeatabilitySettings(), description="how many cases are asked twice to measure what chance does"
+    )
     langsmith: TargetLangSmith | None = Field(
         default=None,
         description="where an agent's traces go, and what is production's: with this table, staging alone is asked",

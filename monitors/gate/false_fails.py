@@ -1,23 +1,24 @@
-"""How often the gate would FAIL this suite although nothing is wrong, by simulated runs through the gate itself. Pure.
+"""How often the gate would FAIL this suite although nothing is wrong: simulated runs through the gate itself. Pure.
 
-A simulated run asks every case as a real one does. Each asking fails or not by the noise of its case, sampled anew for
-each run from what the recorded repeats say of it (`monitors.stats.repeatability`), so cases with few repeats take part
-with the noise of the others. What a failure looks like is one of the case's own recorded failures by chance, else one
-of another case's, else a wrong answer. The outcomes go through `monitors.gate.evaluate`, and its verdict counts.
+A simulated run asks every case as a real one does. Each asking fails or not by the noise of its case, sampled anew
+for each run from what the recorded repeats say of it (`monitors.stats.repeatability`), so that cases with few
+repeats take part with the noise of the others. What a failure looks like is one of the case's own recorded failures
+by chance, else one of another case's, else a wrong answer. The outcomes go through `monitors.gate.evaluate`, and
+its verdict counts.
 
-A case that has a fault takes part as if the fault were repaired, so a FAIL that was right is never called false. Cases
-fail independently of each other: a bad hour of the application, which hits many cases at once, is not in these figures.
+A case that has a fault takes part as if the fault were repaired, so a FAIL that was right is never called false.
+Cases fail independently of each other: a bad hour of the application, which hits many at once, is not in it.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from math import comb
 from random import Random
-from typing import Final, NamedTuple
+from statistics import variance
+from typing import Final
 
 from monitors.gate.assess import CASE_ROW, severity_of
 from monitors.gate.evaluate import RunFacts, verdict_of
@@ -28,14 +29,24 @@ from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason, Probe
 from monitors.records.grades import Assessment, CaseOutcome, FailureKind
 from monitors.records.repeatability import FalseFailRate, MissedFault, RecordedAsk, RepeatAdvice, RepeatedCase
 from monitors.records.runs import Baseline, CaseResult, Verdict
-from monitors.stats.intervals import wilson
-from monitors.stats.repeatability import NO_NOISE, CaseNoise, Group, NoiseFit, is_fault, noise_of
+from monitors.stats.intervals import beta_quantile
+from monitors.stats.repeatability import Group, NoiseFit, NoiseOdds, is_fault, noise_of
 
 RUNS: Final = 200
 """Simulated runs for each figure: a rate of 1 % is told from one of 5 %."""
 
+POSSIBLE: Final = 40
+RUNS_OF_EACH: Final = 15
+"""Simulated runs of each noise that is possible, for the interval: 600 together."""
+
 REPEATS: Final = (1, 2, 3, 5)
 """How often each severity-3 case may be asked: what advice is given about."""
+
+PRIOR: Final = 0.5
+"""Added to what failed and to what did not, so that 600 runs without a FAIL are not taken for a rate of 0."""
+LEAST_SPREAD: Final = 1 / 400
+LEAST_SIZE: Final = 0.2
+"""Bounds of what the spread of 40 rates can say."""
 
 SHOWS: Final = (0.25, 0.5, 0.9)
 """Shares of answers in which a fault may show."""
@@ -83,7 +94,8 @@ class GateSimulator:
         self._settings = settings
         self._baseline = baseline
         self._groups = groups_of(repeats)
-        self._right = {case.id: _result(case, 0, right_answer(case)) for case in suite.cases}
+        self._steady = {case.id: right_answer(case) for case in suite.cases} | _never_graded(suite, repeats)
+        self._without_failure: dict[tuple[str, int], CaseResult] = {}
         self._failures = chance_failures(repeats)
         self._of_others = {
             refusal: tuple(
@@ -97,36 +109,51 @@ class GateSimulator:
         self._verdicts: dict[tuple[int, frozenset[_Failure]], Verdict] = {}
 
     def false_fails(self, noise: NoiseFit, random: Random, *, repeats: int, runs: int = RUNS) -> FalseFailRate:
-        """How often ``runs`` runs FAIL that ask each severity-3 case ``repeats`` times."""
-        likely = self._count(noise.mean, noise.concentration, random, repeats, runs)
-        least = self._count(noise.low, noise.concentration_low, random, repeats, runs)
-        most = self._count(noise.high, noise.concentration_high, random, repeats, runs)
+        """How often ``runs`` runs FAIL that ask each severity-3 case ``repeats`` times.
+
+        The rate is that of the likeliest noise, sampled anew for each run; the interval that of all noise that the
+        askings leave possible (`_interval`).
+        """
+        verdicts = [self._run(self._noises(noise.likeliest, random), random, repeats) for _ in range(runs)]
+        failed = verdicts.count(Verdict.FAIL)
+        low, high = self._interval(noise, random, repeats)
         return FalseFailRate(
             repeats=repeats,
             runs=runs,
-            failed=likely[Verdict.FAIL],
-            inconclusive=likely[Verdict.INCONCLUSIVE],
-            low=min(wilson(least[Verdict.FAIL], runs)[0], likely[Verdict.FAIL] / runs),
-            high=max(wilson(most[Verdict.FAIL], runs)[1], likely[Verdict.FAIL] / runs),
+            failed=failed,
+            inconclusive=verdicts.count(Verdict.INCONCLUSIVE),
+            low=min(low if noise.mean and low > 1 / (2 * runs) else 0.0, failed / runs),
+            high=max(high, failed / runs),
             probes=sum(self._times(case, repeats) for case in self._cases),
         )
 
-    def _count(
-        self, mean: float, concentration: float, random: Random, repeats: int, runs: int
-    ) -> Mapping[Verdict, int]:
-        noises = [noise_of(self._groups.get(case.id, ()), mean, concentration) for case in self._cases]
-        found = dict.fromkeys(Verdict, 0)
-        for _ in range(1 if mean == 0.0 else runs):
-            found[self._verdict(repeats, self._sampled(noises, random, repeats))] += 1
-        return found if mean else {verdict: count * runs for verdict, count in found.items()}
+    def _interval(self, noise: NoiseFit, random: Random, repeats: int) -> tuple[float, float]:
+        """The middle 95 % of the rates that are possible: a Beta distribution with their mean and variance.
 
-    def _sampled(self, noises: Sequence[CaseNoise], random: Random, repeats: int) -> Iterator[_Failure]:
+        Each of `POSSIBLE` rates is counted over a few runs of one noise; what so few runs add to the variance is
+        taken off.
+        """
+        counts: list[int] = []
+        for _ in range(POSSIBLE):
+            noises = self._noises(noise.posterior, random)
+            counts.append(sum(self._run(noises, random, repeats) is Verdict.FAIL for _ in range(RUNS_OF_EACH)))
+        return _beta_interval(counts, RUNS_OF_EACH)
+
+    def _noises(self, odds: NoiseOdds, random: Random) -> Sequence[float]:
+        """A noise for each case that is possible."""
+        mean, concentration = odds.sample(random)
+        if not mean:
+            return [0.0] * len(self._cases)
+        groups = (self._groups.get(case.id, ()) for case in self._cases)
+        return [noise_of(each, mean, concentration).sample(random) for each in groups]
+
+    def _run(self, noises: Sequence[float], random: Random, repeats: int) -> Verdict:
+        return self._verdict(repeats, self._sampled(noises, random, repeats))
+
+    def _sampled(self, noises: Sequence[float], random: Random, repeats: int) -> Iterator[_Failure]:
         for case, noise in zip(self._cases, noises, strict=True):
-            if noise is NO_NOISE:
-                continue
-            place = noise.places[bisect_left(noise.weights, random.random())]
-            for repeat in range(self._times(case, repeats)):
-                if random.random() < place:
+            for repeat in range(self._times(case, repeats) if noise else 0):
+                if random.random() < noise:
                     yield case.id, repeat, self._failure(case, random)
 
     def _failure(self, case: GoldCase, random: Random) -> RecordedAsk:
@@ -151,9 +178,12 @@ class GateSimulator:
         return verdict_of(self._facts, results, self._settings, baseline=self._baseline, suite=self._cases)
 
     def _one(self, case: GoldCase, repeat: int, failure: RecordedAsk | None) -> CaseResult:
-        if failure is None and repeat == 0:
-            return self._right[case.id]
-        return _result(case, repeat, failure or right_answer(case))
+        if failure is not None:
+            return _result(case, repeat, failure)
+        key = (case.id, repeat)
+        if key not in self._without_failure:
+            self._without_failure[key] = _result(case, repeat, self._steady[case.id])
+        return self._without_failure[key]
 
     def _times(self, case: GoldCase, repeats: int) -> int:
         return repeats if case.severity is Severity.PAGE else 1
@@ -173,6 +203,32 @@ class GateSimulator:
             if verdict is not Verdict.FAIL:
                 missed += comb(repeats, count) * shows**count * (1 - shows) ** (repeats - count)
         return MissedFault(shows=shows, no_fail=min(1.0, missed), no_alert=(1 - shows) ** repeats)
+
+
+def _beta_interval(counts: Sequence[int], runs: int) -> tuple[float, float]:
+    """The ends of the Beta distribution of rates of which each was counted over ``runs``."""
+    total = len(counts) * runs
+    mean = (sum(counts) + PRIOR) / (total + 2 * PRIOR)
+    spread = variance(count / runs for count in counts) - mean * (1 - mean) / runs
+    share = max(LEAST_SPREAD, spread * runs / (runs - 1) / (mean * (1 - mean)))
+    size = max(LEAST_SIZE, 1 / share - 1)
+    first, second = mean * size, (1 - mean) * size
+    return beta_quantile(0.025, first, second), beta_quantile(0.975, first, second)
+
+
+def _never_graded(suite: Suite, repeats: Iterable[RepeatedCase]) -> dict[str, RecordedAsk]:
+    """What the cases came to that were asked and never graded: they stay ungraded in a simulated run."""
+    asked, graded = dict[str, RecordedAsk](), set[str]()
+    for one in repeats:
+        if one.asks:
+            asked[one.case_id] = one.asks[-1]
+        if one.graded:
+            graded.add(one.case_id)
+    return {
+        case.id: asked[case.id].model_copy(update={"outcome": CaseOutcome.UNGRADED, "failure_kinds": ()})
+        for case in suite.cases
+        if case.id in asked and case.id not in graded
+    }
 
 
 def advise(

@@ -11,7 +11,17 @@ from typing import Annotated
 
 from pydantic import Field
 
-from monitors.records.base import Blame, Finding, Identifier, Language, Probability, Record, Severity, Sha256, UtcTime
+from monitors.records.base import (
+    Blame,
+    Finding,
+    Identifier,
+    Language,
+    Probability,
+    Record,
+    Severity,
+    Sha256,
+    UtcTime,
+)
 from monitors.records.grades import Assessment, CaseOutcome, FailureKind
 from monitors.records.targets import Environment
 
@@ -64,35 +74,12 @@ class RepeatedCase(Record):
         return [ask for ask in self.asks if ask.is_graded]
 
 
-class RepeatabilityRun(Record):
-    """One session in which sampled cases were asked twice.
-
-    ``void`` says why its pairs do not count, such as a deploy in between; empty when they do. ``stopped`` says why
-    fewer cases than ``sampled`` were asked twice. ``graded_by`` is a hash of graders, judge and their settings.
-    """
-
-    run_id: Identifier
-    target: Identifier
-    environment: Environment
-    suite_name: Identifier
-    suite_sha256: Sha256
-    graded_by: Sha256
-    commit: str | None = None
-    started_at: UtcTime
-    finished_at: UtcTime
-    sampled: Count
-    void: str = ""
-    stopped: str = ""
-    cases: tuple[RepeatedCase, ...] = ()
-    cost_usd: Annotated[Decimal, Field(ge=0)] = Decimal(0)
-
-
 class FlipRate(Record):
     """How often one of two askings showed something that the other did not.
 
-    ``flips`` of ``pairs`` graded pairs, over ``cases`` cases, with the ends of the 95 % interval. Of ``shown`` pairs
-    in which it was seen at all, it came in both askings in ``again``. ``enough`` is false where there are too few
-    pairs to tell.
+    ``flips`` of ``pairs`` graded pairs, over ``cases`` cases, with the ends of the 95 % interval. Of ``shown``
+    pairs in which it was seen at all, it came in both askings in ``again``. ``enough`` is false where there are too
+    few pairs to tell.
     """
 
     name: str
@@ -163,7 +150,6 @@ class Repeatability(Record):
     sessions: Count = 0
     void_sessions: Count = 0
     free_pairs: Count = 0
-    last_session: RepeatabilityRun | None = None
     rates: tuple[FlipRate, ...] = ()
     flipped: tuple[Identifier, ...] = ()
     steady_failures: tuple[Identifier, ...] = ()
@@ -171,6 +157,31 @@ class Repeatability(Record):
     noise_low: Probability = 0.0
     noise_high: Probability = 1.0
     advice: tuple[RepeatAdvice, ...] = ()
+
+
+class RepeatabilityRun(Record):
+    """One session in which sampled cases were asked twice.
+
+    ``void`` says why its pairs do not count, such as a deploy in between; empty when they do. ``stopped`` says why
+    fewer cases than ``sampled`` were asked twice. ``graded_by`` is a hash of graders, judge and their settings.
+    ``figures`` are those of all repeats that were recorded by its end.
+    """
+
+    run_id: Identifier
+    target: Identifier
+    environment: Environment
+    suite_name: Identifier
+    suite_sha256: Sha256
+    graded_by: Sha256
+    commit: str | None = None
+    started_at: UtcTime
+    finished_at: UtcTime
+    sampled: Count
+    void: str = ""
+    stopped: str = ""
+    cases: tuple[RepeatedCase, ...] = ()
+    cost_usd: Annotated[Decimal, Field(ge=0)] = Decimal(0)
+    figures: Repeatability | None = None
 
 
 def recorded_ask(assessment: Assessment) -> RecordedAsk:

@@ -2,24 +2,29 @@
 
 A **flip** is a pair of askings of one case against one build, of which one shows something and the other does not.
 Pairs of one case are no independent observations, so the share of flips has Wilson's interval at the effective
-number of pairs (`monitors.stats.intervals.clustered_share`). Where no pair flipped, or every one did, nothing is known
-of how pairs of one case go together, and cases count instead of pairs: many askings of few cases say little of others.
+number of pairs (`monitors.stats.intervals.clustered_share`). Where no pair flipped, or every one did, nothing is
+known of how pairs of one case go together, and cases count instead of pairs: many askings of few cases say little
+of the others.
 
-The **noise** of a case is the probability p that one asking of it fails although it is no fault. A case that fails
-more often than not has a fault: noise is at most one half. Over the cases, 2p has a Beta distribution (J. G. Skellam,
-"A probability distribution derived from the binomial distribution by regarding the probability of success as variable
-between the sets of trials", JRSS B 10, 1948), fitted by maximum likelihood on a grid. A group of askings of which more
-than half failed is left out as a fault, so each likelihood is that of a binomial count truncated at one half. A case
-with few askings is drawn towards the others (empirical Bayes: H. Robbins 1956; B. Efron, C. Morris 1975). The mean's
-interval comes of the posterior on the grid, under the prior m^(-1/2) of Jeffreys and equal odds for each concentration.
+The **noise** of a case is the probability p that one asking of it fails although it has no fault. A case that fails
+more often than not has a fault: noise is at most one half. Over the cases, 2p has a Beta distribution (J. G.
+Skellam, "A probability distribution derived from the binomial distribution by regarding the probability of success
+as variable between the sets of trials", JRSS B 10, 1948), fitted by maximum likelihood on a grid. A group of
+askings of which more than half failed is left out as a fault, so each likelihood is that of a binomial count
+truncated at one half. A case with few askings is drawn towards the others (empirical Bayes: B. Efron, C. Morris,
+"Data analysis using Stein's estimator and its generalizations", JASA 70, 1975). The interval of the mean comes of
+the posterior on the grid, under Jeffreys' prior m^(-1/2) and equal odds for each concentration.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import accumulate, pairwise
 from math import comb, exp, log
+from random import Random
 from typing import Final, NamedTuple
 
 from monitors.stats.intervals import beta_share, by_cluster, clustered_share, wilson
@@ -31,11 +36,13 @@ _CELLS: Final = 48
 _SMALLEST: Final = 1e-5
 _EDGES: Final = (0.0, *(_SMALLEST * (1 / _SMALLEST) ** (each / (_CELLS - 1)) for each in range(_CELLS)))
 """Of 2p, from 0 to 1: cells that grow by a constant factor, since noise is mostly small."""
-_PLACES: Final = tuple(MOST_NOISE * (low + high) / 2 for low, high in zip(_EDGES, _EDGES[1:], strict=False))
+_PLACES: Final = tuple(MOST_NOISE * (low + high) / 2 for low, high in pairwise(_EDGES))
 _MEANS: Final = tuple(1e-4 * 4000 ** (each / 59) for each in range(60))
 """Means of p that are looked at, from 0.01 % to 40 %."""
 _CONCENTRATIONS: Final = (0.5, 2.0, 8.0, 32.0)
 """How alike cases are: at 0.5 nearly all noise is of a few cases, at 32 each has about the same."""
+
+_REMEMBERED: Final = 1 << 15
 
 Group = tuple[int, int]
 """Askings of one case against one build: how many failed, and how many there were."""
@@ -62,18 +69,28 @@ def flip_share(pairs: Iterable[tuple[Hashable, bool]], *, confidence: float = 0.
     return FlipShare(flips, total, len(counts), share.low, share.high)
 
 
-class NoiseFit(NamedTuple):
-    """The noise over all cases: its mean with the interval, and how alike cases are at each of the three.
+class NoiseOdds(NamedTuple):
+    """Means and concentrations with their cumulated weights, which end at 1."""
 
-    A mean of 0 says that no asking failed by chance.
+    points: Sequence[tuple[float, float]]
+    weights: Sequence[float]
+
+    def sample(self, random: Random) -> tuple[float, float]:
+        """One of the points, as likely as its weight."""
+        return self.points[bisect_left(self.weights, random.random())]
+
+
+class NoiseFit(NamedTuple):
+    """The noise over all cases: its likeliest mean, 0 where no asking failed by chance, with the interval.
+
+    ``likeliest`` are the concentrations at that mean, ``posterior`` all that the askings leave possible.
     """
 
     mean: float
     low: float
     high: float
-    concentration: float
-    concentration_low: float
-    concentration_high: float
+    likeliest: NoiseOdds
+    posterior: NoiseOdds
 
 
 def is_fault(group: Group) -> bool:
@@ -91,51 +108,68 @@ def fit_noise(cases: Iterable[Sequence[Group]], *, confidence: float = 0.95) -> 
     del kept[()]
     if not kept:
         return None
-    table = _log_likelihoods(kept)
-    low, high = _posterior_ends(table, confidence)
+    found = _likelihoods(kept)
+    by_mean = {mean: sum(found[mean, each] for each in _CONCENTRATIONS) for mean in _MEANS}
     failed = any(count for groups in kept for count, _ in groups)
-    best = max(table, key=lambda point: table[point]) if failed else (0.0, _CONCENTRATIONS[0])
+    best = max(by_mean, key=lambda mean: by_mean[mean])
+    posterior = {mean: weight * mean**0.5 for mean, weight in by_mean.items()}  # even steps of the logarithm
+    total, tail = sum(posterior.values()), (1 - confidence) / 2
     return NoiseFit(
-        best[0],
-        low if failed else 0.0,
-        high,
-        best[1],
-        _likeliest_concentration(table, low),
-        _likeliest_concentration(table, high),
+        mean=best if failed else 0.0,
+        low=_quantile(posterior, tail * total) if failed else 0.0,
+        high=_quantile(posterior, (1 - tail) * total),
+        likeliest=_odds({(best, each): found[best, each] for each in _CONCENTRATIONS}) if failed else NO_ODDS,
+        posterior=_odds({(mean, each): weight * mean**0.5 for (mean, each), weight in found.items()}),
     )
+
+
+def _odds(weights: Mapping[tuple[float, float], float]) -> NoiseOdds:
+    total = sum(weights.values())
+    cumulated = list(accumulate(weight / total for weight in weights.values()))
+    return NoiseOdds(tuple(weights), (*cumulated[:-1], 1.0))
+
+
+NO_ODDS: Final = NoiseOdds(((0.0, _CONCENTRATIONS[0]),), (1.0,))
 
 
 def _counts(group: Group) -> bool:
     return group[1] > 1 and not is_fault(group)
 
 
-def _log_likelihoods(kept: Mapping[tuple[Group, ...], int]) -> dict[tuple[float, float], float]:
-    seen = [(times, [_likelihood(groups, place) for place in _PLACES]) for groups, times in kept.items()]
-    return {
-        (mean, concentration): sum(
-            times * log(max(1e-300, _sum_product(weights, found))) for times, found in seen
+def _likelihoods(kept: Mapping[tuple[Group, ...], int]) -> dict[tuple[float, float], float]:
+    """Of each mean and concentration, as a share of the largest."""
+    logs = {
+        (mean, each): sum(
+            times * log(max(1e-300, _sum_product(_weights(mean, each), _likelihood(groups))))
+            for groups, times in kept.items()
         )
         for mean in _MEANS
-        for concentration in _CONCENTRATIONS
-        for weights in (_weights(mean, concentration),)
+        for each in _CONCENTRATIONS
     }
+    top = max(logs.values())
+    return {point: exp(found - top) for point, found in logs.items()}
 
 
 def _sum_product(weights: Sequence[float], values: Sequence[float]) -> float:
     return sum(weight * value for weight, value in zip(weights, values, strict=True))
 
 
-@lru_cache(4096)
+@lru_cache(_REMEMBERED)
 def _weights(mean: float, concentration: float) -> tuple[float, ...]:
     """How likely the noise of a case is in each cell."""
     share = mean / MOST_NOISE
     first, second = share * concentration, (1 - share) * concentration
     below = [beta_share(edge, first, second) for edge in _EDGES]
-    return tuple(max(0.0, high - low) for low, high in zip(below, below[1:], strict=False))
+    return tuple(max(0.0, high - low) for low, high in pairwise(below))
 
 
-def _likelihood(groups: Sequence[Group], place: float) -> float:
-    """How likely these counts are at a noise of ``place``, given that none of them shows a fault."""
+@lru_cache(_REMEMBERED)
+def _likelihood(groups: tuple[Group, ...]) -> tuple[float, ...]:
+    """How likely these counts are at the noise of each cell, given that none of them shows a fault."""
+    return tuple(_likelihood_at(groups, place) for place in _PLACES)
+
+
+def _likelihood_at(groups: Sequence[Group], place: float) -> float:
     found = 1.0
     for failed, asked in groups:
         kept = sum(_binomial(each, asked, place) for each in range(int(asked * MOST_NOISE) + 1))
@@ -147,16 +181,6 @@ def _binomial(failed: int, asked: int, place: float) -> float:
     return comb(asked, failed) * place**failed * (1 - place) ** (asked - failed)
 
 
-def _posterior_ends(table: Mapping[tuple[float, float], float], confidence: float) -> tuple[float, float]:
-    """The ends of the mean's interval: the means are looked at in even steps of their logarithm."""
-    top = max(table.values())
-    weights: defaultdict[float, float] = defaultdict(float)
-    for (mean, _), found in table.items():
-        weights[mean] += exp(found - top) * mean**0.5
-    total, tail = sum(weights.values()), (1 - confidence) / 2
-    return _quantile(weights, tail * total), _quantile(weights, (1 - tail) * total)
-
-
 def _quantile(weights: Mapping[float, float], goal: float) -> float:
     reached = 0.0
     for mean in _MEANS:
@@ -166,15 +190,15 @@ def _quantile(weights: Mapping[float, float], goal: float) -> float:
     return _MEANS[-1]
 
 
-def _likeliest_concentration(table: Mapping[tuple[float, float], float], mean: float) -> float:
-    return max(_CONCENTRATIONS, key=lambda concentration: table[mean, concentration])
-
-
 class CaseNoise(NamedTuple):
     """How likely each noise is for one case: ``places`` with their cumulated ``weights``, which end at 1."""
 
     places: Sequence[float]
     weights: Sequence[float]
+
+    def sample(self, random: Random) -> float:
+        """One of the places, as likely as its weight."""
+        return self.places[bisect_left(self.weights, random.random())]
 
 
 NO_NOISE: Final = CaseNoise((0.0,), (1.0,))
@@ -185,14 +209,12 @@ def noise_of(groups: Iterable[Group], mean: float, concentration: float) -> Case
     return _posterior(tuple(sorted(filter(_counts, groups))), mean, concentration)
 
 
-@lru_cache(4096)
+@lru_cache(_REMEMBERED)
 def _posterior(groups: tuple[Group, ...], mean: float, concentration: float) -> CaseNoise:
     if mean == 0.0:
         return NO_NOISE
     prior = _weights(mean, concentration)
-    weights = [weight * _likelihood(groups, place) for weight, place in zip(prior, _PLACES, strict=True)]
-    total, reached, cumulated = sum(weights), 0.0, list[float]()
-    for weight in weights:
-        reached += weight / total
-        cumulated.append(reached)
+    weights = [weight * found for weight, found in zip(prior, _likelihood(groups), strict=True)]
+    total = sum(weights)
+    cumulated = list(accumulate(weight / total for weight in weights))
     return CaseNoise(_PLACES, (*cumulated[:-1], 1.0))

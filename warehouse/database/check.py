@@ -176,6 +176,7 @@ DERIVED = (
     "log_cursors",
     "conversations",
     "nightly_runs",
+    "repeatability_runs",
 )
 """Tables that follow from the segments alone."""
 

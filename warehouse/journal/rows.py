@@ -15,6 +15,7 @@ from monitors.records.incidents import Alert, Incident, Receipt
 from monitors.records.logs import LogCursor, LoggedHallucination, QuarantinedLine
 from monitors.records.nightly import NightlyReport, SeenConversation
 from monitors.records.operator_actions import ActionOutcome, CaseDraft, HumanLabel, PersonAction, Silence
+from monitors.records.repeatability import RepeatabilityRun
 from monitors.records.runs import RunReport
 from monitors.records.targets import DeployEvent
 
@@ -170,6 +171,13 @@ class NightlyRunRow(Record):
     row: NightlyReport
 
 
+class RepeatabilityRow(Record):
+    """A session in which cases were asked twice. Natural key: run; the latest segment wins."""
+
+    table: Literal["repeatability_runs"] = "repeatability_runs"
+    row: RepeatabilityRun
+
+
 LogRow = HallucinationRow | QuarantineRow | CursorRow
 """What following a log appends."""
 
@@ -177,7 +185,16 @@ NightlyRow = ConversationRow | NightlyRunRow
 """What a nightly run of live traffic appends."""
 
 JournalRow = (
-    ResultRow | AssessmentRow | RunRow | CaseRow | DeployRow | LogRow | LabelRow | NightlyRow | DraftOutcomeRow
+    ResultRow
+    | AssessmentRow
+    | RunRow
+    | CaseRow
+    | DeployRow
+    | LogRow
+    | LabelRow
+    | NightlyRow
+    | DraftOutcomeRow
+    | RepeatabilityRow
 )
 """What anyone may append at any time."""
 
@@ -208,6 +225,7 @@ TableName = Literal[
     "log_cursors",
     "conversations",
     "nightly_runs",
+    "repeatability_runs",
 ]
 
 ANY_ROW: TypeAdapter[JournalRow | OutboxRow] = TypeAdapter(
