@@ -44,9 +44,14 @@ def _pairs(figures: Repeatability) -> str:
 
 
 def _rate_line(rate: FlipRate) -> str:
-    name = _KINDS.get(rate.name, rate.name)
+    name = rate_name(rate)
     again = f"{rate.again:,} of {rate.shown:,}" if rate.shown else "never seen"
     return f"{name:<32}{rate.flips:>7,}{rate.pairs:>7,}   {flip_text(rate):<26}{again}"
+
+
+def rate_name(rate: FlipRate) -> str:
+    """What a flip rate is about, as alerts and reports say it."""
+    return _KINDS.get(rate.name, rate.name)
 
 
 def flip_text(rate: FlipRate) -> str:
@@ -86,6 +91,18 @@ def _advice_line(advice: RepeatAdvice, *, now: bool) -> str:
     missed = "".join(f"{f'{_percent(one.no_fail)}, {_percent(one.no_alert)}':<22}" for one in advice.missed)
     name = f"{found.repeats} (now)" if now else f"{found.repeats}"
     return f"{name:<14}{found.probes:>10,}   {rate:<26}{missed}".rstrip()
+
+
+def advice_text(advice: RepeatAdvice) -> str:
+    """What one number of repeats buys, in a sentence."""
+    found = advice.false_fail
+    times = "once" if found.repeats == 1 else f"{found.repeats} times"
+    interval = _interval(found.low, found.high)
+    missed = ", ".join(
+        f"{_percent(one.no_fail)} of faults that show in {100 * one.shows:g} % of answers" for one in advice.missed
+    )
+    text = f"severity 3 asked {times} ({found.probes:,} questions): false FAIL {_percent(found.rate)} ({interval})"
+    return f"{text}; the verdict misses {missed}" if missed else text
 
 
 def false_fail_text(figures: Repeatability) -> str:

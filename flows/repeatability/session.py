@@ -195,7 +195,8 @@ class RepeatabilitySession:
             yield from (Question(case=case, repeat=repeat) for repeat in range(TIMES) for case in block)
 
     def _void(self, before: str | None, after: str | None) -> str:
-        if before is not None and after is not None and not same_commit(before, after):
+        known = before is not None and after is not None
+        if known and before != after and not same_commit(before, after):
             return f"a deploy came in between: {before} served before, {after} after"
         if len(self._asked.versions) > 1:
             return f"answers came from several builds: {', '.join(sorted(self._asked.versions))}"

@@ -40,11 +40,23 @@ def planned(known: Config, **settings: str):
     ],
 )
 def test_a_target_gets_what_it_has_settings_for(extra, more):
-    assert set(planned(config(bot=extra))) == {*ALWAYS, "verify-deploy/scheduled-verify-bot", *more}
+    nightly = ["verify-deploy/scheduled-verify-bot", "measure-repeatability/repeatability-bot"]
+    assert set(planned(config(bot=extra))) == {*ALWAYS, *nightly, *more}
 
 
 def test_what_is_off_is_not_planned():
-    assert set(planned(config(bot={}), verify_cron="", digest_cron="", load_cron="")) == {ALWAYS[0]}
+    off = dict.fromkeys(("verify_cron", "digest_cron", "load_cron", "repeatability_cron"), "")
+    assert set(planned(config(bot={}), **off)) == {ALWAYS[0]}
+
+
+def test_a_target_is_asked_twice_unless_it_says_not_or_is_an_agent():
+    """The command of its own schedule; 0 cases, or a target whose jobs cost, and there is none."""
+    known = config(bot={}, off={"repeatability": {"cases": 0}}, agent={"probe": {"driver": "job"}})
+    found = [one for one in planned(known).values() if one.flow == "measure-repeatability"]
+    assert [(one.name, one.when) for one in found] == [
+        ("repeatability-bot", Cron(line="0 3 * * *", time_zone="UTC"))
+    ]
+    assert found[0].parameters == {"config_path": str(WHERE), "target": "bot"}
 
 
 def test_the_nightly_run_is_by_the_zone_of_the_schedules_or_of_the_traffic_or_utc():
