@@ -172,6 +172,7 @@ COMPOSITION_ROOT = (
     "flows/context.py",
     "flows/hallucination_log/follower.py",
     "flows/nightly/context.py",
+    "flows/repeatability/context.py",
 )
 """Where configuration becomes live objects. Only the first reads the environment."""
 

@@ -1,4 +1,4 @@
-"""Repeatability in words, for a terminal, a digest and Prefect's page."""
+"""Repeatability as text: for a terminal, a digest, the site and Prefect's page."""
 
 from __future__ import annotations
 

@@ -18,14 +18,14 @@ _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
 def sampled_cases(
-    cases: Sequence[GoldCase], count: int, last_asked: Mapping[str, datetime], random: Random
+    cases: Sequence[GoldCase], count: int, last_asked: Mapping[str, datetime], rng: Random
 ) -> tuple[GoldCase, ...]:
     """``count`` of ``cases`` (all, where there are fewer), those first that were asked twice longest ago.
 
     Within a severity each type and language gives one case after the other, so that all come to their turn.
     """
     queues = {
-        severity: list(_in_turn([case for case in cases if case.severity is severity], last_asked, random))
+        severity: list(_in_turn([case for case in cases if case.severity is severity], last_asked, rng))
         for severity in SHARES
     }
     quotas = _quotas({severity: len(queue) for severity, queue in queues.items()}, count)
@@ -42,9 +42,9 @@ def _quotas(there: Mapping[Severity, int], count: int) -> Mapping[Severity, int]
     return quotas
 
 
-def _in_turn(cases: Iterable[GoldCase], last_asked: Mapping[str, datetime], random: Random) -> Iterator[GoldCase]:
+def _in_turn(cases: Iterable[GoldCase], last_asked: Mapping[str, datetime], rng: Random) -> Iterator[GoldCase]:
     """One case of each type and language after the other, the longest not asked first; chance breaks ties."""
-    ordered = sorted(cases, key=lambda case: (last_asked.get(case.id, _NEVER), random.random()))
+    ordered = sorted(cases, key=lambda case: (last_asked.get(case.id, _NEVER), rng.random()))
     groups: defaultdict[tuple[str, str], list[GoldCase]] = defaultdict(list)
     for case in ordered:
         groups[case.type, case.language].append(case)

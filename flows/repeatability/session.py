@@ -12,32 +12,16 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
-from random import Random
 from typing import Final, Self
 
-from flows.context import (
-    Clock,
-    JudgePlan,
-    clock,
-    environment,
-    hub_token,
-    nonce,
-    open_judge,
-    open_store,
-    plan_judge,
-    run_id_of_now,
-)
+from flows.context import open_judge
 from flows.explain.asking import asker_at
+from flows.repeatability.context import RepeatabilityContext
 from flows.repeatability.sample import sampled_cases
 from flows.verify.judging import JudgeQueue, PendingAnswer, ruled_assessment
-from flows.verify.snapshot import grading_hashes
-from monitors.config.file import Config, TargetConfig, target_record
-from monitors.config.isolation import refuse_production
 from monitors.errors import ProbeError, WarehouseBusy
 from monitors.gate.evaluate import RunFacts
 from monitors.gate.repeatability import pairs_of, repeatability
-from monitors.goldset.load import load_suite
-from monitors.graders.panel import default_panel
 from monitors.judge.consensus import Ruling
 from monitors.judge.judge import Account, JudgedGroup
 from monitors.judge.model import price_list
@@ -45,18 +29,15 @@ from monitors.judge.precheck import is_open
 from monitors.plural import plural
 from monitors.probes.readiness import same_commit, wait_until_ready
 from monitors.probes.runner import Question
-from monitors.records.cases import GoldCase, Suite
+from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
 from monitors.records.grades import Assessment
 from monitors.records.repeatability import Repeatability, RepeatabilityRun, RepeatedCase, recorded_ask
 from monitors.records.runs import CaseResult
-from monitors.records.targets import Target
 from warehouse.database.store import Store
 from warehouse.journal.rows import RepeatabilityRow
 from warehouse.queries.repeatability import (
     RecordedRepeats,
-    RepeatScope,
-    graded_by,
     last_asked,
     recorded_repeats,
 )
@@ -66,58 +47,9 @@ TIMES: Final = 2
 BLOCK: Final = 8
 """Cases that are asked once before each of them is asked again: the two askings are not one moment's."""
 
-RECENT: Final = timedelta(days=90)
-"""Repeats of before say little of today's application."""
-
 LOAD_WAIT_S: Final = 60.0
 FOLDER: Final = "repeatability"
 """Inside the data folder: what a driver leaves behind while it asks."""
-
-
-@dataclass(frozen=True)
-class RepeatabilityContext:
-    """All that one session needs, alive. ``random`` is seeded once; ``now`` is its clock."""
-
-    config: Config
-    target: Target
-    configured: TargetConfig
-    suite: Suite
-    judge: JudgePlan
-    store: Store
-    run_id: str
-    now: Clock
-    random: Random
-
-    @property
-    def scope(self) -> RepeatScope:
-        """Which recorded repeats count beside this session's."""
-        panel = default_panel(self.configured.graders, self.configured.domain)
-        hashes = grading_hashes(self.configured, self.judge)
-        return RepeatScope(
-            target=self.target.name,
-            environment=self.target.environment,
-            suite_sha256=self.suite.sha256,
-            graded_by=graded_by({grader.name: grader.version for grader in panel}, hashes),
-            since=self.now() - RECENT,
-        )
-
-
-def build_repeatability_context(config: Config, target: str) -> RepeatabilityContext:
-    """Everything for one session. `ConfigError` before anything is asked."""
-    configured = config.target(target)
-    refuse_production(config, target, environment())
-    record = target_record(target, configured)
-    return RepeatabilityContext(
-        config=config,
-        target=record,
-        configured=configured,
-        suite=load_suite(configured.suite),
-        judge=plan_judge(config.judge, record, environment()),
-        store=open_store(config),
-        run_id=run_id_of_now(target),
-        now=clock.get(),
-        random=Random(nonce()),  # noqa: S311 - a sample and a simulation, no secret
-    )
 
 
 @dataclass
@@ -167,7 +99,7 @@ class RepeatabilitySession:
     async def _sampled(self, count: int) -> tuple[GoldCase, ...]:
         context = self._context
         known = await asyncio.to_thread(last_asked, context.store, context.target.name)
-        return sampled_cases(context.suite.cases, count, known, context.random)
+        return sampled_cases(context.suite.cases, count, known, context.rng)
 
     async def _ask(self, sampled: Sequence[GoldCase], until: datetime) -> None:
         context = self._context
@@ -179,7 +111,7 @@ class RepeatabilitySession:
             folder=folder,
             run_id=context.run_id,
             cases=context.suite.cases,
-            environment=environment(),
+            environment=context.environment,
             clock=context.now,
         )
         async with opening as asker, _Judging(context, self._asked) as judging:
@@ -195,8 +127,7 @@ class RepeatabilitySession:
             yield from (Question(case=case, repeat=repeat) for repeat in range(TIMES) for case in block)
 
     def _void(self, before: str | None, after: str | None) -> str:
-        known = before is not None and after is not None
-        if known and before != after and not same_commit(before, after):
+        if before and after and before != after and not same_commit(before, after):
             return f"a deploy came in between: {before} served before, {after} after"
         if len(self._asked.versions) > 1:
             return f"answers came from several builds: {', '.join(sorted(self._asked.versions))}"
@@ -254,7 +185,7 @@ class _Judging:
     async def __aenter__(self) -> Self:
         context, settings = self._context, self._context.judge.settings
         if settings is not None and not context.judge.why_off:
-            opening = open_judge(context.judge, environment(), self._account, nonce)
+            opening = open_judge(context.judge, context.environment, self._account, context.nonce)
             judge = await self._stack.enter_async_context(opening)
             queue = JudgeQueue(
                 judge,
@@ -295,7 +226,7 @@ async def _serving(context: RepeatabilityContext) -> tuple[str | None, str]:
     if context.target.space is None and settings.version_url is None:
         return None, ""
     try:
-        ready = await wait_until_ready(context.target, settings, hub_token=hub_token())
+        ready = await wait_until_ready(context.target, settings, hub_token=context.hub_token)
     except ProbeError as error:
         return None, str(error)
     return ready.commit, ""
@@ -344,7 +275,7 @@ def figures(context: RepeatabilityContext, session: RepeatabilityRun | None = No
         context.suite,
         (*found.of_sessions, *found.of_runs),
         context.config.gate,
-        context.random,
+        context.rng,
         configured=context.configured.probe.repeats_severity_3,
         baseline=baseline,
     )

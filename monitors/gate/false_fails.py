@@ -108,15 +108,15 @@ class GateSimulator:
         }
         self._verdicts: dict[tuple[int, frozenset[_Failure]], Verdict] = {}
 
-    def false_fails(self, noise: NoiseFit, random: Random, *, repeats: int, runs: int = RUNS) -> FalseFailRate:
+    def false_fails(self, noise: NoiseFit, rng: Random, *, repeats: int, runs: int = RUNS) -> FalseFailRate:
         """How often ``runs`` runs FAIL that ask each severity-3 case ``repeats`` times.
 
         The rate is that of the likeliest noise, sampled anew for each run; the interval that of all noise that the
         askings leave possible (`_interval`).
         """
-        verdicts = [self._run(self._noises(noise.likeliest, random), random, repeats) for _ in range(runs)]
+        verdicts = [self._run(self._noises(noise.likeliest, rng), rng, repeats) for _ in range(runs)]
         failed = verdicts.count(Verdict.FAIL)
-        low, high = self._interval(noise, random, repeats)
+        low, high = self._interval(noise, rng, repeats)
         return FalseFailRate(
             repeats=repeats,
             runs=runs,
@@ -127,7 +127,7 @@ class GateSimulator:
             probes=sum(self._times(case, repeats) for case in self._cases),
         )
 
-    def _interval(self, noise: NoiseFit, random: Random, repeats: int) -> tuple[float, float]:
+    def _interval(self, noise: NoiseFit, rng: Random, repeats: int) -> tuple[float, float]:
         """The middle 95 % of the rates that are possible: a Beta distribution with their mean and variance.
 
         Each of `POSSIBLE` rates is counted over a few runs of one noise; what so few runs add to the variance is
@@ -135,30 +135,30 @@ class GateSimulator:
         """
         counts: list[int] = []
         for _ in range(POSSIBLE):
-            noises = self._noises(noise.posterior, random)
-            counts.append(sum(self._run(noises, random, repeats) is Verdict.FAIL for _ in range(RUNS_OF_EACH)))
+            noises = self._noises(noise.posterior, rng)
+            counts.append(sum(self._run(noises, rng, repeats) is Verdict.FAIL for _ in range(RUNS_OF_EACH)))
         return _beta_interval(counts, RUNS_OF_EACH)
 
-    def _noises(self, odds: NoiseOdds, random: Random) -> Sequence[float]:
+    def _noises(self, odds: NoiseOdds, rng: Random) -> Sequence[float]:
         """A noise for each case that is possible."""
-        mean, concentration = odds.sample(random)
+        mean, concentration = odds.sample(rng)
         if not mean:
             return [0.0] * len(self._cases)
         groups = (self._groups.get(case.id, ()) for case in self._cases)
-        return [noise_of(each, mean, concentration).sample(random) for each in groups]
+        return [noise_of(each, mean, concentration).sample(rng) for each in groups]
 
-    def _run(self, noises: Sequence[float], random: Random, repeats: int) -> Verdict:
-        return self._verdict(repeats, self._sampled(noises, random, repeats))
+    def _run(self, noises: Sequence[float], rng: Random, repeats: int) -> Verdict:
+        return self._verdict(repeats, self._sampled(noises, rng, repeats))
 
-    def _sampled(self, noises: Sequence[float], random: Random, repeats: int) -> Iterator[_Failure]:
+    def _sampled(self, noises: Sequence[float], rng: Random, repeats: int) -> Iterator[_Failure]:
         for case, noise in zip(self._cases, noises, strict=True):
             for repeat in range(self._times(case, repeats) if noise else 0):
-                if random.random() < noise:
-                    yield case.id, repeat, self._failure(case, random)
+                if rng.random() < noise:
+                    yield case.id, repeat, self._failure(case, rng)
 
-    def _failure(self, case: GoldCase, random: Random) -> RecordedAsk:
+    def _failure(self, case: GoldCase, rng: Random) -> RecordedAsk:
         alike = self._failures.get(case.id) or self._of_others[case.expected_refusal]
-        found = random.choice(alike) if alike else wrong_answer(case)
+        found = rng.choice(alike) if alike else wrong_answer(case)
         severity, row = severity_of(case.severity, found.failure_kinds)
         return found.model_copy(update={"severity": severity, "policy_row": row})
 
@@ -232,12 +232,12 @@ def _never_graded(suite: Suite, repeats: Iterable[RepeatedCase]) -> dict[str, Re
 
 
 def advise(
-    simulator: GateSimulator, noise: NoiseFit, random: Random, *, configured: int, runs: int = RUNS
+    simulator: GateSimulator, noise: NoiseFit, rng: Random, *, configured: int, runs: int = RUNS
 ) -> tuple[RepeatAdvice, ...]:
     """What each number of repeats buys, the configured one first."""
     return tuple(
         RepeatAdvice(
-            false_fail=simulator.false_fails(noise, random, repeats=repeats, runs=runs),
+            false_fail=simulator.false_fails(noise, rng, repeats=repeats, runs=runs),
             missed=tuple(
                 missed for shows in SHOWS if (missed := simulator.missed(repeats=repeats, shows=shows)) is not None
             ),

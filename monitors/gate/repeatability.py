@@ -93,7 +93,7 @@ def repeatability(
     suite: Suite,
     repeats: Sequence[RepeatedCase],
     settings: GateSettings,
-    random: Random,
+    rng: Random,
     *,
     configured: int = 1,
     baseline: Baseline | None = None,
@@ -119,7 +119,7 @@ def repeatability(
     if len(pairs) < FEWEST_PAIRS:
         return known
     simulator = GateSimulator(facts, suite, settings, repeats, baseline=baseline)
-    return known.model_copy(update={"advice": advise(simulator, noise, random, configured=configured, runs=runs)})
+    return known.model_copy(update={"advice": advise(simulator, noise, rng, configured=configured, runs=runs)})
 
 
 def _flipped(pairs: Iterable[AskPair]) -> tuple[str, ...]:

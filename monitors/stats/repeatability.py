@@ -2,9 +2,9 @@
 
 A **flip** is a pair of askings of one case against one build, of which one shows something and the other does not.
 Pairs of one case are no independent observations, so the share of flips has Wilson's interval at the effective
-number of pairs (`monitors.stats.intervals.clustered_share`). Where no pair flipped, or every one did, nothing is
-known of how pairs of one case go together, and cases count instead of pairs: many askings of few cases say little
-of the others.
+number of pairs (`monitors.stats.intervals.clustered_share`). Where fewer than five cases flipped, or all did, too
+little is known of how pairs of one case go together, and cases count instead of pairs: many askings of few cases
+say little of the others.
 
 The **noise** of a case is the probability p that one asking of it fails although it has no fault. A case that fails
 more often than not has a fault: noise is at most one half. Over the cases, 2p has a Beta distribution (J. G.
@@ -31,6 +31,9 @@ from monitors.stats.intervals import beta_share, by_cluster, clustered_share, wi
 
 MOST_NOISE: Final = 0.5
 """A case that fails more often than this has a fault."""
+
+FEWEST_FLIPPED: Final = 5
+"""Of fewer cases that flipped nobody can tell how pairs of one case go together."""
 
 _CELLS: Final = 48
 _SMALLEST: Final = 1e-5
@@ -61,12 +64,12 @@ class FlipShare(NamedTuple):
 def flip_share(pairs: Iterable[tuple[Hashable, bool]], *, confidence: float = 0.95) -> FlipShare:
     """The share of pairs that flipped, each given with its case; (0, 1) where there is none."""
     counts = by_cluster(pairs)
-    flips, total = sum(one.passed for one in counts), sum(one.total for one in counts)
-    if flips in {0, total}:
-        low, high = wilson(len(counts) if flips else 0, len(counts), confidence=confidence)
-        return FlipShare(flips, total, len(counts), low, high)
     share = clustered_share(counts, confidence=confidence)
-    return FlipShare(flips, total, len(counts), share.low, share.high)
+    few = share.passed == share.total or sum(one.passed > 0 for one in counts) < FEWEST_FLIPPED
+    effective = min(share.effective, len(counts)) if few else share.effective
+    rate = share.passed / share.total if share.total else 0.0
+    low, high = wilson(rate * effective, effective, confidence=confidence)
+    return FlipShare(share.passed, share.total, len(counts), low, high)
 
 
 class NoiseOdds(NamedTuple):
@@ -75,9 +78,9 @@ class NoiseOdds(NamedTuple):
     points: Sequence[tuple[float, float]]
     weights: Sequence[float]
 
-    def sample(self, random: Random) -> tuple[float, float]:
+    def sample(self, rng: Random) -> tuple[float, float]:
         """One of the points, as likely as its weight."""
-        return self.points[bisect_left(self.weights, random.random())]
+        return self.points[bisect_left(self.weights, rng.random())]
 
 
 class NoiseFit(NamedTuple):
@@ -104,13 +107,13 @@ def fit_noise(cases: Iterable[Sequence[Group]], *, confidence: float = 0.95) -> 
 
     A group of one asking tells no fault from noise and does not count.
     """
-    kept = Counter(tuple(sorted(filter(_counts, groups))) for groups in cases)
-    del kept[()]
-    if not kept:
+    counted = Counter(tuple(sorted(filter(_counts, groups))) for groups in cases)
+    del counted[()]
+    if not counted:
         return None
-    found = _likelihoods(kept)
+    found = _likelihoods(counted)
     by_mean = {mean: sum(found[mean, each] for each in _CONCENTRATIONS) for mean in _MEANS}
-    failed = any(count for groups in kept for count, _ in groups)
+    failed = any(count for groups in counted for count, _ in groups)
     best = max(by_mean, key=lambda mean: by_mean[mean])
     posterior = {mean: weight * mean**0.5 for mean, weight in by_mean.items()}  # even steps of the logarithm
     total, tail = sum(posterior.values()), (1 - confidence) / 2
@@ -136,12 +139,12 @@ def _counts(group: Group) -> bool:
     return group[1] > 1 and not is_fault(group)
 
 
-def _likelihoods(kept: Mapping[tuple[Group, ...], int]) -> dict[tuple[float, float], float]:
+def _likelihoods(counted: Mapping[tuple[Group, ...], int]) -> dict[tuple[float, float], float]:
     """Of each mean and concentration, as a share of the largest."""
     logs = {
         (mean, each): sum(
             times * log(max(1e-300, _sum_product(_weights(mean, each), _likelihood(groups))))
-            for groups, times in kept.items()
+            for groups, times in counted.items()
         )
         for mean in _MEANS
         for each in _CONCENTRATIONS
@@ -172,8 +175,8 @@ def _likelihood(groups: tuple[Group, ...]) -> tuple[float, ...]:
 def _likelihood_at(groups: Sequence[Group], place: float) -> float:
     found = 1.0
     for failed, asked in groups:
-        kept = sum(_binomial(each, asked, place) for each in range(int(asked * MOST_NOISE) + 1))
-        found *= _binomial(failed, asked, place) / kept
+        no_fault = sum(_binomial(each, asked, place) for each in range(int(asked * MOST_NOISE) + 1))
+        found *= _binomial(failed, asked, place) / no_fault
     return found
 
 
@@ -196,9 +199,9 @@ class CaseNoise(NamedTuple):
     places: Sequence[float]
     weights: Sequence[float]
 
-    def sample(self, random: Random) -> float:
+    def sample(self, rng: Random) -> float:
         """One of the places, as likely as its weight."""
-        return self.places[bisect_left(self.weights, random.random())]
+        return self.places[bisect_left(self.weights, rng.random())]
 
 
 NO_NOISE: Final = CaseNoise((0.0,), (1.0,))

@@ -7,8 +7,9 @@ import asyncio
 import pytest
 from aiohttp import web
 
+from flows.repeatability.context import build_repeatability_context
 from flows.repeatability.format import digest_text, format_repeatability, session_in_one_line
-from flows.repeatability.session import RepeatabilitySession, build_repeatability_context, figures
+from flows.repeatability.session import RepeatabilitySession, figures
 from flows.repeatability.targets import measured_targets
 from monitors.config.file import load_config
 from monitors.errors import ConfigError

@@ -7,7 +7,7 @@ from random import Random
 from typing import NamedTuple
 
 from monitors.gate.evaluate import RunFacts
-from monitors.gate.false_fails import groups_of, right_answer, wrong_answer
+from monitors.gate.false_fails import GateSimulator, groups_of, right_answer, wrong_answer
 from monitors.gate.settings import GateSettings, Targets
 from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase, Suite
@@ -93,3 +93,16 @@ def fitted(noisy: NoisySuite):
     found = fit_noise(groups_of(noisy.repeats).values())
     assert found is not None
     return found
+
+
+def coverage(seeds: range, **suite) -> tuple[float, float]:
+    """How often the interval holds the true rate of a seeded suite, and the mean error of the rate."""
+    held, errors = 0, []
+    for seed in seeds:
+        random = Random(seed)
+        noisy = noisy_suite(random, **suite)
+        simulator = GateSimulator(facts_of(noisy.suite), noisy.suite, VETO_ALONE, noisy.repeats)
+        found = simulator.false_fails(fitted(noisy), random, repeats=1, runs=100)
+        held += found.low <= noisy.true_rate <= found.high
+        errors.append(found.rate - noisy.true_rate)
+    return held / len(seeds), sum(errors) / len(seeds)

@@ -14,8 +14,8 @@ from monitors.records.grades import CaseOutcome
 from monitors.stats.repeatability import fit_noise
 from tests.monitors.gate.noisy_suites import (
     VETO_ALONE,
+    coverage,
     facts_of,
-    fitted,
     noisy_suite,
     repeated,
     suite_of,
@@ -147,19 +147,6 @@ def test_the_same_seed_gives_the_same_figures():
     noisy = noisy_suite(Random(5), severe=8, others=8, mean=0.05, concentration=2, builds=3)
     first, second = (figures(noisy.suite, noisy.repeats, LENIENT, runs=20) for _ in range(2))
     assert first == second
-
-
-def coverage(seeds: range, **suite) -> tuple[float, float]:
-    """How often the interval holds the true rate of a seeded suite, and the mean error of the rate."""
-    held, errors = 0, []
-    for seed in seeds:
-        random = Random(seed)
-        noisy = noisy_suite(random, **suite)
-        simulator = GateSimulator(facts_of(noisy.suite), noisy.suite, VETO_ALONE, noisy.repeats)
-        found = simulator.false_fails(fitted(noisy), random, repeats=1, runs=100)
-        held += found.low <= noisy.true_rate <= found.high
-        errors.append(found.rate - noisy.true_rate)
-    return held / len(seeds), sum(errors) / len(seeds)
 
 
 def test_the_interval_holds_the_true_rate_of_seeded_suites():

@@ -7,70 +7,23 @@ from datetime import timedelta
 import pytest
 
 from monitors.errors import WarehouseDamaged
-from monitors.records.base import Blame, Severity
 from monitors.records.cases import Suite
-from monitors.records.grades import CaseOutcome, FailureKind
-from monitors.records.repeatability import RecordedAsk, RepeatabilityRun, RepeatedCase
 from monitors.records.snapshots import RunSnapshot
 from monitors.records.targets import Environment
 from tests.warehouse.places import store_in
+from tests.warehouse.sample_repeats import BY, GRADERS, SETTINGS, session
 from tests.warehouse.sample_rows import NOON, SUITE_SHA, assessment, run_report, suite
 from warehouse.database.check import check
 from warehouse.database.rebuild import rebuild
 from warehouse.journal.rows import AssessmentRow, CaseRow, RepeatabilityRow, RunRow, SuiteCase
 from warehouse.queries.repeatability import (
     RepeatScope,
-    graded_by,
     last_asked,
     last_repeatability,
     recorded_repeats,
 )
 
-GRADERS = {"quantities": "1"}
-SETTINGS = {"graders": "aa", "domains": "bb", "gate": "cc"}
-BY = graded_by(GRADERS, SETTINGS)
 SCOPE = RepeatScope("helpdesk", Environment.STAGING, SUITE_SHA, BY, NOON - timedelta(days=1))
-
-
-def asks(*outcomes: CaseOutcome) -> tuple[RecordedAsk, ...]:
-    return tuple(
-        RecordedAsk(
-            run_id="session-1",
-            outcome=outcome,
-            severity=Severity.WRONG,
-            policy_row="case",
-            failure_kinds=(FailureKind.WRONG_FACT,) if outcome is CaseOutcome.FAILED else (),
-            blame=None if outcome is CaseOutcome.CORRECT else Blame.APP,
-        )
-        for outcome in outcomes
-    )
-
-
-def session(run_id: str = "session-1", *, hours: float = 0, case_id: str = "case-0", **changes) -> RepeatabilityRun:
-    case = suite(1).cases[0]
-    known = RepeatabilityRun(
-        run_id=run_id,
-        target="helpdesk",
-        environment=Environment.STAGING,
-        suite_name="gold",
-        suite_sha256=SUITE_SHA,
-        graded_by=BY,
-        commit="abc1234",
-        started_at=NOON + timedelta(hours=hours),
-        finished_at=NOON + timedelta(hours=hours, minutes=5),
-        sampled=1,
-        cases=(
-            RepeatedCase(
-                case_id=case_id,
-                build="abc1234",
-                case_severity=case.severity,
-                type=case.type,
-                language=case.language,
-                asks=asks(CaseOutcome.CORRECT, CaseOutcome.FAILED),
-            ),
-        ),
-    )
-    return known.model_copy(update=changes)
 
 
 def store_with(folder, *rows):
