@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from tests.warehouse.places import count, store_in
 from tests.warehouse.sample_nights import night_report, seen
+from tests.warehouse.sample_repeats import session
 from tests.warehouse.sample_rows import (
     alert,
     assessment,
@@ -29,6 +30,7 @@ from warehouse.journal.rows import (
     ConversationRow,
     DeployRow,
     NightlyRunRow,
+    RepeatabilityRow,
     ResultRow,
     RunRow,
     SuiteCase,
@@ -52,6 +54,7 @@ ROWS = (
     DeployRow(row=deploy()),
     ConversationRow(row=seen(drawn="How long?")),
     NightlyRunRow(row=night_report()),
+    RepeatabilityRow(row=session()),
 )
 
 
@@ -102,6 +105,7 @@ def test_f86_sql_in_any_field_is_bound_as_a_value(tmp_path, text):
         "deploys": 1,
         "conversations": 1,
         "nightly_runs": 1,
+        "repeatability_runs": 1,
     }
     rows = [poisoned(row, text) for row in ROWS]
     assert sum(fields for _, fields in rows) >= 20
