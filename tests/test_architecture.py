@@ -173,6 +173,7 @@ COMPOSITION_ROOT = (
     "flows/hallucination_log/follower.py",
     "flows/nightly/context.py",
     "flows/drill/context.py",
+    "flows/repeatability/context.py",
 )
 """Where configuration becomes live objects. Only the first reads the environment."""
 

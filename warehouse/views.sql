@@ -378,3 +378,20 @@ select drill_id, started_at, finished_at, finished, passed, failed_station, foun
 from drills
 order by started_at desc, drill_id desc;
 comment on view last_drills is 'Fire drills, newest first: whether a planted wrong answer came through every station to Slack, after how many seconds, and else which station failed, why, and what to do.';
+
+create or replace view repeated_cases as
+select
+  target, run_id, commit, c.case_id as case_id, c.case_severity as severity, c.type as type, c.language as language,
+  len(c.asks) as asked,
+  len(list_filter(c.asks, lambda ask: ask.outcome = 'correct')) as correct,
+  len(list_filter(c.asks, lambda ask: ask.outcome = 'failed')) as failed,
+  len(list_distinct(list_transform(c.asks, lambda ask: ask.outcome))) > 1 as came_out_differently
+from (
+  select target, run_id, commit, unnest(json_transform(record->'$.cases', '[{
+    "case_id": "VARCHAR", "case_severity": "TINYINT", "type": "VARCHAR", "language": "VARCHAR",
+    "asks": [{"outcome": "VARCHAR"}]
+  }]')) as c
+  from repeatability_runs where void = ''
+)
+order by target, run_id, case_id;
+comment on view repeated_cases is 'Cases that were asked twice against one build, session by session, without sessions that a deploy interrupted. Flip rates with intervals: lookout repeatability.';

@@ -31,6 +31,8 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "sql": ("cli.sql", "Ask the warehouse. Reading only, also while runs are going on."),
         "nightly": ("cli.nightly",
             "Grade a night of live traffic: sample what real users got as answers, grade it, estimate the rate for all."),
+        "repeatability": ("cli.repeatability",
+            "Ask some cases twice and compare: how often answers flip, and how often the gate fails by chance."),
         "reconcile": ("cli.reconcile",
             "Compare the app's own guard with the nightly judge, and estimate what both missed."),
         "watch": ("cli.watch",

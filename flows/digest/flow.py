@@ -27,6 +27,7 @@ from flows.drill.course import MISSING
 from flows.drill.standing import DrillState, standing_of
 from flows.nightly.context import previous_due_at
 from flows.nightly.format import questions_text, rate_text, reports_text
+from flows.repeatability.format import digest_text
 from monitors.alerts.grouping import Digest, DigestFigure
 from monitors.alerts.redact import redact
 from monitors.alerts.settings import AlertSettings
@@ -48,14 +49,17 @@ from monitors.records.incidents import (
     Receipt,
 )
 from monitors.records.nightly import NightlyReport
+from monitors.records.repeatability import RepeatabilityRun
 from monitors.sources.settings import NightlySettings
 from warehouse.database.store import Store
 from warehouse.queries.drills import last_drill
 from warehouse.queries.incidents import count_waiting
+from warehouse.queries.repeatability import last_repeatability
 from warehouse.queries.runs import RunSummary, has_run, runs_since
 from warehouse.queries.traffic import recent_nightly_reports
 
 DAY: Final = timedelta(days=1)
+WEEK: Final = timedelta(days=7)
 SLACK: Final = timedelta(hours=2)
 """Two digests that start some minutes apart leave no gap between them."""
 GRADING_TAKES: Final = timedelta(hours=2)
@@ -100,6 +104,7 @@ def digest_of(store: Store, target: str, setup: DigestTarget, *, now: datetime, 
         figures=(
             *_run_figures(found, expected=expected),
             *_nightly_figures(newest, setup.traffic, now),
+            *_repeatability_figures(last_repeatability(store, target), now),
             *_monitor_figures(every, setup.alerts),
             *_drill_figures(last_drill(store), setup.drill, now),
         ),
@@ -201,6 +206,16 @@ def _graded_nightly(nightly: NightlyReport) -> Iterator[DigestFigure]:
     for label, value in figures.items():
         if value:
             yield DigestFigure(label=label, value=redact(value))
+
+
+def _repeatability_figures(session: RepeatabilityRun | None, now: datetime) -> Iterator[DigestFigure]:
+    """How often answers flip, by the last session; nothing where there was none in the last week."""
+    if session is None or now - session.finished_at > WEEK:
+        return
+    if session.void:
+        yield DigestFigure(label="repeatability", value=redact(f"last session void: {session.void}"))
+    elif session.figures is not None:
+        yield DigestFigure(label="repeatability", value=digest_text(session.figures))
 
 
 def _monitor_figures(incidents: Sequence[Incident], alerts: AlertSettings) -> tuple[DigestFigure, ...]:

@@ -49,13 +49,8 @@ PREFIX: Final = "lookout: "
 """The beginning of the name of each of our automations; others are never touched."""
 BLOCK: Final = "lookout-alerts"
 FLOWS: Final = (
-    "verify-deploy",
-    "digest",
-    "load-warehouse",
-    "grade-traffic",
-    "follow-log",
-    "watch-deploys",
-    "fire-drill",
+    *("verify-deploy", "digest", "load-warehouse", "grade-traffic", "follow-log", "watch-deploys"),
+    *("fire-drill", "measure-repeatability"),
 )
 """The flows that are watched: on a shared server other people's flows are theirs."""
 MINUTELY: Final = ("follow-log", "watch-deploys")

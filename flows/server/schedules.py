@@ -2,6 +2,7 @@
 
     verify-deploy           when a deploy is reported     verify-deploy/verify-deploy
     scheduled-verify-TARGET every night                   verify-deploy/scheduled-verify-TARGET
+    repeatability-TARGET    every night                   measure-repeatability/repeatability-TARGET
     grade-traffic-TARGET    every night, with traffic     grade-traffic/grade-traffic-TARGET
     follow-log              every 25 s, with a log        follow-log/follow-log
     watch-deploys           every minute, (Space, GitHub)  watch-deploys/watch-deploys
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from flows.deploys.github_deployments import polled_triggers
+from flows.repeatability.targets import measured_targets
 from monitors.config.file import Config
 from monitors.config.sections import ScheduleSettings, fires_daily
 from monitors.records.base import Record
@@ -57,6 +59,7 @@ class Every(Record):
 
 _HOMES = {
     "verify_deploy": "flows.verify.flow",
+    "measure_repeatability": "flows.repeatability.flow",
     "grade_traffic": "flows.nightly.flow",
     "follow_log": "flows.hallucination_log.flow",
     "watch_deploys": "flows.deploys.flow",
@@ -108,6 +111,7 @@ def planned_deployments(
     planned = (
         _after_deploys(config),
         *_nightly(config, where, settings),
+        *_repeatability(config, where, settings),
         *_traffic(config, where),
         *_minutely(config, where),
         *_daily(config, where, settings),
@@ -134,6 +138,22 @@ def _nightly(config: Config, where: Mapping[str, str], settings: ScheduleSetting
             parameters={"request": {"target": target, **where}},
             tags=("nightly", f"target:{target}"),
             late_after_s=_late_after_s(config, settings.verify_cron),
+        )
+
+
+def _repeatability(
+    config: Config, where: Mapping[str, str], settings: ScheduleSettings
+) -> Iterator[PlannedDeployment]:
+    if not settings.repeatability_cron:
+        return
+    for target in measured_targets(config, None):
+        yield PlannedDeployment(
+            name=f"repeatability-{target}",
+            flow="measure-repeatability",
+            when=Cron(line=settings.repeatability_cron, time_zone=settings.time_zone or UTC_ZONE),
+            parameters={**where, "target": target},
+            tags=("nightly", f"target:{target}"),
+            late_after_s=_late_after_s(config, settings.repeatability_cron),
         )
 
 

@@ -180,24 +180,21 @@ class JudgeStage:
         """Settle an answer whose facts the plain graders left ungraded."""
         by_rule = fails_by_rule(case, exchange)
         if by_rule is not None:
-            await self._save(case, exchange, with_grade(grades, by_rule), unconfirmed=False)
+            await self._save(case, exchange, with_grade(grades, by_rule))
         elif self._queue is None:
             task = Task.RUBRIC if case.triage else Task.FACTUAL
             off = abstention(f"{OFF}: {self._plan.why_off}", task=task)
-            await self._save(case, exchange, with_grade(grades, off), unconfirmed=False)
+            await self._save(case, exchange, with_grade(grades, off))
         else:
             await asyncio.to_thread(self._run.save, case, exchange, assess(case, exchange, grades))
             self._queue.put(PendingAnswer(case, exchange, tuple(grades)))
 
     async def _ruled(self, waiting: PendingAnswer, ruling: Ruling) -> None:
-        grades = with_grade(waiting.grades, grade_of(ruling, waiting.exchange))
-        unconfirmed = isinstance(ruling, PanelRuling) and ruling.decision.unconfirmed
-        await self._save(waiting.case, waiting.exchange, grades, unconfirmed=unconfirmed)
+        ruled = ruled_assessment(waiting, ruling)
+        await self._on_graded(await asyncio.to_thread(self._run.save, waiting.case, waiting.exchange, ruled))
 
-    async def _save(
-        self, case: GoldCase, exchange: Exchange, grades: tuple[Grade, ...], *, unconfirmed: bool
-    ) -> None:
-        assessment = marked(assess(case, exchange, grades), unconfirmed=unconfirmed)
+    async def _save(self, case: GoldCase, exchange: Exchange, grades: tuple[Grade, ...]) -> None:
+        assessment = assess(case, exchange, grades)
         await self._on_graded(await asyncio.to_thread(self._run.save, case, exchange, assessment))
 
     def _group_done(self, group: JudgedGroup) -> None:
@@ -232,6 +229,13 @@ class JudgeStage:
             self._run.judge_void = _void_text(self._voids)
         elif _is_unavailable(self._run.judging):
             self._run.faults.append(Fault(UNAVAILABLE, _unavailable_text(self._run.judging)))
+
+
+def ruled_assessment(waiting: PendingAnswer, ruling: Ruling) -> Assessment:
+    """What an answer comes to once the judge has ruled."""
+    grades = with_grade(waiting.grades, grade_of(ruling, waiting.exchange))
+    unconfirmed = isinstance(ruling, PanelRuling) and ruling.decision.unconfirmed
+    return marked(assess(waiting.case, waiting.exchange, grades), unconfirmed=unconfirmed)
 
 
 def marked(assessment: Assessment, *, unconfirmed: bool) -> Assessment:

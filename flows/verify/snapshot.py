@@ -8,10 +8,11 @@ from datetime import datetime
 
 from pydantic import BaseModel
 
-from flows.context import RunContext, lookout_version
+from flows.context import JudgePlan, RunContext, lookout_version
 from flows.verify.run_folder import AUTO
 from flows.verify.run_state import LiveRun
 from monitors.alerts.redact import redact
+from monitors.config.file import TargetConfig
 from monitors.errors import WarehouseError
 from monitors.explain.run_snapshot import snapshot_of
 from monitors.records.runs import Baseline, RunReport, Verdict
@@ -44,14 +45,21 @@ def snapshot_of_run(run: LiveRun) -> RunSnapshot:
 
 def setting_hashes(context: RunContext) -> Mapping[str, str]:
     """A hash of each part of the configuration that bears on a verdict, by its name in lookout.toml."""
-    configured = context.configured
-    parts: Mapping[str, BaseModel | str | None] = {
+    parts: Mapping[str, BaseModel] = {
         "gate": context.config.gate,
         "target": context.target,
-        "probe": configured.probe,
+        "probe": context.configured.probe,
+    }
+    hashes = {name: _hash(part) for name, part in parts.items()}
+    return {**hashes, **grading_hashes(context.configured, context.judge)}
+
+
+def grading_hashes(configured: TargetConfig, judge: JudgePlan) -> Mapping[str, str]:
+    """The same of the parts alone that bear on how an answer is graded."""
+    parts: Mapping[str, BaseModel | str | None] = {
         "graders": configured.graders,
         "domains": ",".join(configured.domains),
-        "judge": context.judge.settings,
+        "judge": judge.settings,
     }
     return {name: _hash(part) for name, part in parts.items() if part is not None}
 

@@ -18,6 +18,7 @@ from monitors.config.sections import (
     DeploySettings,
     DrillSettings,
     RecheckSettings,
+    RepeatabilitySettings,
     ScheduleSettings,
     SiteSettings,
     WarehouseSettings,
@@ -81,6 +82,9 @@ class TargetConfig(BaseModel):
         default=None, description="stored conversations of real users, graded every night; without this table, none"
     )
 
+    repeatability: RepeatabilitySettings = Field(
+        default=RepeatabilitySettings(), description="how many cases are asked twice to measure what chance does"
+    )
     langsmith: TargetLangSmith | None = Field(
         default=None,
         description="where an agent's traces go, and what is production's: with this table, staging alone is asked",

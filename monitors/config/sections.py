@@ -75,6 +75,11 @@ class ScheduleSettings(BaseModel):
         description="when every target is asked its whole suite without a deploy, as a cron line (minute hour day "
         'month weekday); "" for never',
     )
+    repeatability_cron: CronLine = Field(
+        default="0 3 * * *",
+        description="when some cases of every target are asked twice, to measure how often answers differ by "
+        'chance, as a cron line; "" for never',
+    )
     load_cron: CronLine = Field(
         default="30 4 * * *",
         description='when the warehouse is loaded, exported, aged and checked, as a cron line; "" for never',
@@ -123,6 +128,21 @@ class DrillSettings(BaseModel):
     )
     worker_wait_s: float = Field(
         default=120, gt=0, description="how long `lookout drill` waits for a worker to take the drill up"
+    )
+
+
+class RepeatabilitySettings(BaseModel):
+    """`[targets.NAME.repeatability]`: how many cases are asked twice each night. No score depends on it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    cases: Annotated[int, Field(ge=0, le=1000)] = Field(
+        default=24,
+        description="cases that a session asks twice, most of them of severity 3; over the nights all cases have "
+        "their turn. 0: this target is never asked twice",
+    )
+    limit_s: Annotated[float, Field(gt=0)] = Field(
+        default=1800, description="seconds after which a session asks no further cases"
     )
 
 

@@ -40,6 +40,7 @@ from monitors.records.runs import (
     QuestionCounts,
     ReasonKind,
     RunReport,
+    Verdict,
     VerdictReason,
 )
 from monitors.records.targets import PullRequest, Target
@@ -203,6 +204,19 @@ def evaluate(
         balance=run.balance,
         questions=question_counts(results),
     )
+
+
+def verdict_of(
+    facts: RunFacts,
+    results: Sequence[CaseResult],
+    settings: GateSettings,
+    *,
+    baseline: Baseline | None = None,
+    suite: Sequence[GoldCase] | None = None,
+) -> Verdict:
+    """The verdict of `evaluate` alone, without the report."""
+    asked = [result.assessment for result in results]
+    return decide(_gather_inputs(facts, results, asked, settings, baseline=baseline, suite=suite))[0]
 
 
 def question_counts(results: Sequence[CaseResult]) -> QuestionCounts | None:

@@ -73,6 +73,7 @@ class Capability(StrEnum):
     DEPLOYS = "deploys"
     DIGEST = "digest"
     MAINTENANCE = "maintenance"
+    REPEATABILITY = "repeatability"
     DELIVERY = "delivery"
     UP = "up"
     DRILL = "drill"

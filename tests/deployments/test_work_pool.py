@@ -133,7 +133,9 @@ def test_two_workers_share_the_runs_and_each_is_done_once(prefect_environment, l
     prefect(prefect_environment, tmp_path, "deploy", "--all")
 
     names = {one["name"]: one for one in deployed(api, pool)}
-    assert set(names) == {"verify-deploy", "scheduled-verify-bot", "load-warehouse", "digest"}
+    assert set(names) == {
+        *("verify-deploy", "scheduled-verify-bot", "repeatability-bot", "load-warehouse", "digest")
+    }
     assert [step for one in names.values() for step in one["pull_steps"]] == [
         {"prefect.deployments.steps.set_working_directory": {"directory": "/"}}
     ] * len(names)

@@ -178,6 +178,7 @@ DERIVED = (
     "conversations",
     "nightly_runs",
     "drills",
+    "repeatability_runs",
 )
 """Tables that follow from the segments alone."""
 

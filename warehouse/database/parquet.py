@@ -78,6 +78,7 @@ DAY_OF = {
     "conversations": "cast(completed_at as date)",
     "nightly_runs": "cast(finished_at as date)",
     "drills": "cast(finished_at as date)",
+    "repeatability_runs": "cast(finished_at as date)",
     "incident_history": "cast(last_seen_at as date)",
     "metrics": "(select cast(r.finished_at as date) from runs r where r.run_id = t.run_id)",
     "tallies": "(select cast(r.finished_at as date) from runs r where r.run_id = t.run_id)",

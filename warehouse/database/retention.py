@@ -83,7 +83,8 @@ def _old(
     rows = connection.execute(
         "select id from segments s where $unfinished or run_id is null"
         " or exists (select 1 from runs r where r.run_id = s.run_id and not r.interrupted)"
-        " or exists (select 1 from nightly_runs n where n.run_id = s.run_id)",
+        " or exists (select 1 from nightly_runs n where n.run_id = s.run_id)"
+        " or exists (select 1 from repeatability_runs p where p.run_id = s.run_id)",
         {"unfinished": unfinished},
     ).fetchall()
     free = {str(row[0]) for row in rows}

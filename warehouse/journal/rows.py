@@ -17,6 +17,7 @@ from monitors.records.logs import LogCursor, LoggedHallucination, QuarantinedLin
 from monitors.records.nightly import NightlyReport, SeenConversation
 from monitors.records.operator_actions import ActionOutcome, CaseDraft, HumanLabel, PersonAction, Silence
 from monitors.records.rechecks import RecheckAnswer
+from monitors.records.repeatability import RepeatabilityRun
 from monitors.records.runs import RunReport
 from monitors.records.targets import DeployEvent
 
@@ -186,6 +187,13 @@ class DrillRow(Record):
     row: DrillReport
 
 
+class RepeatabilityRow(Record):
+    """A session in which cases were asked twice. Natural key: run; the latest segment wins."""
+
+    table: Literal["repeatability_runs"] = "repeatability_runs"
+    row: RepeatabilityRun
+
+
 LogRow = HallucinationRow | QuarantineRow | CursorRow
 """What following a log appends."""
 
@@ -204,6 +212,7 @@ JournalRow = (
     | NightlyRow
     | DraftOutcomeRow
     | DrillRow
+    | RepeatabilityRow
 )
 """What anyone may append at any time."""
 
@@ -236,6 +245,7 @@ TableName = Literal[
     "conversations",
     "nightly_runs",
     "drills",
+    "repeatability_runs",
 ]
 
 ANY_ROW: TypeAdapter[JournalRow | OutboxRow] = TypeAdapter(

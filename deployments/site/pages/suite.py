@@ -7,10 +7,13 @@ from typing import Final
 
 from deployments.site.page import Page, PageRequest
 from deployments.site.pages.cases import asked_target
+from flows.repeatability.format import advice_text, false_fail_text, flip_text, noise_text, rate_name
 from monitors.gate.suite_power import blind_spots, format_drop, format_limit
 from monitors.records.base import Record, Severity, UtcTime
 from monitors.records.comparisons import Balance, GroupCount
+from monitors.records.repeatability import RepeatabilityRun
 from monitors.records.runs import MutationScores, RunReport
+from warehouse.queries.repeatability import last_repeatability
 from warehouse.queries.site.compared import newest_run_of
 from warehouse.queries.site.runs import suites
 
@@ -33,7 +36,10 @@ class SeverityPower(Record):
 
 
 class SuiteData(Record):
-    """A target's suite as its newest run had it. What was not reckoned is ``None``; ``gaps`` are in sentences."""
+    """A target's suite as its newest run had it. What was not reckoned is ``None``; ``gaps`` are in sentences.
+
+    ``repeatability`` is the last session that asked cases twice, whatever the suite was then.
+    """
 
     target: str | None
     run_id: str | None = None
@@ -44,6 +50,7 @@ class SuiteData(Record):
     mutation_score: MutationScores | None = None
     power: tuple[SeverityPower, ...] = ()
     gaps: tuple[str, ...] = ()
+    repeatability: RepeatabilityRun | None = None
 
 
 def suite_page(request: PageRequest) -> Page:
@@ -53,6 +60,8 @@ def suite_page(request: PageRequest) -> Page:
     run_id = newest_run_of(store, target, suite) if target else None
     report = store.report(run_id) if run_id else None
     data = _suite(request, report, target) if report else SuiteData(target=target)
+    if target:
+        data = data.model_copy(update={"repeatability": last_repeatability(store, target)})
     return Page("suite.html.j2", "Suite", data, view=SuiteGroups(data.balance))
 
 
@@ -86,6 +95,11 @@ class SuiteGroups:
     """The counts of a balance, group by group."""
 
     labels = GROUP_LABELS
+    flip_text = staticmethod(flip_text)
+    false_fail_text = staticmethod(false_fail_text)
+    noise_text = staticmethod(noise_text)
+    advice_text = staticmethod(advice_text)
+    rate_name = staticmethod(rate_name)
 
     def __init__(self, balance: Balance | None) -> None:
         self.balance = balance

@@ -179,6 +179,7 @@ ONCE: dict[str, tuple[tuple[str, ...], int, str]] = {
     "report": ((), 0, "FAIL"),
     "sql": (("select verdict from runs",), 0, "FAIL"),
     "nightly": (UNTIL, 0, "bot: the night until 2026-03-01 02:00 UTC"),
+    "repeatability": (("bot",), 0, "bot: 3 of 3 cases asked twice"),
     "reconcile": ((), 0, "bot, "),
     "watch": (("bot", "--once"), 0, "bot"),
     "review": (("--figures",), 0, "(facts) on bot"),

@@ -21,9 +21,11 @@ from monitors.records.runs import JudgeState, Judging, MutantCount, MutationScor
 from tests.deployments.site.site_server import config_of, serving_site
 from tests.warehouse.places import store_in
 from tests.warehouse.sample_nights import night_report
+from tests.warehouse.sample_repeats import session as repeats_session
+from tests.warehouse.sample_repeats import some_figures
 from tests.warehouse.sample_rows import NOON, assessment, exchange, grades, run_report, suite
 from warehouse.database.store import Store
-from warehouse.journal.rows import AssessmentRow, LabelRow, NightlyRunRow, ResultRow, RunRow
+from warehouse.journal.rows import AssessmentRow, LabelRow, NightlyRunRow, RepeatabilityRow, ResultRow, RunRow
 
 JUDGE = next(one.lineage for one in grades() if isinstance(one, Judged) and one.lineage)
 CASES = 12
@@ -139,6 +141,27 @@ def test_what_nobody_reviewed_and_nothing_recorded_is_no_data(tmp_path, store):
     assert "not recorded by this run" in page
     assert "did not reckon its balance" in suite_page
     assert "lookout gold mutants" in suite_page
+
+
+def test_the_suite_shows_how_often_answers_flip_or_that_nobody_asked_twice(tmp_path, store):
+    """Rates with their intervals, too few pairs said as such, a void session as void, and no session as no data."""
+    store.journal.append(judged_run(0), run_id="run-0")
+    with site_of(tmp_path, store) as served:
+        assert "No case was asked twice yet" in httpx.get(f"{served.address}/suite", trust_env=False).text
+    session = repeats_session(hours=1, figures=some_figures())
+    store.journal.append([RepeatabilityRow(row=session)], run_id=session.run_id)
+    with site_of(tmp_path, store) as served:
+        page = httpx.get(f"{served.address}/suite", trust_env=False).text
+        data = asked(served, "/suite")
+    assert data["repeatability"]["figures"]["rates"][0]["flips"] == 1
+    for text in ("2.5 % (0.4 to 12.9)", "too few pairs to tell", "wrong fact stated", "4 of 200 simulated runs"):
+        assert text in page
+    void = repeats_session("session-2", hours=2, void="a deploy came in between")
+    store.journal.append([RepeatabilityRow(row=void)], run_id="session-2")
+    with site_of(tmp_path, store) as served:
+        page = httpx.get(f"{served.address}/suite", trust_env=False).text
+    assert "a deploy came in between" in page
+    assert "2.5 %" not in page
 
 
 def test_the_suite_shows_balance_mutants_and_what_it_cannot_see(tmp_path, store):

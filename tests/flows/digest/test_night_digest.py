@@ -20,8 +20,10 @@ from tests.flows.desks import Night
 from tests.flows.nights_graded import LEAK, TOLD, Nights, talk
 from tests.monitors.alerts.sightings import NIGHT, scope, sighting
 from tests.servers.slack import TOKEN, SlackServer
+from tests.warehouse.sample_repeats import session as repeats_session
+from tests.warehouse.sample_repeats import some_figures
 from tests.warehouse.sample_rows import run_report
-from warehouse.journal.rows import RunRow
+from warehouse.journal.rows import RepeatabilityRow, RunRow
 
 
 @pytest.fixture
@@ -76,6 +78,24 @@ def test_a_night_without_a_run_says_so(night, tmp_path):
     said = digest_plain(made(night, tmp_path))
     assert "Nothing open" in said
     assert "none in the last day: is the schedule alive?" in said
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "repeatability: 1 of 40 pairs flipped, 2.5 % (0.4 to 12.9); false FAIL 2.0 % (95 % CI 0.0 to 30.0)"),
+        ({"void": "a deploy came in between"}, "repeatability: last session void: a deploy came in between"),
+        ({"days": 8}, None),
+    ],
+)
+def test_it_says_how_often_answers_flip_for_a_week(night, tmp_path, changes, said):
+    """By the last session, also that it is void; what is older than a week is not told as news."""
+    at = night.now - timedelta(days=changes.get("days", 0), hours=1)
+    times = {"started_at": at, "finished_at": at, "target": "demo", "figures": some_figures()}
+    session = repeats_session(**times, **{name: value for name, value in changes.items() if name != "days"})
+    night.store.journal.append([RepeatabilityRow(row=session)], run_id=session.run_id)
+    figures = [f"{one.label}: {one.value}" for one in made(night, tmp_path).figures]
+    assert [one for one in figures if one.startswith("repeatability")] == ([said] if said else [])
 
 
 def test_where_runs_are_not_scheduled_every_day_it_is_silent_about_them(night, tmp_path):

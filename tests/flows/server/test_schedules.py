@@ -41,13 +41,15 @@ def planned(known: Config, **settings: str):
     ],
 )
 def test_a_target_gets_what_it_has_settings_for(extra, more):
-    assert set(planned(config(bot=extra))) == {*ALWAYS, "verify-deploy/scheduled-verify-bot", *more}
+    nightly = ["verify-deploy/scheduled-verify-bot", "measure-repeatability/repeatability-bot"]
+    assert set(planned(config(bot=extra))) == {*ALWAYS, *nightly, *more}
 
 
 def test_what_is_off_is_not_planned():
     """The drill stays without a schedule where it is off: a person may ask for one."""
     quiet = config(bot={}).model_copy(update={"drill": DrillSettings(enabled=False)})
-    left = planned(quiet, verify_cron="", digest_cron="", load_cron="")
+    off = dict.fromkeys(("verify_cron", "digest_cron", "load_cron", "repeatability_cron"), "")
+    left = planned(quiet, **off)
     assert set(left) == {ALWAYS[0], DRILL}
     assert left[DRILL].when is None
 
@@ -57,6 +59,16 @@ def test_a_drill_is_done_every_week_and_missed_after_eight_days():
     drill = planned(config(bot={}), time_zone="Europe/Berlin")[DRILL]
     assert drill.when == Cron(line="30 9 * * 1", time_zone="Europe/Berlin")
     assert drill.late_after_s == 8 * 24 * 3600
+
+
+def test_a_target_is_asked_twice_unless_it_says_not_or_is_an_agent():
+    """The command of its own schedule; 0 cases, or a target whose jobs cost, and there is none."""
+    known = config(bot={}, off={"repeatability": {"cases": 0}}, agent={"probe": {"driver": "job"}})
+    found = [one for one in planned(known).values() if one.flow == "measure-repeatability"]
+    assert [(one.name, one.when) for one in found] == [
+        ("repeatability-bot", Cron(line="0 3 * * *", time_zone="UTC"))
+    ]
+    assert found[0].parameters == {"config_path": str(WHERE), "target": "bot"}
 
 
 def test_the_nightly_run_is_by_the_zone_of_the_schedules_or_of_the_traffic_or_utc():

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from tests.warehouse.places import count, store_in
 from tests.warehouse.sample_drills import drill
 from tests.warehouse.sample_nights import night_report, seen
+from tests.warehouse.sample_repeats import session
 from tests.warehouse.sample_rows import (
     alert,
     assessment,
@@ -31,6 +32,7 @@ from warehouse.journal.rows import (
     DeployRow,
     DrillRow,
     NightlyRunRow,
+    RepeatabilityRow,
     ResultRow,
     RunRow,
     SuiteCase,
@@ -55,6 +57,7 @@ ROWS = (
     ConversationRow(row=seen(drawn="How long?")),
     NightlyRunRow(row=night_report()),
     DrillRow(row=drill()),
+    RepeatabilityRow(row=session()),
 )
 
 
@@ -106,6 +109,7 @@ def test_f86_sql_in_any_field_is_bound_as_a_value(tmp_path, text):
         "conversations": 1,
         "nightly_runs": 1,
         "drills": 1,
+        "repeatability_runs": 1,
     }
     rows = [poisoned(row, text) for row in ROWS]
     assert sum(fields for _, fields in rows) >= 20

@@ -1,0 +1,72 @@
+"""``lookout repeatability``: asks some cases twice, and says how often answers differ by chance."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from deployments.cli.exit_codes import ExitCode
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from flows.context import connect_prefect
+from flows.repeatability.context import build_repeatability_context
+from flows.repeatability.format import format_repeatability, session_in_one_line
+from flows.repeatability.session import figures
+from flows.repeatability.targets import measured_targets
+from flows.terminal import print_text, write_json
+from monitors.config.file import load_config
+from monitors.records.repeatability import Repeatability, RepeatabilityRun
+
+
+def repeatability_command(
+    target: Annotated[str | None, typer.Argument(help="a target; all of them when left out")] = None,
+    *,
+    config: ConfigOption = DEFAULT_CONFIG,
+    cases: Annotated[
+        int | None, typer.Option(min=1, help="how many cases to ask twice, instead of the configured number")
+    ] = None,
+    show: Annotated[
+        bool, typer.Option("--figures", help="ask nothing: only show the figures of what is recorded")
+    ] = False,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Ask some cases twice and compare: how often answers flip, and how often the gate fails by chance."""
+    loaded = load_config(config)
+    names = measured_targets(loaded, target)
+    if show:
+        for name in names:
+            _print(figures(build_repeatability_context(loaded, name)), as_json=as_json)
+        return ExitCode.PASS
+    for name in names:  # what is refused is refused before a server is started
+        build_repeatability_context(loaded, name)
+    connect_prefect(loaded)
+    sessions = asyncio.run(_flow(config, target, cases))
+    for session in sessions:
+        _print_session(session, as_json=as_json)
+    return ExitCode.INCONCLUSIVE if any(one.void or one.stopped for one in sessions) else ExitCode.PASS
+
+
+def _print_session(session: RepeatabilityRun, *, as_json: bool) -> None:
+    if as_json:
+        write_json(session.model_dump_json() + "\n")
+        return
+    print_text(session_in_one_line(session.model_copy(update={"figures": None})))
+    if session.figures is not None:
+        _print(session.figures, as_json=False)
+
+
+def _print(found: Repeatability, *, as_json: bool) -> None:
+    if as_json:
+        write_json(found.model_dump_json() + "\n")
+    else:
+        print_text("\n".join(format_repeatability(found)))
+
+
+async def _flow(config_path: Path, target: str | None, cases: int | None) -> Sequence[RepeatabilityRun]:
+    from flows.repeatability.flow import measure_repeatability  # Prefect takes 3 s, and reads its settings then
+
+    # A flow that returns a state hands out the state's data.
+    return cast("tuple[RepeatabilityRun, ...]", await measure_repeatability(config_path, target, cases))

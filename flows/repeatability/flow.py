@@ -1,0 +1,79 @@
+"""Measure repeatability: some cases are asked twice against the same build, and what differs is chance.
+
+    sample ─▶ build? ─▶ ask twice, grade ─▶ same build? ─▶ save ─▶ figures ─▶ save
+
+No score, baseline or trend has any of it, and no alert is about an answer: the runs do that. The flow ends
+Completed as Measured, as Partial (the application went away, or time was up), or as Void (a deploy came between).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from prefect import flow, task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State
+from prefect.states import Completed
+
+from flows.alerting.notify import fault_of, notify_fault, other_faults_over
+from flows.alerting.watchdog import masked
+from flows.context import log_line, notifier_without_run
+from flows.repeatability.context import build_repeatability_context
+from flows.repeatability.format import session_in_one_line
+from flows.repeatability.session import RepeatabilitySession
+from flows.repeatability.targets import measured_targets
+from monitors.config.file import Config, load_config
+from monitors.errors import ConfigError, MonitorError
+from monitors.records.incidents import Capability
+from monitors.records.repeatability import RepeatabilityRun
+
+ASKED_AGAIN: Final = "Cases were asked twice again."
+
+
+@flow(name="measure-repeatability", description=__doc__)
+async def measure_repeatability(
+    config_path: Path, target: str | None = None, cases: int | None = None
+) -> State[tuple[RepeatabilityRun, ...]]:
+    """Ask ``cases`` cases (as configured, when left out) of ``target``, or of every target, twice.
+
+    Raises `ConfigError` before anything is asked. A target that cannot be asked does not stop the others; the first
+    failure of the monitor is raised once all are done.
+    """
+    config = await asyncio.to_thread(load_config, config_path)
+    sessions: list[RepeatabilityRun] = []
+    failures: list[MonitorError] = []
+    for name in measured_targets(config, target):
+        notifier = await asyncio.to_thread(notifier_without_run, config, name, Capability.REPEATABILITY)
+        began_at = notifier.now()
+        try:
+            sessions.append(await ask_target_twice(config, name, cases))
+        except ConfigError:
+            raise
+        except MonitorError as error:
+            await notify_fault(notifier, fault_of(error))
+            failures.append(error)
+        else:
+            await other_faults_over(notifier, but=(), ending=ASKED_AGAIN, began_at=began_at)
+            log_line(session_in_one_line(sessions[-1]))
+    if failures:
+        raise failures[0]
+    return Completed(
+        name=_name(sessions), message="; ".join(map(session_in_one_line, sessions)), data=tuple(sessions)
+    )
+
+
+@task(name="ask twice", cache_policy=NO_CACHE)
+@masked
+async def ask_target_twice(config: Config, target: str, cases: int | None) -> RepeatabilityRun:
+    """Do one session of one target."""
+    context = await asyncio.to_thread(build_repeatability_context, config, target)
+    return await RepeatabilitySession(context).work(cases)
+
+
+def _name(sessions: Sequence[RepeatabilityRun]) -> str:
+    if any(one.void for one in sessions):
+        return "Void"
+    return "Partial" if any(one.stopped for one in sessions) else "Measured"

@@ -1,0 +1,199 @@
+"""Repeatability: what the same cases came to when they were asked again against the same build.
+
+Nothing here is part of a run's score, baseline or trend. No text of an answer is stored: only what the gate reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Annotated
+
+from pydantic import Field
+
+from monitors.records.base import (
+    Blame,
+    Finding,
+    Identifier,
+    Language,
+    Probability,
+    Record,
+    Severity,
+    Sha256,
+    UtcTime,
+)
+from monitors.records.grades import Assessment, CaseOutcome, FailureKind
+from monitors.records.targets import Environment
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class RecordedAsk(Record):
+    """What one asking of a case came to, as the gate reads it."""
+
+    run_id: Identifier
+    outcome: CaseOutcome
+    failure_kinds: tuple[FailureKind, ...] = ()
+    severity: Severity
+    policy_row: str
+    blame: Blame | None = None
+    factual_match: Finding = Finding.UNGRADED
+    citation_present: Finding = Finding.UNGRADED
+    refused: Finding = Finding.UNGRADED
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether it says something of the application: right, wrong, or no answer by the application's fault."""
+        return self.outcome in (CaseOutcome.CORRECT, CaseOutcome.FAILED) or (
+            self.outcome is CaseOutcome.NO_ANSWER and self.blame is Blame.APP
+        )
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it was correct."""
+        return self.outcome is CaseOutcome.CORRECT
+
+
+class RepeatedCase(Record):
+    """All askings of one case against one build, by the same graders, in their order.
+
+    ``build`` is the commit, or the session where the application names none.
+    """
+
+    case_id: Identifier
+    build: str
+    case_severity: Severity
+    type: Identifier
+    language: Language
+    cluster: Identifier | None = None
+    asks: tuple[RecordedAsk, ...]
+
+    @property
+    def graded(self) -> Sequence[RecordedAsk]:
+        """The askings that say something of the application."""
+        return [ask for ask in self.asks if ask.is_graded]
+
+
+class FlipRate(Record):
+    """How often one of two askings showed something that the other did not.
+
+    ``flips`` of ``pairs`` graded pairs, over ``cases`` cases, with the ends of the 95 % interval. Of ``shown``
+    pairs in which it was seen at all, it came in both askings in ``again``. ``enough`` is false where there are too
+    few pairs to tell.
+    """
+
+    name: str
+    flips: Count
+    pairs: Count
+    cases: Count
+    low: Probability
+    high: Probability
+    shown: Count
+    again: Count
+    enough: bool
+
+
+class FalseFailRate(Record):
+    """How often the gate says FAIL when only chance made answers differ.
+
+    ``failed`` of ``runs`` simulated runs; ``low`` and ``high`` are the 95 % interval, from what is uncertain of
+    the flip rate and from the number of runs. ``probes`` is how many questions such a run asks.
+    """
+
+    repeats: Annotated[int, Field(ge=1)]
+    runs: Annotated[int, Field(ge=1)]
+    failed: Count
+    inconclusive: Count
+    low: Probability
+    high: Probability
+    probes: Count
+
+    @property
+    def rate(self) -> float:
+        """The share of runs that FAIL."""
+        return self.failed / self.runs
+
+
+class MissedFault(Record):
+    """How likely a fault in one severity-3 case is missed that shows in ``shows`` of its answers.
+
+    ``no_fail``: the verdict is not FAIL. ``no_alert``: none of the askings shows it, so nobody is alerted.
+    """
+
+    shows: Probability
+    no_fail: Probability
+    no_alert: Probability
+
+
+class RepeatAdvice(Record):
+    """What asking each severity-3 case so many times buys."""
+
+    false_fail: FalseFailRate
+    missed: tuple[MissedFault, ...]
+
+
+class Repeatability(Record):
+    """What is known of the repeatability of a target's suite, from all recorded repeats that count.
+
+    ``steady_failures`` are cases that failed in most of their askings: faults, not noise. ``noise`` is the share of
+    askings of the other cases that fail by chance, with its 95 % interval; ``None`` without a graded repeat.
+    ``advice`` has one entry for each number of repeats; its first is the gate as it is configured. It is empty
+    where there are too few pairs to tell.
+    """
+
+    target: Identifier
+    suite_name: Identifier
+    suite_cases: Count
+    severity_3_cases: Count
+    pairs: Count
+    cases: Count
+    sessions: Count = 0
+    void_sessions: Count = 0
+    free_pairs: Count = 0
+    rates: tuple[FlipRate, ...] = ()
+    flipped: tuple[Identifier, ...] = ()
+    steady_failures: tuple[Identifier, ...] = ()
+    noise: Probability | None = None
+    noise_low: Probability = 0.0
+    noise_high: Probability = 1.0
+    advice: tuple[RepeatAdvice, ...] = ()
+
+
+class RepeatabilityRun(Record):
+    """One session in which sampled cases were asked twice.
+
+    ``void`` says why its pairs do not count, such as a deploy in between; empty when they do. ``stopped`` says why
+    fewer cases than ``sampled`` were asked twice. ``graded_by`` is a hash of graders, judge and their settings.
+    ``figures`` are those of all repeats that were recorded by its end.
+    """
+
+    run_id: Identifier
+    target: Identifier
+    environment: Environment
+    suite_name: Identifier
+    suite_sha256: Sha256
+    graded_by: Sha256
+    commit: str | None = None
+    started_at: UtcTime
+    finished_at: UtcTime
+    sampled: Count
+    void: str = ""
+    stopped: str = ""
+    cases: tuple[RepeatedCase, ...] = ()
+    cost_usd: Annotated[Decimal, Field(ge=0)] = Decimal(0)
+    figures: Repeatability | None = None
+
+
+def recorded_ask(assessment: Assessment) -> RecordedAsk:
+    """What is stored of one assessment."""
+    return RecordedAsk(
+        run_id=assessment.run_id,
+        outcome=assessment.outcome,
+        failure_kinds=assessment.failure_kinds,
+        severity=assessment.severity,
+        policy_row=assessment.policy_row,
+        blame=assessment.blame,
+        factual_match=assessment.factual_match,
+        citation_present=assessment.citation_present,
+        refused=assessment.refused,
+    )

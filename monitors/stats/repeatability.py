@@ -1,0 +1,223 @@
+"""How often an application answers the same question otherwise: flip rates, and the noise behind them. Pure.
+
+A **flip** is a pair of askings of one case against one build, of which one shows something and the other does not.
+Pairs of one case are no independent observations, so the share of flips has Wilson's interval at the effective
+number of pairs (`monitors.stats.intervals.clustered_share`). Where fewer than five cases flipped, or all did, too
+little is known of how pairs of one case go together, and cases count instead of pairs: many askings of few cases
+say little of the others.
+
+The **noise** of a case is the probability p that one asking of it fails although it has no fault. A case that fails
+more often than not has a fault: noise is at most one half. Over the cases, 2p has a Beta distribution (J. G.
+Skellam, "A probability distribution derived from the binomial distribution by regarding the probability of success
+as variable between the sets of trials", JRSS B 10, 1948), fitted by maximum likelihood on a grid. A group of
+askings of which more than half failed is left out as a fault, so each likelihood is that of a binomial count
+truncated at one half. A case with few askings is drawn towards the others (empirical Bayes: B. Efron, C. Morris,
+"Data analysis using Stein's estimator and its generalizations", JASA 70, 1975). The interval of the mean comes of
+the posterior on the grid, under Jeffreys' prior m^(-1/2) and equal odds for each concentration.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from math import comb, exp, log
+from random import Random
+from typing import Final, NamedTuple
+
+from monitors.stats.intervals import beta_share, by_cluster, clustered_share, wilson
+
+MOST_NOISE: Final = 0.5
+"""A case that fails more often than this has a fault."""
+
+FEWEST_FLIPPED: Final = 5
+"""Of fewer cases that flipped nobody can tell how pairs of one case go together."""
+
+_CELLS: Final = 48
+_SMALLEST: Final = 1e-5
+_EDGES: Final = (0.0, *(_SMALLEST * (1 / _SMALLEST) ** (each / (_CELLS - 1)) for each in range(_CELLS)))
+"""Of 2p, from 0 to 1: cells that grow by a constant factor, since noise is mostly small."""
+_PLACES: Final = tuple(MOST_NOISE * (low + high) / 2 for low, high in pairwise(_EDGES))
+_MEANS: Final = tuple(1e-4 * 4000 ** (each / 59) for each in range(60))
+"""Means of p that are looked at, from 0.01 % to 40 %."""
+_CONCENTRATIONS: Final = (0.5, 2.0, 8.0, 32.0)
+"""How alike cases are: at 0.5 nearly all noise is of a few cases, at 32 each has about the same."""
+
+_REMEMBERED: Final = 1 << 15
+
+Group = tuple[int, int]
+"""Askings of one case against one build: how many failed, and how many there were."""
+
+
+class FlipShare(NamedTuple):
+    """A share of pairs that flipped, with its interval."""
+
+    flips: int
+    pairs: int
+    cases: int
+    low: float
+    high: float
+
+
+def flip_share(pairs: Iterable[tuple[Hashable, bool]], *, confidence: float = 0.95) -> FlipShare:
+    """The share of pairs that flipped, each given with its case; (0, 1) where there is none."""
+    counts = by_cluster(pairs)
+    share = clustered_share(counts, confidence=confidence)
+    few = share.passed == share.total or sum(one.passed > 0 for one in counts) < FEWEST_FLIPPED
+    effective = min(share.effective, len(counts)) if few else share.effective
+    rate = share.passed / share.total if share.total else 0.0
+    low, high = wilson(rate * effective, effective, confidence=confidence)
+    return FlipShare(share.passed, share.total, len(counts), low, high)
+
+
+class NoiseOdds(NamedTuple):
+    """Means and concentrations with their cumulated weights, which end at 1."""
+
+    points: Sequence[tuple[float, float]]
+    weights: Sequence[float]
+
+    def sample(self, rng: Random) -> tuple[float, float]:
+        """One of the points, as likely as its weight."""
+        return self.points[bisect_left(self.weights, rng.random())]
+
+
+class NoiseFit(NamedTuple):
+    """The noise over all cases: its likeliest mean, 0 where no asking failed by chance, with the interval.
+
+    ``likeliest`` are the concentrations at that mean, ``posterior`` all that the askings leave possible.
+    """
+
+    mean: float
+    low: float
+    high: float
+    likeliest: NoiseOdds
+    posterior: NoiseOdds
+
+
+def is_fault(group: Group) -> bool:
+    """Whether a group of askings shows a fault and not noise: most of them failed, and there were two or more."""
+    failed, asked = group
+    return asked > 1 and failed > asked * MOST_NOISE
+
+
+def fit_noise(cases: Iterable[Sequence[Group]], *, confidence: float = 0.95) -> NoiseFit | None:
+    """Fit the noise to the groups of each case, without those that show a fault; ``None`` without any group left.
+
+    A group of one asking tells no fault from noise and does not count.
+    """
+    counted = Counter(tuple(sorted(filter(_counts, groups))) for groups in cases)
+    del counted[()]
+    if not counted:
+        return None
+    found = _likelihoods(counted)
+    by_mean = {mean: sum(found[mean, each] for each in _CONCENTRATIONS) for mean in _MEANS}
+    failed = any(count for groups in counted for count, _ in groups)
+    best = max(by_mean, key=lambda mean: by_mean[mean])
+    posterior = {mean: weight * mean**0.5 for mean, weight in by_mean.items()}  # even steps of the logarithm
+    total, tail = sum(posterior.values()), (1 - confidence) / 2
+    return NoiseFit(
+        mean=best if failed else 0.0,
+        low=_quantile(posterior, tail * total) if failed else 0.0,
+        high=_quantile(posterior, (1 - tail) * total),
+        likeliest=_odds({(best, each): found[best, each] for each in _CONCENTRATIONS}) if failed else NO_ODDS,
+        posterior=_odds({(mean, each): weight * mean**0.5 for (mean, each), weight in found.items()}),
+    )
+
+
+def _odds(weights: Mapping[tuple[float, float], float]) -> NoiseOdds:
+    total = sum(weights.values())
+    cumulated = list(accumulate(weight / total for weight in weights.values()))
+    return NoiseOdds(tuple(weights), (*cumulated[:-1], 1.0))
+
+
+NO_ODDS: Final = NoiseOdds(((0.0, _CONCENTRATIONS[0]),), (1.0,))
+
+
+def _counts(group: Group) -> bool:
+    return group[1] > 1 and not is_fault(group)
+
+
+def _likelihoods(counted: Mapping[tuple[Group, ...], int]) -> dict[tuple[float, float], float]:
+    """Of each mean and concentration, as a share of the largest."""
+    logs = {
+        (mean, each): sum(
+            times * log(max(1e-300, _sum_product(_weights(mean, each), _likelihood(groups))))
+            for groups, times in counted.items()
+        )
+        for mean in _MEANS
+        for each in _CONCENTRATIONS
+    }
+    top = max(logs.values())
+    return {point: exp(found - top) for point, found in logs.items()}
+
+
+def _sum_product(weights: Sequence[float], values: Sequence[float]) -> float:
+    return sum(weight * value for weight, value in zip(weights, values, strict=True))
+
+
+@lru_cache(_REMEMBERED)
+def _weights(mean: float, concentration: float) -> tuple[float, ...]:
+    """How likely the noise of a case is in each cell."""
+    share = mean / MOST_NOISE
+    first, second = share * concentration, (1 - share) * concentration
+    below = [beta_share(edge, first, second) for edge in _EDGES]
+    return tuple(max(0.0, high - low) for low, high in pairwise(below))
+
+
+@lru_cache(_REMEMBERED)
+def _likelihood(groups: tuple[Group, ...]) -> tuple[float, ...]:
+    """How likely these counts are at the noise of each cell, given that none of them shows a fault."""
+    return tuple(_likelihood_at(groups, place) for place in _PLACES)
+
+
+def _likelihood_at(groups: Sequence[Group], place: float) -> float:
+    found = 1.0
+    for failed, asked in groups:
+        no_fault = sum(_binomial(each, asked, place) for each in range(int(asked * MOST_NOISE) + 1))
+        found *= _binomial(failed, asked, place) / no_fault
+    return found
+
+
+def _binomial(failed: int, asked: int, place: float) -> float:
+    return comb(asked, failed) * place**failed * (1 - place) ** (asked - failed)
+
+
+def _quantile(weights: Mapping[float, float], goal: float) -> float:
+    reached = 0.0
+    for mean in _MEANS:
+        reached += weights[mean]
+        if reached >= goal:
+            return mean
+    return _MEANS[-1]
+
+
+class CaseNoise(NamedTuple):
+    """How likely each noise is for one case: ``places`` with their cumulated ``weights``, which end at 1."""
+
+    places: Sequence[float]
+    weights: Sequence[float]
+
+    def sample(self, rng: Random) -> float:
+        """One of the places, as likely as its weight."""
+        return self.places[bisect_left(self.weights, rng.random())]
+
+
+NO_NOISE: Final = CaseNoise((0.0,), (1.0,))
+
+
+def noise_of(groups: Iterable[Group], mean: float, concentration: float) -> CaseNoise:
+    """The noise of a case with these askings, when cases have this mean and concentration."""
+    return _posterior(tuple(sorted(filter(_counts, groups))), mean, concentration)
+
+
+@lru_cache(_REMEMBERED)
+def _posterior(groups: tuple[Group, ...], mean: float, concentration: float) -> CaseNoise:
+    if mean == 0.0:
+        return NO_NOISE
+    prior = _weights(mean, concentration)
+    weights = [weight * found for weight, found in zip(prior, _likelihood(groups), strict=True)]
+    total = sum(weights)
+    cumulated = list(accumulate(weight / total for weight in weights))
+    return CaseNoise(_PLACES, (*cumulated[:-1], 1.0))

@@ -1,0 +1,130 @@
+"""A session from configuration to figures, against a real application over HTTP and a real warehouse."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from aiohttp import web
+
+from flows.repeatability.context import build_repeatability_context
+from flows.repeatability.format import digest_text, format_repeatability, session_in_one_line
+from flows.repeatability.session import RepeatabilitySession, figures
+from flows.repeatability.targets import measured_targets
+from monitors.config.file import load_config
+from monitors.errors import ConfigError
+from monitors.records.grades import CaseOutcome
+from tests.flows.chat import RIGHT, Chat, watched
+
+WRONG = RIGHT.replace("24", "36")
+
+
+class DeployedChat(Chat):
+    """A chat that names its build, each time it is asked for it the next of ``builds``."""
+
+    def __init__(self, *builds: str) -> None:
+        super().__init__()
+        self.builds = list(builds)
+
+    def application(self) -> web.Application:
+        app = super().application()
+        app.router.add_get("/version", self._version)
+        app.router.add_get("/chat", self._page)
+        return app
+
+    async def _version(self, _request: web.Request) -> web.Response:
+        return web.json_response({"sha": self.builds.pop(0) if len(self.builds) > 1 else self.builds[0]})
+
+    async def _page(self, _request: web.Request) -> web.Response:
+        return web.Response(text="a chat")
+
+
+def session_of(config_path, cases=None):
+    context = build_repeatability_context(load_config(config_path), "demo")
+    return context, asyncio.run(RepeatabilitySession(context).work(cases))
+
+
+def at_version(chat: Chat) -> str:
+    return f'[targets.demo.probe.readiness]\nversion_url = "{chat.url}/version"\n'
+
+
+def test_answers_that_differ_on_the_same_build_are_flips(tmp_path):
+    """Each case is asked twice; one that is right once is a flip, and its figures can be asked for again."""
+    with DeployedChat("a" * 40) as chat:
+        path = watched(tmp_path, chat, cases=24, more=at_version(chat))
+        chat.answers = (RIGHT,) * 8 + (WRONG,) + (RIGHT,) * 100
+        context, found = session_of(path)
+    assert (found.commit, found.void, found.stopped, len(found.cases)) == ("a" * 40, "", "", 24)
+    assert chat.asked == 48
+    outcomes = [[ask.outcome for ask in case.asks] for case in found.cases]
+    assert outcomes.count([CaseOutcome.CORRECT, CaseOutcome.FAILED]) == 1
+    assert outcomes.count([CaseOutcome.CORRECT] * 2) == 23
+    assert found.figures is not None
+    rate = found.figures.rates[0]
+    assert (rate.flips, rate.pairs, found.figures.sessions) == (1, 24, 1)
+    assert len(found.figures.flipped) == 1
+    again = figures(context)
+    assert (again.rates, again.flipped, again.noise) == (
+        found.figures.rates,
+        found.figures.flipped,
+        found.figures.noise,
+    )
+    assert "1 of 24 pairs flipped, 4.2 % (0.7 to 20.2)" in digest_text(again)
+    assert any("wrong fact stated" in line for line in format_repeatability(again))
+
+
+def test_a_deploy_in_between_voids_the_pairs(tmp_path):
+    """The build is read before and after: what may come of two builds is stored as void and counted nowhere."""
+    with DeployedChat("a" * 40, "b" * 40) as chat:
+        _, found = session_of(watched(tmp_path, chat, more=at_version(chat)))
+    assert found.void == f"a deploy came in between: {'a' * 40} served before, {'b' * 40} after"
+    assert found.figures is not None
+    assert (found.figures.pairs, found.figures.void_sessions) == (0, 1)
+    assert "1 session void: a deploy came in between" in "\n".join(format_repeatability(found.figures))
+    assert "void: a deploy came in between" in session_in_one_line(found)
+
+
+def test_a_page_that_names_no_build_is_measured_all_the_same(tmp_path):
+    """Nothing can be compared before and after, and nothing is made up of it."""
+    with Chat() as chat:
+        _, found = session_of(watched(tmp_path, chat), 2)
+    assert (found.commit, found.void, len(found.cases), found.sampled) == (None, "", 2, 2)
+    assert {case.build for case in found.cases} == {found.run_id}
+
+
+def test_an_application_that_is_away_is_no_pair(tmp_path):
+    """What was not asked is neither right nor wrong, and the session says why it stopped."""
+    with Chat() as chat:
+        path = watched(tmp_path, chat, cases=8)
+    _, found = session_of(path)
+    assert "not asked" in found.stopped
+    assert len(found.cases) < found.sampled == 8
+
+
+def test_the_time_that_is_up_ends_the_session_between_pairs(tmp_path):
+    """A limit asks no further cases; the pairs that are there count."""
+    limit = "[targets.demo.repeatability]\nlimit_s = 1e-9\n"
+    with Chat() as chat:
+        _, found = session_of(watched(tmp_path, chat, more=limit))
+    assert chat.asked == 0
+    assert found.stopped == "the limit of 1e-09 s was reached after 0 cases"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("[targets.demo.repeatability]\ncases = 0\n", "targets.demo.repeatability.cases is 0"),
+        ("", "is asked by jobs"),
+    ],
+)
+def test_a_target_that_is_not_to_be_asked_twice_is_not(tmp_path, more, said):
+    """Off by its own key, or because it is an agent whose work costs: asked for by name, the reason is said."""
+    with Chat() as chat:
+        path = watched(tmp_path, chat, more=more)
+    if not more:
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace('driver = "json"', 'driver = "job"'), encoding="utf-8")
+    config = load_config(path)
+    assert measured_targets(config, None) == []
+    with pytest.raises(ConfigError, match=said):
+        measured_targets(config, "demo")

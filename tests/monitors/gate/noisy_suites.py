@@ -1,0 +1,108 @@
+"""Suites whose noise is known, with repeats recorded from it: what a rate that was estimated is held against."""
+
+from __future__ import annotations
+
+from math import prod
+from random import Random
+from typing import NamedTuple
+
+from monitors.gate.evaluate import RunFacts
+from monitors.gate.false_fails import GateSimulator, groups_of, right_answer, wrong_answer
+from monitors.gate.settings import GateSettings, Targets
+from monitors.records.base import Language, Severity
+from monitors.records.cases import GoldCase, Suite
+from monitors.records.repeatability import RepeatedCase
+from monitors.stats.repeatability import fit_noise
+from tests.builders import NOON, TARGET, gold_case
+
+VETO_ALONE = GateSettings(
+    min_weighted_score=0,
+    targets=Targets(factual_accuracy=0, citation_accuracy=0, refusal_precision=0, language_gap=1),
+)
+"""A gate at which only the veto fails a run, so that the rate can be reckoned by hand."""
+
+
+def suite_of(severe: int, others: int = 0) -> Suite:
+    """A suite of so many cases of severity 3 and of severity 1."""
+    cases = [gold_case(f"severe-{number}", severity=Severity.PAGE) for number in range(severe)]
+    cases += [gold_case(f"other-{number}", type=f"type-{number % 3}") for number in range(others)]
+    return Suite(name="noisy", sha256="0" * 64, cases=tuple(cases))
+
+
+def facts_of(suite: Suite) -> RunFacts:
+    """What the gate is told of a simulated run."""
+    return RunFacts(
+        run_id="simulated",
+        target=TARGET,
+        suite_name=suite.name,
+        suite_sha256=suite.sha256,
+        planned=len(suite.cases),
+        started_at=NOON,
+        finished_at=NOON,
+    )
+
+
+def repeated(case: GoldCase, *right: bool, build: str = "a" * 40, run_id: str = "session-1") -> RepeatedCase:
+    """A case that was asked once for each of ``right``."""
+    asks = (right_answer(case) if one else wrong_answer(case) for one in right)
+    return RepeatedCase(
+        case_id=case.id,
+        build=build,
+        case_severity=case.severity,
+        type=case.type,
+        language=Language.ENGLISH,
+        asks=tuple(ask.model_copy(update={"run_id": run_id}) for ask in asks),
+    )
+
+
+class NoisySuite(NamedTuple):
+    """A suite with the true noise of each case, and what was recorded of it."""
+
+    suite: Suite
+    noise: tuple[float, ...]
+    repeats: tuple[RepeatedCase, ...]
+
+    @property
+    def true_rate(self) -> float:
+        """How often the veto fails a run that asks each case once: when any severity-3 case fails."""
+        severe = (
+            noise
+            for case, noise in zip(self.suite.cases, self.noise, strict=True)
+            if case.severity is Severity.PAGE
+        )
+        return 1 - prod(1 - noise for noise in severe)
+
+
+def noisy_suite(
+    random: Random, *, severe: int, others: int, mean: float, concentration: float, builds: int
+) -> NoisySuite:
+    """A suite whose noise is sampled around ``mean``; each case was asked twice against each of ``builds``."""
+    suite = suite_of(severe, others)
+    first, second = 2 * mean * concentration, (1 - 2 * mean) * concentration
+    noise = tuple(random.betavariate(first, second) / 2 if mean else 0.0 for _ in suite.cases)
+    repeats = tuple(
+        repeated(case, *(random.random() >= one for _ in range(2)), build=f"{build:040d}")
+        for build in range(builds)
+        for case, one in zip(suite.cases, noise, strict=True)
+    )
+    return NoisySuite(suite, noise, repeats)
+
+
+def fitted(noisy: NoisySuite):
+    """The noise as it is estimated from what was recorded."""
+    found = fit_noise(groups_of(noisy.repeats).values())
+    assert found is not None
+    return found
+
+
+def coverage(seeds: range, **suite) -> tuple[float, float]:
+    """How often the interval holds the true rate of a seeded suite, and the mean error of the rate."""
+    held, errors = 0, []
+    for seed in seeds:
+        random = Random(seed)
+        noisy = noisy_suite(random, **suite)
+        simulator = GateSimulator(facts_of(noisy.suite), noisy.suite, VETO_ALONE, noisy.repeats)
+        found = simulator.false_fails(fitted(noisy), random, repeats=1, runs=100)
+        held += found.low <= noisy.true_rate <= found.high
+        errors.append(found.rate - noisy.true_rate)
+    return held / len(seeds), sum(errors) / len(seeds)

@@ -1,0 +1,169 @@
+"""How often the gate fails by chance: by hand at a gate of the veto alone, and held against suites of known noise."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from monitors.gate.false_fails import GateSimulator, right_answer
+from monitors.gate.repeatability import FEWEST_PAIRS, pairs_of, repeatability
+from monitors.gate.settings import GateSettings
+from monitors.records.base import Blame, Severity
+from monitors.records.grades import CaseOutcome
+from monitors.stats.repeatability import fit_noise
+from tests.monitors.gate.noisy_suites import (
+    VETO_ALONE,
+    coverage,
+    facts_of,
+    noisy_suite,
+    repeated,
+    suite_of,
+)
+
+LENIENT = VETO_ALONE.model_copy(update={"coverage_floor": 0.5})
+
+
+def figures(suite, repeats, settings: GateSettings = VETO_ALONE, *, runs: int = 50, configured: int = 1):
+    return repeatability(facts_of(suite), suite, repeats, settings, Random(1), configured=configured, runs=runs)
+
+
+def test_a_suite_that_never_flips_never_fails_by_chance():
+    """None of 200 runs FAIL, and what the few pairs leave possible is said."""
+    suite = suite_of(10, 20)
+    found = figures(suite, [repeated(case, True, True) for case in suite.cases], runs=200)
+    rate = found.advice[0].false_fail
+    assert (rate.failed, rate.runs, rate.rate, rate.low) == (0, 200, 0.0, 0.0)
+    assert 0 < rate.high < 1
+    assert (found.noise, found.flipped, found.rates[0].flips) == (0.0, (), 0)
+
+
+def test_a_fault_is_no_noise():
+    """A case that fails each time is named as a fault and makes no FAIL false."""
+    suite = suite_of(10, 20)
+    repeats = [repeated(case, *[case.id != "severe-0"] * 2) for case in suite.cases]
+    found = figures(suite, repeats)
+    assert found.steady_failures == ("severe-0",)
+    assert (found.noise, found.advice[0].false_fail.failed) == (0.0, 0)
+
+
+def test_a_flaky_severe_case_fails_runs_and_a_flaky_harmless_one_does_not():
+    """Through the gate itself: the veto is for severity 3 alone."""
+    suite = suite_of(10, 20)
+    rates = []
+    for flaky in ("severe-0", "other-0"):
+        repeats = [repeated(case, True, case.id != flaky) for case in suite.cases for _ in range(4)]
+        found = figures(suite, repeats, runs=200)
+        assert found.flipped == (flaky,)
+        rates.append(found.advice[0].false_fail.rate)
+    assert rates[0] > 0.25
+    assert rates[1] < 0.2
+
+
+def test_the_gate_that_is_configured_decides():
+    """The same noise of harmless cases fails no run by the veto, and nearly all by a floor of 1."""
+    suite = suite_of(2, 30)
+    repeats = [repeated(case, True, not case.id.endswith("1")) for case in suite.cases if case.id != "severe-1"]
+    strict = VETO_ALONE.model_copy(update={"min_weighted_score": 1.0})
+    loose, tight = (figures(suite, repeats, gate).advice[0].false_fail.rate for gate in (VETO_ALONE, strict))
+    assert loose < 0.5 < tight
+
+
+def test_what_was_never_graded_stays_ungraded():
+    """Where most of a suite cannot be graded, simulated runs are INCONCLUSIVE as real ones are."""
+    suite = suite_of(10, 30)
+    ungraded = {"outcome": CaseOutcome.UNGRADED, "blame": Blame.MONITOR}
+    repeats = []
+    for case in suite.cases:
+        one = repeated(case, True, True)
+        if case.id.startswith("other"):
+            one = one.model_copy(update={"asks": tuple(ask.model_copy(update=ungraded) for ask in one.asks)})
+        repeats.append(one)
+    simulator = GateSimulator(facts_of(suite), suite, VETO_ALONE, repeats)
+    noise = fit_noise([[(0, 2)]])
+    assert noise is not None
+    found = simulator.false_fails(noise, Random(1), repeats=1, runs=20)
+    assert (found.failed, found.inconclusive) == (0, 20)
+
+
+@pytest.mark.parametrize(
+    ("repeats", "shows", "no_fail", "no_alert"),
+    [
+        (1, 0.5, 0.5, 0.5),
+        (2, 0.5, 0.75, 0.25),  # one of two is flaky and does not veto alone
+        (3, 0.5, 0.875, 0.125),
+        (3, 0.9, 1 - 0.9**3, 0.1**3),
+        (5, 1.0, 0.0, 0.0),
+    ],
+)
+def test_a_fault_is_missed_as_often_as_the_rule_of_flaky_cases_says(repeats, shows, no_fail, no_alert):
+    """The gate fails when every asking shows it; people are alerted when any does."""
+    suite = suite_of(10, 20)
+    found = GateSimulator(facts_of(suite), suite, VETO_ALONE, ()).missed(repeats=repeats, shows=shows)
+    assert found is not None
+    assert (found.no_fail, found.no_alert) == pytest.approx((no_fail, no_alert))
+
+
+def test_more_askings_cost_as_many_questions_of_severity_3():
+    """The table starts with the gate as it is configured and has each number once."""
+    suite = suite_of(10, 20)
+    found = figures(suite, [repeated(case, True, True) for case in suite.cases], configured=3)
+    assert [one.false_fail.repeats for one in found.advice] == [3, 1, 2, 5]
+    assert [one.false_fail.probes for one in found.advice] == [50, 30, 40, 70]
+
+
+def test_too_few_pairs_give_no_rate():
+    """Flips are counted, and no rate is said of them."""
+    suite = suite_of(5, 20)
+    found = figures(suite, [repeated(case, True, True) for case in suite.cases[: FEWEST_PAIRS - 1]])
+    assert (found.pairs, found.advice, found.rates[0].enough) == (FEWEST_PAIRS - 1, (), False)
+    nothing = figures(suite, ())
+    assert (nothing.pairs, nothing.rates, nothing.noise, nothing.advice) == (0, (), None, ())
+
+
+def test_ungraded_askings_are_in_no_pair():
+    """What the monitor could not grade is neither a flip nor a pair."""
+    (case,) = suite_of(1).cases
+    asked = repeated(case, True, True, False)
+    open_one = right_answer(case).model_copy(update={"outcome": CaseOutcome.UNGRADED, "blame": Blame.MONITOR})
+    with_gap = asked.model_copy(update={"asks": (asked.asks[0], open_one, asked.asks[2])})
+    assert len(pairs_of([asked])) == 2
+    (pair,) = pairs_of([with_gap])
+    assert (pair.first.is_right, pair.second.is_right) == (True, False)
+
+
+def test_each_failure_kind_has_its_rate():
+    """A kind that came again is steady; one that came once is a flip of that kind."""
+    suite = suite_of(0, 30)
+    repeats = [repeated(case, number > 2, number > 0) for number, case in enumerate(suite.cases)]
+    rates = {one.name: one for one in figures(suite, repeats, runs=5).rates}
+    assert set(rates) == {"right or wrong", "severity 1", "wrong_fact"}
+    kind = rates["wrong_fact"]
+    assert (kind.flips, kind.pairs, kind.shown, kind.again) == (2, 30, 3, 1)
+
+
+def test_the_same_seed_gives_the_same_figures():
+    """Chance comes from the generator that is passed in alone."""
+    noisy = noisy_suite(Random(5), severe=8, others=8, mean=0.05, concentration=2, builds=3)
+    first, second = (figures(noisy.suite, noisy.repeats, LENIENT, runs=20) for _ in range(2))
+    assert first == second
+
+
+def test_the_interval_holds_the_true_rate_of_seeded_suites():
+    """A slice of what `make soak` counts: nine of twelve at the least, the rate off by 15 points at most."""
+    held, bias = coverage(range(12), severe=10, others=14, mean=0.02, concentration=2, builds=4)
+    assert held >= 0.75
+    assert abs(bias) < 0.15
+
+
+def test_every_severity_is_asked_once_but_the_third():
+    """Repeats are of severity 3 alone, as in a run."""
+    suite = suite_of(3, 4)
+    assert sum(case.severity is Severity.PAGE for case in suite.cases) == 3
+    found = GateSimulator(facts_of(suite), suite, VETO_ALONE, ()).false_fails(
+        fit_noise([[(0, 2)]]),  # pyright: ignore[reportArgumentType] - one group is enough
+        Random(1),
+        repeats=5,
+        runs=2,
+    )
+    assert found.probes == 3 * 5 + 4

@@ -1,0 +1,122 @@
+"""Which recorded repeats count: same target, build, graders and wording of the case; sessions that are not void."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from monitors.errors import WarehouseDamaged
+from monitors.records.cases import Suite
+from monitors.records.snapshots import RunSnapshot
+from monitors.records.targets import Environment
+from tests.warehouse.places import store_in
+from tests.warehouse.sample_repeats import BY, GRADERS, SETTINGS, session
+from tests.warehouse.sample_rows import NOON, SUITE_SHA, assessment, run_report, suite
+from warehouse.database.check import check
+from warehouse.database.rebuild import rebuild
+from warehouse.journal.rows import AssessmentRow, CaseRow, RepeatabilityRow, RunRow, SuiteCase
+from warehouse.queries.repeatability import (
+    RepeatScope,
+    last_asked,
+    last_repeatability,
+    recorded_repeats,
+)
+
+SCOPE = RepeatScope("helpdesk", Environment.STAGING, SUITE_SHA, BY, NOON - timedelta(days=1))
+
+
+def store_with(folder, *rows):
+    """A warehouse with the suite's cases and these rows."""
+    store = store_in(folder)
+    known: Suite = suite(3)
+    cases = [CaseRow(row=SuiteCase(suite_sha256=SUITE_SHA, suite_name="gold", case=case)) for case in known.cases]
+    store.journal.append([*cases, *rows], run_id=None)
+    store.load_pending(1)
+    return store
+
+
+def run(run_id: str, *, hours: float, graders=GRADERS, **changes):
+    """A run of one case, as rows."""
+    snapshot = RunSnapshot(suite_sha256=SUITE_SHA, cases=3, graders=graders, settings=SETTINGS)
+    report = run_report(run_id, hours=hours).model_copy(update={"snapshot": snapshot} | changes)
+    return [AssessmentRow(row=assessment(run_id, "case-0")), RunRow(row=report)]
+
+
+def test_a_session_is_loaded_once_and_its_pairs_come_back(tmp_path):
+    """The latest version of a session stands, with the figures; a rebuild gives the same, and a check finds no fault."""
+    first = session()
+    store = store_with(tmp_path, RepeatabilityRow(row=first))
+    later = first.model_copy(update={"stopped": "the limit was reached"})
+    store.journal.append([RepeatabilityRow(row=later)], run_id="session-1")
+    store.load_pending(1)
+    found = recorded_repeats(store, SCOPE)
+    assert (found.of_sessions, found.of_runs, found.sessions, found.void_sessions) == (first.cases, (), 1, 0)
+    assert last_repeatability(store, "helpdesk") == later
+    assert last_repeatability(store, "helpdesk", before="session-1") is None
+    assert last_asked(store, "helpdesk") == {"case-0": NOON}
+    rebuild(store, wait_s=5)
+    assert recorded_repeats(store, SCOPE) == found
+    assert check(store, wait_s=5).sound
+
+
+def test_sessions_are_in_no_score_trend_or_list_of_runs(tmp_path):
+    """What is asked twice stands in its own table and view alone."""
+    store = store_with(tmp_path, RepeatabilityRow(row=session()))
+    for view in ("runs", "assessments", "grades", "run_summary", "score_trend", "failures_by_kind", "flaky_cases"):
+        assert store.query(f"select count(*) from {view}").rows == ((0,),), view
+    columns = "case_id, severity, asked, correct, failed, came_out_differently"
+    assert store.query(f"select {columns} from repeated_cases").rows == (("case-0", 2, 2, 1, 1, True),)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"graded_by": "0" * 64},
+        {"target": "other"},
+        {"environment": Environment.PRODUCTION},
+        {"hours": -48},
+        {"case_id": "gone"},
+        {"suite_sha256": "f" * 64},
+    ],
+)
+def test_what_is_not_the_same_does_not_count(tmp_path, changes):
+    """Other graders, target, environment, a time long gone, a case that the suite has not, or has otherwise."""
+    store = store_with(tmp_path, RepeatabilityRow(row=session(**changes)))
+    assert recorded_repeats(store, SCOPE).of_sessions == ()
+
+
+def test_pairs_across_a_deploy_are_void_and_counted_as_such(tmp_path):
+    """A void session is known and its pairs are not used, nor taken for a case's turn."""
+    store = store_with(tmp_path, RepeatabilityRow(row=session(void="a deploy came in between")))
+    found = recorded_repeats(store, SCOPE)
+    assert (found.of_sessions, found.sessions, found.void_sessions) == ((), 0, 1)
+    assert last_asked(store, "helpdesk") == {}
+
+
+def test_runs_on_one_commit_are_repeats_for_free(tmp_path):
+    """Two runs of one commit by the same graders are a pair; one of other graders, or stopped, or of another, is none."""
+    rows = [
+        *run("run-1", hours=1),
+        *run("run-2", hours=2),
+        *run("run-3", hours=3, graders={"quantities": "2"}),
+        *run("run-4", hours=4, interrupted=True),
+        *run("run-5", hours=5, commit="fff9999"),
+        *run("run-6", hours=6, commit=None),
+        *run("run-7", hours=7, snapshot=None),
+    ]
+    (found,) = recorded_repeats(store_with(tmp_path, *rows), SCOPE).of_runs
+    assert ([ask.run_id for ask in found.asks], found.build, found.case_id) == (
+        ["run-1", "run-2"],
+        "abc123",
+        "case-0",
+    )
+
+
+def test_a_session_of_another_form_is_named(tmp_path):
+    """What cannot be read says so, and where its pairs still are."""
+    store = store_with(tmp_path, RepeatabilityRow(row=session()))
+    with store.database.writing(1) as connection:
+        connection.execute("update repeatability_runs set record = json_merge_patch(record, '{\"sampled\": -1}')")
+    with pytest.raises(WarehouseDamaged, match="repeated_cases"):
+        last_repeatability(store, "helpdesk")
