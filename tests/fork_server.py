@@ -36,6 +36,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import IO, Any, NoReturn, Self
@@ -466,6 +467,23 @@ class Process:
         self.wait()
 
 
+@cache
+def bare_home() -> Path:
+    """An empty home for commands of this process's tests: what a command leaves there, the test finds."""
+    folder = tempfile.TemporaryDirectory(prefix="lookout-home-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
+
+
+def bare(**variables: str) -> dict[str, str]:
+    """What a shell has on a machine where nothing was ever set up, and nothing of this test run's own.
+
+    The same in all tests but for ``variables``, so that one server serves them.
+    """
+    stay = {name: os.environ[name] for name in ("PATH", "CHROMIUM_PATH") if name in os.environ}
+    return stay | {"HOME": str(bare_home())} | WARM | variables
+
+
 _servers: list[ForkServer] = []
 _refused: set[tuple[tuple[str, str | None], ...]] = set()
 """The environments that were asked for once, as far as the first server's differs from them."""
@@ -475,7 +493,7 @@ def run(
     *arguments: str,
     cwd: Path,
     env: Mapping[str, str],
-    given: str = "",
+    given: str | bytes = "",
     timeout_s: float = 240,
     module: str | None = None,
 ) -> subprocess.CompletedProcess[str]:
@@ -486,7 +504,8 @@ def run(
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with start(*arguments, cwd=cwd, env=env, module=module, **pipes) as process:
         try:
-            out, err = process.communicate(given, timeout=timeout_s)
+            text = given if isinstance(given, str) else given.decode(errors="surrogateescape")
+            out, err = process.communicate(text, timeout=timeout_s)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             raise
@@ -526,12 +545,14 @@ def start(
         process = _forked(arguments, theirs, module=module, cwd=cwd, env=env)
     if process is not None:
         for name, number in ours.items():
-            setattr(process, name, os.fdopen(number, "w" if name == "stdin" else "r", encoding="utf-8"))
+            mode = "w" if name == "stdin" else "r"
+            setattr(process, name, os.fdopen(number, mode, encoding="utf-8", errors="surrogateescape"))
         return process
     for number in ours.values():
         os.close(number)
     command = [sys.executable, "-m", module, *arguments] if module else [str(SCRIPT), *arguments]
-    return subprocess.Popen(command, cwd=cwd, env=env, encoding="utf-8", start_new_session=True, **streams)
+    text = {"encoding": "utf-8", "errors": "surrogateescape"}
+    return subprocess.Popen(command, cwd=cwd, env=env, start_new_session=True, **streams, **text)
 
 
 def _forked(

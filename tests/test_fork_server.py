@@ -113,7 +113,8 @@ def test_a_module_is_run_as_python_runs_it(tmp_path):
     code = "import os, sys; print(__name__, sys.argv[1:], sys.path[0], os.getcwd(), input()); sys.exit(7)"
     (tmp_path / "says.py").write_text(code, encoding="utf-8")
     truth = subprocess.run(
-        [sys.executable, "-m", "says", "a"], cwd=tmp_path, env=SAME, input="ü\n", capture_output=True, encoding="utf-8"
+        [sys.executable, "-m", "says", "a"],
+        cwd=tmp_path, env=SAME, input="ü\n", capture_output=True, encoding="utf-8", check=False,
     )  # fmt: skip
     assert truth.returncode == 7, truth.stderr
     assert forked("a", module="says", cwd=tmp_path, given="ü\n") == (7, truth.stdout, truth.stderr)

@@ -45,9 +45,7 @@ def configured(folder: Path, page: str, questions: int) -> Installation:
         'suite = "suite.jsonl"\n',
         encoding="utf-8",
     )
-    home = folder / "home"
-    home.mkdir()
-    return Installation(folder, home)
+    return Installation(folder)
 
 
 def printed_tables(said: str, wanted: str) -> str:

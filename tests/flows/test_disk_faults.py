@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +15,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from tests.conftest import ROOT
+from tests import fork_server
 from tests.deployments.cli.test_nightly import UNTIL, question
 from tests.flows.chat import Chat, watched
 from tests.flows.nightly.test_night_kills import PASSAGE
@@ -94,16 +93,15 @@ def slack():
 @pytest.fixture
 def begin(tmp_path, prefect_environment) -> Callable[..., subprocess.Popen[str]]:
     """Start a command in the folder that has the disk."""
-    keys = {"PYTHONPATH": str(ROOT), "SLACK_BOT_TOKEN": TOKEN, "ANTHROPIC_API_KEY": KEY, "COLUMNS": "400"}
+    keys = fork_server.WARM | {"SLACK_BOT_TOKEN": TOKEN, "ANTHROPIC_API_KEY": KEY}
 
     def start(*arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "deployments.cli.app", *arguments],
+        return fork_server.start(
+            *arguments,
             cwd=tmp_path,
             env=prefect_environment | keys,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
         )
 
     return start
