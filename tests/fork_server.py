@@ -30,6 +30,7 @@ import runpy
 import selectors
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -50,7 +51,7 @@ OF_PREFECT = (
     *("prefect.flow_engine", "prefect.task_engine", "prefect.artifacts", "prefect.client.orchestration"),
     *("prefect.utilities.visualization", "prefect.logging.formatters", "fastapi", "anyio._backends._asyncio"),
 )
-READ_WHOLE = ("FSSPEC_", "LANG", "LC_", "LD_", "PYTHON", "TZ")
+READ_WHOLE = ("FSSPEC_", "LANG", "LC_", "LD_", "PYTHON", "SSL_", "TZ")
 """Names that the interpreter, or somebody who copies the whole environment, reads at the start."""
 START_S = 120
 SERVERS = 3
@@ -255,6 +256,7 @@ def _served(listener: socket.socket, parent: int) -> _Command:
     """Fork for each command that is asked for, until the tests end. Returns only in what becomes a command."""
     given = _started_with()
     reads, hidden = _imported()
+    _read_authorities()
     if threading.active_count() != 1 or len([*Path("/proc/self/task").iterdir()]) != 1:
         raise AssertionError("what was imported started a thread: a fork of it would lack that")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # a process that watches over a command ends alone
@@ -274,6 +276,12 @@ def _served(listener: socket.socket, parent: int) -> _Command:
             os.close(parent)
             return _watched(asking, reads, hidden, given)
         asking.close()
+
+
+def _read_authorities() -> None:
+    """Once, for all commands: it takes 30 ms for each HTTP client, and nearly all of them speak to loopback."""
+    ssl.create_default_context = cache(ssl.create_default_context)
+    importlib.import_module("httpx").Client().close()
 
 
 def _started_with() -> dict[str, str]:
@@ -363,32 +371,25 @@ class ForkServer:
         socket.send_fds(asking, [b"."], list(streams))
         asked = {"arguments": [*command], "module": module, "cwd": str(cwd), "env": dict(env)}
         asking.sendall(json.dumps(asked).encode() + b"\n")
-        process = Process(asking, command)
-        answer = process.answer()
+        said = _Said(asking)
+        answer = said.next(START_S)
         if answer is None:
             raise AssertionError(f"the fork server ended: {self._log.read_text(encoding='utf-8')}")
         if "refused" in answer:
             asking.close()
             return tuple(answer["refused"])
-        process.pid = answer["pid"]
-        return process
+        return Process(command, answer["pid"], said.code, forked=True)
 
 
-class Process:
-    """A forked command, as `subprocess.Popen` shows one: what of it the tests use."""
+class _Said:
+    """What is said of a forked command, line by line."""
 
-    def __init__(self, talk: socket.socket, command: Sequence[str]) -> None:
-        self.args = [*command]
-        self.pid = 0
-        self.returncode: int | None = None
-        self.stdin: IO[str] | None = None
-        self.stdout: IO[str] | None = None
-        self.stderr: IO[str] | None = None
+    def __init__(self, talk: socket.socket) -> None:
         self._talk = talk
         self._lines = b""
 
-    def answer(self, timeout_s: float | None = START_S) -> dict[str, Any] | None:
-        """The next thing that is said of it; ``None`` when nobody is left to say anything."""
+    def next(self, timeout_s: float | None) -> dict[str, Any] | None:
+        """``None`` when nobody is left to say anything. Raises `BlockingIOError` and `TimeoutError`."""
         self._talk.settimeout(timeout_s)
         while b"\n" not in self._lines:
             received = self._talk.recv(1 << 16)
@@ -397,6 +398,31 @@ class Process:
             self._lines += received
         line, _, self._lines = self._lines.partition(b"\n")
         return json.loads(line)
+
+    def code(self, timeout_s: float | None) -> int:
+        """The exit code. Raises `TimeoutError` while there is none."""
+        try:
+            answer = self.next(timeout_s)
+        except BlockingIOError:
+            raise TimeoutError from None
+        if answer is None:
+            raise AssertionError("nobody knows how the process ended")
+        self._talk.close()
+        return int(answer["code"])
+
+
+class Process:
+    """A command that runs, as `subprocess.Popen` shows one: what of it the tests use. Its pipes are text."""
+
+    def __init__(
+        self, command: Sequence[str], pid: int, code: Callable[[float | None], int], *, forked: bool
+    ) -> None:
+        self.args, self.pid, self.forked = [*command], pid, forked
+        self.returncode: int | None = None
+        self.stdin: IO[str] | None = None
+        self.stdout: IO[str] | None = None
+        self.stderr: IO[str] | None = None
+        self._code = code
 
     def poll(self) -> int | None:
         """Its exit code, once it has ended."""
@@ -408,13 +434,9 @@ class Process:
         """Its exit code, negative for the signal that killed it; `subprocess.TimeoutExpired` after so many s."""
         if self.returncode is None:
             try:
-                answer = self.answer(timeout)
-            except (BlockingIOError, TimeoutError):
+                self.returncode = self._code(timeout)
+            except TimeoutError:
                 raise subprocess.TimeoutExpired(self.args, timeout or 0) from None
-            if answer is None:
-                raise AssertionError(f"nobody knows how process {self.pid} ended")
-            self.returncode = int(answer["code"])
-            self._talk.close()
         return self.returncode
 
     def send_signal(self, number: int) -> None:
@@ -520,7 +542,7 @@ def start(
     stdin: int | IO[Any] = subprocess.DEVNULL,
     stdout: int | IO[Any] = subprocess.DEVNULL,
     stderr: int | IO[Any] = subprocess.DEVNULL,
-) -> Process | subprocess.Popen[str]:
+) -> Process:
     """Start ``lookout``, or ``python -m module``, as `subprocess.Popen` does. What is a pipe is read as text.
 
     Forked where that is the same (see above), else in a process of its own.
@@ -542,17 +564,28 @@ def start(
             else:
                 number = stream if isinstance(stream, int) else stream.fileno()
             theirs.append(number)
-        process = _forked(arguments, theirs, module=module, cwd=cwd, env=env)
-    if process is not None:
-        for name, number in ours.items():
-            mode = "w" if name == "stdin" else "r"
-            setattr(process, name, os.fdopen(number, mode, encoding="utf-8", errors="surrogateescape"))
-        return process
-    for number in ours.values():
-        os.close(number)
-    command = [sys.executable, "-m", module, *arguments] if module else [str(SCRIPT), *arguments]
-    text = {"encoding": "utf-8", "errors": "surrogateescape"}
-    return subprocess.Popen(command, cwd=cwd, env=env, start_new_session=True, **streams, **text)
+        process = _forked(arguments, theirs, module=module, cwd=cwd, env=env) or _begun(
+            [sys.executable, "-m", module, *arguments] if module else [str(SCRIPT), *arguments], theirs, cwd, env
+        )
+    for name, number in ours.items():
+        mode = "w" if name == "stdin" else "r"
+        stream = os.fdopen(number, mode, encoding="utf-8", errors="surrogateescape", newline="")
+        setattr(process, name, stream)
+    return process
+
+
+def _begun(command: Sequence[str], streams: Sequence[int], cwd: Path, env: Mapping[str, str]) -> Process:
+    """A process of its own."""
+    standard = dict(zip(("stdin", "stdout", "stderr"), streams, strict=True))
+    process = subprocess.Popen(command, cwd=cwd, env=env, start_new_session=True, **standard)
+
+    def code(timeout_s: float | None) -> int:
+        try:
+            return process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError from None
+
+    return Process(command, process.pid, code, forked=False)
 
 
 def _forked(

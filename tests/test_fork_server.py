@@ -49,8 +49,8 @@ def server() -> Iterator[ForkServer]:
 
 def forked(*arguments: str, cwd: Path, env: Mapping[str, str] = SAME, given: str = "", module: str | None = None):
     process = fork_server.start(*arguments, cwd=cwd, env=env, module=module, **PIPES)
-    assert isinstance(process, fork_server.Process)
     with process:
+        assert process.forked
         out, err = process.communicate(given, timeout=120)
     return process.returncode, out, err
 
@@ -124,7 +124,7 @@ def test_one_that_runs_on_is_seen_and_ended_like_any_process(tmp_path):
     """Polled, waited for, ended by a signal, whose number is its code; its output goes where it was told."""
     (tmp_path / "stays.py").write_text("print('up', flush=True)\nimport time\ntime.sleep(600)", encoding="utf-8")
     with fork_server.start(module="stays", cwd=tmp_path, env=SAME, stdout=subprocess.PIPE) as process:
-        assert isinstance(process, fork_server.Process)
+        assert process.forked
         assert process.stdout.readline() == "up\n"
         assert process.poll() is None
         with pytest.raises(subprocess.TimeoutExpired):

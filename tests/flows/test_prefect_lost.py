@@ -88,14 +88,12 @@ def begun(folder: Path, environment: dict[str, str], program: str) -> subprocess
     return subprocess.Popen(command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True)
 
 
-def lookout(
-    folder: Path, environment: dict[str, str], *arguments: str
-) -> fork_server.Process | subprocess.Popen[str]:
+def lookout(folder: Path, environment: dict[str, str], *arguments: str) -> fork_server.Process:
     pipe = subprocess.PIPE
     return fork_server.start(*arguments, cwd=folder, env=environment, stdout=pipe, stderr=pipe)
 
 
-def wait_until(holds: Callable[[], bool], working: subprocess.Popen[str]) -> None:
+def wait_until(holds: Callable[[], bool], working: fork_server.Process) -> None:
     """Until it ``holds``, as long as whoever brings it about lives."""
     end = time.monotonic() + COMES_WITHIN_S
     while not holds():

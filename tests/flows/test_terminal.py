@@ -141,7 +141,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def command(data: Path, *arguments: str) -> tuple[tuple[str, ...], dict[str, Any]]:
-    where = {"cwd": data.parent, "env": os.environ | fork_server.WARM | {"COLUMNS": "120"}}
+    where = {"cwd": data.parent, "env": os.environ | fork_server.WARM}
     return (*arguments, "--data-folder", str(data)), where
 
 

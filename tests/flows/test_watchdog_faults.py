@@ -49,7 +49,7 @@ def told(slack: SlackServer) -> list[tuple[str, str]]:
     return [(message.channel, message.text.split(" · ")[1]) for message in slack.messages]
 
 
-def worker(folder: Path, *arguments: str, **variables: str) -> subprocess.Popen[bytes]:
+def worker(folder: Path, *arguments: str, **variables: str) -> fork_server.Process:
     environment = os.environ | fork_server.WARM | variables
     return fork_server.start(
         str(folder), *arguments, module="tests.flows.pulsing_worker", cwd=ROOT, env=environment, stderr=2

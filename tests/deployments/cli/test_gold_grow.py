@@ -208,12 +208,12 @@ def test_from_a_leak_in_live_traffic_to_a_case_as_a_person_does_it(tmp_path):
     with SlackServer() as slack:
         leak(tmp_path, slack)
     data = ("--data-folder", str(tmp_path))
-    listed = gold("grow", *data, cwd=tmp_path, columns=300)
+    listed = gold("grow", *data, cwd=tmp_path)
     assert listed.returncode == 0, listed.stderr
     assert "It is paid from account [account number] by [e-mail]." in listed.stdout
     assert "proposed: the finding was severity 3 by row pii_disclosure>=3" in listed.stdout
     keys = "r\n\nIt must not say whose policy another one is\npii_handling\n"
-    done = gold("grow", *data, "--suite", "suite.jsonl", "--as", "asha", cwd=tmp_path, keys=keys, columns=300)
+    done = gold("grow", *data, "--suite", "suite.jsonl", "--as", "asha", cwd=tmp_path, keys=keys)
     assert "1 joined suite.jsonl" in done.stdout, done.stdout + done.stderr
     assert "it gives away: " in done.stdout
     assert "50100234417788" not in done.stdout + listed.stdout

@@ -193,7 +193,7 @@ def test_a_foreign_case_under_a_drafts_id_is_not_taken_for_it(tmp_path, drafts, 
 
 def test_as_a_process_drafts_are_listed_and_reviewed(tmp_path, drafts):
     ask = ("review", str(drafts), "--suite", "suite.jsonl")
-    done = gold(*ask, "--as", "asha", cwd=tmp_path, keys="y\nq\n", columns=300)
+    done = gold(*ask, "--as", "asha", cwd=tmp_path, keys="y\nq\n")
     assert done.returncode == 0, done.stderr
     assert CLAUSE in done.stdout
     assert "1 joined suite.jsonl, 0 rejected, 2 left" in done.stdout

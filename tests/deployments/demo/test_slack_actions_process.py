@@ -29,7 +29,7 @@ ADDRESS_AT = "received at "
 def environment(**variables):
     ours = ("SLACK_SIGNING_SECRET", "SLACK_BOT_TOKEN", "SLACK_WEBHOOK_URL")
     kept = {name: value for name, value in os.environ.items() if name not in ours}
-    return kept | {"PYTHONPATH": str(ROOT), "COLUMNS": "300"} | variables
+    return kept | fork_server.WARM | variables
 
 
 @pytest.fixture

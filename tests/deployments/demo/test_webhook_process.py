@@ -36,7 +36,7 @@ WORKER = "tests.deployments.demo.receive_worker"
 
 def environment(**variables):
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LOOKOUT_")}
-    return kept | {"PYTHONPATH": str(ROOT), "COLUMNS": "300"} | variables
+    return kept | fork_server.WARM | variables
 
 
 def command(folder, deploys, port):

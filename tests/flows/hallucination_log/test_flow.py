@@ -123,7 +123,7 @@ def test_the_command_looks_once_and_says_what_it_found(lookout, config, slack):
 
 
 @contextmanager
-def watching(config: Path) -> Iterator[subprocess.Popen[bytes]]:
+def watching(config: Path) -> Iterator[fork_server.Process]:
     """`lookout watch` as somebody leaves it running in a terminal, until it is interrupted."""
     variables = fork_server.bare(SLACK_BOT_TOKEN=TOKEN)
     with (

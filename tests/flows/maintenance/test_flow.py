@@ -36,7 +36,7 @@ class Night(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def worker(prefect_environment, tmp_path_factory) -> Iterator[subprocess.Popen[str]]:
+def worker(prefect_environment, tmp_path_factory) -> Iterator[fork_server.Process]:
     """One process for all nights of this module."""
     log = (tmp_path_factory.mktemp("night") / "log").open("w")
     with fork_server.start(

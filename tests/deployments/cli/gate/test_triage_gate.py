@@ -107,7 +107,7 @@ def gate(tmp_path: Path, lookout, agent, judge):
         agent.reports = reports(ratings)
         agent.jobs.clear()  # within a day it would give the jobs of the run before
         flags = ("--target", "agent", "--suite", str(suite), "--min-score", "4.0", "--fail-on-regression", *options)
-        done = lookout("gate", *flags, cwd=tmp_path, **{KEY_VARIABLE: KEY, "COLUMNS": "300"})
+        done = lookout("gate", *flags, cwd=tmp_path, **{KEY_VARIABLE: KEY})
         return done.returncode, done.stdout + done.stderr
 
     return run

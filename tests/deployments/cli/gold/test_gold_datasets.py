@@ -65,7 +65,7 @@ def cases_of(folder: Path) -> dict[str, GoldCase]:
 
 def lookout(folder: Path, *arguments: str, code: int = 0, given: str = "") -> str:
     """Run ``lookout gold …``; what it printed, once its exit code is ``code``."""
-    environment = os.environ | fork_server.WARM | {"LANGSMITH_API_KEY": KEY, "COLUMNS": "200"}
+    environment = os.environ | fork_server.WARM | {"LANGSMITH_API_KEY": KEY}
     done = fork_server.run("gold", *arguments, cwd=folder, env=environment, given=given, timeout_s=120)
     assert done.returncode == code, done.stdout + done.stderr
     assert KEY not in done.stdout + done.stderr
