@@ -13,8 +13,8 @@ from tests.zoo.server import Zoo
 
 pytestmark = [pytest.mark.browser, pytest.mark.prefect]
 
-QUESTIONS = 20
-FEWER = 5
+QUESTIONS = 6
+FEWER = 3
 """Of the page that differs in what it is sent alone."""
 
 
