@@ -7,7 +7,7 @@ own, its own arguments, folder, environment and pipes, its own end with its true
 
 - What a module read from the environment at its import must read the same in the command's: the server notes every
   such name, and refuses a command that would have read otherwise. That one is started as a real process; from the
-  second in the same environment on, one more server has imported everything there.
+  third in the same environment on, one more server has imported everything there.
 - Prefect reads its settings at import. Its modules, and ours that import it, are hidden until the command imports
   the first of them; settings and logging are then read anew, as at a first import.
 - It has one thread and no event loop when it forks.
@@ -36,6 +36,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -54,6 +55,8 @@ OF_PREFECT = (
 READ_WHOLE = ("FSSPEC_", "LANG", "LC_", "LD_", "PYTHON", "SSL_", "TZ")
 """Names that the interpreter, or somebody who copies the whole environment, reads at the start."""
 START_S = 120
+WORTH_A_SERVER = 3
+"""From so many commands of one environment on: a server costs what one or two commands cost that need Prefect."""
 SERVERS = 3
 """So many environments at once have a server each; one more takes the place of the oldest."""
 WARM = {"PYTHONPATH": str(ROOT), "COLUMNS": "160"}
@@ -507,8 +510,8 @@ def bare(**variables: str) -> dict[str, str]:
 
 
 _servers: list[ForkServer] = []
-_refused: set[tuple[tuple[str, str | None], ...]] = set()
-"""The environments that were asked for once, as far as the first server's differs from them."""
+_refused: Counter[tuple[tuple[str, str | None], ...]] = Counter()
+"""How often each environment was asked for, as far as the first server's differs from it."""
 
 
 def run(
@@ -602,8 +605,8 @@ def _forked(
             return answer
         differs = differs or answer
     key = tuple((name, env.get(name)) for name in differs)
-    if key not in _refused:
-        _refused.add(key)
+    _refused[key] += 1
+    if _refused[key] < WORTH_A_SERVER:
         return None
     if len(_servers) == SERVERS:
         _servers.pop(1).close()
