@@ -19,6 +19,7 @@ import pytest
 
 from flows.server import prefect_server
 from tests import fork_server
+from tests.prefect_home import with_tables
 from tests.shares import in_shares
 
 hypothesis.settings.register_profile("lookout", deadline=None)  # a busy machine is not a wrong answer
@@ -64,7 +65,7 @@ def browser_path() -> str | None:
 @pytest.fixture(scope="session")
 def prefect_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """Environment variables that point a process at one real Prefect server for all tests."""
-    home = tmp_path_factory.mktemp("prefect")
+    home = with_tables(tmp_path_factory.mktemp("prefect"))
     variables = dict(os.environ)
     prefect_server.connect(None, home, environment=variables, start_timeout_s=180, say=print)
     yield variables

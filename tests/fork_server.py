@@ -1,11 +1,13 @@
 """The command in tests without its start: a process that has imported everything forks for each command.
 
-A start costs 1 to 2 s of CPU, nearly all of it imports, and the tests run the command hundreds of times. What is
-forked here behaves as the script ``lookout`` does: a session of its own, its own arguments, folder, environment and
-pipes, its own end with its true exit code. Three things keep that honest:
+A start costs 1 to 4 s of CPU, nearly all of it imports, and the tests run the command hundreds of times. What is
+forked here behaves as the script ``lookout`` does, or as ``python -m`` with a module of the tests: a session of its
+own, its own arguments, folder, environment and pipes, its own end with its true exit code. `run` waits for the end,
+`start` does not. Three things keep that honest:
 
 - What a module read from the environment at its import must read the same in the command's: the server notes every
-  such name, and refuses a command that would have read otherwise. `run` then starts a real process.
+  such name, and refuses a command that would have read otherwise. That one is started as a real process; from the
+  third in the same environment on, one more server has imported everything there.
 - Prefect reads its settings at import. Its modules, and ours that import it, are hidden until the command imports
   the first of them; settings and logging are then read anew, as at a first import.
 - It has one thread and no event loop when it forks.
@@ -24,17 +26,22 @@ import json
 import logging.config
 import os
 import pkgutil
+import runpy
 import selectors
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any, NoReturn, Self
+from typing import IO, Any, NoReturn, Self
 
 ROOT = Path(__file__).parent.parent
 SCRIPT = Path(sys.executable).parent / "lookout"
@@ -45,9 +52,13 @@ OF_PREFECT = (
     *("prefect.flow_engine", "prefect.task_engine", "prefect.artifacts", "prefect.client.orchestration"),
     *("prefect.utilities.visualization", "prefect.logging.formatters", "fastapi", "anyio._backends._asyncio"),
 )
-READ_WHOLE = ("FSSPEC_", "LANG", "LC_", "LD_", "PYTHON", "TZ")
+READ_WHOLE = ("FSSPEC_", "LANG", "LC_", "LD_", "PYTHON", "SSL_", "TZ")
 """Names that the interpreter, or somebody who copies the whole environment, reads at the start."""
 START_S = 120
+WORTH_A_SERVER = 3
+"""From so many commands of one environment on: a server costs what one or two commands cost that need Prefect."""
+SERVERS = 3
+"""So many environments at once have a server each; one more takes the place of the oldest."""
 WARM = {"PYTHONPATH": str(ROOT), "COLUMNS": "160"}
 """What tests set besides, for the command to be forked."""
 
@@ -192,21 +203,37 @@ class _Command:
         os.environ.update(self._asked["env"])
         if coerced and not {"LANG", "LC_ALL", "LC_CTYPE"} & set(self._asked["env"]):
             os.environ["LC_CTYPE"] = coerced  # as the interpreter does for itself
-        sys.argv = [str(SCRIPT), *self._asked["arguments"]]
-        sys.path[0] = str(SCRIPT.parent)
+        for stream in (sys.stdout, sys.stderr):
+            stream.reconfigure(line_buffering=stream is sys.stderr or stream.isatty())
+        module = self._asked["module"]
+        sys.argv = [module or str(SCRIPT), *self._asked["arguments"]]
+        sys.path[0] = self._asked["cwd"] if module else str(SCRIPT.parent)
         script = ModuleType("__main__")
         script.__file__ = str(SCRIPT)
         sys.modules["__main__"] = script
         sys.meta_path.insert(0, self._hidden)
-        _end(_code_of_script())
+        _end(_code_of(_module(module) if module else _script))
 
 
-def _code_of_script() -> int:
-    """What the script ``lookout`` does, and the exit code that the interpreter makes of it."""
+def _script() -> int:
     from deployments.cli.app import main
 
+    return main()
+
+
+def _module(name: str) -> Callable[[], object]:
+    """As ``python -m`` runs it."""
+
+    def whole() -> None:
+        runpy.run_module(name, run_name="__main__", alter_sys=True)
+
+    return whole
+
+
+def _code_of(main: Callable[[], object]) -> int:
+    """What ``main`` does, and the exit code that the interpreter makes of it."""
     try:
-        sys.exit(main())
+        sys.exit(main())  # type: ignore[arg-type]
     except SystemExit as end:
         if isinstance(end.code, int | None):
             return end.code or 0
@@ -230,8 +257,9 @@ def _end(code: int) -> NoReturn:
 
 def _served(listener: socket.socket, parent: int) -> _Command:
     """Fork for each command that is asked for, until the tests end. Returns only in what becomes a command."""
-    given = dict(os.environ)
+    given = _started_with()
     reads, hidden = _imported()
+    _read_authorities()
     if threading.active_count() != 1 or len([*Path("/proc/self/task").iterdir()]) != 1:
         raise AssertionError("what was imported started a thread: a fork of it would lack that")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # a process that watches over a command ends alone
@@ -251,6 +279,18 @@ def _served(listener: socket.socket, parent: int) -> _Command:
             os.close(parent)
             return _watched(asking, reads, hidden, given)
         asking.close()
+
+
+def _read_authorities() -> None:
+    """Once, for all commands: it takes 30 ms for each HTTP client, and nearly all of them speak to loopback."""
+    ssl.create_default_context = cache(ssl.create_default_context)
+    importlib.import_module("httpx").Client().close()
+
+
+def _started_with() -> dict[str, str]:
+    """This process's environment as it was given, without what the interpreter added to it."""
+    pairs = Path("/proc/self/environ").read_bytes().decode(errors="surrogateescape").split("\0")
+    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
 
 
 def _watched(asking: socket.socket, reads: _Reads, hidden: _Hidden, given: Mapping[str, str]) -> _Command:
@@ -318,86 +358,266 @@ class ForkServer:
         self._process.wait(START_S)
         self._folder.cleanup()
 
-    def run(
-        self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], given: str, timeout_s: float
-    ) -> subprocess.CompletedProcess[str] | tuple[str, ...]:
-        """What the command did; or the names of the variables for which it needs a process of its own."""
-        ours, theirs = zip(*(os.pipe() for _ in range(2)), strict=True)
-        their_input, our_input = os.pipe()
-        with socket.socket(socket.AF_UNIX) as asking:
-            asking.settimeout(START_S)
-            asking.connect(self._address)
-            socket.send_fds(asking, [b"."], [their_input, *theirs])
-            for pipe in (their_input, *theirs):
-                os.close(pipe)
-            with asking.makefile("rw", encoding="utf-8") as talk:
-                talk.write(json.dumps({"arguments": [*arguments], "cwd": str(cwd), "env": dict(env)}) + "\n")
-                talk.flush()
-                answer = json.loads(talk.readline() or self._died())
-                if "refused" in answer:
-                    for pipe in (*ours, our_input):
-                        os.close(pipe)
-                    return tuple(answer["refused"])
-                said = _exchanged(answer["pid"], our_input, ours, given.encode(), timeout_s)
-                code = json.loads(talk.readline() or self._died())["code"]
-        return subprocess.CompletedProcess([*arguments], code, *(text.decode() for text in said))
-
-    def _died(self) -> NoReturn:
-        raise AssertionError(f"the fork server ended: {self._log.read_text(encoding='utf-8')}")
+    def start(
+        self,
+        command: Sequence[str],
+        streams: Sequence[int],
+        *,
+        module: str | None,
+        cwd: Path,
+        env: Mapping[str, str],
+    ) -> Process | tuple[str, ...]:
+        """The command as it runs; or the names of the variables for which it needs another server."""
+        asking = socket.socket(socket.AF_UNIX)
+        asking.settimeout(START_S)
+        asking.connect(self._address)
+        socket.send_fds(asking, [b"."], list(streams))
+        asked = {"arguments": [*command], "module": module, "cwd": str(cwd), "env": dict(env)}
+        asking.sendall(json.dumps(asked).encode() + b"\n")
+        said = _Said(asking)
+        answer = said.next(START_S)
+        if answer is None:
+            raise AssertionError(f"the fork server ended: {self._log.read_text(encoding='utf-8')}")
+        if "refused" in answer:
+            asking.close()
+            return tuple(answer["refused"])
+        return Process(command, answer["pid"], said.code, forked=True)
 
 
-def _exchanged(pid: int, our_input: int, ours: Sequence[int], given: bytes, timeout_s: float) -> list[bytes]:
-    """Write its input and read its outputs to their ends; its whole session is killed when it takes too long."""
-    said = [b"", b""]
+class _Said:
+    """What is said of a forked command, line by line."""
 
-    def written() -> None:
-        with contextlib.suppress(BrokenPipeError), os.fdopen(our_input, "wb", buffering=0) as pipe:
-            pipe.write(given)
+    def __init__(self, talk: socket.socket) -> None:
+        self._talk = talk
+        self._lines = b""
 
-    def read(number: int) -> None:
-        with os.fdopen(ours[number], "rb") as pipe:
-            said[number] = pipe.read()
+    def next(self, timeout_s: float | None) -> dict[str, Any] | None:
+        """``None`` when nobody is left to say anything. Raises `BlockingIOError` and `TimeoutError`."""
+        self._talk.settimeout(timeout_s)
+        while b"\n" not in self._lines:
+            received = self._talk.recv(1 << 16)
+            if not received:
+                return None
+            self._lines += received
+        line, _, self._lines = self._lines.partition(b"\n")
+        return json.loads(line)
 
-    threads = [threading.Thread(target=written), *(threading.Thread(target=read, args=(n,)) for n in range(2))]
-    late = threading.Timer(timeout_s, os.killpg, (pid, signal.SIGKILL))
-    late.start()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if not late.is_alive():
-        raise subprocess.TimeoutExpired(str(pid), timeout_s, *said)
-    late.cancel()
-    late.join()
-    return said
+    def code(self, timeout_s: float | None) -> int:
+        """The exit code. Raises `TimeoutError` while there is none."""
+        try:
+            answer = self.next(timeout_s)
+        except BlockingIOError:
+            raise TimeoutError from None
+        if answer is None:
+            raise AssertionError("nobody knows how the process ended")
+        self._talk.close()
+        return int(answer["code"])
 
 
-_server: list[ForkServer] = []
+class Process:
+    """A command that runs, as `subprocess.Popen` shows one: what of it the tests use. Its pipes are text."""
+
+    def __init__(
+        self, command: Sequence[str], pid: int, code: Callable[[float | None], int], *, forked: bool
+    ) -> None:
+        self.args, self.pid, self.forked = [*command], pid, forked
+        self.returncode: int | None = None
+        self.stdin: IO[str] | None = None
+        self.stdout: IO[str] | None = None
+        self.stderr: IO[str] | None = None
+        self._code = code
+
+    def poll(self) -> int | None:
+        """Its exit code, once it has ended."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit code, negative for the signal that killed it; `subprocess.TimeoutExpired` after so many s."""
+        if self.returncode is None:
+            try:
+                self.returncode = self._code(timeout)
+            except TimeoutError:
+                raise subprocess.TimeoutExpired(self.args, timeout or 0) from None
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """SIGTERM."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+    def communicate(self, input: str | None = None, timeout: float | None = None) -> tuple[str, str]:  # noqa: A002
+        """Write its input, read its outputs to their ends, and wait for its end."""
+        said = {"stdout": "", "stderr": ""}
+
+        def written() -> None:
+            with contextlib.suppress(BrokenPipeError), self.stdin or contextlib.nullcontext() as pipe:
+                if pipe is not None and input:
+                    pipe.write(input)
+
+        def read(name: str) -> None:
+            pipe = getattr(self, name)
+            if pipe is not None:
+                with pipe:
+                    said[name] = pipe.read()
+
+        threads = [threading.Thread(target=written, daemon=True)]
+        threads += [threading.Thread(target=read, args=(name,), daemon=True) for name in said]
+        for thread in threads:
+            thread.start()
+        end = None if timeout is None else time.monotonic() + timeout
+        for thread in threads:
+            thread.join(None if end is None else max(0.0, end - time.monotonic()))
+            if thread.is_alive():
+                raise subprocess.TimeoutExpired(self.args, timeout or 0, **said)
+        self.wait(None if end is None else max(0.0, end - time.monotonic()))
+        return said["stdout"], said["stderr"]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        for stream in (self.stdin, self.stdout, self.stderr):
+            if stream is not None:
+                stream.close()
+        self.wait()
+
+
+@cache
+def bare_home() -> Path:
+    """An empty home for commands of this process's tests: what a command leaves there, the test finds."""
+    folder = tempfile.TemporaryDirectory(prefix="lookout-home-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
+
+
+def bare(**variables: str) -> dict[str, str]:
+    """What a shell has on a machine where nothing was ever set up, and nothing of this test run's own.
+
+    The same in all tests but for ``variables``, so that one server serves them.
+    """
+    stay = {name: os.environ[name] for name in ("PATH", "CHROMIUM_PATH") if name in os.environ}
+    return stay | {"HOME": str(bare_home())} | WARM | variables
+
+
+_servers: list[ForkServer] = []
+_refused: Counter[tuple[tuple[str, str | None], ...]] = Counter()
+"""How often each environment was asked for, as far as the first server's differs from it."""
 
 
 def run(
-    *arguments: str, cwd: Path, env: Mapping[str, str], given: str = "", timeout_s: float = 240
+    *arguments: str,
+    cwd: Path,
+    env: Mapping[str, str],
+    given: str | bytes = "",
+    timeout_s: float = 240,
+    module: str | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run ``lookout`` with these arguments, this whole environment and this input, to its end.
 
+    Or ``python -m module``. Its whole session is killed when it takes too long.
+    """
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with start(*arguments, cwd=cwd, env=env, module=module, **pipes) as process:
+        try:
+            text = given if isinstance(given, str) else given.decode(errors="surrogateescape")
+            out, err = process.communicate(text, timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess([*arguments], process.wait(), out, err)
+
+
+def start(
+    *arguments: str,
+    cwd: Path,
+    env: Mapping[str, str],
+    module: str | None = None,
+    stdin: int | IO[Any] = subprocess.DEVNULL,
+    stdout: int | IO[Any] = subprocess.DEVNULL,
+    stderr: int | IO[Any] = subprocess.DEVNULL,
+) -> Process:
+    """Start ``lookout``, or ``python -m module``, as `subprocess.Popen` does. What is a pipe is read as text.
+
     Forked where that is the same (see above), else in a process of its own.
     """
-    if not _server:
-        _server.append(ForkServer(os.environ | WARM))
-        atexit.register(lambda: _server.pop().close())
-    done = _server[0].run(arguments, cwd=cwd, env=env, given=given, timeout_s=timeout_s)
-    if isinstance(done, subprocess.CompletedProcess):
-        return done
-    return subprocess.run(
-        [SCRIPT, *arguments],
-        cwd=cwd,
-        env=env,
-        input=given,
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-    )
+    streams = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
+    ours: dict[str, int] = {}
+    theirs: list[int] = []
+    with contextlib.ExitStack() as opened:
+        for name, stream in streams.items():
+            if stream == subprocess.PIPE:
+                reads, writes = os.pipe()
+                number, ours[name] = (reads, writes) if name == "stdin" else (writes, reads)
+                opened.callback(os.close, number)
+            elif stream == subprocess.DEVNULL:
+                number = os.open(os.devnull, os.O_RDWR)
+                opened.callback(os.close, number)
+            elif stream == subprocess.STDOUT:
+                number = theirs[1]
+            else:
+                number = stream if isinstance(stream, int) else stream.fileno()
+            theirs.append(number)
+        process = _forked(arguments, theirs, module=module, cwd=cwd, env=env) or _begun(
+            [sys.executable, "-m", module, *arguments] if module else [str(SCRIPT), *arguments], theirs, cwd, env
+        )
+    for name, number in ours.items():
+        mode = "w" if name == "stdin" else "r"
+        stream = os.fdopen(number, mode, encoding="utf-8", errors="surrogateescape", newline="")
+        setattr(process, name, stream)
+    return process
+
+
+def _begun(command: Sequence[str], streams: Sequence[int], cwd: Path, env: Mapping[str, str]) -> Process:
+    """A process of its own."""
+    standard = dict(zip(("stdin", "stdout", "stderr"), streams, strict=True))
+    process = subprocess.Popen(command, cwd=cwd, env=env, start_new_session=True, **standard)
+
+    def code(timeout_s: float | None) -> int:
+        try:
+            return process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError from None
+
+    return Process(command, process.pid, code, forked=False)
+
+
+def _forked(
+    command: Sequence[str], streams: Sequence[int], *, module: str | None, cwd: Path, env: Mapping[str, str]
+) -> Process | None:
+    """The command out of the server whose environment reads the same; ``None`` where none does yet."""
+    if not _servers:
+        atexit.register(_end_servers)
+        _servers.append(ForkServer(os.environ | WARM))
+    differs: tuple[str, ...] = ()
+    for server in _servers:
+        answer = server.start(command, streams, module=module, cwd=cwd, env=env)
+        if isinstance(answer, Process):
+            return answer
+        differs = differs or answer
+    key = tuple((name, env.get(name)) for name in differs)
+    _refused[key] += 1
+    if _refused[key] < WORTH_A_SERVER:
+        return None
+    if len(_servers) == SERVERS:
+        _servers.pop(1).close()
+    _servers.append(ForkServer(env))
+    answer = _servers[-1].start(command, streams, module=module, cwd=cwd, env=env)
+    return answer if isinstance(answer, Process) else None
+
+
+def _end_servers() -> None:
+    while _servers:
+        _servers.pop().close()
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -16,6 +18,7 @@ from tests.conftest import ROOT
 from tests.fork_server import ForkServer
 
 SAME = os.environ | fork_server.WARM
+PIPES = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
 ANSWER = json.dumps({"id": "ü", "text": "नमस्ते, call 98237\u202f40418"}) + "\n"
 READS_LATE = """
 import logging, os, sys
@@ -35,18 +38,21 @@ print(PREFECT_API_URL.value(), PREFECT_HOME.value(), logging.getLevelName(handle
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def server() -> Iterator[ForkServer]:
-    """A server of these tests' own."""
-    server = ForkServer(SAME)
-    yield server
-    server.close()
+    """A server of these tests' own, the first that is asked."""
+    others, fork_server._servers[:] = [*fork_server._servers], [ForkServer(SAME)]
+    yield fork_server._servers[0]
+    fork_server._end_servers()
+    fork_server._servers[:] = others
 
 
-def forked(server: ForkServer, *arguments: str, cwd: Path, env: Mapping[str, str] = SAME, given: str = ""):
-    done = server.run(arguments, cwd=cwd, env=env, given=given, timeout_s=120)
-    assert isinstance(done, subprocess.CompletedProcess), done
-    return done.returncode, done.stdout, done.stderr
+def forked(*arguments: str, cwd: Path, env: Mapping[str, str] = SAME, given: str = "", module: str | None = None):
+    process = fork_server.start(*arguments, cwd=cwd, env=env, module=module, **PIPES)
+    with process:
+        assert process.forked
+        out, err = process.communicate(given, timeout=120)
+    return process.returncode, out, err
 
 
 def started(*arguments: str, cwd: Path, env: Mapping[str, str] = SAME, given: str = ""):
@@ -69,15 +75,15 @@ def started(*arguments: str, cwd: Path, env: Mapping[str, str] = SAME, given: st
         (("redact",), "no JSON\n"),
     ],
 )
-def test_what_it_says_and_its_exit_code_are_those_of_a_process(server, tmp_path, arguments, given):
+def test_what_it_says_and_its_exit_code_are_those_of_a_process(tmp_path, arguments, given):
     """Help, mistakes, answers and pipes: byte for byte."""
-    assert forked(server, *arguments, cwd=tmp_path, given=given) == started(*arguments, cwd=tmp_path, given=given)
+    assert forked(*arguments, cwd=tmp_path, given=given) == started(*arguments, cwd=tmp_path, given=given)
 
 
-def test_a_fault_of_the_command_is_a_fault_here_too(server, tmp_path):
+def test_a_fault_of_the_command_is_a_fault_here_too(tmp_path):
     """A folder where the configuration file should be is a mistake with a traceback, when that is asked for."""
     (tmp_path / "lookout.toml").mkdir()
-    code, _, said = forked(server, "verify", "demo", cwd=tmp_path, env=SAME | {"LOOKOUT_DEBUG": "1"})
+    code, _, said = forked("verify", "demo", cwd=tmp_path, env=SAME | {"LOOKOUT_DEBUG": "1"})
     assert code == 2
     assert "Traceback" in said
 
@@ -86,10 +92,58 @@ def test_a_fault_of_the_command_is_a_fault_here_too(server, tmp_path):
 def test_what_imports_have_read_must_be_the_same(server, tmp_path, different):
     """A command that would have read otherwise at its start is refused by the server and started in truth."""
     asked = SAME | different
-    refused = server.run(["--help"], cwd=tmp_path, env=asked, given="", timeout_s=120)
-    assert refused == tuple(different)
+    assert server.start(["--help"], [0, 1, 2], module=None, cwd=tmp_path, env=asked) == tuple(different)
     done = fork_server.run("--help", cwd=tmp_path, env=asked)
     assert (done.returncode, done.stdout, done.stderr) == started("--help", cwd=tmp_path, env=asked)
+
+
+def test_the_third_command_of_another_environment_is_forked_too(tmp_path):
+    """Of a bare one: nothing but where programs lie, a home and what finds the project."""
+    bare = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(ROOT), "COLUMNS": "90"}
+    truth = started("gate", "--help", cwd=tmp_path, env=bare)
+    for _ in range(fork_server.WORTH_A_SERVER - 1):
+        done = fork_server.run("gate", "--help", cwd=tmp_path, env=bare)
+        assert (done.returncode, done.stdout, done.stderr) == truth
+    assert len(fork_server._servers) == 1
+    assert forked("gate", "--help", cwd=tmp_path, env=bare) == truth
+    assert len(fork_server._servers) == 2
+
+
+def test_a_module_is_run_as_python_runs_it(tmp_path):
+    """Its name, its arguments, its folder, its own end."""
+    code = "import os, sys; print(__name__, sys.argv[1:], sys.path[0], os.getcwd(), input()); sys.exit(7)"
+    (tmp_path / "says.py").write_text(code, encoding="utf-8")
+    truth = subprocess.run(
+        [sys.executable, "-m", "says", "a"],
+        cwd=tmp_path, env=SAME, input="ü\n", capture_output=True, encoding="utf-8", check=False,
+    )  # fmt: skip
+    assert truth.returncode == 7, truth.stderr
+    assert forked("a", module="says", cwd=tmp_path, given="ü\n") == (7, truth.stdout, truth.stderr)
+
+
+def test_one_that_runs_on_is_seen_and_ended_like_any_process(tmp_path):
+    """Polled, waited for, ended by a signal, whose number is its code; its output goes where it was told."""
+    (tmp_path / "stays.py").write_text("print('up', flush=True)\nimport time\ntime.sleep(600)", encoding="utf-8")
+    with fork_server.start(module="stays", cwd=tmp_path, env=SAME, stdout=subprocess.PIPE) as process:
+        assert process.forked
+        assert process.stdout.readline() == "up\n"
+        assert process.poll() is None
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.01)
+        process.terminate()
+        assert process.wait(60) == process.returncode == process.poll() == -signal.SIGTERM
+
+
+def test_at_a_terminal_a_command_prompts_at_once(tmp_path):
+    """What it writes to a terminal is there at the end of the line."""
+    (tmp_path / "asks.py").write_text("import sys\nprint('name?')\nsys.exit(len(input()))", encoding="utf-8")
+    ours, theirs = pty.openpty()
+    with fork_server.start(module="asks", cwd=tmp_path, env=SAME, stdin=theirs, stdout=theirs) as process:
+        os.close(theirs)
+        assert os.read(ours, 100) == b"name?\r\n"
+        os.write(ours, b"asha\n")
+        assert process.wait(60) == 4
+    os.close(ours)
 
 
 def test_prefect_s_settings_are_those_of_its_first_import_by_the_command(tmp_path):

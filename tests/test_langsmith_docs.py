@@ -33,7 +33,7 @@ def test_the_commands_about_datasets_work_in_their_order(tmp_path: Path) -> None
         config = block("toml", "# LangSmith").replace("[langsmith]", f'[langsmith]\napi_url = "{server.url}"')
         (tmp_path / "lookout.toml").write_text(config, encoding="utf-8")
         (tmp_path / "suite.jsonl").write_text(f"{line_of(gold_case())}\n", encoding="utf-8")
-        environment = os.environ | fork_server.WARM | {"LANGSMITH_API_KEY": KEY, "COLUMNS": "200"}
+        environment = os.environ | fork_server.WARM | {"LANGSMITH_API_KEY": KEY}
         shown = []
         for line in block("console", "## Datasets").splitlines():
             if "gold pull" in line:
@@ -85,7 +85,7 @@ def test_ten_commands_lead_from_a_project_to_a_gate(tmp_path: Path, prefect_envi
     with LangSmithExperimentServer(key=KEY) as server, LampShop() as shop:
         for question, answer in ANSWERS.items():
             server.add("support bot", inputs={"question": question}, outputs={"answer": answer})
-        environment = prefect_environment | fork_server.WARM | {"LANGSMITH_API_KEY": KEY, "COLUMNS": "200"}
+        environment = prefect_environment | fork_server.WARM | {"LANGSMITH_API_KEY": KEY}
         shown: dict[str, str] = {}
         for command in ten_commands():
             words = shlex.split(command.replace("https://staging.example.com", shop.url))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from deployments.cli.init.files import FIRST_SUITE
 from monitors.goldset.lines import CASE_KEYS
 from monitors.records.cases import NEEDS_REVIEW, GoldCase, Pipeline, Provenance
 from monitors.records.triage import Issue, TriageReference
+from tests import fork_server
 from tests.tools.configuration_reference import suite_reference
 
 ROOT = Path(__file__).parent.parent
@@ -49,15 +48,7 @@ def keys_below(heading: str) -> list[str]:
 def gold_check(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     """The command as a user runs it on a machine where nothing was set up."""
     (folder / "suite.jsonl").write_text(text, encoding="utf-8")
-    kept = {name: os.environ[name] for name in ("PATH",) if name in os.environ}
-    return subprocess.run(
-        [sys.executable, "-m", "deployments.cli.app", "gold", "check", "suite.jsonl"],
-        cwd=folder,
-        env=kept | {"HOME": str(folder), "PYTHONPATH": str(ROOT), "COLUMNS": "160"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return fork_server.run("gold", "check", "suite.jsonl", cwd=folder, env=fork_server.bare())
 
 
 def test_the_page_is_the_records_own():

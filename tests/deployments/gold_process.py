@@ -52,8 +52,8 @@ source = "a test"
     return path
 
 
-def gold(*arguments: str, cwd: Path, keys: str = "", columns: int = 160) -> subprocess.CompletedProcess[str]:
+def gold(*arguments: str, cwd: Path, keys: str = "") -> subprocess.CompletedProcess[str]:
     """Run the command; ``keys`` are what a person types."""
     keys_of_judges = {"ANTHROPIC_API_KEY": anthropic.KEY, "OPENAI_API_KEY": openai_chat.KEY}
-    environment = os.environ | fork_server.WARM | keys_of_judges | {"COLUMNS": str(columns)}
+    environment = os.environ | fork_server.WARM | keys_of_judges
     return fork_server.run("gold", *arguments, cwd=cwd, env=environment, given=keys, timeout_s=120)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 
-from tests.conftest import ROOT
+from tests import fork_server
 from tests.servers.keyed import Keyed
 
 TOKEN = "t0ken-of-the-app-1234567890"
@@ -43,16 +40,8 @@ def written(folder, server, headers="", *, drivers=DRIVERS, traffic=""):
 
 def doctor(folder, *arguments, **variables):
     """The command in an environment that knows nothing but these."""
-    kept = {name: os.environ[name] for name in ("PATH",) if name in os.environ}
-    return subprocess.run(
-        [sys.executable, "-m", "deployments.cli.app", "doctor", *arguments, "--json"],
-        cwd=folder,
-        env=kept | {"HOME": str(folder), "PYTHONPATH": str(ROOT), "CHROMIUM_PATH": "/nowhere"} | variables,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    environment = fork_server.bare(CHROMIUM_PATH="/nowhere", **variables)
+    return fork_server.run("doctor", *arguments, "--json", cwd=folder, env=environment)
 
 
 def checked(folder, *arguments, **variables):
@@ -166,15 +155,7 @@ def test_headers_that_cannot_be_sent_are_refused_in_a_second_without_their_value
     """Before anything is asked, and before Prefect is started."""
     with Keyed("X-Api-Key", KEY) as server:
         written(tmp_path, server, f"headers = {headers}\n", drivers=("json",))
-        done = subprocess.run(
-            [sys.executable, "-m", "deployments.cli.app", "verify", "json"],
-            cwd=tmp_path,
-            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)} | variables,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        done = fork_server.run("verify", "json", cwd=tmp_path, env=fork_server.bare(**variables))
         assert server.seen == []
     assert done.returncode == 2, done.stderr
     assert said in done.stderr

@@ -13,8 +13,8 @@ from tests.zoo.server import Zoo
 
 pytestmark = [pytest.mark.browser, pytest.mark.prefect]
 
-QUESTIONS = 20
-FEWER = 5
+QUESTIONS = 6
+FEWER = 3
 """Of the page that differs in what it is sent alone."""
 
 
@@ -45,9 +45,7 @@ def configured(folder: Path, page: str, questions: int) -> Installation:
         'suite = "suite.jsonl"\ngraders = { citation_required = true }\n',
         encoding="utf-8",
     )
-    home = folder / "home"
-    home.mkdir()
-    return Installation(folder, home)
+    return Installation(folder)
 
 
 def printed_tables(said: str, wanted: str) -> str:

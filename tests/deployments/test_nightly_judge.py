@@ -9,6 +9,7 @@ import pytest
 
 from tests.deployments.cli.test_bare_commands import Installation
 from tests.flows.week_of_nights import MONDAY, Day, Week
+from tests.prefect_home import with_tables
 from tests.servers.anthropic import KEY, AnthropicServer
 from tests.servers.slack import TOKEN, SlackServer
 
@@ -18,10 +19,10 @@ pytestmark = pytest.mark.prefect
 @pytest.fixture
 def installed(tmp_path):
     """A folder as its owner has it, and the end of the Prefect server that the command starts in it."""
-    folder, home = tmp_path / "shop", tmp_path / "home"
+    folder = tmp_path / "shop"
     folder.mkdir()
-    home.mkdir()
-    place = Installation(folder, home)
+    place = Installation(folder)
+    with_tables(folder / "data" / "prefect")
     yield place
     done = place.run("down")
     assert done.returncode == 0, done.stderr

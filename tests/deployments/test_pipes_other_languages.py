@@ -158,7 +158,7 @@ def test_a_language_that_is_not_known_is_refused(tmp_path: Path) -> None:
     """The pipes and the check of a suite name the field and what is accepted."""
     for pipe in ("facts", "grade"):
         done = run(pipe, (json.dumps(line(text="6 Monate", language="de")) + "\n").encode(), cwd=tmp_path)
-        assert b"language: one of en, hi, hinglish, other is expected" in done.stdout
+        assert "language: one of en, hi, hinglish, other is expected" in done.stdout
     (tmp_path / "suite.jsonl").write_text(json.dumps(PLAIN | {"id": "c", "language": "de"}) + "\n")
     checked = lookout("check", tmp_path / "suite.jsonl")
     told = checked.stdout + checked.stderr

@@ -31,13 +31,17 @@ def few_cases(folder: Path, *, severe: int = 4, others: int = 8) -> Path:
     return path
 
 
-def configured(folder: Path, address: str, suite: Path, **alerts: str) -> Path:
+BY_PAGE, BY_API = 'isolation = "reload"', 'driver = "gradio"'
+"""How the Space is asked: on its page, 2 s of CPU each question, or through its API, nearly none."""
+
+
+def configured(folder: Path, address: str, suite: Path, how: str = BY_PAGE, **alerts: str) -> Path:
     """A configuration with the target ``demo``."""
     extra = "".join(f"{key} = {json.dumps(value)}\n" for key, value in alerts.items())
     path = folder / "lookout.toml"
     path.write_text(
         f'data_folder = "data"\n[targets.demo]\nurl = "{address}"\nsuite = {json.dumps(str(suite))}\n'
-        '[targets.demo.probe]\nisolation = "reload"\npage_deadline_s = 15\n'
+        f"[targets.demo.probe]\n{how}\npage_deadline_s = 15\n"
         f"[gate]\nmin_severity_3_cases = 0\n[alerts]\n{extra}",
         encoding="utf-8",
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +15,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from tests.conftest import ROOT
+from tests import fork_server
 from tests.deployments.cli.test_nightly import UNTIL, question
 from tests.flows.chat import Chat, watched
 from tests.flows.nightly.test_night_kills import PASSAGE
@@ -92,18 +91,17 @@ def slack():
 
 
 @pytest.fixture
-def begin(tmp_path, prefect_environment) -> Callable[..., subprocess.Popen[str]]:
+def begin(tmp_path, prefect_environment) -> Callable[..., fork_server.Process]:
     """Start a command in the folder that has the disk."""
-    keys = {"PYTHONPATH": str(ROOT), "SLACK_BOT_TOKEN": TOKEN, "ANTHROPIC_API_KEY": KEY, "COLUMNS": "400"}
+    keys = fork_server.WARM | {"SLACK_BOT_TOKEN": TOKEN, "ANTHROPIC_API_KEY": KEY}
 
-    def start(*arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "deployments.cli.app", *arguments],
+    def start(*arguments: str) -> fork_server.Process:
+        return fork_server.start(
+            *arguments,
             cwd=tmp_path,
             env=prefect_environment | keys,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
         )
 
     return start
@@ -157,7 +155,7 @@ def test_f22_a_verification_stops_with_the_folder_named_and_is_gone_on_with(tmp_
     assert sorted(row["n"] for row in counted(begin, "results")) == [1] * CASES
 
 
-def counted(begin: Callable[..., subprocess.Popen[str]], table: str) -> list[dict[str, int]]:
+def counted(begin: Callable[..., fork_server.Process], table: str) -> list[dict[str, int]]:
     """How often each case is in ``table``."""
     with begin("sql", f"select case_id, count(*) n from {table} group by 1", "--json") as asked:
         return [json.loads(line) for line in asked.communicate()[0].splitlines()]

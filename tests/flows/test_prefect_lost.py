@@ -16,6 +16,7 @@ import pytest
 
 from flows.context import store_in
 from flows.server import prefect_server
+from tests import fork_server
 from tests.conftest import ROOT
 from tests.deployments.cli.test_nightly import UNTIL, question
 from tests.flows.chat import RIGHT, Chat, watched
@@ -23,6 +24,7 @@ from tests.flows.logs_followed import entry
 from tests.flows.nightly.test_night_kills import PASSAGE
 from tests.flows.nights_graded import TOLD
 from tests.flows.nights_of_the_demo import SUITE
+from tests.prefect_home import with_tables
 from tests.servers.anthropic import KEY, AnthropicServer
 from tests.servers.slack import TOKEN, SlackServer
 
@@ -69,7 +71,7 @@ class Victim:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory) -> Iterator[Victim]:
-    victim = Victim(tmp_path_factory.mktemp("victim"))
+    victim = Victim(with_tables(tmp_path_factory.mktemp("victim")))
     yield victim
     victim.stop()
 
@@ -80,22 +82,18 @@ def slack():
         yield server
 
 
-def begun(folder: Path, environment: dict[str, str], *command: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, *command],
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def begun(folder: Path, environment: dict[str, str], program: str) -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", program]
+    return subprocess.Popen(command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True)
 
 
-def lookout(folder: Path, environment: dict[str, str], *arguments: str) -> subprocess.Popen[str]:
-    return begun(folder, environment, "-m", "deployments.cli.app", *arguments)
+def lookout(folder: Path, environment: dict[str, str], *arguments: str) -> fork_server.Process:
+    pipe = subprocess.PIPE
+    return fork_server.start(*arguments, cwd=folder, env=environment, stdout=pipe, stderr=pipe)
 
 
-def wait_until(holds: Callable[[], bool], working: subprocess.Popen[str]) -> None:
+def wait_until(holds: Callable[[], bool], working: fork_server.Process) -> None:
     """Until it ``holds``, as long as whoever brings it about lives."""
     end = time.monotonic() + COMES_WITHIN_S
     while not holds():
@@ -204,13 +202,13 @@ def test_a_log_is_followed_on_and_each_entry_told_once(tmp_path, server, slack):
             file.write(entry(number))
         wait_until(lambda: f"Question {number}" in str(slack.messages), following)
 
-    with begun(tmp_path, server.up(), "-c", flow) as following:
+    with begun(tmp_path, server.up(), flow) as following:
         wait_until(lambda: (tmp_path / "data" / "warehouse.duckdb").exists() and stored() == 1, following)
         append_and_wait(1)
         server.kill()
         append_and_wait(2)
         following.kill()
-    with begun(tmp_path, server.up(), "-c", flow) as following:
+    with begun(tmp_path, server.up(), flow) as following:
         append_and_wait(3)
         following.kill()
     assert stored() == 4

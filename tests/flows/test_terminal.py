@@ -12,6 +12,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.markup import escape
@@ -23,6 +24,7 @@ from flows.context import store_in
 from flows.terminal import guarded_output, print_text, write_data, write_json, write_note
 from flows.terminal_console import TerminalConsole
 from monitors.records.base import Severity
+from tests import fork_server
 from tests.builders import assessment, exchange, gold_case
 from tests.conftest import ROOT
 from warehouse.journal.rows import AssessmentRow, ResultRow
@@ -138,25 +140,23 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def command(data: Path, *arguments: str) -> tuple[list[str], dict[str, str]]:
-    line = [sys.executable, "-m", "deployments.cli.app", *arguments, "--data-folder", str(data)]
-    return line, os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "120"}
+def command(data: Path, *arguments: str) -> tuple[tuple[str, ...], dict[str, Any]]:
+    where = {"cwd": data.parent, "env": os.environ | fork_server.WARM}
+    return (*arguments, "--data-folder", str(data)), where
 
 
 def in_a_pipe(data: Path, *arguments: str) -> tuple[str, str]:
     """What programs read on standard output, and people on standard error."""
-    line, environment = command(data, *arguments)
-    done = subprocess.run(line, cwd=data.parent, env=environment, capture_output=True, timeout=120, check=False)
-    return done.stdout.decode(), done.stderr.decode()
+    words, where = command(data, *arguments)
+    done = fork_server.run(*words, **where)
+    return done.stdout, done.stderr
 
 
 def at_a_terminal(data: Path, *arguments: str) -> str:
     """What a terminal is sent, with its colours."""
-    line, environment = command(data, *arguments)
+    words, where = command(data, *arguments)
     ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        line, cwd=data.parent, env=environment, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs
-    ):
+    with fork_server.start(*words, **where, stdout=theirs, stderr=theirs):
         os.close(theirs)
         sent = b""
         try:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.flows.few_cases import LEAK, configured, few_cases
+from tests.flows.few_cases import BY_API, LEAK, configured, few_cases
 from tests.servers.slack import TOKEN, SlackServer
 
 pytestmark = [pytest.mark.browser, pytest.mark.prefect]
@@ -20,7 +20,7 @@ def test_one_fault_over_four_runs_is_told_kept_quiet_resolved_and_told_again(
 
         def verify(space: str, commit: str) -> tuple[int, list]:
             before = len(slack.messages)
-            configured(tmp_path, space, suite, slack_api_url=slack.api_url, slack_channel="#alerts")
+            configured(tmp_path, space, suite, BY_API, slack_api_url=slack.api_url, slack_channel="#alerts")
             done = lookout("verify", "demo", "--commit", commit, "--json", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
             assert done.returncode in (0, 1), done.stderr
             assert json.loads(done.stdout)["verdict"] == ("PASS" if done.returncode == 0 else "FAIL")

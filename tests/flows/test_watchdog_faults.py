@@ -7,12 +7,12 @@ import os
 import resource
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from monitors.alerts.liveness import rid_of
+from tests import fork_server
 from tests.conftest import ROOT
 from tests.flows.chat import Chat, watched
 from tests.servers.slack import TOKEN, SlackServer
@@ -49,9 +49,11 @@ def told(slack: SlackServer) -> list[tuple[str, str]]:
     return [(message.channel, message.text.split(" · ")[1]) for message in slack.messages]
 
 
-def worker(folder: Path, *arguments: str, **variables: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tests.flows.pulsing_worker", str(folder), *arguments]
-    return subprocess.Popen(command, cwd=ROOT, env=dict(os.environ) | variables)
+def worker(folder: Path, *arguments: str, **variables: str) -> fork_server.Process:
+    environment = os.environ | fork_server.WARM | variables
+    return fork_server.start(
+        str(folder), *arguments, module="tests.flows.pulsing_worker", cwd=ROOT, env=environment, stderr=2
+    )
 
 
 def test_f19_a_dead_scheduler_stops_the_heartbeat_and_the_outside_check_fires(tmp_path, dog):
@@ -113,14 +115,9 @@ def test_f22_a_full_disk_is_told_and_loses_nothing(tmp_path, lookout, prefect_en
     asked_twice = 8
     with Chat() as chat:
         watched(tmp_path, chat, cases=asked_twice, more=paging(slack))
-        variables = {"SLACK_BOT_TOKEN": TOKEN, "LOOKOUT_HEARTBEAT_URL": dog.check, "PYTHONPATH": str(ROOT)}
-        with subprocess.Popen(
-            [sys.executable, "-m", "deployments.cli.app", "verify", "demo"],
-            cwd=tmp_path,
-            env=prefect_environment | variables,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process:
+        variables = fork_server.WARM | {"SLACK_BOT_TOKEN": TOKEN, "LOOKOUT_HEARTBEAT_URL": dog.check}
+        environment = prefect_environment | variables
+        with fork_server.start("verify", "demo", cwd=tmp_path, env=environment, stderr=subprocess.PIPE) as process:
             full = chat.wait_for(3)
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
             _, said = process.communicate(timeout=240)

@@ -7,7 +7,6 @@ import io
 import json
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from monitors.records.exchanges import Exchange, Origin, Timings
 from monitors.records.grades import CaseOutcome, FailureKind
 from monitors.records.incidents import ActionKind, ActionVia
 from monitors.records.operator_actions import PersonAction
+from tests import fork_server
 from tests.builders import NOON, gold_case
 from tests.conftest import ROOT
 from tests.deployments.gold_process import gold
@@ -163,11 +163,13 @@ def test_drafts_that_a_review_left_beside_the_warehouse_are_asked_about_too(fold
 
 def test_killed_between_suite_and_warehouse_the_next_session_notes_it(folder, grow):
     suite = folder / "suite.jsonl"
-    command = [sys.executable, "-m", "tests.deployments.cli.grow_killed", str(folder), str(suite)]
-    killed = subprocess.run(
-        command, cwd=ROOT, input="g\n\n24 months\n\n", text=True, capture_output=True, timeout=60, check=False,
-        env={**os.environ},
-    )  # fmt: skip
+    killed = fork_server.run(
+        *(str(folder), str(suite)),
+        module="tests.deployments.cli.grow_killed",
+        cwd=ROOT,
+        env=os.environ | fork_server.WARM,
+        given="g\n\n24 months\n\n",
+    )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert len(load_suite(suite).cases) == 1
     assert outcomes(folder) == ()
@@ -206,12 +208,12 @@ def test_from_a_leak_in_live_traffic_to_a_case_as_a_person_does_it(tmp_path):
     with SlackServer() as slack:
         leak(tmp_path, slack)
     data = ("--data-folder", str(tmp_path))
-    listed = gold("grow", *data, cwd=tmp_path, columns=300)
+    listed = gold("grow", *data, cwd=tmp_path)
     assert listed.returncode == 0, listed.stderr
     assert "It is paid from account [account number] by [e-mail]." in listed.stdout
     assert "proposed: the finding was severity 3 by row pii_disclosure>=3" in listed.stdout
     keys = "r\n\nIt must not say whose policy another one is\npii_handling\n"
-    done = gold("grow", *data, "--suite", "suite.jsonl", "--as", "asha", cwd=tmp_path, keys=keys, columns=300)
+    done = gold("grow", *data, "--suite", "suite.jsonl", "--as", "asha", cwd=tmp_path, keys=keys)
     assert "1 joined suite.jsonl" in done.stdout, done.stdout + done.stderr
     assert "it gives away: " in done.stdout
     assert "50100234417788" not in done.stdout + listed.stdout

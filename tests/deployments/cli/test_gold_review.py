@@ -21,6 +21,7 @@ from monitors.goldset.load import load_suite
 from monitors.records.base import Language, Severity
 from monitors.records.cases import Pipeline, Provenance
 from monitors.records.drafts import DraftState
+from tests import fork_server
 from tests.builders import gold_case
 from tests.conftest import ROOT
 from tests.deployments.gold_drafts import CLAUSE, draft_case, gold_draft
@@ -163,9 +164,12 @@ def test_killed_at_any_step_a_case_joins_once(tmp_path, drafts, review, step):
     """SIGKILL in a real process; the next session finds what was done and does the rest."""
     suite = tmp_path / "suite.jsonl"
     suite.write_text(line_of(gold_case("first")) + "\n", encoding="utf-8")
-    command = [sys.executable, "-m", "tests.deployments.cli.review_killed", step, str(drafts), str(suite)]
-    killed = subprocess.run(
-        command, cwd=ROOT, input="y\n", text=True, capture_output=True, timeout=60, check=False, env={**os.environ}
+    killed = fork_server.run(
+        *(step, str(drafts), str(suite)),
+        module="tests.deployments.cli.review_killed",
+        cwd=ROOT,
+        env=os.environ | fork_server.WARM,
+        given="y\n",
     )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     joined = step != "in_suite"
@@ -189,7 +193,7 @@ def test_a_foreign_case_under_a_drafts_id_is_not_taken_for_it(tmp_path, drafts, 
 
 def test_as_a_process_drafts_are_listed_and_reviewed(tmp_path, drafts):
     ask = ("review", str(drafts), "--suite", "suite.jsonl")
-    done = gold(*ask, "--as", "asha", cwd=tmp_path, keys="y\nq\n", columns=300)
+    done = gold(*ask, "--as", "asha", cwd=tmp_path, keys="y\nq\n")
     assert done.returncode == 0, done.stderr
     assert CLAUSE in done.stdout
     assert "1 joined suite.jsonl, 0 rejected, 2 left" in done.stdout
@@ -203,14 +207,13 @@ def test_as_a_process_drafts_are_listed_and_reviewed(tmp_path, drafts):
 def test_at_a_terminal_one_key_is_enough(tmp_path, drafts):
     """A real pseudo-terminal: the name by line, then single keys without Enter."""
     driver, terminal = pty.openpty()
-    command = [sys.executable, "-m", "deployments.cli.app", "gold", "review", str(drafts), "--suite", "suite.jsonl"]
-    process = subprocess.Popen(
-        command,
+    process = fork_server.start(
+        *("gold", "review", str(drafts), "--suite", "suite.jsonl"),
         cwd=tmp_path,
         stdin=terminal,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "160"},
+        env=os.environ | fork_server.WARM,
     )
     try:
         os.write(driver, b"asha\n")
@@ -227,6 +230,6 @@ def test_at_a_terminal_one_key_is_enough(tmp_path, drafts):
         os.close(driver)
         os.close(terminal)
         process.wait(30)
-    assert b"1 joined suite.jsonl, 0 rejected, 2 left" in rest
+    assert "1 joined suite.jsonl, 0 rejected, 2 left" in rest
     (case,) = load_suite(tmp_path / "suite.jsonl").cases
     assert case.provenance.reviewed_by == "asha"

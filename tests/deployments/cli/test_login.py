@@ -10,6 +10,7 @@ import pytest
 
 from flows.server import prefect_server
 from tests.deployments.cli.test_bare_commands import Installation
+from tests.prefect_home import with_tables
 from tests.servers.login_site import COOKIE, PASSWORD, USER, LoginSite
 
 pytestmark = pytest.mark.browser
@@ -45,9 +46,7 @@ def configured(folder: Path, site: LoginSite, login: str, *, form: str = "/login
         '[targets.bot.probe]\ntraces = "always"\n[gate]\nmin_severity_3_cases = 0\n',
         encoding="utf-8",
     )
-    home = folder / "home"
-    home.mkdir()
-    return Installation(folder, home)
+    return Installation(folder)
 
 
 def everything(folder: Path) -> dict[str, bytes]:
@@ -123,6 +122,7 @@ def test_a_run_signs_in_and_keeps_no_secret_and_its_end_is_a_fault_of_the_monito
 ) -> None:
     """The whole run in a bare environment, every trace kept; then a person's session that has ended."""
     installation = configured(tmp_path, site, BY_FORM)
+    with_tables(tmp_path / "data" / "prefect")
     try:
         done = installation.run("verify", "bot", "--json", **SECRETS)
         assert done.returncode == 0, done.stdout + done.stderr

@@ -10,29 +10,23 @@ from typing import Any
 
 import pytest
 
+from tests import fork_server
+
 ROOT = Path(__file__).parents[3]
 PIPES = ("facts", "grade", "redact")
 
 
-def run(pipe: str, given: bytes, *, cwd: Path) -> subprocess.CompletedProcess[bytes]:
-    """Run one pipe in an empty folder, with an environment that holds nothing."""
-    return subprocess.run(
-        [sys.executable, "-m", "deployments.cli.app", pipe],
-        input=given,
-        capture_output=True,
-        cwd=cwd,
-        env={"PYTHONPATH": str(ROOT), "PATH": ""},
-        timeout=120,
-        check=False,
-    )
+def run(pipe: str, given: bytes, *, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run one pipe in an empty folder, with an environment that holds nothing but an empty home."""
+    return fork_server.run(pipe, cwd=cwd, env=fork_server.bare(PATH=""), given=given, timeout_s=120)
 
 
 def answers(pipe: str, *lines: object, cwd: Path) -> list[dict[str, Any]]:
     """Answers to well-formed lines."""
     given = "".join(json.dumps(line) + "\n" for line in lines).encode()
     done = run(pipe, given, cwd=cwd)
-    assert done.returncode == 0, done.stderr.decode()
-    assert done.stderr == b""
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -144,7 +138,7 @@ def test_a_bad_line_says_so_and_the_rest_goes_on(pipe: str, tmp_path: Path) -> N
     bad = [line for line in bad if pipe == "facts" or b"klingon" not in line or pipe == "grade"]
     done = run(pipe, b"\n".join([*bad, good.encode()]) + b"\n", cwd=tmp_path)
     assert done.returncode == 0
-    assert done.stderr == b""
+    assert done.stderr == ""
     answered = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(answered) == len(bad) + 1
     assert all(set(answer) == {"id", "error"} and answer["error"] for answer in answered[:-1])

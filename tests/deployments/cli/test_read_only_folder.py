@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
+import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
+from tests import fork_server
 from tests.flows.chat import Chat, watched
 
-ALONE = ("unshare", "--mount", "--map-root-user", "sh", "-c")
-LOOKOUT = (sys.executable, "-m", "deployments.cli.app")
 UNUSED_PORT = "18997"
 SOURCES = """
 [targets.demo.traffic.sources.turns]
@@ -24,25 +21,16 @@ at = "guard.jsonl"
 """
 
 
-def in_mount(folder: Path, command: tuple[str, ...], **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run ``command`` with ``folder`` read-only for it alone, in its parent folder."""
-    place = shlex.quote(str(folder))
-    script = f"mount --bind {place} {place} && mount -o remount,bind,ro {place} && exec {shlex.join(command)}"
-    return subprocess.run(
-        [*ALONE, script],
-        cwd=folder.parent,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+def in_mount(folder: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run ``lookout`` with ``folder`` read-only for it alone, in its parent folder."""
+    module = "tests.deployments.cli.in_read_only"
+    return fork_server.run(str(folder), *command, module=module, cwd=folder.parent, env=environment)
 
 
 @pytest.fixture(params=["data", "."], ids=["data folder", "working folder"])
 def place(request, tmp_path, lookout) -> tuple[Path, Path]:
     """A working folder with a warehouse, and what of it is read-only."""
-    if in_mount(tmp_path, ("true",), PATH="/usr/sbin:/usr/bin:/sbin:/bin").returncode != 0:
+    if in_mount(tmp_path, "--version", **os.environ | fork_server.WARM).returncode != 0:
         pytest.skip("this machine lets nobody mount a folder for one process (unshare --mount --map-root-user)")
     work = tmp_path / "work"
     work.mkdir()
@@ -65,8 +53,7 @@ def test_who_writes_says_which_folder_and_leaves_nothing_and_who_reads_reads(pla
     config = ("--config", str(work / "lookout.toml"))
 
     def lookout(*command: str) -> subprocess.CompletedProcess[str]:
-        variables = prefect_environment | {"PYTHONPATH": str(ROOT), "COLUMNS": "400"}
-        return in_mount(read_only.resolve(), (*LOOKOUT, *command, *config), **variables)
+        return in_mount(read_only.resolve(), *command, *config, **prefect_environment | fork_server.WARM)
 
     for command in (
         ("verify", "demo"),
@@ -80,11 +67,12 @@ def test_who_writes_says_which_folder_and_leaves_nothing_and_who_reads_reads(pla
             continue  # nothing waits to be loaded
         expected = 2 if command[0] == "up" else 4  # `up` lists it with all else that is missing or wrong
         assert found.returncode == expected, (command, found.stdout, found.stderr)
-        assert f"cannot write {work / 'data'}" in found.stderr, (command, found.stderr)
-        assert "the file system is read-only: choose another data folder" in found.stderr
+        said = " ".join(found.stderr.split())
+        assert f"cannot write {work / 'data'}" in said, (command, found.stderr)
+        assert "the file system is read-only: choose another data folder" in said, (command, found.stderr)
     found = lookout("sql", "select 1 as one")
     assert found.returncode == 0, found.stderr
     ill = lookout("doctor")
     assert ill.returncode == 4
-    assert f"{work / 'data'} cannot be written" in ill.stdout
+    assert f"{work / 'data'} cannot be written" in " ".join(ill.stdout.split())
     assert files(work) == before

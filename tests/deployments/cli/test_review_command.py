@@ -18,6 +18,7 @@ from deployments.cli.review import review_command
 from monitors.errors import ConfigError
 from monitors.records.operator_actions import CaseDraft
 from monitors.records.reviews import AnswerVerdict
+from tests import fork_server
 from tests.flows.chat import Chat, watched
 from tests.warehouse.places import store_in
 from tests.warehouse.queries.test_reviews import judged
@@ -165,25 +166,13 @@ def test_without_a_warehouse_it_says_what_makes_one(tmp_path, review):
 def test_at_a_terminal_one_key_is_enough(folder):
     """A real pseudo-terminal: the name by line, then single keys without Enter."""
     driver, terminal = pty.openpty()
-    command = [
-        sys.executable,
-        "-m",
-        "deployments.cli.app",
-        "review",
-        "--data-folder",
-        str(folder),
-        "--share",
-        "1",
-        "--days",
-        str(SINCE_NOON),
-    ]
-    process = subprocess.Popen(
-        command,
+    process = fork_server.start(
+        *("review", "--data-folder", str(folder), "--share", "1", "--days", str(SINCE_NOON)),
         cwd=folder,
         stdin=terminal,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "200"},
+        env=os.environ | fork_server.WARM,
     )
     try:
         os.write(driver, b"asha\n")
@@ -204,7 +193,7 @@ def test_at_a_terminal_one_key_is_enough(folder):
         os.close(driver)
         os.close(terminal)
         process.wait(30)
-    assert b"1 reviewed, 5 left for asha" in rest
+    assert "1 reviewed, 5 left for asha" in rest
     assert len(labels(folder)) == 1
 
 

@@ -20,6 +20,7 @@ from tests.deployments.triggers.senders import COMMIT, GITHUB_SECRET
 from tests.deployments.up.test_guard import wait_until_gone
 from tests.deployments.up_process import SECRETS, START_S, UP, runs_of_deploys, started, up
 from tests.flows.few_cases import few_cases
+from tests.prefect_home import with_tables
 
 TRIGGER = '[[deploys.triggers]]\nprovider = "github"\nrepository = "acme/helpdesk"\ntarget = "bot"\n'
 
@@ -51,6 +52,7 @@ def states(api):
 @pytest.mark.browser
 @pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
 def test_from_one_command_a_delivery_becomes_a_run_a_killed_part_comes_back_and_nothing_is_left(tmp_path):
+    with_tables(tmp_path / "data" / "prefect")
     with up(configured(tmp_path)) as running:
         running.until(running.receives, "the receiver answers")
         os.kill(running.pid_of("deployments.cli.app receive"), signal.SIGKILL)

@@ -18,6 +18,7 @@ from tests.deployments.cli.test_up_command import configured, states
 from tests.deployments.triggers.senders import COMMIT
 from tests.deployments.up.test_guard import wait_until_gone
 from tests.deployments.up_process import SECRETS, START_S, Up
+from tests.prefect_home import with_tables
 
 SLOW_S = 900
 """A server that starts, and a browser, where a busy machine has to do other things."""
@@ -67,6 +68,7 @@ def readiness(running):
 @pytest.mark.browser
 @pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
 def test_alone_it_verifies_what_it_acknowledges_and_is_ready_only_once_it_can(tmp_path):
+    with_tables(tmp_path / "data" / "prefect")
     with receive(configured(tmp_path)) as running:
         running.until(running.receives, "the receiver answers")
         assert readiness(running)["runner_alive"] is False

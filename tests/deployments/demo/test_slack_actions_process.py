@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import subprocess
-import sys
 import time
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ import pytest
 
 from deployments.demo.configuration import free_port
 from flows.alerting.notify import MessageContext, notify
+from tests import fork_server
 from tests.conftest import ROOT
 from tests.flows.people_desk import Clock, desk_of, people_in
 from tests.monitors.alerts.sightings import sighting
@@ -29,7 +29,7 @@ ADDRESS_AT = "received at "
 def environment(**variables):
     ours = ("SLACK_SIGNING_SECRET", "SLACK_BOT_TOKEN", "SLACK_WEBHOOK_URL")
     kept = {name: value for name, value in os.environ.items() if name not in ours}
-    return kept | {"PYTHONPATH": str(ROOT), "COLUMNS": "300"} | variables
+    return kept | fork_server.WARM | variables
 
 
 @pytest.fixture
@@ -49,14 +49,7 @@ def config(tmp_path, slack):
 
 
 def test_f31_without_a_secret_it_does_not_start(config):
-    done = subprocess.run(
-        [sys.executable, "-m", "deployments.cli.app", "slack-actions", "--config", str(config)],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = fork_server.run("slack-actions", "--config", str(config), cwd=ROOT, env=environment())
     assert done.returncode == 2
     assert done.stderr.startswith("lookout: SLACK_SIGNING_SECRET is not set")
     assert len(done.stderr.splitlines()) == 1
@@ -65,12 +58,11 @@ def test_f31_without_a_secret_it_does_not_start(config):
 @contextmanager
 def receiving(config, port):
     """The process, once it answers."""
-    command = [sys.executable, "-m", "deployments.cli.app", "slack-actions", "--config", str(config)]
-    process = subprocess.Popen(
-        [*command, "--port", str(port)],
+    process = fork_server.start(
+        *("slack-actions", "--config", str(config), "--port", str(port)),
+        cwd=ROOT,
         env=environment(SLACK_SIGNING_SECRET=SIGNING_SECRET, SLACK_BOT_TOKEN=TOKEN),
         stderr=subprocess.PIPE,
-        text=True,
     )
     try:
         assert process.stderr is not None

@@ -7,8 +7,6 @@ import os
 import random
 import signal
 import socket
-import subprocess
-import sys
 import time
 from contextlib import asynccontextmanager
 
@@ -17,6 +15,7 @@ import pytest
 
 from deployments.demo.configuration import free_port
 from flows.deploys.queue import DeployQueue
+from tests import fork_server
 from tests.conftest import ROOT
 from tests.deployments.triggers.senders import (
     COMMIT,
@@ -32,9 +31,12 @@ SECRETS = {"LOOKOUT_GITHUB_WEBHOOK_SECRET": GITHUB_SECRET}
 TRIGGER = '[[triggers]]\nprovider = "github"\nrepository = "acme/helpdesk"\ntarget = "bot"\n'
 
 
+WORKER = "tests.deployments.demo.receive_worker"
+
+
 def environment(**variables):
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LOOKOUT_")}
-    return kept | {"PYTHONPATH": str(ROOT), "COLUMNS": "300"} | variables
+    return kept | fork_server.WARM | variables
 
 
 def command(folder, deploys, port):
@@ -43,7 +45,7 @@ def command(folder, deploys, port):
     )
     (folder / "deploys.toml").write_text(deploys, encoding="utf-8")
     files = [str(folder / "lookout.toml"), str(folder / "deploys.toml")]
-    return [sys.executable, "-m", "tests.deployments.demo.receive_worker", *files, str(port)]
+    return [*files, str(port)]
 
 
 @pytest.mark.parametrize(
@@ -61,14 +63,8 @@ def command(folder, deploys, port):
     ],
 )
 def test_f31_on_half_a_configuration_it_does_not_start(tmp_path, deploys, variables, said):
-    done = subprocess.run(
-        command(tmp_path, deploys, 1),
-        env=environment(**variables),
-        capture_output=True,
-        text=True,
-        timeout=START_S,
-        check=False,
-    )
+    words = command(tmp_path, deploys, 1)
+    done = fork_server.run(*words, module=WORKER, cwd=ROOT, env=environment(**variables), timeout_s=START_S)
     assert done.returncode == 2
     assert done.stderr.startswith(f"lookout: {said}")
     assert len(done.stderr.splitlines()) == 1
@@ -111,7 +107,7 @@ async def until(look, holds):
 
 def started(line, log, variables):
     with log.open("ab") as output:
-        return subprocess.Popen(line, env=variables, stdout=output, stderr=output)
+        return fork_server.start(*line, module=WORKER, cwd=ROOT, env=variables, stdout=output, stderr=output)
 
 
 @asynccontextmanager

@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 
 import httpx
 import pytest
 
 from deployments.demo.configuration import free_port
-from tests.conftest import ROOT
+from tests import fork_server
 from tests.deployments.site.site_server import filled
 
 START_S = 120
 
 
-def command(folder, *words):
+def where(folder):
     """The command in ``folder``, in an environment without any variable of ours."""
     known = {name: value for name, value in os.environ.items() if not name.startswith(("LOOKOUT_", "PREFECT_"))}
-    return {
-        "args": [sys.executable, "-m", "deployments.cli.app", *words],
-        "cwd": folder,
-        "env": known | {"PYTHONPATH": str(ROOT)},
-    }
+    return {"cwd": folder, "env": known | fork_server.WARM}
 
 
 def ran(folder, *words):
-    return subprocess.run(**command(folder, *words), capture_output=True, text=True, timeout=START_S, check=False)
+    return fork_server.run(*words, **where(folder), timeout_s=START_S)
 
 
 @pytest.fixture
@@ -51,7 +46,7 @@ def test_an_owner_gives_somebody_a_token_serves_and_takes_it_back(owned):
     assert "lookout site token add" in refused.stderr
     token = ran(owned, "site", "token", "add", "asha", "--role", "operate").stdout.strip()
     assert token.startswith("lookout_")
-    process = subprocess.Popen(**command(owned, "site", "--port", port), stderr=subprocess.PIPE, text=True)
+    process = fork_server.start("site", "--port", port, **where(owned), stderr=subprocess.PIPE)
     try:
         assert f"http://127.0.0.1:{port}/" in process.stderr.readline()
         bearer = {"authorization": f"Bearer {token}"}

@@ -15,6 +15,7 @@ from flows.deploys.queue import DeployQueue
 from monitors.config.file import parse_config
 from monitors.github.api import GitHubSettings
 from monitors.records.targets import PullRequest
+from tests import fork_server
 from tests.conftest import ROOT
 from tests.flows.chat import Chat, watched
 from tests.flows.deploys.deploys import kept
@@ -40,13 +41,13 @@ def request(path, *, pull: PullRequest | None = HERE, commit: str | None = HEAD)
 
 def started(asked, environment, github, token=WORKFLOW_TOKEN, **variables):
     own = {"GITHUB_API_URL": github.url, "GITHUB_TOKEN": token} if token else {"GITHUB_API_URL": github.url}
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.flows.deploys.verify_request", asked],
+    return fork_server.start(
+        asked,
+        module="tests.flows.deploys.verify_request",
         cwd=ROOT,
-        env=environment | own | variables,
+        env=environment | fork_server.WARM | own | variables,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
     )
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -15,7 +13,8 @@ from flows.deploys.flow import SUBJECT, DeployPoller, poll_all
 from flows.deploys.queue import DeployQueue
 from monitors.config.file import parse_config
 from monitors.config.sections import DeploySettings, FirstPoll
-from tests.conftest import COMMAND_S, ROOT
+from tests import fork_server
+from tests.conftest import COMMAND_S
 from tests.deployments.deploy_receiver import receiver
 from tests.deployments.triggers.senders import COMMIT, OTHER_COMMIT, space_pushed
 from tests.flows.deploys.deploys import kept, registered
@@ -165,14 +164,12 @@ async def test_a_hub_that_answers_in_between_is_no_silence(tmp_path, night, slac
 def polls(folder, environment, *tables):
     """What the flow's runs ended as, one for each ``[deploys]`` table, in a process of its own."""
     lines = "".join(json.dumps([str(folder / "lookout.toml"), table]) + "\n" for table in tables)
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.flows.deploys.watch_worker"],
-        env=environment | {"PYTHONPATH": str(ROOT)},
-        input=lines,
-        capture_output=True,
-        text=True,
-        timeout=COMMAND_S,
-        check=False,
+    done = fork_server.run(
+        module="tests.flows.deploys.watch_worker",
+        cwd=folder,
+        env=environment | fork_server.WARM,
+        given=lines,
+        timeout_s=COMMAND_S,
     )
     assert done.returncode == 0, done.stderr
     return [tuple(json.loads(line)) for line in done.stdout.splitlines()]

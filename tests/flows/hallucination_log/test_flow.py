@@ -17,6 +17,7 @@ import pytest
 
 from flows.context import store_in
 from monitors.records.incidents import Alert
+from tests import fork_server
 from tests.conftest import ROOT
 from tests.flows.logs_followed import entry
 from tests.servers.slack import TOKEN, SlackServer
@@ -122,13 +123,12 @@ def test_the_command_looks_once_and_says_what_it_found(lookout, config, slack):
 
 
 @contextmanager
-def watching(config: Path) -> Iterator[subprocess.Popen[bytes]]:
+def watching(config: Path) -> Iterator[fork_server.Process]:
     """`lookout watch` as somebody leaves it running in a terminal, until it is interrupted."""
-    command = [sys.executable, "-m", "deployments.cli.app", "watch"]
-    variables = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "SLACK_BOT_TOKEN": TOKEN}
+    variables = fork_server.bare(SLACK_BOT_TOKEN=TOKEN)
     with (
         (config.parent / "watch.log").open("ab") as log,
-        subprocess.Popen(command, cwd=config.parent, env=variables, stdout=log, stderr=log) as process,
+        fork_server.start("watch", cwd=config.parent, env=variables, stdout=log, stderr=log) as process,
     ):
         try:
             yield process

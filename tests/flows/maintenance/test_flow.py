@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +16,7 @@ import pytest
 
 from flows.context import store_in, utc_now
 from monitors.records.base import Severity
+from tests import fork_server
 from tests.builders import assessment, exchange, gold_case
 from tests.conftest import ROOT
 from warehouse.journal.rows import AssessmentRow, ResultRow
@@ -36,17 +36,16 @@ class Night(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def worker(prefect_environment, tmp_path_factory) -> Iterator[subprocess.Popen[str]]:
+def worker(prefect_environment, tmp_path_factory) -> Iterator[fork_server.Process]:
     """One process for all nights of this module."""
     log = (tmp_path_factory.mktemp("night") / "log").open("w")
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.flows.maintenance.night_worker"],
+    with fork_server.start(
+        module="tests.flows.maintenance.night_worker",
         cwd=ROOT,
-        env=prefect_environment | {"PYTHONPATH": str(ROOT)},
+        env=prefect_environment | fork_server.WARM,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=log,
-        text=True,
     ) as process:
         yield process
     log.close()

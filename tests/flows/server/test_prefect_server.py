@@ -15,6 +15,7 @@ from prefect.settings.models.server.services import ServerServicesDBVacuumSettin
 from flows.server import prefect_server
 from monitors.errors import WarehouseUnwritable
 from tests.flows.server_kills import kill_while_it_starts, servers_of
+from tests.prefect_home import with_tables
 
 pytestmark = pytest.mark.prefect
 
@@ -64,7 +65,7 @@ def test_local_servers_are_started_once_found_again_and_stopped(tmp_path):
 
 def test_whoever_starts_one_is_killed_and_there_is_one_all_the_same(tmp_path):
     """As under a supervisor that restarts it; `make soak` does it twenty times."""
-    after = kill_while_it_starts(tmp_path / "home", kills=3, seed=18)
+    after = kill_while_it_starts(with_tables(tmp_path / "home"), kills=3, seed=18)
     assert max(map(len, after)) == len(after[-1]) == 1, after
     assert servers_of(tmp_path / "home") == []
 
@@ -77,7 +78,7 @@ def test_another_folders_server_that_comes_up_on_the_chosen_port_first_is_not_ta
     chosen = prefect_server._free_port
     chooses = [taken]
     monkeypatch.setattr(prefect_server, "_free_port", lambda known: chooses.pop() if chooses else chosen(known))
-    server = connect(tmp_path / "home", {})
+    server = connect(with_tables(tmp_path / "home"), {})
     try:
         assert server.port != taken
         assert prefect_server.running_server(tmp_path / "home") == server

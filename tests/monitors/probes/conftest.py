@@ -87,6 +87,13 @@ ONE_BROWSER = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 """Of modules whose tests are about pages: their drivers share a browser, and the event loop that it belongs to."""
 
 
+def shares_browser(test: Callable[..., object]) -> Callable[..., object]:
+    """`ONE_BROWSER` for one test of a module whose others need none."""
+    for mark in ONE_BROWSER:
+        test = mark(test)
+    return test
+
+
 class SharedChromium(Chromium):
     """One browser for the drivers of many tests. Each has contexts of its own; none ends it."""
 
@@ -108,15 +115,15 @@ async def shared_chromium(browser_path: str | None) -> AsyncIterator[SharedChrom
 
 @pytest.fixture
 def driver_for(request: pytest.FixtureRequest, tmp_path: Path, settings: ProbeSettings) -> MakeDriver:
-    """Makes a driver for an address; keywords change the settings. See `ONE_BROWSER`."""
+    """Makes a driver for an address; keywords change the settings. See `ONE_BROWSER`; ``own_browser`` is none of it."""
     loop = request.node.get_closest_marker("asyncio")
     shared = loop is not None and loop.kwargs.get("loop_scope") == "session"
     chromium = request.getfixturevalue("shared_chromium") if shared else None
 
-    def make(address: str, **changes: object) -> BrowserDriver:
+    def make(address: str, *, own_browser: bool = False, **changes: object) -> BrowserDriver:
         changed = ProbeSettings.model_validate({**settings.model_dump(), **changes})
         driver = BrowserDriver(address, changed, run_folder=tmp_path)
-        if chromium is not None and not changed.load_images:
+        if chromium is not None and not changed.load_images and not own_browser:
             driver.chromium = driver._pages._chromium = chromium
         return driver
 

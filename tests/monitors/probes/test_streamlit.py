@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from monitors.errors import AppErrorShown
-from tests.monitors.probes.conftest import MakeDriver
+from tests.monitors.probes.conftest import ONE_BROWSER, MakeDriver
 
-pytestmark = pytest.mark.browser
+pytestmark = ONE_BROWSER
 
 
 def whole(question: str) -> str:

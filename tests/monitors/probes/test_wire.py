@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from monitors.errors import PageNotUnderstood
 from monitors.probes.wire import WireRule, documents_in, read_payload
 from monitors.records.exchanges import Channel
-from tests.monitors.probes.conftest import MakeDriver
+from tests.monitors.probes.conftest import MakeDriver, shares_browser
 from tests.zoo.server import reply
 
 CHAT = {"choices": [{"message": {"content": "24 months"}}], "sources": [{"title": "P-100"}, {"title": "P-200"}]}
@@ -67,7 +67,7 @@ RULE = {
 }
 
 
-@pytest.mark.browser
+@shares_browser
 async def test_both_what_was_seen_and_what_was_sent_are_kept(zoo: str, driver_for: MakeDriver) -> None:
     async with driver_for(f"{zoo}/clock.html", wire=RULE) as driver:
         answer = await driver.ask(("first", "second"))
@@ -79,7 +79,7 @@ async def test_both_what_was_seen_and_what_was_sent_are_kept(zoo: str, driver_fo
     assert answer.graded_channel is Channel.WIRE
 
 
-@pytest.mark.browser
+@shares_browser
 async def test_a_rule_that_meets_nothing_is_our_fault_and_says_what_was_there(
     zoo: str, driver_for: MakeDriver
 ) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
+from functools import cache
 from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
 
 from hypothesis import strategies as st
@@ -31,6 +32,7 @@ JSON_VALUES = st.recursive(
 """Values of the dictionaries that a record may hold, which are JSON of anyone's."""
 
 
+@cache
 def record(model: type[BaseModel]) -> st.SearchStrategy[BaseModel]:
     """Valid records of one class; what its validators refuse is left out."""
     fields = {name: _field(info) for name, info in model.model_fields.items()}

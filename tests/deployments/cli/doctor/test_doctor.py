@@ -6,8 +6,6 @@ import io
 import json
 import os
 import socket
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -31,7 +29,7 @@ from monitors.probes.inspect.page import ADVICE, trouble_of
 from monitors.probes.settings import ProbeSettings, Selectors
 from monitors.probes.wire import WireRule
 from monitors.records.exchanges import NoAnswerReason
-from tests.conftest import ROOT
+from tests import fork_server
 from tests.zoo.server import Zoo
 
 BOX = PageElement(role="textbox", name="Your message", selector="#box", how_sure="sure (score 7)")
@@ -195,15 +193,8 @@ def test_a_broken_configuration_is_named(tmp_path: Path) -> None:
 @pytest.mark.browser
 @pytest.mark.parametrize(("page", "code"), [("contenteditable.html", 0), ("login.html", 3)])
 def test_the_command_looks_at_a_page(pages: str, tmp_path: Path, page: str, code: int) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "deployments.cli.app", "doctor", f"{pages}/{page}", "--json", "--no-ask"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    words = ("doctor", f"{pages}/{page}", "--json", "--no-ask")
+    done = fork_server.run(*words, cwd=tmp_path, env=os.environ | fork_server.WARM)
     assert done.returncode == code, done.stderr
     look = json.loads(done.stdout)
     assert (tmp_path / look["picture"]).read_bytes().startswith(b"\x89PNG")

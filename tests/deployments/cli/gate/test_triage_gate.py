@@ -107,7 +107,7 @@ def gate(tmp_path: Path, lookout, agent, judge):
         agent.reports = reports(ratings)
         agent.jobs.clear()  # within a day it would give the jobs of the run before
         flags = ("--target", "agent", "--suite", str(suite), "--min-score", "4.0", "--fail-on-regression", *options)
-        done = lookout("gate", *flags, cwd=tmp_path, **{KEY_VARIABLE: KEY, "COLUMNS": "300"})
+        done = lookout("gate", *flags, cwd=tmp_path, **{KEY_VARIABLE: KEY})
         return done.returncode, done.stdout + done.stderr
 
     return run
@@ -146,10 +146,10 @@ def test_ten_reports_are_too_few_to_tell_and_people_rate_them_too(gate, lookout,
     listed = lookout("review", "--share", "1", "--by", "asha", "--json", cwd=tmp_path).stdout.splitlines()
     given = [5 if MARKS[5] in json.loads(line)["answer"] else 4 for line in listed]
     keys = "".join(f"r\n{rating - 1}\n" for rating in given)
-    shown = lookout("review", "--share", "1", "--by", "asha", cwd=tmp_path, stdin=keys, COLUMNS="200").stdout
+    shown = lookout("review", "--share", "1", "--by", "asha", cwd=tmp_path, stdin=keys).stdout
     assert "10 reviewed, 0 left for asha" in shown
     assert shown.index("How useful is the report?") < shown.index(" of 5: ")
-    figures = lookout("review", "--figures", cwd=tmp_path, COLUMNS="200").stdout
+    figures = " ".join(lookout("review", "--figures", cwd=tmp_path).stdout.split())
     assert "10 reports rated, 4.30 of 5 on average" in figures
     assert "people gave the same rating 0 of 10 times, to 10 reports" in figures
     assert "rates higher than people by 1.00 [" in figures

@@ -6,7 +6,6 @@ import json
 import os
 import pty
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from monitors.records.base import Severity
 from monitors.records.cases import GoldCase, Pipeline
 from tests import fork_server
 from tests.builders import gold_case
-from tests.conftest import ROOT
 from tests.servers.langsmith_datasets import PROJECT_NAME, LangSmithDatasetServer
 
 KEY = "lsv2_pt_hush"
@@ -65,15 +63,9 @@ def cases_of(folder: Path) -> dict[str, GoldCase]:
     return {case.id: case for case in load_suite(folder / "suite.jsonl").cases}
 
 
-def bare(folder: Path) -> dict[str, str]:
-    """Without any variable of ours but the key."""
-    known = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-    return known | {"HOME": str(folder), "PYTHONPATH": str(ROOT), "LANGSMITH_API_KEY": KEY, "COLUMNS": "200"}
-
-
 def lookout(folder: Path, *arguments: str, code: int = 0, given: str = "") -> str:
     """Run ``lookout gold …``; what it printed, once its exit code is ``code``."""
-    environment = os.environ | fork_server.WARM | {"LANGSMITH_API_KEY": KEY, "COLUMNS": "200"}
+    environment = os.environ | fork_server.WARM | {"LANGSMITH_API_KEY": KEY}
     done = fork_server.run("gold", *arguments, cwd=folder, env=environment, given=given, timeout_s=120)
     assert done.returncode == code, done.stdout + done.stderr
     assert KEY not in done.stdout + done.stderr
@@ -117,14 +109,18 @@ def test_a_person_at_a_terminal_is_asked(
 ) -> None:
     driver, terminal = pty.openpty()
     try:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "deployments.cli.app", "gold", "push", ADDRESS],
-            cwd=folder, env=bare(folder), stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+        process = fork_server.start(
+            *("gold", "push", ADDRESS),
+            cwd=folder,
+            env=fork_server.bare(LANGSMITH_API_KEY=KEY),
+            stdin=terminal,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         os.write(driver, key)
         shown, _ = process.communicate(timeout=120)
         assert process.returncode == 0, shown
-        assert b"write 3 cases in langsmith:waiting periods? [y]es" in shown
+        assert "write 3 cases in langsmith:waiting periods? [y]es" in shown
     finally:
         os.close(driver)
         os.close(terminal)
@@ -268,10 +264,9 @@ def test_a_process_that_is_killed_in_a_push_leaves_what_the_next_makes_whole(
     """SIGKILL while a request is done and its answer is on the way."""
     write_suite(folder, *(gold_case(f"plan-{number}") for number in range(150)))
     server.held.add(request_number)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "deployments.cli.app", "gold", "push", ADDRESS, "--yes"],
-        cwd=folder, env=bare(folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    process = fork_server.start(
+        *("gold", "push", ADDRESS, "--yes"), cwd=folder, env=fork_server.bare(LANGSMITH_API_KEY=KEY)
+    )
     assert server.holding.wait(120)
     process.kill()
     process.wait()

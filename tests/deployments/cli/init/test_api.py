@@ -150,8 +150,7 @@ def shapes():
 @pytest.fixture
 def place(tmp_path: Path):
     (tmp_path / "work").mkdir()
-    (tmp_path / "home").mkdir()
-    return Installation(tmp_path / "work", tmp_path / "home")
+    return Installation(tmp_path / "work")
 
 
 def begun(place: Installation, address: str, *options: str, **variables: str):

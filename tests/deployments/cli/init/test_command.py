@@ -7,31 +7,20 @@ import os
 import pty
 import resource
 import subprocess
-import sys
 from functools import partial
 
 import pytest
 
 from monitors.config.file import load_config
-from tests.conftest import ROOT
+from tests import fork_server
 
-INIT = (sys.executable, "-m", "deployments.cli.app", "init")
 WRITTEN = ("lookout.toml", "suite.jsonl", "webhooks.md")
 END_S = 60
 
 
-def init(folder, *options, stdin="", **more):
-    return subprocess.run(
-        [*INIT, *options],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "160"},
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=END_S,
-        check=False,
-        **more,
-    )
+def init(folder, *options, stdin=""):
+    environment = os.environ | fork_server.WARM
+    return fork_server.run("init", *options, cwd=folder, env=environment, given=stdin, timeout_s=END_S)
 
 
 def names(folder):
@@ -41,15 +30,8 @@ def names(folder):
 def in_a_terminal(folder, *answers):
     """The exit code and all that the terminal showed; each answer is typed once the prompt for it is there."""
     terminal, other_end = pty.openpty()
-    process = subprocess.Popen(
-        INIT,
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        stdin=other_end,
-        stdout=other_end,
-        stderr=other_end,
-        start_new_session=True,
-    )
+    streams = {"stdin": other_end, "stdout": other_end, "stderr": other_end}
+    process = fork_server.start("init", cwd=folder, env=os.environ | fork_server.WARM, **streams)
     os.close(other_end)
     shown, left = b"", list(answers)
     with os.fdopen(terminal, "r+b", buffering=0) as screen:
@@ -125,8 +107,16 @@ def test_with_force_what_is_there_gets_another_name(tmp_path):
 def test_where_one_file_cannot_be_written_none_is_and_what_was_moved_is_back(tmp_path):
     """Files of more than 2,000 bytes are refused by the system, so the configuration is written and the suite not."""
     (tmp_path / "lookout.toml").write_text("mine", encoding="utf-8")
-    before = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (2_000, 2_000))
-    done = init(tmp_path, "--yes", "--force", "--target", "acme/bot", preexec_fn=before)
+    done = subprocess.run(
+        [fork_server.SCRIPT, "init", "--yes", "--force", "--target", "acme/bot"],
+        cwd=tmp_path,
+        env=os.environ | fork_server.WARM,
+        preexec_fn=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (2_000, 2_000)),
+        capture_output=True,
+        text=True,
+        timeout=END_S,
+        check=False,
+    )
     assert done.returncode == 2, done.stderr
     assert "suite.jsonl: cannot be written (File too large); nothing was changed" in done.stderr
     assert names(tmp_path) == ["lookout.toml"]

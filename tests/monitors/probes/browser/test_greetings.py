@@ -8,7 +8,7 @@ import pytest
 
 from monitors.probes.browser.greetings import Greetings, SilentPage
 from monitors.probes.browser.inpage import call
-from tests.monitors.probes.conftest import MakeDriver
+from tests.monitors.probes.conftest import MakeDriver, shares_browser
 from tests.zoo.server import reply
 
 WELCOME = "Welcome! Ask me about your policy."
@@ -25,7 +25,7 @@ def test_a_line_is_a_greeting_when_two_pages_and_half_of_all_said_it() -> None:
     assert greetings.lines() == ("something else that is long enough",)
 
 
-@pytest.mark.browser
+@shares_browser
 async def test_a_greeting_that_comes_after_the_question_is_no_answer(zoo: str, driver_for: MakeDriver) -> None:
     """Two pages have greeted in time; the third one's greeting comes between question and answer."""
     async with driver_for(f"{zoo}/greeting.html", patience_s=2) as driver:
@@ -37,7 +37,7 @@ async def test_a_greeting_that_comes_after_the_question_is_no_answer(zoo: str, d
     assert answer.visible_text == reply("slow 2 three")
 
 
-@pytest.mark.browser
+@shares_browser
 async def test_a_greeting_is_no_answer_where_the_page_that_nobody_asks_comes_late(
     zoo: str, driver_for: MakeDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -54,14 +54,14 @@ async def test_a_greeting_is_no_answer_where_the_page_that_nobody_asks_comes_lat
     assert answer.visible_text == reply("slow 3 one")
 
 
-@pytest.mark.browser
+@shares_browser
 async def test_a_greeting_that_comes_in_the_second_turn_is_no_answer(zoo: str, driver_for: MakeDriver) -> None:
     async with driver_for(f"{zoo}/late_welcome.html") as driver:
         answer = await driver.ask(("one, instant", "slow 1 pause 2 two"))
     assert answer.visible_text == reply("slow 1 pause 2 two")
 
 
-@pytest.mark.browser
+@shares_browser
 async def test_a_page_that_only_counts_and_ticks_says_nothing_new(zoo: str, driver_for: MakeDriver) -> None:
     """Who is online changes every 1.7 s, for ever: nobody waits until that stands still."""
     async with driver_for(f"{zoo}/socket.html") as driver, driver._pages.tab() as tab:

@@ -15,7 +15,7 @@ from tests.zoo.server import reply
 
 pytestmark = ONE_BROWSER
 
-SLICE = 120
+SLICE = 40
 """Of the 10,000 answers of `make soak`."""
 
 
@@ -30,7 +30,7 @@ async def test_answers_of_random_markdown_are_read_to_the_character(page) -> Non
     await open_page(page)
     seen = await read_many(page, 0, SLICE)
     assert seen.wrong == []
-    assert seen.unsure + seen.nothing <= SLICE // 100
+    assert seen.unsure + seen.nothing <= 1
 
 
 @pytest.mark.skipif(not BUNDLE.is_file(), reason="the renderers are not built: make renderers (needs npm)")

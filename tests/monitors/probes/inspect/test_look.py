@@ -17,11 +17,11 @@ from monitors.probes.inspect.page import inspect_page
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Blame
 from monitors.records.exchanges import NoAnswerReason
-from tests.monitors.probes.conftest import MakeDriver
+from tests.monitors.probes.conftest import ONE_BROWSER, MakeDriver
 from tests.servers.wired import Wired, sent, shown
 from tests.zoo.server import reply
 
-pytestmark = pytest.mark.browser
+pytestmark = ONE_BROWSER
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,48 @@
+"""Homes of Prefect servers that have their tables: making them takes each server's first start 3 s of CPU."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from contextlib import closing
+from importlib.metadata import version
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+MADE = ROOT / ".cache" / "prefect"
+
+
+def with_tables(home: Path) -> Path:
+    """``home``, where the next server finds an empty database that is up to date, as after an earlier start.
+
+    The database is made once for each version of Prefect and kept in ``.cache``.
+    """
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    shutil.copyfile(_database(), home / "prefect.db")
+    return home
+
+
+def _database() -> Path:
+    MADE.mkdir(parents=True, exist_ok=True)
+    file = MADE / f"{version('prefect')}.db"
+    with (MADE / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not file.exists():
+            with tempfile.TemporaryDirectory(dir=MADE) as folder:
+                _make(Path(folder) / "whole.db", Path(folder))
+                (Path(folder) / "whole.db").replace(file)
+    return file
+
+
+def _make(whole: Path, home: Path) -> None:
+    """By Prefect's own command; in one file, without the write-ahead log beside it."""
+    command = [sys.executable, "-m", "prefect", "server", "database", "upgrade", "--yes"]
+    variables = os.environ | {"PREFECT_HOME": str(home)}
+    subprocess.run(command, env=variables, check=True, capture_output=True)
+    with closing(sqlite3.connect(home / "prefect.db")) as made, closing(sqlite3.connect(whole)) as copy:
+        made.backup(copy)
