@@ -42,6 +42,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from deployments.site.access import SAID
 from deployments.site.figures import metrics, target_badge
 from deployments.site.forms import check_form, read_form
 from deployments.site.login import LoginPages
@@ -146,7 +147,11 @@ def pages_application(site: Site, renderer: Renderer, refresher: Refresher, logi
         return await run_in_threadpool(renderer.refusal, request, status, text)
 
     handled = (HTTPException, PageRefused, MonitorError, Exception)
-    return Starlette(routes=routes, exception_handlers=dict.fromkeys(handled, refused), lifespan=lifespan)
+    pages = Starlette(routes=routes, exception_handlers=dict.fromkeys(handled, refused), lifespan=lifespan)
+    pages.router.redirect_slashes = (
+        False  # it redirects to the name and the scheme that it sees itself, without prefix
+    )
+    return pages
 
 
 def _page(site: Site, renderer: Renderer, make: PageMaker) -> Answer:
@@ -185,7 +190,7 @@ def _asked(site: Site, request: Request) -> PageRequest:
         visitor=request.state.visitor,
         address=request.url.path,
         path=request.path_params,
-        query={name: value for name, value in request.query_params.items() if name not in {"done", "seal"}},
+        query={name: value for name, value in request.query_params.items() if name not in SAID},
     )
 
 
