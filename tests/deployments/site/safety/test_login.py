@@ -157,7 +157,7 @@ class _Links(HTMLParser):
         super().__init__()
         self.onward = ""
 
-    def handle_starttag(self, tag, attrs):
+    def handle_starttag(self, _tag, attrs):
         found = dict(attrs)
         if "data-continue" in found:
             self.onward = found["href"]
