@@ -12,8 +12,10 @@ How a page is made
 3. **Filters are in the address**: ``request.choice(...)``, ``request.text(...)``, ``request.paging()`` read them,
    and ``ui.filters`` and ``ui.pager`` show them. A wrong one is a 400 that names what is accepted.
 4. **Texts of users and of the application** go through ``request.masked(text, target)``, each one, in the page
-   function. The template escapes; ``|shown`` makes invisible characters visible. No ``|safe``, no inline style, no
-   inline script: the policy in `access.py` forbids both.
+   function; those of records through `masking.py`. What an application says of itself (its path, its version) and
+   what people wrote (a note, why something is silenced) are such texts too. The template escapes; ``|shown`` makes
+   invisible characters visible. No ``|safe``, no inline style, no inline script: the policy in `access.py` forbids
+   both.
 5. **Its template** is in `templates/`, extends ``base.html.j2``, and uses ``ui.html.j2``: times, severities,
    verdicts, empty states, filters, pager, the forms of actions. Charts are drawn in it from values of the record
    (`trend_line`, `trend_bars` of `monitors/reports/charts.py`, which the report can use as well). A link is

@@ -6,11 +6,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from http import HTTPStatus
 from typing import Final, NamedTuple, Protocol
 from urllib.parse import urlencode
 
 from deployments.site.access import Visitor
+from deployments.site.masking import MaskText
 from flows.alerting.notifier import OperatorActions
 from monitors.alerts.redact import redact
 from monitors.alerts.sender import AlertSender
@@ -181,6 +183,10 @@ class PageRequest:
             return text
         known = self.site.config.targets.get(target or "")
         return redact(text, account_patterns=known.graders.account_patterns if known else ())
+
+    def mask(self, target: str | None) -> MaskText:
+        """The same, for the texts of one target: for records, see `deployments.site.masking`."""
+        return partial(self.masked, target=target)
 
     def link(self, address: str, **filters: object) -> str:
         """An address of the site, with the prefix that it is served under, and filters."""

@@ -10,6 +10,7 @@ from typing import Final
 from deployments.cli.alerts.incidents import StoryLine, story_lines
 from deployments.cli.alerts.silences import SilenceMatchers, describe_record, end_of, ended_silence, new_silence
 from deployments.site.decisions import WAIT_S, decide, renew_copy
+from deployments.site.masking import mask_fields
 from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, missing
 from flows.alerting.notifier import catch_up
 from monitors.alerts.operator_actions import is_wanted_as_gold
@@ -123,7 +124,7 @@ def incidents_list_page(request: PageRequest) -> Page:
         unresolved=state == UNRESOLVED,
     )
     rows, total = incidents_page(site.store, wanted, rows=paging.rows, offset=paging.offset)
-    listed = tuple(row.model_copy(update={"title": request.masked(row.title, row.target)}) for row in rows)
+    listed = tuple(mask_fields(row, request.mask(row.target), "title") for row in rows)
     data = IncidentsData(
         incidents=listed,
         silenced=tuple(_silenced(request, rows)),
@@ -150,15 +151,15 @@ def incident_page(request: PageRequest) -> Page:
     lines = story_so_far[-STORY_LINES:]
     runs = {incident.last_run_id, *(line.run_id for line in lines), *([item.observation.run_id] if item else [])}
     known = runs_that_are_known(site.store, runs - {""})
-    now = site.now()
-    fault = request.masked(format_fault(incident), incident.target)
+    now, mask = site.now(), request.mask(incident.target)
+    fault = mask(format_fault(incident))
     data = IncidentData(
-        incident=incident.model_copy(update={"title": request.masked(incident.title, incident.target)}),
+        incident=mask_fields(incident, mask, "title"),
         fault=fault,
         evidence=_evidence(request, item, known) if item else None,
         story=tuple(_entry(request, incident, line, known) for line in lines),
         earlier=len(story_so_far) - len(lines),
-        silences=tuple(one for one in story.silences if one.in_force(now)),
+        silences=tuple(mask_fields(one, mask, "author", "comment") for one in story.silences if one.in_force(now)),
         decisions=tuple(one for one in _DECISIONS if _is_left(one.kind, incident, item)),
         can_be_silenced=not (item is not None and is_grave(item)),
         has_run_page=incident.last_run_id in known,
@@ -187,22 +188,19 @@ def _entry(request: PageRequest, incident: Incident, line: StoryLine, known: fro
 
 def _evidence(request: PageRequest, item: AlertItem, known: frozenset[str]) -> CaseEvidence:
     seen = item.observation
-
-    def masked(text: str | None) -> str | None:
-        return None if text is None else request.masked(text, seen.target)
-
-    return CaseEvidence(
-        reason=request.masked(seen.reason, seen.target),
+    found = CaseEvidence(
+        reason=seen.reason,
         why_sent=REASON_WORDS[item.reason],
-        asked=masked(seen.asked),
-        expected=masked(seen.expected),
-        answered=masked(seen.answered),
+        asked=seen.asked,
+        expected=seen.expected,
+        answered=seen.answered,
         unconfirmed=seen.unconfirmed,
         flaky=seen.flaky,
         is_report=seen.is_report,
         run_id=seen.run_id,
         has_page=seen.run_id in known,
     )
+    return mask_fields(found, request.mask(seen.target), "reason", "asked", "expected", "answered", "flaky")
 
 
 def _is_left(kind: ActionKind, incident: Incident, item: AlertItem | None) -> bool:
