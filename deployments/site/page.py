@@ -66,10 +66,10 @@ class Site:
 
 
 class StaticAddress(NamedTuple):
-    """A page of a copy in files: its address, and the number of its part, empty for the first."""
+    """A page of a copy in files: its address, and the filters that it was made with, name and value."""
 
     address: str
-    part: str = ""
+    parts: tuple[tuple[str, str], ...] = ()
 
 
 class StaticLinks(Protocol):
@@ -191,7 +191,7 @@ class PageRequest:
     def link(self, address: str, **filters: object) -> str:
         """An address of the site, with the prefix that it is served under, and filters."""
         if self.static is not None:
-            return self.static.link(StaticAddress(self.address, self.query.get("page", "")), address, filters)
+            return self.static.link(StaticAddress(self.address, tuple(self.query.items())), address, filters)
         asked = urlencode({name: str(value) for name, value in filters.items() if value not in (None, "")})
         return f"{self.site.prefix}{address}" + (f"?{asked}" if asked else "")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
@@ -157,6 +158,13 @@ class Renderer:
             page=page.view,
             request=asked,
         )
+
+    def static_refusal(self, asked: PageRequest, text: str) -> tuple[str, str]:
+        """The same where a copy has no such page, and its JSON: why not."""
+        shown = self._html(
+            "refused.html.j2", asked.visitor, asked.address, title="Not in this copy", text=text, request=asked
+        )
+        return shown, json.dumps({"error": text})
 
     def json_text(self, page: Page) -> str:
         """A page's record, and when the copy was last known to be all that the warehouse has."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from deployments.cli.alerts.incidents import StoryLine, story_lines
 from deployments.cli.alerts.silences import SilenceMatchers, describe_record, end_of, ended_silence, new_silence
-from deployments.site.decisions import WAIT_S, decide, renew_copy
+from deployments.site.decisions import WAIT_S, decide, renew_copy, sent_once
 from deployments.site.masking import mask_fields
 from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, missing
 from flows.alerting.notifier import catch_up
@@ -82,7 +82,10 @@ class IncidentDecision(Record):
 
 
 class IncidentData(Record):
-    """One incident with all that is known of it. ``earlier`` counts lines of its story before those shown."""
+    """One incident with all that is known of it. ``earlier`` counts lines of its story before those shown.
+
+    ``as_shown`` changes with the story: a form that carries it and is sent twice is one decision.
+    """
 
     incident: Incident
     fault: str
@@ -93,6 +96,7 @@ class IncidentData(Record):
     decisions: tuple[IncidentDecision, ...]
     can_be_silenced: bool
     has_run_page: bool
+    as_shown: str
     lasting: tuple[str, ...] = LASTING
 
 
@@ -163,8 +167,14 @@ def incident_page(request: PageRequest) -> Page:
         decisions=tuple(one for one in _DECISIONS if _is_left(one.kind, incident, item)),
         can_be_silenced=not (item is not None and is_grave(item)),
         has_run_page=incident.last_run_id in known,
+        as_shown=_as_shown(story_so_far, incident),
     )
     return Page("incident.html.j2", f"{fault}, {incident.target}", data)
+
+
+def _as_shown(story: Sequence[StoryLine], incident: Incident) -> str:
+    newest = f"{story[-1].at.isoformat()} {story[-1].text}" if story else ""
+    return sent_once(incident.fingerprint, incident.state, str(len(story)), newest)
 
 
 def _asked_for(request: PageRequest) -> Incident:
@@ -223,7 +233,7 @@ def decide_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
         kind = ActionKind(request.path["decision"])
     except ValueError:
         raise missing(f"A decision is one of {', '.join(one.value for one in ActionKind)}.") from None
-    return Done(_address(request, incident), decide(request, kind, [incident], note))
+    return Done(_address(request, incident), decide(request, kind, [incident], note, form.get("as_shown", "")))
 
 
 def silence_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
@@ -234,6 +244,9 @@ def silence_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
         ends_at = end_of(now, lasting=None if until else lasting or None, until=until or None)
         quiet = SilenceMatchers(author=request.visitor.name, comment=_note(form) or "silenced on the site")
         silence = new_silence(quiet, incident.fingerprint, now, ends_at)
+        if shown := form.get("as_shown"):
+            key = sent_once(quiet.author, incident.fingerprint, lasting, until, shown)
+            silence = silence.model_copy(update={"id": f"S-{key}"})
     except ConfigError as error:
         raise PageRefused(HTTPStatus.BAD_REQUEST, _without_options(str(error))) from None
     _store(request, silence)
