@@ -288,8 +288,8 @@ class AccessControl:
 
     def _host(self, scope: Scope, headers: Headers) -> str:
         """The name that the browser called the site by: the proxy's word for it, where that is trusted."""
-        told = headers.get("x-forwarded-host", "").partition(",")[0].strip()
-        return told if told and self._is_proxy(_peer(scope)) else headers.get("host", "")
+        called = headers.get("x-forwarded-host", "").partition(",")[0].strip()
+        return called if called and self._is_proxy(_peer(scope)) else headers.get("host", "")
 
     def _is_plain(self, scope: Scope, headers: Headers, host: str) -> bool:
         """Whether it is known that the browser speaks plain http beyond its machine: it keeps no session then."""

@@ -1,8 +1,8 @@
 """A copy of the site in files: redacted, without forms, for a static Space or any web server, or just a folder.
 
 It follows its own links: what a page leads to is written too, until there is no more or there are too many. Of the
-filters only those of `KEPT` have files of their own: a link with another leads to the page without it. Exporting
-again replaces what the last export wrote, and touches nothing else.
+filters only those of `OWN_PAGES` have files of their own: a link with another leads to the page without it.
+Exporting again replaces what the last export wrote, and touches nothing else.
 
 All is written beside first, in `STAGED`, and takes its place file by file when everything is there: what is new
 first, then what replaces an older file, and what is no more goes last. So whoever reads meanwhile, or after a kill,
@@ -37,7 +37,7 @@ MANIFEST: Final = "lookout-site.json"
 STAGED: Final = ".lookout-site-new"
 """In the folder of an export while it is written. One that is killed leaves it, and the next removes it."""
 MOST_PAGES: Final = 2_000
-KEPT: Final = ("target", "night", "page")
+OWN_PAGES: Final = ("target", "night", "page")
 """Filters of which each value has a file of its own; their order is that of the parts of its name."""
 LEFT_OUT: Final = StaticAddress("/_left-out")
 _TOO_MANY: Final = (
@@ -66,10 +66,10 @@ class FolderLinks:
         """The way from one page to another, relative. What is no page is one folder down from the first."""
         if route_of(address) is None:
             return _relative(here, address.lstrip("/"))
-        kept = {name: str(filters[name]) for name in KEPT if filters.get(name) not in (None, "")}
-        if kept.get("page") == "1":
-            del kept["page"]
-        return _relative(here, file_of(self.note("/" if address == "/now" else address, kept)))
+        chosen = {name: str(filters[name]) for name in OWN_PAGES if filters.get(name) not in (None, "")}
+        if chosen.get("page") == "1":
+            del chosen["page"]
+        return _relative(here, file_of(self.note("/" if address == "/now" else address, chosen)))
 
     def note(self, address: str, filters: Mapping[str, str]) -> StaticAddress:
         """The page to lead to: the one that is wanted, or where there are too many the one that says so."""

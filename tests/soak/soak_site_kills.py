@@ -18,10 +18,10 @@ def main() -> int:
     for seed in SEEDS:
         with tempfile.TemporaryDirectory() as folder:
             report = kill_while_people_decide(Path(folder), KILLS, seed)
-        bad += len(report.lost) + len(report.twice) + len(report.leftovers)
+        bad += len(report.missing) + len(report.twice) + len(report.leftovers)
         print(
             f"seed {seed}: {KILLS} kills, {report.unanswered} presses unanswered and sent again, "
-            f"lost {report.lost}, twice {report.twice}, left over {report.leftovers}",
+            f"missing {report.missing}, twice {report.twice}, left over {report.leftovers}",
             flush=True,
         )
     return 1 if bad else 0

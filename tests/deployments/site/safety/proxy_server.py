@@ -49,9 +49,11 @@ def reverse_proxy(upstream: str, way: ProxyWay) -> Iterator[ReverseProxy]:
         answer = await request.app.state.client.request(
             request.method, f"{upstream}{path}{query}", headers=_headers(request, way), content=await request.body()
         )
-        kept = [(name, value) for name, value in answer.headers.multi_items() if name not in HOP_BY_HOP]
+        passed_on_headers = [
+            (name, value) for name, value in answer.headers.multi_items() if name not in HOP_BY_HOP
+        ]
         passed = Response(answer.content, answer.status_code)
-        passed.raw_headers = [(name.encode(), value.encode("latin-1")) for name, value in kept]
+        passed.raw_headers = [(name.encode(), value.encode("latin-1")) for name, value in passed_on_headers]
         passed.headers["content-length"] = str(len(answer.content))
         return passed
 

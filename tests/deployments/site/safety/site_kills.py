@@ -48,11 +48,14 @@ class Press:
 
 @dataclass
 class KillReport:
-    """What became of the presses. ``lost`` and ``twice`` name those of which nothing, or more than one thing, is there."""
+    """What became of the presses. ``missing`` and ``twice`` name those of which nothing, or more than one thing, is there.
+
+    ``leftovers`` are copies of the warehouse beyond the newest two.
+    """
 
     presses: list[Press]
     unanswered: int
-    lost: list[str]
+    missing: list[str]
     twice: list[str]
     leftovers: list[str]
 
@@ -65,7 +68,7 @@ def kill_while_people_decide(folder: Path, kills: int, seed: int) -> KillReport:
     (folder / "reviewer").write_text("me\n")
     (folder / "lookout.toml").write_text(SETTINGS)
     presses = [Press(KINDS[number % len(KINDS)], number) for number in range(kills)]
-    waiting: Press | None = None
+    waiting, unanswered = None, 0
     for press in presses:
         child = _serving(folder, port)
         try:
@@ -79,7 +82,7 @@ def kill_while_people_decide(folder: Path, kills: int, seed: int) -> KillReport:
             _kill(child)
         sending.join(30)
         waiting = press if press.status is None else None
-    unanswered = sum(press.status is None for press in presses) + sum(press is waiting for press in presses)
+        unanswered += waiting is not None
     child = _serving(folder, port)
     try:
         if waiting is not None:
@@ -148,15 +151,14 @@ def _send(port: int, press: Press) -> None:
 def _report(folder: Path, presses: list[Press], unanswered: int) -> KillReport:
     store = store_in(folder)
     store.load_pending(30)
-    lost, twice = [], []
+    missing, twice = [], []
     for press in presses:
         found = _found(folder, store, press)
         name = f"{press.kind} {press.number}, answered {press.status}"
-        lost += [name] if not found else []
+        missing += [name] if not found else []
         twice += [f"{name}: {found}"] if found > 1 else []
     copies = [file.name for file in (folder / "snapshots").glob("warehouse-*.duckdb*")]
-    parts = [str(file) for file in folder.rglob("*.part")]
-    return KillReport(presses, unanswered, lost, twice, [*copies[2:], *parts])
+    return KillReport(presses, unanswered, missing, twice, copies[2:])
 
 
 def _found(folder: Path, store, press: Press) -> int:

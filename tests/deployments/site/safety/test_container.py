@@ -44,10 +44,10 @@ def test_the_documented_way_leads_to_a_site_that_asks_for_a_token(tmp_path):
         site_application(config, config.site.host, outside)
     made, started = documented("sh", "docker compose").splitlines()
     _, _, command = made.partition(" run --rm lookout ")
-    words = [str(file) if word == IN_THE_IMAGE else word for word in shlex.split(command)]
-    assert str(file) in words
+    arguments = [str(file) if word == IN_THE_IMAGE else word for word in shlex.split(command)]
+    assert str(file) in arguments
     known = {name: value for name, value in os.environ.items() if not name.startswith(("LOOKOUT_", "PREFECT_"))}
-    done = fork_server.run(*words, cwd=tmp_path, env=known | fork_server.WARM)
+    done = fork_server.run(*arguments, cwd=tmp_path, env=known | fork_server.WARM)
     assert done.returncode == 0, done.stderr
     assert started.endswith("up -d")
     with serving(site_application(config, config.site.host, outside)) as address:

@@ -98,8 +98,8 @@ def test_the_same_texts_are_exact_in_json(both):
         assert answer.headers["content-type"] == "application/json"
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert set(json.loads(answer.text)) == {"as_of", "data"}
-    told = httpx.get(f"{hostile.address}/cases/h0.json?rows=200", trust_env=False).json()["data"]["answers"]
-    assert [one["row"]["answer"] for one in told] == [str(redact(row)) for row in HOSTILE]
+    answers = httpx.get(f"{hostile.address}/cases/h0.json?rows=200", trust_env=False).json()["data"]["answers"]
+    assert [one["row"]["answer"] for one in answers] == [str(redact(row)) for row in HOSTILE]
 
 
 def test_an_address_with_a_hostile_text_answers_with_text(both):

@@ -177,7 +177,7 @@ def test_a_page_elsewhere_cannot_reach_the_site_by_its_own_name(local, guarded, 
 
 
 @pytest.mark.parametrize(
-    ("host", "told", "status"),
+    ("host", "forwarded", "status"),
     [
         ("lookout.internal", "monitor.example", 401),
         ("lookout.internal", "monitor.example:8443", 401),
@@ -186,10 +186,10 @@ def test_a_page_elsewhere_cannot_reach_the_site_by_its_own_name(local, guarded, 
         ("evil.example", "", 421),
     ],
 )
-def test_a_trusted_proxys_word_for_the_host_counts(tmp_path, host, told, status):
+def test_a_trusted_proxys_word_for_the_host_counts(tmp_path, host, forwarded, status):
     """The name that the browser used is what is checked, where the proxy tells it; else the one it sends."""
     with guarded_site(tmp_path, host_names=["monitor.example"], **SETTINGS) as site:
-        headers = {"x_forwarded_host": told} if told else {}
+        headers = {"x_forwarded_host": forwarded} if forwarded else {}
         assert site.ask("/runs.json", host=host, **headers).status == status
 
 

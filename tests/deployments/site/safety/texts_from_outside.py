@@ -117,9 +117,9 @@ def _run(number: int, row: str, cases: Sequence[CaseResult], at: datetime) -> It
     for one in cases:
         result = one.result.model_copy(update={"run_id": run_id, "asked_at": at})
         yield ResultRow(row=result)
-        kept = tuple(grade for grade in one.assessment.grades if not getattr(grade, "lineage", None))
+        by_rules = tuple(grade for grade in one.assessment.grades if not getattr(grade, "lineage", None))
         judged = tuple(grade for grade in grades() if getattr(grade, "lineage", None))
-        changes: dict[str, object] = {"run_id": run_id, "grades": (*kept, *judged)}
+        changes: dict[str, object] = {"run_id": run_id, "grades": (*by_rules, *judged)}
         if one.case.id == "h0" and number % 2:
             changes |= {"outcome": CaseOutcome.CORRECT, "failure_kinds": (), "blame": None}
         yield AssessmentRow(row=one.assessment.model_copy(update=changes))
