@@ -3,7 +3,7 @@
 a request for another host's name ───▶ 421: a page elsewhere may have led the browser here (DNS rebinding)
 a proxy that nobody named ───────────▶ 400
 no token, where one is needed ───────▶ 401, for every address but the login and the health check
-a form without its token ────────────▶ 403 (see `deployments.site.pages`)
+a form without its token ────────────▶ 403 (see `deployments.site.forms`)
 
 Every answer forbids scripts and styles from elsewhere, frames, and requests to any other host. Who looked at what
 is written down before it is shown.
@@ -11,31 +11,34 @@ is written down before it is shown.
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
+from urllib.parse import urlencode
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from deployments.site.tokens import Role, SessionSigner, TokenStore
 from monitors.config.sections import SiteSettings
-from monitors.errors import ConfigError
+from monitors.errors import ConfigError, MonitorError
 from monitors.records.base import Record, UtcTime
 from monitors.storage import open_in_place, private_folder
 
-COOKIE: Final = "__Secure-lookout"
 LOCAL: Final = "loopback"
 """In the place of a session where nobody logs in."""
 OPEN_ADDRESSES: Final = ("/login", "/healthz")
 LOGIN_ASSETS: Final = "/login/"
 """What the login page itself is made of lies below."""
+SAID: Final = frozenset({"done", "seal"})
+"""Of an address, what an action said when it was done: no filter of the page."""
 HEADERS: Final = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -46,8 +49,21 @@ HEADERS: Final = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
-_FORWARDED: Final = ("x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "forwarded", "via", "x-real-ip")
+LONGEST_NOTED: Final = 500
+"""Characters of an address, and of its filters, that are written down."""
+_FORWARDED: Final = (
+    *("x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-port", "x-forwarded-server"),
+    *("x-forwarded-prefix", "x-real-ip", "x-client-ip", "x-original-forwarded-for", "true-client-ip"),
+    *("cf-connecting-ip", "fastly-client-ip", "forwarded", "via"),
+)
+"""What only a proxy sends."""
 _LOCAL_NAMES: Final = frozenset({"localhost", "ip6-localhost"})
+_Value = TypeVar("_Value", list[datetime], None)
+_IPV6_SITE_BITS: Final = 64
+"""One customer has at least so large a network: any of its addresses is the same visitor's."""
+
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +82,14 @@ class Visitor:
 
 
 class PageView(Record):
-    """That somebody looked at a page. ``personal_data`` says whether it was shown unmasked."""
+    """That somebody looked at a page, with its filters. ``personal_data`` says whether it was shown unmasked."""
 
     at: UtcTime
     who: str
     role: Role
     method: str
     path: str
+    query: str = ""
     personal_data: bool
 
 
@@ -91,6 +108,11 @@ class ViewLog:
             os.write(handle, view.model_dump_json().encode() + b"\n")
         finally:
             os.close(handle)
+
+
+def cookie_name(prefix: str) -> str:
+    """The name of the cookie of sessions: under the root's, browsers take none that a sibling's host has set."""
+    return "__Secure-lookout" if prefix else "__Host-lookout"
 
 
 def needs_login(settings: SiteSettings, host: str) -> bool:
@@ -117,39 +139,78 @@ def check_tokens(settings: SiteSettings, host: str, tokens: TokenStore) -> None:
 
 @dataclass
 class AttemptLimit:
-    """How often a token may be tried: so many wrong ones from an address within so long; then it must wait."""
+    """How often a token may be tried: so many wrong ones within so long, from an address and from all of them.
+
+    Who came with a good token before waits for wrong ones of their own address alone: nobody who guesses from a
+    thousand addresses keeps out those who are on call.
+    """
 
     now: Callable[[], datetime]
     most: int = 10
+    most_of_all: int = 200
     within: timedelta = timedelta(minutes=5)
     most_addresses: int = 10_000
     _wrong: dict[str, list[datetime]] = field(default_factory=dict[str, list[datetime]])
+    _all: list[datetime] = field(default_factory=list[datetime])
+    _welcome: dict[str, None] = field(default_factory=dict[str, None])
 
     def wait_s(self, address: str) -> int:
         """Seconds until ``address`` may try again; 0 for now."""
-        recent = self._recent(address)
-        if len(recent) < self.most:
-            return 0
-        return max(1, round((recent[-self.most] + self.within - self.now()).total_seconds()))
+        key = network_of(address)
+        own_s = self._until(self._wrong.get(key, ()), self.most)
+        return own_s if key in self._welcome else max(own_s, self._until(self._all, self.most_of_all))
 
     def note_wrong(self, address: str) -> None:
         """Count a wrong token."""
-        if len(self._wrong) >= self.most_addresses:
-            self._wrong.pop(next(iter(self._wrong)))
-        self._wrong[address] = [*self._recent(address), self.now()][-self.most :]
+        key, at = network_of(address), self.now()
+        found = self._wrong.pop(key, [])
+        self._wrong[key] = [*found, at][-self.most :]
+        self._all = [*self._all, at][-self.most_of_all :]
+        _drop_oldest(self._wrong, self.most_addresses)
 
-    def _recent(self, address: str) -> list[datetime]:
+    def note_good(self, address: str) -> None:
+        """Remember where a good token came from."""
+        key = network_of(address)
+        self._welcome.pop(key, None)
+        self._welcome[key] = None
+        _drop_oldest(self._welcome, self.most_addresses)
+
+    def _until(self, wrong: Sequence[datetime], most: int) -> int:
         since = self.now() - self.within
-        return [at for at in self._wrong.get(address, ()) if at > since]
+        recent = [at for at in wrong if at > since]
+        return max(1, round((recent[-most] - since).total_seconds())) if len(recent) >= most else 0
+
+
+def _drop_oldest(of_addresses: dict[str, _Value], most: int) -> None:
+    while len(of_addresses) > most:
+        of_addresses.pop(next(iter(of_addresses)))
+
+
+def network_of(address: str) -> str:
+    """What counts as one visitor's address: an IPv4 address, or the whole network that an IPv6 one is in."""
+    where = _address(address)
+    if isinstance(where, IPv6Address):
+        return str(ip_network((int(where), _IPV6_SITE_BITS), strict=False))
+    return str(where or address)
+
+
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    """An address; of an IPv4 one that is written as IPv6, the IPv4 one. ``None`` for what is none."""
+    try:
+        where = ip_address(text.strip("[]"))
+    except ValueError:
+        return None
+    return (isinstance(where, IPv6Address) and where.ipv4_mapped) or where
 
 
 class EntryRefused(Exception):
-    """A request that is not let in; ``text`` says why and what to do."""
+    """A request that is not let in; ``text`` says why and what to do, ``wait_s`` when to try again if not 0."""
 
-    def __init__(self, status: HTTPStatus, text: str) -> None:
+    def __init__(self, status: HTTPStatus, text: str, wait_s: int = 0) -> None:
         super().__init__(text)
         self.status = status
         self.text = text
+        self.wait_s = wait_s
 
 
 Refuse = Callable[[Request, HTTPStatus, str], ASGIApp]
@@ -176,15 +237,15 @@ class AccessControl:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        guarded = _with_headers(send)
         try:
             entered = self._entered(scope)
         except EntryRefused as refused:
             request = Request(scope)
             request.scope.setdefault("state", {}).setdefault("wants_json", _wants_json(scope))
-            await self.refuse(request, refused.status, refused.text)(scope, receive, guarded)
+            answer = self.refuse(request, refused.status, refused.text)
+            await answer(scope, receive, _with_headers(send, wait_s=refused.wait_s))
             return
-        await self.app(entered, receive, guarded)
+        await self.app(entered, receive, _with_headers(send))
 
     def _entered(self, scope: Scope) -> Scope:
         """The request as the pages see it: its path without prefix and ``.json``, and its visitor.
@@ -192,16 +253,18 @@ class AccessControl:
         Raises `EntryRefused`.
         """
         headers = Headers(scope=scope)
-        client = self._client(scope, headers)
-        self._check_host(headers)
+        client, host = self._client(scope, headers), self._host(scope, headers)
+        _check_name(host, self.settings.host_names)
         path, as_json = _plain_path(scope["path"], self.settings.path_prefix)
         state = {
             "wants_json": as_json or "application/json" in headers.get("accept", ""),
             "client": client,
+            "host": host,
+            "is_plain": self._is_plain(scope, headers, host),
         }
         scope.setdefault("state", {}).update(state)
         if not is_open(path):
-            visitor = self._visitor(headers, client)
+            visitor = self._known_visitor(headers, client)
             if visitor is None:
                 raise EntryRefused(HTTPStatus.UNAUTHORIZED, "Log in first: this page is for people with a token.")
             state["visitor"] = visitor
@@ -210,10 +273,11 @@ class AccessControl:
 
     def _client(self, scope: Scope, headers: Headers) -> str:
         """The address that asks. Raises `EntryRefused` for a proxy that nobody named where no login is needed."""
-        peer = scope["client"][0] if scope.get("client") else ""
+        peer = _peer(scope)
         if self._is_proxy(peer):
-            asked = [part.strip() for part in headers.get("x-forwarded-for", "").split(",") if part.strip()]
-            return next((one for one in reversed(asked) if not self._is_proxy(one)), peer)
+            asked = [part.strip() for line in headers.getlist("x-forwarded-for") for part in line.split(",")]
+            nearest = next((one for one in reversed(asked) if not self._is_proxy(one)), "")
+            return nearest if _address(nearest) else peer
         if not needs_login(self.settings, self.host) and any(name in headers for name in _FORWARDED):
             raise EntryRefused(
                 HTTPStatus.BAD_REQUEST,
@@ -222,28 +286,36 @@ class AccessControl:
             )
         return peer
 
-    def _is_proxy(self, address: str) -> bool:
-        try:
-            where = ip_address(address)
-        except ValueError:
-            return False
-        return any(where in ip_network(one) for one in self.settings.trusted_proxies)
+    def _host(self, scope: Scope, headers: Headers) -> str:
+        """The name that the browser called the site by: the proxy's word for it, where that is trusted."""
+        called = headers.get("x-forwarded-host", "").partition(",")[0].strip()
+        return called if called and self._is_proxy(_peer(scope)) else headers.get("host", "")
 
-    def _check_host(self, headers: Headers) -> None:
-        name = _host_name(headers.get("host", ""))
-        if _is_ip(name) or name in _LOCAL_NAMES or name in {one.lower() for one in self.settings.host_names}:
-            return
-        raise EntryRefused(
-            HTTPStatus.MISDIRECTED_REQUEST,
-            f"This site is not known as {name[:80]!r}. If it is yours, add that name to site.host_names of "
-            "lookout.toml.",
-        )
+    def _is_plain(self, scope: Scope, headers: Headers, host: str) -> bool:
+        """Whether it is known that the browser speaks plain http beyond its machine: it keeps no session then."""
+        if is_loopback(_host_name(host)):
+            return False
+        if self._is_proxy(_peer(scope)):
+            return headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower() == "http"
+        return scope.get("scheme") == "http"
+
+    def _is_proxy(self, address: str) -> bool:
+        where = _address(address)
+        return where is not None and any(where in ip_network(one) for one in self.settings.trusted_proxies)
+
+    def _known_visitor(self, headers: Headers, client: str) -> Visitor | None:
+        try:
+            return self._visitor(headers, client)
+        except MonitorError as error:
+            log.warning("%s", error)
+            text = "Nobody can be let in now: the tokens cannot be read. The log says why."
+            raise EntryRefused(HTTPStatus.SERVICE_UNAVAILABLE, text) from None
 
     def _visitor(self, headers: Headers, client: str) -> Visitor | None:
         given = headers.get("authorization", "")
         if given.lower().startswith("bearer "):
             return self._program(given[7:].strip(), client)
-        cookie = _cookies(headers).get(COOKIE)
+        cookie = _cookies(headers).get(cookie_name(self.settings.path_prefix))
         owner = self.signer.owner(cookie, self.now()) if cookie else None
         if owner is not None and cookie is not None:
             return Visitor(owner.name, owner.role, owner.sees_personal_data, cookie)
@@ -254,18 +326,22 @@ class AccessControl:
     def _program(self, token: str, client: str) -> Visitor | None:
         wait_s = self.attempts.wait_s(client)
         if wait_s:
-            raise EntryRefused(HTTPStatus.TOO_MANY_REQUESTS, f"Too many wrong tokens: try again in {wait_s} s.")
+            raise EntryRefused(
+                HTTPStatus.TOO_MANY_REQUESTS, f"Too many wrong tokens: try again in {wait_s} s.", wait_s
+            )
         owner = self.tokens.owner(token)
         if owner is None:
             self.attempts.note_wrong(client)
             return None
+        self.attempts.note_good(client)
         return Visitor(owner.name, owner.role, owner.sees_personal_data, "")
 
     def _write_down(self, visitor: Visitor, scope: Scope, path: str) -> None:
         if path.startswith("/assets/"):
             return
-        query = scope.get("query_string", b"").decode("latin-1")
-        shown = "personal=shown" in query.split("&") and visitor.sees_personal_data
+        asked = QueryParams(scope.get("query_string", b""))
+        shown = asked.get("personal") == "shown" and visitor.sees_personal_data
+        filters = urlencode([(name, value) for name, value in asked.items() if name not in SAID])
         try:
             self.views.append(
                 PageView(
@@ -273,7 +349,8 @@ class AccessControl:
                     who=visitor.name,
                     role=visitor.role,
                     method=scope["method"],
-                    path=path[:500],
+                    path=path[:LONGEST_NOTED],
+                    query=filters[:LONGEST_NOTED],
                     personal_data=shown,
                 )
             )
@@ -285,6 +362,21 @@ class AccessControl:
             ) from None
 
 
+def _peer(scope: Scope) -> str:
+    return scope["client"][0] if scope.get("client") else ""
+
+
+def _check_name(host: str, known: Sequence[str]) -> None:
+    name = _host_name(host)
+    if _address(name) or name in _LOCAL_NAMES or name in {one.lower() for one in known}:
+        return
+    raise EntryRefused(
+        HTTPStatus.MISDIRECTED_REQUEST,
+        f"This site is not known as {name[:80]!r}. If it is yours, add that name to site.host_names of "
+        "lookout.toml.",
+    )
+
+
 def is_open(path: str) -> bool:
     """Whether an address needs no token anywhere."""
     return path in OPEN_ADDRESSES or path.startswith(LOGIN_ASSETS)
@@ -294,6 +386,7 @@ def _plain_path(path: str, prefix: str) -> tuple[str, bool]:
     """The path without the proxy's prefix and without ``.json``; whether that was there."""
     if prefix and (path == prefix or path.startswith(f"{prefix}/")):
         path = path[len(prefix) :] or "/"
+    path = path.rstrip("/") or "/"
     as_json = path.endswith(".json")
     return (path.removesuffix(".json"), as_json) if as_json else (path, False)
 
@@ -307,26 +400,20 @@ def _host_name(host: str) -> str:
     return name.lower().rstrip(".")
 
 
-def _is_ip(name: str) -> bool:
-    try:
-        ip_address(name.strip("[]"))
-    except ValueError:
-        return False
-    return True
-
-
 def _cookies(headers: Headers) -> Mapping[str, str]:
     pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
     return {name: value for name, _, value in pairs}
 
 
-def _with_headers(send: Send) -> Send:
+def _with_headers(send: Send, *, wait_s: int = 0) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
             headers.setdefault("cache-control", "no-store")
+            if wait_s:
+                headers["retry-after"] = str(wait_s)
         await send(message)
 
     return sending

@@ -12,8 +12,10 @@ How a page is made
 3. **Filters are in the address**: ``request.choice(...)``, ``request.text(...)``, ``request.paging()`` read them,
    and ``ui.filters`` and ``ui.pager`` show them. A wrong one is a 400 that names what is accepted.
 4. **Texts of users and of the application** go through ``request.masked(text, target)``, each one, in the page
-   function. The template escapes; ``|shown`` makes invisible characters visible. No ``|safe``, no inline style, no
-   inline script: the policy in `access.py` forbids both.
+   function; those of records through `masking.py`. What an application says of itself (its path, its version) and
+   what people wrote (a note, why something is silenced) are such texts too. The template escapes; ``|shown`` makes
+   invisible characters visible. No ``|safe``, no inline style, no inline script: the policy in `access.py` forbids
+   both.
 5. **Its template** is in `templates/`, extends ``base.html.j2``, and uses ``ui.html.j2``: times, severities,
    verdicts, empty states, filters, pager, the forms of actions. Charts are drawn in it from values of the record
    (`trend_line`, `trend_bars` of `monitors/reports/charts.py`, which the report can use as well). A link is
@@ -42,6 +44,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from deployments.site.access import SAID
 from deployments.site.figures import metrics, target_badge
 from deployments.site.forms import check_form, read_form
 from deployments.site.login import LoginPages
@@ -146,7 +149,11 @@ def pages_application(site: Site, renderer: Renderer, refresher: Refresher, logi
         return await run_in_threadpool(renderer.refusal, request, status, text)
 
     handled = (HTTPException, PageRefused, MonitorError, Exception)
-    return Starlette(routes=routes, exception_handlers=dict.fromkeys(handled, refused), lifespan=lifespan)
+    pages = Starlette(routes=routes, exception_handlers=dict.fromkeys(handled, refused), lifespan=lifespan)
+    pages.router.redirect_slashes = (
+        False  # it redirects to the name and the scheme that it sees itself, without prefix
+    )
+    return pages
 
 
 def _page(site: Site, renderer: Renderer, make: PageMaker) -> Answer:
@@ -185,7 +192,7 @@ def _asked(site: Site, request: Request) -> PageRequest:
         visitor=request.state.visitor,
         address=request.url.path,
         path=request.path_params,
-        query={name: value for name, value in request.query_params.items() if name not in {"done", "seal"}},
+        query={name: value for name, value in request.query_params.items() if name not in SAID},
     )
 
 

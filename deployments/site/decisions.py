@@ -7,6 +7,7 @@ the copy that the pages read is renewed, so that the next page shows it.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,7 +18,7 @@ from typing import Final
 from deployments.site.page import PageRequest
 from flows.alerting.notifier import act, catch_up
 from flows.alerting.shown_again import show_again
-from monitors.alerts.operator_actions import new_action
+from monitors.alerts.operator_actions import ID_CHARACTERS, new_action
 from monitors.errors import MonitorError, WarehouseBusy
 from monitors.records.incidents import ActionKind, ActionVia, Incident
 from monitors.records.operator_actions import ActionOutcome
@@ -29,13 +30,19 @@ WAITS: Final = "Stored. It is carried out as soon as the warehouse is free."
 log = logging.getLogger(__name__)
 
 
-def decide(request: PageRequest, kind: ActionKind, about: Sequence[Incident], note: str = "") -> str:
+def decide(
+    request: PageRequest, kind: ActionKind, about: Sequence[Incident], note: str = "", as_shown: str = ""
+) -> str:
     """Carry out a decision on incidents under the visitor's name; what came of it, in a sentence.
 
+    ``as_shown`` names what the page showed when it was made: sent twice from the same page it is one decision.
     Raises `WarehouseUnwritable` where it could not even be stored.
     """
     people = request.site.people
     action = new_action(kind, about, at=people.now(), by=request.visitor.name, via=ActionVia.SITE, note=note)
+    if as_shown:
+        key = sent_once(kind.value, request.visitor.name, *action.fingerprints, as_shown)
+        action = action.model_copy(update={"id": f"{ActionVia.SITE.value}-{key}"})
     act(people, action)
     with suppress(WarehouseBusy):
         catch_up(people, wait_s=WAIT_S)
@@ -45,6 +52,11 @@ def decide(request: PageRequest, kind: ActionKind, about: Sequence[Incident], no
         return WAITS
     _show_in_slack(request, done)
     return done[0].text
+
+
+def sent_once(*parts: str) -> str:
+    """An id that is the same for the same form: a press that is repeated, because no answer came, is one press."""
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:ID_CHARACTERS]
 
 
 def _show_in_slack(request: PageRequest, done: Sequence[ActionOutcome]) -> None:

@@ -1,14 +1,19 @@
 """A copy of the site in files: redacted, without forms, for a static Space or any web server, or just a folder.
 
-It follows its own links: what a page leads to is written too, until there is no more or there are too many. Filters
-have no place in files, so a link with one leads to the page without it. Exporting again replaces what the last
-export wrote, and touches nothing else.
+It follows its own links: what a page leads to is written too, until there is no more or there are too many. Of the
+filters only those of `OWN_PAGES` have files of their own: a link with another leads to the page without it.
+Exporting again replaces what the last export wrote, and touches nothing else.
+
+All is written beside first, in `STAGED`, and takes its place file by file when everything is there: what is new
+first, then what replaces an older file, and what is no more goes last. So whoever reads meanwhile, or after a kill,
+finds every file whole and every link alive; before that point the former copy is as it was.
 """
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
+import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -25,11 +30,20 @@ from deployments.site.tokens import Role
 from monitors.errors import ConfigError
 from monitors.records.base import Record
 from monitors.reports.badge import badge
-from monitors.storage import write_atomically
+from monitors.storage import move, unwritable, write_atomically
 
 MANIFEST: Final = "lookout-site.json"
 """Says which files an export wrote: the next one may replace these, and no others."""
+STAGED: Final = ".lookout-site-new"
+"""In the folder of an export while it is written. One that is killed leaves it, and the next removes it."""
 MOST_PAGES: Final = 2_000
+OWN_PAGES: Final = ("target", "night", "page")
+"""Filters of which each value has a file of its own; their order is that of the parts of its name."""
+LEFT_OUT: Final = StaticAddress("/_left-out")
+_TOO_MANY: Final = (
+    "This page is not in this copy: a copy in files has {most:,} pages, and there are more. The site itself has it."
+)
+_ASSETS_OF_FOLDERS: Final = frozenset({"index.html", "index.json"})
 
 
 class ExportedFiles(Record):
@@ -42,18 +56,29 @@ class ExportedFiles(Record):
 
 @dataclass
 class FolderLinks:
-    """Relative ways between the pages of a folder; what is led to is noted, to be written as well."""
+    """Relative ways between the pages of a folder; ``most`` of those that are led to are noted, to be written."""
 
+    most: int = MOST_PAGES
     noted: dict[StaticAddress, None] = field(default_factory=dict[StaticAddress, None])
+    left_out: set[StaticAddress] = field(default_factory=set[StaticAddress])
 
     def link(self, here: StaticAddress, address: str, filters: Mapping[str, object]) -> str:
         """The way from one page to another, relative. What is no page is one folder down from the first."""
         if route_of(address) is None:
             return _relative(here, address.lstrip("/"))
-        page = filters.get("page")
-        goal = StaticAddress("/" if address == "/now" else address, "" if page in (None, "", 1, "1") else str(page))
+        chosen = {name: str(filters[name]) for name in OWN_PAGES if filters.get(name) not in (None, "")}
+        if chosen.get("page") == "1":
+            del chosen["page"]
+        return _relative(here, file_of(self.note("/" if address == "/now" else address, chosen)))
+
+    def note(self, address: str, filters: Mapping[str, str]) -> StaticAddress:
+        """The page to lead to: the one that is wanted, or where there are too many the one that says so."""
+        goal = StaticAddress(address, tuple(filters.items()))
+        if goal not in self.noted and len(self.noted) >= self.most:
+            self.left_out.add(goal)
+            return LEFT_OUT
         self.noted.setdefault(goal)
-        return _relative(here, file_of(goal))
+        return goal
 
 
 def route_of(address: str) -> tuple[PageRoute, Mapping[str, str]] | None:
@@ -70,54 +95,93 @@ def _nothing() -> None:
 
 
 def file_of(page: StaticAddress) -> str:
-    """Where a page is written."""
-    parts = [*filter(None, page.address.split("/")), *([f"_page-{page.part}"] if page.part else []), "index.html"]
-    return "/".join(parts)
+    """Where a page is written. No name of a page begins with ``_``, so none is taken for another's part."""
+    parts = [f"_{part}" if part in _ASSETS_OF_FOLDERS else part for part in page.address.split("/") if part]
+    return "/".join([*parts, *(f"_{name}-{value}" for name, value in page.parts), "index.html"])
 
 
 def _relative(here: StaticAddress, goal: str) -> str:
-    return posixpath.relpath(goal, posixpath.dirname(file_of(here)) or ".")
+    """The way to a file; one that begins with a name with a colon would be read as a scheme (``data:``)."""
+    way = posixpath.relpath(goal, posixpath.dirname(file_of(here)) or ".")
+    return f"./{way}" if ":" in way.partition("/")[0] else way
 
 
-def export_site(site: Site, renderer: Renderer, folder: Path) -> ExportedFiles:
-    """Write the pages, their JSON, the figures and a badge for each target below ``folder``.
+def export_site(site: Site, renderer: Renderer, folder: Path, most: int = MOST_PAGES) -> ExportedFiles:
+    """Write the pages, ``most`` of them, their JSON, the figures and a badge for each target below ``folder``.
 
     Raises `ConfigError` for a folder with files that are not an export's, `WarehouseUnwritable`.
     """
     before = _before(folder)
-    files = dict(_figures(site))
-    links = FolderLinks({StaticAddress("/"): None})
-    done = 0
-    while done < min(len(links.noted), MOST_PAGES):
+    files, links, done = dict(_figures(site)), FolderLinks(most), 0
+    links.note("/", {})
+    while done < len(links.noted):
         files |= _page_files(site, renderer, links, list(links.noted)[done])
         done += 1
+    if links.left_out:
+        asked = request_for(site, LEFT_OUT, {}, links)
+        files |= _texts(LEFT_OUT, *renderer.static_refusal(asked, _TOO_MANY.format(most=most)))
     files |= {f"assets/{name}": asset_text(name) for name in ASSETS}
-    left_out = len(links.noted) - done
-    written = ExportedFiles(files=tuple(sorted({*files, MANIFEST})), pages=done, left_out=left_out)
-    for name, text in files.items():
-        write_atomically(folder / name, text)
-    write_atomically(folder / MANIFEST, written.model_dump_json(indent=1))
-    for old in {*before} - {*written.files}:
-        (folder / old).unlink(missing_ok=True)
+    written = ExportedFiles(files=tuple(sorted({*files, MANIFEST})), pages=done, left_out=len(links.left_out))
+    _replace(folder, before, files, written)
     return written
 
 
-def _page_files(site: Site, renderer: Renderer, links: FolderLinks, goal: StaticAddress) -> dict[str, str]:
-    """A page and its JSON; nothing for one that is no more."""
-    found = route_of(goal.address)
-    if found is None:
-        return {}
-    route, inside = found
-    asked = request_for(site, goal, inside, links)
+def _replace(folder: Path, before: Sequence[str], files: Mapping[str, str], written: ExportedFiles) -> None:
+    """Put the files in the place of those of before. Raises as `export_site`, and then leaves those of before."""
+    _check_ours(folder, before, written)
+    _make_folder(folder)
+    staged = folder / STAGED
+    shutil.rmtree(staged, ignore_errors=True)
     try:
-        page = route.make(asked)
-    except PageRefused:
-        return {}
+        for name, text in files.items():
+            write_atomically(staged / name, text, within=folder)
+    except BaseException:
+        shutil.rmtree(staged, ignore_errors=True)
+        raise
+    both = written.model_copy(update={"files": tuple(sorted({*written.files, *before}))})
+    write_atomically(folder / MANIFEST, both.model_dump_json(indent=1))
+    for name in sorted(files, key=set(before).__contains__):
+        _make_folder((folder / name).parent)
+        move(staged / name, folder / name, within=folder)
+    for old in {*before} - {*written.files}:
+        (folder / old).unlink(missing_ok=True)
+    write_atomically(folder / MANIFEST, written.model_dump_json(indent=1))
+    shutil.rmtree(staged, ignore_errors=True)
+
+
+def _make_folder(place: Path) -> None:
+    """For whoever serves the copy: with the rights that the process's umask leaves, unlike folders of data."""
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(place, error) from None
+
+
+def _check_ours(folder: Path, before: Sequence[str], written: ExportedFiles) -> None:
+    """Raise `ConfigError` where a file of somebody else, or a link to elsewhere, stands in the way."""
+    for name in (*written.files, *before):
+        place = folder / name
+        links = (part for part in (place, *place.parents) if part.is_relative_to(folder) and part != folder)
+        if any(part.is_symlink() for part in links):
+            raise ConfigError(f"{place}: a link leads out of the folder there; remove it, or name another folder")
+        if name not in before and name != MANIFEST and place.exists():
+            raise ConfigError(f"{place} is not of an export: move it away, or name another folder")
+
+
+def _page_files(site: Site, renderer: Renderer, links: FolderLinks, goal: StaticAddress) -> dict[str, str]:
+    """A page and its JSON; for one that is no more, a page that says so."""
+    found = route_of(goal.address)
+    asked = request_for(site, goal, found[1] if found else {}, links)
+    try:
+        page = found[0].make(asked) if found else None
+    except PageRefused as refused:
+        return _texts(goal, *renderer.static_refusal(asked, refused.text))
+    return _texts(goal, renderer.static(page, asked), renderer.json_text(page)) if page else {}
+
+
+def _texts(goal: StaticAddress, html: str, json: str) -> dict[str, str]:
     file = file_of(goal)
-    return {
-        file: renderer.static(page, asked),
-        f"{file.removesuffix('index.html')}index.json": renderer.json_text(page),
-    }
+    return {file: html, f"{file.removesuffix('index.html')}index.json": json}
 
 
 def request_for(
@@ -129,7 +193,7 @@ def request_for(
         visitor=Visitor("export", Role.READ, sees_personal_data=False, session=""),
         address=goal.address,
         path=inside,
-        query={"page": goal.part} if goal.part else {},
+        query=dict(goal.parts),
         static=links,
     )
 
@@ -146,7 +210,7 @@ def _before(folder: Path) -> tuple[str, ...]:
     try:
         names = ExportedFiles.model_validate_json(file.read_bytes()).files
     except FileNotFoundError:
-        if folder.exists() and any(folder.iterdir()):
+        if folder.exists() and any(one.name != STAGED for one in folder.iterdir()):
             raise ConfigError(
                 f"{folder} has files that are not of an export: name an empty folder, or a new one"
             ) from None

@@ -56,4 +56,4 @@ def is_same_origin(request: Request) -> bool:
     if site is not None:
         return site == "same-origin"
     origin = request.headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == request.headers.get("host")
+    return origin is None or urlsplit(origin).netloc == request.state.host

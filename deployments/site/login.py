@@ -10,10 +10,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from deployments.site.access import COOKIE, AttemptLimit
+from deployments.site.access import AttemptLimit, cookie_name
 from deployments.site.forms import is_same_origin, read_form
 from deployments.site.page import Site
-from deployments.site.rendering import Renderer
+from deployments.site.rendering import Renderer, local_address
 
 WRONG: Final = "This token opens nothing here: it was mistyped, or revoked."
 
@@ -37,7 +37,7 @@ class LoginPages:
     async def form(self, request: Request) -> Response:
         """Ask for a token."""
         go_on = request.query_params.get("next", "/")
-        return await run_in_threadpool(self._renderer.login, HTTPStatus.OK, "", go_on)
+        return await run_in_threadpool(self._renderer.login, request, HTTPStatus.OK, "", go_on)
 
     async def enter(self, request: Request) -> Response:
         """Open a session for a good token; a wrong one counts against the address that it came from."""
@@ -51,19 +51,22 @@ class LoginPages:
         if not is_same_origin(request):
             return self._refused(request, HTTPStatus.FORBIDDEN, "This form is not from this site.", go_on)
         signer = self._renderer.signer
-        owner = await run_in_threadpool(signer.tokens.owner, form.get("token", ""))
+        owner = signer.tokens.owner(form.get("token", ""))  # no await since the count: none slips through
         if owner is None:
             self._attempts.note_wrong(client)
             return self._refused(request, HTTPStatus.UNAUTHORIZED, WRONG, go_on)
+        self._attempts.note_good(client)
         answer = RedirectResponse(self._site.prefix + local_address(go_on, self._site.prefix), HTTPStatus.SEE_OTHER)
         self._set(answer, signer.issue(owner, self._site.now()), round(signer.lasts.total_seconds()))
         return answer
 
     async def leave(self, request: Request) -> Response:
-        """End the session in this browser."""
-        form = await read_form(request)
-        if not self._renderer.signer.is_form_token(form.get("form_token", ""), request.state.visitor.session):
+        """End the session, in this browser and wherever else its cookie is."""
+        form, session = await read_form(request), request.state.visitor.session
+        signer = self._renderer.signer
+        if not (is_same_origin(request) and signer.is_form_token(form.get("form_token", ""), session)):
             return self._refused(request, HTTPStatus.FORBIDDEN, "This form is not from this site.", "/")
+        await run_in_threadpool(signer.end, session, self._site.now())
         answer = RedirectResponse(f"{self._site.prefix}/login", HTTPStatus.SEE_OTHER)
         self._set(answer, "", 0)
         return answer
@@ -73,13 +76,13 @@ class LoginPages:
     ) -> Response:
         if request.state.wants_json:
             return JSONResponse({"error": text}, status, headers)
-        answer = self._renderer.login(status, text, go_on)
+        answer = self._renderer.login(request, status, text, go_on)
         answer.headers.update(headers or {})
         return answer
 
     def _set(self, answer: Response, cookie: str, lasts_s: int) -> None:
         answer.set_cookie(
-            COOKIE,
+            cookie_name(self._site.prefix),
             cookie,
             max_age=lasts_s,
             path=self._site.prefix or "/",
@@ -87,11 +90,3 @@ class LoginPages:
             httponly=True,
             samesite="strict",
         )
-
-
-def local_address(go_on: str, prefix: str) -> str:
-    """The address to go on to, within this site whatever was asked: never another host."""
-    if prefix and go_on.startswith(f"{prefix}/"):
-        go_on = go_on[len(prefix) :]
-    is_local = go_on.startswith("/") and not go_on.startswith(("//", "/\\", "/login", "/logout"))
-    return go_on if is_local and go_on.isprintable() and "\\" not in go_on else "/"

@@ -6,11 +6,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from http import HTTPStatus
 from typing import Final, NamedTuple, Protocol
 from urllib.parse import urlencode
 
 from deployments.site.access import Visitor
+from deployments.site.masking import MaskText
 from flows.alerting.notifier import OperatorActions
 from monitors.alerts.redact import redact
 from monitors.alerts.sender import AlertSender
@@ -64,10 +66,10 @@ class Site:
 
 
 class StaticAddress(NamedTuple):
-    """A page of a copy in files: its address, and the number of its part, empty for the first."""
+    """A page of a copy in files: its address, and the filters that it was made with, name and value."""
 
     address: str
-    part: str = ""
+    parts: tuple[tuple[str, str], ...] = ()
 
 
 class StaticLinks(Protocol):
@@ -182,10 +184,14 @@ class PageRequest:
         known = self.site.config.targets.get(target or "")
         return redact(text, account_patterns=known.graders.account_patterns if known else ())
 
+    def mask(self, target: str | None) -> MaskText:
+        """The same, for the texts of one target: for records, see `deployments.site.masking`."""
+        return partial(self.masked, target=target)
+
     def link(self, address: str, **filters: object) -> str:
         """An address of the site, with the prefix that it is served under, and filters."""
         if self.static is not None:
-            return self.static.link(StaticAddress(self.address, self.query.get("page", "")), address, filters)
+            return self.static.link(StaticAddress(self.address, tuple(self.query.items())), address, filters)
         asked = urlencode({name: str(value) for name, value in filters.items() if value not in (None, "")})
         return f"{self.site.prefix}{address}" + (f"?{asked}" if asked else "")
 

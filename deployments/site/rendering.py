@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
 from http import HTTPStatus
 from importlib.resources import files
 from typing import Any, Final, Protocol
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from jinja2 import Environment
 from markupsafe import Markup
@@ -158,6 +159,13 @@ class Renderer:
             request=asked,
         )
 
+    def static_refusal(self, asked: PageRequest, text: str) -> tuple[str, str]:
+        """The same where a copy has no such page, and its JSON: why not."""
+        shown = self._html(
+            "refused.html.j2", asked.visitor, asked.address, title="Not in this copy", text=text, request=asked
+        )
+        return shown, json.dumps({"error": text})
+
     def json_text(self, page: Page) -> str:
         """A page's record, and when the copy was last known to be all that the warehouse has."""
         as_of = self.site.snapshot.as_of
@@ -169,20 +177,33 @@ class Renderer:
         if getattr(request.state, "wants_json", False):
             return JSONResponse({"error": text}, status_code=status, headers=_challenge(status))
         visitor = getattr(request.state, "visitor", None)
-        template = "login.html.j2" if status is HTTPStatus.UNAUTHORIZED else "refused.html.j2"
-        title = "Log in" if status is HTTPStatus.UNAUTHORIZED else status.phrase
-        shown = self._html(template, visitor, "", title=title, text=text, status=int(status), go_on=go_on)
+        if status is HTTPStatus.UNAUTHORIZED:
+            shown = self._login(request, status, text, go_on)
+        else:
+            shown = self._html("refused.html.j2", visitor, "", title=status.phrase, text=text)
         return Response(shown, int(status), _challenge(status), media_type="text/html; charset=utf-8")
 
     def at_the_door(self, request: Request, status: HTTPStatus, text: str) -> ASGIApp:
         """The same, for a request that was not let in; a person who logs in goes on to where they wanted."""
-        asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        asked = quote(request.scope["path"]) + (f"?{request.url.query}" if request.url.query else "")
         return self.refusal(request, status, text, go_on=asked)
 
-    def login(self, status: HTTPStatus, text: str, go_on: str) -> Response:
+    def login(self, request: Request, status: HTTPStatus, text: str, go_on: str) -> Response:
         """The form that asks for a token."""
-        shown = self._html("login.html.j2", None, "", title="Log in", text=text, status=int(status), go_on=go_on)
+        shown = self._login(request, status, text, go_on)
         return Response(shown, int(status), media_type="text/html; charset=utf-8")
+
+    def _login(self, request: Request, status: HTTPStatus, text: str, go_on: str) -> str:
+        return self._html(
+            "login.html.j2",
+            None,
+            "",
+            title="Log in",
+            text=text,
+            status=int(status),
+            go_on=local_address(go_on, self.site.prefix),
+            is_plain=getattr(request.state, "is_plain", False),
+        )
 
     def after(self, done: Done) -> str:
         """The address to go on to after an action, with what was done: sealed, so that no link says it falsely."""
@@ -212,6 +233,14 @@ class Renderer:
                 **{"request": None, "live_s": 0, "flash": "", **values},
             )
         )
+
+
+def local_address(go_on: str, prefix: str) -> str:
+    """The address to go on to, within this site and without its prefix, whatever was asked: never another host."""
+    if prefix and (go_on == prefix or go_on.startswith(f"{prefix}/")):
+        go_on = go_on[len(prefix) :] or "/"
+    is_local = go_on.startswith("/") and not go_on.startswith(("//", "/\\", "/login", "/logout"))
+    return go_on if is_local and go_on.isprintable() and "\\" not in go_on else "/"
 
 
 def _challenge(status: HTTPStatus) -> dict[str, str]:

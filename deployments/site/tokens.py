@@ -1,7 +1,8 @@
 """Who may see the pages: a token per person, stored as its hash, with a role. And the sessions that it opens.
 
 A token is 256 bits of chance, so that a plain SHA-256 of it stands for it safely: there is nothing to guess. A
-session is a signed cookie and is stored nowhere: it ends by its time, or at once when its token is revoked.
+session is a signed cookie and is stored nowhere: it ends by its time, or at once when its token is revoked or when
+its owner logs out. What was ended before its time is remembered until then, as a hash.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ PREFIX: Final = "lookout_"
 """How every token begins, so that scanners for secrets know one."""
 _TOKENS: Final = "tokens.json"
 _KEY: Final = "key"
+_ENDED: Final = "ended-sessions"
 
 
 class Role(StrEnum):
@@ -147,10 +149,25 @@ class SessionSigner:
             return None
         for owner in self.tokens.all():
             name = _text_of(owner.name.encode())
-            if hmac.compare_digest(name, parts[0]):
+            if hmac.compare_digest(name.encode(), parts[0].encode()):
                 good = self._signed("session", claims, owner.sha256)
-                return owner if hmac.compare_digest(good.encode(), signature.encode()) else None
+                is_good = hmac.compare_digest(good.encode(), signature.encode())
+                return owner if is_good and not self._ended(cookie).exists() else None
         return None
+
+    def end(self, cookie: str, now: datetime) -> None:
+        """End a session wherever its cookie was copied to. Raises `WarehouseUnwritable`."""
+        if self.owner(cookie, now) is None:
+            return
+        ended = self._ended(cookie)
+        private_folder(ended.parent)
+        for old in ended.parent.iterdir():
+            if not old.name.startswith(".") and int(old.read_text(encoding="ascii")) < now.timestamp():
+                old.unlink(missing_ok=True)
+        write_once(ended, cookie.split(".")[1])
+
+    def _ended(self, cookie: str) -> Path:
+        return self.tokens.folder / _ENDED / _sha256(cookie)
 
     def form_token(self, session: str) -> str:
         """What a form of this session carries: no other site can know it."""

@@ -377,7 +377,7 @@ class SiteSettings(BaseModel):
     )
     trusted_proxies: tuple[ProxyAddress, ...] = Field(
         default=(),
-        description="addresses or networks of the reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are "
+        description="addresses or networks of the reverse proxies whose X-Forwarded-For, -Proto and -Host are "
         "believed; behind one, everybody needs a token",
     )
     session_h: Annotated[float, Field(gt=0, le=24 * 90)] = Field(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Final
 
+from deployments.site.masking import mask_fields
 from deployments.site.page import Page, PageRequest, Paging, missing
 from deployments.site.pages.runs import OUTCOMES
 from monitors.records.base import Record
@@ -185,11 +186,8 @@ def _as_before(answer: CaseAnswer, older: CaseAnswer | None) -> bool | None:
 
 
 def _masked(request: PageRequest, answer: CaseAnswer, target: str | None) -> CaseAnswer:
-    texts = {name: getattr(answer, name) for name in ("reason", "answer", "detail")}
-    masked = {name: request.masked(text, target) for name, text in texts.items() if text is not None}
-    return answer.model_copy(update=masked)
+    return mask_fields(answer, request.mask(target), "reason", "answer", "detail", "app_path")
 
 
 def _masked_case(request: PageRequest, case: CaseText, target: str | None) -> CaseText:
-    turns = tuple(request.masked(turn, target) for turn in case.turns)
-    return case.model_copy(update={"turns": turns, "gold": request.masked(case.gold, target)})
+    return mask_fields(case, request.mask(target), "turns", "gold")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from deployments.site.masking import mask_fields
 from deployments.site.page import Page, PageRequest, Paging, missing
 from monitors.explain.what_changed import what_changed
 from monitors.gate.compare import Pair, cluster_p_value, direction_of, p_value
@@ -73,6 +74,10 @@ class CompareData(Record):
     paging: Paging = Paging()
 
 
+SAID: Final = ("paths", "versions", "weights_version")
+"""What the application, or somebody's configuration, says of a run in words of its own."""
+
+
 def compare_page(request: PageRequest) -> Page:
     """The run ``now`` against the run ``before``: without these, the newest against the one before it."""
     paging, store = request.paging(), request.site.store
@@ -94,11 +99,11 @@ def compare_page(request: PageRequest) -> Page:
         rows=paging.rows,
         offset=paging.offset,
     )
-    compared = tuple(map(_pair, pairs))
+    compared, mask = tuple(map(_pair, pairs)), request.mask(now.target)
     data = CompareData(
-        before=before,
-        now=now,
-        differences=tuple(_differences(before, now)),
+        before=mask_fields(before, mask, *SAID),
+        now=mask_fields(now, mask, *SAID),
+        differences=tuple(mask_fields(one, mask, "before", "now") for one in _differences(before, now)),
         recorded=_recorded(request, before, now),
         sums=tuple(_sums(compared, request.site.config.gate)),
         cluster_p_value=cluster_p_value(compared),
@@ -208,7 +213,4 @@ def _judge(judge: JudgeLineage) -> str:
 
 def _masked(request: PageRequest, flip: FlippedAnswer, target: str) -> FlippedAnswer:
     names = ("before_answer", "before_reason", "now_answer", "now_reason")
-    texts = {name: getattr(flip, name) for name in names}
-    return flip.model_copy(
-        update={name: request.masked(text, target) for name, text in texts.items() if text is not None}
-    )
+    return mask_fields(flip, request.mask(target), *names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from http import HTTPStatus
 
+from deployments.site.masking import mask_fields
 from deployments.site.page import Page, PageRefused, PageRequest, Paging
 from monitors.records.base import Record
 from warehouse.queries.site.hallucinations import LogEntryShown, log_entries_page, log_targets
@@ -47,14 +48,5 @@ def _time(request: PageRequest, name: str, label: str) -> datetime | None:
 
 
 def _masked(request: PageRequest, row: LogEntryShown) -> LogEntryShown:
-    def masked(text: str | None) -> str | None:
-        return None if text is None else request.masked(text, row.target)
-
-    return row.model_copy(
-        update={
-            "user_text": masked(row.user_text),
-            "blocked_reply": masked(row.blocked_reply),
-            "reasons": tuple(request.masked(text, row.target) for text in row.reasons),
-            "unsupported_claims": tuple(request.masked(text, row.target) for text in row.unsupported_claims),
-        }
-    )
+    names = ("user_text", "blocked_reply", "reasons", "unsupported_claims", "policy_ids")
+    return mask_fields(row, request.mask(row.target), *names)

@@ -9,7 +9,8 @@ from typing import Final
 
 from deployments.cli.alerts.incidents import StoryLine, story_lines
 from deployments.cli.alerts.silences import SilenceMatchers, describe_record, end_of, ended_silence, new_silence
-from deployments.site.decisions import WAIT_S, decide, renew_copy
+from deployments.site.decisions import WAIT_S, decide, renew_copy, sent_once
+from deployments.site.masking import mask_fields
 from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, missing
 from flows.alerting.notifier import catch_up
 from monitors.alerts.operator_actions import is_wanted_as_gold
@@ -85,6 +86,7 @@ class IncidentData(Record):
     """One incident with all that is known of it. ``earlier`` counts lines of its story before those shown.
 
     ``asked_again`` is what its case came to after the verdict of the run that saw it last; empty where none was.
+    ``as_shown`` changes with the story: a form that carries it and is sent twice is one decision.
     """
 
     incident: Incident
@@ -97,6 +99,7 @@ class IncidentData(Record):
     decisions: tuple[IncidentDecision, ...]
     can_be_silenced: bool
     has_run_page: bool
+    as_shown: str
     lasting: tuple[str, ...] = LASTING
 
 
@@ -128,7 +131,7 @@ def incidents_list_page(request: PageRequest) -> Page:
         unresolved=state == UNRESOLVED,
     )
     rows, total = incidents_page(site.store, wanted, rows=paging.rows, offset=paging.offset)
-    listed = tuple(row.model_copy(update={"title": request.masked(row.title, row.target)}) for row in rows)
+    listed = tuple(mask_fields(row, request.mask(row.target), "title") for row in rows)
     data = IncidentsData(
         incidents=listed,
         silenced=tuple(_silenced(request, rows)),
@@ -155,21 +158,27 @@ def incident_page(request: PageRequest) -> Page:
     lines = story_so_far[-STORY_LINES:]
     runs = {incident.last_run_id, *(line.run_id for line in lines), *([item.observation.run_id] if item else [])}
     known = runs_that_are_known(site.store, runs - {""})
-    now = site.now()
-    fault = request.masked(format_fault(incident), incident.target)
+    now, mask = site.now(), request.mask(incident.target)
+    fault = mask(format_fault(incident))
     data = IncidentData(
-        incident=incident.model_copy(update={"title": request.masked(incident.title, incident.target)}),
+        incident=mask_fields(incident, mask, "title"),
         fault=fault,
         evidence=_evidence(request, item, known) if item else None,
         asked_again=_asked_again(request, incident),
         story=tuple(_entry(request, incident, line, known) for line in lines),
         earlier=len(story_so_far) - len(lines),
-        silences=tuple(one for one in story.silences if one.in_force(now)),
+        silences=tuple(mask_fields(one, mask, "author", "comment") for one in story.silences if one.in_force(now)),
         decisions=tuple(one for one in _DECISIONS if _is_left(one.kind, incident, item)),
         can_be_silenced=not (item is not None and is_grave(item)),
         has_run_page=incident.last_run_id in known,
+        as_shown=_as_shown(story_so_far, incident),
     )
     return Page("incident.html.j2", f"{fault}, {incident.target}", data)
+
+
+def _as_shown(story: Sequence[StoryLine], incident: Incident) -> str:
+    newest = f"{story[-1].at.isoformat()} {story[-1].text}" if story else ""
+    return sent_once(incident.fingerprint, incident.state, str(len(story)), newest)
 
 
 def _asked_for(request: PageRequest) -> Incident:
@@ -193,22 +202,19 @@ def _entry(request: PageRequest, incident: Incident, line: StoryLine, known: fro
 
 def _evidence(request: PageRequest, item: AlertItem, known: frozenset[str]) -> CaseEvidence:
     seen = item.observation
-
-    def masked(text: str | None) -> str | None:
-        return None if text is None else request.masked(text, seen.target)
-
-    return CaseEvidence(
-        reason=request.masked(seen.reason, seen.target),
+    found = CaseEvidence(
+        reason=seen.reason,
         why_sent=REASON_WORDS[item.reason],
-        asked=masked(seen.asked),
-        expected=masked(seen.expected),
-        answered=masked(seen.answered),
+        asked=seen.asked,
+        expected=seen.expected,
+        answered=seen.answered,
         unconfirmed=seen.unconfirmed,
         flaky=seen.flaky,
         is_report=seen.is_report,
         run_id=seen.run_id,
         has_page=seen.run_id in known,
     )
+    return mask_fields(found, request.mask(seen.target), "reason", "asked", "expected", "answered", "flaky")
 
 
 def _asked_again(request: PageRequest, incident: Incident) -> str:
@@ -237,7 +243,7 @@ def decide_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
         kind = ActionKind(request.path["decision"])
     except ValueError:
         raise missing(f"A decision is one of {', '.join(one.value for one in ActionKind)}.") from None
-    return Done(_address(request, incident), decide(request, kind, [incident], note))
+    return Done(_address(request, incident), decide(request, kind, [incident], note, form.get("as_shown", "")))
 
 
 def silence_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
@@ -248,6 +254,9 @@ def silence_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
         ends_at = end_of(now, lasting=None if until else lasting or None, until=until or None)
         quiet = SilenceMatchers(author=request.visitor.name, comment=_note(form) or "silenced on the site")
         silence = new_silence(quiet, incident.fingerprint, now, ends_at)
+        if shown := form.get("as_shown"):
+            key = sent_once(quiet.author, incident.fingerprint, lasting, until, shown)
+            silence = silence.model_copy(update={"id": f"S-{key}"})
     except ConfigError as error:
         raise PageRefused(HTTPStatus.BAD_REQUEST, _without_options(str(error))) from None
     _store(request, silence)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deployments.site.masking import mask_all
 from deployments.site.page import Page, PageRequest, Paging
 from deployments.site.pages.now import TrendValue
 from monitors.judge.calibration import FEW, Calibration, calibrate
@@ -45,10 +46,15 @@ def judge_page(request: PageRequest) -> Page:
         counted=NEWEST,
         few=FEW,
         cost=tuple(map(_cost, reversed(rows))),
-        rows=rows,
+        rows=tuple(_masked(request, row) for row in rows),
         paging=paging.of(total),
     )
     return Page("judge.html.j2", "Judge", data)
+
+
+def _masked(request: PageRequest, row: JudgingRow) -> JudgingRow:
+    judging = mask_all(row.judging, request.mask(row.target)) if row.judging else None
+    return row.model_copy(update={"judging": judging})
 
 
 def _cost(row: JudgingRow) -> TrendValue:

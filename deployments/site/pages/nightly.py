@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from deployments.site.masking import mask_fields
 from deployments.site.page import Page, PageRequest, Paging, missing
 from deployments.site.pages.now import TrendValue
 from flows.nightly.format import format_nightly, rate_text
@@ -71,7 +72,8 @@ def nightly_page(request: PageRequest) -> Page:
     run_id = request.query.get("night") or (rows[0].run_id if rows else None)
     shown = _shown(request, run_id) if run_id else None
     newest = nightly_runs_page(store, shown.target, None, rows=TREND_RUNS, offset=0)[0] if shown else ()
-    data = NightlyData(target=target, shown=shown, trend=trend_of(newest), runs=rows, paging=paging.of(total))
+    shown_rows = tuple(mask_fields(row, request.mask(row.target), "graded_by") for row in rows)
+    data = NightlyData(target=target, shown=shown, trend=trend_of(newest), runs=shown_rows, paging=paging.of(total))
     return Page("nightly.html.j2", "Nightly", data, view=FAILURE_WORDS)
 
 
@@ -97,6 +99,11 @@ def _shown(request: PageRequest, run_id: str) -> ShownNightlyRun:
     report = nightly_report(request.site.store, run_id)
     if report is None:
         raise missing(f"No nightly run {run_id[:80]} is in the warehouse. The page Nightly lists those there are.")
+    mask = request.mask(report.target)
+    rates = (
+        _rate("with a failure of severity 3", report.severe, report.reviews),
+        _rate("with any failure", report.failed, report.reviews),
+    )
     examples = failure_examples(request.site.store, run_id, each=EXAMPLES_EACH)
     return ShownNightlyRun(
         run_id=run_id,
@@ -106,14 +113,11 @@ def _shown(request: PageRequest, run_id: str) -> ShownNightlyRun:
         read=report.read,
         known=report.known,
         sampled=report.sampled,
-        rates=(
-            _rate("with a failure of severity 3", report.severe, report.reviews),
-            _rate("with any failure", report.failed, report.reviews),
-        ),
+        rates=tuple(mask_fields(one, mask, "text", "method") for one in rates),
         strata=report.strata,
-        shortfalls=report.shortfalls,
-        facts=tuple(request.masked(line.strip(), report.target) for line in _other_lines(report)),
-        examples=tuple(_masked(request, one, report.target) for one in examples),
+        shortfalls=tuple(map(mask, report.shortfalls)),
+        facts=tuple(mask(line.strip()) for line in _other_lines(report)),
+        examples=tuple(mask_fields(one, mask, "asked", "answered", "reason") for one in examples),
     )
 
 
@@ -126,9 +130,3 @@ def _other_lines(report: NightlyReport) -> Sequence[str]:
 def _rate(name: str, rate: Rate, reviews: int) -> ShownRate:
     method = rate.method if isinstance(rate, RateEstimate) else ""
     return ShownRate(name=name, text=rate_text(rate, reviews), method=method)
-
-
-def _masked(request: PageRequest, example: FailureExample, target: str) -> FailureExample:
-    texts = {name: getattr(example, name) for name in ("asked", "answered", "reason")}
-    masked = {name: request.masked(text, target) for name, text in texts.items() if text is not None}
-    return example.model_copy(update=masked)

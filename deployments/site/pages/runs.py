@@ -9,6 +9,7 @@ from typing import Final
 
 from starlette.responses import FileResponse, Response
 
+from deployments.site.masking import mask_all, mask_fields
 from deployments.site.page import Page, PageRefused, PageRequest, Paging, missing
 from flows.context import RUNS_FOLDER
 from monitors.records.base import Record
@@ -61,24 +62,17 @@ def run_page(request: PageRequest) -> Page:
         raise missing(f"No run {run_id[:80]} is in the warehouse. One that still goes on comes when it is done.")
     outcome = request.choice("outcome", "Outcome", OUTCOMES)
     cases, total = cases_page(site.store, run_id, outcome, rows=paging.rows, offset=paging.offset)
-    target = report.target.name
-    shown = tuple(
-        case.model_copy(
-            update={"asked": request.masked(case.asked, target), "reason": request.masked(case.reason, target)}
-        )
-        for case in cases
-    )
+    mask = request.mask(report.target.name)
+    report = mask_all(report, mask)
     folder = site.config.data_folder / RUNS_FOLDER / run_id
     data = RunData(
         report=report,
         outcomes=outcome_counts(site.store, run_id),
-        cases=shown,
+        cases=tuple(mask_fields(case, mask, "asked", "reason") for case in cases),
         paging=paging.of(total),
         has_report=report_paths(folder).html.is_file(),
     )
-    view = page_of(
-        folder, report, [], redact=lambda text: request.masked(text, target), settings=site.config.reports
-    )
+    view = page_of(folder, report, [], redact=mask, settings=site.config.reports)
     return Page("run.html.j2", f"{report.verdict} {run_id}", data, view=view)
 
 

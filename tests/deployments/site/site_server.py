@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from deployments.site.serve import Surroundings, site_application
 from monitors.config.file import Config, parse_config
@@ -90,6 +91,13 @@ def run_rows(run_id: str, cases: int, *, hours_ago: float) -> list[ResultRow | A
 def serving_site(config: Config, store: Store, *, host: str = "127.0.0.1") -> Iterator[ServedSite]:
     """Serve until the block ends."""
     application = site_application(config, host, Surroundings(lambda: datetime.now(UTC), "me"))
+    with serving(application) as address:
+        yield ServedSite(address, store, config)
+
+
+@contextmanager
+def serving(application: ASGIApp) -> Iterator[str]:
+    """Serve any application on loopback, by a thread; its address."""
     server = uvicorn.Server(
         uvicorn.Config(
             application, host="127.0.0.1", port=0, log_level="warning", access_log=False, proxy_headers=False
@@ -101,7 +109,7 @@ def serving_site(config: Config, store: Store, *, host: str = "127.0.0.1") -> It
     assert started.wait(60)
     port = server.servers[0].sockets[0].getsockname()[1]
     try:
-        yield ServedSite(f"http://127.0.0.1:{port}", store, config)
+        yield f"http://127.0.0.1:{port}"
     finally:
         server.should_exit = True
         thread.join(30)

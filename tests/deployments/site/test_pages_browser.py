@@ -51,6 +51,7 @@ async def opened(
     dark: bool = False,
     script: bool = True,
     zone: str = "UTC",
+    without_policy: bool = False,
 ) -> AsyncIterator[tuple[Page, list[str]]]:
     """The page, and a growing list of all that went wrong or elsewhere."""
     context = await chromium.new_context(
@@ -59,6 +60,7 @@ async def opened(
         java_script_enabled=script,
         timezone_id=zone,
         locale="en-GB",
+        bypass_csp=without_policy,
     )
     page = await context.new_page()
     heard: list[str] = []

@@ -11,6 +11,7 @@ import yaml
 
 from deployments.up.guard import GRACE_S, LEFT_GRACE_S
 from deployments.up.supervisor import STOP_S
+from monitors.config.sections import DEFAULT_SITE_PORT
 from tests.conftest import ROOT
 
 FOLDER = ROOT / "deployments"
@@ -45,7 +46,11 @@ def test_the_container_has_its_time_to_stop_and_listens_on_loopback_only():
     assert service["init"] is True
     assert service["stop_grace_period"] == "2m"
     assert STOPS_WITHIN_S < 120
+    ports = {int(port.rpartition(":")[2]) for port in service["ports"]}
     assert all(port.startswith("127.0.0.1:") for port in service["ports"])
+    assert ports == {8066, 8067, DEFAULT_SITE_PORT}
+    exposed = next(line for line in (FOLDER / "Dockerfile").read_text("utf-8").splitlines() if "EXPOSE" in line)
+    assert {int(port) for port in exposed.split()[1:]} == ports
     assert (FOLDER / service["build"]["context"] / service["build"]["dockerfile"]).is_file()
 
 

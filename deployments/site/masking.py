@@ -1,0 +1,60 @@
+"""Records with their texts masked: those that are named, or all that are not bound to a pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import cache
+from typing import Annotated, Any, TypeVar, cast, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from monitors.records.base import Record
+
+MaskText = Callable[[str], str]
+_Record = TypeVar("_Record", bound=Record)
+
+
+def mask_fields(record: _Record, mask: MaskText, *names: str) -> _Record:
+    """``record`` with the texts of these fields masked; tuples of texts too, and ``None`` stays."""
+    return record.model_copy(update={name: _masked(getattr(record, name), mask) for name in names})
+
+
+def mask_all(record: _Record, mask: MaskText) -> _Record:
+    """``record`` with every text masked, however deep, that no pattern binds: ids and digests stay."""
+    names = _free_fields(type(record))
+    return mask_fields(record, mask, *names) if names else record
+
+
+def _masked(value: object, mask: MaskText) -> object:
+    match value:
+        case Enum():
+            return value
+        case str():
+            return mask(value)
+        case Record():
+            return mask_all(value, mask)
+        case tuple():
+            return tuple(_masked(one, mask) for one in cast("tuple[object, ...]", value))
+        case Mapping():
+            known = cast("Mapping[object, object]", value)
+            return {name: _masked(one, mask) for name, one in known.items()}
+        case _:
+            return value
+
+
+@cache
+def _free_fields(kind: type[Record]) -> tuple[str, ...]:
+    return tuple(
+        name for name, info in kind.model_fields.items() if not _has_pattern(info.annotation, tuple(info.metadata))
+    )
+
+
+def _has_pattern(kind: Any, metadata: tuple[Any, ...]) -> bool:
+    """Whether a text of this type is bound to a pattern, and so cannot hold whatever somebody writes."""
+    inner = get_args(kind)
+    if get_origin(kind) is Annotated:
+        return _has_pattern(inner[0], (*inner[1:], *metadata))
+    bounds = [bound for one in metadata for bound in (one.metadata if isinstance(one, FieldInfo) else [one])]
+    values = inner[-1:] if isinstance(get_origin(kind), type) and issubclass(get_origin(kind), Mapping) else inner
+    return any(getattr(bound, "pattern", None) for bound in bounds) or any(_has_pattern(one, ()) for one in values)

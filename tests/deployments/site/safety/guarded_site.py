@@ -1,0 +1,128 @@
+"""A site behind its login with people's decisions to make, and its own table of routes, for tests of its door."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+
+from starlette.routing import Route
+
+from deployments.site.access import AccessControl
+from deployments.site.serve import Surroundings, site_application, tokens_in
+from deployments.site.tokens import Role
+from monitors.config.file import Config
+from tests.deployments.site.people_server import fingerprint, with_drafts, with_people
+from tests.deployments.site.site_server import EXAMPLES, ServedSite, config_of, serving_site
+
+INCIDENT = fingerprint("user-0")
+FORMS: dict[str, dict[str, str]] = {
+    "/incidents/{incident}/decide/{decision}": {"note": "seen"},
+    "/incidents/{incident}/silence": {"lasting": "1h", "note": "known"},
+    "/incidents/{incident}/silence/{silence}/end": {},
+    "/review/name": {"name": "bina"},
+    "/review/answer": {"verdict": "wrong", "failure_kind": "wrong_fact"},
+    "/review/drafts/{draft}": {"word": "no", "target": "helpdesk"},
+    "/logout": {},
+}
+"""A form that each address takes, for whoever walks the routing table: a decision adds its own."""
+
+
+@dataclass
+class Answered:
+    """What came back, as it was sent."""
+
+    status: int
+    headers: http.client.HTTPMessage
+    text: str
+
+    @property
+    def cookie(self) -> str:
+        """The cookie that it sets, without its attributes."""
+        return (self.headers["set-cookie"] or "").partition(";")[0]
+
+
+def asked(address: str, path: str, *, method: str = "GET", form: dict[str, str] | None = None, **headers: str):
+    """Send a request with its path as it is written, and exactly these headers."""
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=60)
+    body = urlencode(form) if form is not None else None
+    sent = {"Content-Type": "application/x-www-form-urlencoded"} if form is not None else {}
+    connection.request(method, path, body, sent | {name.replace("_", "-"): text for name, text in headers.items()})
+    answer = connection.getresponse()
+    found = Answered(answer.status, answer.headers, answer.read().decode())
+    connection.close()
+    return found
+
+
+@dataclass
+class Guarded:
+    """A served site, a token of each role, and who else there is."""
+
+    site: ServedSite
+    tokens: dict[str, str]
+
+    def ask(self, path: str, **given) -> Answered:
+        """A request to it."""
+        return asked(self.site.address, path, **given)
+
+    def session(self, name: str = "operate") -> str:
+        """A new session of this person: its cookie."""
+        answer = self.ask("/login", method="POST", form={"token": self.tokens[name]})
+        assert answer.status == 303, answer.text
+        return answer.cookie
+
+    def form_token(self, cookie: str | None) -> str:
+        """What the forms of this session carry; of nobody's, on loopback."""
+        page = self.ask(f"/incidents/{INCIDENT}", **({"cookie": cookie} if cookie else {})).text
+        return page.split('name="form_token" value="')[1].partition('"')[0]
+
+
+@contextmanager
+def guarded_site(folder: Path, *, login: bool = True, **settings: object) -> Iterator[Guarded]:
+    """Serve incidents, answers and drafts; ``read``, ``operate`` and ``privacy`` have a token, where one is needed."""
+    store, tokens, drafts = with_people(folder), tokens_in(folder), with_drafts(folder, 12)
+    assert drafts.exists()
+    made = {
+        name: tokens.add(name, role, sees_personal_data=name == "privacy", at=datetime.now(UTC))
+        for name, role in (("read", Role.READ), ("operate", Role.OPERATE), ("privacy", Role.OPERATE))
+    }
+    with chdir(folder), serving_site(config_of(folder, login=login, **settings), store) as site:
+        yield Guarded(site, made)
+
+
+def routes_of(config: Config) -> list[tuple[str, frozenset[str]]]:
+    """Every address that the application answers, with its methods: the application's own table."""
+    application = site_application(config, "127.0.0.1", Surroundings(lambda: datetime.now(UTC), "me"))
+    assert isinstance(application, AccessControl)
+    found = [route for route in application.app.routes if isinstance(route, Route)]
+    assert len(found) == len(application.app.routes)
+    return [(route.path, frozenset(route.methods or ())) for route in found]
+
+
+def address_of(path: str, **instead: str) -> str:
+    """An address of a route."""
+    return path.format(**{**EXAMPLES, "incident": INCIDENT, **instead})
+
+
+def stored(folder: Path) -> dict[str, str]:
+    """What people's decisions change, each file by its hash: the journal, names, drafts, the suite, tokens."""
+    skipped = ("site/views-", "snapshots/", "warehouse")
+    files = (file for file in folder.rglob("*") if file.is_file())
+    named = {str(file.relative_to(folder)): file for file in files}
+    return {
+        name: hashlib.sha256(file.read_bytes()).hexdigest()
+        for name, file in named.items()
+        if not name.startswith(skipped)
+    }
+
+
+def views(folder: Path) -> list[dict]:
+    """Who looked at what, as it was written down."""
+    files = sorted((folder / "site").glob("views-*.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text().splitlines()]

@@ -1,0 +1,307 @@
+"""A copy in files, opened from disk in a browser: every link leads somewhere, nothing is asked for, nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import chdir
+from datetime import UTC, datetime
+from functools import partial
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urljoin, urlsplit
+
+import pytest
+
+from deployments.site import export
+from deployments.site.export import MANIFEST, STAGED, export_site
+from deployments.site.serve import Surroundings, opened_site
+from monitors.config.file import parse_config
+from monitors.errors import ConfigError
+from tests.deployments.site.safety.texts_from_outside import HOSTILE, fingerprint, store_of
+from tests.deployments.site.site_server import config_of, filled, run_rows
+from tests.deployments.site.test_pages_browser import DESK, PHONE, RULES, chromium, opened
+from tests.soak.forked import forked
+from tests.warehouse.places import store_in
+from tests.warehouse.sample_rows import run_report
+from warehouse.journal.rows import RunRow
+
+__all__ = ["chromium"]
+OUTSIDE = Surroundings(lambda: datetime.now(UTC), "me")
+IN_ONE_LOOP = pytest.mark.asyncio(loop_scope="module")
+LOOKED_AT = [
+    *("index.html", "runs/index.html", "runs/run-0/index.html", "cases/index.html", "suite/index.html"),
+    *("incidents/index.html", f"incidents/{fingerprint(0)}/index.html", "hallucinations/index.html"),
+    *("nightly/index.html", "judge/index.html", "review/index.html", "_left-out/index.html"),
+]
+
+
+def exported(config, goal: Path, most: int = export.MOST_PAGES):
+    with opened_site(config, OUTSIDE) as (site, renderer):
+        return export_site(site, renderer, goal, most)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """A copy of hostile texts with room for fewer pages than there are."""
+    folder, goal = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("copies") / "copy"
+    store_of(folder, HOSTILE)
+    with chdir(folder):
+        return exported(config_of(folder), goal, 125), goal
+
+
+class _Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+        self.forms = 0
+
+    def handle_starttag(self, tag, attrs):
+        self.found |= {value for name, value in attrs if name in {"href", "src", "action", "formaction"} and value}
+        self.forms += tag in {"form", "input", "button", "select", "textarea"}
+
+
+def dead_links(goal: Path) -> list[tuple[str, str]]:
+    """Links of any page that lead to no file of the folder; there are no forms."""
+    dead = []
+    for page in goal.rglob("*.html"):
+        if page.is_dir() or STAGED in page.parts:
+            continue
+        links = _Links()
+        links.feed(page.read_text(encoding="utf-8"))
+        dead += [(str(page), "a form")] if links.forms else []
+        for link in links.found:
+            where = urlsplit(urljoin(page.as_uri(), link))
+            if where.scheme != "data" and not (where.scheme == "file" and Path(unquote(where.path)).is_file()):
+                dead.append((str(page), link))
+    return dead
+
+
+def test_every_link_of_every_page_leads_to_a_file(copy):
+    """Also where there are more pages than are written: those links lead to a page that says so."""
+    written, goal = copy
+    assert dead_links(goal) == []
+    assert (written.pages, written.left_out > 0) == (125, True)
+    assert "a copy in files has 125 pages" in (goal / "_left-out" / "index.html").read_text(encoding="utf-8")
+    assert all(json.loads(page.read_text(encoding="utf-8")) for page in goal.rglob("index.json"))
+
+
+@pytest.mark.browser
+@IN_ONE_LOOP
+@pytest.mark.parametrize("width", [PHONE, DESK])
+@pytest.mark.parametrize("path", LOOKED_AT)
+async def test_a_page_from_disk_can_be_read_and_asks_for_nothing(chromium, copy, path, width):
+    """Opened as a file: styled, its script runs, no request leaves the folder, no text of the application runs."""
+    _, goal = copy
+    address = (goal / path).as_uri()
+    async with opened(chromium, address, width=width, dark=width == PHONE) as (page, heard):
+        assert await page.evaluate(RULES) == []
+        assert await page.evaluate("() => [window.ran, document.styleSheets.length]") == [None, 1]
+        styled = await page.evaluate("() => getComputedStyle(document.querySelector('header.bar')).display")
+        assert styled == "flex"
+        zoned = await page.evaluate(
+            "() => [...document.querySelectorAll('time')].every(t => !t.textContent.endsWith('UTC'))"
+        )
+        assert zoned
+        assert heard == []
+
+
+@pytest.mark.browser
+@IN_ONE_LOOP
+async def test_somebody_finds_their_way_by_clicking(chromium, copy):
+    """From the first page by the bar to a run, a case and an incident and back, all within the folder."""
+    _, goal = copy
+    async with opened(chromium, (goal / "index.html").as_uri()) as (page, heard):
+        for name in ("Runs", "Cases", "Incidents", "Nightly", "Hallucinations", "Review", "Judge", "Suite", "Now"):
+            await page.get_by_label("pages", exact=True).get_by_role("link", name=name, exact=True).click()
+            assert await page.locator("h1").inner_text() == name or name in {"Cases", "Hallucinations", "Suite"}
+        await page.get_by_role("link", name="Runs", exact=True).click()
+        await page.locator("tbody th a").first.click()
+        await page.go_back()
+        await page.get_by_role("link", name="older").click()
+        assert page.url.endswith("runs/_page-2/index.html")
+        assert heard == []
+
+
+def test_ids_that_look_like_something_else_have_their_pages(tmp_path):
+    """An id like a scheme, or like the file of a page, is a folder as any other; two targets do not mix."""
+    (tmp_path / "data").mkdir()
+    store = store_in(tmp_path / "data")
+    for number, target in enumerate(("helpdesk", "data:x", "index.html")):
+        rows = run_rows(f"run-{number}", 2, hours_ago=number)
+        report = rows[-1].row.model_copy(update={"target": run_report().target.model_copy(update={"name": target})})
+        named = {"case-0": "javascript:x", "case-1": "index.json"}
+        rows = [type(row)(row=row.row.model_copy(update={"case_id": named[row.row.case_id]})) for row in rows[:-1]]
+        store.journal.append([*rows, RunRow(row=report)], run_id=f"run-{number}")
+    store.load_pending(5)
+    targets = {
+        name: {"url": "http://127.0.0.1:1/", "suite": "s.jsonl"} for name in ("helpdesk", "data:x", "index.html")
+    }
+    config = parse_config({"data_folder": str(tmp_path / "data"), "targets": targets}, "lookout.toml")
+    goal = tmp_path / "copy"
+    exported(config, goal)
+    assert dead_links(goal) == []
+    for target in targets:
+        page = (goal / "cases" / "javascript:x" / f"_target-{target}" / "index.html").read_text(encoding="utf-8")
+        assert f'</a> <span class="dim">/</span> {target}</p>' in page
+
+
+def test_a_copy_of_nothing_says_what_to_do(tmp_path):
+    """Without a run every page says what is missing and which command brings it; no badge or figure makes one up."""
+    (tmp_path / "data").mkdir()
+    store_in(tmp_path / "data").load_pending(5)
+    goal = tmp_path / "copy"
+    exported(config_of(tmp_path / "data"), goal)
+    assert dead_links(goal) == []
+    pages = {page.parent.name: page.read_text(encoding="utf-8") for page in goal.rglob("index.html")}
+    for name in ("runs", "cases", "nightly", "judge", "suite", "incidents"):
+        assert re.search(r"<code>lookout \w+</code>", pages[name]), name
+    assert "no data" in (goal / "badge" / "helpdesk.svg").read_text()
+    assert "lookout_weighted_score{" not in (goal / "metrics").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "made", "word"),
+    [
+        ("letter.txt", lambda place: place.write_text("mine"), "not of an export"),
+        ("runs", lambda place: place.symlink_to("/tmp"), "not of an export"),
+    ],
+)
+def test_somebodys_folder_is_refused_and_left_as_it_is(tmp_path, name, made, word):
+    """A folder with other files is refused before anything is written."""
+    (tmp_path / "data").mkdir()
+    filled(tmp_path / "data", runs=1)
+    goal = tmp_path / "theirs"
+    goal.mkdir()
+    made(goal / name)
+    with pytest.raises(ConfigError, match=word):
+        exported(config_of(tmp_path / "data"), goal)
+    assert [one.name for one in goal.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("what", ["a link to a folder", "a link to a file", "a file of the same name"])
+def test_what_somebody_put_into_a_copy_is_neither_followed_nor_replaced(tmp_path, what):
+    """A planted link leads no file of an export out of its folder, also not one that is removed."""
+    (tmp_path / "data").mkdir()
+    filled(tmp_path / "data", runs=2)
+    goal, theirs = tmp_path / "copy", tmp_path / "theirs"
+    exported(config_of(tmp_path / "data"), goal)
+    theirs.mkdir()
+    (theirs / "index.html").write_text("mine")
+    before = (goal / "index.html").read_text()
+    match what:
+        case "a link to a folder":
+            (goal / "runs").rename(tmp_path / "away")
+            (goal / "runs").symlink_to(theirs)
+        case "a link to a file":
+            (goal / "suite" / "index.html").unlink()
+            (goal / "suite" / "index.html").symlink_to(theirs / "index.html")
+        case _:
+            known = json.loads((goal / MANIFEST).read_text())
+            known["files"].remove("suite/index.html")
+            (goal / MANIFEST).write_text(json.dumps(known))
+    with pytest.raises(ConfigError):
+        exported(config_of(tmp_path / "data"), goal)
+    assert (theirs / "index.html").read_text() == "mine"
+    assert (goal / "index.html").read_text() == before
+
+
+def test_a_web_servers_own_user_can_read_a_copy(tmp_path):
+    """Files and folders have the rights that the umask leaves: the copy is meant for others."""
+    (tmp_path / "data").mkdir()
+    filled(tmp_path / "data", runs=1)
+    old = os.umask(0o022)
+    try:
+        exported(config_of(tmp_path / "data"), tmp_path / "copy")
+    finally:
+        os.umask(old)
+    places = [tmp_path / "copy", *(tmp_path / "copy").rglob("*")]
+    assert {oct(place.stat().st_mode & 0o777) for place in places if place.is_dir()} == {"0o755"}
+    assert {oct(place.stat().st_mode & 0o777) for place in places if place.is_file()} == {"0o644"}
+
+
+def _points(config, goal: Path) -> Iterator[int]:
+    """After how many files written and moved an export is killed: some of each half, and its ends."""
+    count = 2 * len(exported(config, goal).files)
+    yield from sorted({0, 1, 2, count // 4, count // 2 - 1, count // 2, count // 2 + 1, 3 * count // 4, count - 3})
+
+
+def _killed_after(steps: int, config, goal: Path) -> None:
+    """Export in a child that ends itself, as by SIGKILL, when it has done so many steps."""
+    left = [steps]
+
+    def counted(done, *given, **named):
+        if not left[0]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left[0] -= 1
+        return done(*given, **named)
+
+    def job(_say):
+        export.write_atomically = partial(counted, export.write_atomically)
+        export.move = partial(counted, export.move)
+        exported(config, goal)
+
+    forked(job).rest()
+
+
+def test_an_export_that_is_killed_leaves_a_copy_that_can_be_read(tmp_path):
+    """Killed while it writes: the former copy as it was. Killed while files take their place: no dead link either.
+
+    The next export begins where none was, and nothing of the killed one stays.
+    """
+    data, goal = tmp_path / "data", tmp_path / "copy"
+    data.mkdir()
+    store = filled(data, runs=2, cases=2)
+    config = config_of(data)
+    points = list(_points(config, goal))
+    former = {file: file.read_bytes() for file in goal.rglob("*") if file.is_file()}
+    store.journal.append(run_rows("run-new", 3, hours_ago=0), run_id="run-new")
+    store.load_pending(5)
+    whole = 0
+    for steps in points:
+        _killed_after(steps, config, goal)
+        now = {file: file.read_bytes() for file in goal.rglob("*") if file.is_file() and STAGED not in file.parts}
+        whole += now == former
+        assert dead_links(goal) == []
+    assert whole >= 5
+    exported(config, goal)
+    assert (goal / "runs" / "run-new" / "index.html").is_file()
+    assert not (goal / STAGED).exists()
+    assert set(json.loads((goal / MANIFEST).read_text())["files"]) == {
+        str(file.relative_to(goal)) for file in goal.rglob("*") if file.is_file()
+    }
+
+
+def test_a_first_export_that_is_killed_can_be_made_again(tmp_path):
+    """What it left is known as its own, and is no reason to refuse the folder."""
+    (tmp_path / "data").mkdir()
+    filled(tmp_path / "data", runs=1)
+    config, goal = config_of(tmp_path / "data"), tmp_path / "copy"
+    for steps in (3, 40):
+        _killed_after(steps, config, goal)
+        assert goal.exists()
+    exported(config, goal)
+    assert dead_links(goal) == []
+
+
+def test_a_full_disk_leaves_the_former_copy(tmp_path, monkeypatch):
+    """An error while it writes: nothing of the copy is touched, and nothing is left beside."""
+    (tmp_path / "data").mkdir()
+    filled(tmp_path / "data", runs=1)
+    config, goal = config_of(tmp_path / "data"), tmp_path / "copy"
+    exported(config, goal)
+    former = {file: file.read_bytes() for file in goal.rglob("*") if file.is_file()}
+    done = []
+
+    def full(path, *given, **named):
+        done.append(path)
+        if len(done) > 5:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(export, "write_atomically", full)
+    with pytest.raises(OSError, match="No space"):
+        exported(config, goal)
+    assert {file: file.read_bytes() for file in goal.rglob("*") if file.is_file()} == former

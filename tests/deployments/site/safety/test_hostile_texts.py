@@ -1,0 +1,120 @@
+"""Texts that want to be more than text, wherever the site shows one: they stay texts, and are shown to the character."""
+
+from __future__ import annotations
+
+import json
+from contextlib import chdir
+
+import httpx
+import pytest
+
+from deployments.site.application import PAGES
+from monitors.alerts.redact import redact
+from monitors.reports.invisible import show_invisible
+from tests.deployments.site.safety.texts_from_outside import HOSTILE, fingerprint, plain, store_of
+from tests.deployments.site.site_server import config_of, serving_site
+from tests.deployments.site.test_pages_browser import DESK, PHONE, RULES, chromium, opened
+
+pytestmark = pytest.mark.browser
+IN_ONE_LOOP = pytest.mark.asyncio(loop_scope="module")
+__all__ = ["chromium"]
+
+EXAMPLES = {"run": "run-0", "case": "h0", "incident": fingerprint(0)}
+ADDRESSES = [
+    *(route.path.format(**EXAMPLES) for route in PAGES if route.path != "/now"),
+    *("/runs?rows=200", "/cases?rows=200", "/cases/h0?rows=200", "/cases/n0?rows=200", "/cases/r0?rows=200"),
+    *("/compare?before=run-1&now=run-0", "/incidents?rows=200", "/hallucinations?rows=200", "/judge?rows=200"),
+    *("/review?page=2", "/review?page=3&said=wrong", "/review?who=change", "/review/drafts?said=yes"),
+    *(f"/runs/run-{number}" for number in (3, 7)),
+    *(f"/incidents/{fingerprint(number)}" for number in (41, 43, 45)),
+]
+SHOWN = {
+    "/cases/h0?rows=200": "section.answer blockquote",
+    "/hallucinations?rows=200": "main",
+    "/incidents?rows=200": "tbody th a",
+    "/compare?before=run-1&now=run-0": "main",
+    "/review/drafts": "main",
+}
+SKELETON = """() => [...document.querySelectorAll('*')].map(
+  node => node.tagName + [...node.attributes].map(each => each.name).sort().join())"""
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """A site whose texts are hostile, and the same one whose texts are plain."""
+    folders = [tmp_path_factory.mktemp(name) for name in ("hostile", "plain")]
+    stores = [store_of(folder, rows) for folder, rows in zip(folders, (HOSTILE, plain(HOSTILE)), strict=True)]
+    sites = [serving_site(config_of(*pair[:1]), pair[1]) for pair in zip(folders, stores, strict=True)]
+    with chdir(folders[1]), sites[1] as harmless, chdir(folders[0]), sites[0] as hostile:
+        yield hostile, harmless
+
+
+@IN_ONE_LOOP
+@pytest.mark.parametrize("with_policy", [True, False], ids=["as served", "without the policy"])
+@pytest.mark.parametrize("path", ADDRESSES)
+async def test_nothing_runs_nothing_is_asked_for_and_the_page_stays_itself(chromium, both, path, with_policy):
+    """No script ran, no dialog, no request elsewhere, nothing that the policy had to stop; also where there is none."""
+    hostile, _ = both
+    width = PHONE if with_policy else DESK
+    async with opened(chromium, hostile.address + path, width=width, without_policy=not with_policy) as (
+        page,
+        heard,
+    ):
+        await page.evaluate("() => document.querySelectorAll('details').forEach(one => one.open = true)")
+        await page.locator("main").hover(position={"x": 5, "y": 5})
+        assert await page.evaluate("() => [window.ran, document.title.includes('Lookout')]") == [None, True]
+        assert await page.evaluate(RULES) == []
+        assert heard == []
+
+
+@IN_ONE_LOOP
+@pytest.mark.parametrize("path", ADDRESSES)
+async def test_a_page_is_made_of_the_same_parts_whatever_it_shows(chromium, both, path):
+    """Element by element and attribute by attribute it is the page of plain texts."""
+    found = []
+    async with opened(chromium, both[0].address + path, script=True) as (page, _):
+        for site in both:
+            await page.goto(site.address + path)
+            found.append(await page.evaluate(SKELETON))
+    assert found[0] == found[1]
+
+
+@IN_ONE_LOOP
+@pytest.mark.parametrize(("path", "where"), SHOWN.items())
+async def test_texts_are_shown_to_the_character(chromium, both, path, where):
+    """What the application said stands there as it said it, masked, with what is invisible written out."""
+    async with opened(chromium, both[0].address + path) as (page, _):
+        shown = "\n".join(await page.locator(where).all_text_contents())
+    for row in HOSTILE[:2] if path.startswith("/compare") else HOSTILE:
+        assert show_invisible(redact(row)).replace("\r", "") in shown, row
+
+
+def test_the_same_texts_are_exact_in_json(both):
+    """JSON is JSON whatever stands in it, of its own type, and holds the texts as they came, masked."""
+    hostile, _ = both
+    for path in {address.partition("?")[0] for address in ADDRESSES} - {"/"}:
+        answer = httpx.get(f"{hostile.address}{path}.json?rows=200", trust_env=False)
+        assert answer.status_code == 200, (path, answer.text)
+        assert answer.headers["content-type"] == "application/json"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert set(json.loads(answer.text)) == {"as_of", "data"}
+    answers = httpx.get(f"{hostile.address}/cases/h0.json?rows=200", trust_env=False).json()["data"]["answers"]
+    assert [one["row"]["answer"] for one in answers] == [str(redact(row)) for row in HOSTILE]
+
+
+def test_an_address_with_a_hostile_text_answers_with_text(both):
+    """A filter, a name in the path, a message that nobody sealed: refused or ignored, and escaped."""
+    hostile, _ = both
+    with httpx.Client(base_url=hostile.address, trust_env=False) as client:
+        for row in HOSTILE:
+            for path, query in (
+                ("/runs", {"commit": row[:200]}),
+                ("/runs", {"verdict": row, "done": row, "seal": row}),
+                ("/compare", {"before": row[:200], "now": row[:200]}),
+                ("/login", {"next": row}),
+                ("/nightly", {"night": row}),
+            ):
+                answer = client.get(path, params=query)
+                assert answer.status_code in {200, 400, 404}, (path, row)
+                assert "window.ran" not in answer.text or "<script>window" not in answer.text
+                assert "onerror=window" not in answer.text.replace("&lt;", "").partition("<img")[2], (path, row)

@@ -1,0 +1,276 @@
+"""Sessions and tokens over HTTP: what opens the site, what ends, and how often a token may be tried."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
+
+import pytest
+
+from deployments.site.access import AttemptLimit, cookie_name, network_of
+from deployments.site.serve import tokens_in
+from deployments.site.tokens import Role, SessionSigner
+from tests.deployments.site.safety.guarded_site import guarded_site
+from tests.warehouse.sample_rows import NOON
+
+PROXY = {"trusted_proxies": ["127.0.0.1"]}
+ELSEWHERE = (
+    "/%5Cevil.example/",
+    "/%09/evil.example",
+    "/%0A/evil.example",
+    "//evil.example/",
+    "/%2F%2Fevil.example",
+)
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    with guarded_site(tmp_path_factory.mktemp("guarded")) as found:
+        yield found
+
+
+def signer_of(guarded):
+    tokens = tokens_in(guarded.site.config.data_folder)
+    return SessionSigner(tokens, tokens.key(), timedelta(hours=guarded.site.config.site.session_h))
+
+
+def test_a_session_is_over_when_its_time_is(guarded):
+    """A cookie of thirteen hours ago opens nothing; one of eleven hours ago still does."""
+    signer = signer_of(guarded)
+    owner = signer.tokens.owner(guarded.tokens["operate"])
+    statuses = [
+        guarded.ask("/runs", cookie=f"{cookie_name('')}={signer.issue(owner, datetime.now(UTC) - ago)}").status
+        for ago in (timedelta(hours=11), timedelta(hours=13))
+    ]
+    assert statuses == [200, 401]
+
+
+def test_a_logged_out_session_opens_nothing_wherever_it_was_copied_to(guarded):
+    """Logging out ends the session itself and not only this browser's cookie; the person's others go on."""
+    cookie, other = guarded.session(), guarded.session()
+    form = {"form_token": guarded.form_token(cookie)}
+    answer = guarded.ask("/logout", method="POST", form=form, cookie=cookie)
+    assert (answer.status, answer.cookie) == (303, f'{cookie_name("")}=""')
+    assert "Max-Age=0" in answer.headers["set-cookie"]
+    assert [guarded.ask("/runs", cookie=one).status for one in (cookie, other)] == [401, 200]
+
+
+def test_what_was_ended_is_forgotten_when_its_time_is_over(tmp_path):
+    """The list of ended sessions does not grow for ever, and never forgets one that could still be used."""
+    tokens = tokens_in(tmp_path)
+    owner = tokens.owner(tokens.add("asha", Role.READ, sees_personal_data=False, at=NOON))
+    signer = SessionSigner(tokens, tokens.key(), timedelta(hours=1))
+    first, second = signer.issue(owner, NOON), signer.issue(owner, NOON + timedelta(minutes=30))
+    signer.end(first, NOON)
+    signer.end(second, NOON + timedelta(minutes=70))
+    assert len(list((tmp_path / "site" / "ended-sessions").iterdir())) == 1
+    assert signer.owner(second, NOON + timedelta(minutes=71)) is None
+
+
+def test_a_login_begins_a_new_session(guarded):
+    """A cookie that was there before, whoever put it there, is no session and does not become one."""
+    planted = f"{cookie_name('')}=planted"
+    answer = guarded.ask("/login", method="POST", form={"token": guarded.tokens["read"]}, cookie=planted)
+    assert answer.status == 303
+    assert answer.cookie not in {planted, guarded.session("read")}
+    assert guarded.ask("/runs", cookie=planted).status == 401
+
+
+@pytest.mark.parametrize(
+    "cookie",
+    [
+        *(
+            "é.9999999999.x.y",
+            "a.9999999999.é.é",
+            "....",
+            "a.b.c.d",
+            "a.99999999999999999999.c.d",
+            "",
+            '"',
+            "a.²³.c.d",
+        ),
+        *("x" * 4_000, "a.9999999999.c." + "d" * 4_000),
+    ],
+)
+def test_a_cookie_that_is_none_of_ours_opens_nothing(guarded, cookie):
+    """Whatever stands in it: 401, and never a fault of ours."""
+    assert guarded.ask("/runs", cookie=f"{cookie_name('')}={cookie}".encode().decode("latin-1")).status == 401
+
+
+def test_a_token_that_is_none_of_ours_opens_nothing(tmp_path):
+    """Empty, of another alphabet, too long, or of another scheme."""
+    given = ("Bearer ", "Bearer é", "bearer lookout_", "Basic bG9va291dA==", "Bearer " + "x" * 9_000)
+    with guarded_site(tmp_path) as guarded:
+        found = [guarded.ask("/runs", authorization=one.encode().decode("latin-1")).status for one in given]
+    assert found == [401] * len(given)
+
+
+def test_another_installations_token_and_session_open_nothing(guarded, tmp_path):
+    """The same person with the same role elsewhere is nobody here."""
+    with guarded_site(tmp_path) as other:
+        token, cookie = other.tokens["operate"], other.session()
+        assert other.ask("/runs", cookie=cookie).status == 200
+    assert guarded.ask("/runs", authorization=f"Bearer {token}").status == 401
+    assert guarded.ask("/runs", cookie=cookie).status == 401
+    assert guarded.ask("/login", method="POST", form={"token": token}).status == 401
+
+
+def test_a_revoked_token_opens_nothing_more(tmp_path):
+    """Neither itself nor the session that it opened, from the next request on; a new one of the same name is new."""
+    with guarded_site(tmp_path) as guarded:
+        token, cookie = guarded.tokens["operate"], guarded.session()
+        tokens_in(tmp_path).revoke("operate")
+        tokens_in(tmp_path).add("operate", Role.OPERATE, sees_personal_data=False, at=datetime.now(UTC))
+        statuses = [
+            guarded.ask("/runs", cookie=cookie).status,
+            guarded.ask("/runs", authorization=f"Bearer {token}").status,
+            guarded.ask("/login", method="POST", form={"token": token}).status,
+        ]
+    assert statuses == [401, 401, 401]
+
+
+def test_a_damaged_file_of_tokens_lets_nobody_in_and_says_so(tmp_path):
+    """503 with what to do in the log, and not a token more than there were."""
+    with guarded_site(tmp_path) as guarded:
+        (tmp_path / "site" / "tokens.json").write_text("{")
+        answer = guarded.ask("/runs", authorization=f"Bearer {guarded.tokens['operate']}")
+    assert answer.status == 503
+    assert "tokens cannot be read" in answer.text
+    assert str(tmp_path) not in answer.text
+
+
+def test_the_cookie_is_for_this_site_alone(guarded, tmp_path):
+    """At the root browsers take it from no sibling's host; under a prefix it goes to that prefix alone."""
+    at_root = guarded.ask("/login", method="POST", form={"token": guarded.tokens["read"]}).headers["set-cookie"]
+    with guarded_site(tmp_path, path_prefix="/lookout", **PROXY) as under:
+        below = under.ask("/login", method="POST", form={"token": under.tokens["read"]}).headers["set-cookie"]
+    assert at_root.startswith("__Host-lookout=")
+    assert below.startswith("__Secure-lookout=")
+    for cookie, path in ((at_root, "/"), (below, "/lookout")):
+        parts = {part.strip() for part in cookie.split(";")[1:]}
+        assert parts == {"HttpOnly", "Max-Age=43200", f"Path={path}", "SameSite=strict", "Secure"}
+
+
+class _Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.onward = ""
+
+    def handle_starttag(self, _tag, attrs):
+        found = dict(attrs)
+        if "data-continue" in found:
+            self.onward = found["href"]
+
+
+@pytest.mark.parametrize("path", [*ELSEWHERE, "/runs?next=//evil.example", "/runs/%3Fx=1"])
+def test_the_login_goes_on_to_this_site_whatever_was_asked(guarded, path):
+    """The page goes on by itself where somebody has a session: never to another host, however that is spelt."""
+    page = _Links()
+    page.feed(guarded.ask(path).text)
+    assert page.onward.startswith("/")
+    assert not page.onward.startswith(("//", "/\\", "/\t", "/\n"))
+
+
+def test_plain_http_beyond_this_machine_is_warned_of(tmp_path):
+    """Where a browser would drop the cookie and others could read the token, the login says so, and only there."""
+    with guarded_site(tmp_path, host_names=["monitor.example"], **PROXY) as guarded:
+        shown = [
+            "plain http" in guarded.ask("/login", host="monitor.example", x_forwarded_proto=proto).text
+            for proto in ("http", "https", "")
+        ]
+        at_home = guarded.ask("/login").text
+    assert shown == [True, False, False]
+    assert "plain http" not in at_home
+
+
+def test_an_address_waits_for_its_own_wrong_tokens_whatever_it_says_it_is(tmp_path):
+    """A forged header before the proxy's own does not give an attacker another address."""
+    with guarded_site(tmp_path, **PROXY) as guarded:
+        statuses = [
+            guarded.ask(
+                "/login",
+                method="POST",
+                form={"token": "lookout_wrong"},
+                x_forwarded_for=f"198.51.100.{number}, 203.0.113.7",
+            ).status
+            for number in range(11)
+        ]
+        other = guarded.ask("/login", method="POST", form={"token": "wrong"}, x_forwarded_for="203.0.113.8").status
+    assert statuses == [401] * 10 + [429]
+    assert other == 401
+
+
+def test_headers_of_a_peer_that_is_no_proxy_give_it_no_other_address(tmp_path):
+    """Only what a trusted proxy says counts: from anybody else it is as if it had not been said."""
+    with guarded_site(tmp_path) as guarded:
+        statuses = [
+            guarded.ask(
+                "/login", method="POST", form={"token": "wrong"}, x_forwarded_for=f"198.51.100.{number}"
+            ).status
+            for number in range(11)
+        ]
+    assert statuses == [401] * 10 + [429]
+
+
+def test_many_tries_at_once_are_counted_as_many(tmp_path):
+    """Sixty at the same moment: ten are answered, the others have to wait."""
+    with guarded_site(tmp_path) as guarded, ThreadPoolExecutor(20) as pool:
+        tries = [
+            pool.submit(guarded.ask, "/login", method="POST", form={"token": f"lookout_{number}"})
+            for number in range(60)
+        ]
+        statuses = sorted(one.result().status for one in tries)
+    assert statuses == [401] * 10 + [429] * 50
+
+
+def test_wrong_tokens_in_a_header_count_as_those_of_the_form(tmp_path):
+    """Both ways are one count, and the answer says when to try again."""
+    with guarded_site(tmp_path) as guarded:
+        for _ in range(5):
+            assert guarded.ask("/runs", authorization="Bearer wrong").status == 401
+            assert guarded.ask("/login", method="POST", form={"token": "wrong"}).status == 401
+        answer = guarded.ask("/runs.json", authorization=f"Bearer {guarded.tokens['read']}")
+        on_the_form = guarded.ask("/login.json", method="POST", form={"token": guarded.tokens["read"]})
+        assert guarded.ask("/healthz").status == 200
+    assert (answer.status, on_the_form.status) == (429, 429)
+    assert 0 < int(answer.headers["retry-after"]) <= 300
+    assert 0 < int(on_the_form.headers["retry-after"]) <= 300
+
+
+def test_guessing_from_everywhere_waits_and_keeps_nobody_out_who_was_in():
+    """After 200 wrong ones from as many addresses a new address waits; one that came with a good token does not."""
+    clock = [NOON]
+    limit = AttemptLimit(lambda: clock[0])
+    limit.note_good("192.0.2.1")
+    for number in range(200):
+        limit.note_wrong(f"198.51.{number % 100}.{number}")
+        clock[0] += timedelta(seconds=1)
+    assert limit.wait_s("203.0.113.9") == 100
+    assert limit.wait_s("192.0.2.1") == 0
+    clock[0] += timedelta(minutes=5)
+    assert limit.wait_s("203.0.113.9") == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", True),
+        ("2001:db8:1:2::1", "2001:db8:1:3::1", False),
+        ("::ffff:192.0.2.1", "192.0.2.1", True),
+        ("192.0.2.1", "192.0.2.2", False),
+        ("unknown", "unknown", True),
+    ],
+)
+def test_one_visitors_addresses_are_one(first, second, same):
+    """Who has a network of IPv6 addresses has no more tries than who has one address."""
+    assert (network_of(first) == network_of(second)) is same
+
+
+def test_the_memory_of_addresses_is_bounded():
+    """A million addresses do not fill the memory, and the newest of them are those that are remembered."""
+    limit = AttemptLimit(lambda: NOON, most=1, most_of_all=10_000, most_addresses=3)
+    for number in range(10):
+        limit.note_wrong(f"192.0.2.{number}")
+        limit.note_good(f"198.51.100.{number}")
+    assert [limit.wait_s(f"192.0.2.{number}") > 0 for number in range(10)] == [False] * 7 + [True] * 3

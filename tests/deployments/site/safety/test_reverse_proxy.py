@@ -1,0 +1,200 @@
+"""Behind a reverse proxy with a prefix: everything stays below it, and only the proxy is believed."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from urllib.parse import urljoin, urlsplit
+
+import httpx
+import pytest
+
+from deployments.site.access import _FORWARDED as FORWARDED
+from tests.deployments.site.safety.guarded_site import FORMS, INCIDENT, address_of, guarded_site, routes_of
+from tests.deployments.site.safety.proxy_server import ProxyWay, reverse_proxy
+from tests.deployments.site.test_pages_browser import PHONE, RULES, chromium, opened
+
+__all__ = ["chromium"]
+
+WAYS = {
+    "strips the prefix and renames the host": ProxyWay(strips=True, renames=True),
+    "keeps a deep prefix": ProxyWay(prefix="/ops/monitor.v2/~lookout"),
+}
+SETTINGS = {"trusted_proxies": ["127.0.0.1"]}
+
+
+@pytest.fixture(scope="module", params=WAYS.values(), ids=WAYS.keys())
+def behind(request, tmp_path_factory):
+    """A site behind a proxy, and the proxy."""
+    way = request.param
+    folder = tmp_path_factory.mktemp("behind")
+    with (
+        guarded_site(folder, path_prefix=way.prefix, **SETTINGS) as guarded,
+        reverse_proxy(guarded.site.address, way) as proxy,
+    ):
+        yield guarded, proxy, way
+
+
+class _Addresses(HTMLParser):
+    """Whatever a page leads to, loads or sends to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+
+    def handle_starttag(self, _tag, attrs):
+        self.found |= {value for name, value in attrs if name in {"href", "src", "action", "formaction"} and value}
+
+
+def session(proxy, prefix, token):
+    """Somebody's cookie, got through the proxy."""
+    answer = httpx.post(f"{proxy.address}{prefix}/login", data={"token": token}, trust_env=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{prefix}/")
+    cookie = answer.headers["set-cookie"]
+    assert f"Path={prefix};" in cookie
+    return cookie.partition(";")[0]
+
+
+def test_every_link_form_and_file_stays_below_the_prefix(behind):
+    """All pages that can be reached from the first are walked: nothing in them leads outside, and nothing is missing."""
+    guarded, proxy, way = behind
+    cookie = session(proxy, way.prefix, guarded.tokens["privacy"])
+    begin = f"{proxy.address}{way.prefix}/"
+    waiting, seen, wrong = [begin], {begin}, []
+    with httpx.Client(trust_env=False, headers={"cookie": cookie}) as client:
+        while waiting and len(seen) < 400:
+            here = waiting.pop()
+            answer = client.get(here)
+            page = _Addresses()
+            page.feed(answer.text if "html" in answer.headers["content-type"] else "")
+            wrong += [(here, answer.status_code)] if answer.status_code != 200 else []
+            for address in page.found - {"data:,"}:
+                goal = urljoin(here, address).partition("#")[0]
+                if not urlsplit(goal).path.startswith(f"{way.prefix}/"):
+                    wrong.append((here, address))
+                elif goal not in seen and "/decide" not in goal and "/silence" not in goal and "/name" not in goal:
+                    seen.add(goal)
+                    waiting += [] if goal.endswith(("/logout", "/answer")) or "/drafts/" in goal else [goal]
+    assert wrong == []
+    assert proxy.outside == []
+    assert len(seen) > len(routes_of(guarded.site.config))
+
+
+def test_every_redirect_stays_below_the_prefix(behind):
+    """After each form, and after the login that a page asked for."""
+    guarded, proxy, way = behind
+    cookie = session(proxy, way.prefix, guarded.tokens["operate"])
+    with httpx.Client(trust_env=False, headers={"cookie": cookie}) as client:
+        page = client.get(f"{proxy.address}{way.prefix}/incidents/{INCIDENT}").text
+        form_token = page.split('name="form_token" value="')[1].partition('"')[0]
+        for path, fields in FORMS.items():
+            address = f"{proxy.address}{way.prefix}{address_of(path)}"
+            answer = client.post(address, data=fields | {"form_token": form_token})
+            assert answer.status_code != 403, path
+            if answer.is_redirect:
+                assert answer.headers["location"].startswith(f"{way.prefix}/"), path
+    asked = httpx.get(f"{proxy.address}{way.prefix}/runs?verdict=FAIL", trust_env=False)
+    assert asked.status_code == 401
+    assert f'href="{way.prefix}/runs?verdict=FAIL" data-continue' in asked.text
+    slash = httpx.get(f"{proxy.address}{way.prefix}/runs/", trust_env=False, headers={"cookie": cookie})
+    assert not slash.is_redirect
+
+
+@pytest.mark.browser
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_person_works_behind_the_proxy(chromium, behind):
+    """Log in, decide, log out in a browser: it asks for nothing outside the prefix."""
+    guarded, proxy, way = behind
+    address = f"{proxy.address}{way.prefix}/incidents/{INCIDENT}"
+    async with opened(chromium, address, width=PHONE) as (page, heard):
+        await page.get_by_label("Your token").fill(guarded.tokens["operate"])
+        await page.get_by_role("button", name="Log in").click()
+        await page.wait_for_url(address)
+        assert await page.evaluate(RULES) == []
+        await page.get_by_role("button", name="Add to gold").click()
+        await page.locator(".flash").wait_for()
+        (cookie,) = await page.context.cookies()
+        await page.get_by_role("button", name="Log out").click()
+        await page.wait_for_url(f"**{way.prefix}/login")
+        assert [line for line in heard if "401" not in line] == []
+    assert (cookie["path"], cookie["secure"], cookie["httpOnly"], cookie["sameSite"]) == (
+        way.prefix,
+        True,
+        True,
+        "Strict",
+    )
+    assert proxy.outside == []
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory):
+    with guarded_site(tmp_path_factory.mktemp("local"), login=False) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    with guarded_site(tmp_path_factory.mktemp("guarded"), host_names=["monitor.example"]) as found:
+        yield found
+
+
+@pytest.mark.parametrize("name", FORWARDED)
+def test_no_header_makes_anybody_local(local, guarded, name):
+    """Behind a proxy that nobody named the site without a login is closed; with one, no header opens it."""
+    for value in ("127.0.0.1", "for=127.0.0.1;host=localhost", "localhost", "/"):
+        headers = {name.replace("-", "_"): value}
+        assert local.ask("/runs", **headers).status == 400
+        assert guarded.ask("/runs", **headers).status == 401
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *(
+            "evil.example",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example",
+            "evil.example:8068",
+            "[::1].evil.example",
+        ),
+        *(
+            "127.0.0.1@evil.example",
+            "evil.example#127.0.0.1",
+            "evil.example/127.0.0.1",
+            "",
+            "0x7f000001.evil.example",
+        ),
+    ],
+)
+def test_a_page_elsewhere_cannot_reach_the_site_by_its_own_name(local, guarded, host):
+    """DNS rebinding: for reading and for deciding, without and with a login, whatever the proxy is said to have been."""
+    for site in (local, guarded):
+        for method in ("GET", "POST"):
+            for headers in ({}, {"x_forwarded_host": "127.0.0.1"} if site is guarded else {}):
+                answer = site.ask("/incidents", method=method, host=host, **headers)
+                assert answer.status == 421, (method, headers)
+                assert "helpdesk" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("host", "forwarded", "status"),
+    [
+        ("lookout.internal", "monitor.example", 401),
+        ("lookout.internal", "monitor.example:8443", 401),
+        ("lookout.internal", "evil.example", 421),
+        ("monitor.example", "", 401),
+        ("evil.example", "", 421),
+    ],
+)
+def test_a_trusted_proxys_word_for_the_host_counts(tmp_path, host, forwarded, status):
+    """The name that the browser used is what is checked, where the proxy tells it; else the one it sends."""
+    with guarded_site(tmp_path, host_names=["monitor.example"], **SETTINGS) as site:
+        headers = {"x_forwarded_host": forwarded} if forwarded else {}
+        assert site.ask("/runs.json", host=host, **headers).status == status
+
+
+def test_an_error_behind_the_proxy_is_json_where_json_was_asked_for(behind):
+    """Also below the prefix the suffix counts, and the answer names nothing outside."""
+    _, proxy, way = behind
+    answer = httpx.get(f"{proxy.address}{way.prefix}/runs/nobodys.json", trust_env=False)
+    assert (answer.status_code, set(json.loads(answer.text))) == (401, {"error"})

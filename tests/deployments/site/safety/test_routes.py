@@ -1,0 +1,180 @@
+"""Every address of the application's own routing table: who gets in, and what a form needs to be one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.deployments.site.safety.guarded_site import FORMS, address_of, guarded_site, routes_of, stored
+
+OPEN = {"/login", "/healthz", "/login/assets/{name}"}
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
+OF_A_COPY = ("/index.html", "/now.json", "/index.json", "/runs/index.html", "/lookout-site.json", "/metrics.json")
+ELSEWHERE = {
+    "no form's token": {"form_token": None},
+    "an empty one": {"form_token": ""},
+    "one that was cut": {"form_token": "good[:-1]"},
+    "one with a sign beyond ASCII": {"form_token": "é"},
+    "that of another person": {"form_token": "other"},
+    "that of an old session of the same person": {"form_token": "old"},
+    "another site's page": {"headers": {"sec_fetch_site": "cross-site"}},
+    "a sibling's page": {"headers": {"sec_fetch_site": "same-site"}},
+    "an address typed by hand": {"headers": {"sec_fetch_site": "none"}},
+    "another origin": {"headers": {"origin": "https://evil.example"}},
+    "an origin whose name begins the same": {"headers": {"origin": "http://127.0.0.1.evil.example"}},
+    "another port": {"headers": {"origin": "http://127.0.0.1:1"}},
+    "a page in a sandbox": {"headers": {"origin": "null"}},
+}
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    with guarded_site(tmp_path_factory.mktemp("guarded")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module", params=["logged in", "on this machine"])
+def visited(request, tmp_path_factory):
+    """A site with a login, and one on loopback without: forms need their token on both."""
+    with guarded_site(tmp_path_factory.mktemp("visited"), login=request.param == "logged in") as found:
+        yield found
+
+
+def test_without_a_token_every_address_answers_401_to_every_method(guarded):
+    """Whatever is added to the table is closed, as a page and as JSON, but for the login and the health check."""
+    let_in = []
+    for path, _ in routes_of(guarded.site.config):
+        for method in METHODS:
+            for suffix in ("", ".json"):
+                answer = guarded.ask(address_of(path) + suffix, method=method)
+                if path not in OPEN and answer.status != 401:
+                    let_in.append((method, path + suffix, answer.status))
+                if suffix and answer.status == 401 and method != "HEAD":
+                    assert set(answer.text) > set('{"error"}'), (method, path)
+    assert let_in == []
+
+
+@pytest.mark.parametrize("path", [*OF_A_COPY, "/badge/helpdesk.svg", "/assets/site.js", "/runs/run-1/report"])
+def test_addresses_of_files_are_closed_too(guarded, path):
+    """Neither a file of an export nor what other programs read is open."""
+    assert guarded.ask(path).status == 401
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/login/../runs", "/login/%2e%2e/runs", "/login/..%2fruns", "/login//runs", "//runs", "/./runs"),
+        *(
+            "/healthz/../metrics",
+            "/healthz.json/../../runs",
+            "/healthz/",
+            "/healthz/runs",
+            "/login/assets/../../runs",
+        ),
+        *("/login/assets/..%2f..%2ftokens.json", "/LOGIN/../runs", "/login;/runs", "/login%00/runs", "/runs%00"),
+        *("/login/.json", "/login?next=/runs", "/login%3f/../runs", "/login\\..\\runs", "/%6cogin/../metrics"),
+    ],
+)
+def test_no_spelling_of_an_address_leads_around_the_login(guarded, path):
+    """What stands below an open address, or is written in another way, shows nothing of the warehouse."""
+    answer = guarded.ask(path)
+    assert answer.status in {200, 400, 401, 404}
+    assert "helpdesk" not in answer.text
+    assert "lookout_" not in answer.text
+
+
+def test_a_reader_decides_nothing_by_any_form(guarded):
+    """With a session and its own form's token, and with a token in the header: 403, and nothing is stored."""
+    before, cookie = stored(guarded.site.config.data_folder), guarded.session("read")
+    bearer = f"Bearer {guarded.tokens['read']}"
+    let_through = []
+    for path, methods in routes_of(guarded.site.config):
+        if "POST" not in methods or path in {"/login", "/logout"}:
+            continue
+        fields = FORMS[path] | {"form_token": guarded.form_token(cookie)}
+        for headers in ({"cookie": cookie}, {"authorization": bearer}):
+            status = guarded.ask(address_of(path), method="POST", form=fields, **headers).status
+            if status != 403:
+                let_through.append((path, status))
+    assert let_through == []
+    assert stored(guarded.site.config.data_folder) == before
+
+
+def _session(visited, name):
+    return visited.session(name) if visited.site.config.site.login else None
+
+
+def _forged(visited, cookie, change):
+    good = visited.form_token(cookie)
+    given = change.get("form_token", "good")
+    match given:
+        case "old":
+            return visited.form_token(_session(visited, "operate")) if cookie else "x" * 43
+        case "other":
+            return visited.form_token(_session(visited, "privacy")) if cookie else "y" * 43
+        case "good[:-1]":
+            return good[:-1]
+        case "good":
+            return good
+        case _:
+            return given
+
+
+@pytest.mark.parametrize("change", ELSEWHERE.values(), ids=ELSEWHERE.keys())
+def test_a_form_from_elsewhere_is_refused_and_nothing_is_stored(visited, change):
+    """Every address that takes a form, over HTTP: 403, and the journal, names, drafts and sessions are as they were."""
+    cookie = _session(visited, "operate")
+    token = _forged(visited, cookie, change)
+    folder = visited.site.config.data_folder
+    before, let_through = stored(folder), []
+    for path, methods in routes_of(visited.site.config):
+        if "POST" not in methods or path == "/login":
+            continue
+        fields = FORMS[path] | ({} if token is None else {"form_token": token})
+        headers = change.get("headers", {}) | ({"cookie": cookie} if cookie else {})
+        answer = visited.ask(address_of(path), method="POST", form=fields, **headers)
+        if answer.status != 403:
+            let_through.append((path, answer.status, answer.text[:80]))
+    assert let_through == []
+    assert stored(folder) == before
+    assert cookie is None or visited.ask("/runs", cookie=cookie).status == 200
+
+
+@pytest.mark.parametrize("change", [one for one in ELSEWHERE.values() if "headers" in one])
+def test_nobody_is_logged_in_by_another_sites_form(guarded, change):
+    """A right token in a form from elsewhere opens no session: nobody acts in a name that another site chose."""
+    form = {"token": guarded.tokens["operate"]}
+    answer = guarded.ask("/login", method="POST", form=form, **change["headers"])
+    assert (answer.status, answer.cookie) == (403, "")
+
+
+def test_the_same_forms_from_their_own_page_are_carried_out(tmp_path):
+    """The forms that are refused elsewhere are good ones: from their page each is stored."""
+    with guarded_site(tmp_path, login=False) as visited:
+        token = visited.form_token(None)
+        own = {"sec_fetch_site": "same-origin", "origin": visited.site.address}
+        carried_out = {}
+        for path, fields in FORMS.items():
+            before = stored(tmp_path)
+            instead = _existing(visited, path)
+            answer = visited.ask(
+                address_of(path, **{name: text for name, text in instead.items() if name in {"silence", "draft"}}),
+                method="POST",
+                form=fields | instead | {"form_token": token},
+                **own,
+            )
+            carried_out[path] = (answer.status, stored(tmp_path) != before)
+    assert carried_out == {path: (303, path != "/logout") for path in FORMS}
+
+
+def _existing(visited, path):
+    """What only the site knows: the silence that was made, the answer that is asked about, a draft."""
+    if path.endswith("/end"):
+        shown = visited.ask(address_of("/incidents/{incident}.json")).text
+        return {"silence": shown.partition('"silences":[{"id":"')[2].partition('"')[0]}
+    if path == "/review/answer":
+        page = visited.ask("/review?said=wrong").text
+        return {"answer": page.partition('name="answer" value="')[2].partition('"')[0]}
+    if path == "/review/drafts/{draft}":
+        page = visited.ask("/review/drafts.json").text
+        return {"draft": page.partition('"item":{"id":"')[2].partition('"')[0]}
+    return {}

@@ -1,0 +1,48 @@
+"""A site that is killed loses nothing that it said was done, and what is sent again is done once."""
+
+from __future__ import annotations
+
+from contextlib import chdir
+
+from tests.deployments.site.people_server import fingerprint, with_people
+from tests.deployments.site.safety.guarded_site import Guarded
+from tests.deployments.site.safety.site_kills import kill_while_people_decide
+from tests.deployments.site.site_server import config_of, serving_site
+
+KILLS = 6
+
+
+def test_a_killed_site_loses_nothing_and_does_nothing_twice(tmp_path):
+    """Decisions, silences, labels and drafts at six kills: each is there once. `make soak` counts more."""
+    report = kill_while_people_decide(tmp_path, KILLS, seed=22)
+    assert (report.missing, report.twice, report.leftovers) == ([], [], [])
+    assert report.unanswered > 0
+
+
+def test_a_form_that_is_sent_twice_is_one_decision(tmp_path):
+    """Somebody presses twice, or their phone sends it again: one action, one draft, one silence. A later press is new."""
+    store = with_people(tmp_path)
+    with chdir(tmp_path), serving_site(config_of(tmp_path), store) as site:
+        guarded, incident = Guarded(site, {}), f"/incidents/{fingerprint('user-0')}"
+
+        def pressed(path, **fields):
+            page = guarded.ask(incident).text
+            hidden = {
+                name: page.split(f'name="{name}" value="')[1].partition('"')[0]
+                for name in ("form_token", "as_shown")
+            }
+            answers = [guarded.ask(incident + path, method="POST", form=fields | hidden) for _ in range(2)]
+            assert [one.status for one in answers] == [303, 303]
+            assert answers[0].headers["location"] == answers[1].headers["location"]
+
+        pressed("/decide/add_to_gold")
+        pressed("/silence", lasting="1d")
+        pressed("/decide/false_alarm")
+        counts = {
+            table: store.query(f"select count(*) from {table}").rows[0][0]
+            for table in ("actions", "action_outcomes", "case_drafts", "labels", "silences")
+        }
+        pressed("/decide/add_to_gold")
+        later = store.query("select count(*) from case_drafts").rows[0][0]
+    assert counts == {"actions": 2, "action_outcomes": 2, "case_drafts": 1, "labels": 1, "silences": 2}
+    assert later == 2

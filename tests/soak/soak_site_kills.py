@@ -1,0 +1,31 @@
+"""A hundred kills of the site while people decide: nothing that was sent is lost, and nothing is there twice."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.deployments.site.safety.site_kills import kill_while_people_decide
+
+KILLS = 20
+SEEDS = range(5)
+
+
+def main() -> int:
+    """Print what became of the presses of each seed."""
+    bad = 0
+    for seed in SEEDS:
+        with tempfile.TemporaryDirectory() as folder:
+            report = kill_while_people_decide(Path(folder), KILLS, seed)
+        bad += len(report.missing) + len(report.twice) + len(report.leftovers)
+        print(
+            f"seed {seed}: {KILLS} kills, {report.unanswered} presses unanswered and sent again, "
+            f"missing {report.missing}, twice {report.twice}, left over {report.leftovers}",
+            flush=True,
+        )
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
