@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 from deployments.site.access import Visitor
 from flows.alerting.notifier import OperatorActions
+from flows.verify.run_watch import RunWatch
 from monitors.alerts.redact import redact
 from monitors.alerts.sender import AlertSender
 from monitors.config.file import Config
@@ -44,13 +45,14 @@ def missing(what: str) -> PageRefused:
 class Site:
     """What every page has: the configuration, the copy that it reads, and the way that decisions take.
 
-    ``store`` answers from the copy and is never written; ``people`` carries out decisions in the warehouse itself,
-    and ``bot`` edits the messages about them.
+    ``store`` answers from the copy and is never written; ``watch`` knows the runs that have no report yet;
+    ``people`` carries out decisions in the warehouse itself, and ``bot`` edits the messages about them.
     """
 
     config: Config
     store: Store
     snapshot: Snapshot
+    watch: RunWatch
     people: OperatorActions
     bot: AlertSender | None
     now: Callable[[], datetime]

@@ -21,7 +21,8 @@ from deployments.site.page import Site
 from deployments.site.refresher import Refresher
 from deployments.site.rendering import Renderer
 from deployments.site.tokens import SessionSigner, TokenStore
-from flows.context import fresh_key, open_store, people_of, slack_bot
+from flows.context import fresh_key, open_store, people_of, runs_folder, slack_bot
+from flows.verify.run_watch import RunWatch
 from monitors.config.file import Config
 from warehouse.database.snapshot import snapshot_of
 
@@ -75,6 +76,7 @@ def _site(config: Config, host: str, outside: Surroundings) -> Site:
         config=config,
         store=reading,
         snapshot=snapshot,
+        watch=RunWatch(runs_folder(config), store.journal),
         people=people_of(config, store),
         bot=slack_bot(config),
         now=outside.now,

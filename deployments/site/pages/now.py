@@ -10,6 +10,8 @@ from enum import StrEnum
 from typing import Final, TypeVar
 
 from deployments.site.page import Page, PageRequest, Site
+from deployments.site.pages.runs import pause_s, unreported
+from flows.verify.run_watch import RunProgress, RunState
 from monitors.records.base import Record, UtcTime
 from monitors.records.runs import Verdict
 from monitors.reports.format import moment, quantity
@@ -71,6 +73,7 @@ class TargetCard(Record):
     why: str
     last: RunPoint | None
     arithmetic: str
+    unfinished: tuple[RunProgress, ...]
     incidents: tuple[OpenIncidents, ...]
     scores: tuple[TrendValue, ...]
     score_floor: float
@@ -100,11 +103,12 @@ def now_page(request: PageRequest) -> Page:
         nightly=_by_target(last_nightly_runs(site.store)),
         opened=_by_target(open_by_severity(site.store)),
         entries={one.target: one for one in last_entries(site.store, now - RECENT_ENTRIES)},
+        unfinished=unreported(request),
     )
     cards = [_card(site, name, now, found) for name in known_targets(site.store, site.targets)]
     cards.sort(key=lambda card: (_ORDER.index(card.state), card.target))
     data = NowData(cards=tuple(cards), unsent_alerts=unsent(site.store))
-    return Page("now.html.j2", "Now", data, live_s=15)
+    return Page("now.html.j2", "Now", data, live_s=pause_s(found.unfinished))
 
 
 _Row = TypeVar("_Row", RunPoint, NightlyPoint, OpenIncidents)
@@ -125,6 +129,7 @@ class _Found:
     nightly: Mapping[str, list[NightlyPoint]]
     opened: Mapping[str, list[OpenIncidents]]
     entries: Mapping[str, LastEntry]
+    unfinished: tuple[RunProgress, ...]
 
 
 def _card(site: Site, name: str, now: datetime, found: _Found) -> TargetCard:
@@ -140,6 +145,7 @@ def _card(site: Site, name: str, now: datetime, found: _Found) -> TargetCard:
         why=why,
         last=last,
         arithmetic=_arithmetic(last) if last else "",
+        unfinished=tuple(run for run in found.unfinished if run.target == name and _matters(run, last)),
         incidents=tuple(opened),
         scores=tuple(map(_score, runs)),
         score_floor=site.config.gate.min_weighted_score,
@@ -172,6 +178,11 @@ def _standing(
     if last.verdict is Verdict.PASS and last.graded:
         return CardState.RIGHT, "PASS", ""
     return CardState.UNSURE, last.verdict.value, ""
+
+
+def _matters(run: RunProgress, last: RunPoint | None) -> bool:
+    """Whether a run without a report says more than the last report: a stopped one that was done anew does not."""
+    return run.state is not RunState.STOPPED or last is None or run.started_at > last.finished_at
 
 
 def _arithmetic(run: RunPoint) -> str:
