@@ -651,7 +651,7 @@ def heartbeat(config: Config, target: str) -> Heartbeat:
     """
     file = _ping_file(config, target)
 
-    def note(beat: Beat, arrived: bool | None) -> None:  # noqa: FBT001 - called by the heartbeat
+    def note(beat: Beat, arrived: bool | None) -> None:
         ping = LastPing(at=clock.get()(), beat=beat, arrived=arrived)
         with suppress(OSError, WarehouseError):  # a run goes on without the note
             write_atomically(file, ping.model_dump_json(), within=config.data_folder)

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, Protocol
 from urllib.parse import urlencode
 
 from deployments.site.access import Visitor
+from deployments.site.health import HealthWatch
 from flows.alerting.notifier import OperatorActions
 from flows.verify.run_watch import RunWatch
 from monitors.alerts.redact import redact
@@ -45,14 +46,16 @@ def missing(what: str) -> PageRefused:
 class Site:
     """What every page has: the configuration, the copy that it reads, and the way that decisions take.
 
-    ``store`` answers from the copy and is never written; ``watch`` knows the runs that have no report yet;
-    ``people`` carries out decisions in the warehouse itself, and ``bot`` edits the messages about them.
+    ``store`` answers from the copy and is never written; ``watch`` knows runs that have no report yet, ``health``
+    how the monitor itself is; ``people`` carries out decisions in the warehouse itself, and ``bot`` edits the
+    messages about them.
     """
 
     config: Config
     store: Store
     snapshot: Snapshot
     watch: RunWatch
+    health: HealthWatch
     people: OperatorActions
     bot: AlertSender | None
     now: Callable[[], datetime]

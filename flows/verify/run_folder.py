@@ -53,7 +53,7 @@ class VerifyRequest(BaseModel):
 START_FILE = "run.json"
 LOCK_FILE = "run.lock"
 ALIVE_FILE = "run.alive"
-"""Locked beside `LOCK_FILE` by whoever works on the run: to ask for this one disturbs no run that wants the other."""
+"""Locked beside `LOCK_FILE` by whoever works on the run: asking for this one disturbs nobody who wants that."""
 DONE_FILE = "done"
 """Written last: the reports exist and people were notified. After a kill between the two, the next run notifies
 them."""
@@ -66,8 +66,8 @@ future, by a clock that was set back since, nobody knows how old it is."""
 class RunStart(Record):
     """What a run set out to do. Two runs with the same target, suite and commit ask the same questions.
 
-    ``pull_request`` waits for the answer: whoever finishes a stopped run posts it there too. ``planned`` is how many
-    results it will have, repeats included; ``None`` in the note of an older Lookout.
+    ``pull_request`` waits for the answer: whoever finishes a stopped run posts it there too. ``planned`` is how
+    many results it will have, repeats included; ``None`` in the note of an older Lookout.
     """
 
     run_id: Identifier
@@ -132,7 +132,7 @@ def is_finished(folder: Path) -> bool:
 
 
 def is_worked_on(folder: Path) -> bool:
-    """Whether a living process works on the run in ``folder``. Nobody waits for this question, or is held up by it."""
+    """Whether a living process works on the run in ``folder``. Asking holds nobody up."""
     try:
         with (folder / ALIVE_FILE).open(encoding="utf-8") as alive:
             fcntl.flock(alive, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -42,7 +42,7 @@ class RunState(StrEnum):
 
 
 class SevereFailure(Record):
-    """A failure of severity 3 in a run without a report. ``asked`` and ``reason`` have the application's own texts."""
+    """A failure of severity 3 in a run without a report. ``asked`` and ``reason`` are not masked."""
 
     case_id: str
     repeat: int
@@ -109,10 +109,8 @@ class _Results:
         key = (found.case_id, found.repeat)
         self.outcomes[key] = found.outcome
         self.severe.pop(key, None)
-        is_wrong = found.outcome is CaseOutcome.FAILED or (
-            found.outcome is CaseOutcome.NO_ANSWER and found.blame is Blame.APP
-        )
-        if is_wrong and found.severity is Severity.PAGE:
+        is_silent = found.outcome is CaseOutcome.NO_ANSWER and found.blame is Blame.APP
+        if found.severity is Severity.PAGE and (is_silent or found.outcome is CaseOutcome.FAILED):
             self.severe[key] = SevereFailure(
                 case_id=found.case_id,
                 repeat=found.repeat,
@@ -161,7 +159,7 @@ class RunWatch:
     def _list(self, now: datetime) -> tuple[RunProgress, ...]:
         since = f"{now - RECENT:{_BY_TIME}}"
         try:
-            names = sorted((name for name in os.listdir(self._runs) if name >= since), reverse=True)
+            names = sorted((one.name for one in os.scandir(self._runs) if one.name >= since), reverse=True)
         except OSError:
             return ()
         folders = (self._runs / name for name in names)

@@ -29,6 +29,7 @@ from deployments.cli.review import (
 from deployments.cli.review_session import remembered, reviewer
 from deployments.site.decisions import WAIT_S, renew_copy
 from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging
+from deployments.site.pages.queues import QueueCounts, queue_counts
 from monitors.alerts.redact import redact
 from monitors.errors import WarehouseBusy
 from monitors.judge.settings import spot_checks
@@ -85,6 +86,7 @@ class ReviewData(Record):
     ``person`` is empty while nobody has said who reviews. ``left`` answers of ``sampled`` are not reviewed by them.
     """
 
+    queues: QueueCounts
     person: str
     asks_name: bool
     sampled: int
@@ -139,6 +141,7 @@ def review_page(request: PageRequest) -> Page:
     chosen = left[place.number - 1 : place.number] if not asks_name and request.static is None else []
     checks = with_texts(request.site.store, chosen) if chosen else ()
     data = ReviewData(
+        queues=queue_counts(request),
         person=person,
         asks_name=asks_name,
         sampled=len(sampled),

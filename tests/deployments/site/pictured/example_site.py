@@ -157,7 +157,12 @@ def going_on(folder: Path, store: Store) -> Iterator[str]:
     run_id = f"{at:%Y%m%dT%H%M%SZ}-{TARGET}-c0ffee"
     target = Target(name=TARGET, url="http://127.0.0.1:1/")
     start = RunStart(
-        run_id=run_id, target=target, suite_sha256=SUITE.sha256, commit="9d41c07a2b", started_at=at, planned=len(CASES)
+        run_id=run_id,
+        target=target,
+        suite_sha256=SUITE.sha256,
+        commit="9d41c07a2b",
+        started_at=at,
+        planned=len(CASES),
     )
     with begin(folder / "runs", start):
         for one in CASES[:5]:
