@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 from deployments.site.access import Visitor
 from deployments.site.health import HealthWatch
+from deployments.site.memory import CopyMemory, ReviewMemory
 from flows.alerting.notifier import OperatorActions
 from flows.verify.run_watch import RunWatch
 from monitors.alerts.redact import redact
@@ -47,8 +48,8 @@ class Site:
     """What every page has: the configuration, the copy that it reads, and the way that decisions take.
 
     ``store`` answers from the copy and is never written; ``watch`` knows runs that have no report yet, ``health``
-    how the monitor itself is; ``people`` carries out decisions in the warehouse itself, and ``bot`` edits the
-    messages about them.
+    how the monitor itself is; ``figures`` and ``reviews`` remember for speed. ``people`` carries out decisions in
+    the warehouse itself, and ``bot`` edits the messages about them.
     """
 
     config: Config
@@ -56,6 +57,8 @@ class Site:
     snapshot: Snapshot
     watch: RunWatch
     health: HealthWatch
+    figures: CopyMemory
+    reviews: ReviewMemory
     people: OperatorActions
     bot: AlertSender | None
     now: Callable[[], datetime]

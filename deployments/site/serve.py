@@ -18,6 +18,7 @@ from deployments.site.access import AccessControl, AttemptLimit, ViewLog, check_
 from deployments.site.application import pages_application
 from deployments.site.health import HealthWatch
 from deployments.site.login import LoginPages
+from deployments.site.memory import CopyMemory, ReviewMemory
 from deployments.site.page import Site
 from deployments.site.refresher import Refresher
 from deployments.site.rendering import Renderer
@@ -79,6 +80,8 @@ def _site(config: Config, host: str, outside: Surroundings) -> Site:
         snapshot=snapshot,
         watch=RunWatch(runs_folder(config), store.journal),
         health=HealthWatch(environment()),
+        figures=CopyMemory(snapshot),
+        reviews=ReviewMemory(),
         people=people_of(config, store),
         bot=slack_bot(config),
         now=outside.now,

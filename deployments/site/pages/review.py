@@ -28,7 +28,7 @@ from deployments.cli.review import (
 )
 from deployments.cli.review_session import remembered, reviewer
 from deployments.site.decisions import WAIT_S, renew_copy
-from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging
+from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, Site
 from deployments.site.pages.queues import QueueCounts, queue_counts
 from monitors.alerts.redact import redact
 from monitors.errors import WarehouseBusy
@@ -38,7 +38,7 @@ from monitors.records.grades import FAILURE_WORDS, FailureKind
 from monitors.records.incidents import Redacted
 from monitors.records.reviews import AnswerId, AnswerVerdict, SampledAnswer, SpotCheck
 from warehouse.queries.reviews import candidates, labelled_by, with_texts
-from warehouse.queries.site.reviewing import Agreement, agreement_so_far, finished_runs
+from warehouse.queries.site.reviewing import Agreement, finished_runs, ratings_so_far
 
 DAYS: Final = 30
 """How far back is sampled, as ``lookout review`` does."""
@@ -150,11 +150,23 @@ def review_page(request: PageRequest) -> Page:
         item=_shown(request, checks[0]) if checks else None,
         said=_said(request),
         before=_before(request, sampled, left),
-        agreement=agreement_so_far(request.site.store, target),
+        agreement=agreement_so_far(request.site, target),
         kinds=_CHOICES,
         rubric=RUBRIC.removesuffix(" Another key: not rated."),
     )
     return Page("review.html.j2", "Review", data)
+
+
+def agreement_so_far(site: Site, target: str | None) -> Agreement:
+    """How often people and judges said the same, of one target where it is named."""
+
+    def reckon() -> Agreement:
+        answers = site.reviews.answers(site.store, target, site.now())
+        both_rated, same = ratings_so_far(site.store, target)
+        agreed = sum(one.judge_passed == one.people_right for one in answers)
+        return Agreement(both_graded=len(answers), agreed=agreed, both_rated=both_rated, same_rating=same)
+
+    return site.figures.once(("agreement", target), reckon)
 
 
 def reviewing_person(request: PageRequest) -> str:
