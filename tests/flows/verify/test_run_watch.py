@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import threading
+import fcntl
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from flows.context import store_in
-from flows.verify.run_folder import RunStart, begin, unfinished
+from flows.verify.run_folder import ALIVE_FILE, RunStart, begin, unfinished
 from flows.verify.run_watch import RECENT, RunState, RunWatch
 from monitors.records.base import Blame, Severity
 from monitors.records.grades import CaseOutcome, FailureKind
@@ -116,26 +118,23 @@ def test_a_damaged_segment_hides_no_other(data):
         assert watch_of(data).progress(RUN).answered == 1
 
 
-def test_who_watches_takes_no_run_from_who_goes_on_with_it(data):
-    """While somebody asks without end whether a stopped run is worked on, each that wants to finish it gets it."""
-    runs = data[0] / "runs"
+def test_who_watches_takes_no_run_from_who_goes_on_with_it(data, monkeypatch):
+    """It asks for another lock than runs do; and who wants the run in the middle of the question gets it."""
+    runs, asked = data[0] / "runs", []
     begin(runs, start()).__exit__(None, None, None)
-    over, watch = threading.Event(), watch_of(data)
+    plain = fcntl.flock
 
-    def ask() -> None:
-        while not over.is_set():
-            watch.progress(RUN)
+    def noted(file, how: int) -> None:
+        asked.append(Path(file.name).name)
+        plain(file, how)
 
-    asking = [threading.Thread(target=ask) for _ in range(2)]
-    for one in asking:
-        one.start()
-    try:
-        for _ in range(100):
-            found = unfinished(runs, start("another"))
-            assert found is not None
-            with found:
-                assert watch.progress(RUN).state is RunState.GOING_ON
-    finally:
-        over.set()
-        for one in asking:
-            one.join()
+    with monkeypatch.context() as patched:
+        patched.setattr(fcntl, "flock", noted)
+        assert watch_of(data).progress(RUN).state is RunState.STOPPED
+    assert asked == [ALIVE_FILE]
+    with (runs / RUN / ALIVE_FILE).open() as question, ThreadPoolExecutor() as pool:
+        fcntl.flock(question, fcntl.LOCK_SH)
+        wanted = pool.submit(unfinished, runs, start("another"))
+        fcntl.flock(question, fcntl.LOCK_UN)
+        with wanted.result(60) as found:
+            assert found.start.run_id == RUN
