@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, MutableMapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,20 +20,20 @@ from pathlib import Path
 from typing import Any, Final, assert_never
 from urllib.parse import urlsplit
 
-from pydantic import SecretStr
+from pydantic import SecretStr, ValidationError
 
 from flows.alerting.notifier import Notifier, OperatorActions
 from flows.server import prefect_server
 from flows.terminal import write_note
 from flows.terminal_console import terminal_console
 from flows.verify.run_folder import RunFolder, RunStart, VerifyRequest, begin, new_run_id, unfinished
-from monitors.alerts.liveness import Heartbeat, heartbeat_of
+from monitors.alerts.liveness import Beat, Heartbeat, LastPing, heartbeat_of
 from monitors.alerts.sender import AlertSender, DeliveryPath, FallbackSender
 from monitors.alerts.slack.client import SlackBot, SlackWebhook
 from monitors.alerts.terminal import TerminalSender
 from monitors.config.file import Config, TargetConfig, load_config, target_record
 from monitors.config.isolation import refuse_production
-from monitors.errors import ConfigError
+from monitors.errors import ConfigError, WarehouseError
 from monitors.goldset.load import load_suite
 from monitors.graders.base import Grader
 from monitors.graders.panel import default_panel
@@ -54,12 +54,14 @@ from monitors.probes.choose import driver_for
 from monitors.probes.driver import ChatDriver
 from monitors.probes.job.driver import JobTraces, Script, no_script
 from monitors.probes.pace import CpuTimes, Pace, pace_of
+from monitors.probes.runner import worst_first
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Record
 from monitors.records.cases import GoldCase, Suite
 from monitors.records.incidents import Capability
 from monitors.records.targets import Target
 from monitors.request_headers import API_TOKEN_VARIABLE, RequestHeaders, headers_of
+from monitors.storage import write_atomically
 from warehouse.data_folder import refuse_links
 from warehouse.database.connection import WaitPolicy
 from warehouse.database.retention import SHORTEST_KEY
@@ -393,7 +395,8 @@ def wire(request: VerifyRequest) -> RunContext:
 
 
 def _claim_run_folder(request: VerifyRequest, config: Config, target: Target, suite: Suite) -> RunFolder:
-    now = clock.get()()
+    now, repeats = clock.get()(), config.target(request.target).probe.repeats_severity_3
+    planned = sum(1 for _ in worst_first(suite.cases, repeats_severity_3=repeats))
     start = RunStart(
         run_id=new_run_id(request.target, now, os.urandom(3)),
         target=target,
@@ -401,6 +404,7 @@ def _claim_run_folder(request: VerifyRequest, config: Config, target: Target, su
         commit=request.commit,
         started_at=now,
         pull_request=request.pull_request,
+        planned=planned,
     )
     stopped = None if request.fresh else unfinished(runs_folder(config), start)
     return stopped or begin(runs_folder(config), start)
@@ -658,9 +662,31 @@ def run_id_of_now(target: str) -> str:
     return new_run_id(target, clock.get()(), os.urandom(3))
 
 
-def heartbeat(target: str) -> Heartbeat:
-    """The watchdog outside that gets a ping for each run, by the address in the environment; nobody without one."""
-    return heartbeat_in(os.environ, target)
+def heartbeat(config: Config, target: str) -> Heartbeat:
+    """The watchdog outside that gets a ping for each run, by the address in the environment; nobody without one.
+
+    What came of the newest ping is noted in the data folder, for `last_ping`.
+    """
+    file = _ping_file(config, target)
+
+    def note(beat: Beat, arrived: bool | None) -> None:
+        ping = LastPing(at=clock.get()(), beat=beat, arrived=arrived)
+        with suppress(OSError, WarehouseError):  # a run goes on without the note
+            write_atomically(file, ping.model_dump_json(), within=config.data_folder)
+
+    return heartbeat_of(os.environ.get(HEARTBEAT_VARIABLE), target, note)
+
+
+def last_ping(config: Config, target: str) -> LastPing | None:
+    """The newest ping about a target; ``None`` where none is noted in this data folder."""
+    try:
+        return LastPing.model_validate_json(_ping_file(config, target).read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def _ping_file(config: Config, target: str) -> Path:
+    return config.data_folder / "heartbeats" / f"{target}.json"
 
 
 def heartbeat_in(environment: Mapping[str, str], target: str) -> Heartbeat:

@@ -52,6 +52,7 @@ from deployments.site.page import ActionMaker, PageMaker, PageRefused, PageReque
 from deployments.site.pages.cases import case_page, cases_page
 from deployments.site.pages.compare import compare_page
 from deployments.site.pages.gold_drafts import decide_gold_draft, gold_drafts_page
+from deployments.site.pages.grown_drafts import decide_grown_draft, grown_drafts_page
 from deployments.site.pages.hallucinations import hallucinations_page
 from deployments.site.pages.incidents import (
     decide_incident,
@@ -103,6 +104,7 @@ PAGES: Final[tuple[PageRoute, ...]] = (
     PageRoute("/hallucinations", hallucinations_page),
     PageRoute("/review", review_page),
     PageRoute("/review/drafts", gold_drafts_page),
+    PageRoute("/review/incidents", grown_drafts_page),
 )
 """Every page. Each also answers as JSON, at its address with ``.json`` (the first at ``/now.json``)."""
 
@@ -113,6 +115,7 @@ ACTIONS: Final[tuple[ActionRoute, ...]] = (
     ActionRoute("/review/name", name_reviewer),
     ActionRoute("/review/answer", save_review),
     ActionRoute("/review/drafts/{draft}", decide_gold_draft),
+    ActionRoute("/review/incidents/{draft}", decide_grown_draft),
 )
 """Every decision that the site takes."""
 

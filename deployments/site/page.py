@@ -12,8 +12,11 @@ from typing import Final, NamedTuple, Protocol
 from urllib.parse import urlencode
 
 from deployments.site.access import Visitor
+from deployments.site.health import HealthWatch
 from deployments.site.masking import MaskText
+from deployments.site.memory import CopyMemory, ReviewMemory
 from flows.alerting.notifier import OperatorActions
+from flows.verify.run_watch import RunWatch
 from monitors.alerts.redact import redact
 from monitors.alerts.sender import AlertSender
 from monitors.config.file import Config
@@ -46,13 +49,18 @@ def missing(what: str) -> PageRefused:
 class Site:
     """What every page has: the configuration, the copy that it reads, and the way that decisions take.
 
-    ``store`` answers from the copy and is never written; ``people`` carries out decisions in the warehouse itself,
-    and ``bot`` edits the messages about them.
+    ``store`` answers from the copy and is never written; ``watch`` knows runs that have no report yet, ``health``
+    how the monitor itself is; ``figures`` and ``reviews`` remember for speed. ``people`` carries out decisions in
+    the warehouse itself, and ``bot`` edits the messages about them.
     """
 
     config: Config
     store: Store
     snapshot: Snapshot
+    watch: RunWatch
+    health: HealthWatch
+    figures: CopyMemory
+    reviews: ReviewMemory
     people: OperatorActions
     bot: AlertSender | None
     now: Callable[[], datetime]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self
 
@@ -18,13 +19,14 @@ log = logging.getLogger(__name__)
 class Refresher:
     """Renews ``snapshot`` every ``every_s`` seconds where the warehouse has changed, and at once when it is woken.
 
-    Making a copy takes at most a tenth of the time: a large warehouse is copied less often. ``trouble`` says why
-    there is no newer copy; empty when all is well.
+    Making a copy takes at most a tenth of the time: a large warehouse is copied less often. ``afterwards`` is
+    called each time, on a thread as well. ``trouble`` says why there is no newer copy; empty when all is well.
     """
 
-    def __init__(self, snapshot: Snapshot, every_s: float) -> None:
+    def __init__(self, snapshot: Snapshot, every_s: float, afterwards: Callable[[], None] = lambda: None) -> None:
         self.trouble = ""
         self._snapshot = snapshot
+        self._afterwards = afterwards
         self._every_s = every_s
         self._wanted = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -52,6 +54,7 @@ class Refresher:
         self._snapshot.close()
 
     async def _renew_on(self) -> None:
+        await asyncio.to_thread(self._afterwards)
         pause_s = self._every_s
         while True:
             try:
@@ -77,4 +80,6 @@ class Refresher:
         if trouble and trouble != self.trouble:
             log.warning("%s", trouble)
         self.trouble = trouble
+        if self._task is not None:  # not before the site answers: what is asked there may take seconds
+            await asyncio.to_thread(self._afterwards)
         return loop.time() - started

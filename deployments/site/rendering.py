@@ -52,7 +52,7 @@ def templates() -> Environment:
     """The site's templates, and the report's beside them."""
     environment = template_environment(PACKAGE)
     environment.globals.update(  # pyright: ignore[reportUnknownMemberType] - untyped in jinja2
-        navigation=NAVIGATION,
+        navigation_bar=NAVIGATION,
         asset_version=asset_version,
         trend_chart=trend_chart,
         outcome_strip=outcome_strip,

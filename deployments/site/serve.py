@@ -16,12 +16,15 @@ from starlette.types import ASGIApp
 from deployments.receivers.connection_limits import BoundedProtocol
 from deployments.site.access import AccessControl, AttemptLimit, ViewLog, check_tokens, needs_login
 from deployments.site.application import pages_application
+from deployments.site.health import HealthWatch
 from deployments.site.login import LoginPages
+from deployments.site.memory import CopyMemory, ReviewMemory
 from deployments.site.page import Site
 from deployments.site.refresher import Refresher
 from deployments.site.rendering import Renderer
 from deployments.site.tokens import SessionSigner, TokenStore
-from flows.context import fresh_key, open_store, people_of, slack_bot
+from flows.context import environment, fresh_key, open_store, people_of, runs_folder, slack_bot
+from flows.verify.run_watch import RunWatch
 from monitors.config.file import Config
 from warehouse.database.snapshot import snapshot_of
 
@@ -52,7 +55,7 @@ def site_application(config: Config, host: str, outside: Surroundings) -> ASGIAp
     site = _site(config, host, outside)
     signer = SessionSigner(tokens, tokens.key(), timedelta(hours=settings.session_h))
     renderer, attempts = Renderer(site, signer), AttemptLimit(outside.now)
-    refresher = Refresher(site.snapshot, settings.refresh_s)
+    refresher = Refresher(site.snapshot, settings.refresh_s, lambda: site.health.renew(site))
     pages = pages_application(site, renderer, refresher, LoginPages(site, renderer, attempts))
     return AccessControl(
         app=pages,
@@ -75,6 +78,10 @@ def _site(config: Config, host: str, outside: Surroundings) -> Site:
         config=config,
         store=reading,
         snapshot=snapshot,
+        watch=RunWatch(runs_folder(config), store.journal),
+        health=HealthWatch(environment()),
+        figures=CopyMemory(snapshot),
+        reviews=ReviewMemory(),
         people=people_of(config, store),
         bot=slack_bot(config),
         now=outside.now,

@@ -185,7 +185,7 @@ async def verify_deploy(request: VerifyRequest) -> State[RunReport]:
     run = await prepare(request)
     context = run.context
     limits = context.config.watchdog
-    beat = heartbeat(context.target.name)
+    beat = heartbeat(context.config, context.target.name)
     end_after_s = limits.run_deadline_s + limits.stop_grace_s + context.config.recheck.max_s
     with context.run_folder as run_folder:
         async with (

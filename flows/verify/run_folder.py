@@ -52,6 +52,8 @@ class VerifyRequest(BaseModel):
 
 START_FILE = "run.json"
 LOCK_FILE = "run.lock"
+ALIVE_FILE = "run.alive"
+"""Locked beside `LOCK_FILE` by whoever works on the run: asking for this one disturbs nobody who wants that."""
 DONE_FILE = "done"
 """Written last: the reports exist and people were notified. After a kill between the two, the next run notifies
 them."""
@@ -64,7 +66,8 @@ future, by a clock that was set back since, nobody knows how old it is."""
 class RunStart(Record):
     """What a run set out to do. Two runs with the same target, suite and commit ask the same questions.
 
-    ``pull_request`` waits for the answer: whoever finishes a stopped run posts it there too.
+    ``pull_request`` waits for the answer: whoever finishes a stopped run posts it there too. ``planned`` is how
+    many results it will have, repeats included; ``None`` in the note of an older Lookout.
     """
 
     run_id: Identifier
@@ -73,6 +76,7 @@ class RunStart(Record):
     commit: Identifier | None
     started_at: UtcTime
     pull_request: PullRequest | None = None
+    planned: int | None = None
 
     def same_question(self, other: RunStart) -> bool:
         """Whether ``other``'s answers are answers to this run's questions."""
@@ -95,6 +99,7 @@ class RunFolder:
     folder: Path
     resumed: bool
     lock: TextIO
+    alive: TextIO
 
     def finish(self) -> None:
         """Note that nothing is left to do: the next run starts a new folder."""
@@ -107,6 +112,7 @@ class RunFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         del kind, error, trace
+        self.alive.close()
         self.lock.close()
 
 
@@ -117,12 +123,24 @@ def begin(runs: Path, start: RunStart) -> RunFolder:
     if lock is None:
         raise WarehouseUnwritable(f"{folder}: another process has this run to itself")
     write_atomically(folder / START_FILE, start.model_dump_json(), within=runs.parent)
-    return RunFolder(start, folder, resumed=False, lock=lock)
+    return RunFolder(start, folder, resumed=False, lock=lock, alive=_shown_alive(folder, runs.parent))
 
 
 def is_finished(folder: Path) -> bool:
     """Whether nothing is left to do of the run in ``folder``."""
     return (folder / DONE_FILE).exists()
+
+
+def is_worked_on(folder: Path) -> bool:
+    """Whether a living process works on the run in ``folder``. Asking holds nobody up."""
+    try:
+        with (folder / ALIVE_FILE).open(encoding="utf-8") as alive:
+            fcntl.flock(alive, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def unfinished(runs: Path, wanted: RunStart) -> RunFolder | None:
@@ -131,7 +149,7 @@ def unfinished(runs: Path, wanted: RunStart) -> RunFolder | None:
     A run that another living process works on is not stopped.
     """
     for note in sorted(runs.glob(f"*/{START_FILE}"), reverse=True):
-        start = _read(note)
+        start = start_of(note.parent)
         if start is None or abs(wanted.started_at - start.started_at) > RESUME_WITHIN:
             continue
         if not start.same_question(wanted):
@@ -140,7 +158,8 @@ def unfinished(runs: Path, wanted: RunStart) -> RunFolder | None:
         if lock is None:
             continue
         if not is_finished(note.parent):  # checked under the lock: it may have ended just now
-            return RunFolder(start, note.parent, resumed=True, lock=lock)
+            alive = _shown_alive(note.parent, runs.parent)
+            return RunFolder(start, note.parent, resumed=True, lock=lock, alive=alive)
         lock.close()
     return None
 
@@ -155,8 +174,16 @@ def _locked(folder: Path, data_folder: Path) -> TextIO | None:
     return lock
 
 
-def _read(note: Path) -> RunStart | None:
+def _shown_alive(folder: Path, data_folder: Path) -> TextIO:
+    """Who has the run to itself waits here for nobody but a question of a moment."""
+    alive = opened_for_lock(folder / ALIVE_FILE, within=data_folder)
+    fcntl.flock(alive, fcntl.LOCK_EX)
+    return alive
+
+
+def start_of(folder: Path) -> RunStart | None:
+    """What the run in ``folder`` set out to do; ``None`` where no note says it."""
     try:
-        return RunStart.model_validate_json(note.read_text(encoding="utf-8"))
+        return RunStart.model_validate_json((folder / START_FILE).read_text(encoding="utf-8"))
     except (OSError, ValidationError):
         return None

@@ -15,7 +15,7 @@ of the norm once they were seen: of n earlier pauses that behave alike the next 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
@@ -46,11 +46,20 @@ class Beat(StrEnum):
     FAILED = "/fail"
 
 
-class Heartbeat:
-    """Pings ``url``, a secret from the environment; ``None`` sends no ping."""
+class LastPing(Record):
+    """The newest ping about a target. ``arrived`` is ``None`` where nobody is configured to be pinged."""
 
-    def __init__(self, url: str | None) -> None:
+    at: UtcTime
+    beat: Beat
+    arrived: bool | None
+
+
+class Heartbeat:
+    """Pings ``url``, a secret from the environment; ``None`` sends no ping. ``note`` hears what came of each."""
+
+    def __init__(self, url: str | None, note: Callable[[Beat, bool | None], None] | None = None) -> None:
         self._url = url.rstrip("/") if url else None
+        self._note = note
 
     @property
     def is_configured(self) -> bool:
@@ -59,14 +68,18 @@ class Heartbeat:
 
     async def ping(self, beat: Beat, *, run_id: str, note: str = "") -> bool:
         """Send one ping with ``note`` as its body; false when it did not arrive. Never raises."""
-        if self._url is None:
-            return False
+        arrived = None if self._url is None else await self._send(self._url, beat, run_id, note)
+        if self._note is not None:
+            self._note(beat, arrived)
+        return bool(arrived)
+
+    async def _send(self, url: str, beat: Beat, run_id: str, note: str) -> bool:
         timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
         body = note[:BODY_CHARACTERS].encode(errors="replace")
         try:
             async with (
                 aiohttp.ClientSession(timeout=timeout, trust_env=True) as session,
-                session.post(f"{self._url}{beat.value}", params={"rid": rid_of(run_id)}, data=body) as answer,
+                session.post(f"{url}{beat.value}", params={"rid": rid_of(run_id)}, data=body) as answer,
             ):
                 return answer.ok
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
@@ -78,9 +91,11 @@ def rid_of(run_id: str) -> str:
     return str(uuid.uuid5(RUNS, run_id))
 
 
-def heartbeat_of(url: str | None, target: str) -> Heartbeat:
+def heartbeat_of(
+    url: str | None, target: str, note: Callable[[Beat, bool | None], None] | None = None
+) -> Heartbeat:
     """The heartbeat of ``target``: ``{target}`` in the address becomes its name."""
-    return Heartbeat(url.replace(TARGET_MARK, target) if url else None)
+    return Heartbeat(url.replace(TARGET_MARK, target) if url else None, note)
 
 
 def after_run(*, graded: int, broke: bool) -> Beat | None:

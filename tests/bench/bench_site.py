@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
 
@@ -26,22 +27,37 @@ from deployments.cli.review_session import REVIEWER_FILE
 from deployments.demo.configuration import free_port
 from deployments.site.application import PAGES
 from deployments.site.rendering import asset_text
+from monitors.records.grades import FailureKind
+from monitors.records.incidents import Redacted
+from monitors.records.operator_actions import HumanLabel
+from monitors.records.reviews import AnswerVerdict, LabelSource
 from monitors.stats.intervals import percentile
-from tests.bench.warehouse_archives import CASES, GRADES_EACH, write_archives
+from tests.bench.warehouse_archives import CASES, GRADES_EACH, six_grades, write_archives
 from tests.deployments.site.site_server import EXAMPLES
 from tests.figures import measured_where, table, write_section
 from tests.warehouse.crash_worker import Plan, open_store
-from tests.warehouse.sample_rows import incident
+from tests.warehouse.sample_rows import assessment, exchange, incident, run_report
 from warehouse.database.rebuild import rebuild
 from warehouse.database.snapshot import snapshot_of
 from warehouse.database.store import Store
-from warehouse.journal.rows import IncidentRow, IncidentVersion
+from warehouse.journal.rows import (
+    AssessmentRow,
+    IncidentRow,
+    IncidentVersion,
+    JournalRow,
+    LabelRow,
+    ResultRow,
+    RunRow,
+)
 
 REQUESTS = 200
 MOST_MS = 200.0
 MOST_SCRIPT_BYTES = 60_000
 MOST_PAINT_MS = 1000.0
 START_S = 120
+RECENT_RUNS = 30
+"""Of the last days, one a day: the sample that people are asked to review is taken from them."""
+REVIEWS = 5_000
 LAST = 2**62
 """The incident of the example address comes after all others."""
 SYSTEM_CHROMIUM = Path("/usr/bin/chromium-headless-shell")
@@ -51,6 +67,7 @@ FILTERED = {
     "/cases": "?severity=2&outcome=correct&page=3",
     "/cases/{case}": "?outcome=failed",
     "/judge": "?target=helpdesk&page=20",
+    "/review": "?said=wrong&page=5",
     "/compare": "?before=run-7&now=run-3000&way=broke",
 }
 """A page with its filters beside the page without, where that asks something else of the warehouse."""
@@ -62,12 +79,50 @@ def warehouse_in(folder: Path, grades: int) -> Store:
     if not store.database.file.exists():
         write_archives(store, -(-grades // (CASES * GRADES_EACH)))
         rebuild(store, wait_s=60)
+        for run in range(RECENT_RUNS):
+            store.journal.append(recent_run(f"recent-{run}", days_ago=run), run_id=f"recent-{run}")
+        store.journal.append(reviews(), run_id=None)
         store.journal.append(
             [IncidentRow(row=IncidentVersion(sequence=LAST, incident=incident("leak")))], run_id=None
         )
         store.load_pending(60)
         (folder / REVIEWER_FILE).write_text("bench\n", encoding="utf-8")
     return store
+
+
+def recent_run(run_id: str, *, days_ago: int) -> list[JournalRow]:
+    """A run whose answers people are still asked to review."""
+    at = datetime.now(UTC) - timedelta(days=days_ago, hours=1)
+    rows: list[JournalRow] = []
+    for case in range(CASES):
+        asked = exchange(run_id, f"case-{case}", text="The waiting period is two years. " * 8)
+        failed = FailureKind.WRONG_FACT if case % 25 == 0 else None
+        said = assessment(run_id, f"case-{case}", failed=failed)
+        said = said.model_copy(update={"grades": six_grades(failed=failed is not None)})
+        rows += [ResultRow(row=asked.model_copy(update={"asked_at": at})), AssessmentRow(row=said)]
+    report = run_report(run_id).model_copy(update={"started_at": at - timedelta(minutes=5), "finished_at": at})
+    return [*rows, RunRow(row=report)]
+
+
+def reviews() -> list[JournalRow]:
+    """What people said of answers of all runs, one in ten of which they find wrong."""
+    return [
+        LabelRow(
+            row=HumanLabel(
+                id=f"review-asha-{number}",
+                at=datetime.now(UTC) - timedelta(minutes=number),
+                by="asha",
+                target="helpdesk",
+                run_id=f"run-{number % 3000}",
+                case_id=f"case-{number * 7 % CASES}",
+                reason=Redacted("seen"),
+                source=LabelSource.REVIEW,
+                answer=AnswerVerdict.WRONG if number % 10 == 0 else AnswerVerdict.RIGHT,
+                inclusion_probability=1.0 if number % 25 == 0 else 0.05,
+            )
+        )
+        for number in range(REVIEWS)
+    ]
 
 
 @contextmanager

@@ -94,6 +94,12 @@ class Snapshot:
             cursor.close()
             self._leave(copy)
 
+    @property
+    def copy_name(self) -> str:
+        """Names the copy that is read now; another name is another copy. Empty before the first."""
+        current = self._current
+        return current.file.name if current else ""
+
     def close(self) -> None:
         """Close the copy. The file stays for the next to open; `discard_snapshots` removes it."""
         with self._guard:

@@ -28,7 +28,7 @@ from deployments.cli.review import DRAFTS_FILE
 from deployments.cli.review_session import Decision, ReviewScreen, ReviewSession, labelled, reviewer
 from flows.context import utc_now
 from flows.goldset.drafting import draft_of_trace
-from flows.goldset.mutation_testing import MutationVerdict, detect_bad_reply
+from flows.goldset.mutation_testing import MutationOutcome, MutationVerdict, detect_bad_reply
 from flows.terminal import write_json, write_note
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
@@ -205,6 +205,47 @@ def _grow(review: GrowReview, waiting: Sequence[DraftCandidate]) -> None:
     review.screen.say(f"{joined} joined {review.suite}, {rejected} not wanted, {open_ones} left.")
 
 
+def check_grown(one: DraftCandidate, case: GoldCase, config: Config | None) -> MutationOutcome:
+    """Whether a case that a person made of a draft catches the bad reply: one that does not may not join."""
+    bad = refilled(one.draft.bad_reply) if one.draft.bad_reply else None
+    return detect_bad_reply(case, bad, default_panel(*graders_of(config, one.draft.target)), one.draft.failure_kind)
+
+
+def join_grown(
+    store: Store,
+    suite: Path,
+    one: DraftCandidate,
+    case: GoldCase,
+    outcome: MutationOutcome,
+    *,
+    by: str,
+    at: datetime,
+) -> None:
+    """Make the case gold, by the word of a person. Raises `GoldSetError`, `WarehouseUnwritable`.
+
+    It joins the suite before its outcome is stored: after a kill between the two, the next session finds it.
+    """
+    join(suite, reviewed(case, by, at))
+    detected = outcome.detection is MutationVerdict.DETECTED
+    note_grown(store, suite, one, joined=True, by=by, at=at, note="" if detected else "undecidable")
+
+
+def note_grown(
+    store: Store, suite: Path, one: DraftCandidate, *, joined: bool, by: str, at: datetime, note: str = ""
+) -> None:
+    """Store that a draft and all that ask the same are decided. Raises `WarehouseUnwritable`."""
+    made = partial(
+        DraftOutcome,
+        at=at,
+        by=by,
+        joined=joined,
+        case_id=case_id_of(one.draft) if joined else None,
+        note=note,
+        suite=suite.name if joined else "",
+    )
+    append_outcomes(store.journal, tuple(made(draft_id=one_id) for one_id in (one.draft.id, *one.same_as)))
+
+
 @dataclass(frozen=True)
 class GrowReview:
     """One person's review of what went wrong: where it reads and writes, and what each key does."""
@@ -258,13 +299,8 @@ class GrowReview:
             return None
 
     def _joined(self, one: DraftCandidate, case: GoldCase) -> bool:
-        """Whether the case catches the bad reply and joined.
-
-        It joins the suite before its outcome is stored: after a kill between the two, the next session finds it.
-        """
-        bad = refilled(one.draft.bad_reply) if one.draft.bad_reply else None
-        panel = default_panel(*graders_of(self.config, one.draft.target))
-        outcome = detect_bad_reply(case, bad, panel, one.draft.failure_kind)
+        """Whether the case catches the bad reply and joined."""
+        outcome = check_grown(one, case, self.config)
         detected = outcome.detection is MutationVerdict.DETECTED
         self.screen.say(redact(outcome.reason), "green" if detected else "yellow")
         if outcome.detection in {MutationVerdict.GOLD_FAILS, MutationVerdict.MISSED}:
@@ -274,9 +310,7 @@ class GrowReview:
             "Without a judge nobody knows whether a grader catches the bad reply. Join all the same?"
         ):
             return False
-        now = utc_now()
-        join(self.suite, reviewed(case, self.person, now))
-        self.note(one, at=now, joined=True, note="" if detected else "undecidable")
+        join_grown(self.store, self.suite, one, case, outcome, by=self.person, at=utc_now())
         return True
 
     def note(
@@ -289,13 +323,5 @@ class GrowReview:
         note: str = "",
     ) -> None:
         """Store that the draft and all that ask the same are decided, ``by`` this person and now unless said."""
-        made = partial(
-            DraftOutcome,
-            at=at or utc_now(),
-            by=by or self.person,
-            joined=joined,
-            case_id=case_id_of(one.draft) if joined else None,
-            note=note,
-            suite=self.suite.name if joined else "",
-        )
-        append_outcomes(self.store.journal, tuple(made(draft_id=one_id) for one_id in (one.draft.id, *one.same_as)))
+        by, at = by or self.person, at or utc_now()
+        note_grown(self.store, self.suite, one, joined=joined, by=by, at=at, note=note)

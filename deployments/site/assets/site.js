@@ -22,9 +22,12 @@ async function renew(main, tag) {
   const answer = await fetch(location.href, { headers, credentials: "same-origin", cache: "no-store" });
   if (answer.status === 401) location.reload();
   if (answer.status !== 200) return tag;
-  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main");
+  const whole = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const fresh = whole.getElementById("main");
   if (fresh && !isBusy(main)) {
     main.replaceChildren(...fresh.childNodes);
+    main.dataset.live = fresh.dataset.live || ""; // a run that is over is a report, and stays as it is
+    document.title = whole.title;
     showTimes(main);
     main.dispatchEvent(new CustomEvent("renewed"));
   }
@@ -32,7 +35,7 @@ async function renew(main, tag) {
 }
 
 function keepLive(main) {
-  const pause = Number(main.dataset.live) * 1000;
+  const againSoon = () => main.dataset.live && setTimeout(again, Number(main.dataset.live) * 1000);
   let tag = null;
   const again = async () => {
     try {
@@ -41,9 +44,9 @@ function keepLive(main) {
     } catch {
       main.classList.add("lost"); // the server is away: the page says so, and tries on
     }
-    setTimeout(again, pause);
+    againSoon();
   };
-  setTimeout(again, pause);
+  againSoon();
 }
 
 function goOn(link) {

@@ -23,10 +23,10 @@ from deployments.cli.gold.review import (
     with_severity,
 )
 from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, missing
+from deployments.site.pages.queues import DraftKind, QueueCounts, drafts_here, kind_of, queue_counts
 from deployments.site.pages.review import TextRow, reviewing_person
 from monitors.alerts.redact import redact
 from monitors.errors import GoldSetError
-from monitors.goldset.drafts import read_drafts
 from monitors.records.base import Record
 from monitors.records.drafts import DraftState, GoldDraft
 
@@ -53,6 +53,7 @@ class DraftShown(Record):
 class GoldDraftsData(Record):
     """One screen of drafts. ``said`` is chosen and not stored yet; ``suite`` is what an accepted one joins."""
 
+    queues: QueueCounts
     person: str
     waiting: int
     accepted: int
@@ -69,16 +70,19 @@ class GoldDraftsData(Record):
 
 def gold_drafts_page(request: PageRequest) -> Page:
     """The next draft that nobody has decided, or the one that the address names by its place."""
-    drafts, target = _drafts(), _target(request, request.choice("target", "Target", request.site.targets))
-    waiting = [draft for draft in drafts or () if draft.state is DraftState.DRAFTED]
+    everything, target = drafts_here(), _target(request, request.choice("target", "Target", request.site.targets))
+    kind = request.choice("kind", "Made of", tuple(DraftKind))
+    drafts = [draft for draft in everything or () if kind in {None, kind_of(draft)}]
+    waiting = [draft for draft in drafts if draft.state is DraftState.DRAFTED]
     place = request.paging().model_copy(update={"rows": 1}).of(len(waiting))
     place = place.model_copy(update={"number": min(place.number, place.pages)})
     chosen = waiting[place.number - 1] if waiting and request.static is None else None
     data = GoldDraftsData(
+        queues=queue_counts(request),
         person=reviewing_person(request),
         waiting=len(waiting),
-        accepted=sum(draft.state is DraftState.ACCEPTED for draft in drafts or ()),
-        rejected=sum(draft.state is DraftState.REJECTED for draft in drafts or ()),
+        accepted=sum(draft.state is DraftState.ACCEPTED for draft in drafts),
+        rejected=sum(draft.state is DraftState.REJECTED for draft in drafts),
         paging=place,
         item=_shown(request, chosen, target) if chosen else None,
         said=_said(request),
@@ -86,14 +90,9 @@ def gold_drafts_page(request: PageRequest) -> Page:
         targets=request.site.targets,
         suite=request.site.config.targets[target].suite.name if target else "",
         file=DEFAULT_DRAFTS.name,
-        has_file=drafts is not None,
+        has_file=everything is not None,
     )
     return Page("gold_drafts.html.j2", "Gold drafts", data)
-
-
-def _drafts() -> tuple[GoldDraft, ...] | None:
-    """All drafts of the file beside the configuration; ``None`` where there is no file."""
-    return read_drafts(DEFAULT_DRAFTS) if DEFAULT_DRAFTS.exists() else None
 
 
 def _target(request: PageRequest, given: str | None) -> str:
@@ -147,7 +146,7 @@ _MEANWHILE: Final = "Somebody else has decided this draft meanwhile: their word 
 
 
 def _waiting(draft_id: str) -> GoldDraft:
-    found = next((draft for draft in _drafts() or () if draft.id == draft_id), None)
+    found = next((draft for draft in drafts_here() or () if draft.id == draft_id), None)
     if found is None:
         raise missing(f"No draft {draft_id[:80]} is in {DEFAULT_DRAFTS.name}.")
     if found.state is not DraftState.DRAFTED:

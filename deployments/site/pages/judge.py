@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from deployments.site.masking import mask_all
-from deployments.site.page import Page, PageRequest, Paging
+from deployments.site.page import Page, PageRequest, Paging, Site
 from deployments.site.pages.now import TrendValue
 from monitors.judge.calibration import FEW, Calibration, calibrate
 from monitors.records.base import Record
 from monitors.reports.format import moment
-from warehouse.queries.reviews import reviewed
 from warehouse.queries.site.judge import (
     NEWEST,
     JudgeCounts,
@@ -36,12 +37,13 @@ class JudgeData(Record):
 
 def judge_page(request: PageRequest) -> Page:
     """What people, canaries and rules say of the judge, and what it was paid."""
-    store, paging = request.site.store, request.paging()
+    site, paging = request.site, request.paging()
+    store = site.store
     target = request.choice("target", "Target", known_targets(store, request.site.targets))
-    counts = judge_counts(store, target)
+    counts = site.figures.once(("judge counts", target), lambda: judge_counts(store, target))
     rows, total = judging_page(store, target, rows=paging.rows, offset=paging.offset)
     data = JudgeData(
-        calibrations=calibrate(reviewed(store, target=target) if counts else (), [one.verdicts for one in counts]),
+        calibrations=site.figures.once(("calibrations", target), lambda: _calibrations(site, target, counts)),
         agreement=tuple(one for one in counts if one.both_graded),
         counted=NEWEST,
         few=FEW,
@@ -55,6 +57,11 @@ def judge_page(request: PageRequest) -> Page:
 def _masked(request: PageRequest, row: JudgingRow) -> JudgingRow:
     judging = mask_all(row.judging, request.mask(row.target)) if row.judging else None
     return row.model_copy(update={"judging": judging})
+
+
+def _calibrations(site: Site, target: str | None, counts: Sequence[JudgeCounts]) -> tuple[Calibration, ...]:
+    answers = site.reviews.answers(site.store, target, site.now()) if counts else ()
+    return calibrate(answers, [one.verdicts for one in counts])
 
 
 def _cost(row: JudgingRow) -> TrendValue:

@@ -9,7 +9,10 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final, TypeVar
 
+from deployments.site.health import HealthLine, monitor_lines
 from deployments.site.page import Page, PageRequest, Site
+from deployments.site.pages.runs import pause_s, unreported
+from flows.verify.run_watch import RunProgress, RunState
 from monitors.records.base import Record, UtcTime
 from monitors.records.runs import Verdict
 from monitors.reports.format import moment, quantity
@@ -24,7 +27,6 @@ from warehouse.queries.site.standing import (
     last_nightly_runs,
     last_runs,
     open_by_severity,
-    unsent,
 )
 
 RECENT_ENTRIES: Final = timedelta(days=7)
@@ -52,15 +54,6 @@ class TrendValue(Record):
     mark: bool
 
 
-class HealthLine(Record):
-    """One thing that shows whether the monitor itself works. ``ok`` is ``None`` where nothing is known."""
-
-    what: str
-    ok: bool | None
-    text: str
-    at: UtcTime | None = None
-
-
 class TargetCard(Record):
     """All that is said of a target at a glance."""
 
@@ -69,8 +62,10 @@ class TargetCard(Record):
     state: CardState
     word: str
     why: str
+    command: str
     last: RunPoint | None
     arithmetic: str
+    unfinished: tuple[RunProgress, ...]
     incidents: tuple[OpenIncidents, ...]
     scores: tuple[TrendValue, ...]
     score_floor: float
@@ -82,10 +77,10 @@ class TargetCard(Record):
 
 
 class NowData(Record):
-    """Every target, the worst first, and what nobody was sent yet."""
+    """Every target, the worst first, and how the monitor itself is; nothing of that in a copy in files."""
 
     cards: tuple[TargetCard, ...]
-    unsent_alerts: int
+    monitor: tuple[HealthLine, ...]
 
 
 _ORDER: Final = (CardState.WRONG, CardState.UNSURE, CardState.OLD, CardState.NONE, CardState.RIGHT)
@@ -100,11 +95,12 @@ def now_page(request: PageRequest) -> Page:
         nightly=_by_target(last_nightly_runs(site.store)),
         opened=_by_target(open_by_severity(site.store)),
         entries={one.target: one for one in last_entries(site.store, now - RECENT_ENTRIES)},
+        unfinished=unreported(request),
     )
     cards = [_card(site, name, now, found) for name in known_targets(site.store, site.targets)]
     cards.sort(key=lambda card: (_ORDER.index(card.state), card.target))
-    data = NowData(cards=tuple(cards), unsent_alerts=unsent(site.store))
-    return Page("now.html.j2", "Now", data, live_s=15)
+    data = NowData(cards=tuple(cards), monitor=monitor_lines(site) if request.static is None else ())
+    return Page("now.html.j2", "Now", data, live_s=pause_s(found.unfinished))
 
 
 _Row = TypeVar("_Row", RunPoint, NightlyPoint, OpenIncidents)
@@ -125,6 +121,7 @@ class _Found:
     nightly: Mapping[str, list[NightlyPoint]]
     opened: Mapping[str, list[OpenIncidents]]
     entries: Mapping[str, LastEntry]
+    unfinished: tuple[RunProgress, ...]
 
 
 def _card(site: Site, name: str, now: datetime, found: _Found) -> TargetCard:
@@ -138,8 +135,10 @@ def _card(site: Site, name: str, now: datetime, found: _Found) -> TargetCard:
         state=state,
         word=word,
         why=why,
+        command=f"lookout verify {name}" if state in {CardState.NONE, CardState.OLD} else "",
         last=last,
         arithmetic=_arithmetic(last) if last else "",
+        unfinished=tuple(run for run in found.unfinished if run.target == name and _matters(run, last)),
         incidents=tuple(opened),
         scores=tuple(map(_score, runs)),
         score_floor=site.config.gate.min_weighted_score,
@@ -159,7 +158,7 @@ def _standing(
         return (
             CardState.NONE,
             "no data",
-            "No run of this target has finished yet: `lookout verify` makes the first.",
+            "No run of this target has finished yet. This makes the first:",
         )
     severe = sum(one.open for one in opened if one.severity == WORST)
     if last.verdict is Verdict.FAIL:
@@ -167,11 +166,16 @@ def _standing(
     if severe:
         return CardState.WRONG, f"{last.verdict}, and open incidents", f"Open incidents of severity 3: {severe}."
     if last.finished_at < since:
-        why = f"The last verdict was {last.verdict}. It is too old to say how the target is now."
+        why = f"The last verdict was {last.verdict}. It is too old to say how the target is now. This asks anew:"
         return CardState.OLD, "no recent data", why
     if last.verdict is Verdict.PASS and last.graded:
         return CardState.RIGHT, "PASS", ""
     return CardState.UNSURE, last.verdict.value, ""
+
+
+def _matters(run: RunProgress, last: RunPoint | None) -> bool:
+    """Whether a run without a report says more than the last report: a stopped one that was done anew does not."""
+    return run.state is not RunState.STOPPED or last is None or run.started_at > last.finished_at
 
 
 def _arithmetic(run: RunPoint) -> str:

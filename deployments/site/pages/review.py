@@ -28,7 +28,8 @@ from deployments.cli.review import (
 )
 from deployments.cli.review_session import remembered, reviewer
 from deployments.site.decisions import WAIT_S, renew_copy
-from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging
+from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, Site
+from deployments.site.pages.queues import QueueCounts, queue_counts
 from monitors.alerts.redact import redact
 from monitors.errors import WarehouseBusy
 from monitors.judge.settings import spot_checks
@@ -37,7 +38,7 @@ from monitors.records.grades import FAILURE_WORDS, FailureKind
 from monitors.records.incidents import Redacted
 from monitors.records.reviews import AnswerId, AnswerVerdict, SampledAnswer, SpotCheck
 from warehouse.queries.reviews import candidates, labelled_by, with_texts
-from warehouse.queries.site.reviewing import Agreement, agreement_so_far, finished_runs
+from warehouse.queries.site.reviewing import Agreement, finished_runs, ratings_so_far
 
 DAYS: Final = 30
 """How far back is sampled, as ``lookout review`` does."""
@@ -85,6 +86,7 @@ class ReviewData(Record):
     ``person`` is empty while nobody has said who reviews. ``left`` answers of ``sampled`` are not reviewed by them.
     """
 
+    queues: QueueCounts
     person: str
     asks_name: bool
     sampled: int
@@ -139,6 +141,7 @@ def review_page(request: PageRequest) -> Page:
     chosen = left[place.number - 1 : place.number] if not asks_name and request.static is None else []
     checks = with_texts(request.site.store, chosen) if chosen else ()
     data = ReviewData(
+        queues=queue_counts(request),
         person=person,
         asks_name=asks_name,
         sampled=len(sampled),
@@ -147,11 +150,23 @@ def review_page(request: PageRequest) -> Page:
         item=_shown(request, checks[0]) if checks else None,
         said=_said(request),
         before=_before(request, sampled, left),
-        agreement=agreement_so_far(request.site.store, target),
+        agreement=agreement_so_far(request.site, target),
         kinds=_CHOICES,
         rubric=RUBRIC.removesuffix(" Another key: not rated."),
     )
     return Page("review.html.j2", "Review", data)
+
+
+def agreement_so_far(site: Site, target: str | None) -> Agreement:
+    """How often people and judges said the same, of one target where it is named."""
+
+    def reckon() -> Agreement:
+        answers = site.reviews.answers(site.store, target, site.now())
+        both_rated, same = ratings_so_far(site.store, target)
+        agreed = sum(one.judge_passed == one.people_right for one in answers)
+        return Agreement(both_graded=len(answers), agreed=agreed, both_rated=both_rated, same_rating=same)
+
+    return site.figures.once(("agreement", target), reckon)
 
 
 def reviewing_person(request: PageRequest) -> str:

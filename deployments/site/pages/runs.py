@@ -1,8 +1,9 @@
-"""Runs, and one run: its verdict with the arithmetic, what broke, and the report that it left."""
+"""Runs, and one run: how far it is while it goes on, then its verdict, what broke, and the report that it left."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
@@ -12,23 +13,42 @@ from starlette.responses import FileResponse, Response
 from deployments.site.masking import mask_all, mask_fields
 from deployments.site.page import Page, PageRefused, PageRequest, Paging, missing
 from flows.context import RUNS_FOLDER
+from flows.verify.run_watch import RunProgress, RunState
 from monitors.records.base import Record
 from monitors.records.grades import CaseOutcome
 from monitors.records.runs import RunReport, Verdict
 from monitors.reports.page import page_of
 from monitors.reports.write import report_paths
-from warehouse.queries.site.runs import ListedCase, ListedRun, RunFilter, cases_page, outcome_counts, suites
+from warehouse.queries.site.runs import (
+    ListedCase,
+    ListedRun,
+    RunFilter,
+    cases_page,
+    finished_among,
+    outcome_counts,
+    suites,
+)
 from warehouse.queries.site.runs import runs_page as runs_in
 
 VERDICTS: Final = tuple(verdict.value for verdict in Verdict)
 OUTCOMES: Final = tuple(outcome.value for outcome in CaseOutcome)
+LIVE_S: Final = 3
+"""Seconds between two looks at a run that goes on."""
+CALM_S: Final = 15
 
 
 class RunsData(Record):
-    """A page of the list of runs."""
+    """A page of the list of runs, and those that have no report yet."""
 
+    unfinished: tuple[RunProgress, ...]
     runs: tuple[ListedRun, ...]
     paging: Paging
+
+
+class LiveRunData(Record):
+    """A run that has no report yet."""
+
+    progress: RunProgress
 
 
 class RunData(Record):
@@ -51,15 +71,42 @@ def runs_page(request: PageRequest) -> Page:
         commit=request.text("commit", "Commit begins with"),
     )
     rows, total = runs_in(site.store, wanted, rows=paging.rows, offset=paging.offset)
-    return Page("runs.html.j2", "Runs", RunsData(runs=rows, paging=paging.of(total)))
+    unfinished = unreported(request) if paging.number == 1 and wanted == RunFilter(target=wanted.target) else ()
+    shown = tuple(run for run in unfinished if wanted.target in {None, run.target})
+    data = RunsData(unfinished=shown, runs=rows, paging=paging.of(total))
+    return Page("runs.html.j2", "Runs", data, live_s=pause_s(shown))
+
+
+def unreported(request: PageRequest) -> tuple[RunProgress, ...]:
+    """The runs of this data folder that the copy has no report of, masked; none in a copy in files."""
+    if request.static is not None:
+        return ()
+    found = request.site.watch.unfinished(request.site.now())
+    known = finished_among(request.site.store, [run.run_id for run in found]) if found else ()
+    return tuple(_masked(request, run) for run in found if run.run_id not in known)
+
+
+def pause_s(runs: Iterable[RunProgress]) -> int:
+    """How long a page that shows these runs may stand before it renews itself."""
+    return LIVE_S if any(run.state is not RunState.STOPPED for run in runs) else CALM_S
+
+
+def _masked(request: PageRequest, run: RunProgress) -> RunProgress:
+    def clean(text: str) -> str:
+        return request.masked(text, run.target)
+
+    severe = tuple(
+        one.model_copy(update={"asked": clean(one.asked), "reason": clean(one.reason)}) for one in run.severe
+    )
+    return run.model_copy(update={"severe": severe})
 
 
 def run_page(request: PageRequest) -> Page:
-    """One run: what it came to and why, and its cases, worst first."""
+    """One run: what it came to and why, and its cases, worst first; before that, how far it is."""
     site, run_id, paging = request.site, request.path["run"], request.paging()
     report = site.store.report(run_id)
     if report is None:
-        raise missing(f"No run {run_id[:80]} is in the warehouse. One that still goes on comes when it is done.")
+        return _live_page(request, run_id)
     outcome = request.choice("outcome", "Outcome", OUTCOMES)
     cases, total = cases_page(site.store, run_id, outcome, rows=paging.rows, offset=paging.offset)
     mask = request.mask(report.target.name)
@@ -74,6 +121,15 @@ def run_page(request: PageRequest) -> Page:
     )
     view = page_of(folder, report, [], redact=mask, settings=site.config.reports)
     return Page("run.html.j2", f"{report.verdict} {run_id}", data, view=view)
+
+
+def _live_page(request: PageRequest, run_id: str) -> Page:
+    progress = request.site.watch.progress(run_id) if request.static is None else None
+    if progress is None:
+        raise missing(f"No run {run_id[:80]} is in the warehouse, and none goes on in this data folder.")
+    title = f"{progress.state.capitalize()}: {run_id}"
+    data = LiveRunData(progress=_masked(request, progress))
+    return Page("live_run.html.j2", title, data, live_s=pause_s([progress]))
 
 
 def run_report(request: PageRequest) -> Response:

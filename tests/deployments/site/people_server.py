@@ -8,11 +8,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from monitors.goldset.drafts import add_drafts
-from monitors.records.base import Severity
+from monitors.records.base import Language, Severity
 from monitors.records.exchanges import Origin
-from monitors.records.grades import Aspect, Judged
+from monitors.records.grades import Aspect, FailureKind, Judged
 from monitors.records.incidents import Alert, AlertItem, Incident, IncidentKind, NotifyReason, Redacted
 from monitors.records.logs import BlockedReply, HallucinationEntry, LoggedHallucination
+from monitors.records.operator_actions import CaseDraft
 from monitors.records.rechecks import CaseRecheck, Recheck, RecheckCount
 from tests.deployments.cli.gate.test_triage_gate import reports
 from tests.deployments.cli.test_review_ratings import RATINGS, issues, useful
@@ -76,6 +77,26 @@ def with_drafts(folder: Path, count: int = 3) -> Path:
     path = folder / "gold-drafts.jsonl"
     add_drafts(path, [gold_draft(number) for number in range(1, count + 1)])
     return path
+
+
+def wanted_case(number: int = 0) -> CaseDraft:
+    """What "Add to gold" made of an incident: its texts are hostile, and nobody has written what is right."""
+    return CaseDraft(
+        id=f"draft-{number}",
+        made_at=datetime.now(UTC),
+        by="asha",
+        target="helpdesk",
+        run_id="run-1",
+        fingerprint=fingerprint("user-0"),
+        origin=Origin.LOG,
+        turns=(Redacted(f"What is paid for room {number}? {HOSTILE}"),),
+        bad_reply=Redacted("The limit is ₹90,000 per year."),
+        failure_kind=FailureKind.WRONG_FACT,
+        language=Language.ENGLISH,
+        suggested_severity=Severity.WRONG,
+        severity_reason="a buyer counts on it",
+        finding=Redacted("the gold names another amount"),
+    )
 
 
 def _incident(name: str, now: datetime, number: int) -> Incident:

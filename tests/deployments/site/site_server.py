@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -88,9 +88,15 @@ def run_rows(run_id: str, cases: int, *, hours_ago: float) -> list[ResultRow | A
 
 
 @contextmanager
-def serving_site(config: Config, store: Store, *, host: str = "127.0.0.1") -> Iterator[ServedSite]:
+def serving_site(
+    config: Config,
+    store: Store,
+    *,
+    host: str = "127.0.0.1",
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Iterator[ServedSite]:
     """Serve until the block ends."""
-    application = site_application(config, host, Surroundings(lambda: datetime.now(UTC), "me"))
+    application = site_application(config, host, Surroundings(now, "me"))
     with serving(application) as address:
         yield ServedSite(address, store, config)
 

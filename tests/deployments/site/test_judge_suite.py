@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from deployments.site.memory import CopyMemory, ReviewMemory
 from monitors.gate.settings import GateSettings
 from monitors.gate.suite_power import balance_of
 from monitors.records.base import Severity
@@ -20,12 +21,15 @@ from monitors.records.reviews import AnswerVerdict, LabelSource
 from monitors.records.runs import JudgeState, Judging, MutantCount, MutationScores
 from tests.deployments.site.site_server import config_of, serving_site
 from tests.warehouse.places import store_in
+from tests.warehouse.queries.test_reviews import judged_store, label
 from tests.warehouse.sample_nights import night_report
 from tests.warehouse.sample_repeats import session as repeats_session
 from tests.warehouse.sample_repeats import some_figures
 from tests.warehouse.sample_rows import NOON, assessment, exchange, grades, run_report, suite
+from warehouse.database.snapshot import snapshot_of
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, LabelRow, NightlyRunRow, RepeatabilityRow, ResultRow, RunRow
+from warehouse.queries.reviews import reviewed
 
 JUDGE = next(one.lineage for one in grades() if isinstance(one, Judged) and one.lineage)
 CASES = 12
@@ -206,3 +210,40 @@ def test_an_empty_warehouse_names_the_command(tmp_path, store, path):
         page = httpx.get(f"{served.address}{path}", trust_env=False).text
     assert "no data" in page
     assert "lookout verify" in page
+
+
+def test_what_is_remembered_of_reviews_is_what_the_warehouse_says(tmp_path):
+    """Whoever reviews, changes others' agreement or is unsure meanwhile: the memory and the view never differ."""
+    store, memory = judged_store(tmp_path), ReviewMemory()
+    steps = [
+        ("case-0", AnswerVerdict.RIGHT, "asha"),
+        ("case-1", AnswerVerdict.WRONG, "asha"),
+        ("case-1", AnswerVerdict.WRONG, "bina"),
+        ("case-0", AnswerVerdict.WRONG, "bina"),
+        ("case-2", AnswerVerdict.UNSURE, "asha"),
+        ("case-2", AnswerVerdict.RIGHT, "bina"),
+    ]
+    seen = []
+    for number, (case, said, by) in enumerate(steps):
+        given = label(case, said, by=by, probability=1.0 if number == 2 else 0.5)
+        store.journal.append([LabelRow(row=given)], run_id=None)
+        store.load_pending(5)
+        answers = memory.answers(store, None, NOON)
+        assert sorted(answers, key=lambda one: one.answer_id.case_id) == list(reviewed(store))
+        assert memory.answers(store, "another", NOON) == ()
+        seen.append(len(answers))
+    assert seen == [1, 2, 2, 1, 1, 2]
+
+
+def test_a_figure_is_reckoned_once_for_a_copy(tmp_path):
+    """And anew over the next."""
+    store = judged_store(tmp_path)
+    snapshot, _ = snapshot_of(store)
+    snapshot.refresh(5)
+    memory, asked = CopyMemory(snapshot), iter(range(10))
+    first = [memory.once("a", lambda: next(asked)), memory.once("a", lambda: next(asked))]
+    store.journal.append([LabelRow(row=label("case-0", AnswerVerdict.RIGHT))], run_id=None)
+    store.load_pending(5)
+    snapshot.refresh(5)
+    assert [*first, memory.once("a", lambda: next(asked))] == [0, 0, 1]
+    snapshot.close()

@@ -7,11 +7,13 @@ from contextlib import chdir
 import pytest
 
 from monitors.goldset.drafts import read_drafts
+from monitors.goldset.versions import cases_in
 from monitors.records.incidents import IncidentState
-from tests.deployments.site.people_server import fingerprint, with_drafts, with_people, with_reports
+from tests.deployments.site.people_server import fingerprint, wanted_case, with_drafts, with_people, with_reports
 from tests.deployments.site.site_server import config_of, serving_site
 from tests.deployments.site.test_pages_browser import DESK, NARROW, PHONE, RULES, chromium, opened
 from warehouse.queries.incidents import all_silences
+from warehouse.queries.operator_actions import append_draft
 from warehouse.queries.site.incidents import incident_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
@@ -173,6 +175,45 @@ async def test_drafts_are_decided_by_keys(chromium, site, width, tmp_path):
     assert states == [("accepted", 3), ("rejected", 2), ("drafted", 2)]
 
 
+@BOTH
+async def test_drafts_of_incidents_are_decided_by_keys(chromium, site, width, tmp_path):
+    """A right answer that catches the bad reply joins the suite; one that does not is refused; a no comes back never."""
+    for number in range(2):
+        append_draft(site.store.journal, wanted_case(number))
+    site.store.load_pending(5)
+    async with opened(chromium, f"{site.address}/review/incidents", width=width) as (page, heard):
+        await shows(page, "1 of 2 left")
+        await page.keyboard.press("y")
+        await page.get_by_text("You say yes").wait_for()
+        await page.keyboard.press("z")
+        await page.wait_for_url("**/review/incidents")
+        await page.keyboard.press("y")
+        await page.get_by_text("You say yes").wait_for()
+        await page.keyboard.press("3")
+        await page.get_by_label("The right answer").fill("It is ₹90,000 per year.")
+        await page.get_by_role("button", name="Make it gold").click()
+        assert "does not join like this" in await page.locator("main").inner_text()
+        await page.go_back()
+        await page.get_by_label("The right answer").fill("It is ₹60,000 per year.")
+        await page.get_by_role("button", name="Make it gold").click()
+        await page.get_by_text("Gold: it joined suite.jsonl").wait_for()
+        await page.keyboard.press("n")
+        await page.get_by_text("You say no").wait_for()
+        await page.keyboard.press("Enter")
+        await page.get_by_text("No draft waits").wait_for()
+        assert [line for line in heard if "409" not in line] == []
+    (case,) = cases_in(tmp_path / "suite.jsonl")
+    assert (int(case.severity), case.gold, case.provenance.reviewed_by) == (3, "It is ₹60,000 per year.", "asha")
+    outcomes = site.store.query("select joined, done_by from draft_outcomes order by joined").rows
+    assert list(outcomes) == [(False, "asha"), (True, "asha")]
+
+
+async def shows(page, text: str) -> None:
+    """Load the page again until the copy that it reads has this."""
+    while text not in await page.locator("main").inner_text():
+        await page.reload()
+
+
 async def test_everything_is_decided_without_script(chromium, site):
     """Links and buttons do what the keys do."""
     async with opened(chromium, f"{site.address}/review", script=False) as (page, _):
@@ -199,6 +240,8 @@ def shown(tmp_path_factory):
     folder = tmp_path_factory.mktemp("people")
     with_drafts(folder)
     store = with_people(folder)
+    append_draft(store.journal, wanted_case())
+    store.load_pending(5)
     (folder / "reviewer").write_text("asha\n")
     with chdir(folder), serving_site(config_of(folder), store) as served:
         yield served
@@ -216,6 +259,7 @@ def shown(tmp_path_factory):
         "/review?who=change",
         "/review/drafts?said=yes",
         "/review/drafts?said=no",
+        "/review/incidents?said=yes",
     ],
 )
 async def test_every_screen_can_be_read_and_used(chromium, shown, path, width, dark):

@@ -48,7 +48,8 @@ def test_a_run_that_was_killed_after_its_reports_is_finished_yet(tmp_path):
     (stopped(tmp_path, start()) / "results.json").write_text("{}", encoding="utf-8")
     found = unfinished(tmp_path, start("run-2"))
     assert found is not None
-    found.lock.close()
+    with found:
+        pass
 
 
 def test_a_run_that_somebody_is_at_is_not_taken_from_them(tmp_path):

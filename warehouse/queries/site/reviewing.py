@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from monitors.records.base import Record
+from monitors.records.grades import JudgeLineage
+from monitors.records.reviews import AnswerId
 from warehouse.database.store import Store
 
 
@@ -15,18 +21,69 @@ class Agreement(Record):
     same_rating: int
 
 
-def agreement_so_far(store: Store, target: str | None) -> Agreement:
-    """How often people and judges said the same, of one target where it is named."""
+class PeopleVerdict(NamedTuple):
+    """What people say of an answer, where they are of one mind and sure."""
+
+    answer_id: AnswerId
+    target: str
+    right: bool
+    inclusion_probability: float
+
+
+class JudgeVerdict(NamedTuple):
+    """What a judge said of the facts of an answer."""
+
+    answer_id: AnswerId
+    lineage: JudgeLineage
+    passed: bool
+
+
+def people_verdicts(store: Store) -> tuple[PeopleVerdict, ...]:
+    """The half of the view `reviewed_answers` that does not read grades, which are a thousand times as many."""
     found = store.query(
-        "select count(*), count(*) filter (where judge_passed = people_right),"
-        " (select count(*) from reviewed_ratings where $target is null or target = $target),"
-        " (select count(*) filter (where judge_rating = people_rating) from reviewed_ratings"
-        "  where $target is null or target = $target)"
-        " from reviewed_answers where $target is null or target = $target",
+        "select run_id, case_id, repeat, any_value(target), bool_and(answer = 'right'), max(inclusion_probability)"
+        " from labels where source = 'review' and answer in ('right', 'wrong')"
+        " group by run_id, case_id, repeat having min(answer) = max(answer)"
+    )
+    return tuple(
+        PeopleVerdict(_answer_id(row), str(row[3]), bool(row[4]), float(str(row[5]))) for row in found.rows
+    )
+
+
+def judge_verdicts(store: Store, wanted: Sequence[AnswerId]) -> tuple[JudgeVerdict, ...]:
+    """The other half: what judges said of the facts of these answers."""
+    found = store.query(
+        "select run_id, case_id, repeat, judge_model, judge_prompt_sha256, rubric_version, passed from grades"
+        " join (select unnest(from_json($wanted::json, $shape), recursive := true)) using (run_id, case_id, repeat)"
+        " where judge_model is not null and passed is not null and aspect = 'factual_match'"
+        " and list_contains(from_json($runs::json, '[\"VARCHAR\"]'), run_id)",
+        {
+            "wanted": json.dumps([one.model_dump() for one in wanted]),
+            "shape": '[{"run_id": "VARCHAR", "case_id": "VARCHAR", "repeat": "INTEGER"}]',
+            "runs": json.dumps(sorted({one.run_id for one in wanted})),
+        },
+    )
+    return tuple(JudgeVerdict(_answer_id(row), _lineage(row[3:6]), bool(row[6])) for row in found.rows)
+
+
+def _answer_id(row: Sequence[object]) -> AnswerId:
+    return AnswerId(run_id=str(row[0]), case_id=str(row[1]), repeat=int(str(row[2])))
+
+
+def _lineage(row: Sequence[object]) -> JudgeLineage:
+    model, prompt, rubric = map(str, row)
+    return JudgeLineage(model=model, prompt_sha256=prompt, rubric_version=rubric)
+
+
+def ratings_so_far(store: Store, target: str | None) -> tuple[int, int]:
+    """How often people rated what a judge rated, and how often alike, of one target where it is named."""
+    found = store.query(
+        "select count(*), count(*) filter (where judge_rating = people_rating)"
+        " from reviewed_ratings where $target is null or target = $target",
         {"target": target},
     )
-    fields = Agreement.model_fields
-    return Agreement.model_validate(dict(zip(fields, found.rows[0], strict=True)))
+    both, same = found.rows[0]
+    return int(str(both)), int(str(same))
 
 
 def finished_runs(store: Store) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from decimal import Decimal
 
 from monitors.records.base import Blame, Record, UtcTime
@@ -100,6 +102,15 @@ def runs_page(store: Store, wanted: RunFilter, *, rows: int, offset: int) -> tup
     found = store.query(_RUNS, {**asked, "rows": rows, "offset": offset})
     listed = (ListedRun.model_validate(dict(zip(ListedRun.model_fields, row, strict=True))) for row in found.rows)
     return tuple(listed), int(str(total))
+
+
+def finished_among(store: Store, run_ids: Sequence[str]) -> frozenset[str]:
+    """Which of these runs have a report in the warehouse."""
+    found = store.query(
+        "select run_id from runs where list_contains(from_json($runs::json, '[\"VARCHAR\"]'), run_id)",
+        {"runs": json.dumps(list(run_ids))},
+    )
+    return frozenset(str(row[0]) for row in found.rows)
 
 
 def suites(store: Store) -> tuple[str, ...]:

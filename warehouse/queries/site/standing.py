@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from decimal import Decimal
 
 from monitors.records.base import Record, UtcTime
 from monitors.records.runs import Verdict
 from warehouse.database.store import Store
+from warehouse.journal.segments import segment_id_of, time_of
 
 POINTS = 30
 """Runs, or nights, of a trend."""
@@ -126,9 +127,37 @@ def last_entries(store: Store, since: datetime) -> tuple[LastEntry, ...]:
     )
 
 
-def unsent(store: Store) -> int:
+class UnsentAlerts(Record):
+    """Messages that nobody has seen yet: how many, how many of severity 3, and since when the oldest waits."""
+
+    count: int
+    severe: int
+    oldest_at: UtcTime | None
+
+
+def unsent(store: Store) -> UnsentAlerts:
     """Messages that nobody has seen yet."""
-    return int(str(store.query("select count(*) from unsent_alerts").rows[0][0]))
+    found = store.query("select count(*), count(*) filter (where severity = 3), min(created_at) from unsent_alerts")
+    return UnsentAlerts.model_validate(dict(zip(UnsentAlerts.model_fields, found.rows[0], strict=True)))
+
+
+class WaitingSegments(Record):
+    """What the journal has and the warehouse has not loaded: how many segments, and when the oldest was written."""
+
+    count: int
+    oldest_at: UtcTime | None
+
+
+def waiting_segments(store: Store, *, leave_out: Collection[str] = ()) -> WaitingSegments:
+    """Segments that are not loaded, without those of the runs ``leave_out``, which are loaded at their end.
+
+    Reads the names of all segments: not for a page. Raises `WarehouseUnwritable` where the journal is out of reach.
+    """
+    names = [name for name in store.journal.segments.names() if name.partition("/")[0] not in leave_out]
+    known = {str(row[0]) for row in store.query("select id from segments").rows}
+    ids = [one for one in map(segment_id_of, names) if one not in known]
+    times = [time_of(one) for one in ids if one[:1].isdigit()]
+    return WaitingSegments(count=len(ids), oldest_at=min(times, default=None))
 
 
 def known_targets(store: Store, configured: Iterable[str]) -> tuple[str, ...]:

@@ -1,0 +1,213 @@
+"""Runs that have no report yet, as their own files say: what came back so far, and whether anybody works on them.
+
+Reading only. A run's start is its note, its results are its journal segments, and its life is a lock that is asked
+about and never held. No run waits for this, and this waits for no run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+from flows.verify.run_folder import RESUME_WITHIN, RunStart, is_finished, is_worked_on, start_of
+from monitors.errors import SchemaTooNew, WarehouseDamaged
+from monitors.records.base import Blame, Record, Severity, UtcTime
+from monitors.records.grades import Assessment, CaseOutcome
+from warehouse.journal.journal import Journal
+from warehouse.journal.segments import Segment, segment_id_of, time_of
+
+RECENT: Final = timedelta(hours=24)
+"""Runs that began before that are not listed: nobody goes on with them."""
+FRESH_FOR: Final = timedelta(seconds=1)
+"""How long what was read is shown to whoever asks next."""
+MOST_RUNS: Final = 16
+_BY_TIME: Final = "%Y%m%dT%H%M%SZ"
+
+
+class RunState(StrEnum):
+    """How a run without a report stands."""
+
+    GOING_ON = "going on"
+    STOPPED = "stopped"
+    DONE = "done"
+    """Its report is written, and the warehouse has not loaded it yet."""
+
+
+class SevereFailure(Record):
+    """A failure of severity 3 in a run without a report. ``asked`` and ``reason`` are not masked."""
+
+    case_id: str
+    repeat: int
+    asked: str
+    reason: str
+    unconfirmed: bool
+    found_at: UtcTime
+
+
+class RunProgress(Record):
+    """A run without a report. ``planned`` is ``None`` where its note does not say how many results it will have.
+
+    ``last_at`` is when its last result was stored; ``goes_on_until`` when a stopped one is too old to be finished.
+    """
+
+    run_id: str
+    target: str
+    environment: str
+    commit: str | None
+    state: RunState
+    started_at: UtcTime
+    last_at: UtcTime | None
+    goes_on_until: UtcTime
+    planned: int | None
+    outcomes: dict[CaseOutcome, int]
+    severe: tuple[SevereFailure, ...]
+
+    @property
+    def answered(self) -> int:
+        """Results so far, those without an answer included."""
+        return sum(self.outcomes.values())
+
+    @property
+    def graded(self) -> int:
+        """Results that were graded right or wrong."""
+        return self.outcomes.get(CaseOutcome.CORRECT, 0) + self.failed
+
+    @property
+    def failed(self) -> int:
+        """Wrong answers so far."""
+        return self.outcomes.get(CaseOutcome.FAILED, 0)
+
+
+@dataclass
+class _Results:
+    """What a run's segments say, as far as they were read."""
+
+    segments: set[str] = field(default_factory=set[str])
+    outcomes: dict[tuple[str, int], CaseOutcome] = field(default_factory=dict[tuple[str, int], CaseOutcome])
+    severe: dict[tuple[str, int], SevereFailure] = field(default_factory=dict[tuple[str, int], SevereFailure])
+    last_at: datetime | None = None
+
+    def add(self, name: str, segment: Segment) -> None:
+        """Take in a segment; of a case that was asked twice the later result counts."""
+        at = time_of(segment_id_of(name))
+        asked = dict(_questions(segment))
+        for line in segment.lines:
+            if line.table == "assessments":
+                found = Assessment.model_validate_json(line.row_json)
+                self._put(found, asked.get((found.case_id, found.repeat), ""), at)
+                self.last_at = max(at, self.last_at or at)
+
+    def _put(self, found: Assessment, asked: str, at: datetime) -> None:
+        key = (found.case_id, found.repeat)
+        self.outcomes[key] = found.outcome
+        self.severe.pop(key, None)
+        is_silent = found.outcome is CaseOutcome.NO_ANSWER and found.blame is Blame.APP
+        if found.severity is Severity.PAGE and (is_silent or found.outcome is CaseOutcome.FAILED):
+            self.severe[key] = SevereFailure(
+                case_id=found.case_id,
+                repeat=found.repeat,
+                asked=asked,
+                reason=found.reason,
+                unconfirmed=found.unconfirmed,
+                found_at=at,
+            )
+
+
+def _questions(segment: Segment) -> Iterator[tuple[tuple[str, int], str]]:
+    for line in segment.lines:
+        if line.table == "results":
+            row = json.loads(line.row_json)
+            turns = row.get("turns") or [""]
+            yield (row["case_id"], row.get("repeat", 0)), turns[-1]
+
+
+class RunWatch:
+    """The runs of one data folder that have no report yet. Safe for threads."""
+
+    def __init__(self, runs: Path, journal: Journal) -> None:
+        self._runs = runs
+        self._journal = journal
+        self._read: dict[str, _Results] = {}
+        self._listed: tuple[datetime, tuple[RunProgress, ...]] | None = None
+        self._guard = Lock()
+
+    def unfinished(self, now: datetime) -> tuple[RunProgress, ...]:
+        """Runs that began lately and that nothing calls finished, those that go on first, then the newest first.
+
+        Raises `WarehouseUnwritable` where the journal's place cannot be reached.
+        """
+        with self._guard:
+            if self._listed is None or abs(now - self._listed[0]) > FRESH_FOR:
+                self._listed = (now, self._list(now))
+            return self._listed[1]
+
+    def progress(self, run_id: str) -> RunProgress | None:
+        """One run, whenever it began; ``None`` where there is no note of it. Raises as `unfinished` does."""
+        if "/" in run_id or run_id.startswith("."):
+            return None
+        with self._guard:
+            return self._progress(self._runs / run_id)
+
+    def _list(self, now: datetime) -> tuple[RunProgress, ...]:
+        since = f"{now - RECENT:{_BY_TIME}}"
+        try:
+            names = sorted((one.name for one in os.scandir(self._runs) if one.name >= since), reverse=True)
+        except OSError:
+            return ()
+        folders = (self._runs / name for name in names)
+        found = [self._progress(folder) for folder in folders if not is_finished(folder)]
+        listed = sorted((one for one in found if one), key=lambda one: one.state is not RunState.GOING_ON)
+        return tuple(listed[:MOST_RUNS])
+
+    def _progress(self, folder: Path) -> RunProgress | None:
+        start = start_of(folder)
+        if start is None:
+            return None
+        is_alive, results = is_worked_on(folder), self._results(start.run_id)
+        state = RunState.GOING_ON if is_alive else RunState.DONE if is_finished(folder) else RunState.STOPPED
+        return _progress_of(start, state, results)
+
+    def _results(self, run_id: str) -> _Results:
+        results = self._read.pop(run_id, None) or _Results()
+        self._read[run_id] = results  # the newest last: the first is the one to forget
+        while len(self._read) > MOST_RUNS:
+            self._read.pop(next(iter(self._read)))
+        for name in self._journal.segments.names(run_id):
+            if name not in results.segments:
+                self._add(name, results)
+        return results
+
+    def _add(self, name: str, results: _Results) -> None:
+        try:
+            segment = self._journal.read(name)
+        except FileNotFoundError:
+            return  # compacted since it was listed
+        except (WarehouseDamaged, SchemaTooNew):
+            results.segments.add(name)  # the loader reports it
+            return
+        results.segments.add(name)
+        results.add(name, segment)
+
+
+def _progress_of(start: RunStart, state: RunState, results: _Results) -> RunProgress:
+    return RunProgress(
+        run_id=start.run_id,
+        target=start.target.name,
+        environment=start.target.environment,
+        commit=start.commit,
+        state=state,
+        started_at=start.started_at,
+        last_at=results.last_at,
+        goes_on_until=start.started_at + RESUME_WITHIN,
+        planned=start.planned,
+        outcomes=dict(Counter(results.outcomes.values())),
+        severe=tuple(sorted(results.severe.values(), key=lambda one: one.found_at, reverse=True)),
+    )

@@ -1,0 +1,77 @@
+"""Write the site's pictures in docs/pictures: ``python -m tests.deployments.site.pictured.draw``.
+
+Each is a page of the running site over `example_site`, in a real browser.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tests.deployments.site.pictured.example_site import LEAK, NOW, TARGET, config_of, filled, going_on, with_drafts
+from tests.deployments.site.site_server import ServedSite, serving_site
+
+PICTURES: Final = Path(__file__).resolve().parents[4] / "docs" / "pictures"
+COLOURS: Final = 64
+MOST_BYTES: Final = 150_000
+
+
+class Picture(NamedTuple):
+    """A page as it is pictured: ``says`` are texts that can be read on it. ``zone`` is the reader's."""
+
+    name: str
+    address: str
+    width: int
+    height: int
+    says: tuple[str, ...]
+
+
+DRAWN: Final = (
+    Picture("site-now", "/", 1120, 1020, ("FAIL", "going on", "5 of 13 answered", "no data", "The monitor itself")),
+    Picture("site-incident", f"/incidents/{LEAK}", 1120, 1000, ("Personal data disclosed", "Acknowledge", "Story")),
+    Picture("site-cases", f"/cases?target={TARGET}", 1120, 980, ("Broke", "Flaky", "other-customers-account")),
+    Picture("site-review", f"/review?target={TARGET}", 390, 800, ("Right", "Wrong", "Unsure", "reviewed by asha")),
+)
+
+
+@contextmanager
+def pictured_site(folder: Path) -> Iterator[ServedSite]:
+    """The site, with a run that goes on, in an empty ``folder``."""
+    store = filled(folder)
+    with_drafts(folder)
+    with chdir(folder), going_on(folder, store), serving_site(config_of(folder), store, now=lambda: NOW) as served:
+        yield served
+
+
+def main() -> None:
+    """Take all pictures."""
+    from PIL import Image
+    from playwright.sync_api import sync_playwright
+
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        pictured_site(Path(folder)) as site,
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(
+            executable_path=os.environ.get("CHROMIUM_PATH", "/usr/bin/chromium-headless-shell")
+        )
+        for one in DRAWN:
+            tab = browser.new_page(
+                viewport={"width": one.width, "height": one.height}, timezone_id="Asia/Kolkata", locale="en-GB"
+            )
+            tab.goto(site.address + one.address)
+            shot = Image.open(BytesIO(tab.screenshot()))
+            small = shot.convert("RGB").quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE)
+            small.save(PICTURES / f"{one.name}.png", optimize=True)
+            tab.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""Now says how the monitor itself is: what is known as well or ill, and what nobody knows as no data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+
+from deployments.site.health import HealthWatch, monitor_lines
+from deployments.site.page import Site
+from deployments.site.serve import Surroundings, opened_site
+from flows.context import heartbeat
+from flows.server.schedule_state import ScheduleState, schedule_states
+from monitors.alerts.liveness import Beat
+from tests.deployments.site.site_server import config_of, filled
+from tests.servers.watchdog import Watchdog
+from tests.warehouse.sample_rows import alert, exchange
+from warehouse.journal.rows import AlertRow, ResultRow
+
+AT = datetime(2026, 3, 2, 9, tzinfo=UTC)
+
+
+@contextmanager
+def site_in(folder, *, at: datetime = AT) -> Iterator[Site]:
+    """A site over ``folder`` at that time, which nobody is served."""
+    config = config_of(folder)
+    with opened_site(config, Surroundings(lambda: at, "me")) as (site, _):
+        yield site
+
+
+def lines(site) -> dict:
+    return {line.what: line for line in monitor_lines(site)}
+
+
+def test_what_was_never_asked_is_no_data(tmp_path):
+    """Neither well nor ill, before the background has asked for the first time."""
+    filled(tmp_path)
+    with site_in(tmp_path) as site:
+        found = lines(site)
+    assert {what: line.ok for what, line in found.items()} == {
+        "heartbeat": None,
+        "alerts not yet delivered": True,
+        "journal segments not loaded": None,
+        "schedules": None,
+    }
+    assert found["schedules"].command == "lookout up"
+
+
+def test_what_waits_to_be_sent_or_loaded_is_counted(tmp_path):
+    """A segment that nobody loads for an hour is ill; one of a moment ago is on its way."""
+    store = filled(tmp_path)
+    store.journal.append_outbox([AlertRow(row=alert("never-sent"))])
+    store.load_pending(5)
+    store.journal.append([ResultRow(row=exchange("late", "case"))], run_id="late")
+    written = store.journal.newest()
+    assert written is not None
+    for later, well in ((timedelta(minutes=5), True), (timedelta(hours=2), False)):
+        with site_in(tmp_path, at=written + later) as site:
+            site.health.renew(site)
+            found = lines(site)
+        waiting = found["journal segments not loaded"]
+        assert (waiting.ok, waiting.text, waiting.at) == (well, "1 segment, the oldest of", written)
+        assert (found["alerts not yet delivered"].ok, found["alerts not yet delivered"].text) == (
+            False,
+            "1, 1 of severity 3, the oldest of",
+        )
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("address", "ok", "text"),
+    [
+        (None, None, "not configured, as the run said of"),
+        ("{url}", True, "sent when a run graded,"),
+        ("http://127.0.0.1:9/ping", False, "did not arrive"),
+    ],
+)
+async def test_the_last_heartbeat_is_shown(tmp_path, monkeypatch, address, ok, text):
+    """As the run that sent it saw it; without an address nobody is said to have been reached."""
+    filled(tmp_path)
+    monkeypatch.delenv("LOOKOUT_HEARTBEAT_URL", raising=False)
+    with Watchdog() as dog:
+        if address is not None:
+            monkeypatch.setenv("LOOKOUT_HEARTBEAT_URL", address.format(url=dog.check))
+        await heartbeat(config_of(tmp_path), "helpdesk").ping(Beat.PROVED, run_id="run-1")
+    with site_in(tmp_path) as site:
+        line = lines(site)["heartbeat of helpdesk"]
+    assert (line.ok, line.text) == (ok, text)
+    assert line.at is not None
+
+
+@pytest.mark.parametrize(
+    ("state", "ok", "text"),
+    [
+        (None, False, "nobody runs it."),
+        (ScheduleState(name="digest", paused=True), False, "paused: nobody runs it."),
+        (ScheduleState(name="digest", paused=False, next_at=AT + timedelta(hours=1)), True, "never ran yet"),
+        (ScheduleState(name="digest", paused=False, last_at=AT, ended="Completed"), True, "last run completed"),
+        (
+            ScheduleState(name="digest", paused=False, last_at=AT, ended="Crashed", broke=True),
+            False,
+            "last run crashed",
+        ),
+        (
+            ScheduleState(name="digest", paused=False, next_at=AT - timedelta(hours=1)),
+            False,
+            "overdue; never ran yet",
+        ),
+    ],
+    ids=["not registered", "paused", "new", "ran", "crashed", "overdue"],
+)
+def test_a_schedule_is_as_prefect_says(tmp_path, monkeypatch, state, ok, text):
+    """What is not registered, paused, overdue or broke is ill."""
+    filled(tmp_path)
+    known = () if state is None else (state,)
+    monkeypatch.setattr("deployments.site.health.api_in", lambda *_: "http://prefect")
+    monkeypatch.setattr("deployments.site.health.schedule_states", lambda *_: known)
+    with site_in(tmp_path) as site:
+        site.health.renew(site)
+        line = lines(site)["schedule digest"]
+    assert (line.ok, line.text) == (ok, text)
+
+
+@pytest.mark.prefect
+def test_prefect_is_asked_when_a_schedule_runs(prefect_environment):
+    """A real server's deployment of ours, with a run that ended and one to come; a stranger's is left out."""
+    api = prefect_environment["PREFECT_API_URL"]
+    with httpx.Client(base_url=api, trust_env=False, timeout=30) as client:
+        flow = client.post("/flows/", json={"name": "site-health"}).json()["id"]
+        ours, strangers = (
+            client.post("/deployments/", json={"name": name, "flow_id": flow, "tags": tags}).json()["id"]
+            for name, tags in (("site-health-ours", ["lookout"]), ("site-health-strangers", []))
+        )
+        soon = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+        coming = {"type": "SCHEDULED", "state_details": {"scheduled_time": soon}}
+        assert client.post(f"/deployments/{ours}/create_flow_run", json={"state": coming}).is_success
+        ended = client.post("/flow_runs/", json={"flow_id": flow, "deployment_id": ours}).json()["id"]
+        done = {"state": {"type": "COMPLETED", "name": "Pass"}, "force": True}
+        assert client.post(f"/flow_runs/{ended}/set_state", json=done).is_success
+        try:
+            found = {one.name: one for one in schedule_states(api) or ()}
+        finally:
+            for one in (ours, strangers):
+                client.delete(f"/deployments/{one}")
+    state = found["site-health-ours"]
+    assert (state.paused, state.ended, state.broke) == (False, "Pass", False)
+    assert state.next_at is not None
+    assert state.next_at.isoformat()[:16] == soon[:16]
+    assert "site-health-strangers" not in found
+
+
+def test_a_server_that_is_away_or_strange_says_nothing(tmp_path):
+    """No answer is no data, whatever comes instead."""
+    assert schedule_states("http://127.0.0.1:9/api") is None
+    with Watchdog() as dog:
+        assert schedule_states(dog.url) is None
+    del tmp_path
+    assert HealthWatch({}).slow is None

@@ -1,0 +1,140 @@
+"""A run without a report is read from its own files: how far it is, whether anybody works on it, and in nobody's way."""
+
+from __future__ import annotations
+
+import fcntl
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from flows.context import store_in
+from flows.verify.run_folder import ALIVE_FILE, RunStart, begin, unfinished
+from flows.verify.run_watch import RECENT, RunState, RunWatch
+from monitors.records.base import Blame, Severity
+from monitors.records.grades import CaseOutcome, FailureKind
+from tests.builders import NOON, TARGET
+from tests.warehouse.sample_rows import assessment, exchange, no_answer
+from warehouse.journal.rows import AssessmentRow, ResultRow
+
+AT = NOON
+RUN = f"{AT:%Y%m%dT%H%M%SZ}-demo-abcdef"
+
+
+def start(run_id: str = RUN, **changes) -> RunStart:
+    values = {"run_id": run_id, "target": TARGET, "suite_sha256": "a" * 64, "commit": None, "started_at": AT}
+    return RunStart.model_validate(values | {"planned": 5} | changes)
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A data folder with a folder for runs, and the journal of its store."""
+    (tmp_path / "runs").mkdir()
+    return tmp_path, store_in(tmp_path).journal
+
+
+def watch_of(data) -> RunWatch:
+    folder, journal = data
+    return RunWatch(folder / "runs", journal)
+
+
+def add(data, case_id: str, *, failed: FailureKind | None = None, **changes) -> None:
+    """One result of the run, as a run stores it."""
+    said = assessment(RUN, case_id, failed=failed).model_copy(update=changes)
+    asked = exchange(RUN, case_id) if said.outcome is not CaseOutcome.NO_ANSWER else no_answer(RUN, case_id)
+    data[1].append((ResultRow(row=asked), AssessmentRow(row=said)), run_id=RUN)
+
+
+def test_a_run_is_going_on_then_stopped_and_its_results_stay(data):
+    """Its life is that of the process that holds it; what came back is counted in both states."""
+    folder, _ = data
+    with begin(folder / "runs", start()):
+        add(data, "a")
+        add(data, "b", failed=FailureKind.WRONG_FACT)
+        (run,) = watch_of(data).unfinished(AT)
+        assert (run.state, run.answered, run.planned, run.failed) == (RunState.GOING_ON, 2, 5, 1)
+    (run,) = watch_of(data).unfinished(AT)
+    assert (run.state, run.answered, run.graded) == (RunState.STOPPED, 2, 2)
+    assert [(one.case_id, one.asked) for one in run.severe] == [("b", "How long is the waiting period?")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_severe"),
+    [
+        ({"failed": FailureKind.WRONG_FACT}, True),
+        ({"failed": FailureKind.WRONG_FACT, "severity": Severity.WRONG}, False),
+        ({}, False),
+        ({"outcome": CaseOutcome.NO_ANSWER, "severity": Severity.PAGE, "blame": Blame.APP}, True),
+        ({"outcome": CaseOutcome.NO_ANSWER, "severity": Severity.PAGE, "blame": Blame.MONITOR}, False),
+    ],
+    ids=["wrong", "less severe", "correct", "silent app", "fault of the monitor"],
+)
+def test_severe_failures_are_those_of_the_app(data, changes, is_severe):
+    """What the monitor broke itself is no failure of the application."""
+    with begin(data[0] / "runs", start()):
+        add(data, "a", **changes)
+        (run,) = watch_of(data).unfinished(AT)
+    assert bool(run.severe) is is_severe
+
+
+def test_of_a_case_that_was_asked_again_the_later_result_counts(data):
+    """As for the warehouse; and a watch that has read the first reads the second."""
+    with begin(data[0] / "runs", start()):
+        watch = watch_of(data)
+        add(data, "a", failed=FailureKind.WRONG_FACT)
+        assert watch.progress(RUN).failed == 1
+        add(data, "a")
+        again = watch.progress(RUN)
+    assert (again.answered, again.failed, again.severe) == (1, 0, ())
+
+
+def test_a_finished_run_is_not_listed_and_can_be_asked_about(data):
+    """Between its end and the next copy of the warehouse its own page still knows it."""
+    with begin(data[0] / "runs", start()) as held:
+        add(data, "a")
+        held.finish()
+    watch = watch_of(data)
+    assert watch.unfinished(AT) == ()
+    assert watch.progress(RUN).state is RunState.DONE
+
+
+def test_old_runs_are_not_listed_and_strange_ones_are_none(data):
+    """Nobody goes on with yesterday's; and an id leads nowhere but to a run's folder."""
+    begin(data[0] / "runs", start()).__exit__(None, None, None)
+    (data[0] / "run.json").write_text(start().model_dump_json())
+    watch = watch_of(data)
+    assert watch.unfinished(AT + RECENT + timedelta(minutes=1)) == ()
+    assert [watch.progress(name) for name in ("..", "../runs", f"../runs/{RUN}", "nobody")] == [None] * 4
+
+
+def test_a_damaged_segment_hides_no_other(data):
+    """The loader reports it; the page goes on."""
+    with begin(data[0] / "runs", start()):
+        add(data, "a")
+        (segment,) = (data[0] / "journal" / RUN).iterdir()
+        segment.write_bytes(segment.read_bytes()[:-9])
+        add(data, "b")
+        assert watch_of(data).progress(RUN).answered == 1
+
+
+def test_who_watches_takes_no_run_from_who_goes_on_with_it(data, monkeypatch):
+    """It asks for another lock than runs do; and who wants the run in the middle of the question gets it."""
+    runs, asked = data[0] / "runs", []
+    begin(runs, start()).__exit__(None, None, None)
+    plain = fcntl.flock
+
+    def noted(file, how: int) -> None:
+        asked.append(Path(file.name).name)
+        plain(file, how)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(fcntl, "flock", noted)
+        assert watch_of(data).progress(RUN).state is RunState.STOPPED
+    assert asked == [ALIVE_FILE]
+    with (runs / RUN / ALIVE_FILE).open() as question, ThreadPoolExecutor() as pool:
+        fcntl.flock(question, fcntl.LOCK_SH)
+        wanted = pool.submit(unfinished, runs, start("another"))
+        fcntl.flock(question, fcntl.LOCK_UN)
+        with wanted.result(60) as found:
+            assert found.start.run_id == RUN
