@@ -1,12 +1,13 @@
 """Which build is the first bad one: a search by halves for cases that do not fail every time.
 
 Builds stand in order, from one that is held to be good to one that is held to be bad. Every hypothesis names the
-first bad build; two more say that the good one is bad already, and that none is. How often a case fails before and
-from the first bad build on is not known either: it is learnt with it, from rates on a grid (`RATES`). A case may fail at
-random on all builds, or have broken elsewhere, and then it says nothing about the others.
+first bad build; two more say that the good one is bad already, and that none is. How often a case fails before
+and from the first bad build on is not known either: it is learnt with it, from rates on a grid (`SUITES`). A case
+may fail at random on all builds, or have broken elsewhere, and then it says nothing about the others.
 
 What is asked next is the question that is expected to tell most about the first bad build (D. V. Lindley, On a
-Measure of the Information Provided by an Experiment, 1956). Where answers are always the same, that is binary search.
+Measure of the Information Provided by an Experiment, 1956). Where answers are always the same, that is binary
+search.
 """
 
 from __future__ import annotations
@@ -19,16 +20,17 @@ from typing import Final, NamedTuple
 
 ENOUGH: Final = 0.95
 """The probability at which the search ends."""
-END_PRIOR: Final = 0.04
+END_PRIOR: Final = 0.02
 """How likely it is beforehand that the good build is bad already, or that the bad one is not; each."""
-OTHER_CAUSE: Final = 0.05
+OTHER_CAUSE: Final = 0.03
 """How likely it is beforehand that a case broke by another build than the one that broke the others."""
-RANDOM: Final = 0.12
+RANDOM: Final = 0.08
 """How likely it is beforehand that a case fails as often before as after, whatever build is asked."""
 LEAST_INFORMATION: Final = 0.002
 """Bits: where no question promises as much, further ones are not asked."""
 STAY: Final = 0.97
 """A question at the build that was asked last may promise so much less than the best: no other page is opened."""
+
 
 class FailureRates(NamedTuple):
     """How often a case fails before the first bad build, and from it on, with the probability beforehand."""
@@ -53,13 +55,17 @@ _LOW: Final = {0.004: 0.9, 0.05: 0.1}
 _HIGH: Final = {0.996: 0.9, 0.9: 0.1}
 _SOME: Final = {0.9: 0.3, 0.8: 0.4, 0.65: 0.2, 0.5: 0.1}
 SUITES: Final = (
-    (0.4, _rates(_LOW, _HIGH)),
-    (0.3, _rates(_LOW, _SOME)),
-    (0.3, _rates({1 - rate: weight for rate, weight in _SOME.items()}, _SOME)),
+    (0.2, _rates(_LOW, _HIGH)),
+    (0.45, _rates(_LOW, _SOME)),
+    (0.35, _rates({1 - rate: weight for rate, weight in _SOME.items()}, _SOME)),
 )
-"""Kinds of suites, with the probability of each beforehand, and the rates of their cases. What one case shows of its
-kind counts for the others: cases that always fail from the first bad build on, those that pass there now and then, and
-those that fail now and then before it too."""
+"""Kinds of suites, with the probability of each beforehand, and the rates of their cases.
+
+What one case shows of its kind counts for the others: cases that always fail from the first bad build on, those
+that pass there now and then, and those that fail now and then before it too. What is learnt matters more than these
+weights, which were set so that suites whose cases all pass now and then are told right as often as the posterior
+says.
+"""
 
 
 class BuildQuestion(NamedTuple):
@@ -73,12 +79,12 @@ class BuildQuestion(NamedTuple):
 class BuildSearch:
     """The search over ``builds`` builds, the first held to be good and the last bad, by ``cases`` failing cases.
 
-    Hypothesis 0 is that the first build is bad already, hypothesis ``builds`` that none is, and hypothesis k between
-    them that build k is the first bad one. `ValueError` for fewer than two builds, or no case.
+    Hypothesis 0 is that the first build is bad already, hypothesis ``builds`` that none is, and hypothesis k
+    between them that build k is the first bad one. `ValueError` for fewer than two builds, or no case.
     """
 
     def __init__(self, builds: int, cases: int) -> None:
-        if builds < 2 or cases < 1:
+        if builds <= 1 or cases < 1:
             raise ValueError(f"a search needs two builds and a case, got {builds} and {cases}")
         self.builds = builds
         self._answers = [_CaseAnswers(builds, OTHER_CAUSE if cases > 1 else 0.0) for _ in range(cases)]
@@ -119,7 +125,7 @@ class BuildSearch:
         return [[weight / total for weight in row] for row in weights]
 
     def candidates(self) -> tuple[tuple[int, ...], ...]:
-        """The hypotheses in groups, in order: builds that only left-out ones part cannot be told from each other."""
+        """The hypotheses in groups, in order: builds that only left-out ones part cannot be told apart."""
         groups: list[tuple[int, ...]] = [(0,)]
         waiting: list[int] = []
         for build in range(1, self.builds):

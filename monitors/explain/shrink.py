@@ -1,14 +1,14 @@
 """The smallest question that still fails: what can be left out of a failing case, turn by turn and word by word.
 
-Delta debugging (A. Zeller and R. Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002) over the parts
-of a question, large ones first (G. Misherghi and Z. Su, HDD: Hierarchical Delta Debugging, 2006): turns, sentences,
-clauses, words. Words are left out whole and the rest stays in order. At each level the end is cut, then the beginning,
-each by halves, then the middle: what is left begins and ends with something that is needed.
+Delta debugging (A. Zeller and R. Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002) over the
+parts of a question, large ones first (G. Misherghi and Z. Su, HDD: Hierarchical Delta Debugging, 2006): turns,
+sentences, clauses, words. Words are left out whole and the rest stays in order. At each level the end is cut, then
+the beginning, each by halves, then the middle: what is left begins and ends with something that is needed.
 
 An application may fail now and then. How often the case itself fails is learnt from what was asked, and a shorter
-question is asked until it is ten times likelier that it fails like that than that it fails by chance, or the reverse (A.
-Wald, Sequential Tests of Statistical Hypotheses, 1945). What a level leaves is asked again; where it turns out not to
-fail, one failure more is asked for from then on.
+question is asked until it is ten times likelier that it fails as often as the case than that it fails by chance, or
+the reverse (A. Wald, Sequential Tests of Statistical Hypotheses, 1945). What a level leaves is asked again; where
+it turns out not to fail, one failure more is needed from then on.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from monitors.records.base import Record
 
 Turns = tuple[str, ...]
 Asked = Callable[[Turns], Awaitable[bool | None]]
-"""Asks a question once: whether it fails in the same way, ``None`` where no answer came or nobody could grade it."""
+"""Asks a question once: whether it fails in the same way; ``None`` where nothing came that could be graded."""
 
 BY_CHANCE: Final = 0.05
 """How often a question without what makes the case fail is held to fail by chance."""
@@ -103,7 +103,7 @@ class ShrinkEnd(StrEnum):
 class ShrunkQuestion(Record):
     """The smallest question that was found, and how often it failed when it was asked.
 
-    ``probes`` is how often anything was asked, and ``first_failed`` of ``first_asked`` how often the whole case failed.
+    ``probes`` is how often anything was asked; the whole case failed ``first_failed`` of ``first_asked`` times.
     """
 
     turns: Turns
@@ -158,10 +158,10 @@ class _Search:
     silent: int = 0
     needed: int = 1
     """So many failures a question needs before it counts as failing; it rises when that was too few."""
-    counts: dict[Turns, _Count] = field(default_factory=dict)
+    counts: dict[Turns, _Count] = field(default_factory=dict[Turns, _Count])
     best: tuple[_Word, ...] = ()
     sure: tuple[_Word, ...] = ()
-    kept: set[Turns] = field(default_factory=set)
+    kept: set[Turns] = field(default_factory=set[Turns])
     """The case and what its levels left: all of them fail, as often as the case does."""
 
     async def run(self) -> None:
@@ -176,7 +176,7 @@ class _Search:
                 return
 
     async def _check_case(self) -> None:
-        """Ask the whole case: twice, and more often where it passed. One that fails less than half of the time ends it."""
+        """Ask the whole case, more often where it passed. Where it fails half of the time or less, that ends it."""
         count = self._count(self.words)
         while count.asked < FIRST_ASKS or (count.passed and count.asked < MOST_ASKS):
             await self._probe(self.words)
@@ -191,8 +191,7 @@ class _Search:
         parts = [tuple(same) for _, same in groupby(self.sure, key=lambda word: word.places[place])]
         parts = await self._cut(parts, at_end=True)
         parts = await self._cut(parts, at_end=False)
-        if len(parts) > 2:
-            await self._thin(parts[:1], parts[1:-1], parts[-1:], is_needed=False)
+        await self._thin(parts[:1], parts[1:-1], parts[1:][-1:], is_needed=False)
         if await self._is_sure(self.needed + 1):
             self.sure = self.best
             self.kept.add(turns_of(self.sure))
@@ -247,7 +246,7 @@ class _Search:
         return False
 
     def _odds(self, count: _Count) -> float:
-        """How much likelier the answers are if the question fails as often as the case, than if it fails by chance."""
+        """How much likelier the answers are if it fails as often as the case than if it fails by chance."""
         kept = [self.counts[turns] for turns in self.kept]
         failed, asked = sum(one.failed for one in kept), sum(one.asked for one in kept)
         rate = (failed + _FAILED_BEFORE) / (asked + _ASKED_BEFORE)
