@@ -16,6 +16,7 @@ from warehouse.database.store import READ_WAIT_S, Store
 MOST_LOOKED_AT = 100
 """Accepted runs that are searched for one that compares; older ones say little of today's application."""
 
+_OF_NO_PULL_REQUEST: Final = "coalesce(json_extract_string(report, '$.pull_request'), 'null') = 'null'"
 _LINEAGES: Final = TypeAdapter(tuple[JudgeLineage, ...])
 
 
@@ -59,7 +60,7 @@ def _accepted(
         "select run_id, commit, suite_sha256, json_extract_string(report, '$.judging.lineages') from runs"
         " where target = $target and environment = $environment and verdict = 'PASS' and not interrupted"
         " and run_id is distinct from $before"
-        " and coalesce(json_extract_string(report, '$.pull_request'), 'null') = 'null'"
+        f" and {_OF_NO_PULL_REQUEST}"
         " order by finished_at desc, run_id desc limit $most",
         {"target": target, "environment": environment.value, "before": before, "most": MOST_LOOKED_AT},
         wait_s=wait_s,
@@ -112,7 +113,7 @@ def failed_since(store: Store, target: str, *, wait_s: float = READ_WAIT_S) -> F
     """What the newest failed run of ``target`` failed since the last PASS before; ``None`` without a failed run."""
     failed = store.query(
         "select run_id, commit, finished_at from runs where target = $target and verdict = 'FAIL'"
-        " and not interrupted order by finished_at desc, run_id desc limit 1",
+        f" and not interrupted and {_OF_NO_PULL_REQUEST} order by finished_at desc, run_id desc limit 1",
         {"target": target},
         wait_s=wait_s,
     )
@@ -121,7 +122,7 @@ def failed_since(store: Store, target: str, *, wait_s: float = READ_WAIT_S) -> F
     run_id, commit, finished_at = failed.rows[0]
     passed = store.query(
         "select run_id, commit from runs where target = $target and verdict = 'PASS' and not interrupted"
-        " and finished_at < $before::timestamptz order by finished_at desc, run_id desc limit 1",
+        f" and {_OF_NO_PULL_REQUEST} and finished_at < $before::timestamptz order by finished_at desc, run_id desc limit 1",
         {"target": target, "before": str(finished_at)},
         wait_s=wait_s,
     )
