@@ -286,7 +286,7 @@ class BuildBisection:
             asked=self.asked,
             stored=self.stored,
             left_out=tuple((self.builds[at].commit, why) for at, why in sorted(self._left_out.items())),
-            why_open=self._why_open(candidates[0].probability),
+            why_open=self._why_open(candidates[0]),
         )
 
     def _candidate(self, group: tuple[int, ...], posterior: Sequence[float]) -> BisectCandidate:
@@ -310,11 +310,14 @@ class BuildBisection:
             elsewhere=min(1.0, self._search.breaks_elsewhere(case)),
         )
 
-    def _why_open(self, best: float) -> str:
-        if best >= ENOUGH:
-            return ""
+    def _why_open(self, best: BisectCandidate) -> str:
         if not self._heard:
             return "no build gave an answer that could be graded"
+        both = {failed for _, _, failed in self._heard} == {True, False}
+        if best.probability >= ENOUGH and (both or best.claim is not BisectClaim.FIRST_BAD):
+            return ""
+        if best.probability >= ENOUGH:
+            return "no answer shows a build that is right, and one that is not"
         if self.asked >= self.budget:
             return f"the budget of {self.budget} questions is used up"
         return "no further question would tell more"

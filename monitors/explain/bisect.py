@@ -2,7 +2,7 @@
 
 Builds stand in order, from one that is held to be good to one that is held to be bad. Every hypothesis names the
 first bad build; two more say that the good one is bad already, and that none is. How often a case fails before
-and from the first bad build on is not known either: it is learnt with it, from rates on a grid (`SUITES`). A case
+and from the first bad build on is not known either: it is learnt with it, from rates on a grid (`KINDS`). A case
 may fail at random on all builds, or have broken elsewhere, and then it says nothing about the others.
 
 What is asked next is the question that is expected to tell most about the first bad build (D. V. Lindley, On a
@@ -41,31 +41,50 @@ class FailureRates(NamedTuple):
 
 
 _ALWAYS: Final = (0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95)
+_RANDOM: Final = (0.2, 0.35, 0.5, 0.65, 0.8)
 
 
-def _rates(before: Mapping[float, float], after: Mapping[float, float]) -> tuple[FailureRates, ...]:
+def _rates(before: Mapping[float, float], after: Mapping[float, float], random: float) -> tuple[FailureRates, ...]:
     """Every pair of a rate before and a higher one after, by their weights, and the cases that fail at random."""
     broken = [FailureRates(a, b, p * q) for a, p in before.items() for b, q in after.items() if a < b]
     total = sum(one.weight for one in broken)
-    scaled = [one._replace(weight=one.weight / total * (1 - RANDOM)) for one in broken]
-    return (*scaled, *(FailureRates(rate, rate, RANDOM / len(_ALWAYS)) for rate in _ALWAYS))
+    scaled = [one._replace(weight=one.weight / total * (1 - random)) for one in broken]
+    return (*scaled, *(FailureRates(rate, rate, random / len(_ALWAYS)) for rate in _ALWAYS))
 
 
 _LOW: Final = {0.004: 0.9, 0.05: 0.1}
 _HIGH: Final = {0.996: 0.9, 0.9: 0.1}
 _SOME: Final = {0.9: 0.3, 0.8: 0.4, 0.65: 0.2, 0.5: 0.1}
-SUITES: Final = (
-    (0.2, _rates(_LOW, _HIGH)),
-    (0.45, _rates(_LOW, _SOME)),
-    (0.35, _rates({1 - rate: weight for rate, weight in _SOME.items()}, _SOME)),
-)
-"""Kinds of suites, with the probability of each beforehand, and the rates of their cases.
 
-What one case shows of its kind counts for the others: cases that always fail from the first bad build on, those
-that pass there now and then, and those that fail now and then before it too. What is learnt matters more than these
-weights, which were set so that suites whose cases all pass now and then are told right as often as the posterior
-says.
+
+class SuiteKind(NamedTuple):
+    """A kind of suite: how likely it is beforehand, the rates of its cases, and whether they broke by a build."""
+
+    weight: float
+    rates: tuple[FailureRates, ...]
+    is_broken: bool = True
+
+
+def _kinds(random: float) -> tuple[SuiteKind, ...]:
+    sometimes = {1 - rate: weight for rate, weight in _SOME.items()}
+    at_random = tuple(FailureRates(rate, rate, 1 / len(_RANDOM)) for rate in _RANDOM)
+    return (
+        SuiteKind(0.15, _rates(_LOW, _HIGH, random)),
+        SuiteKind(0.38, _rates(_LOW, _SOME, random)),
+        SuiteKind(0.4, _rates(sometimes, _SOME, random)),
+        SuiteKind(0.07, at_random, is_broken=False),
+    )
+
+
+KINDS: Final = _kinds(RANDOM)
+"""Kinds of suites. What one case shows of its kind counts for the others.
+
+Cases always fail from the first bad build on, or pass there now and then, or fail now and then before it too; or
+they fail at random, and no build is bad. What is learnt matters more than these weights, which were set so that
+suites whose cases all pass now and then are told right as often as the posterior says.
 """
+ALONE: Final = _kinds(0.0)
+"""The same for a single case: one that is not broken by a build between the ends says that none of them is."""
 
 
 class BuildQuestion(NamedTuple):
@@ -87,7 +106,8 @@ class BuildSearch:
         if builds <= 1 or cases < 1:
             raise ValueError(f"a search needs two builds and a case, got {builds} and {cases}")
         self.builds = builds
-        self._answers = [_CaseAnswers(builds, OTHER_CAUSE if cases > 1 else 0.0) for _ in range(cases)]
+        self._kinds, other_cause = (KINDS, OTHER_CAUSE) if cases > 1 else (ALONE, 0.0)
+        self._answers = [_CaseAnswers(builds, self._kinds, other_cause) for _ in range(cases)]
         self._out: set[int] = set()
         self._last: int | None = None
 
@@ -113,13 +133,14 @@ class BuildSearch:
     def _by_kind(self) -> list[list[float]]:
         """How likely each hypothesis is together with each kind of suite, given the answers."""
         inner = (1 - 2 * END_PRIOR) / (self.builds - 1)
-        prior = (END_PRIOR, *[inner] * (self.builds - 1), END_PRIOR)
+        broken = (END_PRIOR, *[inner] * (self.builds - 1), END_PRIOR)
+        none_is_bad = (*[0.0] * self.builds, 1.0)
         weights = [
             [
-                chance * at_first * prod(answers.likelihood[kind][at] for answers in self._answers)
-                for at, at_first in enumerate(prior)
+                kind.weight * beforehand * prod(answers.likelihood[number][at] for answers in self._answers)
+                for at, beforehand in enumerate(broken if kind.is_broken else none_is_bad)
             ]
-            for kind, (chance, _) in enumerate(SUITES)
+            for number, kind in enumerate(self._kinds)
         ]
         total = sum(map(sum, weights))
         return [[weight / total for weight in row] for row in weights]
@@ -183,9 +204,15 @@ class _CaseAnswers:
     """A case's answers by build, and what follows from them for each kind of suite and hypothesis. Immutable."""
 
     def __init__(
-        self, builds: int, other_cause: float, failed: Sequence[int] = (), passed: Sequence[int] = ()
+        self,
+        builds: int,
+        kinds: Sequence[SuiteKind],
+        other_cause: float,
+        failed: Sequence[int] = (),
+        passed: Sequence[int] = (),
     ) -> None:
         self._builds = builds
+        self._kinds = kinds
         self._other_cause = other_cause
         self._failed = tuple(failed) or (0,) * builds
         self._passed = tuple(passed) or (0,) * builds
@@ -193,7 +220,7 @@ class _CaseAnswers:
     def with_answer(self, build: int, *, failed: bool) -> _CaseAnswers:
         counts = [list(self._passed), list(self._failed)]
         counts[failed][build] += 1
-        return _CaseAnswers(self._builds, self._other_cause, counts[True], counts[False])
+        return _CaseAnswers(self._builds, self._kinds, self._other_cause, counts[True], counts[False])
 
     @cached_property
     def _fits(self) -> tuple[tuple[_Fit, ...], ...]:
@@ -202,7 +229,7 @@ class _CaseAnswers:
             (failed[at], passed[at], failed[-1] - failed[at], passed[-1] - passed[at])
             for at in range(self._builds + 1)
         ]
-        return tuple(tuple(_fit(rates, *side) for side in sides) for _, rates in SUITES)
+        return tuple(tuple(_fit(kind.rates, *side) for side in sides) for kind in self._kinds)
 
     @cached_property
     def likelihood(self) -> tuple[tuple[float, ...], ...]:

@@ -16,7 +16,6 @@ from warehouse.database.store import READ_WAIT_S, Store
 MOST_LOOKED_AT = 100
 """Accepted runs that are searched for one that compares; older ones say little of today's application."""
 
-_OF_NO_PULL_REQUEST: Final = "coalesce(json_extract_string(report, '$.pull_request'), 'null') = 'null'"
 _LINEAGES: Final = TypeAdapter(tuple[JudgeLineage, ...])
 
 
@@ -60,7 +59,7 @@ def _accepted(
         "select run_id, commit, suite_sha256, json_extract_string(report, '$.judging.lineages') from runs"
         " where target = $target and environment = $environment and verdict = 'PASS' and not interrupted"
         " and run_id is distinct from $before"
-        f" and {_OF_NO_PULL_REQUEST}"
+        " and coalesce(json_extract_string(report, '$.pull_request'), 'null') = 'null'"
         " order by finished_at desc, run_id desc limit $most",
         {"target": target, "environment": environment.value, "before": before, "most": MOST_LOOKED_AT},
         wait_s=wait_s,
@@ -113,7 +112,8 @@ def failed_since(store: Store, target: str, *, wait_s: float = READ_WAIT_S) -> F
     """What the newest failed run of ``target`` failed since the last PASS before; ``None`` without a failed run."""
     failed = store.query(
         "select run_id, commit, finished_at from runs where target = $target and verdict = 'FAIL'"
-        f" and not interrupted and {_OF_NO_PULL_REQUEST} order by finished_at desc, run_id desc limit 1",
+        " and not interrupted and coalesce(json_extract_string(report, '$.pull_request'), 'null') = 'null'"
+        " order by finished_at desc, run_id desc limit 1",
         {"target": target},
         wait_s=wait_s,
     )
@@ -122,7 +122,8 @@ def failed_since(store: Store, target: str, *, wait_s: float = READ_WAIT_S) -> F
     run_id, commit, finished_at = failed.rows[0]
     passed = store.query(
         "select run_id, commit from runs where target = $target and verdict = 'PASS' and not interrupted"
-        f" and {_OF_NO_PULL_REQUEST} and finished_at < $before::timestamptz order by finished_at desc, run_id desc limit 1",
+        " and coalesce(json_extract_string(report, '$.pull_request'), 'null') = 'null'"
+        " and finished_at < $before::timestamptz order by finished_at desc, run_id desc limit 1",
         {"target": target, "before": str(finished_at)},
         wait_s=wait_s,
     )

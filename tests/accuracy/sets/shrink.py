@@ -74,7 +74,7 @@ def _on_a_page() -> tuple[int, ShrunkQuestion, bool]:
     """The words of the shortest question that gives the wrong amount, what was found, and whether it gives it too."""
     with tempfile.TemporaryDirectory() as name, DemoBuild("4f2a91c", faults=True) as build:
         folder = Path(name)
-        config = load_config(written_target(folder, build))
+        config = load_config(written_target(folder, build.url))
         case = next(one for one in load_suite(config.target("demo").suite).cases if one.id == CASE)
 
         async def found() -> ShrunkQuestion:

@@ -50,19 +50,17 @@ class DemoBuild(DemoApi):
 def demo_builds(commits: Sequence[str], first_bad: int) -> Iterator[list[DemoBuild]]:
     """A build for each commit, with the faults from ``first_bad`` on."""
     with ExitStack() as stack:
-        yield [
-            stack.enter_context(DemoBuild(commit, faults=at >= first_bad)) for at, commit in enumerate(commits)
-        ]
+        yield [stack.enter_context(DemoBuild(commit, faults=at >= first_bad)) for at, commit in enumerate(commits)]
 
 
-def written_target(folder: Path, build: DemoBuild, *, driver: str = "browser") -> Path:
-    """A ``lookout.toml`` with the target ``demo`` at a build, over the demo's suite."""
+def written_target(folder: Path, url: str, *, driver: str = "browser") -> Path:
+    """A ``lookout.toml`` with the target ``demo`` at the address of a build, over the demo's suite."""
     path = folder / "lookout.toml"
-    api = f'[targets.demo.probe.api]\nurl = "{build.url}/chat"\n' if driver == "json" else ""
+    api = f'[targets.demo.probe.api]\nurl = "{url}/chat"\n' if driver == "json" else ""
     path.write_text(
-        f'data_folder = "data"\n[targets.demo]\nurl = "{build.url}"\nenvironment = "staging"\n'
+        f'data_folder = "data"\n[targets.demo]\nurl = "{url}"\nenvironment = "staging"\n'
         f'suite = {json.dumps(str(SUITE))}\n[targets.demo.probe]\ndriver = "{driver}"\n{api}'
-        f'[targets.demo.probe.readiness]\nversion_url = "{build.url}/version"\n',
+        f'[targets.demo.probe.readiness]\nversion_url = "{url}/version"\n',
         encoding="utf-8",
     )
     return path

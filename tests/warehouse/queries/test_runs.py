@@ -142,7 +142,12 @@ def test_what_failed_since_the_last_pass_is_what_that_run_had_right(tmp_path):
     store.load_pending(1)
     since = failed_since(store, "helpdesk")
     assert since is not None
-    assert (since.run_id, since.commit, since.passed_run_id, since.passed_commit) == ("failed", "bbb", "passed", "aaa")
+    assert (since.run_id, since.commit, since.passed_run_id, since.passed_commit) == (
+        "failed",
+        "bbb",
+        "passed",
+        "aaa",
+    )
     assert since.cases == (("case-1", ("wrong_fact",)),)
     assert failed_since(store, "another") is None
 
