@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from pydantic import TypeAdapter
 
@@ -93,6 +93,62 @@ def _asked(store: Store, run_id: str, wait_s: float) -> tuple[BaselineResult, ..
         BaselineResult.model_validate({"case_id": case_id, "repeat": repeat, "outcome": outcome, "blame": blame})
         for case_id, repeat, outcome, blame in found.rows
     )
+
+
+class FailedSince(NamedTuple):
+    """The cases that a run failed and an accepted one before it had passed, worst first, with their failure kinds.
+
+    Without an accepted run before it, all that it failed. ``commit`` and ``passed_commit`` are the runs' deploys.
+    """
+
+    run_id: str
+    commit: str | None
+    passed_run_id: str | None
+    passed_commit: str | None
+    cases: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def failed_since(store: Store, target: str, *, wait_s: float = READ_WAIT_S) -> FailedSince | None:
+    """What the newest failed run of ``target`` failed since the last PASS before; ``None`` without a failed run."""
+    failed = store.query(
+        "select run_id, commit, finished_at from runs where target = $target and verdict = 'FAIL'"
+        " and not interrupted and coalesce(json_extract_string(report, '$.pull_request'), 'null') = 'null'"
+        " order by finished_at desc, run_id desc limit 1",
+        {"target": target},
+        wait_s=wait_s,
+    )
+    if not failed.rows:
+        return None
+    run_id, commit, finished_at = failed.rows[0]
+    passed = store.query(
+        "select run_id, commit from runs where target = $target and verdict = 'PASS' and not interrupted"
+        " and coalesce(json_extract_string(report, '$.pull_request'), 'null') = 'null'"
+        " and finished_at < $before::timestamptz order by finished_at desc, run_id desc limit 1",
+        {"target": target, "before": str(finished_at)},
+        wait_s=wait_s,
+    )
+    passed_run, passed_commit = passed.rows[0] if passed.rows else (None, None)
+    return FailedSince(
+        run_id=str(run_id),
+        commit=None if commit is None else str(commit),
+        passed_run_id=None if passed_run is None else str(passed_run),
+        passed_commit=None if passed_commit is None else str(passed_commit),
+        cases=_failed_in(store, str(run_id), None if passed_run is None else str(passed_run), wait_s),
+    )
+
+
+def _failed_in(
+    store: Store, run_id: str, passed_run_id: str | None, wait_s: float
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    found = store.query(
+        "select case_id, max(severity) as worst, list_distinct(flatten(list(failure_kinds))) from assessments"
+        " where run_id = $run and outcome = 'failed' and ($passed is null or case_id in"
+        " (select case_id from assessments where run_id = $passed and outcome = 'correct'))"
+        " group by case_id order by worst desc, case_id",
+        {"run": run_id, "passed": passed_run_id},
+        wait_s=wait_s,
+    )
+    return tuple((str(case), tuple(sorted(map(str, cast("list[str]", kinds))))) for case, _, kinds in found.rows)
 
 
 def deployed_at(store: Store, target: str, commit: str, *, wait_s: float = READ_WAIT_S) -> datetime | None:

@@ -159,6 +159,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
             prefect_server.stop_server(folder / "data" / "prefect")
 
 
+AWAY = ("--url-of", "http://127.0.0.1:9/{commit}")
 ONCE: dict[str, tuple[tuple[str, ...], int, str]] = {
     "verify": (("bot", "--fresh"), 1, "FAIL"),
     "gate": (("--target", "bot"), 1, "FAIL"),
@@ -167,6 +168,12 @@ ONCE: dict[str, tuple[tuple[str, ...], int, str]] = {
     "nightly": (UNTIL, 0, "bot: the night until 2026-03-01 02:00 UTC"),
     "repeatability": (("bot",), 0, "bot: 3 of 3 cases asked twice"),
     "reconcile": ((), 0, "bot, "),
+    "bisect": (
+        (*("bot", "--commit", "a", "--commit", "b", "--good", "a", "--bad", "b", "--case", "room"), *AWAY),
+        3,
+        "The first bad build is not known: no build gave an answer",
+    ),
+    "shrink": (("room",), 0, "Nothing could be left out"),
     "watch": (("bot", "--once"), 0, "bot"),
     "review": (("--figures",), 0, "(facts) on bot"),
     "doctor": (("--no-alert", "--no-judge"), 0, "lookout.toml: bot"),

@@ -11,7 +11,7 @@ from monitors.records.targets import Environment, PullRequest, Target
 from tests.warehouse.places import store_in
 from tests.warehouse.sample_rows import SUITE_SHA, assessment, run_report
 from warehouse.journal.rows import AssessmentRow, RunRow
-from warehouse.queries.runs import last_accepted
+from warehouse.queries.runs import failed_since, last_accepted
 
 HAIKU = JudgeLineage(model="claude-haiku-5-5", prompt_sha256="ab" * 32, rubric_version="1")
 GPT = JudgeLineage(model="gpt-6", prompt_sha256="ab" * 32, rubric_version="1")
@@ -119,3 +119,47 @@ def test_a_report_of_another_form_is_damage_and_said_so(tmp_path):
         connection.execute("update runs set report = '{\"run_id\": 3}'")
     with pytest.raises(WarehouseDamaged, match="another form"):
         last_accepted(store, "helpdesk", Environment.STAGING, SUITE_SHA)
+
+
+FAILED = FailureKind.WRONG_FACT
+
+
+def test_what_failed_since_the_last_pass_is_what_that_run_had_right(tmp_path):
+    """Cases of the newest failed run, with their kinds, that the last PASS before it had right, worst first."""
+    store = store_in(tmp_path)
+    runs = [
+        ("passed", Verdict.PASS, "aaa", {"case-1": None, "case-2": None, "case-3": FAILED}),
+        ("of-a-pull", Verdict.PASS, "ppp", {"case-1": FAILED}),
+        ("failed", Verdict.FAIL, "bbb", {"case-1": FAILED, "case-2": None, "case-3": FAILED, "case-4": FAILED}),
+        ("later", Verdict.INCONCLUSIVE, "ccc", {"case-2": FAILED}),
+    ]
+    for hours, (run_id, verdict, commit, cases) in enumerate(runs):
+        pull = PullRequest(repository="owner/bot", number=7) if run_id == "of-a-pull" else None
+        changes = {"verdict": verdict, "commit": commit, "pull_request": pull}
+        rows = [AssessmentRow(row=assessment(run_id, case, failed=kind)) for case, kind in cases.items()]
+        report = run_report(run_id, hours=hours).model_copy(update=changes)
+        store.journal.append([*rows, RunRow(row=report)], run_id=run_id)
+    store.load_pending(1)
+    since = failed_since(store, "helpdesk")
+    assert since is not None
+    assert (since.run_id, since.commit, since.passed_run_id, since.passed_commit) == (
+        "failed",
+        "bbb",
+        "passed",
+        "aaa",
+    )
+    assert since.cases == (("case-1", ("wrong_fact",)),)
+    assert failed_since(store, "another") is None
+
+
+def test_without_a_pass_before_it_all_that_failed_counts(tmp_path):
+    """A target that never passed has no last PASS: every failed case of its newest failed run is given."""
+    store = store_in(tmp_path)
+    report = run_report("failed").model_copy(update={"verdict": Verdict.FAIL})
+    cases = [assessment("failed", f"case-{n}", failed=FAILED if n else None) for n in range(3)]
+    store.journal.append([*(AssessmentRow(row=case) for case in cases), RunRow(row=report)], run_id="failed")
+    store.load_pending(1)
+    since = failed_since(store, "helpdesk")
+    assert since is not None
+    assert since.passed_run_id is None
+    assert [case for case, _ in since.cases] == ["case-1", "case-2"]

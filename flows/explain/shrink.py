@@ -1,0 +1,161 @@
+"""The smallest question that still fails like a case, asked of the live application, and the draft that it becomes.
+
+"Like the case" means: the same grader finds the same kind of failure, and where that is a wrong fact, the same
+wrong one, if the case states it each time. A question that has lost what it asks for fails too, by a fact that is
+missing. Where the application has another address at which the case is right, a shorter question must be right
+there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from flows.explain.asking import CaseAsker
+from flows.explain.bisect import reason_of
+from monitors.alerts.redact import redact
+from monitors.explain.shrink import ShrunkQuestion, Turns, shrink
+from monitors.facts.language import identify
+from monitors.records.cases import GoldCase
+from monitors.records.exchanges import Exchange, Origin
+from monitors.records.grades import FAILURE_WORDS, CaseOutcome, FailureKind, Judged
+from monitors.records.operator_actions import CaseDraft
+from monitors.records.runs import CaseResult
+
+BY: Final = "lookout shrink"
+LOSES_ITS_POINT: Final = frozenset(
+    {FailureKind.MISSING_FACT, FailureKind.MISSING_CITATION, FailureKind.WRONG_CITATION, FailureKind.OVER_REFUSAL}
+)
+"""Failures that a question also has when it no longer asks for anything."""
+
+
+class FailureMark(NamedTuple):
+    """By what a failure is known again: its grader, its kind, and what a wrong fact claims (empty: anything)."""
+
+    grader: str
+    kind: FailureKind
+    claims: frozenset[str] = frozenset()
+
+    def is_on(self, result: CaseResult) -> bool:
+        """Whether the result has this failure."""
+        return any(
+            grade.failure_kind is self.kind
+            and grade.grader == self.grader
+            and (not self.claims or bool(self.claims & _claims(grade)))
+            for grade in result.assessment.grades
+            if isinstance(grade, Judged)
+        )
+
+
+def mark_of(result: CaseResult) -> FailureMark | None:
+    """The mark of a result's worst failure; ``None`` where it did not fail."""
+    if result.assessment.outcome is not CaseOutcome.FAILED:
+        return None
+    worst = result.assessment.failure_kinds[0]
+    failed = [one for one in result.assessment.grades if isinstance(one, Judged) and one.failure_kind is worst]
+    return next((FailureMark(one.grader, worst, _claims(one)) for one in failed), None)
+
+
+def _claims(grade: Judged) -> frozenset[str]:
+    if grade.failure_kind is not FailureKind.WRONG_FACT:
+        return frozenset()
+    return frozenset(span.label for span in grade.evidence if span.where != "gold")
+
+
+@dataclass
+class CaseShrinker:
+    """Shrinks one case at the address of ``asker``; ``control`` asks where it is right, if anywhere.
+
+    After `run`, ``mark`` is the failure that was followed, ``failing`` the last result that had it for each
+    question, and ``trouble`` why the last question without a graded answer had none.
+    """
+
+    case: GoldCase
+    asker: CaseAsker
+    control: CaseAsker | None = None
+    mark: FailureMark | None = None
+    trouble: str = ""
+    asked: int = 0
+    controls: int = 0
+
+    def __post_init__(self) -> None:
+        self.failing: dict[Turns, CaseResult] = {}
+
+    async def run(self, budget: int) -> ShrunkQuestion:
+        """The smallest question, by at most ``budget`` questions; those of the control are counted apart."""
+        return await shrink(self.case.turns, self._fails, budget=budget)
+
+    async def _fails(self, turns: Turns) -> bool | None:
+        self.asked += 1
+        result = await _ask_once(self.asker, self.case, turns, self.asked)
+        if result.assessment.outcome not in (CaseOutcome.FAILED, CaseOutcome.CORRECT):
+            self.trouble = reason_of(result)
+            return None
+        if turns == self.case.turns:
+            self._follow(result)
+        if self.mark is None or not self.mark.is_on(result):
+            return False
+        self.failing[turns] = result
+        return turns == self.case.turns or await self._is_right_elsewhere(turns)
+
+    def _follow(self, result: CaseResult) -> None:
+        """Learn from the whole case what its failure is, and whether it states the same wrong fact each time."""
+        found = mark_of(result)
+        if self.mark is None:
+            self.mark = found
+        elif found is not None and found[:2] == self.mark[:2] and not found.claims & self.mark.claims:
+            self.mark = self.mark._replace(claims=frozenset())
+
+    async def _is_right_elsewhere(self, turns: Turns) -> bool:
+        if self.control is None:
+            return True
+        self.controls += 1
+        result = await _ask_once(self.control, self.case, turns, self.controls)
+        return result.assessment.outcome is CaseOutcome.CORRECT
+
+
+async def _ask_once(asker: CaseAsker, case: GoldCase, turns: Turns, number: int) -> CaseResult:
+    (result,) = await asker.ask_case(case.model_copy(update={"turns": turns}), 1, first_repeat=number)
+    return result
+
+
+async def ask_only(asker: CaseAsker, case: GoldCase, times: int) -> Sequence[CaseResult]:
+    """What the case comes to, asked so often."""
+    return await asker.ask_case(case, times)
+
+
+def shrunk_draft(
+    shrinker: CaseShrinker, found: ShrunkQuestion, *, target: str, at: datetime, account_patterns: Sequence[str]
+) -> CaseDraft:
+    """The draft of a case that asks the smallest question, for `lookout gold grow`. Its id is the question's."""
+    case, result = shrinker.case, shrinker.failing[found.turns]
+    key = "\0".join((target, case.id, *found.turns))
+
+    def clean(text: str) -> str:
+        return redact(text, account_patterns=account_patterns)
+
+    kind = shrinker.mark.kind if shrinker.mark else None
+    reply = result.result.graded_text if isinstance(result.result, Exchange) else ""
+    return CaseDraft(
+        id=f"shrunk-{hashlib.sha256(key.encode()).hexdigest()[:24]}",
+        made_at=at,
+        by=BY,
+        target=target,
+        run_id=shrinker.asker.run_id,
+        source_id=case.id,
+        origin=Origin.PROBE,
+        turns=tuple(redact(turn, account_patterns=account_patterns) for turn in found.turns),
+        gold=None if case.expected_refusal else redact(case.gold, account_patterns=account_patterns),
+        bad_reply=redact(reply, account_patterns=account_patterns) if reply.strip() else None,
+        failure_kind=kind,
+        language=identify(found.turns[-1]),
+        suggested_severity=case.severity,
+        severity_reason=f"the severity of {case.id}, of which this is the part that fails",
+        finding=redact(
+            f"{FAILURE_WORDS[kind] if kind else 'failed'}, as {case.id} "
+            f"({found.words} of its {found.words_before} words): {clean(result.assessment.reason)}"
+        ),
+    )

@@ -1,0 +1,288 @@
+"""Which build is the first bad one: a search by halves for cases that do not fail every time.
+
+Builds stand in order, from one that is held to be good to one that is held to be bad. Every hypothesis names the
+first bad build; two more say that the good one is bad already, and that none is. How often a case fails before
+and from the first bad build on is not known either: it is learnt with it, from rates on a grid (`KINDS`). A case
+may fail at random on all builds, or have broken elsewhere, and then it says nothing about the others.
+
+What is asked next is the question that is expected to tell most about the first bad build (D. V. Lindley, On a
+Measure of the Information Provided by an Experiment, 1956). Where answers are always the same, that is binary
+search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate
+from math import log2, prod
+from typing import Final, NamedTuple
+
+ENOUGH: Final = 0.95
+"""The probability at which the search ends."""
+END_PRIOR: Final = 0.02
+"""How likely it is beforehand that the good build is bad already, or that the bad one is not; each."""
+OTHER_CAUSE: Final = 0.03
+"""How likely it is beforehand that a case broke by another build than the one that broke the others."""
+RANDOM: Final = 0.08
+"""How likely it is beforehand that a case fails as often before as after, whatever build is asked."""
+LEAST_INFORMATION: Final = 0.002
+"""Bits: where no question promises as much, further ones are not asked."""
+STAY: Final = 0.97
+"""A question at the build that was asked last may promise so much less than the best: no other page is opened."""
+
+
+class FailureRates(NamedTuple):
+    """How often a case fails before the first bad build, and from it on, with the probability beforehand."""
+
+    before: float
+    after: float
+    weight: float
+
+
+_ALWAYS: Final = (0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95)
+_RANDOM: Final = (0.2, 0.35, 0.5, 0.65, 0.8)
+
+
+def _rates(before: Mapping[float, float], after: Mapping[float, float], random: float) -> tuple[FailureRates, ...]:
+    """Every pair of a rate before and a higher one after, by their weights, and the cases that fail at random."""
+    broken = [FailureRates(a, b, p * q) for a, p in before.items() for b, q in after.items() if a < b]
+    total = sum(one.weight for one in broken)
+    scaled = [one._replace(weight=one.weight / total * (1 - random)) for one in broken]
+    return (*scaled, *(FailureRates(rate, rate, random / len(_ALWAYS)) for rate in _ALWAYS))
+
+
+_LOW: Final = {0.004: 0.9, 0.05: 0.1}
+_HIGH: Final = {0.996: 0.9, 0.9: 0.1}
+_SOME: Final = {0.9: 0.3, 0.8: 0.4, 0.65: 0.2, 0.5: 0.1}
+
+
+class SuiteKind(NamedTuple):
+    """A kind of suite: how likely it is beforehand, the rates of its cases, and whether they broke by a build."""
+
+    weight: float
+    rates: tuple[FailureRates, ...]
+    is_broken: bool = True
+
+
+def _kinds(random: float) -> tuple[SuiteKind, ...]:
+    sometimes = {1 - rate: weight for rate, weight in _SOME.items()}
+    at_random = tuple(FailureRates(rate, rate, 1 / len(_RANDOM)) for rate in _RANDOM)
+    return (
+        SuiteKind(0.15, _rates(_LOW, _HIGH, random)),
+        SuiteKind(0.38, _rates(_LOW, _SOME, random)),
+        SuiteKind(0.4, _rates(sometimes, _SOME, random)),
+        SuiteKind(0.07, at_random, is_broken=False),
+    )
+
+
+KINDS: Final = _kinds(RANDOM)
+"""Kinds of suites. What one case shows of its kind counts for the others.
+
+Cases always fail from the first bad build on, or pass there now and then, or fail now and then before it too; or
+they fail at random, and no build is bad. What is learnt matters more than these weights, which were set so that
+suites whose cases all pass now and then are told right as often as the posterior says.
+"""
+ALONE: Final = _kinds(0.0)
+"""The same for a single case: one that is not broken by a build between the ends says that none of them is."""
+
+
+class BuildQuestion(NamedTuple):
+    """A case to be asked of a build, by their places; ``information`` is what it promises, in bits."""
+
+    build: int
+    case: int
+    information: float
+
+
+class BuildSearch:
+    """The search over ``builds`` builds, the first held to be good and the last bad, by ``cases`` failing cases.
+
+    Hypothesis 0 is that the first build is bad already, hypothesis ``builds`` that none is, and hypothesis k
+    between them that build k is the first bad one. `ValueError` for fewer than two builds, or no case.
+    """
+
+    def __init__(self, builds: int, cases: int) -> None:
+        if builds <= 1 or cases < 1:
+            raise ValueError(f"a search needs two builds and a case, got {builds} and {cases}")
+        self.builds = builds
+        self._kinds, other_cause = (KINDS, OTHER_CAUSE) if cases > 1 else (ALONE, 0.0)
+        self._answers = [_CaseAnswers(builds, self._kinds, other_cause) for _ in range(cases)]
+        self._out: set[int] = set()
+        self._last: int | None = None
+
+    def record(self, build: int, case: int, *, failed: bool) -> None:
+        """Take an answer into account."""
+        self._answers[case] = self._answers[case].with_answer(build, failed=failed)
+        self._last = build
+
+    def leave_out(self, build: int) -> None:
+        """Ask this build no more: it cannot be reached, or gives no answers. It may still be the first bad one."""
+        self._out.add(build)
+
+    @property
+    def reachable(self) -> tuple[int, ...]:
+        """The builds that are not left out."""
+        return tuple(build for build in range(self.builds) if build not in self._out)
+
+    def posterior(self) -> tuple[float, ...]:
+        """How likely each hypothesis is, given the answers; they add up to 1."""
+        return tuple(sum(column) for column in zip(*self._by_kind, strict=True))
+
+    @property
+    def _by_kind(self) -> list[list[float]]:
+        """How likely each hypothesis is together with each kind of suite, given the answers."""
+        inner = (1 - 2 * END_PRIOR) / (self.builds - 1)
+        broken = (END_PRIOR, *[inner] * (self.builds - 1), END_PRIOR)
+        none_is_bad = (*[0.0] * self.builds, 1.0)
+        weights = [
+            [
+                kind.weight * beforehand * prod(answers.likelihood[number][at] for answers in self._answers)
+                for at, beforehand in enumerate(broken if kind.is_broken else none_is_bad)
+            ]
+            for number, kind in enumerate(self._kinds)
+        ]
+        total = sum(map(sum, weights))
+        return [[weight / total for weight in row] for row in weights]
+
+    def candidates(self) -> tuple[tuple[int, ...], ...]:
+        """The hypotheses in groups, in order: builds that only left-out ones part cannot be told apart."""
+        groups: list[tuple[int, ...]] = [(0,)]
+        waiting: list[int] = []
+        for build in range(1, self.builds):
+            waiting.append(build)
+            if build not in self._out:
+                groups.append(tuple(waiting))
+                waiting = []
+        if waiting:
+            groups.append(tuple(waiting))
+        return (*groups, (self.builds,))
+
+    def is_settled(self, enough: float = ENOUGH) -> bool:
+        """Whether one group of hypotheses is as likely as ``enough``."""
+        posterior = self.posterior()
+        return any(sum(posterior[at] for at in group) >= enough for group in self.candidates())
+
+    def next_question(self) -> BuildQuestion | None:
+        """The question that promises most; ``None`` where none promises anything."""
+        by_kind = self._by_kind
+        questions = [
+            BuildQuestion(build, case, _information(by_kind, answers.chance_of_failure(build)))
+            for build in self.reachable
+            for case, answers in enumerate(self._answers)
+        ]
+        best = max(questions, key=lambda one: one.information, default=None)
+        if best is None or best.information < LEAST_INFORMATION:
+            return None
+        here = [one for one in questions if one.build == self._last]
+        stay = max(here, key=lambda one: one.information, default=best)
+        return stay if stay.information >= STAY * best.information else best
+
+    def breaks_elsewhere(self, case: int) -> float:
+        """How likely it is that this case does not break where the others do: at random, or by another build."""
+        answers = self._answers[case]
+        return sum(
+            chance * (1 - share)
+            for row, shares in zip(self._by_kind, answers.share_broken_here, strict=True)
+            for chance, share in zip(row, shares, strict=True)
+        )
+
+
+class _Fit(NamedTuple):
+    """How well a hypothesis fits a case's answers: the likelihood, and that times each rate that a case may have.
+
+    ``broken`` is the likelihood of those rates alone that differ before and after.
+    """
+
+    likelihood: float
+    before: float
+    after: float
+    broken: float
+
+
+class _CaseAnswers:
+    """A case's answers by build, and what follows from them for each kind of suite and hypothesis. Immutable."""
+
+    def __init__(
+        self,
+        builds: int,
+        kinds: Sequence[SuiteKind],
+        other_cause: float,
+        failed: Sequence[int] = (),
+        passed: Sequence[int] = (),
+    ) -> None:
+        self._builds = builds
+        self._kinds = kinds
+        self._other_cause = other_cause
+        self._failed = tuple(failed) or (0,) * builds
+        self._passed = tuple(passed) or (0,) * builds
+
+    def with_answer(self, build: int, *, failed: bool) -> _CaseAnswers:
+        counts = [list(self._passed), list(self._failed)]
+        counts[failed][build] += 1
+        return _CaseAnswers(self._builds, self._kinds, self._other_cause, counts[True], counts[False])
+
+    @cached_property
+    def _fits(self) -> tuple[tuple[_Fit, ...], ...]:
+        failed, passed = (list(accumulate(one, initial=0)) for one in (self._failed, self._passed))
+        sides = [
+            (failed[at], passed[at], failed[-1] - failed[at], passed[-1] - passed[at])
+            for at in range(self._builds + 1)
+        ]
+        return tuple(tuple(_fit(kind.rates, *side) for side in sides) for kind in self._kinds)
+
+    @cached_property
+    def likelihood(self) -> tuple[tuple[float, ...], ...]:
+        """Of the answers. Where the case broke by a build of its own, that is any of them."""
+        return tuple(self._spread([fit.likelihood for fit in fits]) for fits in self._fits)
+
+    @cached_property
+    def share_broken_here(self) -> tuple[tuple[float, ...], ...]:
+        """How likely it is that the case breaks at the build of the hypothesis."""
+        return tuple(
+            tuple((1 - self._other_cause) * fit.broken / chance for fit, chance in zip(fits, chances, strict=True))
+            for fits, chances in zip(self._fits, self.likelihood, strict=True)
+        )
+
+    def chance_of_failure(self, build: int) -> Iterator[tuple[float, ...]]:
+        """How likely it is that it fails when it is asked of ``build``."""
+        for fits, chances in zip(self._fits, self.likelihood, strict=True):
+            fails = self._spread([fit.before if build < at else fit.after for at, fit in enumerate(fits)])
+            yield tuple(both / chance for both, chance in zip(fails, chances, strict=True))
+
+    def _spread(self, chances: Sequence[float]) -> tuple[float, ...]:
+        """The chances, where the case may also have broken by any other build."""
+        elsewhere = self._other_cause * sum(chances) / len(chances)
+        return tuple((1 - self._other_cause) * chance + elsewhere for chance in chances)
+
+
+def _fit(
+    rates: Sequence[FailureRates], failed_before: int, passed_before: int, failed_after: int, passed_after: int
+) -> _Fit:
+    total = by_before = by_after = broken = 0.0
+    for before, after, weight in rates:
+        chance = weight * before**failed_before * (1 - before) ** passed_before
+        chance *= after**failed_after * (1 - after) ** passed_after
+        total += chance
+        by_before += chance * before
+        by_after += chance * after
+        if before < after:
+            broken += chance
+    return _Fit(total, by_before, by_after, broken)
+
+
+def _information(by_kind: Sequence[Sequence[float]], chances: Iterator[Sequence[float]]) -> float:
+    """What one answer is expected to tell about the hypothesis, in bits."""
+    fails = [0.0] * len(by_kind[0])
+    likely = [sum(column) for column in zip(*by_kind, strict=True)]
+    for row, given in zip(by_kind, chances, strict=True):
+        for at, (chance, failure) in enumerate(zip(row, given, strict=True)):
+            fails[at] += chance * failure
+    left = sum(p * _entropy(f / p) for p, f in zip(likely, fails, strict=True) if p > 0)
+    return _entropy(sum(fails)) - left
+
+
+def _entropy(chance: float) -> float:
+    if chance <= 0 or chance >= 1:
+        return 0.0
+    return -chance * log2(chance) - (1 - chance) * log2(1 - chance)

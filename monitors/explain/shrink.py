@@ -1,0 +1,292 @@
+"""The smallest question that still fails: what can be left out of a failing case, turn by turn and word by word.
+
+Delta debugging (A. Zeller and R. Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002) over the
+parts of a question, large ones first (G. Misherghi and Z. Su, HDD: Hierarchical Delta Debugging, 2006): turns,
+sentences, clauses, words. Words are left out whole and the rest stays in order. At each level the end is cut, then
+the beginning, each by halves, then the middle: what is left begins and ends with something that is needed.
+
+An application may fail now and then. How often the case itself fails is learnt from what was asked, and a shorter
+question is asked until it is ten times likelier that it fails as often as the case than that it fails by chance, or
+the reverse (A. Wald, Sequential Tests of Statistical Hypotheses, 1945). What a level leaves is asked again; where
+it turns out not to fail, one failure more is needed from then on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import groupby
+from typing import Final, NamedTuple
+
+from monitors.records.base import Record
+
+Turns = tuple[str, ...]
+Asked = Callable[[Turns], Awaitable[bool | None]]
+"""Asks a question once: whether it fails in the same way; ``None`` where nothing came that could be graded."""
+
+BY_CHANCE: Final = 0.05
+"""How often a question without what makes the case fail is held to fail by chance."""
+ODDS: Final = 10.0
+CONFIRMED: Final = 3
+"""So many failures of the smallest question are seen before it is said to fail."""
+FIRST_ASKS: Final = 3
+MOST_ASKS: Final = 5
+"""A question that is not decided after so many asks does not count as failing."""
+MOST_SILENT: Final = 3
+"""After so many questions in a row without a graded answer nothing more is asked."""
+_FAILED_BEFORE, _ASKED_BEFORE = 3.8, 4.0
+"""What is held of the case beforehand: it fails 95 % of the time, as if seen in four asks."""
+
+_WORD: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\s\u3040-\u30ff\u3400-\u9fff]+")
+"""A word; of scripts that set none apart, a character."""
+_SENTENCE_END: Final = re.compile(r"[.?!।॥؟。？！…]+[\"'”’)\]]*$")
+_CLAUSE_END: Final = re.compile(r"[,;:،、，；：–—-]+[\"'”’)\]]*$")
+
+
+class Level(StrEnum):
+    """What is left out at once."""
+
+    TURN = "turn"
+    SENTENCE = "sentence"
+    CLAUSE = "clause"
+    WORD = "word"
+
+
+class _Word(NamedTuple):
+    """A word of the question, what stood before it, and the turn, sentence, clause and word that it is in."""
+
+    text: str
+    gap: str
+    places: tuple[int, int, int, int]
+
+
+def words_of(turns: Sequence[str]) -> Iterator[_Word]:
+    """The words of a conversation in order."""
+    sentence = clause = count = 0
+    for turn, text in enumerate(turns):
+        end = 0
+        for found in _WORD.finditer(text):
+            yield _Word(found[0], text[end : found.start()], (turn, sentence, clause, count))
+            end, count = found.end(), count + 1
+            ends_sentence = _SENTENCE_END.search(found[0]) is not None
+            sentence += ends_sentence
+            clause += ends_sentence or _CLAUSE_END.search(found[0]) is not None
+        sentence, clause = sentence + 1, clause + 1
+
+
+def turns_of(words: Iterable[_Word]) -> Turns:
+    """The conversation of these words: a turn without any is left out."""
+    by_turn = groupby(words, key=lambda word: word.places[0])
+    return tuple("".join(word.gap + word.text for word in same).strip() for _, same in by_turn)
+
+
+def word_count(turns: Iterable[str]) -> int:
+    """How many words a conversation has."""
+    return sum(len(_WORD.findall(turn)) for turn in turns)
+
+
+class ShrinkEnd(StrEnum):
+    """Why nothing more was left out."""
+
+    SMALLEST = "smallest"
+    """Nothing can be left out any more without its passing."""
+    BUDGET = "budget"
+    """The probes were used up."""
+    PASSES = "passes"
+    """The case itself does not fail, or too seldom."""
+    SILENT = "silent"
+    """No answers came, or none that could be graded."""
+
+
+class ShrunkQuestion(Record):
+    """The smallest question that was found, and how often it failed when it was asked.
+
+    ``probes`` is how often anything was asked; the whole case failed ``first_failed`` of ``first_asked`` times.
+    """
+
+    turns: Turns
+    end: ShrinkEnd
+    failed: int
+    asked: int
+    first_failed: int
+    first_asked: int
+    probes: int
+    words: int
+    words_before: int
+
+
+class _Stop(Exception):
+    """The search ends here."""
+
+    def __init__(self, end: ShrinkEnd) -> None:
+        super().__init__(end.value)
+        self.end = end
+
+
+@dataclass
+class _Count:
+    failed: int = 0
+    passed: int = 0
+
+    @property
+    def asked(self) -> int:
+        return self.failed + self.passed
+
+
+async def shrink(turns: Sequence[str], ask: Asked, *, budget: int) -> ShrunkQuestion:
+    """The smallest question that fails like ``turns``, by at most ``budget`` asks of anything.
+
+    Whatever ends it, the result is a question that failed when it was asked, the whole one at worst.
+    """
+    search = _Search(tuple(words_of(turns)), ask, budget)
+    try:
+        await search.run()
+        end = ShrinkEnd.SMALLEST
+    except _Stop as stop:
+        end = stop.end
+    return search.result(end)
+
+
+@dataclass
+class _Search:
+    words: tuple[_Word, ...]
+    ask: Asked
+    budget: int
+    probes: int = 0
+    silent: int = 0
+    needed: int = 1
+    """So many failures a question needs before it counts as failing; it rises when that was too few."""
+    counts: dict[Turns, _Count] = field(default_factory=dict[Turns, _Count])
+    best: tuple[_Word, ...] = ()
+    sure: tuple[_Word, ...] = ()
+    kept: set[Turns] = field(default_factory=set[Turns])
+    """The case and what its levels left: all of them fail, as often as the case does."""
+
+    async def run(self) -> None:
+        self.best = self.sure = self.words
+        self.kept.add(turns_of(self.words))
+        await self._check_case()
+        while True:
+            before = self.sure
+            for place in range(len(Level)):
+                await self._level(place)
+            if self.sure == before and await self._is_sure(CONFIRMED):
+                return
+
+    async def _check_case(self) -> None:
+        """Ask the whole case, more often where it passed. Where it fails half of the time or less, that ends it."""
+        count = self._count(self.words)
+        while count.asked < FIRST_ASKS or (count.passed and count.asked < MOST_ASKS):
+            await self._probe(self.words)
+            if count.passed >= FIRST_ASKS and not count.failed:
+                break
+        if count.failed <= count.passed:  # what fails that seldom cannot be told from what fails by chance
+            raise _Stop(ShrinkEnd.PASSES)
+
+    async def _level(self, place: int) -> None:
+        """Leave out what can be left out at one level, and make sure that the rest fails."""
+        self.best = self.sure
+        parts = [tuple(same) for _, same in groupby(self.sure, key=lambda word: word.places[place])]
+        parts = await self._cut(parts, at_end=True)
+        parts = await self._cut(parts, at_end=False)
+        await self._thin(parts[:1], parts[1:-1], parts[1:][-1:], is_needed=False)
+        if await self._is_sure(self.needed + 1):
+            self.sure = self.best
+            self.kept.add(turns_of(self.sure))
+        else:
+            self.needed += 1
+            self.best = self.sure
+
+    async def _cut(self, parts: list[tuple[_Word, ...]], *, at_end: bool) -> list[tuple[_Word, ...]]:
+        """The fewest parts from the other side that still fail, found by halves."""
+        fewest, enough = 1, len(parts)
+
+        def kept(count: int) -> list[tuple[_Word, ...]]:
+            return parts[:count] if at_end else parts[len(parts) - count :]
+
+        while fewest < enough:
+            middle = (fewest + enough) // 2
+            if await self._fails(kept(middle)):
+                enough = middle
+            else:
+                fewest = middle + 1
+        return kept(enough)
+
+    async def _thin(
+        self,
+        before: list[tuple[_Word, ...]],
+        middle: list[tuple[_Word, ...]],
+        after: list[tuple[_Word, ...]],
+        *,
+        is_needed: bool,
+    ) -> list[tuple[_Word, ...]]:
+        """What is needed of the middle. ``is_needed`` where it is known that something is."""
+        if not middle or (not is_needed and await self._fails([*before, *after])):
+            return []
+        if len(middle) == 1:
+            return middle
+        half = len(middle) // 2
+        left = await self._thin(before, middle[:half], [*middle[half:], *after], is_needed=False)
+        right = await self._thin([*before, *left], middle[half:], after, is_needed=not left)
+        return [*left, *right]
+
+    async def _fails(self, parts: Sequence[tuple[_Word, ...]]) -> bool:
+        words = tuple(word for part in parts for word in part)
+        count = self._count(words)
+        while count.asked < MOST_ASKS:
+            odds = self._odds(count)
+            if odds >= ODDS and count.failed >= self.needed:
+                self.best = words
+                return True
+            if odds <= 1 / ODDS:
+                return False
+            await self._probe(words)
+        return False
+
+    def _odds(self, count: _Count) -> float:
+        """How much likelier the answers are if it fails as often as the case than if it fails by chance."""
+        kept = [self.counts[turns] for turns in self.kept]
+        failed, asked = sum(one.failed for one in kept), sum(one.asked for one in kept)
+        rate = (failed + _FAILED_BEFORE) / (asked + _ASKED_BEFORE)
+        return (rate / BY_CHANCE) ** count.failed * ((1 - rate) / (1 - BY_CHANCE)) ** count.passed
+
+    async def _is_sure(self, failures: int) -> bool:
+        """Whether the best so far has failed so often, and seldom passed; it is asked until one of both shows."""
+        count = self._count(self.best)
+        while count.failed < failures:
+            await self._probe(self.best)
+            if count.passed > 1 and count.passed >= count.failed:
+                return False
+        return True
+
+    def _count(self, words: tuple[_Word, ...]) -> _Count:
+        return self.counts.setdefault(turns_of(words), _Count())
+
+    async def _probe(self, words: tuple[_Word, ...]) -> None:
+        if self.probes >= self.budget:
+            raise _Stop(ShrinkEnd.BUDGET)
+        self.probes += 1
+        failed = await self.ask(turns_of(words))
+        self.silent = self.silent + 1 if failed is None else 0
+        if self.silent >= MOST_SILENT:
+            raise _Stop(ShrinkEnd.SILENT)
+        count = self._count(words)
+        count.failed += failed is True
+        count.passed += failed is not True
+
+    def result(self, end: ShrinkEnd) -> ShrunkQuestion:
+        found = self.best if self._count(self.best).failed > self._count(self.best).passed else self.sure
+        turns, whole, count = turns_of(found), self._count(self.words), self._count(found)
+        return ShrunkQuestion(
+            turns=turns,
+            end=end,
+            failed=count.failed,
+            asked=count.asked,
+            first_failed=whole.failed,
+            first_asked=whole.asked,
+            probes=self.probes,
+            words=len(found),
+            words_before=len(self.words),
+        )

@@ -1,0 +1,113 @@
+"""Searches over 20 simulated builds: how often the first bad one is named, and how many questions that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from statistics import mean, median
+
+from tests.accuracy.figure import Figure, Measured, share
+from tests.monitors.explain.searched_builds import (
+    SearchResult,
+    SimulatedCase,
+    chosen_case,
+    noise_free_probes,
+    searched,
+)
+
+NAME = "bisect"
+BUILDS = 20
+SEEDS = range(1000, 1200)
+"""Others than those by which the weights of `monitors.explain.bisect` were set."""
+CASES = 5
+
+Suite = Callable[[Random], list[SimulatedCase]]
+
+
+@dataclass(frozen=True)
+class SimulatedSuite:
+    """What the failing cases are like; ``twice`` where at most twice the noise-free probes are wanted on average."""
+
+    what: str
+    cases: Suite
+    twice: bool = True
+
+
+def _alike(count: int, before: float, after: float) -> Suite:
+    return lambda _chance: [SimulatedCase(before, after)] * count
+
+
+def _one_elsewhere(chance: Random) -> list[SimulatedCase]:
+    return [*[SimulatedCase()] * 3, SimulatedCase(breaks_at=chance.randrange(1, BUILDS))]
+
+
+SUITES = (
+    SimulatedSuite("no case is flaky", _alike(CASES, 0, 1)),
+    SimulatedSuite("one case in five is flaky", lambda chance: [chosen_case(chance) for _ in range(CASES)]),
+    SimulatedSuite("every case passes 20 % of the time after the break", _alike(CASES, 0, 0.8)),
+    SimulatedSuite("one case alone, and it passes 20 % of the time after the break", _alike(1, 0, 0.8)),
+    SimulatedSuite("one case of four broke by another build", _one_elsewhere),
+    SimulatedSuite("every case is wrong 20 % of the time, before and after", _alike(CASES, 0.2, 0.8), twice=False),
+)
+
+NOTE = """\
+A probe is one question asked of one build. A search without noise needs {noise_free} of them: one to each end, to see that
+the good build is right and the bad one wrong, and {halves} to halve {between} candidates. Nothing that a run recorded before
+is used. A search ends at a posterior of 95 % or after 60 probes. Where a case passes 20 % of the time after the break, an
+answer is worth 0.62 bits at most, and no method can do with fewer than 7 probes on average; where every answer is wrong
+20 % of the time, 0.28 bits, and 16 probes: twice {noise_free} is out of anyone's reach there.
+
+| failing cases | right | probes: mean | median | 95th percentile | noise-free |
+| --- | ---: | ---: | ---: | ---: | ---: |
+{rows}"""
+
+
+def measure(data: Path) -> Measured:
+    """Right and probes, for each kind of suite."""
+    del data  # simulated
+    found = {suite.what: [_simulated(suite, seed) for seed in SEEDS] for suite in SUITES}
+    figures = [figure for suite in SUITES for figure in _figures(suite, found[suite.what])]
+    return Measured(tuple(figures), notes=(_note(found),))
+
+
+@dataclass(frozen=True)
+class _Simulated:
+    result: SearchResult
+    right: bool
+
+
+def _simulated(suite: SimulatedSuite, seed: int) -> _Simulated:
+    chance = Random(seed)
+    cases, first_bad = suite.cases(chance), chance.randrange(1, BUILDS)
+    result = searched(BUILDS, cases, first_bad, chance)
+    return _Simulated(result, result.claimed == first_bad)
+
+
+def _figures(suite: SimulatedSuite, found: list[_Simulated]) -> list[Figure]:
+    right = sum(one.right for one in found)
+    settled = [one for one in found if one.result.settled]
+    wrong = sum(not one.right for one in settled)
+    figures = [
+        share(NAME, f"{suite.what}: right", right, len(found), target=0.95 if suite.twice else None),
+        share(NAME, f"{suite.what}: wrong where 95 % sure", wrong, len(settled), target=0.05, at_most=True),
+    ]
+    if suite.twice:
+        allowed = 2 * noise_free_probes(BUILDS)
+        within = sum(one.result.probes <= allowed for one in found)
+        figures.append(share(NAME, f"{suite.what}: at most {allowed} probes", within, len(found)))
+    return figures
+
+
+def _note(found: Mapping[str, list[_Simulated]]) -> str:
+    noise_free = noise_free_probes(BUILDS)
+    rows = "\n".join(_row(what, simulated, noise_free) for what, simulated in found.items())
+    return NOTE.format(noise_free=noise_free, halves=noise_free - 2, between=BUILDS - 1, rows=rows)
+
+
+def _row(what: str, found: list[_Simulated], noise_free: int) -> str:
+    probes = sorted(one.result.probes for one in found)
+    right = sum(one.right for one in found)
+    high = probes[int(0.95 * len(probes)) - 1]
+    return f"| {what} | {right} of {len(found)} | {mean(probes):.1f} | {median(probes):g} | {high} | {noise_free} |"

@@ -1,0 +1,102 @@
+"""Questions with a planted trigger: is it kept, and what else is? Simulated applications, and a real page."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from itertools import combinations
+from pathlib import Path
+from statistics import median
+
+from flows.context import utc_now
+from flows.explain.asking import asker_at
+from flows.explain.shrink import CaseShrinker
+from monitors.config.file import load_config
+from monitors.explain.shrink import ShrunkQuestion
+from monitors.goldset.load import load_suite
+from tests.accuracy.figure import Measured, TellingError, share
+from tests.flows.explain.demo_builds import CASE, DemoBuild, written_target
+from tests.monitors.explain.shrunk_questions import ROWS, PlantedTrigger
+
+NAME = "shrink"
+BUDGET = 40
+SEEDS = 10
+WRONG = "₹80,000"
+
+NOTE = """\
+A row is met where the trigger is kept, the question has at most 1.2 times the trigger's words, and at most {budget} questions
+were asked, those that confirm it included. The real page is the demo's bot with its planted faults in Chromium; the shortest
+question that brings its wrong amount out was found by trying all of up to four words.
+
+| trigger | words before | trigger's | left | probes | fails | met |
+| --- | ---: | ---: | ---: | ---: | --- | --- |
+{rows}"""
+
+
+def measure(data: Path) -> Measured:
+    """Each row once, and those that are flaky some times more."""
+    del data  # simulated, and the demo itself
+    found = [(row.name, row.length, row.shrunk(BUDGET), row) for row in ROWS]
+    lines = [_line(name, length, shrunk, met=row.is_met(shrunk)) for name, length, shrunk, row in found]
+    met = sum(row.is_met(shrunk) for _, _, shrunk, row in found)
+    length, page, kept = _on_a_page()
+    page_met = kept and page.words <= 1.2 * length and page.probes <= BUDGET
+    lines.append(_line("a wrong amount on a real page", length, page, met=page_met))
+    probes = [shrunk.probes for _, _, shrunk, _ in found] + [page.probes]
+    again = [(row, row.shrunk(BUDGET, seed)) for row in ROWS if _is_flaky(row) for seed in range(1, SEEDS + 1)]
+    figures = (
+        share(NAME, f"trigger kept, short, at most {BUDGET} probes", met + page_met, len(lines), target=0.9),
+        share(NAME, "the flaky rows, ten times more", sum(r.is_met(f) for r, f in again), len(again)),
+        share(NAME, "flaky: the trigger is kept", sum(r.trigger(f.turns) for r, f in again), len(again)),
+    )
+    note = NOTE.format(budget=BUDGET, rows="\n".join(lines))
+    errors = tuple(_error(row, shrunk) for _, _, shrunk, row in found if not row.is_met(shrunk))
+    high = sorted(probes)[int(0.95 * len(probes))]
+    return Measured(figures, errors, (note, f"Probes: median {median(probes):g}, 95th percentile {high}."))
+
+
+def _is_flaky(row: PlantedTrigger) -> bool:
+    return row.rate < 1 or row.by_chance > 0
+
+
+def _line(name: str, length: int, found: ShrunkQuestion, *, met: bool) -> str:
+    counts = f"{found.words_before} | {length} | {found.words} | {found.probes}"
+    return f"| {name} | {counts} | {found.failed} of {found.asked} | {'yes' if met else '**no**'} |"
+
+
+def _error(row: PlantedTrigger, found: ShrunkQuestion) -> TellingError:
+    left = f"{found.words} words were left after {found.probes} probes"
+    return TellingError(NAME, row.name, left, "what fails now and then needs more questions than there were")
+
+
+def _on_a_page() -> tuple[int, ShrunkQuestion, bool]:
+    """The words of the shortest question that gives the wrong amount, what was found, and whether it gives it too."""
+    with tempfile.TemporaryDirectory() as name, DemoBuild("4f2a91c", faults=True) as build:
+        folder = Path(name)
+        config = load_config(written_target(folder, build.url))
+        case = next(one for one in load_suite(config.target("demo").suite).cases if one.id == CASE)
+
+        async def found() -> ShrunkQuestion:
+            async with asker_at(
+                config,
+                "demo",
+                build.url,
+                folder=folder / "shrink",
+                run_id="shrink",
+                cases=(case,),
+                environment=os.environ,
+                clock=utc_now,
+            ) as asker:
+                return await CaseShrinker(case, asker).run(BUDGET)
+
+        shrunk = asyncio.run(found())
+        return _shortest(build, case.question), shrunk, WRONG in build.says(shrunk.turns[-1])
+
+
+def _shortest(build: DemoBuild, question: str) -> int:
+    said = question.split()
+    for count in range(1, 5):
+        if any(WRONG in build.says(" ".join(some)) for some in combinations(said, count)):
+            return count
+    return len(said)

@@ -1,0 +1,242 @@
+"""`lookout bisect` as its user runs it: builds of the demo behind real pages and a real API, a real repository."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from monitors.records.grades import FailureKind
+from monitors.records.runs import Verdict
+from monitors.records.targets import Target
+from tests import fork_server
+from tests.flows.explain.demo_builds import CASE, DemoBuild, demo_builds, written_target
+from tests.servers.threaded import ThreadedServer
+from tests.warehouse.places import store_in
+from tests.warehouse.sample_rows import NOON, assessment, run_report
+from warehouse.journal.rows import AssessmentRow, RunRow
+
+COMMITS = [f"{number}f2a91c" for number in range(8)]
+
+
+def bisect(folder: Path, *arguments: str, code: int = 0):
+    """Run the command to its end; what it printed, on both streams."""
+    environment = {name: os.environ[name] for name in ("PATH", "CHROMIUM_PATH") if name in os.environ}
+    environment |= fork_server.WARM | {"HOME": str(folder)}
+    done = fork_server.run("bisect", "demo", *arguments, cwd=folder, env=environment)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout, done.stderr
+
+
+def listed(folder: Path, builds: list[DemoBuild]) -> str:
+    """A file of commits, oldest first, each with the address of its build."""
+    path = folder / "builds.txt"
+    path.write_text("".join(f"{build.commit} {build.url}\n" for build in builds), encoding="utf-8")
+    return str(path)
+
+
+def test_the_first_bad_of_eight_builds_is_found_on_their_pages_and_asked_again_nothing(tmp_path):
+    """In a real browser: the planted build is named, few questions are asked, and the same command asks none."""
+    with demo_builds(COMMITS, first_bad=5) as builds:
+        written_target(tmp_path, builds[-1].url)
+        arguments = (
+            "--commits",
+            listed(tmp_path, builds),
+            "--good",
+            COMMITS[0],
+            "--bad",
+            COMMITS[-1],
+            "--case",
+            CASE,
+        )
+        said, steps = bisect(tmp_path, *arguments)
+        assert f"First bad build: {COMMITS[5]}, 9" in said
+        assert f"{CASE}: fails" in said
+        asked = sum(len(build.asked) for build in builds)
+        assert f"{asked} questions asked of 8 builds." in said
+        assert asked <= 10
+        assert steps.count(CASE) == asked
+        again, _ = bisect(tmp_path, *arguments)
+        assert f"0 questions asked of 8 builds; {asked} answers stored before." in again
+        assert sum(len(build.asked) for build in builds) == asked
+
+
+class BuildsByPath(ThreadedServer):
+    """Builds at /COMMIT of one server; those without a build answer that there is none."""
+
+    def __init__(self, builds: list[DemoBuild]) -> None:
+        super().__init__()
+        self._builds = builds
+
+    def application(self) -> web.Application:
+        """All of them."""
+        app = web.Application(middlewares=[web.normalize_path_middleware(append_slash=True)])
+        for build in self._builds:
+            app.add_subapp(f"/{build.commit}", build.application())
+        return app
+
+
+def git(repository: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@example.org", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory):
+    """A repository of six commits, and a seventh on a branch that was merged before the last of them."""
+    folder = tmp_path_factory.mktemp("repository")
+    git(folder, "init", "--quiet", "--initial-branch", "main")
+    for number in range(5):
+        git(folder, "commit", "--quiet", "--allow-empty", "--message", f"build {number}")
+    git(folder, "checkout", "--quiet", "-b", "side", "HEAD~2")
+    git(folder, "commit", "--quiet", "--allow-empty", "--message", "beside")
+    git(folder, "checkout", "--quiet", "main")
+    git(folder, "merge", "--quiet", "--no-ff", "--message", "build 5", "side")
+    return folder
+
+
+def with_runs(folder: Path, good: str, bad: str) -> None:
+    """Two stored runs of the target: the older passed the case, the newer failed it."""
+    (folder / "data").mkdir()
+    store = store_in(folder / "data")
+    target = Target(name="demo", url="http://127.0.0.1:1")
+    for hours, (run_id, verdict, commit, kind) in enumerate(
+        (("older", Verdict.PASS, good, None), ("newer", Verdict.FAIL, bad, FailureKind.WRONG_FACT))
+    ):
+        finished = {"finished_at": NOON + timedelta(hours=hours), "target": target}
+        report = run_report(run_id).model_copy(update={"verdict": verdict, "commit": commit, **finished})
+        rows = [AssessmentRow(row=assessment(run_id, CASE, failed=kind)), RunRow(row=report)]
+        store.journal.append(rows, run_id=run_id)
+    store.load_pending(1)
+
+
+def test_commits_come_from_the_repository_and_cases_from_the_last_failed_run(tmp_path, repository):
+    """Without --good, --bad and --case the last PASS and FAIL name them; merged branches are no builds of their own.
+
+    A build that does not answer is left out and named, and the claim says what cannot be told apart.
+    """
+    commits = git(repository, "rev-list", "--first-parent", "--reverse", "HEAD").split()
+    gone = commits[3]
+    with (
+        demo_builds(commits, first_bad=3) as builds,
+        BuildsByPath([build for build in builds if build.commit != gone]) as server,
+    ):
+        written_target(tmp_path, f"{server.url}/{commits[-1]}", driver="json")
+        with_runs(tmp_path, commits[0], commits[-1])
+        arguments = ("--repo", str(repository), "--url-of", f"{server.url}/{{commit}}", "--json")
+        report = json.loads(bisect(tmp_path, *arguments)[0])
+    assert (report["good"], report["bad"], report["builds"]) == (commits[0], commits[-1], 6)
+    best = report["candidates"][0]
+    assert (best["claim"], best["commits"]) == ("first_bad", commits[3:5])
+    assert best["probability"] >= 0.95
+    assert [commit for commit, _ in report["left_out"]] == [gone]
+    assert [case["case_id"] for case in report["cases"]] == [CASE]
+
+
+ENDS = [
+    (0, "The good build 0f2a91c fails already", 0),
+    (8, "No build is bad", 0),
+]
+
+
+@pytest.mark.parametrize(("first_bad", "said", "code"), ENDS, ids=["good build fails", "bad build passes"])
+def test_ends_that_are_not_as_they_were_said_to_be_are_the_claim(tmp_path, first_bad, said, code):
+    """A good build that fails, and a bad one that passes, are said; no build between them is accused."""
+    with demo_builds(COMMITS, first_bad) as builds:
+        written_target(tmp_path, builds[-1].url, driver="json")
+        arguments = (
+            "--commits",
+            listed(tmp_path, builds),
+            "--good",
+            COMMITS[0],
+            "--bad",
+            COMMITS[-1],
+            "--case",
+            CASE,
+        )
+        printed, _ = bisect(tmp_path, *arguments, code=code)
+    assert said in printed
+    assert "First bad build" not in printed
+
+
+def test_builds_that_nobody_can_reach_name_nothing(tmp_path):
+    """Where no build answers, the exit code is 3, every build that was tried is named, and none is accused."""
+    with demo_builds(COMMITS[:3], first_bad=1) as builds:
+        written_target(tmp_path, builds[-1].url, driver="json")
+        path = listed(tmp_path, builds)
+    arguments = ("--commits", path, "--good", COMMITS[0], "--bad", COMMITS[2], "--case", CASE)
+    printed, _ = bisect(tmp_path, *arguments, code=3)
+    assert "The first bad build is not known: no build gave an answer that could be graded." in printed
+    assert printed.count("was left out") == 3
+
+
+def test_a_build_that_serves_another_commit_is_left_out(tmp_path):
+    """An address where another commit answers than the one that is asked for is not taken for that build."""
+    with demo_builds(COMMITS[:3], first_bad=2) as builds:
+        written_target(tmp_path, builds[-1].url, driver="json")
+        path = listed(tmp_path, builds)
+        builds[1].commit = "7777777"
+        arguments = ("--commits", path, "--good", COMMITS[0], "--bad", COMMITS[2], "--case", CASE)
+        printed, _ = bisect(tmp_path, *arguments)
+    assert f"First bad build: one of {COMMITS[1]}, {COMMITS[2]}, 9" in printed
+    assert f"{COMMITS[1]} was left out: commit {COMMITS[1]} did not serve" in printed
+
+
+WRONG_USE = [
+    (("--good", "0f2a91c", "--bad", "7f2a91c", "--case", CASE), "name the builds in one way"),
+    (("--commits", "none.txt", "--good", "a", "--bad", "b", "--case", CASE), "--commits none.txt: cannot be read"),
+    (("--commit", "aaa", "--commit", "bbb", "--good", "bbb", "--bad", "aaa", "--case", CASE), "list the oldest"),
+    (
+        ("--commit", "aaa", "--commit", "bbb", "--good", "aaa", "--bad", "ccc", "--case", CASE),
+        "--bad ccc is not in",
+    ),
+    (("--commit", "aaa", "--commit", "bbb", "--good", "aaa", "--bad", "bbb", "--case", CASE), "give --url-of"),
+    (
+        ("--commit", "a", "--commit", "b", "--good", "a", "--bad", "b", "--case", CASE, "--url-of", "http://x/"),
+        "{commit}",
+    ),
+    (
+        ("--commit", "a", "--commit", "b", "--good", "a", "--bad", "b", "--case", "no"),
+        "--case no: targets.demo.suite",
+    ),
+    (("--repo", ".", "--good", "a", "--bad", "b", "--case", CASE), "--repo .: git rev-parse"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), WRONG_USE, ids=[row[1] for row in WRONG_USE])
+def test_wrong_use_is_one_line_and_asks_nothing(tmp_path, arguments, said):
+    """What is missing or wrong is named with what would be accepted; the exit code is 2."""
+    written_target(tmp_path, "http://127.0.0.1:1", driver="json")
+    if "--url-of" not in arguments and "--commit" in arguments and "no" in arguments:
+        arguments = (*arguments, "--url-of", "http://127.0.0.1:1/{commit}")
+    _, error = bisect(tmp_path, *arguments, code=2)
+    assert said in error
+
+
+def test_production_is_refused_as_by_a_run(tmp_path):
+    """An address of a production target's host is refused where the target's suite is for staging alone."""
+    with demo_builds(COMMITS[:2], first_bad=1) as builds:
+        path = written_target(tmp_path, builds[0].url, driver="json")
+        more = (
+            f'[targets.live]\nurl = "{builds[1].url}"\nenvironment = "production"\nsuite = "{tmp_path}/s.jsonl"\n'
+            '[targets.demo.langsmith]\nproject = "staging"\nkey_env = "PATH"\n'
+        )
+        path.write_text(path.read_text(encoding="utf-8") + more, encoding="utf-8")
+        arguments = (
+            "--commits",
+            listed(tmp_path, builds),
+            "--good",
+            COMMITS[0],
+            "--bad",
+            COMMITS[1],
+            "--case",
+            CASE,
+        )
+        _, error = bisect(tmp_path, *arguments, code=2)
+        assert "which is production" in error
+        assert not builds[0].asked + builds[1].asked

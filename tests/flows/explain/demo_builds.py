@@ -1,0 +1,66 @@
+"""Builds of the demo's bot on loopback, each a server with a commit, and the configuration of a target for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from aiohttp import web
+
+from deployments.demo.bot import Bot
+from deployments.demo.configuration import SUITE
+from deployments.demo.faults import NoFaults, PlantedFaults
+from deployments.demo.policies import load_policies, load_vocabulary
+from tests.monitors.explain.changed_demo import DemoApi, Variant
+
+CASE = "suraksha-family-shield::cataract::en"
+"""The planted faults give ₹80,000 in place of ₹40,000."""
+
+
+class DemoBuild(DemoApi):
+    """One build: a small page over the demo's bot, which has the planted faults or not."""
+
+    def __init__(self, commit: str, *, faults: bool) -> None:
+        super().__init__(Variant(delay_ms=1), seed=0)
+        self.commit = commit
+        self.asked: list[str] = []
+        self._bot = Bot(load_policies(), load_vocabulary(), PlantedFaults() if faults else NoFaults())
+
+    def application(self) -> web.Application:
+        """The page at /, what it asks, and the commit at /version."""
+        app = super().application()
+        app.router.add_get("/version", self._version)
+        return app
+
+    def says(self, question: str) -> str:
+        """What the bot answers."""
+        return self._bot.reply(question).text
+
+    async def _version(self, _request: web.Request) -> web.Response:
+        return web.json_response({"sha": self.commit})
+
+    async def _chat(self, request: web.Request) -> web.Response:
+        self.asked.append(json.loads(await request.read())["question"])
+        return await super()._chat(request)
+
+
+@contextmanager
+def demo_builds(commits: Sequence[str], first_bad: int) -> Iterator[list[DemoBuild]]:
+    """A build for each commit, with the faults from ``first_bad`` on."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(DemoBuild(commit, faults=at >= first_bad)) for at, commit in enumerate(commits)]
+
+
+def written_target(folder: Path, url: str, *, driver: str = "browser") -> Path:
+    """A ``lookout.toml`` with the target ``demo`` at the address of a build, over the demo's suite."""
+    path = folder / "lookout.toml"
+    api = f'[targets.demo.probe.api]\nurl = "{url}/chat"\n' if driver == "json" else ""
+    path.write_text(
+        f'data_folder = "data"\n[targets.demo]\nurl = "{url}"\nenvironment = "staging"\n'
+        f'suite = {json.dumps(str(SUITE))}\n[targets.demo.probe]\ndriver = "{driver}"\n{api}'
+        f'[targets.demo.probe.readiness]\nversion_url = "{url}/version"\n',
+        encoding="utf-8",
+    )
+    return path

@@ -1,0 +1,123 @@
+"""The search over builds: it is binary search where nothing is flaky, and says how sure it is where something is."""
+
+from __future__ import annotations
+
+from random import Random
+from statistics import median
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from monitors.explain.bisect import BuildSearch
+from tests.monitors.explain.searched_builds import SimulatedCase, chosen_case, noise_free_probes, searched
+
+BUILDS = 20
+FLAKY = SimulatedCase(0, 0.8)
+
+
+@pytest.mark.parametrize("first_bad", range(1, 8))
+def test_without_noise_every_first_bad_build_is_found_in_few_more_questions_than_by_halves(first_bad):
+    """Cases that fail always from one build on name it, with at most four questions more than binary search."""
+    found = searched(8, [SimulatedCase()] * 3, first_bad, Random(0))
+    assert (found.claimed, found.settled) == (first_bad, True)
+    assert found.probes <= noise_free_probes(8) + 4
+
+
+@pytest.mark.parametrize("cases", [lambda _: [FLAKY] * 5, lambda chance: [chosen_case(chance) for _ in range(5)]])
+def test_flaky_cases_name_the_right_build(cases):
+    """Of 20 searches over 20 builds one at most is wrong; half of them need at most twice the noise-free probes."""
+    found = []
+    for seed in range(1000, 1020):
+        chance = Random(seed)
+        suite, first_bad = cases(chance), chance.randrange(1, BUILDS)
+        found.append((searched(BUILDS, suite, first_bad, chance), first_bad))
+    assert sum(one.claimed == first_bad for one, first_bad in found) >= 19
+    assert median(one.probes for one, _ in found) <= 2 * noise_free_probes(BUILDS)
+
+
+@pytest.mark.parametrize("cases", [1, 3])
+def test_cases_that_fail_at_random_accuse_no_build(cases):
+    """Where every case fails half of the time on every build, at most one search in ten names a first bad one."""
+    found = [searched(8, [SimulatedCase(0.5, 0.5)] * cases, 4, Random(seed), budget=40) for seed in range(10)]
+    assert sum(one.settled and 0 < one.claimed < 8 for one in found) <= 1
+
+
+ENDS = [(SimulatedCase(1, 1), 0, "the good build fails already"), (SimulatedCase(0, 0), 8, "the bad build passes")]
+
+
+@pytest.mark.parametrize("cases", [1, 3])
+@pytest.mark.parametrize(("case", "claimed", "why"), ENDS, ids=[row[2] for row in ENDS])
+def test_an_end_that_is_not_as_it_was_said_to_be_is_the_claim(case, claimed, why, cases):
+    """A good build that fails, and a bad one that passes, are told from a first bad build between them."""
+    found = searched(8, [case] * cases, 4, Random(0))
+    assert (found.claimed, found.settled) == (claimed, True), why
+    assert found.probes <= 20
+
+
+def test_builds_that_nobody_can_ask_are_told_together():
+    """Left-out builds and the next one that answers form one group, which can be certain; none of them is asked."""
+    search = BuildSearch(6, 2)
+    for build in (2, 3):
+        search.leave_out(build)
+    assert search.candidates() == ((0,), (1,), (2, 3, 4), (5,), (6,))
+    asked = set()
+    while not search.is_settled():
+        question = search.next_question()
+        assert question is not None
+        asked.add(question.build)
+        search.record(question.build, question.case, failed=question.build >= 3)
+    posterior = search.posterior()
+    assert sum(posterior[2:5]) >= 0.95
+    assert max(posterior) < 0.5
+    assert not asked & {2, 3}
+
+
+def test_a_case_that_broke_elsewhere_is_told_from_the_others():
+    """Three cases break at build 3, one at build 6: build 3 is named, and only the fourth is doubted."""
+    search = BuildSearch(8, 4)
+    for build in range(8):
+        for case in range(4):
+            search.record(build, case, failed=build >= (6 if case == 3 else 3))
+    posterior = search.posterior()
+    assert posterior.index(max(posterior)) == 3
+    doubts = [search.breaks_elsewhere(case) > 0.5 for case in range(4)]
+    assert doubts == [False, False, False, True]
+
+
+answers = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2), st.booleans()), max_size=25)
+
+
+@settings(max_examples=40, deadline=None)
+@given(answers, st.randoms(use_true_random=False))
+def test_the_order_of_answers_does_not_matter_and_chances_add_up(given_answers, chance):
+    """The posterior is a distribution, the same in whatever order the answers came."""
+    one, other = BuildSearch(6, 3), BuildSearch(6, 3)
+    shuffled = list(given_answers)
+    chance.shuffle(shuffled)
+    for search, order in ((one, given_answers), (other, shuffled)):
+        for build, case, failed in order:
+            search.record(build, case, failed=failed)
+    assert sum(one.posterior()) == pytest.approx(1)
+    assert one.posterior() == pytest.approx(other.posterior())
+    question = one.next_question()
+    assert question is None or (question.information > 0 and question.build in one.reachable)
+
+
+@settings(max_examples=30, deadline=None)
+@given(answers, st.integers(1, 5), st.integers(0, 2))
+def test_a_failure_never_speaks_for_a_later_break(given_answers, build, case):
+    """One failure more at a build never lowers how likely it is that the break is at that build or before it."""
+    search = BuildSearch(6, 3)
+    for at, of, failed in given_answers:
+        search.record(at, of, failed=failed)
+    before = sum(search.posterior()[: build + 1])
+    search.record(build, case, failed=True)
+    assert sum(search.posterior()[: build + 1]) >= before - 0.02
+
+
+def test_a_search_needs_builds_and_cases():
+    """One build, or no case, is no search."""
+    for builds, cases in ((1, 1), (2, 0)):
+        with pytest.raises(ValueError, match="two builds and a case"):
+            BuildSearch(builds, cases)

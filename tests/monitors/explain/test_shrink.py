@@ -1,0 +1,98 @@
+"""The smallest failing question: what makes it fail is kept, in order, and little else, within the budget."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from monitors.explain.shrink import MOST_SILENT, ShrinkEnd, shrink, turns_of, words_of
+from tests.monitors.explain.shrunk_questions import FATHER, PORTING, ROWS
+
+
+def found(turns, ask, budget=40):
+    """What is left, and all that was asked."""
+    asked = []
+
+    async def answer(candidate):
+        asked.append(candidate)
+        return ask(candidate)
+
+    return asyncio.run(shrink(turns, answer, budget=budget)), asked
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+def test_a_planted_trigger_is_kept_and_little_else(row):
+    """At most 1.2 times the trigger's words are left after at most 40 probes, and they still fail."""
+    assert row.is_met(row.shrunk())
+
+
+words = st.sampled_from(["gold", "silver", "April,", "what", "is", "covered?", "रकम", "₹40,000", "and;", "no."])
+texts = st.lists(st.lists(words, min_size=1, max_size=12).map(" ".join), min_size=1, max_size=3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts, st.data())
+def test_what_is_left_fails_is_part_of_the_question_and_can_lose_nothing(turns, data):
+    """Of any words anywhere that are all needed, exactly these are left, in their order; nothing is asked twice."""
+    all_words = list(words_of(turns))
+    needed = data.draw(st.sets(st.integers(0, len(all_words) - 1), min_size=1, max_size=4))
+    wanted = [all_words[at].text for at in sorted(needed)]
+
+    def fails(candidate):
+        left = iter(word.text for word in words_of(candidate))
+        return all(word in left for word in wanted)
+
+    result, asked = found(turns, fails, budget=300)
+    assert result.end is ShrinkEnd.SMALLEST
+    assert [word.text for word in words_of(result.turns)] == wanted
+    repeated = {one for one in asked if asked.count(one) > 1}
+    assert all(fails(one) for one in repeated)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(3, 45), st.integers(0, 99))
+def test_the_budget_is_never_exceeded_and_what_is_left_was_seen_to_fail(budget, seed):
+    """Whenever the probes run out, the result is a question that failed more often than not when it was asked."""
+    row = ROWS[seed % len(ROWS)]
+    result, asked = found(row.turns, row.trigger, budget)
+    assert len(asked) == result.probes <= budget
+    assert row.trigger(result.turns)
+    assert 0 < result.failed <= result.asked == asked.count(result.turns)
+
+
+def test_a_case_that_passes_is_said_to_pass():
+    """Where the case does not fail, nothing is left out, and few questions are asked."""
+    result, asked = found((PORTING,), lambda _turns: False)
+    assert (result.end, result.turns, result.first_failed) == (ShrinkEnd.PASSES, (PORTING,), 0)
+    assert len(asked) == 3
+
+
+def test_an_application_that_stops_answering_ends_the_search():
+    """Three questions in a row without an answer, and nothing more is asked; what was found before it stands."""
+    result, asked = found((PORTING,), lambda _turns: None)
+    assert (result.end, len(asked)) == (ShrinkEnd.SILENT, MOST_SILENT)
+    answers = iter([True] * 5)
+    result, asked = found((PORTING,), lambda _turns: next(answers, None))
+    assert result.end is ShrinkEnd.SILENT
+    assert len(asked) == 5 + MOST_SILENT
+
+
+def test_each_level_is_left_out_whole_before_the_next():
+    """Turns go before sentences and words: the first shorter question is whole turns, and words are never torn."""
+    result, asked = found(FATHER, lambda turns: "67" in " ".join(turns))
+    assert result.turns == ("67",)
+    first = next(one for one in asked if one != FATHER)
+    assert set(first) < set(FATHER)
+    all_words = {word.text for word in words_of(FATHER)}
+    assert all(word.text in all_words for one in asked for word in words_of(one))
+
+
+@given(st.lists(st.text(min_size=1), min_size=1, max_size=3))
+def test_a_conversation_is_its_words_and_what_stands_between(turns):
+    """Put together again, all words of a conversation are what it was, but for space at the ends of a turn."""
+    whole = tuple(turn.strip() for turn in turns if turn.strip())
+    again = tuple(one for one in turns_of(words_of(turns)) if one)
+    assert [one.split() for one in again] == [one.split() for one in whole]
