@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -26,6 +26,7 @@ from deployments.site.tokens import SessionSigner, TokenStore
 from flows.context import environment, fresh_key, open_store, people_of, runs_folder, slack_bot
 from flows.verify.run_watch import RunWatch
 from monitors.config.file import Config
+from monitors.errors import MonitorError
 from warehouse.database.snapshot import snapshot_of
 
 STOP_S: Final = 5
@@ -55,7 +56,7 @@ def site_application(config: Config, host: str, outside: Surroundings) -> ASGIAp
     site = _site(config, host, outside)
     signer = SessionSigner(tokens, tokens.key(), timedelta(hours=settings.session_h))
     renderer, attempts = Renderer(site, signer), AttemptLimit(outside.now)
-    refresher = Refresher(site.snapshot, settings.refresh_s, lambda: site.health.renew(site))
+    refresher = Refresher(site.snapshot, settings.refresh_s, lambda: _ask_beside(site))
     pages = pages_application(site, renderer, refresher, LoginPages(site, renderer, attempts))
     return AccessControl(
         app=pages,
@@ -88,6 +89,13 @@ def _site(config: Config, host: str, outside: Surroundings) -> Site:
         prefix=config.site.path_prefix,
         needs_login=needs_login(config.site, host),
     )
+
+
+def _ask_beside(site: Site) -> None:
+    """What takes long and no page should wait for, once there is a copy."""
+    site.health.renew(site)
+    with suppress(MonitorError):
+        site.figures.once("reviews", lambda: site.reviews.answers(site.store, None, site.now()))
 
 
 @contextmanager
