@@ -56,7 +56,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "first-look": ("cli.pipes",
             'Say what failed cases share: {"id", "cases": [{attribute: value, "failed": true}]} lines in, causes out.'),
         "bisect": ("cli.explain.bisect",
-            "Find the first bad build, where each build has an address; exit code 3 when it cannot be told."),
+            "Find the first bad build, where each build has an address; exit code 3 when it stays open."),
         "shrink": ("cli.explain.shrink",
             "Find the smallest question that still fails like a case; it becomes a draft for gold grow."),
         "review": ("cli.review",
