@@ -20,9 +20,7 @@ from flows.explain.asking import CaseAsker, Clock, asker_at, moved_settings
 from monitors.config.file import Config, target_record
 from monitors.errors import ConfigError, ProbeError
 from monitors.explain.bisect import ENOUGH, BuildSearch
-from monitors.goldset.load import cases_sha256
-from monitors.probes.readiness import wait_until_ready
-from monitors.records.builds import (
+from monitors.explain.builds import (
     BisectCandidate,
     BisectCase,
     BisectClaim,
@@ -30,6 +28,8 @@ from monitors.records.builds import (
     Build,
     BuildAnswer,
 )
+from monitors.goldset.load import cases_sha256
+from monitors.probes.readiness import wait_until_ready
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import NoAnswer
 from monitors.records.grades import CaseOutcome, FailureKind

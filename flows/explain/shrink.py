@@ -156,6 +156,6 @@ def shrunk_draft(
         severity_reason=f"the severity of {case.id}, of which this is the part that fails",
         finding=redact(
             f"{FAILURE_WORDS[kind] if kind else 'failed'}, as {case.id} "
-            f"({found.words} of its {found.words_before} words): {clean(result.assessment.reason)}"
+            f"({found.length} of its {found.length_before} words): {clean(result.assessment.reason)}"
         ),
     )

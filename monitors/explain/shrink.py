@@ -45,7 +45,7 @@ _SENTENCE_END: Final = re.compile(r"[.?!।॥؟。？！…]+[\"'”’)\]]*$")
 _CLAUSE_END: Final = re.compile(r"[,;:،、，；：–—-]+[\"'”’)\]]*$")
 
 
-class Level(StrEnum):
+class ShrinkLevel(StrEnum):
     """What is left out at once."""
 
     TURN = "turn"
@@ -62,7 +62,7 @@ class _Word(NamedTuple):
     places: tuple[int, int, int, int]
 
 
-def words_of(turns: Sequence[str]) -> Iterator[_Word]:
+def tokens_of(turns: Sequence[str]) -> Iterator[_Word]:
     """The words of a conversation in order."""
     sentence = clause = count = 0
     for turn, text in enumerate(turns):
@@ -76,13 +76,13 @@ def words_of(turns: Sequence[str]) -> Iterator[_Word]:
         sentence, clause = sentence + 1, clause + 1
 
 
-def turns_of(words: Iterable[_Word]) -> Turns:
+def turns_of(tokens: Iterable[_Word]) -> Turns:
     """The conversation of these words: a turn without any is left out."""
-    by_turn = groupby(words, key=lambda word: word.places[0])
+    by_turn = groupby(tokens, key=lambda word: word.places[0])
     return tuple("".join(word.gap + word.text for word in same).strip() for _, same in by_turn)
 
 
-def word_count(turns: Iterable[str]) -> int:
+def token_count(turns: Iterable[str]) -> int:
     """How many words a conversation has."""
     return sum(len(_WORD.findall(turn)) for turn in turns)
 
@@ -104,6 +104,7 @@ class ShrunkQuestion(Record):
     """The smallest question that was found, and how often it failed when it was asked.
 
     ``probes`` is how often anything was asked; the whole case failed ``first_failed`` of ``first_asked`` times.
+    ``length`` is in words, ``length_before`` that of the whole case.
     """
 
     turns: Turns
@@ -113,8 +114,8 @@ class ShrunkQuestion(Record):
     first_failed: int
     first_asked: int
     probes: int
-    words: int
-    words_before: int
+    length: int
+    length_before: int
 
 
 class _Stop(Exception):
@@ -140,7 +141,7 @@ async def shrink(turns: Sequence[str], ask: Asked, *, budget: int) -> ShrunkQues
 
     Whatever ends it, the result is a question that failed when it was asked, the whole one at worst.
     """
-    search = _Search(tuple(words_of(turns)), ask, budget)
+    search = _QuestionSearch(tuple(tokens_of(turns)), ask, budget)
     try:
         await search.run()
         end = ShrinkEnd.SMALLEST
@@ -150,8 +151,8 @@ async def shrink(turns: Sequence[str], ask: Asked, *, budget: int) -> ShrunkQues
 
 
 @dataclass
-class _Search:
-    words: tuple[_Word, ...]
+class _QuestionSearch:
+    tokens: tuple[_Word, ...]
     ask: Asked
     budget: int
     probes: int = 0
@@ -161,25 +162,25 @@ class _Search:
     counts: dict[Turns, _Count] = field(default_factory=dict[Turns, _Count])
     best: tuple[_Word, ...] = ()
     sure: tuple[_Word, ...] = ()
-    kept: set[Turns] = field(default_factory=set[Turns])
+    followed: set[Turns] = field(default_factory=set[Turns])
     """The case and what its levels left: all of them fail, as often as the case does."""
 
     async def run(self) -> None:
-        self.best = self.sure = self.words
-        self.kept.add(turns_of(self.words))
+        self.best = self.sure = self.tokens
+        self.followed.add(turns_of(self.tokens))
         await self._check_case()
         while True:
             before = self.sure
-            for place in range(len(Level)):
+            for place in range(len(ShrinkLevel)):
                 await self._level(place)
             if self.sure == before and await self._is_sure(CONFIRMED):
                 return
 
     async def _check_case(self) -> None:
         """Ask the whole case, more often where it passed. Where it fails half of the time or less, that ends it."""
-        count = self._count(self.words)
+        count = self._count(self.tokens)
         while count.asked < FIRST_ASKS or (count.passed and count.asked < MOST_ASKS):
-            await self._probe(self.words)
+            await self._probe(self.tokens)
             if count.passed >= FIRST_ASKS and not count.failed:
                 break
         if count.failed <= count.passed:  # what fails that seldom cannot be told from what fails by chance
@@ -194,7 +195,7 @@ class _Search:
         await self._thin(parts[:1], parts[1:-1], parts[1:][-1:], is_needed=False)
         if await self._is_sure(self.needed + 1):
             self.sure = self.best
-            self.kept.add(turns_of(self.sure))
+            self.followed.add(turns_of(self.sure))
         else:
             self.needed += 1
             self.best = self.sure
@@ -203,16 +204,16 @@ class _Search:
         """The fewest parts from the other side that still fail, found by halves."""
         fewest, enough = 1, len(parts)
 
-        def kept(count: int) -> list[tuple[_Word, ...]]:
+        def first(count: int) -> list[tuple[_Word, ...]]:
             return parts[:count] if at_end else parts[len(parts) - count :]
 
         while fewest < enough:
             middle = (fewest + enough) // 2
-            if await self._fails(kept(middle)):
+            if await self._fails(first(middle)):
                 enough = middle
             else:
                 fewest = middle + 1
-        return kept(enough)
+        return first(enough)
 
     async def _thin(
         self,
@@ -233,22 +234,22 @@ class _Search:
         return [*left, *right]
 
     async def _fails(self, parts: Sequence[tuple[_Word, ...]]) -> bool:
-        words = tuple(word for part in parts for word in part)
-        count = self._count(words)
+        tokens = tuple(word for part in parts for word in part)
+        count = self._count(tokens)
         while count.asked < MOST_ASKS:
             odds = self._odds(count)
             if odds >= ODDS and count.failed >= self.needed:
-                self.best = words
+                self.best = tokens
                 return True
             if odds <= 1 / ODDS:
                 return False
-            await self._probe(words)
+            await self._probe(tokens)
         return False
 
     def _odds(self, count: _Count) -> float:
         """How much likelier the answers are if it fails as often as the case than if it fails by chance."""
-        kept = [self.counts[turns] for turns in self.kept]
-        failed, asked = sum(one.failed for one in kept), sum(one.asked for one in kept)
+        seen = [self.counts[turns] for turns in self.followed]
+        failed, asked = sum(one.failed for one in seen), sum(one.asked for one in seen)
         rate = (failed + _FAILED_BEFORE) / (asked + _ASKED_BEFORE)
         return (rate / BY_CHANCE) ** count.failed * ((1 - rate) / (1 - BY_CHANCE)) ** count.passed
 
@@ -261,24 +262,24 @@ class _Search:
                 return False
         return True
 
-    def _count(self, words: tuple[_Word, ...]) -> _Count:
-        return self.counts.setdefault(turns_of(words), _Count())
+    def _count(self, tokens: tuple[_Word, ...]) -> _Count:
+        return self.counts.setdefault(turns_of(tokens), _Count())
 
-    async def _probe(self, words: tuple[_Word, ...]) -> None:
+    async def _probe(self, tokens: tuple[_Word, ...]) -> None:
         if self.probes >= self.budget:
             raise _Stop(ShrinkEnd.BUDGET)
         self.probes += 1
-        failed = await self.ask(turns_of(words))
+        failed = await self.ask(turns_of(tokens))
         self.silent = self.silent + 1 if failed is None else 0
         if self.silent >= MOST_SILENT:
             raise _Stop(ShrinkEnd.SILENT)
-        count = self._count(words)
+        count = self._count(tokens)
         count.failed += failed is True
         count.passed += failed is not True
 
     def result(self, end: ShrinkEnd) -> ShrunkQuestion:
         found = self.best if self._count(self.best).failed > self._count(self.best).passed else self.sure
-        turns, whole, count = turns_of(found), self._count(self.words), self._count(found)
+        turns, whole, count = turns_of(found), self._count(self.tokens), self._count(found)
         return ShrunkQuestion(
             turns=turns,
             end=end,
@@ -287,6 +288,6 @@ class _Search:
             first_failed=whole.failed,
             first_asked=whole.asked,
             probes=self.probes,
-            words=len(found),
-            words_before=len(self.words),
+            length=len(found),
+            length_before=len(self.tokens),
         )

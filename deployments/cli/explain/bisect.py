@@ -24,9 +24,9 @@ from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
 from monitors.config.isolation import refuse_production
 from monitors.errors import ConfigError
+from monitors.explain.builds import BisectCandidate, BisectCase, BisectClaim, BisectReport, Build, BuildAnswer
 from monitors.goldset.load import load_suite
 from monitors.plural import plural
-from monitors.records.builds import BisectCandidate, BisectCase, BisectClaim, BisectReport, Build, BuildAnswer
 from monitors.records.grades import FailureKind
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _claim(best: BisectCandidate, report: BisectReport) -> str:
         case BisectClaim.FIRST_BAD:
             listed = ", ".join(map(_short, best.commits))
             if len(best.commits) > 1:
-                return f"First bad build: one of {listed}, {sure}; they cannot be told apart."
+                return f"First bad build: one of {listed}, {sure}; which of them is open."
             return f"First bad build: {listed}, {sure}."
         case BisectClaim.GOOD_FAILS:
             return f"The good build {_short(report.good)} fails already, {sure}: name an older one with --good."
@@ -261,7 +261,7 @@ def bisect_command(
     allow_production: AllowProductionOption = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Find the first bad build, where each build has an address; exit code 3 when it cannot be told."""
+    """Find the first bad build, where each build has an address; exit code 3 when it stays open."""
     from flows.context import open_store  # duckdb
     from warehouse.queries.runs import failed_since
 

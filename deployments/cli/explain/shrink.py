@@ -194,8 +194,8 @@ def shrunk_lines(
         yield f"Nothing could be left out{_why(shrunk, shrinker)}. {plural(shrunk.probes, 'question')} asked."
     else:
         yield (
-            f"Smallest question that still fails the same way, {shrunk.words} of "
-            f"{plural(shrunk.words_before, 'word')}, fails {shrunk.failed} of {shrunk.asked}"
+            f"Smallest question that still fails the same way, {shrunk.length} of "
+            f"{plural(shrunk.length_before, 'word')}, fails {shrunk.failed} of {shrunk.asked}"
             f"{_why(shrunk, shrinker)}:"
         )
         yield from (f"  {redact(turn)}" for turn in shrunk.turns)

@@ -41,7 +41,7 @@ def measure(data: Path) -> Measured:
     lines = [_line(name, length, shrunk, met=row.is_met(shrunk)) for name, length, shrunk, row in found]
     met = sum(row.is_met(shrunk) for _, _, shrunk, row in found)
     length, page, kept = _on_a_page()
-    page_met = kept and page.words <= 1.2 * length and page.probes <= BUDGET
+    page_met = kept and page.length <= 1.2 * length and page.probes <= BUDGET
     lines.append(_line("a wrong amount on a real page", length, page, met=page_met))
     probes = [shrunk.probes for _, _, shrunk, _ in found] + [page.probes]
     again = [(row, row.shrunk(BUDGET, seed)) for row in ROWS if _is_flaky(row) for seed in range(1, SEEDS + 1)]
@@ -61,12 +61,12 @@ def _is_flaky(row: PlantedTrigger) -> bool:
 
 
 def _line(name: str, length: int, found: ShrunkQuestion, *, met: bool) -> str:
-    counts = f"{found.words_before} | {length} | {found.words} | {found.probes}"
+    counts = f"{found.length_before} | {length} | {found.length} | {found.probes}"
     return f"| {name} | {counts} | {found.failed} of {found.asked} | {'yes' if met else '**no**'} |"
 
 
 def _error(row: PlantedTrigger, found: ShrunkQuestion) -> TellingError:
-    left = f"{found.words} words were left after {found.probes} probes"
+    left = f"{found.length} words were left after {found.probes} probes"
     return TellingError(NAME, row.name, left, "what fails now and then needs more questions than there were")
 
 

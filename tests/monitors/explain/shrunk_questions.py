@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from monitors.explain.shrink import ShrunkQuestion, Turns, shrink, word_count
+from monitors.explain.shrink import ShrunkQuestion, Turns, shrink, token_count
 
 Trigger = Callable[[Turns], bool]
 
@@ -68,7 +68,7 @@ def says(text: str) -> Trigger:
 
 def at_least(count: int) -> Trigger:
     """It fails on long questions."""
-    return lambda turns: word_count(turns) >= count
+    return lambda turns: token_count(turns) >= count
 
 
 def any_of(*triggers: Trigger) -> Trigger:
@@ -101,7 +101,7 @@ class PlantedTrigger:
 
     def is_met(self, found: ShrunkQuestion) -> bool:
         """Whether the trigger was kept, at 1.2 times its length at most, within 40 probes."""
-        return self.trigger(found.turns) and found.words <= 1.2 * self.length and found.probes <= 40
+        return self.trigger(found.turns) and found.length <= 1.2 * self.length and found.probes <= 40
 
 
 ROWS = (

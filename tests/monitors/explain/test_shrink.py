@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitors.explain.shrink import MOST_SILENT, ShrinkEnd, shrink, turns_of, words_of
+from monitors.explain.shrink import MOST_SILENT, ShrinkEnd, shrink, tokens_of, turns_of
 from tests.monitors.explain.shrunk_questions import FATHER, PORTING, ROWS
 
 
@@ -37,17 +37,17 @@ texts = st.lists(st.lists(words, min_size=1, max_size=12).map(" ".join), min_siz
 @given(texts, st.data())
 def test_what_is_left_fails_is_part_of_the_question_and_can_lose_nothing(turns, data):
     """Of any words anywhere that are all needed, exactly these are left, in their order; nothing is asked twice."""
-    all_words = list(words_of(turns))
+    all_words = list(tokens_of(turns))
     needed = data.draw(st.sets(st.integers(0, len(all_words) - 1), min_size=1, max_size=4))
     wanted = [all_words[at].text for at in sorted(needed)]
 
     def fails(candidate):
-        left = iter(word.text for word in words_of(candidate))
+        left = iter(word.text for word in tokens_of(candidate))
         return all(word in left for word in wanted)
 
     result, asked = found(turns, fails, budget=300)
     assert result.end is ShrinkEnd.SMALLEST
-    assert [word.text for word in words_of(result.turns)] == wanted
+    assert [word.text for word in tokens_of(result.turns)] == wanted
     repeated = {one for one in asked if asked.count(one) > 1}
     assert all(fails(one) for one in repeated)
 
@@ -86,13 +86,13 @@ def test_each_level_is_left_out_whole_before_the_next():
     assert result.turns == ("67",)
     first = next(one for one in asked if one != FATHER)
     assert set(first) < set(FATHER)
-    all_words = {word.text for word in words_of(FATHER)}
-    assert all(word.text in all_words for one in asked for word in words_of(one))
+    all_words = {word.text for word in tokens_of(FATHER)}
+    assert all(word.text in all_words for one in asked for word in tokens_of(one))
 
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=3))
 def test_a_conversation_is_its_words_and_what_stands_between(turns):
     """Put together again, all words of a conversation are what it was, but for space at the ends of a turn."""
     whole = tuple(turn.strip() for turn in turns if turn.strip())
-    again = tuple(one for one in turns_of(words_of(turns)) if one)
+    again = tuple(one for one in turns_of(tokens_of(turns)) if one)
     assert [one.split() for one in again] == [one.split() for one in whole]
