@@ -11,7 +11,7 @@ more often than not has a fault: noise is at most one half. Over the cases, 2p h
 Skellam, "A probability distribution derived from the binomial distribution by regarding the probability of success
 as variable between the sets of trials", JRSS B 10, 1948), fitted by maximum likelihood on a grid. A group of
 askings of which more than half failed is left out as a fault, so each likelihood is that of a binomial count
-truncated at one half. A case with few askings is drawn towards the others (empirical Bayes: B. Efron, C. Morris,
+truncated at one half. A case with few askings leans towards the others (empirical Bayes: B. Efron, C. Morris,
 "Data analysis using Stein's estimator and its generalizations", JASA 70, 1975). The interval of the mean comes of
 the posterior on the grid, under Jeffreys' prior m^(-1/2) and equal odds for each concentration.
 """

@@ -58,7 +58,7 @@ def test_nothing_is_fitted_to_faults_or_single_askings():
     assert fit_noise([[(2, 2)], [(1, 1)], [], [(0, 1)]]) is None
 
 
-def test_a_case_is_drawn_towards_the_others_by_less_the_more_often_it_was_asked():
+def test_a_case_leans_towards_the_others_by_less_the_more_often_it_was_asked():
     """One failure of two is mostly chance; forty of eighty is the case's own."""
     means = []
     for group in ((0, 2), (1, 2), (40, 80)):
