@@ -255,8 +255,8 @@ def _load(store: Store) -> None:
 
 def figures(context: RepeatabilityContext, session: RepeatabilityRun | None = None) -> Repeatability:
     """The figures of all recorded repeats that count; with ``session``, also where it is not loaded yet."""
-    scope = context.scope
-    found = recorded_repeats(context.store, scope)
+    _load(context.store)
+    found = recorded_repeats(context.store, context.scope)
     if session is not None and not session.void and not _has(found, session.run_id):
         found = found._replace(of_sessions=(*found.of_sessions, *session.cases), sessions=found.sessions + 1)
     baseline = last_accepted(context.store, context.target.name, context.target.environment, context.suite.sha256)

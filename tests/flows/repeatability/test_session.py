@@ -128,3 +128,15 @@ def test_a_target_that_is_not_to_be_asked_twice_is_not(tmp_path, more, said):
     assert measured_targets(config, None) == []
     with pytest.raises(ConfigError, match=said):
         measured_targets(config, "demo")
+
+
+def test_figures_of_nothing_are_no_data(tmp_path):
+    """Where no case was ever asked twice, nothing is said of rates, and nothing is asked for it."""
+    with Chat() as chat:
+        context = build_repeatability_context(load_config(watched(tmp_path, chat)), "demo")
+        lines = list(format_repeatability(figures(context)))
+    assert chat.asked == 0
+    assert lines == [
+        "demo: repeatability of suite suite (4 cases, 4 of severity 3)",
+        "  no case was asked twice and graded both times yet",
+    ]
