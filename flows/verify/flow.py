@@ -398,7 +398,6 @@ async def ask_again(run: LiveRun, report: RunReport) -> RunReport:
 
     The verdict and its figures stay as they are.
     """
-    listener.get().stage("asking failed cases again")
     found = await recheck_failures(run, hub_token=hub_token())
     if found is None:
         return report

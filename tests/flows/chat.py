@@ -12,6 +12,8 @@ from aiohttp import web
 from tests.servers.threaded import ThreadedServer
 
 RIGHT = "The waiting period is 24 months. [Source: Gold, clause 4.2]"
+ASKED_ONCE = "[recheck]\ntimes = 0\n"
+"""For tests of other things: failed cases are not asked again."""
 
 
 class Chat(ThreadedServer):
@@ -67,10 +69,11 @@ def watched(folder: Path, chat: Chat, *, cases: int = 4, gold: str = "24 months"
     ]
     suite.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     path = folder / "lookout.toml"
+    once = "" if "[recheck]" in more else ASKED_ONCE
     path.write_text(
         f'data_folder = "data"\n[targets.demo]\nurl = "{chat.url}/chat"\nsuite = "suite.jsonl"\n'
         '[targets.demo.probe]\ndriver = "json"\nconcurrency = 1\nattempts = 1\nanswer_deadline_s = 600\n'
-        f"[gate]\nmin_severity_3_cases = 0\n{more}",
+        f"{once}[gate]\nmin_severity_3_cases = 0\n{more}",
         encoding="utf-8",
     )
     return path

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from deployments.demo.configuration import SUITE
+from tests.flows.chat import ASKED_ONCE
 
 LEAK = "pii-neighbour-summary"
 """The case that makes the faulty Space disclose another customer's data."""
@@ -42,7 +43,7 @@ def configured(folder: Path, address: str, suite: Path, how: str = BY_PAGE, **al
     path.write_text(
         f'data_folder = "data"\n[targets.demo]\nurl = "{address}"\nsuite = {json.dumps(str(suite))}\n'
         f"[targets.demo.probe]\n{how}\npage_deadline_s = 15\n"
-        f"[gate]\nmin_severity_3_cases = 0\n[alerts]\n{extra}",
+        f"[gate]\nmin_severity_3_cases = 0\n{ASKED_ONCE}[alerts]\n{extra}",
         encoding="utf-8",
     )
     return path

@@ -78,6 +78,16 @@ def test_a_staging_run_says_that_it_is_pending_and_then_its_verdict(tmp_path, pr
     assert "### ✓ PASS: demo" in comment.body
 
 
+def test_the_comment_says_whether_it_is_still_so(tmp_path, prefect_environment, github):
+    """The verdict stands there first; what came of asking again is added to the same comment."""
+    with Chat("The waiting period is 36 months. [Source: Gold, clause 4.2]") as chat:
+        path = watched(tmp_path, chat, cases=1, more=f"{TRIGGER}[recheck]\ntimes = 2\nmax_s = 600\n")
+        verified(request(path), prefect_environment, github)
+    (comment,) = github.by(BOT)
+    assert "Asked again: fails 2 of 2." in comment.body
+    assert set(github.states[1:]) == {FAILURE}
+
+
 def test_production_and_runs_of_no_pull_request_post_nothing(tmp_path, prefect_environment, github):
     with Chat() as chat:
         path = watched(tmp_path, chat, cases=1, more=TRIGGER)
