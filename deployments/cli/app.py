@@ -61,7 +61,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
             "Find the first bad build, where each build has an address; exit code 3 when it stays open."),
         "shrink": ("cli.explain.shrink",
             "Find the smallest question that still fails like a case; exit code 3 when the case does not fail."),
-        "review": ("cli.review",
+        "review": ("cli.reviews.answers",
             "Review a share of the graded answers: is each right, how useful is a report? Verdicts show after your word."),
         "gate": ("cli.gate.gate",
             "Verify a staging deploy, or evaluate a run's results again; the exit code is the verdict."),

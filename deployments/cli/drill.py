@@ -15,7 +15,7 @@ from flows.terminal import write_json, write_text
 
 if TYPE_CHECKING:
     from monitors.config.file import Config
-    from monitors.records.drills import DrillReport, StationResult
+    from monitors.records.self_checks import DrillReport, StationResult
 
 MARKS: Final = {"passed": "ok", "failed": "FAILED", "not set up": "-"}
 

@@ -31,7 +31,7 @@ from monitors.graders.panel import default_panel, grade_exchange
 from monitors.records.base import Finding, Language, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.exchanges import Exchange, Timings
-from monitors.records.first_look import Value
+from monitors.records.explanations import Value
 from monitors.records.grades import Abstained, Aspect, CaseOutcome, Grade, Judged, Span
 
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")

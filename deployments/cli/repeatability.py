@@ -18,7 +18,7 @@ from flows.repeatability.session import figures
 from flows.repeatability.targets import measured_targets
 from flows.terminal import print_text, write_json
 from monitors.config.file import load_config
-from monitors.records.repeatability import Repeatability, RepeatabilityRun
+from monitors.records.self_checks import Repeatability, RepeatabilityRun
 
 
 def repeatability_command(

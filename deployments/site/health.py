@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from flows.context import last_ping, prefect_home
+from flows.drill.standing import DrillState, standing_of
 from flows.server.schedule_state import ScheduleState, api_in, schedule_states
 from flows.server.schedules import PlannedDeployment, planned_deployments
 from flows.verify.run_watch import RunState
@@ -21,6 +22,7 @@ from monitors.alerts.liveness import Beat
 from monitors.errors import MonitorError
 from monitors.plural import plural
 from monitors.records.base import Record, UtcTime
+from warehouse.queries.drills import last_drill
 from warehouse.queries.site.standing import WaitingSegments, unsent, waiting_segments
 
 if TYPE_CHECKING:
@@ -92,6 +94,7 @@ def monitor_lines(site: Site) -> tuple[HealthLine, ...]:
     slow = site.health.slow
     return (
         *_heartbeats(site),
+        *_drill(site),
         _alerts(site),
         _segments(slow.waiting if slow else None, site.now()),
         *_disk(site.config.data_folder),
@@ -116,6 +119,17 @@ def _heartbeats(site: Site) -> Iterator[HealthLine]:
         else:
             to_do = "See whether the address in LOOKOUT_HEARTBEAT_URL is right and reachable."
             yield HealthLine(what=what, ok=False, text="did not arrive", at=ping.at, to_do=to_do)
+
+
+def _drill(site: Site) -> Iterator[HealthLine]:
+    report, settings = last_drill(site.store), site.config.drill
+    if report is None and not settings.enabled:
+        return
+    stands = standing_of(report, settings, site.now())
+    ok = {DrillState.PROVED: True, DrillState.NEVER: None}.get(stands.state, False)
+    command = stands.to_do if stands.to_do.startswith("lookout ") else ""
+    to_do = "This proves that an alert reaches you:" if command else stands.to_do
+    yield HealthLine(what="last drill", ok=ok, text=stands.text, to_do=to_do, command=command)
 
 
 def _alerts(site: Site) -> HealthLine:

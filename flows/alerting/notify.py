@@ -19,8 +19,8 @@ from monitors.alerts.observations import ObservationContext, ResolutionScope, fi
 from monitors.alerts.redact import redact
 from monitors.errors import MonitorError, NotifyError, WarehouseError
 from monitors.records.base import Record
+from monitors.records.explanations import Recheck
 from monitors.records.incidents import Alert, Capability, Incident, IncidentKind, IncidentState, Link, Observation
-from monitors.records.rechecks import Recheck
 from monitors.records.runs import RunReport
 from monitors.reports.figures import format_causes, format_changes_briefly
 from monitors.reports.rechecks import format_recheck_briefly

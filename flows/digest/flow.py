@@ -37,7 +37,6 @@ from monitors.config.file import Config, load_config
 from monitors.config.sections import DrillSettings, ScheduleSettings, fires_daily
 from monitors.errors import NotifyRejected, WarehouseBusy, WarehouseError
 from monitors.plural import plural
-from monitors.records.drills import DRILL_TARGET, DrillReport
 from monitors.records.estimates import RateUnknown
 from monitors.records.incidents import (
     Capability,
@@ -49,7 +48,7 @@ from monitors.records.incidents import (
     Receipt,
 )
 from monitors.records.nightly import NightlyReport
-from monitors.records.repeatability import RepeatabilityRun
+from monitors.records.self_checks import DRILL_TARGET, DrillReport, RepeatabilityRun
 from monitors.sources.settings import NightlySettings
 from warehouse.database.store import Store
 from warehouse.queries.drills import last_drill

@@ -12,7 +12,7 @@ from flows.context import Clock, clock, environment, lookout_version, nonce, run
 from monitors.config.file import Config
 from monitors.errors import MonitorError
 from monitors.records.base import UtcTime
-from monitors.records.drills import DRILL_TARGET
+from monitors.records.self_checks import DRILL_TARGET
 
 DRILL_FOLDER: Final = "drill"
 """Inside the data folder: what a drill plants and reads."""

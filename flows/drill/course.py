@@ -29,8 +29,8 @@ from monitors.alerts.observations import drill as drill_observation
 from monitors.alerts.redact import redact
 from monitors.alerts.sender import DeliveryPath
 from monitors.errors import MonitorError, NotifyError
-from monitors.records.drills import DRILL_TARGET, DrillReport, DrillStation, StationResult, StationState
 from monitors.records.incidents import Alert, Capability, Observation
+from monitors.records.self_checks import DRILL_TARGET, DrillReport, DrillStation, StationResult, StationState
 from monitors.storage import write_atomically
 from warehouse.journal.rows import DrillRow
 

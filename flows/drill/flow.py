@@ -19,7 +19,7 @@ from flows.context import environment, log_line
 from flows.drill.context import drill_of
 from flows.drill.course import Course, failure_text, failure_title
 from monitors.config.file import load_config
-from monitors.records.drills import DrillReport, StationResult
+from monitors.records.self_checks import DrillReport, StationResult
 
 
 @flow(name="fire-drill", description=__doc__)

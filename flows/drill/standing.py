@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from monitors.config.sections import DrillSettings
 from monitors.plural import plural
-from monitors.records.drills import DrillReport
+from monitors.records.self_checks import DrillReport
 
 UNDER_WAY: Final = timedelta(hours=1)
 """A drill that has not ended for longer will not end."""

@@ -29,8 +29,8 @@ from monitors.config.file import Config
 from monitors.errors import MonitorError, SourceUnavailable
 from monitors.goldset.load import load_suite
 from monitors.plural import plural
-from monitors.records.drills import DRILL_TARGET
 from monitors.records.logs import HallucinationEntry
+from monitors.records.self_checks import DRILL_TARGET
 from monitors.sources.logs.entries import is_whole_entry, read_line
 from monitors.sources.logs.files import LocalLog, LogPlace
 from monitors.sources.logs.settings import HallucinationLogSettings

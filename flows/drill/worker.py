@@ -22,7 +22,7 @@ from flows.server.schedules import DRILL
 from monitors.alerts.redact import redact
 from monitors.config.file import Config
 from monitors.errors import MonitorError
-from monitors.records.drills import DrillReport, DrillStation, StationResult, StationState
+from monitors.records.self_checks import DrillReport, DrillStation, StationResult, StationState
 from warehouse.queries.drills import last_drill
 
 if TYPE_CHECKING:

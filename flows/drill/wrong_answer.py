@@ -50,11 +50,11 @@ from monitors.probes.runner import Question, probe_questions
 from monitors.probes.settings import CapturePolicy, ProbeSettings
 from monitors.records.base import Severity
 from monitors.records.cases import GoldCase, Suite
-from monitors.records.drills import DRILL_TARGET, DrillReport
 from monitors.records.exchanges import Exchange, NoAnswer, ProbeResult
 from monitors.records.grades import CaseOutcome
 from monitors.records.incidents import Capability, DeliveryStatus
 from monitors.records.runs import CaseResult, Verdict
+from monitors.records.self_checks import DRILL_TARGET, DrillReport
 from monitors.records.targets import Target
 from warehouse.database.store import Store
 from warehouse.journal.journal import SHARED

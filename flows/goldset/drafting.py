@@ -44,8 +44,7 @@ from monitors.judge.model import JudgeModel, JudgePrompt, ModelReply, Stop, pric
 from monitors.judge.settings import JudgeModelSettings, JudgeSettings
 from monitors.judge.untrusted_text import TextSource, fence
 from monitors.records.base import Language, Severity
-from monitors.records.cases import GoldCase
-from monitors.records.drafts import GoldDraft
+from monitors.records.cases import GoldCase, GoldDraft
 from monitors.records.exchanges import Origin
 from monitors.records.operator_actions import CaseDraft
 from warehouse.queries.operator_actions import GradedConversation

@@ -28,7 +28,7 @@ from flows.repeatability.targets import measured_targets
 from monitors.config.file import Config, load_config
 from monitors.errors import ConfigError, MonitorError
 from monitors.records.incidents import Capability
-from monitors.records.repeatability import RepeatabilityRun
+from monitors.records.self_checks import RepeatabilityRun
 
 ASKED_AGAIN: Final = "Cases were asked twice again."
 

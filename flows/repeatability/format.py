@@ -8,7 +8,7 @@ from typing import Final
 from monitors.gate.repeatability import FEWEST_PAIRS, NO_ANSWER
 from monitors.plural import plural
 from monitors.records.grades import FAILURE_WORDS
-from monitors.records.repeatability import FlipRate, Repeatability, RepeatabilityRun, RepeatAdvice
+from monitors.records.self_checks import FlipRate, Repeatability, RepeatabilityRun, RepeatAdvice
 
 TOO_FEW: Final = "too few pairs to tell"
 MOST_NAMED: Final = 5

@@ -32,8 +32,8 @@ from monitors.probes.runner import Question
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
 from monitors.records.grades import Assessment
-from monitors.records.repeatability import Repeatability, RepeatabilityRun, RepeatedCase, recorded_ask
 from monitors.records.runs import CaseResult
+from monitors.records.self_checks import Repeatability, RepeatabilityRun, RepeatedCase, recorded_ask
 from warehouse.database.store import Store
 from warehouse.journal.rows import RepeatabilityRow
 from warehouse.queries.repeatability import (
@@ -53,7 +53,7 @@ FOLDER: Final = "repeatability"
 
 
 @dataclass
-class _Asked:
+class _AskedTwice:
     """What came back so far, by case."""
 
     assessments: defaultdict[str, list[Assessment]] = field(default_factory=lambda: defaultdict(list))
@@ -77,7 +77,7 @@ class RepeatabilitySession:
 
     def __init__(self, context: RepeatabilityContext) -> None:
         self._context = context
-        self._asked = _Asked()
+        self._asked = _AskedTwice()
 
     async def work(self, cases: int | None = None) -> RepeatabilityRun:
         """The whole session; ``cases`` instead of the configured number. Raises `MonitorError`."""
@@ -172,7 +172,7 @@ class RepeatabilitySession:
 class _Judging:
     """Settles what the plain graders leave open, where there is a judge; leaving it waits for all verdicts."""
 
-    def __init__(self, context: RepeatabilityContext, asked: _Asked) -> None:
+    def __init__(self, context: RepeatabilityContext, asked: _AskedTwice) -> None:
         self._context = context
         self._asked = asked
         self._stack = AsyncExitStack()

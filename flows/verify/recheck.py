@@ -39,8 +39,8 @@ from monitors.judge.precheck import is_open
 from monitors.probes.readiness import wait_until_ready
 from monitors.probes.runner import Question
 from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
+from monitors.records.explanations import BuildProof, PreviousBuild, Recheck, RecheckAnswer, RecheckPlace
 from monitors.records.grades import Assessment, CaseOutcome, Judged
-from monitors.records.rechecks import BuildProof, PreviousBuild, Recheck, RecheckAnswer, RecheckPlace
 from monitors.records.runs import CaseResult
 from monitors.records.targets import Target
 from warehouse.journal.rows import RecheckRow

@@ -27,7 +27,6 @@ from monitors.alerts.wording import (
 )
 from monitors.plural import plural
 from monitors.records.base import Record
-from monitors.records.drills import DRILL_TARGET
 from monitors.records.incidents import (
     ActionKind,
     ActionVia,
@@ -40,6 +39,7 @@ from monitors.records.incidents import (
     NotifyReason,
     OperatorMark,
 )
+from monitors.records.self_checks import DRILL_TARGET
 
 TARGET_CHARACTERS: Final = 60
 KINDS_NAMED: Final = 2

@@ -35,7 +35,7 @@ from monitors.probes.evidence_age import EvidenceSettings
 from monitors.probes.settings import LoginSettings, ProbeSettings
 from monitors.problems import USER, explained, nearest
 from monitors.records.base import Identifier
-from monitors.records.drills import DRILL_TARGET
+from monitors.records.self_checks import DRILL_TARGET
 from monitors.records.targets import Environment, HttpUrl, SpaceId, Target
 from monitors.reports.settings import ReportsSettings
 from monitors.sources.logs.settings import HallucinationLogSettings

@@ -21,7 +21,7 @@ from math import exp, inf, lgamma, log
 from random import Random
 from typing import Final, NamedTuple
 
-from monitors.records.first_look import Cause, FirstLook, Value
+from monitors.records.explanations import Cause, FirstLook, Value
 
 FEWEST_CASES: Final = 3
 """A group of two cases is an anecdote."""

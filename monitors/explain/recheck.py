@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 from monitors.records.base import Severity
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
-from monitors.records.grades import CaseOutcome, FailureKind
-from monitors.records.rechecks import (
+from monitors.records.explanations import (
     BuildProof,
     CaseRecheck,
     PreviousBuild,
@@ -18,6 +17,7 @@ from monitors.records.rechecks import (
     RecheckCount,
     RecheckPlace,
 )
+from monitors.records.grades import CaseOutcome, FailureKind
 from monitors.records.runs import CaseResult
 from monitors.records.targets import same_commit
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from monitors.explain.first_look import first_look
 from monitors.records.exchanges import Exchange
-from monitors.records.first_look import FirstLook, Value
+from monitors.records.explanations import FirstLook, Value
 from monitors.records.grades import CaseOutcome
 from monitors.records.runs import CaseResult
 

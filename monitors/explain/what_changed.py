@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from monitors.explain.first_look import first_look
 from monitors.plural import plural
-from monitors.records.first_look import Cause
+from monitors.records.explanations import Cause
 from monitors.records.grades import JudgeLineage
 from monitors.records.runs import RunReport
 from monitors.records.snapshots import AnswerMark, ChangeKind, RunChange, RunSnapshot, Values, WhatChanged

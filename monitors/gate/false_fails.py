@@ -27,8 +27,8 @@ from monitors.records.base import Blame, Finding, Severity
 from monitors.records.cases import GoldCase, Suite
 from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason, ProbeResult, Timings
 from monitors.records.grades import Assessment, CaseOutcome, FailureKind
-from monitors.records.repeatability import FalseFailRate, MissedFault, RecordedAsk, RepeatAdvice, RepeatedCase
 from monitors.records.runs import Baseline, CaseResult, Verdict
+from monitors.records.self_checks import FalseFailRate, MissedFault, RecordedAsk, RepeatAdvice, RepeatedCase
 from monitors.stats.intervals import beta_quantile
 from monitors.stats.repeatability import Group, NoiseFit, NoiseOdds, is_fault, noise_of
 

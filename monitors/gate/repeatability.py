@@ -14,8 +14,8 @@ from monitors.gate.settings import GateSettings
 from monitors.records.base import Severity
 from monitors.records.cases import Suite
 from monitors.records.grades import CaseOutcome, FailureKind
-from monitors.records.repeatability import FlipRate, RecordedAsk, Repeatability, RepeatedCase
 from monitors.records.runs import Baseline
+from monitors.records.self_checks import FlipRate, RecordedAsk, Repeatability, RepeatedCase
 from monitors.stats.repeatability import fit_noise, flip_share, is_fault
 
 FEWEST_PAIRS: Final = 20

@@ -21,8 +21,7 @@ from monitors.facts.similarity import alike_but_for_slips, stated
 from monitors.goldset.checks import NumberedCase, duplicates
 from monitors.goldset.lines import of_validation
 from monitors.records.base import Identifier, Record, Severity
-from monitors.records.cases import GoldCase, Pipeline, Provenance
-from monitors.records.drafts import DraftState, GoldDraft
+from monitors.records.cases import DraftState, GoldCase, GoldDraft, Pipeline, Provenance
 from monitors.records.operator_actions import CaseDraft
 from monitors.storage import alone_with, replace_text, text_of
 

@@ -22,8 +22,7 @@ from monitors.facts.language import identify
 from monitors.facts.similarity import QUOTE_MIN_WORDS, differences, find_quote, grams, missing_from, overlap
 from monitors.goldset.lines import read_json
 from monitors.records.base import Identifier, Language, Record, Severity, Sha256
-from monitors.records.cases import GoldCase, Pipeline, Provenance, Text
-from monitors.records.drafts import GoldDraft, Quote
+from monitors.records.cases import GoldCase, GoldDraft, Pipeline, Provenance, Quote, Text
 
 QUESTION_CHARACTERS: Final = 600
 GOLD_CHARACTERS: Final = 600

@@ -26,9 +26,8 @@ from monitors.records.base import (
 from monitors.records.cases import GoldCase
 from monitors.records.comparisons import Balance, Comparison, DetectableDrop, FlakyCase, ParityGap, RubricAverage
 from monitors.records.exchanges import ProbeResult
-from monitors.records.first_look import FirstLook
+from monitors.records.explanations import FirstLook, Recheck
 from monitors.records.grades import Assessment, CaseOutcome, JudgeLineage
-from monitors.records.rechecks import Recheck
 from monitors.records.snapshots import RunSnapshot, WhatChanged
 from monitors.records.targets import PullRequest, Target
 

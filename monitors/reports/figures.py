@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from monitors.plural import plural
 from monitors.records.base import Finding
-from monitors.records.first_look import Cause, FirstLook
+from monitors.records.explanations import Cause, FirstLook
 from monitors.records.runs import Breakdown, Latency, Metric, RunReport
 from monitors.records.snapshots import OURS, RunChange, WhatChanged
 from monitors.reports.format import SEVERITY_WORDS, metric_name, moment, percent, quantity, seconds, shortened

@@ -233,6 +233,17 @@ class IssuesSection:
 
 
 @dataclass(frozen=True, slots=True)
+class ExplainedFailures:
+    """Why it broke, as far as anything is known: lines of what the failures share, of asking again, of changes."""
+
+    in_common: tuple[str, ...]
+    asked_again: tuple[str, ...]
+    asked_again_title: str
+    changes: tuple[str, ...]
+    last_pass: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReportPage:
     """Everything on the page."""
 
@@ -246,11 +257,7 @@ class ReportPage:
     metrics: tuple[MetricRow, ...]
     failed: tuple[FailedRow, ...]
     kinds: tuple[KindCount, ...]
-    in_common: tuple[str, ...]
-    asked_again: tuple[str, ...]
-    asked_again_title: str
-    changed: tuple[str, ...]
-    last_pass: str
+    explained: ExplainedFailures
     transcripts: tuple[CaseView, ...]
     no_answers: tuple[CaseView, ...]
     no_answers_total: int
@@ -306,11 +313,7 @@ def page_of(
         metrics=metric_rows([one for one in report.metrics if one.total or not only_issues(cases)]),
         failed=tuple(_failed(one, known, report, redact, shown=place < most) for place, one in enumerate(failed)),
         kinds=_kinds(failed),
-        in_common=tuple(redact(cause) for cause in format_causes(report.first_look)),
-        asked_again=tuple(redact(line) for line in format_recheck(report.recheck)),
-        asked_again_title=IS_IT_STILL_SO,
-        changed=tuple(redact(change) for change in format_changes(report.what_changed)),
-        last_pass=redact(format_last_pass(report.what_changed)) if report.what_changed else "",
+        explained=_explained(report, redact),
         transcripts=tuple(viewer.view(result) for result in failed[:most]),
         no_answers=tuple(viewer.view(result) for result in silent[:most]),
         no_answers_total=len(no_answers),
@@ -325,6 +328,16 @@ def page_of(
         histogram=latency_histogram(total_ms, report.latency) if report.latency and total_ms else None,
         over_objective=_over_objective(report, total_ms),
         breakdowns=breakdown_groups(report.breakdowns),
+    )
+
+
+def _explained(report: RunReport, redact: Redact) -> ExplainedFailures:
+    return ExplainedFailures(
+        in_common=tuple(redact(cause) for cause in format_causes(report.first_look)),
+        asked_again=tuple(redact(line) for line in format_recheck(report.recheck)),
+        asked_again_title=IS_IT_STILL_SO,
+        changes=tuple(redact(change) for change in format_changes(report.what_changed)),
+        last_pass=redact(format_last_pass(report.what_changed)) if report.what_changed else "",
     )
 
 

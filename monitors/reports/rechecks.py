@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from monitors.plural import plural
-from monitors.records.rechecks import BuildProof, CaseRecheck, PreviousBuild, Recheck, RecheckCount
+from monitors.records.explanations import BuildProof, CaseRecheck, PreviousBuild, Recheck, RecheckCount
 
 ASKED_AGAIN: Final = "Asked again:"
 """What stands before what asking again came to."""

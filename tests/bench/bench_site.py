@@ -23,7 +23,7 @@ from statistics import median
 import httpx
 from playwright.sync_api import sync_playwright
 
-from deployments.cli.review_session import REVIEWER_FILE
+from deployments.cli.reviews.session import REVIEWER_FILE
 from deployments.demo.configuration import free_port
 from deployments.site.application import PAGES
 from deployments.site.rendering import asset_text

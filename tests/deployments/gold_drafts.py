@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from monitors.records.base import Language, Severity
-from monitors.records.cases import GoldCase, Pipeline, Provenance
-from monitors.records.drafts import GoldDraft, Quote
+from monitors.records.cases import GoldCase, GoldDraft, Pipeline, Provenance, Quote
 from tests.builders import NOON
 
 CLAUSE = "Cataract surgery is covered up to ₹60,000 per eye."

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from monitors.goldset.drafts import read_drafts
-from monitors.records.drafts import DraftState
+from monitors.records.cases import DraftState
 from tests.deployments.gold_process import DOCUMENT, configured, gold
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.drafter import (

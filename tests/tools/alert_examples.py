@@ -28,7 +28,6 @@ from monitors.alerts.redact import excerpt
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import FAILURE_TITLES, KIND_WORDS
 from monitors.records.base import Blame, Severity
-from monitors.records.drills import DRILL_TARGET
 from monitors.records.exchanges import Origin
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import (
@@ -44,6 +43,7 @@ from monitors.records.incidents import (
     Observation,
     OperatorMark,
 )
+from monitors.records.self_checks import DRILL_TARGET
 
 NIGHT: Final = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
 TARGET: Final = "suraksha-demo"

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from monitors.alerts.redact import redact
-from monitors.records.drills import DrillReport, DrillStation, StationResult, StationState
+from monitors.records.self_checks import DrillReport, DrillStation, StationResult, StationState
 
 BEGAN = datetime(2026, 11, 23, 3, 12, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from monitors.records.base import Blame, Severity
 from monitors.records.grades import CaseOutcome, FailureKind
-from monitors.records.repeatability import (
+from monitors.records.self_checks import (
     FalseFailRate,
     FlipRate,
     MissedFault,

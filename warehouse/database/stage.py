@@ -106,7 +106,9 @@ def _values(entry: Entry, now: datetime) -> tuple[object, ...]:
 
 @cache
 def _extract(table: str) -> str:
-    return resources.files("warehouse").joinpath("extracts", f"{table}.sql").read_text("utf-8")
+    extracts = resources.files("warehouse") / "extracts"
+    of_table = (extracts.joinpath(*folder, f"{table}.sql") for folder in ((), ("alerting",), ("live",)))
+    return next(each for each in of_table if each.is_file()).read_text("utf-8")
 
 
 FOLDER = "_archive"

@@ -7,18 +7,16 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from monitors.records.base import Identifier, Record, Sha256
-from monitors.records.cases import GoldCase
-from monitors.records.drafts import DraftOutcome
-from monitors.records.drills import DrillReport
+from monitors.records.cases import DraftOutcome, GoldCase
 from monitors.records.exchanges import ProbeResult
+from monitors.records.explanations import RecheckAnswer
 from monitors.records.grades import Assessment
 from monitors.records.incidents import Alert, Incident, Receipt
 from monitors.records.logs import LogCursor, LoggedHallucination, QuarantinedLine
 from monitors.records.nightly import NightlyReport, SeenConversation
 from monitors.records.operator_actions import ActionOutcome, CaseDraft, HumanLabel, PersonAction, Silence
-from monitors.records.rechecks import RecheckAnswer
-from monitors.records.repeatability import RepeatabilityRun
 from monitors.records.runs import RunReport
+from monitors.records.self_checks import DrillReport, RepeatabilityRun
 from monitors.records.targets import DeployEvent
 
 

@@ -7,8 +7,8 @@ from datetime import datetime
 from pydantic import ValidationError
 
 from monitors.errors import WarehouseDamaged
-from monitors.records.drills import DrillReport
 from monitors.records.incidents import Receipt
+from monitors.records.self_checks import DrillReport
 from warehouse.database.store import READ_WAIT_S, Store
 
 

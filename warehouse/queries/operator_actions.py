@@ -18,7 +18,7 @@ import duckdb
 from pydantic import ValidationError
 
 from monitors.errors import MonitorError
-from monitors.records.drafts import DraftOutcome
+from monitors.records.cases import DraftOutcome
 from monitors.records.exchanges import Exchange, NoAnswer, Origin
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import ActionKind, Alert, AlertItem, Incident

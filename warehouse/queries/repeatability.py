@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, cast
 from pydantic import ValidationError
 
 from monitors.errors import WarehouseDamaged
-from monitors.records.repeatability import RecordedAsk, RepeatabilityRun, RepeatedCase
+from monitors.records.self_checks import RecordedAsk, RepeatabilityRun, RepeatedCase
 from monitors.records.targets import Environment
 from warehouse.database.store import READ_WAIT_S, Store
 

@@ -173,9 +173,7 @@ def exit_code_of(inspection: PageInspection) -> ExitCode:
     return ExitCode.INCONCLUSIVE if any(trial.doubt for trial in inspection.trials) else ExitCode.PASS
 
 
-def _what(
-    target: str, config: Config | None, environment: Mapping[str, str]
-) -> tuple[str, str, ProbeSettings]:
+def _what(target: str, config: Config | None, environment: Mapping[str, str]) -> tuple[str, str, ProbeSettings]:
     """Name, address and settings; an address that a target has is inspected with that target's settings."""
     if is_address(target):
         known = {name: t for name, t in (config.targets if config else {}).items() if t.url == target}

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from deployments.cli.data_folder import store_of
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
-from deployments.cli.review_session import ReviewScreen, reviewer
+from deployments.cli.reviews.session import ReviewScreen, reviewer
 from flows.context import environment, open_platform, utc_now
 from flows.goldset.datasets import (
     ComparedDataset,

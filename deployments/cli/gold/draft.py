@@ -31,8 +31,7 @@ from monitors.graders.panel import default_panel
 from monitors.judge.consensus import Cost
 from monitors.plural import plural
 from monitors.records.base import Language
-from monitors.records.cases import GoldCase
-from monitors.records.drafts import GoldDraft
+from monitors.records.cases import GoldCase, GoldDraft
 
 
 def graders_for(config: Path, suite: Path | None) -> tuple[GraderSettings, Domain]:

@@ -24,8 +24,8 @@ from deployments.cli.data_folder import data_folder_of, loaded
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.gold.review import NO_CASE, WHY_NOT, ByOption, cut_off, reviewed
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
-from deployments.cli.review import DRAFTS_FILE
-from deployments.cli.review_session import Decision, ReviewScreen, ReviewSession, labelled, reviewer
+from deployments.cli.reviews.answers import DRAFTS_FILE
+from deployments.cli.reviews.session import Decision, ReviewScreen, ReviewSession, labelled, reviewer
 from flows.context import utc_now
 from flows.goldset.drafting import draft_of_trace
 from flows.goldset.mutation_testing import MutationOutcome, MutationVerdict, detect_bad_reply
@@ -40,8 +40,7 @@ from monitors.graders.base import GraderSettings
 from monitors.graders.panel import default_panel
 from monitors.plural import plural
 from monitors.records.base import Severity
-from monitors.records.cases import GoldCase
-from monitors.records.drafts import DraftOutcome
+from monitors.records.cases import DraftOutcome, GoldCase
 from monitors.records.operator_actions import CaseDraft
 from warehouse.database.store import Store
 from warehouse.queries.operator_actions import append_draft, append_outcomes, decided_drafts, trace, waiting_drafts

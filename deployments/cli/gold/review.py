@@ -21,7 +21,7 @@ from rich.text import Text
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.gold.draft import DEFAULT_DRAFTS, graders_for
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from deployments.cli.review_session import Decision, ReviewScreen, ReviewSession, labelled, reviewer
+from deployments.cli.reviews.session import Decision, ReviewScreen, ReviewSession, labelled, reviewer
 from flows.context import utc_now
 from flows.goldset.mutation_testing import fails_itself
 from flows.terminal import write_jsons
@@ -36,8 +36,7 @@ from monitors.goldset.versions import cases_in, join
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import default_panel
 from monitors.records.base import Severity
-from monitors.records.cases import GoldCase
-from monitors.records.drafts import DraftState, GoldDraft
+from monitors.records.cases import DraftState, GoldCase, GoldDraft
 from monitors.reports.invisible import show_invisible
 
 SEVERITIES: Final = {str(int(severity)): severity for severity in Severity}

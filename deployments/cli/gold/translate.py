@@ -42,8 +42,7 @@ from monitors.graders.base import Grader
 from monitors.graders.panel import default_panel
 from monitors.plural import plural
 from monitors.records.base import Language
-from monitors.records.cases import GoldCase
-from monitors.records.drafts import GoldDraft
+from monitors.records.cases import GoldCase, GoldDraft
 
 ACCEPTED = (Language.HINDI, Language.HINGLISH)
 

@@ -28,7 +28,7 @@ from deployments.site.pages.review import TextRow, reviewing_person
 from monitors.alerts.redact import redact
 from monitors.errors import GoldSetError
 from monitors.records.base import Record
-from monitors.records.drafts import DraftState, GoldDraft
+from monitors.records.cases import DraftState, GoldDraft
 
 LONGEST_NOTE: Final = 500
 
@@ -92,7 +92,7 @@ def gold_drafts_page(request: PageRequest) -> Page:
         file=DEFAULT_DRAFTS.name,
         has_file=everything is not None,
     )
-    return Page("gold_drafts.html.j2", "Gold drafts", data)
+    return Page("review/gold_drafts.html.j2", "Gold drafts", data)
 
 
 def _target(request: PageRequest, given: str | None) -> str:

@@ -77,7 +77,7 @@ def grown_drafts_page(request: PageRequest) -> Page:
         said=DraftWord(said) if said else None,
         kind=TYPE,
     )
-    return Page("grown_drafts.html.j2", "Drafts of incidents", data)
+    return Page("review/grown_drafts.html.j2", "Drafts of incidents", data)
 
 
 def _shown(request: PageRequest, one: DraftCandidate) -> GrownDraftShown:

@@ -9,7 +9,7 @@ from deployments.cli.gold.grow import all_waiting
 from deployments.site.page import PageRequest
 from monitors.goldset.drafts import read_drafts
 from monitors.records.base import Record
-from monitors.records.drafts import DraftState, GoldDraft
+from monitors.records.cases import DraftState, GoldDraft
 
 
 class DraftKind(StrEnum):

@@ -15,7 +15,7 @@ from http import HTTPStatus
 from threading import Lock
 from typing import Final
 
-from deployments.cli.review import (
+from deployments.cli.reviews.answers import (
     KINDS,
     RATING_KEYS,
     RUBRIC,
@@ -26,7 +26,7 @@ from deployments.cli.review import (
     save_label,
     verdict_rows,
 )
-from deployments.cli.review_session import remembered, reviewer
+from deployments.cli.reviews.session import remembered, reviewer
 from deployments.site.decisions import WAIT_S, renew_copy
 from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, Site
 from deployments.site.pages.queues import QueueCounts, queue_counts
@@ -154,7 +154,7 @@ def review_page(request: PageRequest) -> Page:
         kinds=_CHOICES,
         rubric=RUBRIC.removesuffix(" Another key: not rated."),
     )
-    return Page("review.html.j2", "Review", data)
+    return Page("review/answers.html.j2", "Review", data)
 
 
 def agreement_so_far(site: Site, target: str | None) -> Agreement:

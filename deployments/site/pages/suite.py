@@ -11,8 +11,8 @@ from flows.repeatability.format import advice_text, false_fail_text, flip_text, 
 from monitors.gate.suite_power import blind_spots, format_drop, format_limit
 from monitors.records.base import Record, Severity, UtcTime
 from monitors.records.comparisons import Balance, GroupCount
-from monitors.records.repeatability import RepeatabilityRun
 from monitors.records.runs import MutationScores, RunReport
+from monitors.records.self_checks import RepeatabilityRun
 from warehouse.queries.repeatability import last_repeatability
 from warehouse.queries.site.compared import newest_run_of
 from warehouse.queries.site.runs import suites

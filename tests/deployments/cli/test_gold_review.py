@@ -19,8 +19,7 @@ from monitors.goldset.drafts import add_drafts, read_drafts
 from monitors.goldset.lines import line_of
 from monitors.goldset.load import load_suite
 from monitors.records.base import Language, Severity
-from monitors.records.cases import Pipeline, Provenance
-from monitors.records.drafts import DraftState
+from monitors.records.cases import DraftState, Pipeline, Provenance
 from tests import fork_server
 from tests.builders import gold_case
 from tests.conftest import ROOT

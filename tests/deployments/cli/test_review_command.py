@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.review import review_command
+from deployments.cli.reviews.answers import review_command
 from monitors.errors import ConfigError
 from monitors.records.operator_actions import CaseDraft
 from monitors.records.reviews import AnswerVerdict

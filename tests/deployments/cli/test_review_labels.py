@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deployments.cli.review import contradicts, draft_of, label_of
+from deployments.cli.reviews.answers import contradicts, draft_of, label_of
 from monitors.alerts.redact import redact
 from monitors.records.base import Language, Severity
 from monitors.records.exchanges import Origin

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.review import review_command
+from deployments.cli.reviews.answers import review_command
 from monitors.goldset.lines import case_from_object
 from monitors.goldset.load import suite_of
 from monitors.records.cases import GoldCase, Suite

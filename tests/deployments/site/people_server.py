@@ -10,11 +10,11 @@ from pathlib import Path
 from monitors.goldset.drafts import add_drafts
 from monitors.records.base import Language, Severity
 from monitors.records.exchanges import Origin
+from monitors.records.explanations import CaseRecheck, Recheck, RecheckCount
 from monitors.records.grades import Aspect, FailureKind, Judged
 from monitors.records.incidents import Alert, AlertItem, Incident, IncidentKind, NotifyReason, Redacted
 from monitors.records.logs import BlockedReply, HallucinationEntry, LoggedHallucination
 from monitors.records.operator_actions import CaseDraft
-from monitors.records.rechecks import CaseRecheck, Recheck, RecheckCount
 from tests.deployments.cli.gate.test_triage_gate import reports
 from tests.deployments.cli.test_review_ratings import RATINGS, issues, useful
 from tests.deployments.gold_drafts import gold_draft

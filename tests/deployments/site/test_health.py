@@ -15,10 +15,11 @@ from deployments.site.serve import Surroundings, opened_site
 from flows.context import heartbeat
 from flows.server.schedule_state import ScheduleState, schedule_states
 from monitors.alerts.liveness import Beat
+from monitors.records.self_checks import DrillReport, DrillStation, StationResult, StationState
 from tests.deployments.site.site_server import config_of, filled
 from tests.servers.watchdog import Watchdog
 from tests.warehouse.sample_rows import alert, exchange
-from warehouse.journal.rows import AlertRow, ResultRow
+from warehouse.journal.rows import AlertRow, DrillRow, ResultRow
 
 AT = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
@@ -42,11 +43,56 @@ def test_what_was_never_asked_is_no_data(tmp_path):
         found = lines(site)
     assert {what: line.ok for what, line in found.items()} == {
         "heartbeat": None,
+        "last drill": None,
         "alerts not yet delivered": True,
         "journal segments not loaded": None,
         "schedules": None,
     }
     assert found["schedules"].command == "lookout up"
+    assert found["last drill"].command == "lookout drill"
+
+
+@pytest.mark.parametrize(
+    ("station", "ok", "text", "command"),
+    [
+        (
+            StationResult(station=DrillStation.SLACK, state=StationState.PASSED, took_s=1.2, found="ok"),
+            True,
+            "passed",
+            "",
+        ),
+        (
+            StationResult(
+                station=DrillStation.SLACK,
+                state=StationState.FAILED,
+                took_s=1.2,
+                found="the token was revoked",
+                to_do="set a new one",
+            ),
+            False,
+            "failed at Slack",
+            "",
+        ),
+    ],
+    ids=["passed", "failed"],
+)
+def test_the_last_drill_is_shown(tmp_path, station, ok, text, command):
+    """What it proved, or the station that it ended at with what to do there."""
+    store = filled(tmp_path)
+    report = DrillReport(
+        drill_id="drill-1",
+        started_at=AT - timedelta(days=1),
+        finished_at=AT - timedelta(days=1),
+        stations=(station,),
+        message_after_s=1.2 if ok else None,
+        finished=True,
+        version="0.1.0",
+    )
+    store.journal.append([DrillRow(row=report)], run_id=None)
+    store.load_pending(5)
+    with site_in(tmp_path) as site:
+        line = lines(site)["last drill"]
+    assert (line.ok, line.text.startswith(text), line.to_do, line.command) == (ok, True, station.to_do, command)
 
 
 def test_what_waits_to_be_sent_or_loaded_is_counted(tmp_path):

@@ -11,14 +11,14 @@ import pytest
 
 from deployments.cli.alerts.incidents import story_lines
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.review import review_command
+from deployments.cli.reviews.answers import review_command
 from deployments.site.application import ACTIONS
 from deployments.site.export import export_site
 from deployments.site.serve import Surroundings, opened_site, tokens_in
 from deployments.site.tokens import Role
 from monitors.goldset.drafts import read_drafts
 from monitors.goldset.load import load_suite
-from monitors.records.drafts import DraftState
+from monitors.records.cases import DraftState
 from monitors.records.incidents import IncidentState
 from tests.deployments.site.people_server import ANSWERS, fingerprint, with_drafts, with_people
 from tests.deployments.site.site_server import EXAMPLES, config_of, filled, serving_site

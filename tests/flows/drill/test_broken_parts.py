@@ -16,7 +16,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from flows.server.prefect_server import running_server
-from monitors.records.drills import DRILL_TARGET, DrillStation
+from monitors.records.self_checks import DRILL_TARGET, DrillStation
 from tests.deployments.cli.test_journal_in_a_bucket import KEYS
 from tests.deployments.up_process import up
 from tests.flows.drill.broken_parts import (

@@ -37,9 +37,9 @@ from monitors.gate.assess import assess
 from monitors.goldset.load import load_suite
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import default_panel, grade_exchange
-from monitors.records.drills import DRILL_TARGET, DrillStation, StationState
 from monitors.records.grades import CaseOutcome
 from monitors.records.incidents import Capability
+from monitors.records.self_checks import DRILL_TARGET, DrillStation, StationState
 from tests.builders import exchange
 from tests.deployments.triggers.senders import GITHUB_SECRET, HUB_SECRET, STANDARD_SECRET, github, hub, standard
 from tests.flows.drill.installation import TOML

@@ -14,8 +14,8 @@ from monitors.explain.recheck import (
 )
 from monitors.records.base import Severity
 from monitors.records.exchanges import BuildInfo, Evidence, PageInfo, WirePayload
+from monitors.records.explanations import RecheckAnswer, RecheckCount, RecheckPlace
 from monitors.records.grades import Aspect, CaseOutcome, FailureKind
-from monitors.records.rechecks import RecheckAnswer, RecheckCount, RecheckPlace
 from tests.builders import NOON, case_result, exchange, gold_case
 
 NOW, BEFORE = "9b1c003", "4f2a91c"

@@ -11,7 +11,7 @@ from monitors.gate.false_fails import GateSimulator, groups_of, right_answer, wr
 from monitors.gate.settings import GateSettings, Targets
 from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase, Suite
-from monitors.records.repeatability import RepeatedCase
+from monitors.records.self_checks import RepeatedCase
 from monitors.stats.repeatability import fit_noise
 from tests.builders import NOON, TARGET, gold_case
 

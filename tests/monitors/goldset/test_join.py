@@ -16,8 +16,7 @@ from monitors.goldset.lines import case_from_line, line_of
 from monitors.goldset.load import load_suite
 from monitors.goldset.versions import cases_in, join
 from monitors.records.base import Language, Severity
-from monitors.records.cases import Pipeline, Provenance
-from monitors.records.drafts import DraftState
+from monitors.records.cases import DraftState, Pipeline, Provenance
 from tests.builders import NOON, gold_case
 from tests.conftest import ROOT
 from tests.deployments.gold_drafts import draft_case, gold_draft

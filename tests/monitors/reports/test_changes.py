@@ -8,7 +8,7 @@ from flows.alerting.notify import message_context
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.render import slack_text
 from monitors.alerts.terminal import plain_text
-from monitors.records.first_look import Cause, FirstLook
+from monitors.records.explanations import Cause, FirstLook
 from monitors.records.snapshots import ChangeKind, RunChange, WhatChanged
 from monitors.reports.comment import pull_request_comment
 from monitors.reports.figures import format_changes, format_changes_briefly, format_last_pass

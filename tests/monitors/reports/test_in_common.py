@@ -7,7 +7,7 @@ import pytest
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.render import slack_text
 from monitors.alerts.terminal import plain_text
-from monitors.records.first_look import Cause, FirstLook
+from monitors.records.explanations import Cause, FirstLook
 from monitors.reports.comment import pull_request_comment
 from monitors.reports.figures import NOTHING_IN_COMMON, format_causes
 from monitors.reports.markdown import markdown_report

@@ -3,7 +3,7 @@
 import pytest
 
 from monitors.records.base import Severity
-from monitors.records.rechecks import BuildProof, CaseRecheck, PreviousBuild, Recheck, RecheckCount
+from monitors.records.explanations import BuildProof, CaseRecheck, PreviousBuild, Recheck, RecheckCount
 from monitors.reports.rechecks import format_count, format_recheck, format_recheck_briefly
 
 FAILS, RIGHT = RecheckCount(asked=5, failed=5), RecheckCount(asked=5, right=5)

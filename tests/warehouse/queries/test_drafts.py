@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.records.drafts import DraftOutcome
+from monitors.records.cases import DraftOutcome
 from monitors.records.exchanges import Origin
 from monitors.records.operator_actions import CaseDraft
 from tests.builders import NOON

@@ -7,7 +7,7 @@ from itertools import permutations
 
 import pytest
 
-from monitors.records.drills import DrillStation, StationState
+from monitors.records.self_checks import DrillStation, StationState
 from tests.warehouse.places import count, store_in
 from tests.warehouse.sample_drills import BEGAN, drill, station
 from warehouse.journal.rows import DrillRow

@@ -30,7 +30,7 @@ class PeopleVerdict(NamedTuple):
     inclusion_probability: float
 
 
-class JudgeVerdict(NamedTuple):
+class JudgedAnswer(NamedTuple):
     """What a judge said of the facts of an answer."""
 
     answer_id: AnswerId
@@ -50,7 +50,7 @@ def people_verdicts(store: Store) -> tuple[PeopleVerdict, ...]:
     )
 
 
-def judge_verdicts(store: Store, wanted: Sequence[AnswerId]) -> tuple[JudgeVerdict, ...]:
+def judge_verdicts(store: Store, wanted: Sequence[AnswerId]) -> tuple[JudgedAnswer, ...]:
     """The other half: what judges said of the facts of these answers."""
     found = store.query(
         "select run_id, case_id, repeat, judge_model, judge_prompt_sha256, rubric_version, passed from grades"
@@ -63,7 +63,7 @@ def judge_verdicts(store: Store, wanted: Sequence[AnswerId]) -> tuple[JudgeVerdi
             "runs": json.dumps(sorted({one.run_id for one in wanted})),
         },
     )
-    return tuple(JudgeVerdict(_answer_id(row), _lineage(row[3:6]), bool(row[6])) for row in found.rows)
+    return tuple(JudgedAnswer(_answer_id(row), _lineage(row[3:6]), bool(row[6])) for row in found.rows)
 
 
 def _answer_id(row: Sequence[object]) -> AnswerId:

@@ -17,7 +17,7 @@ import httpx
 from deployments.cli.site.serve import serve_site
 from deployments.demo.configuration import free_port
 from monitors.goldset.drafts import read_drafts
-from monitors.records.drafts import DraftState
+from monitors.records.cases import DraftState
 from tests.deployments.site.people_server import fingerprint, with_drafts, with_people
 from tests.soak.forked import Child, forked
 from tests.warehouse.places import store_in
