@@ -52,7 +52,7 @@ def test_prefects_server_builds_with_the_fastapi_that_is_pinned():
 @pytest.mark.parametrize("version", ["2.7.18", "3.6.9", "3.10.14"])
 def test_an_old_python_is_told_in_plain_words(version):
     """The check itself must run on any Python: its syntax is that of the oldest."""
-    source = (ROOT / "deployments" / "check_python.py").read_text(encoding="utf-8")
+    source = (ROOT / "deployments" / "start.py").read_text(encoding="utf-8")
     numbers = tuple(int(part) for part in version.split("."))
     program = f"import sys; sys.version_info = {numbers!r}; exec({source!r})"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

@@ -73,7 +73,7 @@ NO_IMAGES = "--blink-settings=imagesEnabled=false"
 LAUNCH_DEADLINE_S = 60.0
 STARTS = 3
 MISSING = (
-    "no Chromium found: install one with `playwright install --only-shell chromium`, or your distribution's "
+    "no Chromium found: install one with `lookout browser install`, or your distribution's "
     "chromium-headless-shell or chromium package, or set CHROMIUM_PATH (probe.browser_path) to its executable"
 )
 
