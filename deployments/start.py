@@ -1,7 +1,7 @@
-"""The script ``lookout``: says in plain words that Python is too old or a library missing, before it needs them.
+"""The script ``lookout``: says in plain words that Python is too old or a library missing.
 
-It runs on any Python: its syntax is that of the oldest, and it imports nothing that may be missing. ``make`` runs it
-as a program, for the Python at hand alone.
+It runs on any Python: its syntax is that of the oldest, and it imports nothing that may be missing. ``make`` runs
+it as a program, which looks at the Python at hand alone.
 """
 
 import os
@@ -76,7 +76,7 @@ def _missing_library(module):
 
 
 def _to_install(module):
-    """The requirements of ours that are missing, with their versions; for what a library needs itself, all of ours."""
+    """Our requirements that are missing; all of ours, where a library misses one of its own."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:

@@ -122,16 +122,8 @@ def _chosen(*, agent: bool, judge: bool, judge_url: str | None) -> tuple[DemoApp
 
 
 def _serving(app: DemoApp, port: int, logs: Path, *, faults: bool) -> Sequence[str]:
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        app.module,
-        "--port",
-        str(port),
-        "--commit",
-        FAULTY if faults else HEALTHY,
-    ]
+    command = [sys.executable, "-P", "-m", app.module, "--port", str(port)]
+    command += ["--commit", FAULTY if faults else HEALTHY]
     command += ["--log-folder", str(logs)] if app is CHAT else []
     return [*command, "--faults"] if faults else command
 
