@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 from deployments.cli.exit_codes import ExitCode
 from flows.terminal import print_text, write_json
-from monitors.errors import BrowserLost
-from monitors.probes.browser.chromium import Chromium, FoundBrowser, find_browser, within
+from monitors.errors import BrowserMissing, MonitorError
+from monitors.probes.browser.chromium import DOWNLOADED, Chromium, FoundBrowser, find_browser, within
 from monitors.records.base import Record
 
 DOWNLOAD_TIMEOUT_S = 600
@@ -52,8 +52,8 @@ def working_browser(environment: Mapping[str, str]) -> WorkingBrowser:
     """Find the browser that a run would drive and try it: about 2 s.
 
     Raises:
-        BrowserMissing: there is none.
-        BrowserLost: there is one, and it does not start or opens no page.
+        BrowserMissing: there is none, or it opens no page.
+        BrowserLost: there is one, and it does not start.
     """
     return asyncio.run(_tried(find_browser(environment.get("CHROMIUM_PATH"))))
 
@@ -68,7 +68,7 @@ async def _tried(found: FoundBrowser) -> WorkingBrowser:
             await within(PAGE_TIMEOUT_S, page.evaluate("1 + 1"), f"a page of {found.executable}")
         except Error as error:
             reason = error.message.splitlines()[0]
-            raise BrowserLost(f"Chromium ({found.executable}) starts and opens no page: {reason}") from error
+            raise BrowserMissing(f"Chromium ({found.executable}) starts and opens no page: {reason}") from error
         return WorkingBrowser(
             executable=found.executable,
             source=found.source,
@@ -83,17 +83,17 @@ def report_browser(*, as_json: bool) -> ExitCode:
 
     try:
         found = working_browser(environment())
-    except BrowserLost as error:
+    except MonitorError as error:
         print_text(f"lookout: {error}", err=True)
         return ExitCode.USAGE
     if as_json:
         write_json(f"{found.model_dump_json()}\n")
     else:
-        print_text(_in_words(found))
+        print_text(_format_found(found))
     return ExitCode.PASS
 
 
-def _in_words(found: WorkingBrowser) -> str:
+def _format_found(found: WorkingBrowser) -> str:
     """One line; that it has no sandbox stands in the log of its start."""
     return f"Browser: {found.executable} ({found.source}), Chromium {found.version}. It starts and opens a page."
 
@@ -106,13 +106,13 @@ def install_command() -> ExitCode:
     from flows.context import environment  # duckdb, slack_sdk
 
     given = environment()
-    trouble: BrowserLost | None = None
+    trouble: MonitorError | None = None
     for fetch in (_nothing, _download, _install_package):
         if trouble is not None and not fetch(given):
             continue
         try:
-            print_text(_in_words(working_browser(given)))
-        except BrowserLost as error:
+            print_text(_format_found(working_browser(given)))
+        except MonitorError as error:
             trouble = error
             if "CHROMIUM_PATH" in given:  # another browser would not be used
                 break
@@ -137,9 +137,17 @@ def _download(environment: Mapping[str, str]) -> bool:
     except subprocess.TimeoutExpired:
         print_text(f"The download took over {DOWNLOAD_TIMEOUT_S} s and was given up. {OTHER_WAYS}", err=True)
         return False
-    if done.returncode != 0:
-        print_text(f"The download failed: {_reason(done.stderr + done.stdout)}. {OTHER_WAYS}", err=True)
-    return done.returncode == 0
+    if done.returncode == 0 or _is_downloaded():  # it also fetches what records videos, which no probe needs
+        return True
+    print_text(f"The download failed: {_reason(done.stderr + done.stdout)}. {OTHER_WAYS}", err=True)
+    return False
+
+
+def _is_downloaded() -> bool:
+    try:
+        return find_browser().source == DOWNLOADED
+    except MonitorError:
+        return False
 
 
 def _reason(said: str) -> str:
