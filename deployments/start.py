@@ -22,9 +22,7 @@ def main():
     try:
         from deployments.cli.app import main as run
     except ImportError as error:
-        trouble = import_trouble(error)
-        if trouble is None:
-            raise
+        trouble = import_trouble(error) or "this is a fault of Lookout itself: {}".format(error)
         sys.stderr.write("lookout: " + trouble + "\n")
         sys.exit(USAGE)
     return run()
@@ -41,7 +39,8 @@ def refuse_old_python(to_do):
 
 def import_trouble(error):
     """What to do about an `ImportError`, in words; ``None`` where it is a fault of Lookout itself."""
-    return _foreign_package() or _missing_library((error.name or "").split(".")[0])
+    module = (error.name or "").split(".")[0]
+    return _foreign_package() or (_unfit_library(module, error) if module and module not in OURS else None)
 
 
 def _foreign_package():
@@ -59,33 +58,33 @@ def _foreign_package():
     return None
 
 
-def _missing_library(module):
-    """Name the library that is missing, and the command that installs it; ``None`` where it is none."""
-    if not module or module in OURS:
-        return None
+def _unfit_library(module, error):
+    """Name the library that is missing or of another version, and the command that installs it."""
     from importlib.util import find_spec
     from shlex import quote
 
+    trouble = "is not as Lookout needs it ({}) in".format(error) if find_spec(module) else "is missing from"
     wanted = [quote(one) for one in _to_install(module)]
     if not wanted:
-        return "the library {} is missing. {}.".format(module, OWN_ENVIRONMENT)
+        return "the library {} {} {}. {}.".format(module, trouble, sys.prefix, OWN_ENVIRONMENT)
     pip = [quote(sys.executable), "-m", "pip", "install"]
     uv = ["uv", "pip", "install", "--python", quote(sys.executable)]
     command = " ".join((pip if find_spec("pip") else uv) + wanted)
-    return "the library {} is missing from {}. To install it:\n  {}".format(module, sys.prefix, command)
+    return "the library {} {} {}. To install it:\n  {}".format(module, trouble, sys.prefix, command)
 
 
 def _to_install(module):
-    """Our requirements that are missing; all of ours, where a library misses one of its own."""
+    """Our requirements that are missing, else the one of this module; all, where none of them is."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
         named = [one.partition(";") for one in distribution(DISTRIBUTION).requires or ()]
     except PackageNotFoundError:
         return []
-    extras = [one.strip() for one, _, when in named if "extra" in when and _name(one) == _named_as(module)]
     always = [one.strip() for one, _, when in named if "extra" not in when]
-    return extras or [one for one in always if not _is_there(_name(one))] or always
+    own = [one.strip() for one, _, _ in named if _name(one) == module.lower().replace("_", "-")]
+    missing = [one for one in always if not _is_there(_name(one))]
+    return (missing if set(own) <= set(always) else own) or own or always
 
 
 def _name(requirement):
@@ -93,10 +92,6 @@ def _name(requirement):
     import re
 
     return re.split(r"[^A-Za-z0-9_.-]", requirement.strip(), maxsplit=1)[0].lower().replace("_", "-")
-
-
-def _named_as(module):
-    return module.lower().replace("_", "-")
 
 
 def _is_there(name):

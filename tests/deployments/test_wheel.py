@@ -177,6 +177,22 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(
     assert (len(install) == 4) is (missing in {("duckdb",), ("gradio",)})
 
 
+def test_a_library_of_another_version_is_named(installed: Environment, tmp_path: Path):
+    """It is there, and has not what Lookout takes from it: the command installs the version that has."""
+    with without(installed, tmp_path / "libraries", "rich"):
+        (tmp_path / "libraries" / "rich").mkdir()
+        (tmp_path / "libraries" / "rich" / "__init__.py").touch()
+        (tmp_path / "libraries" / "rich-1.0.dist-info").mkdir()
+        (tmp_path / "libraries" / "rich-1.0.dist-info" / "METADATA").write_text("Name: rich\nVersion: 1.0\n")
+        done = installed.run("lookout", "--help", cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    said, typed = done.stderr.splitlines()
+    assert re.match(
+        r"lookout: the library rich is not as Lookout needs it \(No module named 'rich\.\w+'\) in ", said
+    )
+    assert shlex.split(typed)[-1] == "rich>=13"
+
+
 def test_where_there_is_no_pip_the_command_is_uvs(installed: Environment, tmp_path: Path):
     """As in the environment that `uv tool install` makes."""
     pip = installed.site / "pip"
