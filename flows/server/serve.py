@@ -46,6 +46,7 @@ def _serve(config_path: Path, *, only_deploys: bool) -> None:
     config = load_config(config_path)
     is_local = config.prefect.api_url is None and "PREFECT_API_URL" not in environment()
     connect_prefect(config)
+    _leave_folder(config)
     if is_local:
         threading.Thread(target=_end_when_moved, args=(config,), name="moved-server", daemon=True).start()
     from flows.server.registration import serve_all  # Prefect reads its settings at import, so it must be connected
@@ -56,6 +57,13 @@ def _serve(config_path: Path, *, only_deploys: bool) -> None:
         planned = tuple(one for one in planned if one.full_name == config.deploys.deployment)
     write_note(f"{plural(len(planned), 'deployment')}: {', '.join(one.full_name for one in planned)}\n")
     asyncio.run(serve_all(planned, slack_way(config, environment())))
+
+
+def _leave_folder(config: Config) -> None:
+    """Work in a folder of our own: Prefect imports a flow from the current one first, where others may lie."""
+    own = next((folder for folder in (prefect_home(config), config.data_folder) if folder.is_dir()), None)
+    if own is not None:
+        os.chdir(own)
 
 
 async def _send_owed(config: Config) -> None:

@@ -27,6 +27,7 @@ from flows.server.prefect_server import running_server
 from tests.conftest import ROOT, serving
 from tests.deployments.triggers.senders import COMMIT, REPOSITORY
 from tests.deployments.up_process import Up, runs_of_deploys, up
+from tests.flows.chat import ASKED_ONCE
 from tests.process_tree import descendants
 from tests.servers.slack import TOKEN
 
@@ -159,6 +160,7 @@ def _configured(folder: Path, page: str, slack: str, suite: Path) -> Path:
     file = folder / "lookout.toml"
     text = file.read_text(encoding="utf-8").replace(json.dumps(str(SUITE)), json.dumps(str(suite)))
     trigger = f'[[deploys.triggers]]\nprovider = "github"\nrepository = "{REPOSITORY}"\ntarget = "{TARGET}"\n'
+    text = text.replace("[recheck]\n", ASKED_ONCE)
     file.write_text(f"{text}\n{trigger}", encoding="utf-8")
     return file
 

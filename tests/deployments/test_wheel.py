@@ -20,6 +20,7 @@ from typing import NamedTuple
 import pytest
 
 from flows.server import prefect_server
+from tests.deployments.up_process import plant_packages
 from tests.flows.few_cases import few_cases
 from tests.tools.shape import PACKAGES, product_files
 
@@ -92,9 +93,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Path:
     """A folder to work in, in which another project has packages of our names, as Prefect's projects often have."""
-    for package in PACKAGES:
-        (tmp_path / package).mkdir()
-        (tmp_path / package / "__init__.py").write_text("raise SystemExit('not Lookout')\n", encoding="utf-8")
+    plant_packages(tmp_path)
     return tmp_path
 
 

@@ -17,10 +17,18 @@ from deployments.demo.configuration import free_port
 from tests.conftest import ROOT
 from tests.deployments.triggers.senders import GITHUB_SECRET, deployed, github_headers, raw
 from tests.process_tree import descendants
+from tests.tools.shape import PACKAGES
 
 START_S = 180
 SECRETS = {"LOOKOUT_GITHUB_WEBHOOK_SECRET": GITHUB_SECRET}
-UP = (sys.executable, "-m", "deployments.cli.app", "up", "--config")
+UP = (sys.executable, "-P", "-m", "deployments.cli.app", "up", "--config")
+
+
+def plant_packages(folder: Path) -> None:
+    """Packages with the names of Lookout's own in a folder, as Prefect's projects often have them."""
+    for package in PACKAGES:
+        (folder / package).mkdir()
+        (folder / package / "__init__.py").write_text("raise SystemExit('not Lookout')\n", encoding="utf-8")
 
 
 def started(file: Path, port: int, **variables: str) -> subprocess.Popen[bytes]:
@@ -29,6 +37,7 @@ def started(file: Path, port: int, **variables: str) -> subprocess.Popen[bytes]:
     with (file.parent / "up.log").open("wb") as log:
         return subprocess.Popen(
             [*UP, str(file), "--port", str(port)],
+            cwd=file.parent,
             env=known | {"PYTHONPATH": str(ROOT)} | variables,
             stdout=subprocess.DEVNULL,
             stderr=log,
