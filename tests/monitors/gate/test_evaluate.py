@@ -176,7 +176,7 @@ def test_missed_metric_targets_fail_and_carry_their_figures():
     metric = next(m for m in told.metrics if m.name == "citation_accuracy")
     assert (metric.passed, metric.total) == (141, 150)
     assert metric.low < metric.passed / metric.total < metric.high
-    assert "citation_accuracy 0.940 (141/150) is below its target 0.95" in [r.text for r in told.reasons]
+    assert "citation accuracy 0.940 (141/150) is below its target 0.95" in [r.text for r in told.reasons]
 
 
 def test_an_error_shown_as_an_answer_is_no_wrong_answer():
