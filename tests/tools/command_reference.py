@@ -38,7 +38,7 @@ def reference() -> str:
 
 def paths_of(name: str) -> tuple[str, ...]:
     """The commands of a name that stands behind ``lookout``: itself, or those of the group."""
-    return tuple(path for path in every_command() if path.split()[0] == name)
+    return tuple(path for path in EXAMPLES if path.split()[0] == name)
 
 
 def _contents() -> Iterator[str]:
@@ -49,11 +49,12 @@ def _contents() -> Iterator[str]:
 
 
 def _sections() -> Iterator[str]:
+    commands = every_command()
     for user, names in USERS.items():
         yield f"\n## {user}\n"
         for name in names:
             for path in paths_of(name):
-                yield from _command(path, every_command()[path])
+                yield from _command(path, commands[path])
 
 
 def _command(path: str, command: Any) -> Iterator[str]:

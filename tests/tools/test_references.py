@@ -27,6 +27,7 @@ from tests.conftest import ROOT
 from tests.lookout_commands import every_command
 from tests.tools import command_reference, outcome_reference
 
+KNOWN = every_command()
 COLUMNS = 80
 IN_WHOLE = ("verify_and_print", "of_verdict")
 """What a command calls that ends with a run's verdict."""
@@ -45,25 +46,25 @@ def test_every_command_stands_under_those_who_use_it_once():
 
 def test_the_page_has_every_command_with_every_option():
     page = command_reference.DOCUMENT.read_text("utf-8")
-    for path, command in every_command().items():
+    for path, command in KNOWN.items():
         section = page.split(f"### `lookout {path}`\n")[1].split("\n##")[0]
         for parameter in command.params:
             named = parameter.name.upper() if parameter.param_type_name == "argument" else parameter.opts[0]
             assert f"`{named}`" in section, f"{path}: {named}"
 
 
-@pytest.mark.parametrize("path", every_command())
+@pytest.mark.parametrize("path", KNOWN)
 def test_an_example_is_taken_by_its_command(path):
     """Options, values and what is required: all but running it."""
     words, _, _given = EXAMPLES[path].partition("<")
-    command = every_command()[path]
+    command = KNOWN[path]
     with command.make_context(path, shlex.split(words)) as context:
         assert not context.args
 
 
 def test_no_example_is_of_a_command_that_is_none():
-    assert set(EXAMPLES) == set(every_command())
-    assert set(SPECIAL_CODES) <= set(every_command())
+    assert set(EXAMPLES) == set(KNOWN)
+    assert set(SPECIAL_CODES) <= set(KNOWN)
 
 
 def codes_in(path: str) -> set[ExitCode]:
@@ -115,6 +116,14 @@ def test_help_fits_a_narrow_terminal_with_every_word_whole(group: str, tmp_path:
     words = said.replace("│", " ").split()
     for name, (_, line) in COMMANDS[group].items():
         assert set(line.split()) <= set(words), name
+
+
+@pytest.mark.parametrize("path", ["verify", "gold push", "site token add", "facts"])
+def test_help_ends_with_an_example_and_the_codes_of_its_own(path: str, tmp_path: Path):
+    said = fork_server.run(*path.split(), "--help", cwd=tmp_path, env=os.environ | fork_server.WARM).stdout
+    end = " ".join(said[said.index("Example:") :].split())
+    codes = "; ".join(f"{int(code)} {meaning}" for code, meaning in SPECIAL_CODES.get(path, {}).items())
+    assert end == f"Example: lookout {path} {EXAMPLES[path]}" + (f" Exit codes: {codes}." if codes else "")
 
 
 def test_help_lists_commands_by_who_uses_them(tmp_path: Path):
