@@ -74,7 +74,8 @@ def format_policy_row(row: str, origin: Origin = Origin.PROBE) -> str:
     row that this version does not know comes back as it was written.
     """
     if row == CASE_ROW:
-        return "the case says so" if origin is Origin.PROBE else "traffic.severity, or its gold case, says so"
+        probed = origin is Origin.PROBE
+        return "the case says so" if probed else "by traffic.severity, or by the gold case of the question"
     return _FLOOR_REASONS.get(row.partition(">=")[0], row)
 
 
