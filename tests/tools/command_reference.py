@@ -62,9 +62,10 @@ def _command(path: str, command: Any) -> Iterator[str]:
     yield from (f"\n{' '.join(more.split())}\n" for more in _paragraphs(command))
     yield f"\nUsage: `{_usage(path, command)}`\n"
     yield f"\n```console\n$ {' '.join(['lookout', path, EXAMPLES[path]]).rstrip()}\n```\n"
-    rows = [_row(parameter, command) for parameter in command.params if not parameter.hidden]
+    shown = [parameter for parameter in command.params if not parameter.hidden]
+    rows = [_row(each, command) for each in sorted(shown, key=lambda each: each.param_type_name != "argument")]
     if rows:
-        yield "\n| | takes | default | what it is |\n| --- | --- | --- | --- |\n"
+        yield "\n| option | takes | default | what it is |\n| --- | --- | --- | --- |\n"
         yield from rows
     codes = SPECIAL_CODES.get(path, {})
     if codes:
@@ -115,11 +116,30 @@ def _takes(parameter: Any, command: Any) -> str:
     """What is accepted, as the help names it; nothing for a switch."""
     if getattr(parameter, "is_flag", False):
         return ""
-    described = parameter.display_type(command.context_class(command)).strip("<>").replace("|", " or ")
-    bounds = parameter.min, parameter.max
-    limits = [f"{word} {value:g}" for word, value in zip(("from", "to"), bounds, strict=True) if value is not None]
-    kinds = {"str": "text", "list[str]": "text, repeatable", "int range": "number", "int": "number"}
-    return " ".join([kinds.get(described, described.replace("float range", "number")), ", ".join(limits)]).strip()
+    described = parameter.display_type(command.context_class(command)).strip("<>")
+    if described in KINDS:
+        limits = [f"{word} {limit:g}" for word, limit in _limits(parameter, described)]
+        return " ".join([KINDS[described], ", ".join(limits)]).strip()
+    return ", ".join(f"`{value}`" for value in described.split("|"))
+
+
+KINDS = {
+    "str": "text",
+    "path": "path",
+    "list[str]": "text, repeatable",
+    "int": "number",
+    "int range": "number",
+    "float": "number",
+    "float range": "number",
+    "%Y-%m-%d": "`2026-03-01`",
+    "%Y-%m-%d|%Y-%m-%dT%H:%M|%Y-%m-%dT%H:%M:%S": "`2026-03-01` or `2026-03-01T02:00`",
+}
+
+
+def _limits(parameter: Any, described: str) -> Iterator[tuple[str, float]]:
+    if "range" in described:
+        bounds = (("from", parameter.min), ("to", parameter.max))
+        yield from ((word, limit) for word, limit in bounds if limit is not None)
 
 
 def _default(parameter: Any) -> str:
