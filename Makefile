@@ -128,20 +128,20 @@ sync:
 	@touch $(VENV)/.$(LOCK)
 
 $(BIN)/python: | uv
-	@$(PYTHON) deployments/check_python.py
+	@$(PYTHON) deployments/start.py
 	@if [ -x "$(UV)" ]; then $(UV) venv --quiet --python $(PYTHON) $(VENV); else $(PYTHON) -m venv $(VENV); fi
 
 # uv of one's own, in a virtual environment of its own; where it cannot be had, pip does the same from the same lock.
 uv:
 	@if [ ! -x "$(UV)" ]; then \
-	  $(PYTHON) deployments/check_python.py && $(PYTHON) -m venv .uv && \
+	  $(PYTHON) deployments/start.py && $(PYTHON) -m venv .uv && \
 	  .uv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/bootstrap.lock \
 	  || { rm -rf .uv; echo "uv could not be installed; going on with pip"; }; \
 	fi
 
 browser: $(VENV)/.browser
 $(VENV)/.browser:
-	@$(BIN)/python -m deployments.install_browser
+	@$(BIN)/lookout browser install
 	@touch $@
 
 lock: | uv

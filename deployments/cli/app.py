@@ -17,7 +17,8 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from deployments.cli.exit_codes import SPECIAL_CODES, ExitCode, of_error
-from deployments.cli.options import DEFAULT_CONFIG, ConfigOption
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from deployments.start import import_trouble
 from flows.terminal import guarded_output, print_text, write_note
 from monitors.errors import MonitorError
 
@@ -75,6 +76,10 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
             "Plant a wrong answer on a page of our own and see whether people hear of it, station by station."),
         "automations": ("cli.automations",
             "Have Prefect's server report runs that do not come or whose process is gone; again changes nothing."),
+    },
+    "browser": {
+        "install": ("install_browser",
+            "Fetch a browser for the probes, where none works yet: a download or, as root, the system's package."),
     },
     "site": {
         "export": ("cli.site.export",
@@ -160,6 +165,7 @@ USERS: Final[Mapping[str, tuple[str, ...]]] = {
     "Domain expert: what is a right answer?": ("gold", "review"),
     "Platform engineer: does it keep running?": (
         *("up", "down", "receive", "slack-actions", "watch", "drill", "automations", "prefect-yaml", "warehouse"),
+        "browser",
     ),
     "Scripts: a JSON line in, a JSON line out": (
         *("grade", "facts", "redact", "localise", "efficiency", "first-look"),
@@ -200,6 +206,8 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "drill": "--here",
     "automations": "--json",
     "site": "--port 8068",
+    "browser": "--json",
+    "browser install": "",
     "site export": "public",
     "site token add": "asha --role operate",
     "site token list": "--json",
@@ -248,6 +256,7 @@ GROUPS: Final = {
 INSIDE: Final = {"token": "site token"}
 """Groups within another, by their own name."""
 GROUP_OF_SITE: Final = "Serve the pages over the warehouse: what is right now, runs, incidents, decisions."
+GROUP_OF_BROWSER: Final = "Say which browser the probes drive and whether it works; install one."
 GROUP_OF_TOKENS: Final = "Who may see the site beyond this machine: add, list, revoke."
 
 
@@ -340,6 +349,22 @@ _site_group.add_typer(typer.Typer(cls=LazyGroup, help=GROUP_OF_TOKENS, no_args_i
 app.add_typer(_site_group, name="site")
 
 
+def _browser(context: typer.Context, as_json: JsonOption = False) -> ExitCode | None:
+    if context.invoked_subcommand is None:
+        from deployments.install_browser import report_browser  # as for every command
+
+        return report_browser(as_json=as_json)
+    return None
+
+
+app.add_typer(
+    typer.Typer(
+        cls=LazyGroup, help=GROUP_OF_BROWSER, callback=_browser, invoke_without_command=True, no_args_is_help=False
+    ),
+    name="browser",
+)
+
+
 @app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
@@ -366,8 +391,15 @@ def _run() -> None:
     except (KeyboardInterrupt, BrokenPipeError):
         sys.exit(int(ExitCode.INCONCLUSIVE))
     except Exception as error:  # noqa: BLE001 - whatever it is, people get a line and an exit code
-        write_note(_fault_text(error))
-        sys.exit(int(of_error(error) if isinstance(error, MonitorError) else ExitCode.MONITOR))
+        trouble = import_trouble(error) if isinstance(error, ImportError) else None
+        write_note(f"lookout: {trouble}\n" if trouble else _fault_text(error))
+        sys.exit(int(_code_of(error, is_refused=trouble is not None)))
+
+
+def _code_of(error: Exception, *, is_refused: bool) -> ExitCode:
+    if is_refused:
+        return ExitCode.USAGE
+    return of_error(error) if isinstance(error, MonitorError) else ExitCode.MONITOR
 
 
 def _fault_text(error: Exception) -> str:

@@ -213,7 +213,7 @@ DRILL: Final = drill(
 BLOCKED: Final = drill(
     DRILL_AT,
     title="Drill failed at the browser: a real fault might go unreported",
-    detail="No answer came back: CHROMIUM_PATH leads nowhere. To do: make browser; lookout doctor tells more. "
+    detail="No answer came back: CHROMIUM_PATH leads nowhere. To do: lookout browser install; lookout doctor tells more. "
     "Before it worked: data folder, suite, schedule, network, clock, shadow page. To try again: lookout drill.",
     failed=True,
 )
