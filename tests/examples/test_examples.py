@@ -118,6 +118,16 @@ def test_an_example_has_four_to_eight_questions_and_one_that_must_never_be_answe
     assert name == "triage_agent" or any(case.expected_refusal for case in cases)
 
 
+def test_a_bot_stands_alone() -> None:
+    """A folder that is copied somewhere else still works: its bot imports neither ours nor other examples."""
+    ours = re.compile(
+        r"^\s*(?:from|import) (?:flows|monitors|warehouse|deployments|tests|examples)\b", re.MULTILINE
+    )
+    bots = {path: path.read_text(encoding="utf-8") for path in ROOT.glob("*/*.py")}
+    assert [path for path, text in bots.items() if ours.search(text)] == []
+    assert len(bots) == sum(bool(example.bot) for example in EXAMPLES.values())
+
+
 def test_secrets_of_examples_stand_in_no_configuration() -> None:
     texts = [path.read_text(encoding="utf-8") for path in ROOT.glob("*/lookout.toml")]
     given = {value for example in EXAMPLES.values() for value in example.variables.values()}
