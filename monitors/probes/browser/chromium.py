@@ -73,8 +73,13 @@ NO_IMAGES = "--blink-settings=imagesEnabled=false"
 LAUNCH_DEADLINE_S = 60.0
 STARTS = 3
 MISSING = (
-    "no Chromium found: install one with `playwright install --only-shell chromium`, or your distribution's "
+    "no Chromium found: `lookout doctor --fix` installs one; or install your distribution's "
     "chromium-headless-shell or chromium package, or set CHROMIUM_PATH (probe.browser_path) to its executable"
+)
+
+ANOTHER = (
+    "It may be of a version that does not fit, or damaged: `lookout doctor --fix` installs one that fits, or set "
+    "CHROMIUM_PATH (probe.browser_path) to another"
 )
 
 
@@ -255,7 +260,9 @@ class Chromium:
             except Error as error:
                 if "Executable doesn't exist" not in error.message:
                     first = error.message.splitlines()[0]
-                    raise BrowserLost(f"Chromium ({path or 'downloaded'}) did not start: {first}") from error
+                    raise BrowserLost(
+                        f"Chromium ({path or 'downloaded'}) did not start: {first}. {ANOTHER}"
+                    ) from error
         raise BrowserMissing(MISSING)
 
     async def _driver(self, starting: asyncio.Future[Playwright]) -> Playwright:
