@@ -280,7 +280,11 @@ def _fault_text(error: Exception) -> str:
         import traceback
 
         return f"{redact(''.join(traceback.format_exception(error)))}lookout: {text}\n"
-    hint = "" if isinstance(error, MonitorError) else "LOOKOUT_DEBUG=1 shows where it happened.\n"
+    hint = (
+        ""
+        if isinstance(error, MonitorError | ModuleNotFoundError)
+        else "LOOKOUT_DEBUG=1 shows where it happened.\n"
+    )
     return f"lookout: {text}\n{hint}"
 
 

@@ -306,7 +306,8 @@ def with_target(target: str, config: Config | None, suite: Path | None) -> tuple
         if config is None:
             raise ConfigError(f"no target {target!r}: there is no configuration")
         if target not in config.targets and re.search(r"\w\.\w|/|:\d", target):
-            raise ConfigError(f"no target {target!r}; if it is an address, write it whole: https://{target}")
+            scheme = "http" if re.match(r"localhost\b|[\d.]+(:|/|$)", target) else "https"
+            raise ConfigError(f"no target {target!r}; if it is an address, write it whole: {scheme}://{target}")
         found = config.target(target)
         if suite is not None:
             found = found.model_copy(update={"suite": suite.absolute()})

@@ -102,7 +102,7 @@ def browser(around: DoctorContext) -> list[HealthCheck]:
         found = find_browser(around.environment.get("CHROMIUM_PATH"))
         version, unsandboxed = asyncio.run(_started(found.executable))
     except BrowserLost as error:
-        return [HealthCheck(name="browser", health=Health.BROKEN, found=str(error), to_do="make browser")]
+        return [HealthCheck(name="browser", health=Health.BROKEN, found=str(error), to_do="lookout doctor --fix")]
     what = f"Chromium {version}, {found.executable} ({found.source})"
     checks = [HealthCheck(name="browser", health=Health.GOOD, found=what)]
     if unsandboxed:

@@ -90,7 +90,7 @@ def _ids(case_ids: Sequence[str]) -> str:
 
 
 def _sights(report: RunReport) -> Table:
-    title = "What this suite could have seen (95 %), by the severity that cases were written with"
+    title = "What this suite could have seen, at 95 %"
     table = Table(box=None, pad_edge=False, title=title, title_justify="left", title_style="bold")
     for name in ("severity", "graded", "not correct", "may still fail", "shared", "least visible drop"):
         table.add_column(name, justify="right")
