@@ -151,6 +151,9 @@ class _Guard:
 
     def write(self, text: str) -> int:
         """As a text stream does."""
+        if "\x1b" not in text and self.unguarded.isatty():
+            self.unguarded.write(_for(self.unguarded, text))
+            return len(text)
         parts = _COLOUR.split(text)
         self.unguarded.write("".join(part if n % 2 else show_invisible(part) for n, part in enumerate(parts)))
         return len(text)

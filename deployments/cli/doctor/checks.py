@@ -40,6 +40,7 @@ from warehouse.data_folder import refuse_links
 if TYPE_CHECKING:
     from flows.maintenance.self_test import PathOutcome
 
+FIX = "lookout doctor --fix"
 REQUEST_S = 10.0
 LOCK_WAIT_S = 2.0
 GIGABYTE = 1e9
@@ -63,7 +64,7 @@ def checks(
     ask_apis: bool = True,
 ) -> list[HealthCheck]:
     """Make all checks, in the order in which a run needs them. A check that itself breaks is reported as broken."""
-    config, found = _configuration(config_path)
+    config, found = read_configuration(config_path)
     around = DoctorContext(config_path, config, environment, now, send_alerts, ask_judges, ask_apis)
     results = [found]
     for check in CHECKS:
@@ -74,7 +75,8 @@ def checks(
     return results
 
 
-def _configuration(path: Path) -> tuple[Config | None, HealthCheck]:
+def read_configuration(path: Path) -> tuple[Config | None, HealthCheck]:
+    """The configuration, absent where there is none that can be read, and what is to be said of it."""
     name = "configuration"
     if not path.exists():
         to_do = "lookout init writes one; `lookout demo` and `lookout doctor URL` need none"
@@ -102,7 +104,7 @@ def browser(around: DoctorContext) -> list[HealthCheck]:
         found = find_browser(around.environment.get("CHROMIUM_PATH"))
         version, unsandboxed = asyncio.run(_started(found.executable))
     except BrowserLost as error:
-        return [HealthCheck(name="browser", health=Health.BROKEN, found=str(error), to_do="lookout doctor --fix")]
+        return [HealthCheck(name="browser", health=Health.BROKEN, found=str(error), to_do=FIX)]
     what = f"Chromium {version}, {found.executable} ({found.source})"
     checks = [HealthCheck(name="browser", health=Health.GOOD, found=what)]
     if unsandboxed:
