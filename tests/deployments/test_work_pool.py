@@ -134,7 +134,7 @@ def test_two_workers_share_the_runs_and_each_is_done_once(prefect_environment, l
 
     names = {one["name"]: one for one in deployed(api, pool)}
     assert set(names) == {
-        *("verify-deploy", "scheduled-verify-bot", "repeatability-bot", "load-warehouse", "digest")
+        *("verify-deploy", "scheduled-verify-bot", "repeatability-bot", "load-warehouse", "digest", "fire-drill")
     }
     assert [step for one in names.values() for step in one["pull_steps"]] == [
         {"prefect.deployments.steps.set_working_directory": {"directory": "/"}}

@@ -66,7 +66,12 @@ class Nights:
         self.desk.now = max(self.desk.now, ended + timedelta(minutes=5))
         run_id = f"{ended:%Y%m%dT%H%MZ}-night-demo"
         configured = TargetConfig.model_validate(
-            {"url": "http://127.0.0.1:9", "suite": str(self._suite()), "model_family": "gpt"}
+            {
+                "url": "http://127.0.0.1:9",
+                "suite": str(self._suite()),
+                "model_family": "gpt",
+                "graders": {"citation_required": True},
+            }
         )
         return NightlyContext(
             target="demo",

@@ -23,9 +23,9 @@ async def work(folder: Path) -> None:
     config = Config(data_folder=folder, targets={"demo": target})
     while True:
         desk = notifier_without_run(config, "demo", Capability.VERIFY)
-        async with overseen(desk, heartbeat("demo"), end_after_s=600, stop=stop_process):
+        async with overseen(desk, heartbeat(config, "demo"), end_after_s=600, stop=stop_process):
             await asyncio.sleep(0)
-        await heartbeat("demo").ping(Beat.PROVED, run_id=desk.run_id)
+        await heartbeat(config, "demo").ping(Beat.PROVED, run_id=desk.run_id)
 
 
 async def hang(folder: Path, slack_api_url: str) -> None:
@@ -33,8 +33,9 @@ async def hang(folder: Path, slack_api_url: str) -> None:
     target = TargetConfig(url="http://127.0.0.1:9", suite=folder / "suite.jsonl")
     alerts = {"slack_channel": "C0ALERTS", "slack_api_url": slack_api_url}
     values = {"data_folder": folder, "targets": {"demo": target}, "alerts": alerts}
-    desk = notifier_without_run(Config.model_validate(values), "demo", Capability.VERIFY)
-    async with overseen(desk, heartbeat("demo"), end_after_s=0.2, stop=stop_process):
+    config = Config.model_validate(values)
+    desk = notifier_without_run(config, "demo", Capability.VERIFY)
+    async with overseen(desk, heartbeat(config, "demo"), end_after_s=0.2, stop=stop_process):
         os.read(os.pipe()[0], 1)  # what hangs does not ask first
 
 

@@ -60,7 +60,7 @@ async def test_nothing_runs_nothing_is_asked_for_and_the_page_stays_itself(chrom
         page,
         heard,
     ):
-        await page.evaluate("() => document.querySelectorAll('details').forEach(one => one.open = true)")
+        await page.evaluate("() => document.querySelectorAll('main details').forEach(one => one.open = true)")
         await page.locator("main").hover(position={"x": 5, "y": 5})
         assert await page.evaluate("() => [window.ran, document.title.includes('Lookout')]") == [None, True]
         assert await page.evaluate(RULES) == []
