@@ -16,7 +16,7 @@ import re
 import shutil
 import sys
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import Any, BinaryIO, Final, TextIO, cast
 from unicodedata import combining, east_asian_width
 
@@ -141,6 +141,13 @@ def guarded_output() -> Generator[None]:
         yield
     finally:
         sys.stdout, sys.stderr = before
+
+
+@contextmanager
+def output_as_notes() -> Generator[None]:
+    """While this lasts, what is written for people on standard output goes to standard error."""
+    with redirect_stdout(sys.stderr):
+        yield
 
 
 class _Guard:

@@ -6,14 +6,13 @@ people, or writes into a file that a person wrote. All else is left, with the co
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from collections.abc import Callable, Iterator
 from typing import Final
 
 from deployments import install_browser
 from deployments.cli.doctor.checks import browser as browser_checks
 from deployments.cli.doctor.services import DoctorContext, Health, HealthCheck
+from flows.terminal import output_as_notes
 from monitors.errors import MonitorError
 from monitors.plural import plural
 from monitors.records.base import Record
@@ -54,7 +53,7 @@ def browser(around: DoctorContext) -> Iterator[Fix]:
         text = f"left as it is: {CHOSEN} says which to use. Unset it, then run this again"
         yield Fix(name="browser", done=False, text=text)
         return
-    with contextlib.redirect_stdout(sys.stderr):  # standard output is for what was found
+    with output_as_notes():  # standard output is for what was found
         install_browser.main()
     now = _first(around)
     done = now.health is Health.GOOD

@@ -423,7 +423,7 @@ report and of `lookout doctor` says what to do next; `LOOKOUT_DEBUG=1` before a 
 | exit code | means |
 | --- | --- |
 | 2 | the command or the configuration is wrong; nothing was asked |
-| 3 | it could not be told: the app was down, or too little could be graded |
+| 3 | no verdict was possible: the app was down, or too little could be graded |
 | 4 | Lookout itself, or what it needs on this machine, is in trouble |
 """
 
