@@ -141,10 +141,16 @@ def _print_briefly(console: Console, report: RunReport) -> None:
     """What decided, what is behind it, and what changed since the baseline."""
     decisive = [reason for reason in report.reasons if reason.decisive]
     print_named(console, "Why", map(_reason, decisive) if decisive else [escape(headline(report))])
+    _print_rating(console, report)
     _print_explanation(console, report)
     if report.comparison is not None:
         print_named(console, "Compared", _comparison(report))
     _print_flaky(console, report)
+
+
+def _print_rating(console: Console, report: RunReport) -> None:
+    if report.rubric is not None:
+        print_named(console, "Ratings", [_rating(report.rubric)])
 
 
 def _reason(reason: VerdictReason) -> str:
@@ -180,8 +186,7 @@ def _print_details(console: Console, report: RunReport) -> None:
     if format_raised(report):
         print_wrapped(console, escape(format_raised(report)))
     console.print(_metrics(report))
-    if report.rubric is not None:
-        print_named(console, "Ratings", [_rating(report.rubric)])
+    _print_rating(console, report)
     print_named(console, "Parity", (escape(format_parity(gap)) for gap in report.parity))
     if format_path(report.metrics):
         print_named(console, "Paths", [escape(format_path(report.metrics))])
