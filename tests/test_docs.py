@@ -20,8 +20,9 @@ from tests.lookout_commands import every_command
 from tests.tools.configuration_reference import reference
 
 ROOT = Path(__file__).parent.parent
+TOP = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 PAGES = [
-    *(ROOT / "README.md", ROOT / "CONTRIBUTING.md"),
+    *(ROOT / name for name in TOP),
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "examples").rglob("*.md")),
 ]

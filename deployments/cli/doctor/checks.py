@@ -31,10 +31,10 @@ from deployments.cli.doctor.services import (
     live_traffic,
     tracing,
 )
+from deployments.install_browser import working_browser
 from monitors.config.file import Config, TargetConfig, load_config, target_record
 from monitors.errors import BrowserLost, ConfigError, MonitorError, WarehouseBusy
 from monitors.plural import plural
-from monitors.probes.browser.chromium import Chromium, find_browser
 from warehouse.data_folder import refuse_links
 
 if TYPE_CHECKING:
@@ -97,24 +97,18 @@ def _configuration(path: Path) -> tuple[Config | None, HealthCheck]:
 
 
 def browser(around: DoctorContext) -> list[HealthCheck]:
-    """Check that Chromium is found and starts."""
+    """Check that Chromium is found, starts and opens a page."""
     try:
-        found = find_browser(around.environment.get("CHROMIUM_PATH"))
-        version, unsandboxed = asyncio.run(_started(found.executable))
+        found = working_browser(around.environment)
     except BrowserLost as error:
-        return [HealthCheck(name="browser", health=Health.BROKEN, found=str(error), to_do="make browser")]
-    what = f"Chromium {version}, {found.executable} ({found.source})"
+        to_do = "lookout browser install"
+        return [HealthCheck(name="browser", health=Health.BROKEN, found=str(error), to_do=to_do)]
+    what = f"Chromium {found.version}, {found.executable} ({found.source})"
     checks = [HealthCheck(name="browser", health=Health.GOOD, found=what)]
-    if unsandboxed:
-        reason, to_do = unsandboxed.split(": ", 1)
+    if found.unsandboxed:
+        reason, to_do = found.unsandboxed.split(": ", 1)
         checks.append(HealthCheck(name="sandbox", health=Health.DOUBTFUL, found=reason, to_do=to_do))
     return checks
-
-
-async def _started(path: str) -> tuple[str, str]:
-    """Its version, and why it has no sandbox."""
-    async with Chromium(browser_path=path) as chromium:
-        return (await chromium.browser()).version, chromium.unsandboxed
 
 
 def pages(around: DoctorContext) -> list[HealthCheck]:

@@ -1,6 +1,6 @@
 """Prints a run's verdict: the answer first, then its arithmetic, then where to read on.
 
-It also prints what the verdict rests on: the baseline, what this suite could have seen, what it lacks.
+It also prints what the verdict rests on: the baseline, the smallest drop this suite can detect, what it lacks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rich.table import Table
 from monitors.plural import plural
 from monitors.records.base import Finding
 from monitors.records.comparisons import RubricAverage
-from monitors.records.runs import Metric, Ratio, RunReport, Verdict, VerdictReason
+from monitors.records.runs import Metric, Ratio, RunReport, Verdict, VerdictReason, format_metric
 from monitors.reports.figures import format_causes, format_changes, format_raised, tally_rows
 from monitors.reports.format import format_experiment, format_questions
 from monitors.reports.proof_rows import (
@@ -81,9 +81,9 @@ def _ids(case_ids: Sequence[str]) -> str:
 
 
 def _sights(report: RunReport) -> Table:
-    title = "What this suite could have seen, by the severity its cases were written with"
+    title = "Smallest drop this suite can detect, by the severity of its cases"
     table = Table(box=None, pad_edge=False, title=title, title_justify="left", title_style="bold")
-    for name in ("severity", "graded", "not correct", "may still fail, 95 %", "shared", "smallest visible drop"):
+    for name in ("severity", "graded", "not correct", "may still fail, 95 %", "shared", "smallest drop"):
         table.add_column(name, justify="right")
     for row in sight_rows(report.sights):
         shown = (str(row.severity.value), row.graded, row.not_correct, row.may_fail, row.pairs, row.drop)
@@ -215,5 +215,5 @@ _MET: Final = {
 def _metric(metric: Metric) -> tuple[str, ...]:
     share = f"{metric.passed / metric.total:.3f}" if metric.total else "-"
     target = "" if metric.target is None else f"≥ {metric.target:.2f}"
-    met = _MET[metric.met]
-    return metric.name, share, str(metric.total), f"{metric.low:.3f} to {metric.high:.3f}", target, met
+    interval = f"{metric.low:.3f} to {metric.high:.3f}"
+    return format_metric(metric.name), share, str(metric.total), interval, target, _MET[metric.met]
