@@ -44,6 +44,7 @@ VARIES = (
     (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(Z| UTC)", "TIME"),
     (r"LK-[A-Z2-7]{8}", "LK-…"),
     (r"\d+(\.\d+)? (s|MB)\b", r"N \2"),
+    (r"(?<=\S) {2,}", "  "),  # columns are as wide as their longest text
     (r"\s+$", ""),
 )
 """All that may differ between the page and a run of its commands."""
