@@ -365,7 +365,7 @@ def outage(run: GateInputs) -> list[VerdictReason]:
     """The app was down."""
     if run.outage is None:
         return []
-    return [VerdictReason(kind=ReasonKind.DEPLOY, text=f"the app did not serve: {run.outage}")]
+    return [VerdictReason(kind=ReasonKind.DEPLOY, text=run.outage)]
 
 
 def coverage(run: GateInputs) -> list[VerdictReason]:

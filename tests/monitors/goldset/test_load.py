@@ -149,7 +149,7 @@ def test_what_is_not_utf8_is_named_by_line_and_byte(tmp_path: Path):
 
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path):
-    with pytest.raises(GoldSetError, match=r"none\.jsonl cannot be read: No such file"):
+    with pytest.raises(GoldSetError, match=r"none\.jsonl cannot be read: no such file"):
         load_suite(tmp_path / "none.jsonl")
     with pytest.raises(GoldSetError, match="cannot be read: Is a directory"):
         load_suite(tmp_path)

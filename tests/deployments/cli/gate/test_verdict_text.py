@@ -16,9 +16,9 @@ CLEAN = [*batch(Severity.ANNOYING, 30, 0), *batch(Severity.PAGE, 40, 0)]
 BROKEN = [*batch(Severity.ANNOYING, 30, 8), *batch(Severity.PAGE, 40, 1)]
 
 
-def printed(told, width: int = 120) -> str:
+def printed(told, width: int = 120, *, verbose: bool = True) -> str:
     out = StringIO()
-    print_verdict(Console(file=out, width=width), told)
+    print_verdict(Console(file=out, width=width), told, verbose=verbose)
     return out.getvalue()
 
 
