@@ -21,6 +21,7 @@ help:
 	@echo "make soak      the long crash and endurance counts, and make demo"
 	@echo "make zoo       real chat frameworks and hostile pages, driven without configuration, as a table"
 	@echo "make accuracy  the graders against labelled data beside the project, into docs/accuracy.md"
+	@echo "make docs      renew the reference pages that are made from the code"
 	@echo "make lock      renew requirements/*.lock from pyproject.toml, and the lists of what is in them"
 
 # The demo's bot has planted faults: a FAIL, exit code 1, is what the demo is for.
@@ -89,6 +90,13 @@ $(RENDERERS)/bundle.js: tests/zoo/renderers/package-lock.json tests/zoo/renderer
 	@cd $(RENDERERS) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error --fetch-retries=1 \
 	  && npm run --silent build && rm -rf node_modules
 
+# Messages have pictures, which need a browser: python -m tests.monitors.alerts.make_docs
+docs: setup-dev
+	$(BIN)/python -m tests.tools.configuration_reference
+	$(BIN)/python -m tests.tools.command_reference
+	$(BIN)/python -m tests.tools.outcome_reference
+	$(BIN)/python -m tests.tools.test_warehouse_reference
+
 DATA ?= ../shared/data
 accuracy: setup-dev browser
 	$(BIN)/python -m tests.accuracy $(DATA) docs/accuracy.md \
@@ -120,20 +128,20 @@ sync:
 	@touch $(VENV)/.$(LOCK)
 
 $(BIN)/python: | uv
-	@$(PYTHON) deployments/check_python.py
+	@$(PYTHON) deployments/start.py
 	@if [ -x "$(UV)" ]; then $(UV) venv --quiet --python $(PYTHON) $(VENV); else $(PYTHON) -m venv $(VENV); fi
 
 # uv of one's own, in a virtual environment of its own; where it cannot be had, pip does the same from the same lock.
 uv:
 	@if [ ! -x "$(UV)" ]; then \
-	  $(PYTHON) deployments/check_python.py && $(PYTHON) -m venv .uv && \
+	  $(PYTHON) deployments/start.py && $(PYTHON) -m venv .uv && \
 	  .uv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/bootstrap.lock \
 	  || { rm -rf .uv; echo "uv could not be installed; going on with pip"; }; \
 	fi
 
 browser: $(VENV)/.browser
 $(VENV)/.browser:
-	@$(BIN)/python -m deployments.install_browser
+	@$(BIN)/lookout browser install
 	@touch $@
 
 lock: | uv

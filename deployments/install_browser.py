@@ -1,22 +1,29 @@
-"""Finds a browser to drive, or fetches one: `python -m deployments.install_browser`.
+"""Which browser the probes drive, whether it works, and one where there is none: ``lookout browser [install]``.
 
-In this order: ``CHROMIUM_PATH``; Playwright's own download; a Chromium of the system; the distribution's package,
-as root. It says which one will be used, or what to do when there is none.
+The order is that of the probes: ``CHROMIUM_PATH``; Playwright's own download; a Chromium of the system. Nothing is
+fetched while one of them works.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
+from urllib.parse import urlsplit
 
-from flows.terminal import print_text
-from monitors.errors import BrowserMissing, ConfigError
-from monitors.probes.browser.chromium import find_browser
+from deployments.cli.exit_codes import ExitCode
+from flows.terminal import print_text, write_json
+from monitors.errors import BrowserMissing, MonitorError
+from monitors.probes.browser.chromium import DOWNLOADED, Chromium, FoundBrowser, find_browser, within
+from monitors.records.base import Record
 
 DOWNLOAD_TIMEOUT_S = 600
 """A headless shell is about 110 MB; a slow line gets ten minutes."""
+PAGE_TIMEOUT_S = 30
 
 PACKAGES = ("chromium-headless-shell", "chromium", "chromium-browser")
 """Names under which distributions package it; the shell is half the cost per question of the full browser."""
@@ -24,45 +31,140 @@ PACKAGES = ("chromium-headless-shell", "chromium", "chromium-browser")
 FONTS = ("fonts-noto-core", "fonts-noto-color-emoji")
 """With them a picture of a page shows Hindi and emoji and not boxes; a browser without them works all the same."""
 
+OTHER_WAYS = (
+    "Behind a proxy set HTTPS_PROXY; PLAYWRIGHT_DOWNLOAD_HOST names a mirror. Or install your system's "
+    "chromium-headless-shell or chromium package, or set CHROMIUM_PATH to a Chromium."
+)
+_REASON = re.compile(r"^Error: (.+?)(?: body '|$)", re.MULTILINE)
+_ADDRESS = re.compile(r" from (https?://[^\s\x1b]+)")
 
-def main() -> int:
-    """Make sure that a browser can be found; exit code 0, or 2 with what to do."""
-    chosen = os.environ.get("CHROMIUM_PATH")
-    if chosen is None:
-        _download()
+
+class WorkingBrowser(Record):
+    """A browser that started and opened a page. ``unsandboxed`` says why it has no sandbox, if it has none."""
+
+    executable: str
+    source: str
+    version: str
+    unsandboxed: str
+
+
+def working_browser(environment: Mapping[str, str]) -> WorkingBrowser:
+    """Find the browser that a run would drive and try it: about 2 s.
+
+    Raises:
+        BrowserMissing: there is none, or it opens no page.
+        BrowserLost: there is one, and it does not start.
+    """
+    return asyncio.run(_tried(find_browser(environment.get("CHROMIUM_PATH"))))
+
+
+async def _tried(found: FoundBrowser) -> WorkingBrowser:
+    from playwright.async_api import Error  # 0.4 s
+
+    async with Chromium(browser_path=found.executable) as chromium:
+        browser = await chromium.browser()
+        try:
+            page = await within(PAGE_TIMEOUT_S, browser.new_page(), f"opening a page of {found.executable}")
+            await within(PAGE_TIMEOUT_S, page.evaluate("1 + 1"), f"a page of {found.executable}")
+        except Error as error:
+            reason = error.message.splitlines()[0]
+            raise BrowserMissing(f"Chromium ({found.executable}) starts and opens no page: {reason}") from error
+        return WorkingBrowser(
+            executable=found.executable,
+            source=found.source,
+            version=browser.version,
+            unsandboxed=chromium.unsandboxed,
+        )
+
+
+def report_browser(*, as_json: bool) -> ExitCode:
+    """Print which browser is used and that it works; exit code 2, with what to do, where none does."""
+    from flows.context import environment  # duckdb, slack_sdk
+
     try:
-        print_text(f"Browser: {_find(chosen)}")
-    except (BrowserMissing, ConfigError) as missing:
-        if chosen is None and _install_package():
-            return main()
-        print_text(str(missing), err=True)
-        return 2
-    return 0
+        found = working_browser(environment())
+    except MonitorError as error:
+        print_text(f"lookout: {error}", err=True)
+        return ExitCode.USAGE
+    if as_json:
+        write_json(f"{found.model_dump_json()}\n")
+    else:
+        print_text(_format_found(found))
+    return ExitCode.PASS
 
 
-def _find(chosen: str | None) -> str:
-    return str(find_browser(chosen).executable)
+def _format_found(found: WorkingBrowser) -> str:
+    """One line; that it has no sandbox stands in the log of its start."""
+    return f"Browser: {found.executable} ({found.source}), Chromium {found.version}. It starts and opens a page."
 
 
-def _download() -> None:
-    """Fetch Playwright's own build; a machine that cannot reach it says so in one line and goes on."""
-    command = [sys.executable, "-m", "playwright", "install", "--only-shell", "--no-progress", "chromium"]
+def install_command() -> ExitCode:
+    """Fetch a browser for the probes, where none works yet: a download or, as root, the system's package.
+
+    Exit code 2, with what to do, where none can be had.
+    """
+    from flows.context import environment  # duckdb, slack_sdk
+
+    given = environment()
+    trouble: MonitorError | None = None
+    for fetch in (_nothing, _download, _install_package):
+        if trouble is not None and not fetch(given):
+            continue
+        try:
+            print_text(_format_found(working_browser(given)))
+        except MonitorError as error:
+            trouble = error
+            if "CHROMIUM_PATH" in given:  # another browser would not be used
+                break
+        else:
+            return ExitCode.PASS
+    print_text(f"lookout: {trouble}", err=True)
+    return ExitCode.USAGE
+
+
+def _nothing(_environment: Mapping[str, str]) -> bool:
+    return True
+
+
+def _download(environment: Mapping[str, str]) -> bool:
+    """Fetch Playwright's own build; what goes wrong is said with its reason. True where it was fetched."""
+    command = [sys.executable, "-P", "-m", "playwright", "install", "--only-shell", "--no-progress", "chromium"]
+    print_text("No browser works here yet: downloading Chromium's headless shell, about 110 MB.")
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_S, check=False)  # noqa: S603 - our own interpreter
+        done = subprocess.run(  # noqa: S603 - our own interpreter
+            command, env=dict(environment), capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_S, check=False
+        )
     except subprocess.TimeoutExpired:
-        print_text(f"Playwright's browser took over {DOWNLOAD_TIMEOUT_S} s; looking for a system Chromium.")
-        return
-    if done.returncode != 0:
-        print_text("Playwright's browser cannot be downloaded here; looking for a system Chromium.")
+        print_text(f"The download took over {DOWNLOAD_TIMEOUT_S} s and was given up. {OTHER_WAYS}", err=True)
+        return False
+    if done.returncode == 0 or _is_downloaded():  # it also fetches what records videos, which no probe needs
+        return True
+    print_text(f"The download failed: {_reason(done.stderr + done.stdout)}. {OTHER_WAYS}", err=True)
+    return False
 
 
-def _install_package() -> bool:
+def _is_downloaded() -> bool:
+    try:
+        return find_browser().source == DOWNLOADED
+    except MonitorError:
+        return False
+
+
+def _reason(said: str) -> str:
+    """Why a download failed, and from which host, out of the many lines that Playwright says."""
+    reason, address = _REASON.search(said), _ADDRESS.search(said)
+    why = reason[1] if reason else "Playwright gives no reason"
+    host = urlsplit(address[1]).hostname if address else None
+    return f"{why} (from {host})" if host else why
+
+
+def _install_package(environment: Mapping[str, str]) -> bool:
     """Install the distribution's Chromium; only as root, only where apt is. True when something was installed."""
     apt = shutil.which("apt-get")
-    if apt is None or os.geteuid() != 0 or os.environ.get("LOOKOUT_NO_APT"):
+    if apt is None or os.geteuid() != 0 or environment.get("LOOKOUT_NO_APT"):
         return False
     print_text("Installing the distribution's Chromium.")
-    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    quiet = {**environment, "DEBIAN_FRONTEND": "noninteractive"}
     subprocess.run([apt, "update", "-qq"], env=quiet, capture_output=True, check=False)  # noqa: S603 - apt, by its full path
 
     def install(*packages: str) -> bool:
@@ -73,7 +175,3 @@ def _install_package() -> bool:
     if found:
         install(*FONTS)
     return found
-
-
-if __name__ == "__main__":
-    sys.exit(main())

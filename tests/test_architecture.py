@@ -51,7 +51,7 @@ ENTRY_POINTS = (
 """The composition root and the entry points: only these read the real clock, randomness and environment."""
 
 SCRIPTS = (
-    *("deployments/install_browser.py", "deployments/check_python.py", "deployments/demo/space.py"),
+    *("deployments/install_browser.py", "deployments/start.py", "deployments/demo/space.py"),
     "deployments/demo/agent/service.py",
 )
 """Programs of their own, started by make or as a separate process: each is its own entry point."""
@@ -87,7 +87,7 @@ TERMINAL = {
     "flows/terminal.py": "the one writer",
     "flows/terminal_console.py": "its colours, tables and bars",
     "flows/nightly/census_worker.py": "its standard output is a pipe to the process that started it",
-    "deployments/check_python.py": "runs on any Python, before anything is installed, and prints only its own words",
+    "deployments/start.py": "runs on any Python, before anything is installed, and prints only its own words",
 }
 """Who may reach the terminal, and why."""
 

@@ -20,7 +20,8 @@ from tests.lookout_commands import every_command
 from tests.tools.configuration_reference import reference
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+TOP = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+PAGES = [*(ROOT / name for name in TOP), *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
 

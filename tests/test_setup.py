@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -49,13 +51,59 @@ def test_prefects_server_builds_with_the_fastapi_that_is_pinned():
     assert create_app(ignore_cache=True).routes
 
 
+START = ROOT / "deployments" / "start.py"
+
+
+@pytest.mark.parametrize(
+    ("program", "to_do"),
+    [
+        ("exec(open({start!r}).read())", "make PYTHON="),
+        ("from deployments.start import main; main()", "uv tool install"),
+    ],
+    ids=["make", "lookout"],
+)
 @pytest.mark.parametrize("version", ["2.7.18", "3.6.9", "3.10.14"])
-def test_an_old_python_is_told_in_plain_words(version):
-    """The check itself must run on any Python: its syntax is that of the oldest."""
-    source = (ROOT / "deployments" / "check_python.py").read_text(encoding="utf-8")
+def test_an_old_python_is_refused_in_plain_words(version, program, to_do):
+    """Exit code 2, what is needed, what is there, and what to type; no traceback."""
     numbers = tuple(int(part) for part in version.split("."))
-    program = f"import sys; sys.version_info = {numbers!r}; exec({source!r})"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert f"needs Python 3.11 or newer, and {sys.executable} is {version}" in done.stderr
-    assert "make PYTHON=" in done.stderr
+    given = f"import sys; sys.version_info = {numbers!r}; {program.format(start=str(START))}"
+    done = subprocess.run([sys.executable, "-c", given], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"Lookout needs Python 3.11 or newer, and {sys.executable} is {version}.")
+    assert to_do in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_check_of_python_runs_on_any_python():
+    """Its syntax is that of the oldest: no annotation, no f-string, no walrus; nothing imported but what all have."""
+    tree = ast.parse(START.read_text(encoding="utf-8"))
+    newer = (
+        ast.JoinedStr,
+        ast.AnnAssign,
+        ast.NamedExpr,
+        ast.AsyncFunctionDef,
+        ast.Match,
+        ast.Starred,
+        ast.Nonlocal,
+    )
+    assert [node.lineno for node in ast.walk(tree) if isinstance(node, newer)] == []
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    of_python_3 = [
+        one.returns or one.args.kwonlyargs or any(arg.annotation for arg in one.args.args) for one in functions
+    ]
+    assert functions
+    assert not any(of_python_3)
+    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert [name.name for node in imports for name in node.names] == ["os", "sys"]
+    old = [f"python{version}" for version in ("2", "2.7", "3.6", "3.7", "3.8", "3.9", "3.10")]
+    for python in filter(None, map(shutil.which, old)):  # whatever old ones this machine has
+        known = subprocess.run([python, "--version"], capture_output=True, check=False).returncode == 0
+        done = subprocess.run([python, START], capture_output=True, text=True, check=False)
+        assert not known or (done.returncode, "Traceback" in done.stderr) == (2, False), python
+
+
+def test_the_demos_library_is_the_same_as_an_extra_and_in_the_lock():
+    """`lookout demo` of an installed wheel is the demo of the checkout."""
+    (extra,) = PROJECT["project"]["optional-dependencies"]["demo"]
+    assert extra in PROJECT["dependency-groups"]["demo"]
+    assert f"\n{extra} " in (ROOT / "requirements" / "demo.lock").read_text(encoding="utf-8")

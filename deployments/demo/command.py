@@ -9,6 +9,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -83,6 +84,7 @@ def demo_command(
     """Start a real chat page, or an agent, on this machine, with faults, and verify it: in two minutes."""
     from flows.context import connect_prefect, console, prefect_home  # duckdb, slack_sdk
 
+    _need_gradio(agent=agent)
     app, rated_by = _chosen(agent=agent, judge=judge, judge_url=judge_url)
     folder = (data_folder or app.folder).absolute()
     free = free_port(HOST, port or app.port)
@@ -106,6 +108,11 @@ def demo_command(
     return code
 
 
+def _need_gradio(*, agent: bool) -> None:
+    if not agent and find_spec("gradio") is None:
+        raise ModuleNotFoundError("the demo's page is made with gradio", name="gradio")
+
+
 def _chosen(*, agent: bool, judge: bool, judge_url: str | None) -> tuple[DemoApp, JudgeAt | None]:
     if judge and not agent:
         raise ConfigError("--judge goes with --agent: what the demo's chat page answers is graded without a model")
@@ -115,7 +122,8 @@ def _chosen(*, agent: bool, judge: bool, judge_url: str | None) -> tuple[DemoApp
 
 
 def _serving(app: DemoApp, port: int, logs: Path, *, faults: bool) -> Sequence[str]:
-    command = [sys.executable, "-m", app.module, "--port", str(port), "--commit", FAULTY if faults else HEALTHY]
+    command = [sys.executable, "-P", "-m", app.module, "--port", str(port)]
+    command += ["--commit", FAULTY if faults else HEALTHY]
     command += ["--log-folder", str(logs)] if app is CHAT else []
     return [*command, "--faults"] if faults else command
 
@@ -174,7 +182,7 @@ def _say_what_next(app: DemoApp, folder: Path, code: ExitCode, *, faults: bool) 
             "That FAIL is what the demo is for: the planted leak was found, although nearly all answers are right."
         )
     if faults and code is ExitCode.FAIL:
-        out.print(f"[bold]{again}[/] again tells nobody twice · [bold]{again} --no-faults[/] resolves it")
+        out.print(f"[bold]{again}[/] again sends nothing twice · [bold]{again} --no-faults[/] resolves it")
     out.print(f"[bold]lookout sql --data-folder {shown} 'from run_summary'[/] asks the warehouse")
     config = os.path.relpath(folder / FILE_NAME)
     out.print(f"[bold]lookout site --config {config}[/] shows it all on pages, at an address that it prints")

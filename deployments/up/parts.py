@@ -31,6 +31,8 @@ SLACK: Final = "slack"
 SITE: Final = "site"
 POLL_S: Final = "2"
 """Seconds between two polls of the runner for due runs; Prefect's own 10 is most of a deploy's way to its run."""
+OWN_MODULES: Final = {"PYTHONSAFEPATH": "1"}
+"""A folder `flows` or `monitors` where `lookout up` is typed is not imported in the place of Lookout's."""
 API_VARIABLE: Final = "PREFECT_API_URL"
 
 
@@ -147,7 +149,7 @@ def _variables(config: Config, environment: Mapping[str, str]) -> dict[str, str]
     """The variables of a part, without an address of the local server: it may change, so the part finds it."""
     own = settings_for("", prefect_home(config))
     del own[API_VARIABLE]
-    ours = {**own, "PREFECT_RUNNER_POLL_FREQUENCY": POLL_S, "PYTHONUNBUFFERED": "1"}
+    ours = {**own, "PREFECT_RUNNER_POLL_FREQUENCY": POLL_S, "PYTHONUNBUFFERED": "1", **OWN_MODULES}
     return {**ours, **environment}
 
 

@@ -65,7 +65,7 @@ from warehouse.queries.drills import is_stored, receipts_of, waiting_before
 LOAD_WAIT_S: Final = 30.0
 PAGE_START_S: Final = 60.0
 HEARTBEAT_VARIABLE: Final = "LOOKOUT_HEARTBEAT_URL"
-_PAGE: Final = ("-m", "deployments.demo.drill_page", "--chance")
+_PAGE: Final = ("-P", "-m", "deployments.demo.drill_page", "--chance")
 """The page is a process of its own, as every watched application is."""
 
 
@@ -166,7 +166,7 @@ async def browser(drill: DrillContext, answer: WrongAnswer) -> str:
     for case, result, at_s, at in came:
         if isinstance(result, NoAnswer):
             raise StationFailed(
-                f"no answer came back: {result.detail}", "make browser; `lookout doctor` tells more"
+                f"no answer came back: {result.detail}", "lookout browser install; `lookout doctor` tells more"
             )
         answer.results.append(CaseResult(case=case, result=result, assessment=assess(case, result, ())))
         if case.id == answer.shadow.wrong:

@@ -133,7 +133,7 @@ class _Worker:
     async def _started(self) -> asyncio.subprocess.Process:
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", MODULE, stdin=pipe, stdout=pipe, limit=_LINE_LIMIT
+            sys.executable, "-P", "-m", MODULE, stdin=pipe, stdout=pipe, limit=_LINE_LIMIT
         )
         assert process.stdin is not None
         process.stdin.write(self._settings.model_dump_json().encode() + b"\n")

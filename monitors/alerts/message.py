@@ -27,6 +27,7 @@ from monitors.alerts.wording import (
 )
 from monitors.plural import plural
 from monitors.records.base import Record
+from monitors.records.grades import format_policy_row
 from monitors.records.incidents import (
     ActionKind,
     ActionVia,
@@ -181,9 +182,6 @@ GROUPED_CHARACTERS: Final = 140
 IN_COMMON: Final = "In common:"
 """What stands before what failed cases share."""
 SCORED: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL, IncidentKind.DRIFT})
-OWN_ROW: Final = "case"
-OWN_ROW_NOTE: Final = " (the case's own severity)"
-"""The severity table's row for a failure that is as severe as its case, see `Assessment.policy_row`."""
 
 CASE_LABELS: Final = ("Asked", "Expected", "Got")
 REPORT_LABELS: Final = ("Issue", "Reference", "Report")
@@ -201,7 +199,6 @@ class MessageSection(Record):
     finding_label: str = ""
     severity: str
     row: str = ""
-    row_note: str = ""
     history: str = ""
     unconfirmed: bool = False
     flaky: str = ""
@@ -290,8 +287,7 @@ def _part(item: AlertItem, alert: Alert) -> MessageSection:
         finding=visible(seen.reason),
         finding_label=_finding_label(item),
         severity=f"Severity {int(item.incident.severity)}",
-        row=visible(seen.policy_row or ""),
-        row_note=OWN_ROW_NOTE if seen.policy_row == OWN_ROW else "",
+        row=visible(format_policy_row(seen.policy_row or "", seen.origin)),
         history="" if alone else _history(item, alert),
         unconfirmed=seen.unconfirmed,
         flaky=seen.flaky,

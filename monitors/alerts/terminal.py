@@ -71,7 +71,7 @@ def _part(part: MessageSection, number: int) -> list[Text]:
     if part.finding:
         rows.append(_row(part.finding_label, part.finding) if part.finding_label else Text(part.finding))
     if part.row:
-        rows.append(_row(part.severity, f"by row {part.row}{part.row_note}"))
+        rows.append(_row(part.severity, part.row))
     if part.others:
         rows.append(Text(part.others, style=Style(italic=True)))
     if part.history:

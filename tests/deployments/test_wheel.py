@@ -2,78 +2,251 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shlex
+import shutil
 import subprocess
 import sys
 import sysconfig
-import zipfile
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import PathDistribution
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from tests.tools.shape import product_files
+from flows.server import prefect_server
+from tests.flows.few_cases import few_cases
+from tests.tools.shape import PACKAGES, product_files
 
 ROOT = Path(__file__).parents[2]
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+COMMAND_S = 600
 IMPORT_ALL = """
 import importlib, pathlib, sys
 site = pathlib.Path(sys.argv[1])
-for path in sorted(site.rglob("*.py")):
-    parts = path.relative_to(site).with_suffix("").parts
-    if parts[-1] not in ("__init__", "__main__"):
-        importlib.import_module(".".join(parts))
+for package in sys.argv[2:]:
+    for path in sorted((site / package).rglob("*.py")):
+        parts = path.relative_to(site).with_suffix("").parts
+        if parts[-1] not in ("__init__", "__main__"):
+            module = importlib.import_module(".".join(parts))
+            assert pathlib.Path(module.__file__).is_relative_to(site), module.__file__
 assert not [name for name in sys.modules if name.split(".")[0] == "tests"]
 """
 
 
+class Environment(NamedTuple):
+    """An environment of its own, with what the wheel brings and, by a ``.pth`` file, the libraries of the tests'.
+
+    ``.pth`` files of theirs are not read, so that nothing leads to the checkout.
+    """
+
+    folder: Path
+
+    @property
+    def bin(self) -> Path:
+        """Where its Python and its scripts are."""
+        return self.folder / "bin"
+
+    @property
+    def site(self) -> Path:
+        """Where the wheel was unpacked."""
+        (found,) = (self.folder / "lib").glob("python*/site-packages")
+        return found
+
+    def run(self, *command: str | Path, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run a script of this environment, as a shell does that knows nothing of Lookout."""
+        name, *arguments = command
+        stay = {name: os.environ[name] for name in ("PATH", "CHROMIUM_PATH") if name in os.environ}
+        return subprocess.run(
+            [self.bin / name, *arguments],
+            cwd=cwd,
+            env=stay | {"HOME": str(cwd), "COLUMNS": "160"} | variables,
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_S,
+            check=False,
+        )
+
+
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files that the built wheel puts into an environment."""
-    built = tmp_path_factory.mktemp("wheel")
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(built)],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-    )
-    (wheel,) = built.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(built / "site")
-    return built / "site"
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """The built wheel, installed by pip into an empty environment. Nothing is downloaded."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    made = Environment(folder / "own")
+    base = sys._base_executable  # type: ignore[attr-defined] - the one without our environment
+    subprocess.run([base, "-m", "venv", made.folder], check=True, capture_output=True)
+    (made.site / "libraries.pth").write_text(f"{sysconfig.get_path('purelib')}\n", encoding="utf-8")
+    pip = made.run("python", "-m", "pip", "install", "--no-index", "--no-deps", str(wheel), cwd=folder)
+    assert pip.returncode == 0, pip.stdout + pip.stderr
+    return made
 
 
-def test_every_file_of_the_product_is_there(installed: Path):
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Path:
+    """A folder to work in, in which another project has packages of our names, as Prefect's projects often have."""
+    for package in PACKAGES:
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text("raise SystemExit('not Lookout')\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_every_file_of_the_product_is_there(installed: Environment):
     """A domain pack, a prompt or a template that stays behind is missed only where it is installed."""
-    assert [name for name in product_files() if not (installed / name).exists()] == []
+    others = [name for name in product_files() if not name.endswith(".py")]
+    assert len(others) > 100
+    assert [name for name in product_files() if not (installed.site / name).exists()] == []
 
 
-def in_it(installed: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run Python with the wheel and the libraries: those on the path are searched, their ``.pth`` files are not read."""
-    return subprocess.run(
-        [sys._base_executable, *arguments],  # type: ignore[attr-defined] - the one without our environment
-        cwd=cwd,
-        env={
-            "PYTHONPATH": os.pathsep.join((str(installed), sysconfig.get_path("purelib"))),
-            "PATH": os.environ["PATH"],
-            "HOME": str(cwd),
-        },
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+def test_the_wheel_brings_its_packages_and_nothing_else(installed: Environment):
+    """No test, no document, no second top-level name; the version and the extras are those of the project."""
+    (info,) = installed.site.glob("lookout_monitor-*.dist-info")
+    paths = [Path(one) for one in PathDistribution(info).files or ()]
+    assert {path.parts[0] for path in paths} == {*PACKAGES, info.name, ".."}
+    assert [str(path) for path in paths if path.parts[0] == ".."] == ["../../../bin/lookout"]
+    assert PathDistribution(info).version == VERSION
 
 
-def test_every_module_can_be_imported(installed: Path, tmp_path: Path):
-    done = in_it(installed, "-c", IMPORT_ALL, str(installed), cwd=tmp_path)
+def test_every_module_can_be_imported(installed: Environment, tmp_path: Path):
+    done = installed.run("python", "-c", IMPORT_ALL, installed.site, *PACKAGES, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
 
-def test_the_first_commands_find_their_files(installed: Path, tmp_path: Path):
-    for command in (
-        ("init", "--target", "https://bot.example.com/", "--environment", "staging", "--no-ask", "--yes"),
-        ("gold", "check", "suite.jsonl"),
-        ("gold", "starter", "adversarial", "--out", "attacks.jsonl"),
-        ("gold", "starter", "domain"),
+def test_the_first_commands_find_their_files(installed: Environment, elsewhere: Path):
+    """Also in a folder where another project has packages of the same names."""
+    for command, said in (
+        (("--version",), f"lookout {VERSION}"),
+        (("--help",), "Watch a deployed LLM application"),
+        (("init", "--target", "https://bot.example.com/", "--environment", "staging", "--no-ask", "--yes"), ""),
+        (("gold", "check", "suite.jsonl"), ""),
+        (("gold", "starter", "adversarial", "--out", "attacks.jsonl"), ""),
+        (("gold", "starter", "domain"), ""),
+        (("prefect-yaml",), "verify-deploy"),
     ):
-        done = in_it(installed, "-m", "deployments.cli.app", *command, cwd=tmp_path)
+        done = installed.run("lookout", *command, cwd=elsewhere)
         assert done.returncode == 0, (command, done.stdout + done.stderr)
+        assert said in done.stdout
+
+
+@contextmanager
+def without(installed: Environment, libraries: Path, *missing: str) -> Iterator[None]:
+    """The environment without some libraries, for the time of a block; with none named, without all of them."""
+    listed = installed.site / "libraries.pth"
+    here = listed.read_text(encoding="utf-8")
+    libraries.mkdir()
+    for path in Path(here.strip()).iterdir() if missing else ():
+        if re.split(r"[.-]", path.name)[0] not in missing:
+            (libraries / path.name).symlink_to(path)
+    listed.write_text(f"{libraries}\n", encoding="utf-8")
+    yield
+    listed.write_text(here, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("missing", "command", "to_install"),
+    [
+        ((), ("--help",), ["typer>=0.15", "duckdb==2.0.0", "fastapi<0.151"]),
+        (("duckdb",), ("sql", "from runs"), ["duckdb==2.0.0"]),
+        (("gradio",), ("demo",), ["gradio==6.31.0"]),
+        (("annotated_types",), ("facts",), ["pydantic>=2.11"]),
+    ],
+    ids=["all", "one", "one of an extra", "one of another library"],
+)
+def test_a_missing_library_is_named_with_the_command_that_installs_it(
+    installed: Environment, tmp_path: Path, missing, command, to_install
+):
+    """Exit code 2 and two lines: what is missing from where, and a command that a shell takes as it stands."""
+    with without(installed, tmp_path / "libraries", *missing):
+        done = installed.run("lookout", *command, cwd=tmp_path)
+    assert done.returncode == 2, done.stdout + done.stderr
+    said, typed = done.stderr.splitlines()
+    assert (
+        said == f"lookout: the library {(*missing, 'typer')[0]} is missing from {installed.folder}. To install it:"
+    )
+    python, *install = shlex.split(typed)
+    assert Path(python).parent == installed.bin
+    assert install[:3] == ["-m", "pip", "install"]
+    assert set(to_install) <= set(install)
+    assert (len(install) == 4) is (missing in {("duckdb",), ("gradio",)})
+
+
+def test_a_library_of_another_version_is_named(installed: Environment, tmp_path: Path):
+    """It is there, and has not what Lookout takes from it: the command installs the version that has."""
+    with without(installed, tmp_path / "libraries", "rich"):
+        (tmp_path / "libraries" / "rich").mkdir()
+        (tmp_path / "libraries" / "rich" / "__init__.py").touch()
+        (tmp_path / "libraries" / "rich-1.0.dist-info").mkdir()
+        (tmp_path / "libraries" / "rich-1.0.dist-info" / "METADATA").write_text("Name: rich\nVersion: 1.0\n")
+        done = installed.run("lookout", "--help", cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    said, typed = done.stderr.splitlines()
+    assert re.match(
+        r"lookout: the library rich is not as Lookout needs it \(No module named 'rich\.\w+'\) in ", said
+    )
+    assert shlex.split(typed)[-1] == "rich>=13"
+
+
+def test_where_there_is_no_pip_the_command_is_uvs(installed: Environment, tmp_path: Path):
+    """As in the environment that `uv tool install` makes."""
+    pip = installed.site / "pip"
+    pip.rename(tmp_path / "pip")
+    with without(installed, tmp_path / "libraries"):
+        done = installed.run("lookout", "--help", cwd=tmp_path / "libraries")
+    (tmp_path / "pip").rename(pip)
+    assert re.search(
+        rf"^  uv pip install --python {installed.bin}/python\S* .*duckdb==", done.stderr, re.MULTILINE
+    ), done
+
+
+def test_another_package_with_one_of_our_names_is_named(installed: Environment, tmp_path: Path):
+    """It lies before ours on the path: `lookout` says where, and what to do."""
+    (tmp_path / "monitors").mkdir()
+    (tmp_path / "monitors" / "__init__.py").touch()
+    done = installed.run("lookout", "--help", cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        f"lookout: {tmp_path / 'monitors'} is another package with the name of one of Lookout's."
+    )
+    assert "uv tool install" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.browser
+def test_it_says_which_browser_it_drives(installed: Environment, elsewhere: Path):
+    """`lookout browser` starts it, and `lookout browser install` fetches none where one works."""
+    found = installed.run("lookout", "browser", "--json", cwd=elsewhere)
+    assert found.returncode == 0, found.stderr
+    used = json.loads(found.stdout)
+    done = installed.run(
+        "lookout", "browser", "install", cwd=elsewhere, PLAYWRIGHT_DOWNLOAD_HOST="http://127.0.0.1:9"
+    )
+    assert done.returncode == 0, done.stderr
+    assert (
+        done.stdout
+        == f"Browser: {used['executable']} ({used['source']}), Chromium {used['version']}. It starts and opens a page.\n"
+    )
+
+
+@pytest.mark.browser
+@pytest.mark.prefect
+def test_the_demo_runs_to_its_verdict(installed: Environment, elsewhere: Path):
+    """`lookout demo` over a slice of its suite: page, browser, graders, gate, journal, warehouse and reports."""
+    shutil.copy(few_cases(elsewhere, severe=2, others=2), installed.site / "deployments/demo/suraksha.jsonl")
+    done = installed.run("lookout", "demo", "--json", cwd=elsewhere)
+    assert done.returncode == 1, done.stdout + done.stderr
+    report = json.loads(done.stdout)
+    assert report["verdict"] == "FAIL"
+    assert report["coverage"]["graded"] == report["coverage"]["asked"] == 4
+    assert list(elsewhere.glob(".lookout-demo/runs/*/report.html"))
+    asked = installed.run(
+        "lookout", "sql", "--data-folder", ".lookout-demo", "--json", "select verdict from runs", cwd=elsewhere
+    )
+    assert json.loads(asked.stdout) == {"verdict": "FAIL"}, asked.stderr
+    assert prefect_server.running_server(elsewhere / ".lookout-demo" / "prefect") is None

@@ -186,7 +186,7 @@ TRAFFIC: Final = _leak(
     fingerprint=fingerprint(TARGET, IncidentKind.CASE_FAILURE, "traffic", "unsupported_claim"),
     case_id="conversation-5e1f",
     failure_kind=FailureKind.UNSUPPORTED_CLAIM,
-    policy_row="unsupported_claim>=3 (financial claim)",
+    policy_row="case",
     unconfirmed=True,
     origin=Origin.TRAFFIC,
     asked=excerpt("Will you pay the whole hospital bill?", limit=200),
@@ -213,7 +213,7 @@ DRILL: Final = drill(
 BLOCKED: Final = drill(
     DRILL_AT,
     title="Drill failed at the browser: a real fault might go unreported",
-    detail="No answer came back: CHROMIUM_PATH leads nowhere. To do: make browser; lookout doctor tells more. "
+    detail="No answer came back: CHROMIUM_PATH leads nowhere. To do: lookout browser install; lookout doctor tells more. "
     "Before it worked: data folder, suite, schedule, network, clock, shadow page. To try again: lookout drill.",
     failed=True,
 )

@@ -31,16 +31,16 @@ from deployments.cli.doctor.services import (
     live_traffic,
     tracing,
 )
+from deployments.install_browser import working_browser
 from monitors.config.file import Config, TargetConfig, load_config, target_record
 from monitors.errors import BrowserLost, ConfigError, MonitorError, WarehouseBusy
 from monitors.plural import plural
-from monitors.probes.browser.chromium import Chromium, find_browser
 from warehouse.data_folder import refuse_links
 
 if TYPE_CHECKING:
     from flows.maintenance.self_test import PathOutcome
 
-FIX = "lookout doctor --fix"
+FIX = "lookout browser install"
 REQUEST_S = 10.0
 LOCK_WAIT_S = 2.0
 GIGABYTE = 1e9
@@ -99,24 +99,17 @@ def read_configuration(path: Path) -> tuple[Config | None, HealthCheck]:
 
 
 def browser(around: DoctorContext) -> list[HealthCheck]:
-    """Check that Chromium is found and starts."""
+    """Check that Chromium is found, starts and opens a page."""
     try:
-        found = find_browser(around.environment.get("CHROMIUM_PATH"))
-        version, unsandboxed = asyncio.run(_started(found.executable))
+        found = working_browser(around.environment)
     except BrowserLost as error:
         return [HealthCheck(name="browser", health=Health.BROKEN, found=str(error), to_do=FIX)]
-    what = f"Chromium {version}, {found.executable} ({found.source})"
+    what = f"Chromium {found.version}, {found.executable} ({found.source})"
     checks = [HealthCheck(name="browser", health=Health.GOOD, found=what)]
-    if unsandboxed:
-        reason, to_do = unsandboxed.split(": ", 1)
+    if found.unsandboxed:
+        reason, to_do = found.unsandboxed.split(": ", 1)
         checks.append(HealthCheck(name="sandbox", health=Health.DOUBTFUL, found=reason, to_do=to_do))
     return checks
-
-
-async def _started(path: str) -> tuple[str, str]:
-    """Its version, and why it has no sandbox."""
-    async with Chromium(browser_path=path) as chromium:
-        return (await chromium.browser()).version, chromium.unsandboxed
 
 
 def pages(around: DoctorContext) -> list[HealthCheck]:

@@ -1,7 +1,7 @@
 """Prints a run's verdict: the answer, what broke, what to do next, and where to read on.
 
-With ``verbose`` also what the verdict rests on: arithmetic, metrics, the baseline, what this suite could have seen,
-what it lacks.
+With ``verbose`` also what the verdict rests on: arithmetic, metrics, the baseline, the smallest drop this suite
+can detect, what it lacks.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from monitors.records.runs import (
     Scores,
     Verdict,
     VerdictReason,
+    format_metric,
 )
 from monitors.reports.figures import format_causes, format_changes, format_raised, tally_rows
 from monitors.reports.format import format_experiment, format_questions, headline
@@ -90,9 +91,9 @@ def _ids(case_ids: Sequence[str]) -> str:
 
 
 def _sights(report: RunReport) -> Table:
-    title = "What this suite could have seen, at 95 %"
+    title = "Smallest drop this suite can detect, at 95 %"
     table = Table(box=None, pad_edge=False, title=title, title_justify="left", title_style="bold")
-    for name in ("severity", "graded", "not correct", "may still fail", "shared", "least visible drop"):
+    for name in ("severity", "graded", "not correct", "may still fail", "shared", "smallest drop"):
         table.add_column(name, justify="right")
     for row in sight_rows(report.sights):
         shown = (str(row.severity.value), row.graded, row.not_correct, row.may_fail, row.pairs, row.drop)
@@ -283,5 +284,5 @@ _MET: Final = {
 def _metric(metric: Metric) -> tuple[str, ...]:
     share = f"{metric.passed / metric.total:.3f}" if metric.total else "-"
     target = "" if metric.target is None else f"≥ {metric.target:.2f}"
-    met = _MET[metric.met]
-    return metric.name, share, str(metric.total), f"{metric.low:.3f} to {metric.high:.3f}", target, met
+    interval = f"{metric.low:.3f} to {metric.high:.3f}"
+    return format_metric(metric.name), share, str(metric.total), interval, target, _MET[metric.met]

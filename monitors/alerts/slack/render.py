@@ -233,7 +233,7 @@ def _title(part: MessageSection, number: int) -> str:
 
 def _findings(part: MessageSection, room: int) -> list[str]:
     label = f"*{part.finding_label}* " if part.finding_label else ""
-    row = f" by row `{fit(inert(part.row), ROW_CHARACTERS)}`{part.row_note}" if part.row else ""
+    row = f": {fit(inert(part.row), ROW_CHARACTERS)}" if part.row else ""
     return [
         f"{label}{fit(inert(part.finding), room)}",
         f"*{part.severity}*{row}" if row else "",

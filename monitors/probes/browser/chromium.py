@@ -72,13 +72,14 @@ SAFE_FLAGS = (
 NO_IMAGES = "--blink-settings=imagesEnabled=false"
 LAUNCH_DEADLINE_S = 60.0
 STARTS = 3
+DOWNLOADED = "Playwright's download"
 MISSING = (
-    "no Chromium found: `lookout doctor --fix` installs one; or install your distribution's "
+    "no Chromium found: install one with `lookout browser install`, or your distribution's "
     "chromium-headless-shell or chromium package, or set CHROMIUM_PATH (probe.browser_path) to its executable"
 )
 
 ANOTHER = (
-    "It may be of a version that does not fit, or damaged: `lookout doctor --fix` installs one that fits, or set "
+    "It may be of a version that does not fit, or damaged: `lookout browser install` fetches one that fits, or set "
     "CHROMIUM_PATH (probe.browser_path) to another"
 )
 
@@ -103,7 +104,7 @@ def find_browser(chosen: str | None = None, search_path: str | None = None) -> F
     """
     if chosen is not None:
         return FoundBrowser(executable=checked_path(chosen), source="CHROMIUM_PATH")
-    for found, source in ((_downloaded(), "Playwright's download"), (system_chromium(search_path), "this system")):
+    for found, source in ((_downloaded(), DOWNLOADED), (system_chromium(search_path), "this system")):
         if found is not None:
             return FoundBrowser(executable=found, source=source)
     raise BrowserMissing(MISSING)

@@ -97,6 +97,7 @@ def test_the_help_of_a_group_imports_no_command(group):
     ours = [
         "deployments.cli",
         *(f"deployments.cli.{name}" for name in ("app", "exit_codes", "options")),
+        "deployments.start",
         "flows.terminal",
     ]
     assert sorted(ast.literal_eval(done.stdout.splitlines()[-1])) == sorted(ours)

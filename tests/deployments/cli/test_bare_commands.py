@@ -181,6 +181,8 @@ ONCE: dict[str, tuple[tuple[str, ...], int, str]] = {
     "prefect-yaml": ((), 0, "verify-deploy"),
     "automations": ((), 0, "nobody is notified"),
     "drill": ((), 4, "Drill failed at the "),
+    "browser": ((), 0, "It starts and opens a page"),
+    "browser install": ((), 0, "It starts and opens a page"),
     "warehouse load": ((), 0, "segments loaded"),
     "warehouse check": ((), 0, "sound"),
     "warehouse rebuild": ((), 0, "Rebuilt"),

@@ -1,0 +1,108 @@
+"""The script ``lookout``: says in plain words that Python is too old or a library missing.
+
+It runs on any Python: its syntax is that of the oldest, and it imports nothing that may be missing. ``make`` runs
+it as a program, which looks at the Python at hand alone.
+"""
+
+import os
+import sys
+
+NEEDED = (3, 11)
+USAGE = 2
+"""The exit code of `deployments.cli.exit_codes`, which an old Python cannot read."""
+DISTRIBUTION = "lookout-monitor"
+OURS = ("flows", "monitors", "warehouse", "deployments")
+"""The names under which Lookout is imported. Another package of such a name cannot stand beside it."""
+OWN_ENVIRONMENT = "Give Lookout an environment of its own: uv tool install, pipx install, or a new venv"
+
+
+def main():
+    """Run ``lookout``; exit code 2 and a line where it cannot even be imported."""
+    refuse_old_python("Install it with another one, as with uv tool install --python 3.11.")
+    try:
+        from deployments.cli.app import main as run
+    except ImportError as error:
+        trouble = import_trouble(error) or "this is a fault of Lookout itself: {}".format(error)
+        sys.stderr.write("lookout: " + trouble + "\n")
+        sys.exit(USAGE)
+    return run()
+
+
+def refuse_old_python(to_do):
+    """End with exit code 2 where Python is older than Lookout needs, and say ``to_do``."""
+    if sys.version_info[:2] < NEEDED:
+        found = ".".join(str(part) for part in sys.version_info[:3])
+        said = "Lookout needs Python {}.{} or newer, and {} is {}. {}\n"
+        sys.stderr.write(said.format(NEEDED[0], NEEDED[1], sys.executable, found, to_do))
+        sys.exit(USAGE)
+
+
+def import_trouble(error):
+    """What to do about an `ImportError`, in words; ``None`` where it is a fault of Lookout itself."""
+    module = (error.name or "").split(".")[0]
+    return _foreign_package() or (_unfit_library(module, error) if module and module not in OURS else None)
+
+
+def _foreign_package():
+    """Say that another package has a name of ours, and where it lies; ``None`` where all are Lookout's."""
+    from importlib.util import find_spec
+
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    for name in OURS:
+        spec = find_spec(name)
+        found = [os.path.abspath(place) for place in (spec and spec.submodule_search_locations) or ()]
+        if not found:
+            return "its package {} is missing from {}. {}.".format(name, here, OWN_ENVIRONMENT)
+        if found[0] != os.path.join(here, name):
+            return "{} is another package with the name of one of Lookout's. {}.".format(found[0], OWN_ENVIRONMENT)
+    return None
+
+
+def _unfit_library(module, error):
+    """Name the library that is missing or of another version, and the command that installs it."""
+    from importlib.util import find_spec
+    from shlex import quote
+
+    trouble = "is not as Lookout needs it ({}) in".format(error) if find_spec(module) else "is missing from"
+    wanted = [quote(one) for one in _to_install(module)]
+    if not wanted:
+        return "the library {} {} {}. {}.".format(module, trouble, sys.prefix, OWN_ENVIRONMENT)
+    pip = [quote(sys.executable), "-m", "pip", "install"]
+    uv = ["uv", "pip", "install", "--python", quote(sys.executable)]
+    command = " ".join((pip if find_spec("pip") else uv) + wanted)
+    return "the library {} {} {}. To install it:\n  {}".format(module, trouble, sys.prefix, command)
+
+
+def _to_install(module):
+    """Our requirements that are missing, else the one of this module; all, where none of them is."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        named = [one.partition(";") for one in distribution(DISTRIBUTION).requires or ()]
+    except PackageNotFoundError:
+        return []
+    always = [one.strip() for one, _, when in named if "extra" not in when]
+    own = [one.strip() for one, _, _ in named if _name(one) == module.lower().replace("_", "-")]
+    missing = [one for one in always if not _is_there(_name(one))]
+    return (missing if set(own) <= set(always) else own) or own or always
+
+
+def _name(requirement):
+    """The distribution's name in a requirement such as ``moto[s3]>=5``."""
+    import re
+
+    return re.split(r"[^A-Za-z0-9_.-]", requirement.strip(), maxsplit=1)[0].lower().replace("_", "-")
+
+
+def _is_there(name):
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        distribution(name)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    refuse_old_python("\nName another one: make PYTHON=python3.12 demo")
