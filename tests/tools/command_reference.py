@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from deployments.cli.app import COMMANDS, EXAMPLES, GROUP_OF_SITE, GROUP_OF_TOKENS, GROUPS, USERS
+from deployments.cli.app import COMMANDS, EXAMPLES, GROUP_OF_BROWSER, GROUP_OF_SITE, GROUP_OF_TOKENS, GROUPS, USERS
 from deployments.cli.exit_codes import SPECIAL_CODES
 from flows.terminal import write_text
 from tests.lookout_commands import every_command
@@ -28,7 +28,7 @@ for programs on standard output, and notes go to standard error. Exit codes are 
 This page is made from the commands by `python -m tests.tools.command_reference`; the tests try each example.
 """
 
-GROUP_LINES = {**GROUPS, "site": GROUP_OF_SITE, "site token": GROUP_OF_TOKENS}
+GROUP_LINES = {**GROUPS, "site": GROUP_OF_SITE, "site token": GROUP_OF_TOKENS, "browser": GROUP_OF_BROWSER}
 
 
 def reference() -> str:

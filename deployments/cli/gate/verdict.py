@@ -1,7 +1,7 @@
 """Prints a run's verdict: the answer, what broke, what to do next, and where to read on.
 
-With ``verbose`` also what the verdict rests on: arithmetic, metrics, the baseline, the smallest drop this suite
-can detect, what it lacks.
+With ``verbose`` also what the verdict rests on: arithmetic, metrics, the baseline, the smallest drop this suite can
+detect, what it lacks.
 """
 
 from __future__ import annotations
