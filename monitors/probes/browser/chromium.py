@@ -79,8 +79,8 @@ MISSING = (
 )
 
 ANOTHER = (
-    "It may be of a version that does not fit, or damaged: `lookout browser install` installs one that fits, or "
-    "set CHROMIUM_PATH (probe.browser_path) to another"
+    "It may be of a version that does not fit, or damaged: `lookout browser install` fetches one that fits, or set "
+    "CHROMIUM_PATH (probe.browser_path) to another"
 )
 
 
