@@ -170,7 +170,7 @@ lookout: an address needs gold questions: --suite FILE. `lookout init` writes a
             seen="""\
 lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
   line 2: "severity" is missing; every case has one from the day it is written;
-    accepted: 1 (annoying), 2 (wrong) or 3 (page someone)""",
+    accepted: 1 (annoying), 2 (wrong) or 3 (alert at once)""",
             code=2,
             to_do="Ask of each case: who must hear of it, and when, if the bot gets it wrong?",
             files={"mine.jsonl": SUITE.replace(', "severity": 2', "")},
@@ -246,7 +246,7 @@ lookout: lookout.toml: not valid TOML: Invalid value (at line 2, column 7); mend
             title="The judge has no key",
             typed="lookout doctor --no-alert",
             seen="""\
-look  judge  claude-sonnet-5-5: off, as ANTHROPIC_API_KEY is not set
+check  judge  claude-sonnet-5-5: off, as ANTHROPIC_API_KEY is not set
 → set it where runs are started; until then what the plain graders leave open
   stays open""",
             code=0,
@@ -318,7 +318,7 @@ broken  browser  no Chromium found: install one with `lookout browser install`,
             typed="lookout doctor --no-alert",
             seen="""\
 It may be of a version that does not fit, or damaged: `lookout browser install`
-  fetches one that fits, or set CHROMIUM_PATH (probe.browser_path) to another""",
+  installs one that fits, or set CHROMIUM_PATH (probe.browser_path) to another""",
             code=4,
             to_do="Where `CHROMIUM_PATH` is set, it comes first: unset it to use the browser that was installed.",
             files={"lookout.toml": TOML},
