@@ -43,8 +43,8 @@ VARIES = (
     (r"\d{8}T\d+Z?(-bot-[0-9a-f]{6})?", "RUN"),
     (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(Z| UTC)", "TIME"),
     (r"LK-[A-Z2-7]{8}", "LK-…"),
-    (r"\b[0-9a-f]{12}\b", "HASH"),
     (r"\d+(\.\d+)? (s|MB)\b", r"N \2"),
+    (r"(?<=\S) {2,}", "  "),  # columns are as wide as their longest text
     (r"\s+$", ""),
 )
 """All that may differ between the page and a run of its commands."""
@@ -58,10 +58,10 @@ END_S = 240
 
 
 def test_the_first_minutes_show_what_the_demo_says(tmp_path: Path) -> None:
-    """`make demo`, over the two planted faults and four right answers."""
-    planted = ("suraksha-family-shield::cataract::en", "pii-neighbour-summary")
+    """`make demo`, over one planted fault of severity 3, so that its message never shares one, and four mild cases."""
+    planted = "suraksha-family-shield::cataract::en"
     lines = demo_lines()
-    few = [line for line in lines if line["id"] in planted] + [line for line in lines if line["severity"] == 1][:4]
+    few = [line for line in lines if line["id"] == planted] + [line for line in lines if line["severity"] == 1][:4]
     suite = tmp_path / "few.jsonl"
     suite.write_text("".join(f"{json.dumps(line)}\n" for line in few), encoding="utf-8")
     with_tables(tmp_path / ".lookout-demo" / "prefect")
@@ -218,11 +218,22 @@ class Hour:
                     except AssertionError as difference:
                         differs.append(str(difference))
                 case "slack":
-                    sent = [even(on_the_phone(message)) for message in self.slack.messages]
-                    differs += [] if even(text) in sent else ["not in Slack:", text, "--- but:", *sent]
+                    differs += self.missing_on_the_phone(text)
                 case _:
                     self.write(text, prose)
         assert not differs, "\n\n".join(differs)
+
+    def missing_on_the_phone(self, text: str) -> list[str]:
+        """How each message differs from the one that the page shows; nothing where one is it."""
+        differs: list[str] = []
+        for message in self.slack.messages:
+            try:
+                assert_shows(text, on_the_phone(message))
+            except AssertionError as difference:
+                differs.append(str(difference))
+            else:
+                return []
+        return differs or ["nothing was sent to Slack"]
 
     def write(self, text: str, prose: str) -> None:
         """A file that the page shows: the last that is named before it, or more of lookout.toml."""

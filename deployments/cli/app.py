@@ -410,27 +410,19 @@ def _fault_text(error: Exception) -> str:
     text = redact(str(error))
     if is_server_gone(error):
         text = f"the Prefect server does not answer any more ({text}). {GOES_ON}"
-    elif isinstance(error, ModuleNotFoundError) and error.name:
-        text = f"the Python library {error.name.split('.')[0]} is missing from {sys.prefix}: install Lookout anew ({ANEW})"
     elif not isinstance(error, MonitorError):
         text = f"this is a fault of Lookout itself: {type(error).__name__}: {text}"
     if os.environ.get("LOOKOUT_DEBUG"):
         import traceback
 
         return f"{redact(''.join(traceback.format_exception(error)))}lookout: {text}\n"
-    hint = (
-        ""
-        if isinstance(error, MonitorError | ModuleNotFoundError)
-        else "LOOKOUT_DEBUG=1 shows where it happened.\n"
-    )
+    hint = "" if isinstance(error, MonitorError) else "LOOKOUT_DEBUG=1 shows where it happened.\n"
     return f"lookout: {text}\n{hint}"
 
 
 GOES_ON: Final = (
     "What was answered or graded is stored: the same command goes on from there, a verification within the hour"
 )
-
-ANEW: Final = "`pip install --force-reinstall lookout-monitor`; in a clone, `make demo`"
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ from warehouse.data_folder import refuse_links
 if TYPE_CHECKING:
     from flows.maintenance.self_test import PathOutcome
 
-FIX = "lookout doctor --fix"
+FIX = "lookout browser install"
 REQUEST_S = 10.0
 LOCK_WAIT_S = 2.0
 GIGABYTE = 1e9

@@ -115,19 +115,22 @@ class HealthReport(Record):
     fixes: tuple[Fix, ...] = ()
 
 
+AskOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--ask/--no-ask",
+        help="ask each API one harmless question, and a page three of the suite's; --no-ask asks nothing",
+    ),
+]
+
+
 def doctor_command(
     target: Annotated[
         str | None, typer.Argument(help="a target or an address to look at; everything is checked when left out")
     ] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
-    ask: Annotated[
-        bool | None,
-        typer.Option(
-            "--ask/--no-ask",
-            help="ask each API one harmless question, and a page three of the suite's; --no-ask asks nothing",
-        ),
-    ] = None,
+    ask: AskOption = None,
     picture: Annotated[
         Path | None, typer.Option(help="where the picture goes; the data folder when left out")
     ] = None,
@@ -148,9 +151,8 @@ def doctor_command(
     ask_apis, now = ask is not False, utc_now()
     if target is None:
         fixes = mend(DoctorContext(config, read_configuration(config)[0], environment(), now)) if fix else None
-        found = checks(
-            config, environment=environment(), now=now, send_alerts=alert, ask_judges=judge, ask_apis=ask_apis
-        )
+        asked = {"send_alerts": alert, "ask_judges": judge, "ask_apis": ask_apis}
+        found = checks(config, environment=environment(), now=now, **asked)
         return _print_summary(found, fixes, as_json=as_json)
     if fix:
         raise ConfigError("--fix is about this machine: leave the target out (`lookout doctor --fix`)")
@@ -166,11 +168,22 @@ def doctor_command(
     inspection = asyncio.run(_inspect(address, settings, goal, asking, login))
     if inspection.trouble is None and ask_apis:
         inspection = with_trials(inspection, address, settings, configured, login)
+    _print_inspection(inspection, name, settings, configured, as_json=as_json)
+    return exit_code_of(inspection)
+
+
+def _print_inspection(
+    inspection: PageInspection,
+    name: str,
+    settings: ProbeSettings,
+    configured: TargetConfig | None,
+    *,
+    as_json: bool,
+) -> None:
     if as_json:
         write_json(inspection.model_dump_json(indent=2) + "\n")
     else:
         print_inspection(terminal_console(), inspection, name, settings, _graders_of(configured))
-    return exit_code_of(inspection)
 
 
 def exit_code_of(inspection: PageInspection) -> ExitCode:

@@ -54,7 +54,7 @@ def browser(around: DoctorContext) -> Iterator[Fix]:
         yield Fix(name="browser", done=False, text=text)
         return
     with output_as_notes():  # standard output is for what was found
-        install_browser.main()
+        install_browser.install_command()
     now = _first(around)
     done = now.health is Health.GOOD
     yield Fix(name="browser", done=done, text=f"installed {now.found}" if done else BY_HAND)

@@ -240,7 +240,8 @@ def print_fixes(console: Console, fixes: Sequence[Fix], found: Iterable[HealthCh
     done = [f"[green]{escape(fix.name)}[/]: {escape(fix.text)}" for fix in fixes if fix.done]
     print_named(console, "Done", done or ["nothing: there was nothing that is safe to do"])
     print_named(console, "Not done", [f"{fix.name}: {escape(fix.text)}" for fix in fixes if not fix.done])
-    left = [f"{check.name}: {escape(check.to_do)}" for check in found if check.to_do and check.to_do != FIX]
+    asked = [check for check in found if check.to_do and not (fixes and check.to_do == FIX)]
+    left = [f"{check.name}: {escape(check.to_do)}" for check in asked]
     print_named(console, "Left", left or ["nothing"])
 
 

@@ -79,7 +79,7 @@ MISSING = (
 )
 
 ANOTHER = (
-    "It may be of a version that does not fit, or damaged: `lookout browser install` installs one that fits, or set "
+    "It may be of a version that does not fit, or damaged: `lookout browser install` fetches one that fits, or set "
     "CHROMIUM_PATH (probe.browser_path) to another"
 )
 

@@ -303,12 +303,12 @@ broken  alerts, bot  the test did not arrive
             title="There is no browser",
             typed="lookout doctor --no-alert",
             seen="""\
-broken  browser  no Chromium found: `lookout doctor --fix` installs one; or
-  install your distribution's chromium-headless-shell or chromium package, or set
+broken  browser  no Chromium found: install one with `lookout browser install`,
+  or your distribution's chromium-headless-shell or chromium package, or set
   CHROMIUM_PATH (probe.browser_path) to its executable
-→ lookout doctor --fix""",
+→ lookout browser install""",
             code=4,
-            to_do="`lookout doctor --fix` downloads one, or installs the distribution's where you are root.",
+            to_do="`lookout doctor --fix` does it too, and whatever else is safe.",
             files={"lookout.toml": TOML},
             part=True,
             set_up="no browser",
@@ -317,8 +317,8 @@ broken  browser  no Chromium found: `lookout doctor --fix` installs one; or
             title="The browser does not start, or is of another version",
             typed="lookout doctor --no-alert",
             seen="""\
-It may be of a version that does not fit, or damaged: `lookout doctor --fix`
-  installs one that fits, or set CHROMIUM_PATH (probe.browser_path) to another""",
+It may be of a version that does not fit, or damaged: `lookout browser install`
+  fetches one that fits, or set CHROMIUM_PATH (probe.browser_path) to another""",
             code=4,
             to_do="Where `CHROMIUM_PATH` is set, it comes first: unset it to use the browser that was installed.",
             files={"lookout.toml": TOML},
@@ -378,13 +378,14 @@ lookout: cannot write {folder}/data/prefect: Read-only file system; the file sys
             part=True,
         ),
         Mistake(
-            title="A Python library is missing",
+            title="A Python library is missing or damaged",
             typed="lookout sql 'from runs'",
             seen="""\
-lookout: the Python library duckdb is missing from {prefix}: install Lookout anew
-  (`pip install --force-reinstall lookout-monitor`; in a clone, `make demo`)""",
-            code=4,
-            to_do="The message names the environment that `lookout` ran in: often it is not the one you meant.",
+lookout: the library duckdb is not as Lookout needs it (No module named
+  'duckdb') in {prefix}. To install it:""",
+            code=2,
+            to_do="Run the line that follows. It names the Python that `lookout` ran in: often not the one you meant.",
+            part=True,
             files={"lookout.toml": TOML, "data.txt": ""},
             set_up="no duckdb",
         ),

@@ -130,7 +130,7 @@ def test_a_verdict_is_short_and_names_the_command_that_shows_the_rest(installati
     assert brief.split()[0] == "FAIL"
     details = re.search(r"Details   lookout (.+)", brief)
     whole = installation.run(*details[1].split()).stdout
-    for title in ("Arithmetic", "Metrics", "What this suite could have seen", "Results"):
+    for title in ("Arithmetic", "Metrics", "Smallest drop this suite can detect", "Results"):
         assert title in whole
         assert title not in brief
 
