@@ -67,6 +67,8 @@ SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
     "warehouse load": _DAMAGED,
     "warehouse check": _DAMAGED,
     "warehouse rebuild": _DAMAGED,
+    "browser": {ExitCode.USAGE: "no browser works"},
+    "browser install": {ExitCode.USAGE: "no browser could be installed"},
     "gold check": {ExitCode.FAIL: "something must be mended"},
     "gold freeze": {ExitCode.FAIL: "something must be mended first; with --verify: it is not what was frozen last"},
     "gold mutants": {ExitCode.FAIL: "too few mutants are caught"},

@@ -40,7 +40,7 @@ def test_a_page_is_current(page):
 
 def test_every_command_stands_under_those_who_use_it_once():
     listed = Counter(name for names in USERS.values() for name in names)
-    assert set(listed) == {*COMMANDS["lookout"], *GROUPS, "site"}
+    assert set(listed) == {*COMMANDS["lookout"], *GROUPS, "site", "browser"}
     assert set(listed.values()) == {1}
 
 
