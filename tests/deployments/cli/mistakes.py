@@ -318,7 +318,7 @@ broken  browser  no Chromium found: install one with `lookout browser install`,
             typed="lookout doctor --no-alert",
             seen="""\
 It may be of a version that does not fit, or damaged: `lookout browser install`
-  installs one that fits, or set CHROMIUM_PATH (probe.browser_path) to another""",
+  fetches one that fits, or set CHROMIUM_PATH (probe.browser_path) to another""",
             code=4,
             to_do="Where `CHROMIUM_PATH` is set, it comes first: unset it to use the browser that was installed.",
             files={"lookout.toml": TOML},
