@@ -394,6 +394,17 @@ def _run() -> None:
         trouble = import_trouble(error) if isinstance(error, ImportError) else None
         write_note(f"lookout: {trouble}\n" if trouble else _fault_text(error))
         sys.exit(int(_code_of(error, is_refused=trouble is not None)))
+    except BaseException as error:
+        if not _is_terminated(error):
+            raise
+        write_note(f"lookout: ended by SIGTERM. {GOES_ON}.\n")
+        sys.exit(int(ExitCode.INCONCLUSIVE))
+
+
+def _is_terminated(error: BaseException) -> bool:
+    """Whether Prefect says that a run got SIGTERM; nobody can have said so before Prefect was loaded."""
+    prefect = sys.modules.get("prefect.exceptions")
+    return prefect is not None and isinstance(error, prefect.TerminationSignal)
 
 
 def _code_of(error: Exception, *, is_refused: bool) -> ExitCode:
