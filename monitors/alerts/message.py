@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
+from urllib.parse import quote, urlencode
 
 from monitors.alerts.operator_actions import is_wanted_as_gold
 from monitors.alerts.redact import ELLIPSIS, inert, visible
@@ -33,6 +34,7 @@ from monitors.records.incidents import (
     ActionVia,
     Alert,
     AlertItem,
+    Capability,
     FailedCase,
     Incident,
     IncidentKind,
@@ -233,8 +235,11 @@ class Message(Record):
         return len(self.parts) == 1 and not self.more
 
 
-def message(alert: Alert, *, group_limit: int) -> Message:
-    """Put ``alert`` into words; failures beyond ``group_limit`` are counted by kind, none is left out."""
+def message(alert: Alert, *, group_limit: int, site_url: str | None = None) -> Message:
+    """Put ``alert`` into words; failures beyond ``group_limit`` are counted by kind, none is left out.
+
+    ``site_url`` is where its readers reach the site; without it links lead to files of this machine.
+    """
     items = one_of_each_first(alert.items)
     is_drill = alert.kind is IncidentKind.DRILL
     shown, rest = items[:group_limit], items[group_limit:]
@@ -253,10 +258,21 @@ def message(alert: Alert, *, group_limit: int) -> Message:
         again=alert.again if alert.kind in SCORED else "",
         in_common=alert.in_common if alert.kind in SCORED else (),
         changed=alert.changed if alert.kind in SCORED else (),
-        links=alert.links,
+        links=_site_links(alert, site_url) if site_url and not is_drill else alert.links,
         marks=tuple(mark_line(mark, alert, slack=False) for mark in alert.marks),
         over=alert.reason is NotifyReason.RECOVERED or is_drill,
     )
+
+
+def _site_links(alert: Alert, site_url: str) -> tuple[Link, ...]:
+    """The incident (or the target's) and the run on the site; a file of this machine is of no use elsewhere."""
+    base, first = site_url.rstrip("/"), alert.items[0].incident
+    alone = len({item.incident.fingerprint for item in alert.items}) == 1
+    incidents = f"/{first.fingerprint}" if alone else f"?{urlencode({'target': alert.target})}"
+    pages = [Link(label="Incident" if alone else "Incidents", href=f"{base}/incidents{incidents}")]
+    if alert.kind in SCORED and first.owner is Capability.VERIFY:
+        pages.append(Link(label="Run", href=f"{base}/runs/{quote(alert.run_id, safe='')}"))
+    return (*pages, *(link for link in alert.links if link.href.startswith(("http://", "https://"))))
 
 
 def utc(at: datetime) -> str:
