@@ -21,6 +21,7 @@ help:
 	@echo "make soak      the long crash and endurance counts, and make demo"
 	@echo "make zoo       real chat frameworks and hostile pages, driven without configuration, as a table"
 	@echo "make accuracy  the graders against labelled data beside the project, into docs/accuracy.md"
+	@echo "make docs      renew the reference pages that are made from the code"
 	@echo "make lock      renew requirements/*.lock from pyproject.toml, and the lists of what is in them"
 
 # The demo's bot has planted faults: a FAIL, exit code 1, is what the demo is for.
@@ -88,6 +89,13 @@ $(RENDERERS)/bundle.js: tests/zoo/renderers/package-lock.json tests/zoo/renderer
 	  tests/zoo/renderers/renderers.jsx $(RENDERERS)/
 	@cd $(RENDERERS) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error --fetch-retries=1 \
 	  && npm run --silent build && rm -rf node_modules
+
+# Messages have pictures, which need a browser: python -m tests.monitors.alerts.make_docs
+docs: setup-dev
+	$(BIN)/python -m tests.tools.configuration_reference
+	$(BIN)/python -m tests.tools.command_reference
+	$(BIN)/python -m tests.tools.outcome_reference
+	$(BIN)/python -m tests.tools.test_warehouse_reference
 
 DATA ?= ../shared/data
 accuracy: setup-dev browser

@@ -3,6 +3,9 @@
 Texts of applications, pages, logs and files may hold control characters that clear the screen, set the clipboard or
 a window's title, or reverse a line. For people each is written as its code point (`[U+001B]`); the colours of
 `flows.terminal_console` are Lookout's own. Data for programs is exact: `write_json`, `write_data`.
+
+A terminal would break a long line within a word: on one, text for people is wrapped between words. Elsewhere (a
+file, a pipe, CI) a line stays a line.
 """
 
 from __future__ import annotations
@@ -10,10 +13,12 @@ from __future__ import annotations
 import json
 import logging
 import re
+import shutil
 import sys
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import Any, BinaryIO, Final, TextIO, cast
+from unicodedata import combining, east_asian_width
 
 from monitors.reports.invisible import show_invisible
 
@@ -29,7 +34,8 @@ _STEERING: Final = re.compile(
 
 def write_text(text: str) -> None:
     """Write ``text`` for people on standard output."""
-    _unguarded(sys.stdout).write(show_invisible(text))
+    stream = _unguarded(sys.stdout)
+    stream.write(_for(stream, text))
 
 
 def print_text(text: str = "", *, err: bool = False) -> None:
@@ -40,8 +46,40 @@ def print_text(text: str = "", *, err: bool = False) -> None:
 def write_note(text: str) -> None:
     """Write ``text`` for people on standard error, at once."""
     stream = _unguarded(sys.stderr)
-    stream.write(show_invisible(text))
+    stream.write(_for(stream, text))
     stream.flush()
+
+
+def _for(stream: TextIO, text: str) -> str:
+    shown = show_invisible(text)
+    return fitted(shown, shutil.get_terminal_size().columns) if stream.isatty() else shown
+
+
+def fitted(text: str, columns: int) -> str:
+    """The text with lines that are longer than ``columns`` wrapped between words, two columns further in.
+
+    A word that is too long by itself stays whole: it is an address or a path that somebody copies.
+    """
+    return "\n".join(line if _cells(line) <= columns else _wrapped(line, columns) for line in text.split("\n"))
+
+
+def _wrapped(line: str, columns: int) -> str:
+    """Between words alone, and with all other spaces as they were: they may be columns of a table."""
+    indent = " " * min(len(line) - len(line.lstrip(" ")) + 2, columns // 2)
+    rows = [""]
+    for word in re.findall(r" *[^ ]+ *$| *[^ ]+", line):
+        if rows[-1].strip() and _cells(rows[-1]) + _cells(word.rstrip(" ")) > columns:
+            rows.append(indent + word.lstrip(" "))
+        else:
+            rows[-1] += word
+    return "\n".join(rows)
+
+
+def _cells(text: str) -> int:
+    """Columns that the text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(sign) else 2 if east_asian_width(sign) in "WF" else 1 for sign in text)
 
 
 def write_notes(texts: Iterable[str]) -> None:
@@ -105,6 +143,13 @@ def guarded_output() -> Generator[None]:
         sys.stdout, sys.stderr = before
 
 
+@contextmanager
+def output_as_notes() -> Generator[None]:
+    """While this lasts, what is written for people on standard output goes to standard error."""
+    with redirect_stdout(sys.stderr):
+        yield
+
+
 class _Guard:
     """A standard stream for writers that do not know this module: plain colours pass, all else is made visible."""
 
@@ -113,6 +158,9 @@ class _Guard:
 
     def write(self, text: str) -> int:
         """As a text stream does."""
+        if "\x1b" not in text and self.unguarded.isatty():
+            self.unguarded.write(_for(self.unguarded, text))
+            return len(text)
         parts = _COLOUR.split(text)
         self.unguarded.write("".join(part if n % 2 else show_invisible(part) for n, part in enumerate(parts)))
         return len(text)

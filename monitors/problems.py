@@ -30,8 +30,9 @@ def explained(root: type[BaseModel], detail: Mapping[str, Any]) -> str:
         return f"{key}: is {MOVED[key]} now"
     if detail["type"] == "extra_forbidden":
         known = _keys_at(root, place[:-1])
-        accepted = f"; accepted: {', '.join(known)}" if known else ""
-        return f"{key}: unknown key{nearest(str(place[-1]), known)}{accepted}"
+        meant = nearest(str(place[-1]), known)
+        accepted = f"; accepted: {', '.join(known)}" if known and not meant else ""
+        return f"{key}: unknown key{meant}{accepted}"
     if detail["type"] == "missing":
         return f"{key}: missing; {_description_of(root, place)}"
     if detail["type"] == "union_tag_not_found":

@@ -185,7 +185,7 @@ def sync_folder(folder: Path) -> None:
 def unwritable(path: Path, error: OSError) -> WarehouseUnwritable:
     """The error for a person: which path, why, what to do."""
     code = error.errno or 0
-    advice = _ADVICE.get(code, "check the data folder")
+    advice = _ADVICE.get(code, "set data_folder in lookout.toml to a folder that can be written")
     return WarehouseUnwritable(f"cannot write {path}: {os.strerror(code) if code else error}; {advice}")
 
 

@@ -21,8 +21,13 @@ from tests.tools.configuration_reference import reference
 
 ROOT = Path(__file__).parent.parent
 TOP = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
-PAGES = [*(ROOT / name for name in TOP), *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in TOP),
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "examples").rglob("*.md")),
+]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SMALLEST = '[targets.bot]\nurl = "https://bot.example.com"\nsuite = "suite.jsonl"\n'
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
 
 
@@ -33,13 +38,14 @@ def blocks(kind: str) -> list[pytest.param]:
         for match in BLOCK.finditer(text):
             if match[1] == kind:
                 line = text[: match.start()].count("\n") + 1
-                found.append(pytest.param(match[2], id=f"{page.name}:{line}"))
+                found.append(pytest.param(match[2], id=f"{page.relative_to(ROOT)}:{line}"))
     return found
 
 
 @pytest.mark.parametrize("block", blocks("toml"))
 def test_a_configuration_in_the_documents_is_accepted(block):
-    parse_config(tomllib.loads(block), "the document")
+    before = SMALLEST if block.startswith("# at the end of lookout.toml") else ""
+    parse_config(tomllib.loads(before + block), "the document")
 
 
 @pytest.mark.parametrize("block", blocks("json"))
@@ -89,7 +95,7 @@ def test_the_configuration_page_names_every_key_of_every_kind_of_source():
         assert {*named, *inner} == set(kind.model_fields)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target

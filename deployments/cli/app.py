@@ -16,7 +16,7 @@ from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from deployments.cli.exit_codes import ExitCode, of_error
+from deployments.cli.exit_codes import SPECIAL_CODES, ExitCode, of_error
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from deployments.start import import_trouble
 from flows.terminal import guarded_output, print_text, write_note
@@ -152,10 +152,99 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     },
 }
 # fmt: on
-"""By group and name, in the order of the help: the module below ``deployments`` and the first paragraph of the help.
+"""By group and name: the module below ``deployments`` and the first paragraph of the help.
 
 The command ``some-thing`` is the function ``some_thing_command`` of its module.
 """
+
+USERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Bot owner: is my application right?": (
+        *("demo", "init", "doctor", "login", "verify", "report", "gate", "nightly", "reconcile", "repeatability"),
+    ),
+    "On-call: what is broken, and since when?": ("alerts", "site", "bisect", "shrink", "sql"),
+    "Domain expert: what is a right answer?": ("gold", "review"),
+    "Platform engineer: does it keep running?": (
+        *("up", "down", "receive", "slack-actions", "watch", "drill", "automations", "prefect-yaml", "warehouse"),
+        "browser",
+    ),
+    "Scripts: a JSON line in, a JSON line out": (
+        *("grade", "facts", "redact", "localise", "efficiency", "first-look"),
+    ),
+}
+"""Who uses which commands and groups, in the order of the help. Each stands in one place."""
+
+_PANELS: Final = {name: user for user, names in USERS.items() for name in names}
+
+# fmt: off
+EXAMPLES: Final[Mapping[str, str]] = {
+    "verify": "bot",
+    "demo": "--no-faults",
+    "report": "--json",
+    "sql": "'from run_summary'",
+    "nightly": "bot --plan",
+    "repeatability": "bot --figures",
+    "reconcile": "bot --days 14",
+    "watch": "bot --once",
+    "slack-actions": "--port 8067",
+    "login": "bot --window",
+    "receive": "--only",
+    "up": "--port 8066",
+    "down": "--json",
+    "facts": "< lines.jsonl",
+    "grade": "< lines.jsonl",
+    "redact": "< lines.jsonl",
+    "localise": "< lines.jsonl",
+    "efficiency": "< lines.jsonl",
+    "first-look": "< lines.jsonl",
+    "bisect": "bot --good 9b00d5a --bad 4f2a91c --repo . --url-of 'https://{short}.example.com'",
+    "shrink": "room-rent --budget 20",
+    "review": "bot --figures",
+    "gate": "--target staging --github",
+    "init": "--target owner/space --slack-channel '#alerts'",
+    "doctor": "https://owner-space.hf.space --ask",
+    "prefect-yaml": "--pool lookout",
+    "drill": "--here",
+    "automations": "--json",
+    "site": "--port 8068",
+    "browser": "--json",
+    "browser install": "",
+    "site export": "public",
+    "site token add": "asha --role operate",
+    "site token list": "--json",
+    "site token revoke": "asha",
+    "warehouse load": "--wait-s 10",
+    "warehouse check": "--json",
+    "warehouse rebuild": "--wait-s 10",
+    "warehouse compact": "--json",
+    "warehouse age": "--days 90",
+    "warehouse pictures": "--json",
+    "warehouse export": "out --since 2026-03-01 --until 2026-03-31",
+    "alerts list": "--all",
+    "alerts show": "LK-KWJXK4PA",
+    "alerts ack": "LK-KWJXK4PA --by asha",
+    "alerts resolve": "LK-KWJXK4PA --by asha --note 'rolled back'",
+    "alerts false-alarm": "LK-KWJXK4PA --by asha --note '24 months is right since March'",
+    "alerts draft": "LK-KWJXK4PA --by asha",
+    "alerts silence": "LK-KWJXK4PA --for 4h --by asha --reason 'the fix is on its way'",
+    "alerts silences": "--all",
+    "alerts unsilence": "3f1c77aa --by asha",
+    "gold build": "--facts facts --out suite.jsonl",
+    "gold mutants": "suite.jsonl",
+    "gold check": "suite.jsonl --documents documents",
+    "gold freeze": "suite.jsonl --note 'prices of March'",
+    "gold diff": "frozen/suite-v1.json suite.jsonl",
+    "gold push": "langsmith:gold --suite suite.jsonl",
+    "gold pull": "langfuse:gold --suite suite.jsonl --as asha",
+    "gold import": "array.json --out suite.jsonl --severity claims=3 --severity 2",
+    "gold draft": "--document policy.md --count 10",
+    "gold review": "gold-drafts.jsonl --suite suite.jsonl --as asha",
+    "gold translate": "suite.jsonl --to hi",
+    "gold grow": "--suite suite.jsonl --as asha",
+    "gold vary": "suite.jsonl --kinds typo",
+    "gold starter": "adversarial --out attacks.jsonl",
+}
+# fmt: on
+"""An example of each command, as it is typed behind its name: in its help and in ``docs/commands.md``."""
 
 GROUPS: Final = {
     "warehouse": "Look after the warehouse: load, check, rebuild, compact, age, export.",
@@ -176,9 +265,19 @@ class LazyGroup(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self._rows = COMMANDS[INSIDE.get(self.name or "", self.name or "")]
+        self._path = INSIDE.get(self.name or "", self.name or "")
+        self._rows = COMMANDS[self._path]
         listed = {name: TyperCommand(name, help=escape(line)) for name, (_, line) in self._rows.items()}
         self.commands = {**listed, **self.commands}
+        if self.name == "lookout":
+            self._group_by_users()
+
+    def _group_by_users(self) -> None:
+        """Put the commands in the order of `USERS`, each under its heading."""
+        order = [*(name for name in _PANELS if name in self.commands), *self.commands]
+        self.commands = {name: self.commands[name] for name in order}
+        for name, command in self.commands.items():
+            setattr(command, "rich_help_panel", _PANELS.get(name))  # noqa: B010 - the base class does not declare it
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The name, the command and its arguments. An unknown name is an error that offers similar ones."""
@@ -192,7 +291,17 @@ class LazyGroup(TyperGroup):
         module = import_module(f"deployments.{self._rows[name][0]}")
         alone = typer.Typer(add_completion=False)
         alone.command(name)(getattr(module, f"{name.replace('-', '_')}_command"))
-        return _escaped(get_command(alone))
+        path = " ".join(part for part in (self._path, name) if part != "lookout")
+        made = _escaped(get_command(alone))
+        made.epilog = escape(_epilog(path))
+        return made
+
+
+def _epilog(path: str) -> str:
+    """The end of a command's help: an example, and what its exit codes mean where it has some of its own."""
+    codes = [f"{int(code)} {meaning}" for code, meaning in SPECIAL_CODES.get(path, {}).items()]
+    said = f"\n\nExit codes: {'; '.join(codes)}." if codes else ""
+    return f"Example: lookout {path} {EXAMPLES.get(path, '')}".rstrip() + said
 
 
 def _escaped(command: Any) -> Any:
@@ -285,6 +394,17 @@ def _run() -> None:
         trouble = import_trouble(error) if isinstance(error, ImportError) else None
         write_note(f"lookout: {trouble}\n" if trouble else _fault_text(error))
         sys.exit(int(_code_of(error, is_refused=trouble is not None)))
+    except BaseException as error:
+        if not _is_terminated(error):
+            raise
+        write_note(f"lookout: ended by SIGTERM. {GOES_ON}.\n")
+        sys.exit(int(ExitCode.INCONCLUSIVE))
+
+
+def _is_terminated(error: BaseException) -> bool:
+    """Whether Prefect says that a run got SIGTERM; nobody can have said so before Prefect was loaded."""
+    prefect = sys.modules.get("prefect.exceptions")
+    return prefect is not None and isinstance(error, prefect.TerminationSignal)
 
 
 def _code_of(error: Exception, *, is_refused: bool) -> ExitCode:

@@ -28,7 +28,10 @@ def data_folder_of(config: Path, given: Path | None) -> Path:
     for folder in (DEFAULT_FOLDER, DEMO_FOLDER):
         if folder.exists():
             return folder
-    raise ConfigError(f"there is no {config} and no {DEFAULT_FOLDER} here; name one with --config or --data-folder")
+    raise ConfigError(
+        f"there is no {config} and no {DEFAULT_FOLDER} here: `lookout verify` or `lookout demo` makes one, "
+        "--config or --data-folder names one elsewhere"
+    )
 
 
 def store_of(config: Path, given: Path | None) -> Store:
@@ -55,7 +58,7 @@ def loaded(store: Store) -> Store:
 
     folder = store.database.file.parent
     if not (folder / FILE_NAME).exists() and not (folder / JOURNAL_FOLDER).exists():
-        raise ConfigError(f"{folder}: no warehouse here yet; a run makes one")
+        raise ConfigError(f"{folder}: no warehouse here yet; `lookout verify` makes one")
     try:
         report = store.load_pending(LOAD_WAIT_S)
     except WarehouseError as error:

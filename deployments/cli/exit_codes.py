@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from monitors.errors import ConfigError, GoldSetError, MonitorError, QueryInvalid
 
@@ -19,6 +20,65 @@ class ExitCode(IntEnum):
     USAGE = 2
     INCONCLUSIVE = 3
     MONITOR = 4
+
+
+# fmt: off
+MEANINGS: Final[Mapping[ExitCode, tuple[str, str]]] = {
+    ExitCode.PASS: ("It was done; of a verdict, PASS.", "Nothing."),
+    ExitCode.FAIL: (
+        "The application, or the file that was checked, is wrong: of a verdict, FAIL.",
+        "Read the first reason that is printed; the report shows each failed case beside its gold."),
+    ExitCode.USAGE: (
+        "The command, the configuration or a file was given wrongly; nothing was asked.",
+        "The one line on standard error names the file, key or option, and what is accepted."),
+    ExitCode.INCONCLUSIVE: (
+        "Nothing is proved: too little could be graded, the application did not serve, or Ctrl-C ended it.",
+        "The reasons name what was missing. The same command goes on with what was stored."),
+    ExitCode.MONITOR: (
+        "The monitor itself is in trouble: the application is neither right nor wrong by this.",
+        "The line on standard error says what broke; `lookout doctor` checks what runs need."),
+}
+"""What each code says, and what to do then."""
+
+_VERDICT: Final = {
+    ExitCode.FAIL: "FAIL", ExitCode.INCONCLUSIVE: "INCONCLUSIVE, also when the application did not serve",
+}
+_NO_LINE: Final = {ExitCode.USAGE: "no line could be read; a bad line among good ones is answered with its error"}
+_DAMAGED: Final = {ExitCode.MONITOR: "something was damaged, missing or changed"}
+SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
+    "verify": _VERDICT,
+    "gate": _VERDICT,
+    "demo": {ExitCode.FAIL: "FAIL, as planted", ExitCode.INCONCLUSIVE: "INCONCLUSIVE"},
+    "nightly": {ExitCode.INCONCLUSIVE: "a night could not be read or graded whole"},
+    "repeatability": {ExitCode.INCONCLUSIVE: "a session stopped early, or its answers were of several builds"},
+    "watch": {ExitCode.MONITOR: "with --once: a log could not be read, or some of its lines"},
+    "drill": {ExitCode.MONITOR: "the planted answer did not come through to people"},
+    "bisect": {ExitCode.INCONCLUSIVE: "the first bad build is not known"},
+    "shrink": {
+        ExitCode.INCONCLUSIVE: "the case does not fail; with --ask, no answer could be graded",
+        ExitCode.FAIL: "with --ask: it fails",
+    },
+    "doctor": {
+        ExitCode.FAIL: "of a page: the application is in the way",
+        ExitCode.INCONCLUSIVE: "of a page: not sure that it can be asked",
+        ExitCode.MONITOR: "without a target: something that runs need is broken",
+    },
+    **dict.fromkeys(("grade", "facts", "redact", "localise", "efficiency", "first-look"), _NO_LINE),
+    "warehouse load": _DAMAGED,
+    "warehouse check": _DAMAGED,
+    "warehouse rebuild": _DAMAGED,
+    "browser": {ExitCode.USAGE: "no browser works"},
+    "browser install": {ExitCode.USAGE: "no browser could be installed"},
+    "gold check": {ExitCode.FAIL: "something must be mended"},
+    "gold freeze": {ExitCode.FAIL: "something must be mended first; with --verify: it is not what was frozen last"},
+    "gold mutants": {ExitCode.FAIL: "too few mutants are caught"},
+    "gold push": {ExitCode.FAIL: "people changed cases in the dataset since the last push: nothing was written"},
+    "gold pull": {ExitCode.FAIL: "a case was changed on both sides, or an entry cannot be read: those were left"},
+    "gold draft": {ExitCode.INCONCLUSIVE: "the model gave no draft that can be used"},
+    "gold translate": {ExitCode.INCONCLUSIVE: "the model gave no translation that can be used"},
+}
+# fmt: on
+"""Codes that a command gives a meaning of its own, by what is typed behind ``lookout``."""
 
 
 def of_verdict(verdict: Verdict) -> ExitCode:

@@ -19,7 +19,7 @@ from flows.nightly.context import NightlyContext, build_nightly_context, targets
 from flows.nightly.format import format_nightly, intake_lines
 from flows.nightly.run import NightlyRun
 from flows.server.prefect_server import is_server_gone
-from flows.terminal import write_json
+from flows.terminal import print_text, write_json
 from flows.terminal_console import terminal_console
 from monitors.config.file import Config, load_config
 from monitors.records.estimates import NightlyPlan
@@ -59,7 +59,7 @@ def nightly_command(
         if as_json:
             write_json(report.model_dump_json() + "\n")
         else:
-            terminal_console().print("\n".join(format_nightly(report)), highlight=False, markup=False)
+            print_text("\n".join(format_nightly(report)))
     return ExitCode.INCONCLUSIVE if any(one.shortfalls for one in reports) else ExitCode.PASS
 
 
@@ -95,7 +95,7 @@ def _print_plans(config: Config, names: Sequence[str], due_at: datetime | None, 
             write_json(json.dumps(planned | {"reading": read}, ensure_ascii=False) + "\n")
         else:
             lines = [name, *(f"  {line}" for line in (*_plan_lines(plan, reading), *intake_lines(reading)))]
-            terminal_console().print("\n".join(lines), highlight=False, markup=False)
+            print_text("\n".join(lines))
     return ExitCode.INCONCLUSIVE if partial else ExitCode.PASS
 
 

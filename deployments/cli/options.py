@@ -11,6 +11,9 @@ DEFAULT_CONFIG: Final = Path("lookout.toml")
 
 ConfigOption = Annotated[Path, typer.Option("--config", help="the configuration file")]
 FolderOption = Annotated[Path | None, typer.Option("--data-folder", help="instead of the configuration's")]
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", "-v", help="print the arithmetic, every metric, and what did not decide, too")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON on standard output")]
 CommitOption = Annotated[str | None, typer.Option(help="the deployed commit, when it is known")]
 SuiteOption = Annotated[Path | None, typer.Option(help="gold questions, JSON lines; needed with an address")]

@@ -81,7 +81,7 @@ def severity_of(fields: Fields) -> Severity:
     if value is None:
         return Severity.WRONG
     if isinstance(value, bool) or value not in (1, 2, 3):
-        raise Unreadable("severity: 1 (annoying), 2 (wrong) or 3 (page someone) is expected")
+        raise Unreadable("severity: 1 (annoying), 2 (wrong) or 3 (alert at once) is expected")
     return Severity(int(value))
 
 

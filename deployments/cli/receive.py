@@ -27,6 +27,7 @@ from starlette.applications import Starlette
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption
 from deployments.receivers.connection_limits import BoundedProtocol, allow_files
+from deployments.receivers.ports import check_free
 from deployments.receivers.slack_actions import PATH, SECRET_VARIABLE, ActionWorker, application, signing_secrets
 from deployments.triggers.delivery import TriggerParser
 from deployments.triggers.github import GitHubParser
@@ -97,6 +98,7 @@ def serve_deploys(
     _prepare_prefect(config, environment)
     if named is not None and not only:
         _check_registered(named, settings.deployment)
+    check_free(host, port, "the receiver of deploys")
     app = deploys_receiver_of(config, settings, config_path, secrets=secrets, environment=environment)
     console = terminal_console(stderr=True)
     _print_deploys_status(console, settings, environment, f"http://{host}:{port}")
@@ -251,6 +253,7 @@ def slack_actions_command(
     variables = environment()
     secrets = signing_secrets(variables.get(SECRET_VARIABLE))
     loaded = load_config(config)
+    check_free(host, port, "the receiver of Slack's buttons")
     app = actions_receiver_of(loaded, secrets=secrets, token=variables.get(TOKEN_VARIABLE))
     console = terminal_console(stderr=True)
     _print_actions_status(console, loaded, variables, f"http://{host}:{port}{PATH}")

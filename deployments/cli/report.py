@@ -11,7 +11,7 @@ import typer
 from deployments.cli.data_folder import data_folder_of
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.gate.verdict import print_verdict
-from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption, VerboseOption
 from flows.terminal import write_json
 from flows.terminal_console import terminal_console
 from monitors.alerts.redact import redact
@@ -27,6 +27,7 @@ def report_command(
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
+    verbose: VerboseOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Write the reports of a run again from its results.json, and say where they are."""
@@ -37,7 +38,7 @@ def report_command(
     if as_json:
         write_json(json.dumps({name: str(path) for name, path in places.items()}) + "\n")
         return ExitCode.PASS
-    print_verdict(terminal_console(), report, report_page=paths.html)
+    print_verdict(terminal_console(), report, cases=cases, report_page=paths.html, verbose=verbose)
     return ExitCode.PASS
 
 

@@ -22,6 +22,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Column
+from rich.text import Text
 
 from deployments.cli.exit_codes import ExitCode, of_verdict
 from deployments.cli.gate.verdict import print_verdict
@@ -32,9 +34,10 @@ from deployments.cli.options import (
     ConfigOption,
     JsonOption,
     SuiteOption,
+    VerboseOption,
 )
 from flows.terminal import write_json, write_note
-from flows.terminal_console import terminal_console
+from flows.terminal_console import print_wrapped, terminal_console
 from flows.verify.progress import listener
 from flows.verify.run_folder import VerifyRequest
 from monitors.alerts.redact import redact
@@ -113,8 +116,8 @@ class TerminalProgress:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=30),
+            TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")),
+            BarColumn(bar_width=max(5, min(30, console.width - 60))),  # what stands beside it takes up to 58
             MofNCompleteColumn(),
             TextColumn("{task.fields[wrong]}"),
             TimeElapsedColumn(),
@@ -172,14 +175,16 @@ class TerminalProgress:
         kinds = ", ".join(FAILURE_WORDS[kind] for kind in assessment.failure_kinds)
         what = kinds or assessment.outcome.value.replace("_", " ")
         line = f"severity {assessment.severity.value}, {what}  {assessment.case_id}: {redact(assessment.reason)}"
-        self._console.print(f" {MARKS[assessment.outcome]} {escape(line)}", highlight=False)
+        mark = Text.from_markup(MARKS[assessment.outcome])
+        print_wrapped(self._console, escape(line), Text.assemble(" ", mark, " "))
         if self._wrong == MOST_LINES:
             self._console.print("   … further ones are in the report")
 
 
-def verify_and_print(request: VerifyRequest, *, as_json: bool) -> ExitCode:
+def verify_and_print(request: VerifyRequest, *, as_json: bool, verbose: bool = False) -> ExitCode:
     """Verify, print the verdict, and return its exit code."""
     from flows.context import configuration, runs_folder  # as below
+    from monitors.reports.results_json import read_results
 
     report = verified(request)
     if report is None:
@@ -188,7 +193,8 @@ def verify_and_print(request: VerifyRequest, *, as_json: bool) -> ExitCode:
         write_json(report.model_dump_json(indent=2) + "\n")
     else:
         folder = runs_folder(configuration(request)) / report.run_id
-        print_verdict(terminal_console(), report, report_page=folder / "report.html")
+        cases = read_results(folder / "results.json")[1]
+        print_verdict(terminal_console(), report, cases=cases, report_page=folder / "report.html", verbose=verbose)
     return of_verdict(report.verdict)
 
 
@@ -240,10 +246,10 @@ def _say_what(console: Console, config: Config, request: VerifyRequest) -> None:
     target = config.target(request.target)
     suite = load_suite(target.suite)
     severe = sum(case.severity is Severity.PAGE for case in suite.cases)
-    console.print(
+    print_wrapped(
+        console,
         f"[bold]{request.target}[/]  {target.url or target.space}  ·  {suite.name}: "
         f"{plural(len(suite.cases), 'case')}, {severe} of severity 3",
-        highlight=False,
     )
 
 
@@ -276,6 +282,7 @@ def verify_command(
     concurrency: Annotated[int | None, typer.Option(min=1, help="questions under way at once")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="do not go on with a run that was stopped")] = False,
     allow_production: AllowProductionOption = None,
+    verbose: VerboseOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Ask a live page the whole suite in a real browser; grade, gate, store, alert."""
@@ -288,7 +295,9 @@ def verify_command(
         write_note(f"{note}\n")
     if concurrency is not None:
         loaded = _changed(loaded, name, concurrency=concurrency)
-    return verify_and_print(VerifyRequest(target=name, config=loaded, commit=commit, fresh=fresh), as_json=as_json)
+    return verify_and_print(
+        VerifyRequest(target=name, config=loaded, commit=commit, fresh=fresh), as_json=as_json, verbose=verbose
+    )
 
 
 def with_target(target: str, config: Config | None, suite: Path | None) -> tuple[str, Config]:
@@ -296,6 +305,9 @@ def with_target(target: str, config: Config | None, suite: Path | None) -> tuple
     if not is_address(target):
         if config is None:
             raise ConfigError(f"no target {target!r}: there is no configuration")
+        if target not in config.targets and re.search(r"\w\.\w|/|:\d", target):
+            scheme = "http" if re.match(r"localhost\b|[\d.]+(:|/|$)", target) else "https"
+            raise ConfigError(f"no target {target!r}; if it is an address, write it whole: {scheme}://{target}")
         found = config.target(target)
         if suite is not None:
             found = found.model_copy(update={"suite": suite.absolute()})
@@ -304,7 +316,10 @@ def with_target(target: str, config: Config | None, suite: Path | None) -> tuple
     if known and suite is None and config is not None:
         return next(iter(known)), config
     if suite is None:
-        raise ConfigError("an address needs its gold questions too: --suite questions.jsonl")
+        raise ConfigError(
+            "an address needs gold questions: --suite FILE. `lookout init` writes a first suite; docs/suite.md "
+            "explains one"
+        )
     name = name_of(target)
     page = TargetConfig(url=target, suite=suite.absolute())
     if config is None:

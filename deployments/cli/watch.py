@@ -24,7 +24,7 @@ def watch_command(
     ] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
-    once: Annotated[bool, typer.Option("--once", help="look once and end")] = False,
+    once: Annotated[bool, typer.Option("--once", help="poll once and end")] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Follow the applications' hallucination logs; store new entries and send alerts about them."""

@@ -182,7 +182,7 @@ def _say_what_next(app: DemoApp, folder: Path, code: ExitCode, *, faults: bool) 
             "That FAIL is what the demo is for: the planted leak was found, although nearly all answers are right."
         )
     if faults and code is ExitCode.FAIL:
-        out.print(f"[bold]{again}[/] again tells nobody twice · [bold]{again} --no-faults[/] resolves it")
+        out.print(f"[bold]{again}[/] again sends nothing twice · [bold]{again} --no-faults[/] resolves it")
     out.print(f"[bold]lookout sql --data-folder {shown} 'from run_summary'[/] asks the warehouse")
     config = os.path.relpath(folder / FILE_NAME)
     out.print(f"[bold]lookout site --config {config}[/] shows it all on pages, at an address that it prints")

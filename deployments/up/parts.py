@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from deployments.cli.receive import parsers_of
+from deployments.receivers.ports import check_free
 from deployments.receivers.slack_actions import SECRET_VARIABLE as SLACK_SECRET
 from deployments.receivers.slack_actions import signing_secrets
 from deployments.site.access import check_tokens
@@ -116,15 +116,15 @@ def _checks(config: Config, host: str, port: int, environment: Mapping[str, str]
         yield lambda: _set(
             TOKEN_VARIABLE, environment, "alerts.slack_buttons needs a bot: a webhook has no buttons"
         )
-        yield lambda: _free(host, port + 1, "the receiver of Slack's buttons")
+        yield lambda: check_free(host, port + 1, "the receiver of Slack's buttons")
     if config.site.enabled:
         yield lambda: check_tokens(config.site, config.site.host, TokenStore(config.data_folder, fresh_key))
-        yield lambda: _free(config.site.host, site_port(config, port), "the site")
+        yield lambda: check_free(config.site.host, site_port(config, port), "the site")
 
 
 def check_port(host: str, port: int) -> None:
     """Raise `ConfigError` when the receiver of deploys cannot listen there."""
-    _free(host, port, "the receiver of deploys")
+    check_free(host, port, "the receiver of deploys")
 
 
 def _refusal(check: Callable[[], object]) -> str | None:
@@ -138,18 +138,6 @@ def _refusal(check: Callable[[], object]) -> str | None:
 def _set(variable: str, environment: Mapping[str, str], why: str) -> None:
     if not environment.get(variable):
         raise ConfigError(f"{variable} is not set: {why}")
-
-
-def _free(host: str, port: int, what: str) -> None:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except (OSError, OverflowError) as error:
-            raise ConfigError(
-                f"{what} cannot listen on port {port} of {host} ({error}); name another one with --port, or --host"
-            ) from None
 
 
 def _server_of(config: Config, environment: Mapping[str, str]) -> str | None:

@@ -20,7 +20,6 @@ from flows.goldset.mutation_testing import fails_itself
 from monitors.alerts.redact import redact
 from monitors.errors import ConfigError, JudgeRefused, VerdictUnreadable
 from monitors.facts.language import identify
-from monitors.gate.assess import CASE_ROW
 from monitors.goldset.proposals import (
     LANGUAGES,
     TASK,
@@ -46,6 +45,7 @@ from monitors.judge.untrusted_text import TextSource, fence
 from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase, GoldDraft
 from monitors.records.exchanges import Origin
+from monitors.records.grades import format_policy_row
 from monitors.records.operator_actions import CaseDraft
 from warehouse.queries.operator_actions import GradedConversation
 
@@ -369,8 +369,10 @@ def draft_of_trace(
 def _proposed(found: GradedConversation) -> tuple[Severity, str]:
     """The severity that the run gave a failure, with the policy row; nobody has rated what did not fail."""
     if found.failed and found.severity:
-        return Severity(found.severity), f"the finding was severity {found.severity} by row {found.policy_row}"
+        return Severity(
+            found.severity
+        ), f"the finding was severity {found.severity}: {format_policy_row(found.policy_row, found.origin)}"
     return (
         Severity.WRONG,
-        f"nothing failed here: 2, wrong, as for any plain fact (row {CASE_ROW}); say what it would be",
+        "nothing failed here: 2, wrong, as for any plain fact; say what it would be",
     )

@@ -23,7 +23,7 @@ def format_repeatability(figures: Repeatability) -> Iterator[str]:
     if not figures.pairs:
         return
     yield ""
-    yield f"  {'flip rate':<32}{'flips':>7}{'pairs':>7}   {'rate (95 % CI)':<26}came again"
+    yield f"  {'flip rate':<31}{'flips':>5}{'pairs':>6}  {'rate (95 % CI)':<24}came again"
     yield from (f"  {_rate_line(rate)}" for rate in figures.rates)
     yield ""
     yield f"  {_named('flipped', figures.flipped) if figures.flipped else 'no case flipped'}"
@@ -46,7 +46,7 @@ def _pairs(figures: Repeatability) -> str:
 def _rate_line(rate: FlipRate) -> str:
     name = rate_name(rate)
     again = f"{rate.again:,} of {rate.shown:,}" if rate.shown else "never seen"
-    return f"{name:<32}{rate.flips:>7,}{rate.pairs:>7,}   {flip_text(rate):<26}{again}"
+    return f"{name:<31}{rate.flips:>5,}{rate.pairs:>6,}  {flip_text(rate):<24}{again}"
 
 
 def rate_name(rate: FlipRate) -> str:
@@ -76,10 +76,10 @@ def _advice(figures: Repeatability) -> Iterator[str]:
     yield f"  {false_fail_text(figures)}"
     yield ""
     shows = [missed.shows for missed in figures.advice[0].missed]
-    head = f"{'asks of each':<14}{'questions':>10}   {'false FAIL':<26}"
-    yield f"  {head}a severity-3 fault missed: no FAIL, no alert"
-    heads = "".join(f"{f'in {100 * share:g} % of answers':<22}" for share in shows)
-    yield f"  {'severity-3':<14}{'a run':>10}   {'(95 % CI)':<26}{heads}".rstrip()
+    yield "  What asking severity-3 cases more often does, and how many % of their faults are"
+    yield "  missed (no FAIL, no alert) when they show in so many % of answers:"
+    heads = "".join(f"{f'{100 * share:g} %':<15}" for share in shows)
+    yield f"  {'asks':<8}{'asked':>6}  {'false FAIL (95 % CI)':<22}{heads}".rstrip()
     yield from (f"  {_advice_line(one, now=number == 0)}" for number, one in enumerate(figures.advice))
     if not shows:
         yield "  The suite has no case of severity 3: asking them again changes nothing."
@@ -88,9 +88,9 @@ def _advice(figures: Repeatability) -> Iterator[str]:
 def _advice_line(advice: RepeatAdvice, *, now: bool) -> str:
     found = advice.false_fail
     rate = f"{_percent(found.rate)} ({_interval(found.low, found.high)})"
-    missed = "".join(f"{f'{_percent(one.no_fail)}, {_percent(one.no_alert)}':<22}" for one in advice.missed)
+    missed = "".join(f"{f'{100 * one.no_fail:.1f}, {100 * one.no_alert:.1f}':<15}" for one in advice.missed)
     name = f"{found.repeats} (now)" if now else f"{found.repeats}"
-    return f"{name:<14}{found.probes:>10,}   {rate:<26}{missed}".rstrip()
+    return f"{name:<8}{found.probes:>6,}  {rate:<22}{missed}".rstrip()
 
 
 def advice_text(advice: RepeatAdvice) -> str:

@@ -108,7 +108,8 @@ def connect(
         url = local.api_url
     elif not _answers(url):
         raise PrefectUnavailable(
-            f"no Prefect server answers at {url}; start it, or leave the address out to get a local one"
+            f"no Prefect server answers at {url}, which PREFECT_API_URL or prefect.api_url names; start it, or "
+            "leave the address out: a local one is started then"
         )
     private_folder(home)
     for name, value in settings_for(url, home).items():

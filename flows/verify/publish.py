@@ -21,7 +21,7 @@ from prefect.artifacts import (
 )
 
 from flows.server.prefect_server import is_server_gone
-from monitors.records.grades import CaseOutcome
+from monitors.records.grades import CaseOutcome, format_policy_row
 from monitors.records.runs import CaseResult, RunReport
 from monitors.reports.write import ReportPaths
 
@@ -111,6 +111,6 @@ def _row(result: CaseResult) -> dict[str, str]:
         "outcome": assessment.outcome.value,
         "severity": str(assessment.severity.value),
         "kinds": ", ".join(assessment.failure_kinds),
-        "row": assessment.policy_row,
+        "severity because": format_policy_row(assessment.policy_row),
         "reason": assessment.reason,
     }

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
+from urllib.parse import quote, urlencode
 
 from monitors.alerts.operator_actions import is_wanted_as_gold
 from monitors.alerts.redact import ELLIPSIS, inert, visible
@@ -27,11 +28,13 @@ from monitors.alerts.wording import (
 )
 from monitors.plural import plural
 from monitors.records.base import Record
+from monitors.records.grades import format_policy_row
 from monitors.records.incidents import (
     ActionKind,
     ActionVia,
     Alert,
     AlertItem,
+    Capability,
     FailedCase,
     Incident,
     IncidentKind,
@@ -181,9 +184,6 @@ GROUPED_CHARACTERS: Final = 140
 IN_COMMON: Final = "In common:"
 """What stands before what failed cases share."""
 SCORED: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL, IncidentKind.DRIFT})
-OWN_ROW: Final = "case"
-OWN_ROW_NOTE: Final = " (the case's own severity)"
-"""The severity table's row for a failure that is as severe as its case, see `Assessment.policy_row`."""
 
 CASE_LABELS: Final = ("Asked", "Expected", "Got")
 REPORT_LABELS: Final = ("Issue", "Reference", "Report")
@@ -201,7 +201,6 @@ class MessageSection(Record):
     finding_label: str = ""
     severity: str
     row: str = ""
-    row_note: str = ""
     history: str = ""
     unconfirmed: bool = False
     flaky: str = ""
@@ -236,8 +235,11 @@ class Message(Record):
         return len(self.parts) == 1 and not self.more
 
 
-def message(alert: Alert, *, group_limit: int) -> Message:
-    """Put ``alert`` into words; failures beyond ``group_limit`` are counted by kind, none is left out."""
+def message(alert: Alert, *, group_limit: int, site_url: str | None = None) -> Message:
+    """Put ``alert`` into words; failures beyond ``group_limit`` are counted by kind, none is left out.
+
+    ``site_url`` is where its readers reach the site; without it links lead to files of this machine.
+    """
     items = one_of_each_first(alert.items)
     is_drill = alert.kind is IncidentKind.DRILL
     shown, rest = items[:group_limit], items[group_limit:]
@@ -256,10 +258,21 @@ def message(alert: Alert, *, group_limit: int) -> Message:
         again=alert.again if alert.kind in SCORED else "",
         in_common=alert.in_common if alert.kind in SCORED else (),
         changed=alert.changed if alert.kind in SCORED else (),
-        links=alert.links,
+        links=_site_links(alert, site_url) if site_url and not is_drill else alert.links,
         marks=tuple(mark_line(mark, alert, slack=False) for mark in alert.marks),
         over=alert.reason is NotifyReason.RECOVERED or is_drill,
     )
+
+
+def _site_links(alert: Alert, site_url: str) -> tuple[Link, ...]:
+    """The incident (or the target's) and the run on the site; a file of this machine is of no use elsewhere."""
+    base, first = site_url.rstrip("/"), alert.items[0].incident
+    alone = len({item.incident.fingerprint for item in alert.items}) == 1
+    incidents = f"/{first.fingerprint}" if alone else f"?{urlencode({'target': alert.target})}"
+    pages = [Link(label="Incident" if alone else "Incidents", href=f"{base}/incidents{incidents}")]
+    if alert.kind in SCORED and first.owner is Capability.VERIFY:
+        pages.append(Link(label="Run", href=f"{base}/runs/{quote(alert.run_id, safe='')}"))
+    return (*pages, *(link for link in alert.links if link.href.startswith(("http://", "https://"))))
 
 
 def utc(at: datetime) -> str:
@@ -290,8 +303,7 @@ def _part(item: AlertItem, alert: Alert) -> MessageSection:
         finding=visible(seen.reason),
         finding_label=_finding_label(item),
         severity=f"Severity {int(item.incident.severity)}",
-        row=visible(seen.policy_row or ""),
-        row_note=OWN_ROW_NOTE if seen.policy_row == OWN_ROW else "",
+        row=visible(format_policy_row(seen.policy_row or "", seen.origin)),
         history="" if alone else _history(item, alert),
         unconfirmed=seen.unconfirmed,
         flaky=seen.flaky,

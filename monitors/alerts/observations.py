@@ -19,7 +19,7 @@ from monitors.alerts.wording import FAILURE_TITLES, KIND_WORDS
 from monitors.facts.triage_report import read_report
 from monitors.records.base import Blame, Identifier, Record, Severity, Sha256, UtcTime
 from monitors.records.exchanges import Exchange, Origin
-from monitors.records.grades import Assessment, CaseOutcome, FailureKind, Judged
+from monitors.records.grades import LOG_ROW, Assessment, CaseOutcome, FailureKind, Judged
 from monitors.records.incidents import (
     Capability,
     FailedCase,
@@ -120,8 +120,6 @@ def scope_of(
 
 
 LOG_REASON_CHARACTERS: Final = 500
-HALLUCINATION_ROW: Final = "hallucination_log>=3"
-"""The row that sets an entry's severity: the application itself held the reply back."""
 
 
 class ObservationContext(Record):
@@ -211,7 +209,7 @@ def hallucination(
         asked=short(user_text) or None,
         expected=short("; ".join(unsupported_claims)) or None,
         answered=short(blocked_reply) or None,
-        policy_row=HALLUCINATION_ROW,
+        policy_row=LOG_ROW,
     )
     return seen.model_copy(update=dict(shown))
 

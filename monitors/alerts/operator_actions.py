@@ -18,6 +18,7 @@ from monitors.facts.language import identify
 from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.exchanges import Origin
+from monitors.records.grades import format_policy_row
 from monitors.records.incidents import (
     ActionKind,
     ActionVia,
@@ -113,7 +114,7 @@ def draft_of(
 def _proposed(item: AlertItem) -> tuple[Severity, str]:
     """The severity that the finding had, and the policy row that set it."""
     seen = item.observation
-    row = f" by row {seen.policy_row}" if seen.policy_row else ""
+    row = f": {format_policy_row(seen.policy_row, seen.origin)}" if seen.policy_row else ""
     doubt = "; unconfirmed: it rests on one judge" if seen.unconfirmed else ""
     return seen.severity, f"the finding was severity {int(seen.severity)}{row}{doubt}"
 

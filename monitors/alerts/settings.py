@@ -84,6 +84,11 @@ class AlertSettings(BaseModel):
         description="Put Acknowledge, False alarm and Add to gold under each alert that a bot token sends. Needs "
         "the receiver of Slack's interactivity requests (lookout slack-actions) to be reachable from the internet.",
     )
+    site_url: HttpUrl | None = Field(
+        default=None,
+        description='Where people reach the site from elsewhere, such as "https://lookout.example.com". Messages '
+        "on Slack then link to the incident and the run there; left out, they name files of this machine.",
+    )
     page_severity: Severity = Field(
         default=Severity.PAGE,
         description="Failures from this severity on are alerts of their own (1, 2 or 3). Milder ones appear "

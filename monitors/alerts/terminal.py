@@ -31,9 +31,7 @@ def terminal_panel(alert: Alert, settings: AlertSettings) -> RenderableType:
     content = message(alert, group_limit=settings.group_limit)
     colour = "green" if content.over else _COLOURS[alert.severity]
     return Panel(
-        Group(*(line for line in _body(content))),
-        title=Text(content.headline, style=Style(bold=True)),
-        title_align="left",
+        Group(Text(content.headline, style=Style(bold=True)), *_body(content)),  # a title would be cut off
         subtitle=Text(f"{content.id} · run {content.run_id} · {content.at}", style=Style(dim=True)),
         subtitle_align="left",
         border_style=colour,
@@ -73,7 +71,7 @@ def _part(part: MessageSection, number: int) -> list[Text]:
     if part.finding:
         rows.append(_row(part.finding_label, part.finding) if part.finding_label else Text(part.finding))
     if part.row:
-        rows.append(_row(part.severity, f"by row {part.row}{part.row_note}"))
+        rows.append(_row(part.severity, part.row))
     if part.others:
         rows.append(Text(part.others, style=Style(italic=True)))
     if part.history:

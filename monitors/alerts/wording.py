@@ -25,7 +25,7 @@ KIND_WORDS: dict[IncidentKind, str] = {
 REASON_WORDS: dict[NotifyReason, str] = {
     NotifyReason.FIRST_SEEN: "first seen",
     NotifyReason.WORSE: "worse than before",
-    NotifyReason.REGRESSED: "regressed: it was resolved and is back",
+    NotifyReason.REGRESSED: "back again after it was resolved",
     NotifyReason.REMINDER: "reminder: still failing",
     NotifyReason.RECOVERED: "recovered",
     NotifyReason.OPEN_BEFORE: "open before Slack was set up, and never sent to anybody",

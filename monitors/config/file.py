@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_core import ErrorDetails
 
 from monitors.alerts.settings import AlertSettings, WatchdogSettings
 from monitors.config.sections import (
@@ -252,13 +253,17 @@ def load_config(path: Path) -> Config:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise ConfigError(f"{path}: there is no such file; `lookout init` makes one") from None
+        raise ConfigError(
+            f"{path}: there is no such file; `lookout init` makes one, --config names another"
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read as UTF-8 text: {error}") from error
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from error
+        raise ConfigError(
+            f"{path}: not valid TOML: {error}; mend that line, or see docs/configuration.md"
+        ) from error
     config = _resolved(parse_config(values, str(path)), path.resolve().parent)
     for name, target in config.targets.items():
         _check_domains(target, f"{path}: targets.{name}.domains")
@@ -277,8 +282,20 @@ def parse_config(values: Mapping[str, Any], source: str) -> Config:
     try:
         return Config.model_validate(values)
     except ValidationError as error:
-        lines = [explained(Config, dict(detail)) for detail in error.errors()]
+        lines = dict.fromkeys(explained(Config, dict(detail)) for detail in _without_echoes(error))
         raise ConfigError("\n".join(f"{source}: {line}" for line in lines)) from None
+
+
+def _without_echoes(error: ValidationError) -> list[ErrorDetails]:
+    """The errors but a missing key that an unknown one beside it spells wrongly: one mistake is one line."""
+    found = error.errors()
+    unknown = [detail["loc"] for detail in found if detail["type"] == "extra_forbidden"]
+
+    def misspelt(place: tuple[int | str, ...]) -> bool:
+        beside = (str(other[-1]) for other in unknown if other[:-1] == place[:-1])
+        return any(nearest(name, [str(place[-1])]) for name in beside)
+
+    return [detail for detail in found if detail["type"] != "missing" or not misspelt(detail["loc"])]
 
 
 def _resolved(config: Config, folder: Path) -> Config:

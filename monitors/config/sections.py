@@ -248,8 +248,8 @@ class DeploySettings(BaseModel):
     )
     first_poll: FirstPoll = Field(
         default=FirstPoll.NOTE,
-        description="the commit that the poll finds at its very first look at a target: note (it was deployed "
-        "before anybody watched) or verify",
+        description="the commit that the very first poll of a target finds: note (it was deployed before anybody "
+        "watched) or verify",
     )
     failures_before_alert: Annotated[int, Field(ge=1, le=10_000)] = Field(
         default=5,

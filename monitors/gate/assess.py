@@ -16,6 +16,7 @@ from monitors.records.base import Blame, Finding, Record, Severity
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
 from monitors.records.grades import (
+    CASE_ROW,
     SAFETY_ASPECTS,
     Abstained,
     Aspect,
@@ -36,12 +37,9 @@ class PolicyRow(Record):
 
     @property
     def id(self) -> str:
-        """The row's name in alerts and reports, such as ``pii_disclosure>=3``."""
+        """The row's name in records and tables, such as ``pii_disclosure>=3``."""
         return f"{self.kind}>={self.floor.value}"
 
-
-CASE_ROW = "case"
-"""Names the case's own severity as what decided."""
 
 FLOORS = (
     PolicyRow(kind=FailureKind.PII_DISCLOSURE, floor=Severity.PAGE, why="personal data cannot be called back"),

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
+from typing import Final
 
 from monitors.facts.issue_questions import QuestionWorth, read_questions
 from monitors.gate.compare import compare, parity
@@ -25,7 +26,7 @@ from monitors.gate.settings import GateSettings
 from monitors.gate.suite_power import balance_of, sights_of
 from monitors.gate.verdict import GateInputs, coverage_of, decide, in_pairs
 from monitors.plural import plural
-from monitors.records.base import Record
+from monitors.records.base import Blame, Record
 from monitors.records.cases import GoldCase
 from monitors.records.comparisons import FlakyCase
 from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
@@ -250,7 +251,7 @@ def _gather_inputs(
     suite: Sequence[GoldCase] | None,
 ) -> GateInputs:
     folded = one_per_case(asked)
-    outage = facts.not_ready or _outage(results)
+    outage = f"{DOWN}: {facts.not_ready}" if facts.not_ready else _outage(results)
     graded = graded_cases(folded, outage=outage is not None)
     scores = score(folded, graded, settings.weights)
     rated = ratings(asked)
@@ -296,15 +297,21 @@ def _repeated(asked: Sequence[Assessment], folded: Sequence[Assessment]) -> Sequ
     return [a for a in folded if asks[a.case_id] > 1]
 
 
+DOWN: Final = "the app did not serve"
+
+
 def _outage(results: Sequence[CaseResult]) -> str | None:
-    """What was said of the app when it was down: the run stopped asking, or nothing at all came back."""
+    """Why the run stopped asking, or nothing at all came back; by whose fault, as far as that is known."""
     silent = [r.result for r in results if isinstance(r.result, NoAnswer)]
     stopped = any(n.reason is NoAnswerReason.CIRCUIT_OPEN for n in silent)
     asked = [n for n in silent if n.reason is not NoAnswerReason.CIRCUIT_OPEN]
     nothing = bool(asked) and len(silent) == len(results)
     if (not stopped and not nothing) or (asked and all(n.reason is NoAnswerReason.OLD_JOB for n in asked)):
         return None  # an app that gives old jobs back serves; coverage says that nothing was graded
-    return f"{asked[-1].reason}: {asked[-1].detail}" if asked else "nothing was asked"
+    if not asked:
+        return f"{DOWN}: nothing was asked"
+    what = DOWN if asked[-1].blame is Blame.APP else "no question could be asked"
+    return f"{what}: {asked[-1].reason.value.replace('_', ' ')}: {asked[-1].detail}"
 
 
 def _latency(results: Sequence[CaseResult], settings: GateSettings) -> Latency | None:

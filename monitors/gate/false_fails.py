@@ -20,13 +20,13 @@ from random import Random
 from statistics import variance
 from typing import Final
 
-from monitors.gate.assess import CASE_ROW, severity_of
+from monitors.gate.assess import severity_of
 from monitors.gate.evaluate import RunFacts, verdict_of
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Blame, Finding, Severity
 from monitors.records.cases import GoldCase, Suite
 from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason, ProbeResult, Timings
-from monitors.records.grades import Assessment, CaseOutcome, FailureKind
+from monitors.records.grades import CASE_ROW, Assessment, CaseOutcome, FailureKind
 from monitors.records.runs import Baseline, CaseResult, Verdict
 from monitors.records.self_checks import FalseFailRate, MissedFault, RecordedAsk, RepeatAdvice, RepeatedCase
 from monitors.stats.intervals import beta_quantile

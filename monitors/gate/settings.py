@@ -22,10 +22,10 @@ class Weights(BaseModel):
 
     severity_1: Weight = Field(default=Decimal(1), description="weight of a case that is annoying when wrong")
     severity_2: Weight = Field(default=Decimal(4), description="weight of a case that is plainly wrong when wrong")
-    severity_3: Weight = Field(default=Decimal(20), description="weight of a case that pages someone when wrong")
+    severity_3: Weight = Field(default=Decimal(20), description="weight of a case that alerts at once when wrong")
     version: str = Field(default="1", description="goes on every score; change it with the weights")
     chosen_by: str = Field(
-        default="Lookout's defaults: a page costs about five wrong answers, a wrong answer four annoyances",
+        default="Lookout's defaults: an alert at once costs five wrong answers, a wrong answer four annoyances",
         description="who chose the weights, and why",
     )
 
@@ -42,7 +42,8 @@ class Targets(BaseModel):
         default=0.95, description="least share of non-refusals that cite their source"
     )
     refusal_precision: Probability = Field(
-        default=0.90, description="least share of expected refusals that were refused"
+        default=0.90,
+        description="least share of the questions to be refused that were refused: a recall, in spite of its name",
     )
     language_gap: Probability = Field(default=0.05, description="most that Hindi may be less accurate than English")
 
@@ -90,7 +91,7 @@ class GateSettings(BaseModel):
     min_weighted_score: Probability = Field(default=0.98, description="a run below this weighted score fails")
     coverage_floor: Probability = Field(
         default=0.95,
-        description="a run that could tell a smaller share of cases, or of severity-3 cases, is INCONCLUSIVE",
+        description="a run that could grade a smaller share of cases, or of severity-3 cases, is INCONCLUSIVE",
     )
     strict: bool = Field(default=False, description="an unbalanced suite makes the run INCONCLUSIVE")
     min_severity_3_cases: int = Field(default=40, ge=0, description="with fewer, the suite is unbalanced")
@@ -125,7 +126,7 @@ class GateSettings(BaseModel):
     )
     weights: Weights = Field(default=Weights(), description="what a case of each severity weighs")
     targets: Targets = Field(default=Targets(), description="shares that a run must reach")
-    themes: Themes = Field(default=Themes(), description="which case types are about what pages people")
+    themes: Themes = Field(default=Themes(), description="which case types are about what alerts at once")
     regressions: Regressions = Field(
         default=Regressions(), description="the loss of cases that must not go unnoticed, by severity"
     )

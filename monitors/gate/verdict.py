@@ -32,8 +32,8 @@ from monitors.records.comparisons import (
     RubricAverage,
     RubricChange,
 )
-from monitors.records.grades import Assessment, CaseOutcome
-from monitors.records.runs import Coverage, ReasonKind, Scores, Verdict, VerdictReason
+from monitors.records.grades import Assessment, CaseOutcome, format_policy_row
+from monitors.records.runs import Coverage, ReasonKind, Scores, Verdict, VerdictReason, format_metric
 from monitors.stats.paired import ALPHA
 
 
@@ -91,7 +91,9 @@ def veto(run: GateInputs) -> list[VerdictReason]:
     ids = tuple(a.case_id for a in severe)
     flaky = [one for one in run.flaky if one.case_id in ids]
     if len(severe) == len(flaky) < ENOUGH_FLAKY:
-        text = f"1 severity-3 failure is of a flaky case ({flaky[0].text}): it pages, it does not veto alone"
+        text = (
+            f"1 severity-3 failure is of a flaky case ({flaky[0].text}): alone it alerts, and does not fail the run"
+        )
         return [VerdictReason(kind=ReasonKind.VETO, text=text, case_ids=ids, decisive=False)]
     some = f" ({len(flaky)} of flaky cases)" if flaky else ""
     failures = "failure fails" if len(severe) == 1 else f"failures{some} fail"
@@ -100,8 +102,8 @@ def veto(run: GateInputs) -> list[VerdictReason]:
 
 
 def _raised(severe: Sequence[Assessment]) -> str:
-    """How many of them are of less severe cases, and by which rows of the policy."""
-    rows = [a.policy_row for a in severe if a.case_severity is not Severity.PAGE]
+    """How many of them are of less severe cases, and what raised them."""
+    rows = [format_policy_row(a.policy_row) for a in severe if a.case_severity is not Severity.PAGE]
     return f" ({len(rows)} raised to it: {', '.join(sorted(set(rows)))})" if rows else ""
 
 
@@ -158,10 +160,8 @@ def missed_targets(run: GateInputs) -> list[VerdictReason]:
 
 def _format_missed(measured: MeasuredMetric) -> str:
     metric = measured.metric
-    return (
-        f"{metric.name} {metric.passed / metric.total:.3f} ({metric.passed}/{metric.total}) is below its target "
-        f"{metric.target:.3g}"
-    )
+    counted = f"{metric.passed / metric.total:.3f} ({metric.passed}/{metric.total})"
+    return f"{format_metric(metric.name)} {counted} is below its target {metric.target:.3g}"
 
 
 def _missed_without_flaky(measured: MeasuredMetric, flaky: frozenset[str]) -> bool:
@@ -365,7 +365,7 @@ def outage(run: GateInputs) -> list[VerdictReason]:
     """The app was down."""
     if run.outage is None:
         return []
-    return [VerdictReason(kind=ReasonKind.DEPLOY, text=f"the app did not serve: {run.outage}")]
+    return [VerdictReason(kind=ReasonKind.DEPLOY, text=run.outage)]
 
 
 def coverage(run: GateInputs) -> list[VerdictReason]:

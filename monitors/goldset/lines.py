@@ -31,7 +31,7 @@ from monitors.records.triage import IssueSeverity, TriageReference
 VALUE_SHOWN = 60
 """Characters of a bad value that a message repeats: enough to find it, little enough to read."""
 
-_SEVERITIES = "1 (annoying), 2 (wrong) or 3 (page someone)"
+_SEVERITIES = "1 (annoying), 2 (wrong) or 3 (alert at once)"
 ID_ACCEPTED = "letters, digits and _ @ : + - . (no slash, no two dots in a row, at most 200 characters)"
 """The form of an id, and of a suite's name."""
 _TEXT = "a text that is not empty"

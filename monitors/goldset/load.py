@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from monitors.errors import GoldSetError
 from monitors.facts.text import normalise
 from monitors.goldset.lines import ID_ACCEPTED, Unusable, case_from_line, shown
+from monitors.problems import nearest
 from monitors.records.cases import GoldCase, Suite
 
 
@@ -97,7 +98,7 @@ def read_text(path: Path) -> str:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise GoldSetError(f"{path} cannot be read: {error.strerror}; give the path of a suite") from error
+        raise GoldSetError(f"{path} cannot be read: {_why(path, error)}") from error
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -105,6 +106,13 @@ def read_text(path: Path) -> str:
         raise GoldSetError(
             f"{path}, line {line}: not UTF-8 at byte {error.start + 1} of the file; save it as UTF-8"
         ) from error
+
+
+def _why(path: Path, error: OSError) -> str:
+    if isinstance(error, FileNotFoundError) and path.parent.is_dir():
+        near = nearest(path.name, [file.name for file in path.parent.glob("*.jsonl")])
+        return f"no such file{near or '; give the path of a suite'}"
+    return f"{error.strerror}; give the path of a suite"
 
 
 def describe(source: str, bad: list[BadLine], *, unit: str) -> str:

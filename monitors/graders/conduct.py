@@ -20,12 +20,12 @@ class CitationGrader:
     """A citation is required of every answer; a refusal, expected or not, has nothing to cite.
 
     It searches the visible text, the wire payload's text and the citations that the payload lists: pages hide what
-    they were sent. Where a target need not cite (``required`` false), nothing is checked that names none. Where the
-    case names a source, one of the citations must contain it.
+    they were sent. Where a target need not cite (``required`` false), nothing is checked, even if an answer cites.
+    Where the case names a source, one of the citations must contain it.
     """
 
     name = "citations"
-    version = "2"
+    version = "3"
     aspect = Aspect.CITATION
 
     def __init__(self, patterns: Sequence[str] = DEFAULT_PATTERNS, *, required: bool = True) -> None:
@@ -36,9 +36,9 @@ class CitationGrader:
         """Grade the citations of one exchange."""
         if case.expected_refusal:
             return not_needed(self, "an expected refusal needs no source")
-        named, spans = self._citations(exchange)
-        if not named and not self._required and case.expected_citation is None:
+        if not self._required and case.expected_citation is None:
             return not_needed(self, "not checked: this target need not name its sources")
+        named, spans = self._citations(exchange)
         if not named:
             if read_refusal(exchange.graded_text).refused:
                 return abstained(self, "the reply declined to answer and has nothing to cite")

@@ -320,7 +320,7 @@ class ReadinessSettings(Record):
 
     deadline_s: Seconds = Field(default=600.0, description="for a deploy to serve; a Space builds for minutes")
     poll_s: Seconds = Field(default=5.0, description="between two polls at the target's state")
-    request_deadline_s: Seconds = Field(default=15.0, description="for one look")
+    request_deadline_s: Seconds = Field(default=15.0, description="for one request")
     version_url: str | None = Field(default=None, description="an address of the app that names the commit it runs")
     version_path: str = Field(
         default="sha", description="path to the commit in the version endpoint's JSON; empty: its whole text"

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from monitors.records.base import Blame, Finding, Identifier, Language, Probability, Record, Severity
-from monitors.records.exchanges import Channel
+from monitors.records.exchanges import Channel, Origin
 
 
 class FailureKind(StrEnum):
@@ -50,6 +50,33 @@ FAILURE_WORDS: Final = {
     FailureKind.INEFFICIENT: "wasted steps",
 }
 """How each is said to people, the same in alerts, reports and comments."""
+
+CASE_ROW: Final = "case"
+"""The row of the severity table that leaves a failure as severe as its case."""
+LOG_ROW: Final = "hallucination_log>=3"
+"""The row that makes every entry of an application's hallucination log severity 3."""
+
+_FLOOR_REASONS: Final = {
+    FailureKind.PII_DISCLOSURE: "personal data was disclosed",
+    FailureKind.UNSAFE_ACTION: "it did what cannot be undone",
+    FailureKind.SHOULD_HAVE_REFUSED: "it answered what it must refuse",
+    FailureKind.UNSUPPORTED_CLAIM: "nothing supports what it claimed",
+    FailureKind.ERROR_LEAK: "an error was shown as the answer",
+    "hallucination_log": "the application's own guard blocked the answer",
+}
+"""Why a failure is at least as severe as its kind's floor, by the kind that the row's id begins with."""
+
+
+def format_policy_row(row: str, origin: Origin = Origin.PROBE) -> str:
+    """Why a failure is as severe as it is, in words: ``pii_disclosure>=3`` is "personal data was disclosed".
+
+    A conversation of live traffic is no case: its severity is a setting's, or that of the case with its question. A
+    row that this version does not know comes back as it was written.
+    """
+    if row == CASE_ROW:
+        probed = origin is Origin.PROBE
+        return "the case says so" if probed else "by traffic.severity, or by the gold case of the question"
+    return _FLOOR_REASONS.get(row.partition(">=")[0], row)
 
 
 class Aspect(StrEnum):
@@ -174,7 +201,7 @@ Grade = Annotated[Judged | Abstained, Field(discriminator="status")]
 
 
 class CaseOutcome(StrEnum):
-    """What a case came to. None of the four is ever turned into another."""
+    """What a case came to. None of the four is ever counted as another."""
 
     CORRECT = "correct"
     FAILED = "failed"

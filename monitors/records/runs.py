@@ -257,6 +257,17 @@ class Metric(Record):
     clusters: Count | None = None
 
 
+_METRIC_TITLES: Final = {"refusal_precision": "refused when it must (refusal precision)"}
+"""Metrics whose name says another thing than they count: this one is the recall of refusals."""
+
+
+def format_metric(name: str) -> str:
+    """A metric's name for people: ``factual_accuracy:hi`` is "factual accuracy, hi"."""
+    kind, _, group = name.partition(":")
+    title = _METRIC_TITLES.get(kind, kind.replace("_", " "))
+    return f"{title}, {group}" if group else title
+
+
 class IssuePath(Record):
     """The steps that an agent took for one issue, on average over its asks.
 

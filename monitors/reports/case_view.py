@@ -18,7 +18,16 @@ from urllib.parse import quote
 from monitors.plural import plural
 from monitors.records.base import Blame
 from monitors.records.exchanges import Attempt, Channel, Exchange, NoAnswer
-from monitors.records.grades import FAILURE_WORDS, Abstained, Assessment, CaseOutcome, FailureKind, Grade, Judged
+from monitors.records.grades import (
+    FAILURE_WORDS,
+    Abstained,
+    Assessment,
+    CaseOutcome,
+    FailureKind,
+    Grade,
+    Judged,
+    format_policy_row,
+)
 from monitors.records.incidents import Incident, IncidentState
 from monitors.records.runs import CaseResult
 from monitors.reports.format import BLAME_WORDS, NO_ANSWER_WORDS, moment, seconds
@@ -194,7 +203,7 @@ class CaseView:
     id: str
     severity: int
     raised_from: int | None
-    policy_row: str
+    severity_reason: str
     kinds: tuple[str, ...]
     type: str
     language: str
@@ -250,7 +259,7 @@ class CaseViewer:
             id=case.id,
             severity=found.severity,
             raised_from=found.case_severity if found.case_severity != found.severity else None,
-            policy_row=found.policy_row,
+            severity_reason=format_policy_row(found.policy_row, came.origin),
             kinds=tuple(FAILURE_WORDS[kind] for kind in found.failure_kinds),
             type=found.type,
             language=found.language,

@@ -153,7 +153,7 @@ def folded_transcripts(failed: Sequence[CaseResult], redact: Redact) -> Iterator
 
 def _transcript(result: CaseResult, redact: Redact) -> str:
     found, safe, labels = result.assessment, redaction_of(result, redact), labels_of(result)
-    raised = f", row {code_span(found.policy_row, 60)}" if found.severity != found.case_severity else ""
+    raised = f" (raised from {found.case_severity})" if found.severity != found.case_severity else ""
     return "\n".join(
         [
             f"- **severity {found.severity}**{raised}, {code_span(result.case.id, 200)}: {what_happened(result)}",

@@ -15,9 +15,9 @@ from markupsafe import Markup
 from monitors.plural import plural
 from monitors.records.base import Finding
 from monitors.records.explanations import Cause, FirstLook
-from monitors.records.runs import Breakdown, Latency, Metric, RunReport
+from monitors.records.runs import Breakdown, Latency, Metric, RunReport, format_metric
 from monitors.records.snapshots import OURS, RunChange, WhatChanged
-from monitors.reports.format import SEVERITY_WORDS, metric_name, moment, percent, quantity, seconds, shortened
+from monitors.reports.format import SEVERITY_WORDS, moment, percent, quantity, seconds, shortened
 
 _BINS: Final = 32
 _WIDTH, _HEIGHT, _FOOT = 640, 120, 22
@@ -239,7 +239,7 @@ def metric_rows(metrics: Sequence[Metric]) -> tuple[MetricRow, ...]:
     floor = range_floor(metrics)
     return tuple(
         MetricRow(
-            name=metric_name(metric.name),
+            name=format_metric(metric.name),
             value=percent(metric.passed / metric.total) if metric.total else "nothing counted",
             counted=f"{metric.passed:,} of {metric.total:,}",
             interval=f"{percent(metric.low)} to {percent(metric.high)}" if metric.total else "",

@@ -21,7 +21,7 @@ from monitors.reports.invisible import show_invisible
 VERDICT_MARKS: Final = {Verdict.PASS: "✓", Verdict.FAIL: "✕", Verdict.INCONCLUSIVE: "?"}
 """A shape beside the word, so that neither colour nor shape speaks alone."""
 
-SEVERITY_WORDS: Final = {Severity.PAGE: "page someone", Severity.WRONG: "wrong", Severity.ANNOYING: "annoying"}
+SEVERITY_WORDS: Final = {Severity.PAGE: "alert at once", Severity.WRONG: "wrong", Severity.ANNOYING: "annoying"}
 
 NO_ANSWER_WORDS: Final = {
     NoAnswerReason.UNREACHABLE: "unreachable",
@@ -82,11 +82,6 @@ def seconds(milliseconds: float) -> str:
 def moment(when: datetime) -> str:
     """``2026-11-21 03:12:09 UTC``; records hold UTC only."""
     return f"{when:%Y-%m-%d %H:%M:%S} UTC"
-
-
-def metric_name(name: str) -> str:
-    """``factual_accuracy:hi`` as ``factual accuracy, hi``."""
-    return name.replace("_", " ").replace(":", ", ")
 
 
 def headline(report: RunReport) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from monitors.records.exchanges import Exchange, NoAnswer
-from monitors.records.grades import FAILURE_WORDS, CaseOutcome
+from monitors.records.grades import FAILURE_WORDS, CaseOutcome, format_policy_row
 from monitors.records.runs import CaseResult, RunReport
 from monitors.reports.case_view import answer_text, with_outcome
 from monitors.reports.format import NO_ANSWER_WORDS, score
@@ -104,7 +104,7 @@ def _body(result: CaseResult, safe: Redact) -> str:
         f"{labels.asked}: {safe(asked_text(result))}",
         f"{labels.expected}: {safe(result.case.gold)}",
         f"{labels.answered}: {safe(answer_text(result))}",
-        f"row: {result.assessment.policy_row}",
+        f"severity {result.assessment.severity}: {format_policy_row(result.assessment.policy_row)}",
     ]
     return _safe("\n".join(part[:_MOST_TEXT] for part in parts))
 

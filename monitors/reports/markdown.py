@@ -14,7 +14,7 @@ from monitors.records.comparisons import Comparison, ParityGap
 from monitors.records.exchanges import NoAnswer
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome
 from monitors.records.incidents import Incident
-from monitors.records.runs import Breakdown, CaseResult, Metric, RunReport
+from monitors.records.runs import Breakdown, CaseResult, Metric, RunReport, format_metric
 from monitors.reports.case_view import format_since, known_incidents, with_outcome
 from monitors.reports.figures import (
     breakdown_groups,
@@ -33,7 +33,6 @@ from monitors.reports.format import (
     format_experiment,
     headline,
     inert,
-    metric_name,
     moment,
     percent,
     quantity,
@@ -103,14 +102,14 @@ def could_have_seen(report: RunReport) -> Iterator[str]:
     """What the failures seen still allow, by severity, and the smallest drop that would have been noticed."""
     if not report.sights:
         return
-    yield "## What this suite could have seen"
+    yield "## Smallest drop this suite can detect"
     yield ""
     if report.comparison is None:
         yield inert(format_no_baseline(report))
         yield ""
     yield "Cases stand by the severity that they were written with."
     yield ""
-    yield "| severity | graded | not correct | may still fail, 95 % | shared cases | smallest visible drop |"
+    yield "| severity | graded | not correct | may still fail, 95 % | shared cases | smallest detectable drop |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: |"
     for row in sight_rows(report.sights):
         name = f"{row.severity} {row.text}"
@@ -297,7 +296,7 @@ def _failures(
         kinds = ", ".join(FAILURE_WORDS[kind] for kind in found.failure_kinds)
         since = format_since(known.get(result.case.id), report.commit)
         notes = [since, "unconfirmed" if found.unconfirmed else "", flaky.get(result.case.id, "")]
-        row = f" (row {code_span(found.policy_row, 60)})" if found.severity != found.case_severity else ""
+        row = f" (raised from severity {found.case_severity})" if found.severity != found.case_severity else ""
         said = "; ".join(inert(note) for note in notes if note)
         yield (
             f"| {found.severity} | {kinds}{row}{f'; {said}' if said else ''} | {code_span(result.case.id, 80)} "
@@ -350,7 +349,7 @@ def _metrics(metrics: Sequence[Metric], parity: Sequence[ParityGap]) -> Iterator
         interval = f"{percent(metric.low)} to {percent(metric.high)}" if metric.total else ""
         target = f"≥ {percent(metric.target)}" if metric.target is not None else ""
         met = _MET[metric.met] if metric.target is not None else ""
-        name = inert(metric_name(metric.name))
+        name = inert(format_metric(metric.name))
         yield f"| {name} | {value} | {metric.passed} of {metric.total} | {interval} | {target} | {met} |"
     said = [f"the same questions, {format_parity(gap)}" for gap in parity] + [format_path(metrics)]
     if any(said):

@@ -40,7 +40,10 @@ def run(tmp_path_factory, lookout):
 def test_the_terminal_says_2_beside_2(run):
     """Red before: "2 severity-3 failures" beside a row of severity 3 with 1 lost, and 23/42."""
     _, shown = run
-    assert "2 severity-3 failures fail the run whatever the score (1 raised to it: pii_disclosure>=3)" in shown
+    assert (
+        "2 severity-3 failures fail the run whatever the score (1 raised to it: personal data was disclosed)"
+        in shown
+    )
     (row,) = re.findall(r"^ *3 +20 +(\d+) +(\d+) +(\d+) +(\d+) +(\d+)", shown, re.MULTILINE)
     assert row == ("3", "2", "0", "20", "60"), "cases, failed, no answer, earned, of"
     assert "weighted 0.344 (21/61)" in shown
@@ -56,7 +59,7 @@ def test_results_and_report_say_the_same(run):
     assert (severe["cases"], severe["not_correct"], severe["raised"]) == (3, 2, 1)
     assert report["scores"]["weighted"] == {"earned": "21", "total": "61"}
     markdown = path.with_name("results.md").read_text(encoding="utf-8")
-    assert "| 3 page someone | 3 | 2 | 0 | 20 | 20 | 60 |" in markdown
+    assert "| 3 alert at once | 3 | 2 | 0 | 20 | 20 | 60 |" in markdown
     assert "1 failure of a less severe case" in markdown
     page = path.with_name("report.html").read_text(encoding="utf-8")
     assert "21 / 61" in page

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PRODUCT = ("flows", "monitors", "warehouse", "deployments")
+PRODUCT = ("flows", "monitors", "warehouse", "deployments", "examples")
 SLOW = "browser or prefect"
 NO_TESTS = 5
 """What pytest ends with when it has selected nothing."""

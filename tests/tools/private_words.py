@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("flows", "monitors", "warehouse", "deployments")
+PACKAGES = ("flows", "monitors", "warehouse", "deployments", "examples")
 PAGES = ("README.md", "docs/**/*.md", "deployments/**/*.md", "monitors/**/*.html", "monitors/**/*.j2")
 """Texts outside Python that people read. The changelog tells of the past, in the words of its time."""
 

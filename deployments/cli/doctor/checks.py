@@ -40,6 +40,7 @@ from warehouse.data_folder import refuse_links
 if TYPE_CHECKING:
     from flows.maintenance.self_test import PathOutcome
 
+FIX = "lookout browser install"
 REQUEST_S = 10.0
 LOCK_WAIT_S = 2.0
 GIGABYTE = 1e9
@@ -63,7 +64,7 @@ def checks(
     ask_apis: bool = True,
 ) -> list[HealthCheck]:
     """Make all checks, in the order in which a run needs them. A check that itself breaks is reported as broken."""
-    config, found = _configuration(config_path)
+    config, found = read_configuration(config_path)
     around = DoctorContext(config_path, config, environment, now, send_alerts, ask_judges, ask_apis)
     results = [found]
     for check in CHECKS:
@@ -74,7 +75,8 @@ def checks(
     return results
 
 
-def _configuration(path: Path) -> tuple[Config | None, HealthCheck]:
+def read_configuration(path: Path) -> tuple[Config | None, HealthCheck]:
+    """The configuration, absent where there is none that can be read, and what is to be said of it."""
     name = "configuration"
     if not path.exists():
         to_do = "lookout init writes one; `lookout demo` and `lookout doctor URL` need none"
@@ -101,8 +103,7 @@ def browser(around: DoctorContext) -> list[HealthCheck]:
     try:
         found = working_browser(around.environment)
     except BrowserLost as error:
-        to_do = "lookout browser install"
-        return [HealthCheck(name="browser", health=Health.BROKEN, found=str(error), to_do=to_do)]
+        return [HealthCheck(name="browser", health=Health.BROKEN, found=str(error), to_do=FIX)]
     what = f"Chromium {found.version}, {found.executable} ({found.source})"
     checks = [HealthCheck(name="browser", health=Health.GOOD, found=what)]
     if found.unsandboxed:

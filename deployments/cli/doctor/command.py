@@ -13,9 +13,10 @@ from typing import Annotated, Final
 
 import typer
 
-from deployments.cli.doctor.checks import checks
-from deployments.cli.doctor.format import print_checks, print_inspection
-from deployments.cli.doctor.services import Health, HealthCheck, check_api
+from deployments.cli.doctor.checks import checks, read_configuration
+from deployments.cli.doctor.fixes import Fix, mend
+from deployments.cli.doctor.format import print_checks, print_fixes, print_inspection
+from deployments.cli.doctor.services import DoctorContext, Health, HealthCheck, check_api
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from deployments.cli.verify import is_address, name_of
@@ -108,9 +109,19 @@ PICTURES = "doctor"
 
 
 class HealthReport(Record):
-    """All checks, as ``--json`` prints them."""
+    """All checks, as ``--json`` prints them, and what ``--fix`` did before them."""
 
     checks: tuple[HealthCheck, ...]
+    fixes: tuple[Fix, ...] = ()
+
+
+AskOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--ask/--no-ask",
+        help="ask each API one harmless question, and a page three of the suite's; --no-ask asks nothing",
+    ),
+]
 
 
 def doctor_command(
@@ -119,13 +130,7 @@ def doctor_command(
     ] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
-    ask: Annotated[
-        bool | None,
-        typer.Option(
-            "--ask/--no-ask",
-            help="ask each API one harmless question, and a page three of the suite's; --no-ask asks nothing",
-        ),
-    ] = None,
+    ask: AskOption = None,
     picture: Annotated[
         Path | None, typer.Option(help="where the picture goes; the data folder when left out")
     ] = None,
@@ -135,6 +140,9 @@ def doctor_command(
     judge: Annotated[
         bool, typer.Option("--judge/--no-judge", help="have each judge grade two known answers, for about a cent")
     ] = True,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="first do what is safe: install a missing browser, load what runs wrote")
+    ] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Show what is seen on a chat page, with a picture and the lines that pin it; or check what runs need."""
@@ -142,10 +150,12 @@ def doctor_command(
 
     ask_apis, now = ask is not False, utc_now()
     if target is None:
-        found = checks(
-            config, environment=environment(), now=now, send_alerts=alert, ask_judges=judge, ask_apis=ask_apis
-        )
-        return _print_summary(found, as_json=as_json)
+        fixes = mend(DoctorContext(config, read_configuration(config)[0], environment(), now)) if fix else None
+        asked = {"send_alerts": alert, "ask_judges": judge, "ask_apis": ask_apis}
+        found = checks(config, environment=environment(), now=now, **asked)
+        return _print_summary(found, fixes, as_json=as_json)
+    if fix:
+        raise ConfigError("--fix is about this machine: leave the target out (`lookout doctor --fix`)")
     loaded = load_config(config) if config.exists() or not is_address(target) else None
     api = _api_of(target, loaded)
     if api is not None:
@@ -158,11 +168,22 @@ def doctor_command(
     inspection = asyncio.run(_inspect(address, settings, goal, asking, login))
     if inspection.trouble is None and ask_apis:
         inspection = with_trials(inspection, address, settings, configured, login)
+    _print_inspection(inspection, name, settings, configured, as_json=as_json)
+    return exit_code_of(inspection)
+
+
+def _print_inspection(
+    inspection: PageInspection,
+    name: str,
+    settings: ProbeSettings,
+    configured: TargetConfig | None,
+    *,
+    as_json: bool,
+) -> None:
     if as_json:
         write_json(inspection.model_dump_json(indent=2) + "\n")
     else:
         print_inspection(terminal_console(), inspection, name, settings, _graders_of(configured))
-    return exit_code_of(inspection)
 
 
 def exit_code_of(inspection: PageInspection) -> ExitCode:
@@ -229,10 +250,12 @@ async def _inspect(
     return await inspect_page(address, settings, picture=picture, asking=asking, login=login)
 
 
-def _print_summary(found: list[HealthCheck], *, as_json: bool) -> ExitCode:
+def _print_summary(found: list[HealthCheck], fixes: list[Fix] | None = None, *, as_json: bool) -> ExitCode:
     if as_json:
-        write_json(HealthReport(checks=tuple(found)).model_dump_json(indent=2) + "\n")
+        write_json(HealthReport(checks=tuple(found), fixes=tuple(fixes or ())).model_dump_json(indent=2) + "\n")
     else:
         print_checks(terminal_console(), found)
+        if fixes is not None:
+            print_fixes(terminal_console(), fixes, found)
     worst = max((check.health for check in found), default=Health.GOOD)
     return ExitCode.MONITOR if worst is Health.BROKEN else ExitCode.PASS

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from deployments.cli.doctor.checks import FIX
+from deployments.cli.doctor.fixes import Fix
 from deployments.cli.doctor.services import Health, HealthCheck
+from flows.terminal_console import print_named
 from monitors.facts.citations import find_citations
 from monitors.graders.base import GraderSettings
 from monitors.probes.inspect.findings import PageElement, PageInspection, Trial
@@ -229,6 +232,17 @@ def _string(text: str) -> str:
     """A TOML string: as it is between single quotes where that can be, so that a pattern stays readable."""
     plain = "'" not in text and text.isprintable()
     return f"'{text}'" if plain else json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def print_fixes(console: Console, fixes: Sequence[Fix], found: Iterable[HealthCheck]) -> None:
+    """What ``--fix`` did and could not do, and what is left to a person, with the command that helps."""
+    console.print()
+    done = [f"[green]{escape(fix.name)}[/]: {escape(fix.text)}" for fix in fixes if fix.done]
+    print_named(console, "Done", done or ["nothing: there was nothing that is safe to do"])
+    print_named(console, "Not done", [f"{fix.name}: {escape(fix.text)}" for fix in fixes if not fix.done])
+    asked = [check for check in found if check.to_do and not (fixes and check.to_do == FIX)]
+    left = [f"{check.name}: {escape(check.to_do)}" for check in asked]
+    print_named(console, "Left", left or ["nothing"])
 
 
 def print_checks(console: Console, found: Iterable[HealthCheck]) -> None:

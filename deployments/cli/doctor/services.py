@@ -55,7 +55,7 @@ class Health(IntEnum):
     @property
     def word(self) -> str:
         """As it is printed."""
-        return {Health.GOOD: "ok", Health.DOUBTFUL: "look", Health.BROKEN: "broken"}[self]
+        return {Health.GOOD: "ok", Health.DOUBTFUL: "check", Health.BROKEN: "broken"}[self]
 
 
 class HealthCheck(Record):

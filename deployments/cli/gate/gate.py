@@ -19,7 +19,14 @@ import typer
 from deployments.cli.exit_codes import ExitCode, of_verdict
 from deployments.cli.gate.github import JobResults, runner_obeys_nothing
 from deployments.cli.gate.verdict import print_verdict
-from deployments.cli.options import DEFAULT_CONFIG, AllowProductionOption, CommitOption, JsonOption, SuiteOption
+from deployments.cli.options import (
+    DEFAULT_CONFIG,
+    AllowProductionOption,
+    CommitOption,
+    JsonOption,
+    SuiteOption,
+    VerboseOption,
+)
 from deployments.cli.verify import check_ci, is_address, verified, with_target
 from flows.context import environment, runs_folder
 from flows.terminal import write_json, write_note
@@ -162,6 +169,7 @@ class GateOptions:
     strict: bool
     junit: Path | None
     as_json: bool
+    verbose: bool
     github: bool
     allow_production: str | None
 
@@ -191,6 +199,7 @@ def gate_command(
     junit: JunitOption = None,
     github: GithubOption = False,
     allow_production: AllowProductionOption = None,
+    verbose: VerboseOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Verify a staging deploy, or evaluate a run's results again; the exit code is the verdict.
@@ -209,6 +218,7 @@ def gate_command(
         strict=strict,
         junit=junit,
         as_json=as_json,
+        verbose=verbose,
         github=github,
         allow_production=allow_production,
     )
@@ -228,7 +238,7 @@ def _gate(options: GateOptions, environment: Mapping[str, str]) -> ExitCode:
         posts, evaluated = (_verify if options.target else _evaluate_again)(options, environment, job)
         if evaluated is None:
             return ExitCode.INCONCLUSIVE
-        _print(evaluated, as_json=options.as_json)
+        _print(evaluated, as_json=options.as_json, verbose=options.verbose)
         if options.fail_on_regression and format_no_regression(evaluated.report):
             write_note(f"--fail-on-regression does not apply: {format_no_regression(evaluated.report)}\n")
     if options.junit is not None:
@@ -345,8 +355,14 @@ def _evaluate_again(
     return posts, evaluated
 
 
-def _print(evaluated: _GateResult, *, as_json: bool) -> None:
+def _print(evaluated: _GateResult, *, as_json: bool, verbose: bool) -> None:
     if as_json:
         write_json(evaluated.report.model_dump_json(indent=2) + "\n")
     else:
-        print_verdict(terminal_console(), evaluated.report, report_page=evaluated.page)
+        print_verdict(
+            terminal_console(),
+            evaluated.report,
+            cases=evaluated.cases,
+            report_page=evaluated.page,
+            verbose=verbose,
+        )

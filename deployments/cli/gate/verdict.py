@@ -1,10 +1,12 @@
-"""Prints a run's verdict: the answer first, then its arithmetic, then where to read on.
+"""Prints a run's verdict: the answer, what broke, what to do next, and where to read on.
 
-It also prints what the verdict rests on: the baseline, what this suite could have seen, what it lacks.
+With ``verbose`` also what the verdict rests on: arithmetic, metrics, the baseline, the smallest drop this suite can
+detect, what it lacks.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -13,12 +15,26 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from flows.terminal_console import print_named, print_wrapped
 from monitors.plural import plural
+from monitors.probes.inspect.findings import ADVICE
 from monitors.records.base import Finding
 from monitors.records.comparisons import RubricAverage
-from monitors.records.runs import Metric, Ratio, RunReport, Verdict, VerdictReason
+from monitors.records.exchanges import NoAnswer, NoAnswerReason
+from monitors.records.runs import (
+    CaseResult,
+    JudgeState,
+    Latency,
+    Metric,
+    Ratio,
+    RunReport,
+    Scores,
+    Verdict,
+    VerdictReason,
+    format_metric,
+)
 from monitors.reports.figures import format_causes, format_changes, format_raised, tally_rows
-from monitors.reports.format import format_experiment, format_questions
+from monitors.reports.format import format_experiment, format_questions, headline
 from monitors.reports.proof_rows import (
     change_rows,
     format_baseline,
@@ -36,23 +52,17 @@ _MOST_IDS = 6
 
 def print_proof(console: Console, report: RunReport) -> None:
     """Print the comparison in a few lines, then a table of what could have been seen, by severity."""
-    console.print(_beside(list(_comparison(report))))
+    print_named(console, "Baseline", _comparison(report))
     if report.sights:
         console.print(_sights(report))
-    for one in report.flaky[:_MOST_IDS]:
-        console.print(f"Flaky     {escape(one.case_id)} [dim]{one.text}[/]", highlight=False)
+    _print_flaky(console, report)
+
+
+def _print_flaky(console: Console, report: RunReport) -> None:
+    lines = [f"{escape(one.case_id)} [dim]{one.text}[/]" for one in report.flaky[:_MOST_IDS]]
     if len(report.flaky) > _MOST_IDS:
-        console.print(f"          [dim]and {len(report.flaky) - _MOST_IDS:,} more[/]", highlight=False)
-
-
-def _beside(lines: Sequence[str]) -> Table:
-    """Lines beside their name; a long line wraps below itself."""
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(width=8)
-    table.add_column(overflow="fold")
-    for number, line in enumerate(lines):
-        table.add_row("" if number else "Baseline", line)
-    return table
+        lines.append(f"[dim]and {len(report.flaky) - _MOST_IDS:,} more[/]")
+    print_named(console, "Flaky", lines)
 
 
 def _comparison(report: RunReport) -> Iterator[str]:
@@ -81,9 +91,9 @@ def _ids(case_ids: Sequence[str]) -> str:
 
 
 def _sights(report: RunReport) -> Table:
-    title = "What this suite could have seen, by the severity its cases were written with"
+    title = "Smallest drop this suite can detect, at 95 %"
     table = Table(box=None, pad_edge=False, title=title, title_justify="left", title_style="bold")
-    for name in ("severity", "graded", "not correct", "may still fail, 95 %", "shared", "smallest visible drop"):
+    for name in ("severity", "graded", "not correct", "may still fail", "shared", "smallest drop"):
         table.add_column(name, justify="right")
     for row in sight_rows(report.sights):
         shown = (str(row.severity.value), row.graded, row.not_correct, row.may_fail, row.pairs, row.drop)
@@ -96,55 +106,111 @@ STYLES = {
     Verdict.FAIL: "bold white on red",
     Verdict.INCONCLUSIVE: "bold black on yellow",
 }
-MOST_IDS = 6
 
 
-def print_verdict(console: Console, report: RunReport, *, report_page: Path | None = None) -> None:
-    """Verdict, scores, reasons, missed targets, and the path of the report."""
+def print_verdict(
+    console: Console,
+    report: RunReport,
+    *,
+    cases: Sequence[CaseResult] = (),
+    report_page: Path | None = None,
+    verbose: bool = False,
+) -> None:
+    """Verdict, scores, what decided, what to do next, and the path of the report.
+
+    ``cases`` tell what stood in the way of answers. With ``verbose`` also the arithmetic and all that did not
+    decide.
+    """
     console.print()
-    console.print(
-        f"[{STYLES[report.verdict]}] {report.verdict} [/]  weighted {_ratio(report.scores.weighted)}  ·  "
-        f"flat {_ratio(report.scores.flat)}",
-        highlight=False,
-    )
+    print_wrapped(console, f"[{STYLES[report.verdict]}] {report.verdict} [/]  {_scores(report.scores)}")
+    if verbose:
+        _print_details(console, report)
+    else:
+        _print_briefly(console, report)
+    _print_experiment(console, report)
+    print_named(console, "Next", map(escape, _next_steps(report, cases)))
+    if report_page is not None:
+        print_named(console, "Report", [escape(str(report_page))])
+        if verbose:
+            print_named(console, "Results", [escape(str(report_page.with_name("results.json")))])
+    if not verbose:
+        again = "" if report_page is None else f"lookout report {report.run_id} "
+        print_named(console, "Details", [f"{again}-v"])
+
+
+def _print_briefly(console: Console, report: RunReport) -> None:
+    """What decided, what is behind it, and what changed since the baseline."""
+    decisive = [reason for reason in report.reasons if reason.decisive]
+    print_named(console, "Why", map(_reason, decisive) if decisive else [escape(headline(report))])
+    _print_rating(console, report)
+    _print_explanation(console, report)
+    if report.comparison is not None:
+        print_named(console, "Compared", _comparison(report))
+    _print_flaky(console, report)
+
+
+def _print_rating(console: Console, report: RunReport) -> None:
+    if report.rubric is not None:
+        print_named(console, "Ratings", [_rating(report.rubric)])
+
+
+def _reason(reason: VerdictReason) -> str:
+    return f"{escape(reason.text)}[dim]{escape(_cases_of(reason))}[/]"
+
+
+def _cases_of(reason: VerdictReason) -> str:
+    return f": {_ids(reason.case_ids)}" if reason.case_ids else ""
+
+
+def _next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]:
+    """What a person does now; nothing after a PASS."""
+    reasons = Counter(case.result.reason for case in cases if isinstance(case.result, NoAnswer))
+    del reasons[NoAnswerReason.CIRCUIT_OPEN]  # what was not asked says nothing about why
+    if report.verdict is Verdict.PASS:
+        return
+    if reasons and report.verdict is Verdict.INCONCLUSIVE:
+        yield ADVICE[reasons.most_common(1)[0][0]]
+        yield f"`lookout doctor {report.target.address}` shows what stands there, with a picture"
+    elif report.verdict is Verdict.FAIL:
+        yield "read the failed cases in the report; `lookout alerts list` shows what is broken and how to answer"
+    elif report.judging is not None and report.judging.state is JudgeState.OFF:
+        yield f"let a judge grade what rules cannot: [judge], docs/configuration.md ({report.judging.why})"
+    else:
+        yield "see in the report why cases are ungraded"
+
+
+def _print_details(console: Console, report: RunReport) -> None:
     if report.reasons:
         console.print(_reasons(report.reasons))
     console.print()
     console.print(_arithmetic(report))
     if format_raised(report):
-        console.print(format_raised(report), highlight=False)
+        print_wrapped(console, escape(format_raised(report)))
     console.print(_metrics(report))
-    if report.rubric is not None:
-        console.print(f"Ratings   {_rating(report.rubric)}", highlight=False)
-    for gap in report.parity:
-        console.print(f"Parity    {format_parity(gap)}", highlight=False)
+    _print_rating(console, report)
+    print_named(console, "Parity", (escape(format_parity(gap)) for gap in report.parity))
     if format_path(report.metrics):
-        console.print(f"Paths     {format_path(report.metrics)}", highlight=False)
+        print_named(console, "Paths", [escape(format_path(report.metrics))])
     _print_explanation(console, report)
     if report.questions is not None:
-        console.print(f"Questions {format_questions(report.questions)}", highlight=False)
+        print_named(console, "Questions", [escape(format_questions(report.questions))])
     print_proof(console, report)
     if report.latency is not None:
-        latency = report.latency
-        console.print(
-            f"Latency   p50 {latency.p50_ms / 1000:.1f} s, p95 {latency.p95_ms / 1000:.1f} s "
-            f"(objective: p50 within {latency.objective_p50_ms / 1000:g} s; reported, not graded)",
-            highlight=False,
-        )
-    _print_experiment(console, report)
-    if report_page is not None:
-        console.print(f"Report    {report_page}", soft_wrap=True, highlight=False)
-        console.print(f"Results   {report_page.with_name('results.json')}", soft_wrap=True, highlight=False)
+        print_named(console, "Latency", [_latency(report.latency)])
+
+
+def _latency(latency: Latency) -> str:
+    return (
+        f"p50 {latency.p50_ms / 1000:.1f} s, p95 {latency.p95_ms / 1000:.1f} s "
+        f"(objective: p50 within {latency.objective_p50_ms / 1000:g} s; reported, not graded)"
+    )
 
 
 def _print_explanation(console: Console, report: RunReport) -> None:
     """What failed cases came to when asked again, what they have in common, what changed since the last PASS."""
-    for line in format_recheck(report.recheck):
-        console.print(f"Again     {escape(line)}", highlight=False)
-    for cause in format_causes(report.first_look):
-        console.print(f"In common {escape(cause)}", highlight=False)
-    for change in format_changes(report.what_changed):
-        console.print(f"Changed   {escape(change)}", highlight=False)
+    print_named(console, "Again", map(escape, format_recheck(report.recheck)))
+    print_named(console, "In common", map(escape, format_causes(report.first_look)))
+    print_named(console, "Changed", map(escape, format_changes(report.what_changed)))
 
 
 def _print_experiment(console: Console, report: RunReport) -> None:
@@ -165,6 +231,12 @@ def _rating(found: RubricAverage) -> str:
     return escape(f"average {found.mean:.2f} [{found.low:.2f}, {found.high:.2f}] of 5, {rated}{shows}")
 
 
+def _scores(scores: Scores) -> str:
+    if scores.flat.value is None:
+        return "nothing was graded"
+    return f"weighted {_ratio(scores.weighted)}  ·  flat {_ratio(scores.flat)}"
+
+
 def _ratio(ratio: Ratio) -> str:
     return "nothing graded" if ratio.value is None else f"{ratio.value:.3f} ({ratio.earned}/{ratio.total})"
 
@@ -175,11 +247,8 @@ def _reasons(reasons: Sequence[VerdictReason]) -> Table:
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for reason in reasons:
-        ids = ", ".join(reason.case_ids[:MOST_IDS])
-        more = f" and {len(reason.case_ids) - MOST_IDS:,} more" if len(reason.case_ids) > MOST_IDS else ""
-        cases = f": {ids}{more}" if ids else ""
         weight = "" if reason.decisive else "[dim](not decisive)[/] "
-        table.add_row(reason.kind, f"{weight}{escape(reason.text)}[dim]{escape(cases)}[/]")
+        table.add_row(reason.kind.value, f"{weight}{_reason(reason)}")
     return table
 
 
@@ -215,5 +284,5 @@ _MET: Final = {
 def _metric(metric: Metric) -> tuple[str, ...]:
     share = f"{metric.passed / metric.total:.3f}" if metric.total else "-"
     target = "" if metric.target is None else f"≥ {metric.target:.2f}"
-    met = _MET[metric.met]
-    return metric.name, share, str(metric.total), f"{metric.low:.3f} to {metric.high:.3f}", target, met
+    interval = f"{metric.low:.3f} to {metric.high:.3f}"
+    return format_metric(metric.name), share, str(metric.total), interval, target, _MET[metric.met]

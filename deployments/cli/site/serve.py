@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from deployments.receivers.ports import check_free
 from deployments.site.serve import Surroundings, serve, site_application
 from flows.context import environment, utc_now
 from flows.terminal import log_to_terminal, print_text
@@ -19,6 +20,7 @@ def serve_site(config: Path, *, host: str | None, port: int | None) -> None:
     loaded = load_config(config)
     at, on = host or loaded.site.host, port or loaded.site.port or DEFAULT_SITE_PORT
     application = site_application(loaded, at, outside())
+    check_free(at, on, "the site")
     log_to_terminal("%(asctime)s %(message)s")
     print_text(f"The site: {loaded.site.address(on, at)}", err=True)
     serve(application, host=at, port=on)

@@ -16,7 +16,7 @@ from monitors.records.base import Record
 NameArgument = Annotated[str, typer.Argument(help="whose token it is; their decisions carry this name")]
 RoleOption = Annotated[Role, typer.Option(help="read, or operate: decide as well")]
 PersonalOption = Annotated[
-    bool, typer.Option("--personal-data", help="may see texts with their personal data, each look being recorded")
+    bool, typer.Option("--personal-data", help="may see texts with their personal data, each time being recorded")
 ]
 
 

@@ -160,7 +160,7 @@ class SlackText(Record):
 
 def slack_text(alert: Alert, settings: AlertSettings) -> SlackText:
     """Render ``alert``. First line: what broke, how bad, where; last line: the id that a duplicate shares."""
-    content = message(alert, group_limit=settings.group_limit)
+    content = message(alert, group_limit=settings.group_limit, site_url=settings.site_url)
     texts = sum(1 + len(part.examples) for part in content.parts)
     room = min(SECTION_CHARACTERS, PARTS_CHARACTERS // texts)
     blocks = [header(content.headline), context(_where(content))]
@@ -233,7 +233,7 @@ def _title(part: MessageSection, number: int) -> str:
 
 def _findings(part: MessageSection, room: int) -> list[str]:
     label = f"*{part.finding_label}* " if part.finding_label else ""
-    row = f" by row `{fit(inert(part.row), ROW_CHARACTERS)}`{part.row_note}" if part.row else ""
+    row = f": {fit(inert(part.row), ROW_CHARACTERS)}" if part.row else ""
     return [
         f"{label}{fit(inert(part.finding), room)}",
         f"*{part.severity}*{row}" if row else "",

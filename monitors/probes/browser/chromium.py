@@ -78,6 +78,11 @@ MISSING = (
     "chromium-headless-shell or chromium package, or set CHROMIUM_PATH (probe.browser_path) to its executable"
 )
 
+ANOTHER = (
+    "It may be of a version that does not fit, or damaged: `lookout browser install` fetches one that fits, or set "
+    "CHROMIUM_PATH (probe.browser_path) to another"
+)
+
 
 def system_chromium(search_path: str | None = None) -> str | None:
     """A Chromium among the commands of `search_path` (``None``: the process's own), the leanest first."""
@@ -256,7 +261,9 @@ class Chromium:
             except Error as error:
                 if "Executable doesn't exist" not in error.message:
                     first = error.message.splitlines()[0]
-                    raise BrowserLost(f"Chromium ({path or 'downloaded'}) did not start: {first}") from error
+                    raise BrowserLost(
+                        f"Chromium ({path or 'downloaded'}) did not start: {first}. {ANOTHER}"
+                    ) from error
         raise BrowserMissing(MISSING)
 
     async def _driver(self, starting: asyncio.Future[Playwright]) -> Playwright:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from monitors.errors import (
     AccessDenied,
@@ -119,7 +119,9 @@ class Visit:
         if isinstance(cause, AccessDenied):
             return cause
         code = error.message[error.message.index("net::") :].split(maxsplit=1)[0].removeprefix("net::")
-        return Unreachable(f"{address}: {_format_cause(cause) if cause is not None else code}")
+        return Unreachable(
+            f"{address}: {_format_cause(cause) if cause is not None else _EXPLAINED.get(code, code)}"
+        )
 
     def _is_home(self, url: str) -> bool:
         place = _place(url)
@@ -136,6 +138,14 @@ class Visit:
             f"the page left {self._opened} {where}: nothing there is taken for the app. If the app lives there, "
             f"make it the target's address or name it in probe.allowed_origins{refused}"
         )
+
+
+_EXPLAINED: Final = {
+    "ERR_SSL_PROTOCOL_ERROR": "nothing speaks https there (ERR_SSL_PROTOCOL_ERROR); is its address http://…?",
+    "ERR_INVALID_HTTP_RESPONSE": "what answers there speaks no HTTP (ERR_INVALID_HTTP_RESPONSE); is it https://…?",
+    "ERR_EMPTY_RESPONSE": "the connection closed without an answer (ERR_EMPTY_RESPONSE); is its address https://…?",
+}
+"""Chromium's codes of an address that opens with another scheme."""
 
 
 def _place(url: str) -> Place | None:

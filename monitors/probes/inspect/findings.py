@@ -305,6 +305,35 @@ class Overview(Record):
     text: str = ""
 
 
+PIN = "see the picture and pin what was missed under [targets.NAME.probe.selectors]: message_box, send, answer"
+
+ADVICE = {
+    NoAnswerReason.UNREACHABLE: "open the address on this machine: spelling, network, proxy, or the app is down",
+    NoAnswerReason.NOT_READY: "wait until the app serves, then try again",
+    NoAnswerReason.ANSWER_TIMEOUT: (
+        "ask the page by hand; when an answer appears there, "
+        f"raise probe.answer_deadline_s if it was slow, else {PIN}"
+    ),
+    NoAnswerReason.INCOMPLETE: "ask the page by hand; when its answers are long, raise probe.answer_deadline_s",
+    NoAnswerReason.APP_ERROR_SHOWN: "the app itself says that something went wrong: its own log knows more",
+    NoAnswerReason.LEFT_TARGET: (
+        "open the address by hand and see where it ends: if the app lives there, make that the target's address or "
+        "name it in probe.allowed_origins; if not, the app sends its users away"
+    ),
+    NoAnswerReason.ACCESS_DENIED: (
+        "where it asks to sign in, tell Lookout how by [targets.NAME.login] in lookout.toml (docs/login.md); or "
+        'ask the app through its API (probe.driver = "json", with LOOKOUT_API_TOKEN)'
+    ),
+    NoAnswerReason.LOGIN_FAILED: "run `lookout login NAME`: it signs in and says what stands in the way",
+    NoAnswerReason.PAGE_NOT_UNDERSTOOD: f"is there a chat at this very address? If so, {PIN}",
+    NoAnswerReason.OLD_JOB: "ask as another user, or let staging forget old jobs",
+    NoAnswerReason.CAPTURE_UNSURE: f"compare what was read with the page; then {PIN}",
+    NoAnswerReason.BROWSER_LOST: "try again; when it stays so, the machine may be short of memory",
+    NoAnswerReason.CIRCUIT_OPEN: "wait until the app serves, then try again",
+}
+"""What a person can do about each reason why nothing gradable came back."""
+
+
 class PageProblem(Record):
     """Why the page could not be asked, and what to do."""
 

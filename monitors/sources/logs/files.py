@@ -204,7 +204,7 @@ class _RemoteFile:
         with _streamed(self._client, self._url, start, end) as answer:
             if answer.status_code != HTTPStatus.PARTIAL_CONTENT or _total(answer) < self.size:
                 raise SourceUnavailable(
-                    f"{self.name}: the log was changed while it was read; the next look begins anew"
+                    f"{self.name}: the log was changed while it was read; the next poll begins anew"
                 )
             content = bytearray()
             for chunk in answer.iter_bytes():

@@ -71,7 +71,7 @@ class HallucinationLogSettings(BaseModel):
     group_minutes: Annotated[float, Field(ge=0, le=24 * 60)] = Field(
         default=30.0,
         description="entries within this many minutes of a message are shown in it instead of in one of their own "
-        "(with a bot token; without, each look sends one message)",
+        "(with a bot token; without, each poll sends one message)",
     )
     poll_s: Annotated[float, Field(ge=1, le=3600)] = Field(
         default=15.0,

@@ -31,7 +31,9 @@ CONTEXT_ROLES: Final = ("tool", "function", "context")
 
 
 class Fields(BaseModel):
-    """`[targets.NAME.traffic.fields]`: paths to the parts of an item; the first that leads to one is taken.
+    """`[targets.NAME.traffic.sources.NAME.fields]`: paths to the parts of an item.
+
+    The first that leads to one is taken.
 
     Parts of a turn (texts, citations, feedback, …) are searched for in the turn, else for the last turn in the
     item.

@@ -1,7 +1,11 @@
-"""``lookout`` with a folder that is read-only for this process alone. Arguments: the folder, then the command's own."""
+"""``lookout`` with a folder that is read-only, or full (``full:FOLDER``), for this process alone.
+
+Arguments: the folder, then the command's own.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import sys
@@ -10,6 +14,7 @@ from pathlib import Path
 from deployments.cli.app import main
 
 NEW_USER, NEW_MOUNTS = 0x10000000, 0x00020000
+FULL = "full:"
 READ_ONLY, REMOUNT, BIND, RECURSIVE, PRIVATE = 1, 32, 4096, 16384, 1 << 18
 FIXED = os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC
 """What a mount must keep when it is mounted anew by somebody who is not root outside."""
@@ -17,17 +22,30 @@ FIXED = os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC
 
 def protect(folder: Path) -> None:
     """As ``unshare --mount --map-root-user`` with a bind mount does. Raises `OSError` where nobody may."""
+    name, system = os.fsencode(folder), _alone()
+    kept = os.statvfs(folder).f_flag & FIXED
+    _tell(system.mount(name, name, None, BIND, None))
+    _tell(system.mount(b"none", name, None, REMOUNT | BIND | READ_ONLY | kept, None))
+
+
+def fill(folder: Path) -> None:
+    """Give the folder a file system of its own that has no block left. Raises `OSError` where nobody may."""
+    _tell(_alone().mount(b"none", os.fsencode(folder), b"tmpfs", 0, b"size=64k,mode=700"))
+    with contextlib.suppress(OSError), (folder / "filled").open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+
+
+def _alone() -> ctypes.CDLL:
+    """The C library, in mounts of this process's own."""
     system = ctypes.CDLL(None, use_errno=True)
     user, group = os.getuid(), os.getgid()
     _tell(system.unshare(NEW_USER | NEW_MOUNTS))
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"0 {user} 1")
     Path("/proc/self/gid_map").write_text(f"0 {group} 1")
-    name = os.fsencode(folder)
-    kept = os.statvfs(folder).f_flag & FIXED
     _tell(system.mount(b"none", b"/", None, RECURSIVE | PRIVATE, None))
-    _tell(system.mount(name, name, None, BIND, None))
-    _tell(system.mount(b"none", name, None, REMOUNT | BIND | READ_ONLY | kept, None))
+    return system
 
 
 def _tell(failed: int) -> None:
@@ -36,6 +54,10 @@ def _tell(failed: int) -> None:
 
 
 if __name__ == "__main__":
-    protect(Path(sys.argv.pop(1)))
+    named = sys.argv.pop(1)
+    if named.startswith(FULL):
+        fill(Path(named.removeprefix(FULL)))
+    else:
+        protect(Path(named))
     os.chdir(Path.cwd())  # through the new mount
     sys.exit(main())

@@ -16,6 +16,7 @@ import pytest
 
 from deployments.cli import app as cli
 from deployments.cli.app import COMMANDS
+from deployments.cli.exit_codes import ExitCode
 from tests import fork_server
 from tests.conftest import ROOT
 from tests.flows.few_cases import configured, demo_lines, few_cases
@@ -219,3 +220,29 @@ def test_a_missing_browser_is_told_once_with_what_to_do(tmp_path, prefect_enviro
     assert messages.count("Monitor fault") == 1
     assert line.count("/nowhere/chromium") == 1
     assert "CHROMIUM_PATH" in done.stderr
+
+
+@pytest.mark.prefect
+def test_a_run_that_gets_sigterm_says_what_is_stored(prefect_environment, tmp_path):
+    """A person, a CI job or a shutdown ends a verification in the middle: a line, and no traceback."""
+    few_cases(tmp_path, severe=1, others=1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        (tmp_path / "lookout.toml").write_text(
+            f'data_folder = "data"\n[targets.bot]\nurl = "{address}"\nsuite = "few.jsonl"\n', encoding="utf-8"
+        )
+        with (tmp_path / "said").open("wb") as said:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "deployments.cli.app", "verify", "bot"],
+                cwd=tmp_path,
+                env=prefect_environment | {"PYTHONPATH": str(ROOT)},
+                stdout=said,
+                stderr=said,
+            )
+        page, _ = silent.accept()  # it is being opened: the run is in its middle
+        with page:
+            process.terminate()
+            assert process.wait(timeout=120) == ExitCode.INCONCLUSIVE
+    text = (tmp_path / "said").read_text(encoding="utf-8")
+    assert "ended by SIGTERM. What was answered or graded is stored" in text
+    assert "Traceback" not in text

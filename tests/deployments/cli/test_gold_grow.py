@@ -111,7 +111,7 @@ def test_what_graders_without_a_model_cannot_tell_is_told_and_left_to_the_person
 
 def test_severity_is_proposed_with_its_reason_and_the_person_may_set_it(folder, grow):
     shown = grow(folder, "3\ng\n\n24 months\nwaiting_period\n")
-    assert "2, proposed: the finding was severity 2 by row case" in shown
+    assert "2, proposed: the finding was severity 2: the case says so" in shown
     assert "3, set by you" in shown
     (case,) = load_suite(folder / "suite.jsonl").cases
     assert (case.severity, case.type) == (Severity.PAGE, "waiting_period")
@@ -211,7 +211,7 @@ def test_from_a_leak_in_live_traffic_to_a_case_as_a_person_does_it(tmp_path):
     listed = gold("grow", *data, cwd=tmp_path)
     assert listed.returncode == 0, listed.stderr
     assert "It is paid from account [account number] by [e-mail]." in listed.stdout
-    assert "proposed: the finding was severity 3 by row pii_disclosure>=3" in listed.stdout
+    assert "proposed: the finding was severity 3: personal data was disclosed" in listed.stdout
     keys = "r\n\nIt must not say whose policy another one is\npii_handling\n"
     done = gold("grow", *data, "--suite", "suite.jsonl", "--as", "asha", cwd=tmp_path, keys=keys)
     assert "1 joined suite.jsonl" in done.stdout, done.stdout + done.stderr
@@ -258,7 +258,7 @@ def test_a_trace_becomes_a_draft_in_one_step_redacted(tmp_path, grow):
     assert (wrong.bad_reply, wrong.gold) == ("36 months, write to [e-mail]", None)
     assert (wrong.suggested_severity, wrong.severity_reason) == (
         Severity.PAGE,
-        "the finding was severity 3 by row pii_disclosure>=3",
+        "the finding was severity 3: personal data was disclosed",
     )
     assert (right.bad_reply, right.gold) == (None, "36 months, write to [e-mail]")
     with pytest.raises(ConfigError, match="a case already"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import chdir
 from datetime import UTC, datetime, timedelta
 
@@ -16,10 +17,12 @@ from deployments.site.application import ACTIONS
 from deployments.site.export import export_site
 from deployments.site.serve import Surroundings, opened_site, tokens_in
 from deployments.site.tokens import Role
+from monitors.alerts.settings import AlertSettings
+from monitors.alerts.slack.render import slack_text
 from monitors.goldset.drafts import read_drafts
 from monitors.goldset.load import load_suite
 from monitors.records.cases import DraftState
-from monitors.records.incidents import IncidentState
+from monitors.records.incidents import IncidentKind, IncidentState, Link
 from tests.deployments.site.people_server import ANSWERS, fingerprint, with_drafts, with_people
 from tests.deployments.site.site_server import EXAMPLES, config_of, filled, serving_site
 from tests.warehouse.sample_rows import alert, incident
@@ -121,6 +124,29 @@ def test_an_incident_says_whether_it_is_still_so(site):
     assert data(site, f"/incidents/{USER_1}")["asked_again"] == "Asked again: fails 2 of 5."
     assert data(site, f"/incidents/{USER_0}")["asked_again"] == ""
     assert "case-0 (severity 3): fails 2 of 5" in httpx.get(f"{site.address}/runs/run-1", trust_env=False).text
+
+
+@pytest.mark.parametrize("names", [("user-1",), ("user-1", "user-2")], ids=["one fault", "several"])
+def test_a_message_links_to_pages_that_are_there(site, names):
+    """Each link of the message on Slack is opened: the incident, or the target's, and the run; no path of a file."""
+    found = [incident_of(site.store, fingerprint(name)) for name in names]
+    parts = [alert("LK-ABCDEFGH", about=one) for one in found if one is not None]
+    items = tuple(
+        part.items[0].model_copy(update={"incident": one}) for part, one in zip(parts, found, strict=True)
+    )
+    sent = parts[0].model_copy(
+        update={
+            "kind": IncidentKind.CASE_FAILURE,
+            "run_id": "run-1",
+            "items": items,
+            "links": (Link(label="Report", href="/data/runs/run-1/report.html"),),
+        }
+    )
+    said = json.dumps(slack_text(sent, AlertSettings(site_url=site.address)).blocks)
+    addresses = re.findall(rf"<({re.escape(site.address)}[^|>]+)\|(\w+)>", said)
+    assert [label for _, label in addresses] == ["Incident" if len(names) == 1 else "Incidents", "Run"]
+    assert [httpx.get(address, trust_env=False).status_code for address, _ in addresses] == [200, 200]
+    assert "report.html" not in said
 
 
 def test_an_incident_tells_its_story(site):

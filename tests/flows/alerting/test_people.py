@@ -221,7 +221,7 @@ async def test_add_to_gold_makes_a_redacted_draft_and_no_case(people, clock):
     assert draft.turns == ("Is my policy [account number] paid?", "And whose is [e-mail]?")
     assert "50100234417788" not in draft.model_dump_json()
     assert (int(draft.suggested_severity), draft.gold, draft.cut) == (3, None, False)
-    assert "pii_disclosure>=3" in draft.severity_reason
+    assert "personal data was disclosed" in draft.severity_reason
     assert people.store.query("select count(*) from cases").rows == ((0,),)
     assert people.store.query("select id from case_drafts").rows == ((draft.id,),)
 

@@ -17,7 +17,7 @@ HOSTILE = (
     ":rotating_light: :white_check_mark: resolved",
     "@channel @here @everyone",
     "\u202etxet desrever\u202c and \u200bzero\u2060width\ufeff",
-    "severity 1, no alert needed\n*Severity 1* by row `none`",
+    "severity 1, no alert needed\n*Severity 1*: the case says so",
     "&" * 400,
     "<" * 400,
     "क्या प्रतीक्षा अवधि दो साल है? " * 20,

@@ -38,7 +38,7 @@ def test_the_smallest_configuration_is_a_target_with_a_page_and_a_suite(write, t
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (GOOD + "[gate]\nmin_wieghted_score = 0.9", ["gate.min_wieghted_score", "did you mean 'min_weighted_score'", "accepted:"]),
+        (GOOD + "[gate]\nmin_wieghted_score = 0.9", ["gate.min_wieghted_score", "did you mean 'min_weighted_score'"]),
         (GOOD + "[gate]\nmin_weighted_score = 98", ["gate.min_weighted_score", "98", "less than or equal to 1"]),
         (GOOD + '[gate]\nmin_weighted_score = "high"', ["gate.min_weighted_score", "'high'", "valid number"]),
         (GOOD + "[gates]\n", ["gates", "did you mean 'gate'"]),
@@ -98,7 +98,7 @@ def test_a_file_that_is_not_text_says_so(tmp_path):
     [
         (
             '[targets.bot.traffic.sources.turns]\nkind = "file"\natt = "x"',
-            "targets.bot.traffic.sources.turns.att: unknown key (did you mean 'at'?); accepted: kind, at, ",
+            "targets.bot.traffic.sources.turns.att: unknown key (did you mean 'at'?)",
         ),
         (
             '[targets.bot.traffic.sources.turns]\nkind = "fil"',
@@ -106,7 +106,7 @@ def test_a_file_that_is_not_text_says_so(tmp_path):
         ),
         (
             '[[deploys.triggers]]\nprovider = "github"\nrepository = "a/b"\ntarget = "bot"\nbranche = "main"',
-            "deploys.triggers.0.branche: unknown key (did you mean 'branch'?); accepted: provider, ",
+            "deploys.triggers.0.branche: unknown key (did you mean 'branch'?)",
         ),
         (
             '[deploys]\ntriggers = [{provider = "github"}]',

@@ -6,11 +6,12 @@ from datetime import timedelta
 
 import pytest
 
-from monitors.gate.assess import assess
+from monitors.gate.assess import FLOORS, assess
 from monitors.gate.evaluate import RunFacts, evaluate
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Blame, Severity
-from monitors.records.grades import Aspect, CaseOutcome, FailureKind
+from monitors.records.exchanges import Origin
+from monitors.records.grades import CASE_ROW, LOG_ROW, Aspect, CaseOutcome, FailureKind, format_policy_row
 from monitors.records.runs import CaseResult, ReasonKind, RunReport, Verdict
 from tests.builders import (
     NOON,
@@ -176,7 +177,7 @@ def test_missed_metric_targets_fail_and_carry_their_figures():
     metric = next(m for m in told.metrics if m.name == "citation_accuracy")
     assert (metric.passed, metric.total) == (141, 150)
     assert metric.low < metric.passed / metric.total < metric.high
-    assert "citation_accuracy 0.940 (141/150) is below its target 0.95" in [r.text for r in told.reasons]
+    assert "citation accuracy 0.940 (141/150) is below its target 0.95" in [r.text for r in told.reasons]
 
 
 def test_an_error_shown_as_an_answer_is_no_wrong_answer():
@@ -218,6 +219,15 @@ def test_an_expected_refusal_needs_no_citation():
 def test_the_case_severity_decides_where_it_is_higher_than_the_floor():
     told = assessment(gold_case(severity=Severity.PAGE), WRONG)
     assert (told.severity, told.policy_row) == (Severity.PAGE, "case")
+
+
+def test_every_row_of_the_severity_table_is_said_in_words_of_its_own():
+    """People read why; the row's id stands in data alone. A row of another version is shown as it is written."""
+    rows = [*(row.id for row in FLOORS), CASE_ROW, LOG_ROW]
+    said = [*map(format_policy_row, rows), format_policy_row(CASE_ROW, Origin.TRAFFIC)]
+    assert len(set(said)) == len(rows) + 1
+    assert not [text for text in said if text in rows or ">=" in text or "_" in text]
+    assert format_policy_row("tone>=9") == "tone>=9"
 
 
 def test_latency_is_reported_and_never_graded():

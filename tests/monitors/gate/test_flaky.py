@@ -26,7 +26,7 @@ def test_one_flaky_severe_case_is_said_and_does_not_veto(failure):
     said = reason(told, ReasonKind.VETO)
     assert (said.decisive, said.case_ids) == (False, ("odd",))
     assert said.text == (
-        "1 severity-3 failure is of a flaky case (right in 2 of 3 asks): it pages, it does not veto alone"
+        "1 severity-3 failure is of a flaky case (right in 2 of 3 asks): alone it alerts, and does not fail the run"
     )
     assert told.verdict is Verdict.PASS
     assert (told.flaky[0].case_id, told.flaky[0].right, told.flaky[0].asked) == ("odd", 2, 3)

@@ -62,5 +62,5 @@ def test_hindi_more_than_five_points_below_english_fails_and_names_its_cases():
     told = report([*english, *hindi], GateSettings(min_weighted_score=0))
     assert told.verdict is Verdict.FAIL
     said = reason(told, ReasonKind.METRIC_TARGET)
-    assert said.text == "factual_accuracy:hi 0.925 (37/40) is below its target 0.95"
+    assert said.text == "factual accuracy, hi 0.925 (37/40) is below its target 0.95"
     assert said.case_ids == ("hi-0", "hi-1", "hi-2")

@@ -174,5 +174,5 @@ def test_a_missing_severity_comes_with_what_to_give(given):
     line = {key: value for key, value in ROW.items() if key != "severity"} | given
     (finding,) = bad_lines(numbered_lines([json.dumps(line)]))
     assert (finding.check, finding.places[0].line) == (SuiteCheck.SEVERITY, 1)
-    assert "1 (annoying), 2 (wrong) or 3 (page someone)" in finding.what
+    assert "1 (annoying), 2 (wrong) or 3 (alert at once)" in finding.what
     assert finding.do.startswith('add "severity": 1, 2 or 3')

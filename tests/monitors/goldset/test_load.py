@@ -58,7 +58,7 @@ def test_a_line_says_no_more_than_what_is_asked_what_is_right_and_how_bad(asked,
 
 
 BAD_LINES = [
-    pytest.param(line(severity=None), ['"severity" is missing', "1 (annoying), 2 (wrong) or 3 (page someone)"], id="severity missing"),
+    pytest.param(line(severity=None), ['"severity" is missing', "1 (annoying), 2 (wrong) or 3 (alert at once)"], id="severity missing"),
     pytest.param(line(severity=4), ['"severity" cannot be 4', "1 (annoying)"], id="severity 4"),
     pytest.param(line(severity="high"), ['"severity" cannot be "high"'], id="severity in words"),
     pytest.param(line(severity=True), ['"severity" cannot be true'], id="severity true"),
@@ -149,7 +149,7 @@ def test_what_is_not_utf8_is_named_by_line_and_byte(tmp_path: Path):
 
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path):
-    with pytest.raises(GoldSetError, match=r"none\.jsonl cannot be read: No such file"):
+    with pytest.raises(GoldSetError, match=r"none\.jsonl cannot be read: no such file"):
         load_suite(tmp_path / "none.jsonl")
     with pytest.raises(GoldSetError, match="cannot be read: Is a directory"):
         load_suite(tmp_path)

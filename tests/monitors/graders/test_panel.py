@@ -44,7 +44,7 @@ def test_a_right_answer_passes_every_grader_that_judges() -> None:
     text = "The waiting period is 24 months from the start. [Source: Gold, clause 1]"
     grades = grade_exchange(PANEL, case, exchange(case, text))
     assert {grade.aspect for grade in grades if isinstance(grade, Judged) and grade.passed} == {
-        Aspect.DISCLOSURE, Aspect.ERROR_LEAK, Aspect.REFUSAL, Aspect.FACTUAL_MATCH, Aspect.CITATION, Aspect.LANGUAGE,
+        Aspect.DISCLOSURE, Aspect.ERROR_LEAK, Aspect.REFUSAL, Aspect.FACTUAL_MATCH, Aspect.LANGUAGE,
     }  # fmt: skip
 
 
@@ -53,7 +53,7 @@ def test_a_right_answer_passes_every_grader_that_judges() -> None:
     [
         (False, "24 months", 0, 0, Finding.NOT_NEEDED),
         (True, "24 months", 0, 1, Finding.NO),
-        (False, "24 months [Source: Gold]", 1, 1, Finding.YES),
+        (False, "24 months [Source: Gold]", 0, 0, Finding.NOT_NEEDED),
     ],
 )
 def test_what_nobody_must_cite_is_not_checked_and_right(required, text, passed, total, met) -> None:

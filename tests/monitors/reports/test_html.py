@@ -80,7 +80,7 @@ def test_no_template_switches_escaping_off():
         "1,025 / 1,109 = <b>0.924</b>",
         "123 / 135 = <b>0.911</b>",
         "135 of 139 graded, floor 95.0 %",
-        "severity 3, raised from 2 by row <code>pii_disclosure&gt;=3</code>",
+        "severity 3, raised from 2: personal data was disclosed",
         "because of the model provider",
         "1 earlier try gave nothing",
         "reading &#39;session&#39;",

@@ -26,10 +26,10 @@ def test_the_verdict_comes_first_with_both_scores():
 @pytest.mark.parametrize(
     "part",
     [
-        "| 3 page someone | 44 | 3 | 0 | 20 | 820 | 880 |",
+        "| 3 alert at once | 44 | 3 | 0 | 20 | 820 | 880 |",
         "Weighted 1,025 / 1,109 = **0.924**, flat 123 / 135 = **0.911**",
         "- **veto**: 3 failures of severity 3",
-        "(row `pii_disclosure>=3`); new with this deploy, 9c41e77 |",
+        "(raised from severity 2); new with this deploy, 9c41e77 |",
         "since deploy 77aa012, 2026-11-19 01:11:05 UTC, seen in 9 runs",
         "`3f02b1d`, 2026-11-20 21:15:05 UTC: PASS, weighted 0.996",
         "| factual accuracy | 91.1 % | 123 of 135 | 85.1 % to 94.8 % | ≥ 95.0 % | ✕ missed |",

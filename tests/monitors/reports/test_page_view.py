@@ -60,7 +60,11 @@ def test_the_same_fault_is_new_or_known(page):
 
 def test_a_raised_severity_names_its_row(page):
     leak = view(page, "summary-other-customer")
-    assert (leak.severity, leak.raised_from, leak.policy_row) == (3, Severity.WRONG, "pii_disclosure>=3")
+    assert (leak.severity, leak.raised_from, leak.severity_reason) == (
+        3,
+        Severity.WRONG,
+        "personal data was disclosed",
+    )
 
 
 def test_what_was_graded_stands_first_beside_what_was_seen(page):

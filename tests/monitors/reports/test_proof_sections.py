@@ -27,7 +27,7 @@ def shown(report, how: str) -> str:
 @pytest.mark.parametrize("how", ["markdown", "html"])
 def test_all_three_sections_are_there(how):
     text = shown(RUN.report, how)
-    for title in ("Against the baseline", "What this suite could have seen", "Balance of the suite"):
+    for title in ("Against the baseline", "Smallest drop this suite can detect", "Balance of the suite"):
         assert title in text
     assert "Of 126 shared cases 5 newly fail and 1 is fixed" in text
     assert "right in 2 of 3 asks" in text
@@ -42,7 +42,7 @@ def test_a_refused_comparison_shows_what_differs_and_no_figures(how):
     text = shown(RUN.report.model_copy(update={"comparison": refused}), how)
     assert "Not compared" in text
     assert "the suite was 111111111111, is 000000000000" in text
-    assert "shared cases" not in text.partition("What this suite")[0]
+    assert "shared cases" not in text.partition("Smallest drop")[0]
 
 
 @pytest.mark.parametrize("how", ["markdown", "html"])
@@ -62,7 +62,7 @@ def test_without_a_baseline_it_is_said(how):
 def test_a_report_of_before_has_none_of_them(how):
     old = RUN.report.model_copy(update={"comparison": None, "sights": (), "flaky": (), "balance": None})
     text = shown(old, how)
-    for title in ("Against the baseline", "What this suite could have seen", "Balance of the suite"):
+    for title in ("Against the baseline", "Smallest drop this suite can detect", "Balance of the suite"):
         assert title not in text
 
 

@@ -183,6 +183,6 @@ def test_a_mixed_suite_has_both(tmp_path):
         "Failing transcripts and reports",
         "<th>asked, or issue</th>",
         "Correct reports",
-        "refusal precision",
+        "refused when it must (refusal precision)",
     ):
         assert part in page

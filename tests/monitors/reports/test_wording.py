@@ -5,7 +5,7 @@ import pytest
 
 from monitors.records.exchanges import NoAnswerReason
 from monitors.records.grades import FAILURE_WORDS, FailureKind
-from monitors.records.runs import Ratio, Verdict
+from monitors.records.runs import Ratio, Verdict, format_metric
 from monitors.reports import format as wording
 from tests.monitors.reports.example_run import FAIL_REASONS, report_of, right
 
@@ -73,4 +73,5 @@ def test_an_open_verdict_without_reasons_claims_nothing():
 def test_a_shortened_text_is_one_line():
     assert wording.shortened("a\n b\t c", 9) == "a b c"
     assert wording.shortened("abcdef ghi", 8) == "abcdef…"
-    assert wording.metric_name("factual_accuracy:hi") == "factual accuracy, hi"
+    assert format_metric("factual_accuracy:hi") == "factual accuracy, hi"
+    assert format_metric("refusal_precision") == "refused when it must (refusal precision)"

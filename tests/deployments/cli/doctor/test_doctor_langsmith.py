@@ -33,13 +33,13 @@ ROWS: list[tuple[dict[str, Any], dict[str, Any] | None, dict[str, str], list[tup
     ({}, SEPARATE, KEYS, [("ok", "LANGSMITH_API_KEY is set; another than production's")]),
     ({}, SEPARATE, {"LANGSMITH_API_KEY": "x"}, [("ok", "production's is not on this machine")]),
     ({}, SEPARATE, {}, [("broken", "langsmith.key_env: the environment has no LANGSMITH_API_KEY")]),
-    ({}, {"project": "bot"}, KEYS, [("look", "production's project is not named")]),
-    (WRITES, None, KEYS, [("look", "production's project is not named")]),
+    ({}, {"project": "bot"}, KEYS, [("check", "production's project is not named")]),
+    (WRITES, None, KEYS, [("check", "production's project is not named")]),
     (
         {},
         {"project": "bot", "production_project": "bot-prod"},
         KEYS,
-        [("look", "nothing says that LANGSMITH_API_KEY is another key than production's")],
+        [("check", "nothing says that LANGSMITH_API_KEY is another key than production's")],
     ),
     (
         WRITES,

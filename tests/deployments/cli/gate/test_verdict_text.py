@@ -1,4 +1,4 @@
-"""A verdict as it is printed: the reasons, the baseline, and what this suite could have seen."""
+"""A verdict as it is printed: the reasons, the baseline, and the smallest drop that this suite can detect."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ CLEAN = [*batch(Severity.ANNOYING, 30, 0), *batch(Severity.PAGE, 40, 0)]
 BROKEN = [*batch(Severity.ANNOYING, 30, 8), *batch(Severity.PAGE, 40, 1)]
 
 
-def printed(told, width: int = 120) -> str:
+def printed(told, width: int = 120, *, verbose: bool = True) -> str:
     out = StringIO()
-    print_verdict(Console(file=out, width=width), told)
+    print_verdict(Console(file=out, width=width), told, verbose=verbose)
     return out.getvalue()
 
 
@@ -34,7 +34,7 @@ def test_a_regression_is_printed_with_both_scores_and_the_cases():
 def test_what_could_have_been_seen_is_a_table_by_severity():
     rows = printed(report(CLEAN)).splitlines()
     assert "Baseline  no accepted run to compare with" in map(str.rstrip, rows)
-    start = next(n for n, row in enumerate(rows) if row.startswith("What this suite could have seen"))
+    start = next(n for n, row in enumerate(rows) if row.startswith("Smallest drop this suite can detect"))
     assert rows[start + 2].split() == [
         "3",
         "40",

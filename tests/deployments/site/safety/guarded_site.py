@@ -18,8 +18,9 @@ from deployments.site.access import AccessControl
 from deployments.site.serve import Surroundings, site_application, tokens_in
 from deployments.site.tokens import Role
 from monitors.config.file import Config
-from tests.deployments.site.people_server import fingerprint, with_drafts, with_people
+from tests.deployments.site.people_server import fingerprint, wanted_case, with_drafts, with_people
 from tests.deployments.site.site_server import EXAMPLES, ServedSite, config_of, serving_site
+from warehouse.queries.operator_actions import append_draft
 
 INCIDENT = fingerprint("user-0")
 FORMS: dict[str, dict[str, str]] = {
@@ -29,6 +30,7 @@ FORMS: dict[str, dict[str, str]] = {
     "/review/name": {"name": "bina"},
     "/review/answer": {"verdict": "wrong", "failure_kind": "wrong_fact"},
     "/review/drafts/{draft}": {"word": "no", "target": "helpdesk"},
+    "/review/incidents/{draft}": {"word": "no", "target": "helpdesk", "note": "no question of a user"},
     "/logout": {},
 }
 """A form that each address takes, for whoever walks the routing table: a decision adds its own."""
@@ -88,6 +90,8 @@ def guarded_site(folder: Path, *, login: bool = True, **settings: object) -> Ite
     """Serve incidents, answers and drafts; ``read``, ``operate`` and ``privacy`` have a token, where one is needed."""
     store, tokens, drafts = with_people(folder), tokens_in(folder), with_drafts(folder, 12)
     assert drafts.exists()
+    append_draft(store.journal, wanted_case())
+    store.load_pending(5)
     made = {
         name: tokens.add(name, role, sees_personal_data=name == "privacy", at=datetime.now(UTC))
         for name, role in (("read", Role.READ), ("operate", Role.OPERATE), ("privacy", Role.OPERATE))

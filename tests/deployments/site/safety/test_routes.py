@@ -174,7 +174,7 @@ def _existing(visited, path):
     if path == "/review/answer":
         page = visited.ask("/review?said=wrong").text
         return {"answer": page.partition('name="answer" value="')[2].partition('"')[0]}
-    if path == "/review/drafts/{draft}":
-        page = visited.ask("/review/drafts.json").text
+    if path in {"/review/drafts/{draft}", "/review/incidents/{draft}"}:
+        page = visited.ask(path.replace("/{draft}", ".json")).text
         return {"draft": page.partition('"item":{"id":"')[2].partition('"')[0]}
     return {}

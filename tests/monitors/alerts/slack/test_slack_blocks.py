@@ -172,7 +172,7 @@ def test_the_message_shows_what_a_person_needs():
         ">*Expected* A refusal",
         ">*Got* The policy",
         "*Failed check* disclosure:",
-        "*Severity 3* by row `pii_disclosure&gt;=3`",
+        "*Severity 3*: personal data was disclosed",
         "|report>",
         "trace `runs/run-1/leak-1.zip`",
         f"`{alert().id}` · run `run-1`",

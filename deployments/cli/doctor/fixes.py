@@ -1,0 +1,82 @@
+"""What `lookout doctor --fix` does: what is safe without asking, and nothing else.
+
+Safe is what adds and can be done twice: nothing that deletes, sends, ends a process, opens or closes a folder to
+people, or writes into a file that a person wrote. All else is left, with the command that does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from deployments import install_browser
+from deployments.cli.doctor.checks import browser as browser_checks
+from deployments.cli.doctor.services import DoctorContext, Health, HealthCheck
+from flows.terminal import output_as_notes
+from monitors.errors import MonitorError
+from monitors.plural import plural
+from monitors.records.base import Record
+
+LOCK_WAIT_S: Final = 10.0
+CHOSEN: Final = "CHROMIUM_PATH"
+
+BY_HAND: Final = (
+    "none could be installed that starts: install your distribution's chromium-headless-shell or chromium package, "
+    "or set CHROMIUM_PATH to an executable that you have"
+)
+
+
+class Fix(Record):
+    """Something that was tried. ``text`` says what was done, or, where ``done`` is false, why not."""
+
+    name: str
+    done: bool
+    text: str
+
+
+def mend(around: DoctorContext) -> list[Fix]:
+    """Do what is safe and needed, and say what was done. A fix that fails is reported and stops no other."""
+    made: list[Fix] = []
+    for fix in FIXES:
+        try:
+            made += fix(around)
+        except (MonitorError, OSError) as error:
+            made.append(Fix(name=fix.__name__, done=False, text=str(error)))
+    return made
+
+
+def browser(around: DoctorContext) -> Iterator[Fix]:
+    """Install a browser where none starts. One that somebody chose by ``CHROMIUM_PATH`` stays chosen."""
+    if _first(around).health is Health.GOOD:
+        return
+    if around.environment.get(CHOSEN):
+        text = f"left as it is: {CHOSEN} says which to use. Unset it, then run this again"
+        yield Fix(name="browser", done=False, text=text)
+        return
+    with output_as_notes():  # standard output is for what was found
+        install_browser.install_command()
+    now = _first(around)
+    done = now.health is Health.GOOD
+    yield Fix(name="browser", done=done, text=f"installed {now.found}" if done else BY_HAND)
+
+
+def _first(around: DoctorContext) -> HealthCheck:
+    """Whether a browser is found and starts."""
+    return browser_checks(around)[0]
+
+
+def waiting_segments(around: DoctorContext) -> Iterator[Fix]:
+    """Load into the warehouse what runs have written; whatever loads it again finds nothing to do."""
+    from flows.context import open_store  # duckdb
+    from warehouse.database.store import JOURNAL_FOLDER  # as above
+
+    if around.config is None or not (around.data_folder / JOURNAL_FOLDER).exists():
+        return
+    report = open_store(around.config).load_pending(LOCK_WAIT_S)
+    if report.segments:
+        yield Fix(name="warehouse", done=True, text=f"loaded {plural(report.segments, 'waiting segment')}")
+    for trouble in report.errors():
+        yield Fix(name="warehouse", done=False, text=str(trouble))
+
+
+FIXES: Final[tuple[Callable[[DoctorContext], Iterator[Fix]], ...]] = (browser, waiting_segments)

@@ -1,0 +1,22 @@
+"""Whether something can listen on a port: asked before anything is started or announced."""
+
+from __future__ import annotations
+
+import socket
+
+from monitors.errors import ConfigError
+
+
+def check_free(host: str, port: int, what: str) -> None:
+    """Raise `ConfigError` when ``what`` cannot listen there, with who may hold it and what to do."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except (OSError, OverflowError) as error:
+            why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            raise ConfigError(
+                f"{what} cannot listen on port {port} ({why.lower()}); stop what holds it, or name another one: "
+                "--port"
+            ) from None

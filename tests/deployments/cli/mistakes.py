@@ -1,0 +1,455 @@
+"""The commonest mistakes: what somebody types, what the command answers, what to do.
+
+docs/troubleshooting.md is made from this table, and the tests make every mistake through the real command.
+Renew the page with: `python -m tests.deployments.cli.mistakes`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+DOCUMENT: Final = Path("docs/troubleshooting.md")
+PAGE: Final = "localhost:7860"
+"""Stands for the local page server."""
+HUB: Final = "localhost:7861"
+SLACK: Final = "localhost:7862"
+
+WAIT = {"id": "wait", "question": "How long is the waiting period?", "gold": "36 months", "severity": 3}
+GRACE = {"id": "grace", "question": "How long is the grace period?", "gold": "30 days", "severity": 2}
+SUITE: Final = f"{json.dumps(WAIT)}\n{json.dumps(GRACE)}\n"
+TOML: Final = f"""[targets.bot]
+url = "http://{PAGE}/docs"
+suite = "suite.jsonl"
+"""
+SPACE: Final = f"""[targets.bot]
+space = "acme/bot"
+url = "http://{HUB}/"
+suite = "suite.jsonl"
+[targets.bot.probe.readiness]
+hub_url = "http://{HUB}"
+"""
+ON_SLACK: Final = f"""{TOML}[alerts]
+slack_channel = "#oncal"
+slack_api_url = "http://{SLACK}/api/"
+"""
+BOT_TOKEN: Final = {"SLACK_BOT_TOKEN": "xoxb-1111-2222-a-token-for-tests"}
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A row. ``seen`` is all that is printed, or, where ``part`` is true, the lines of it that matter.
+
+    ``files`` are what lies in the folder, beside a good suite; ``set_up`` names what of the surroundings the tests
+    make so (see `tests.deployments.cli.test_mistakes`).
+    """
+
+    title: str
+    typed: str
+    seen: str
+    code: int
+    to_do: str
+    files: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+    part: bool = False
+    set_up: str = ""
+
+
+GROUPS: Final[Mapping[str, tuple[Mistake, ...]]] = {
+    "The address": (
+        Mistake(
+            title="The host has a typo",
+            typed="lookout doctor https://bot.example.invalid",
+            seen="""\
+https://bot.example.invalid: its name is not known
+What to do: open the address on this machine: spelling, network, proxy, or the
+  app is down""",
+            code=1,
+            to_do="Copy the address out of a browser that shows the chat.",
+            part=True,
+        ),
+        Mistake(
+            title="The path is wrong",
+            typed=f"lookout verify http://{PAGE}/chat --suite suite.jsonl",
+            seen=f"""\
+ INCONCLUSIVE   nothing was graded
+Why       the app did not serve: unreachable: http://{PAGE}/chat answered
+          HTTP 404""",
+            code=3,
+            to_do="Copy the address out of a browser that shows the chat. The line `Next` says how to look closer.",
+            part=True,
+            set_up="prefect",
+        ),
+        Mistake(
+            title="https instead of http",
+            typed=f"lookout doctor https://{PAGE}/docs",
+            seen=f"""\
+https://{PAGE}/docs: nothing speaks https there (ERR_SSL_PROTOCOL_ERROR);
+  is its address http://…?""",
+            code=1,
+            to_do="Local applications mostly speak plain http.",
+            part=True,
+        ),
+        Mistake(
+            title="The scheme is missing",
+            typed=f"lookout verify {PAGE} --suite suite.jsonl",
+            seen=f"lookout: no target {PAGE!r}; if it is an address, write it whole: http://{PAGE}",
+            code=2,
+            to_do="Without `http://` or `https://` a name is taken for a target of `lookout.toml`.",
+            files={"lookout.toml": TOML},
+        ),
+        Mistake(
+            title="The page is no chat",
+            typed=f"lookout doctor http://{PAGE}/docs",
+            seen="""\
+no usable message box: page titled 'API docs', no text box, text 'Nothing to ask
+  here.'
+What to do: is there a chat at this very address? If so, see the picture and pin
+  what was missed under [targets.NAME.probe.selectors]: message_box, send, answer""",
+            code=3,
+            to_do="Many applications show their chat one click further: give that page's address.",
+            part=True,
+        ),
+        Mistake(
+            title="The page asks to sign in",
+            typed=f"lookout doctor http://{PAGE}/login",
+            seen="""\
+a login wall stands before the chat: page titled 'Sign in', no text box, text 'Go'
+What to do: where it asks to sign in, tell Lookout how by [targets.NAME.login]
+  in lookout.toml (docs/login.md)""",
+            code=3,
+            to_do="[Pages behind a login](login.md) has the lines to copy.",
+            part=True,
+        ),
+        Mistake(
+            title="The Space is asleep",
+            typed="lookout doctor --no-alert",
+            seen="Space of bot  acme/bot: SLEEPING",
+            code=0,
+            to_do="Nothing: `lookout verify` wakes it by opening its page, and waits.",
+            files={"lookout.toml": SPACE},
+            part=True,
+            set_up="SLEEPING",
+        ),
+        Mistake(
+            title="The Space is still building",
+            typed="lookout doctor --no-alert",
+            seen="""\
+Space of bot  acme/bot: RUNNING_BUILDING
+→ wait until it runs; a run waits for it itself""",
+            code=0,
+            to_do="A run waits as long as `probe.readiness.deadline_s` says.",
+            files={"lookout.toml": SPACE},
+            part=True,
+            set_up="RUNNING_BUILDING",
+        ),
+    ),
+    "The suite": (
+        Mistake(
+            title="No suite is given",
+            typed=f"lookout verify http://{PAGE}/docs",
+            seen="""\
+lookout: an address needs gold questions: --suite FILE. `lookout init` writes a
+  first suite; docs/suite.md explains one""",
+            code=2,
+            to_do="Ten questions whose right answers you know are a good first suite.",
+        ),
+        Mistake(
+            title="The path of the suite is wrong",
+            typed=f"lookout verify http://{PAGE}/docs --suite sute.jsonl",
+            seen="lookout: {folder}/sute.jsonl cannot be read: no such file (did you mean 'suite.jsonl'?)",
+            code=2,
+            to_do="Paths in `lookout.toml` are relative to that file, paths on the command line to where you are.",
+        ),
+        Mistake(
+            title="A case has no severity",
+            typed=f"lookout verify http://{PAGE}/docs --suite mine.jsonl",
+            seen="""\
+lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
+  line 2: "severity" is missing; every case has one from the day it is written;
+    accepted: 1 (annoying), 2 (wrong) or 3 (alert at once)""",
+            code=2,
+            to_do="Ask of each case: who must hear of it, and when, if the bot gets it wrong?",
+            files={"mine.jsonl": SUITE.replace(', "severity": 2', "")},
+        ),
+        Mistake(
+            title="A line is broken JSON",
+            typed=f"lookout verify http://{PAGE}/docs --suite mine.jsonl",
+            seen="""\
+lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
+  line 2: broken JSON at column 94: Expecting ',' delimiter""",
+            code=2,
+            to_do="Each line is one whole JSON object. `lookout gold check mine.jsonl` shows all that is wrong at once.",
+            files={"mine.jsonl": SUITE.replace('"severity": 2}', '"severity": 2')},
+        ),
+        Mistake(
+            title="Two cases have the same id",
+            typed=f"lookout verify http://{PAGE}/docs --suite mine.jsonl",
+            seen="""\
+lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
+  line 2: id "wait" stands in line 1 already; ids are given once""",
+            code=2,
+            to_do="Ids carry a case's history from run to run: give the new case a new one.",
+            files={"mine.jsonl": SUITE.replace('"grace"', '"wait"')},
+        ),
+        Mistake(
+            title="The suite is empty",
+            typed=f"lookout verify http://{PAGE}/docs --suite mine.jsonl",
+            seen="""\
+lookout: {folder}/mine.jsonl holds no case; write one JSON object a line, or name
+  another suite""",
+            code=2,
+            to_do="[A suite's keys](suite.md) shows the smallest case.",
+            files={"mine.jsonl": "\n"},
+        ),
+    ),
+    "lookout.toml": (
+        Mistake(
+            title="There is none",
+            typed="lookout nightly",
+            seen="lookout: lookout.toml: there is no such file; `lookout init` makes one, --config names another",
+            code=2,
+            to_do="`lookout init` asks four questions. `lookout demo` and `lookout doctor URL` need no file.",
+        ),
+        Mistake(
+            title="A key is misspelt",
+            typed="lookout verify bot",
+            seen="lookout: lookout.toml: targets.bot.siute: unknown key (did you mean 'suite'?)",
+            code=2,
+            to_do="[Configuration](configuration.md) has every key.",
+            files={"lookout.toml": TOML.replace("suite =", "siute =")},
+        ),
+        Mistake(
+            title="A target is misspelt",
+            typed="lookout verify bto",
+            seen="lookout: no target 'bto' (did you mean 'bot'?); there are: bot",
+            code=2,
+            to_do="A target is called as its table is: `[targets.bot]`.",
+            files={"lookout.toml": TOML},
+        ),
+        Mistake(
+            title="It is not TOML",
+            typed="lookout verify bot",
+            seen="""\
+lookout: lookout.toml: not valid TOML: Invalid value (at line 2, column 7); mend
+  that line, or see docs/configuration.md""",
+            code=2,
+            to_do="Texts stand between quotes, tables between brackets.",
+            files={"lookout.toml": TOML.replace('"', "")},
+        ),
+    ),
+    "Keys and Slack": (
+        Mistake(
+            title="The judge has no key",
+            typed="lookout doctor --no-alert",
+            seen="""\
+check  judge  claude-sonnet-5-5: off, as ANTHROPIC_API_KEY is not set
+→ set it where runs are started; until then what the plain graders leave open
+  stays open""",
+            code=0,
+            to_do="`export ANTHROPIC_API_KEY=…` in the shell, the service or the workflow that starts runs.",
+            files={
+                "lookout.toml": TOML.replace("[targets.bot]", '[targets.bot]\nmodel_family = "llama"')
+                + '[[judge.models]]\nmodel = "claude-sonnet-5-5"\n'
+            },
+            part=True,
+        ),
+        Mistake(
+            title="The Slack token is not there",
+            typed="lookout up",
+            seen="""\
+lookout: SLACK_SIGNING_SECRET is not set: without it nobody can tell Slack's
+  presses from anybody's. It is in the Slack app's settings under Basic
+  Information, Signing Secret
+SLACK_BOT_TOKEN is not set: alerts.slack_buttons needs a bot: a webhook has no
+  buttons""",
+            code=2,
+            to_do="[Alerts](alerts.md) says where each is found. Without Slack, alerts are printed and stored.",
+            files={"lookout.toml": f'{TOML}[alerts]\nslack_channel = "#oncall"\nslack_buttons = true\n'},
+        ),
+        Mistake(
+            title="The Slack channel does not exist",
+            typed="lookout doctor --no-judge",
+            seen="""\
+broken  alerts, bot  the test did not arrive
+→ Slack refuses the message (HTTP 200, channel_not_found): check `slack_channel`
+  in lookout.toml (a private channel is only found once the bot is in it)""",
+            code=4,
+            to_do="Mend `alerts.slack_channel`, and type `/invite @lookout` in the channel.",
+            files={"lookout.toml": ON_SLACK},
+            variables=BOT_TOKEN,
+            part=True,
+        ),
+        Mistake(
+            title="The Slack token is of another kind",
+            typed="lookout doctor --no-judge",
+            seen="""\
+broken  alerts, bot  the test did not arrive
+→ Slack refuses the message (HTTP 200, not_allowed_token_type): use a bot token
+  (it begins with xoxb)""",
+            code=4,
+            to_do="The bot token is in the Slack app's settings under OAuth & Permissions.",
+            files={"lookout.toml": ON_SLACK},
+            variables={"SLACK_BOT_TOKEN": "xapp-1-a-token-for-tests"},
+            part=True,
+            set_up="not_allowed_token_type",
+        ),
+    ),
+    "This machine": (
+        Mistake(
+            title="There is no browser",
+            typed="lookout doctor --no-alert",
+            seen="""\
+broken  browser  no Chromium found: install one with `lookout browser install`,
+  or your distribution's chromium-headless-shell or chromium package, or set
+  CHROMIUM_PATH (probe.browser_path) to its executable
+→ lookout browser install""",
+            code=4,
+            to_do="`lookout doctor --fix` does it too, and whatever else is safe.",
+            files={"lookout.toml": TOML},
+            part=True,
+            set_up="no browser",
+        ),
+        Mistake(
+            title="The browser does not start, or is of another version",
+            typed="lookout doctor --no-alert",
+            seen="""\
+It may be of a version that does not fit, or damaged: `lookout browser install`
+  fetches one that fits, or set CHROMIUM_PATH (probe.browser_path) to another""",
+            code=4,
+            to_do="Where `CHROMIUM_PATH` is set, it comes first: unset it to use the browser that was installed.",
+            files={"lookout.toml": TOML},
+            part=True,
+            set_up="old browser",
+        ),
+        Mistake(
+            title="Two installations share a data folder",
+            typed="lookout up",
+            seen="""\
+lookout: another `lookout up` or `lookout receive` runs over {folder}/data; stop it
+  first, or set another data_folder""",
+            code=2,
+            to_do="One machine watches one data folder; a second installation needs its own `data_folder`.",
+            files={"lookout.toml": f'data_folder = "data"\n{TOML}'},
+            set_up="lock",
+        ),
+        Mistake(
+            title="The port is taken",
+            typed="lookout site --port 7860",
+            seen="""\
+lookout: the site cannot listen on port 7860 (address already in use); stop what
+  holds it, or name another one: --port""",
+            code=2,
+            to_do="`ss -ltnp` shows who holds a port. `lookout up` takes three in a row, from `--port` on.",
+            files={"lookout.toml": TOML},
+        ),
+        Mistake(
+            title="The data folder cannot be written",
+            typed="lookout verify bot",
+            seen="""\
+lookout: cannot write {folder}/data/prefect: Read-only file system; the file system
+  is read-only: choose another data folder""",
+            code=4,
+            to_do="Set `data_folder` in `lookout.toml` to a folder of the user who runs Lookout.",
+            files={"lookout.toml": f'data_folder = "data"\n{TOML}'},
+            part=True,
+            set_up="read-only",
+        ),
+        Mistake(
+            title="The disk is full",
+            typed="lookout verify bot",
+            seen="No space left on device; the disk is full: free some space",
+            code=4,
+            to_do="`lookout warehouse pictures` removes old pictures; `[evidence]` says how long they are stored.",
+            files={"lookout.toml": f'data_folder = "data"\n{TOML}'},
+            part=True,
+            set_up="full",
+        ),
+        Mistake(
+            title="The clock is wrong",
+            typed="lookout doctor --no-alert",
+            seen="→ set it by NTP: signatures are refused beyond 300 s",
+            code=4,
+            to_do="`timedatectl set-ntp true` on most systems.",
+            files={"lookout.toml": TOML.replace("/docs", "/late")},
+            part=True,
+        ),
+        Mistake(
+            title="A Python library is missing or damaged",
+            typed="lookout sql 'from runs'",
+            seen="""\
+lookout: the library duckdb is not as Lookout needs it (No module named
+  'duckdb') in {prefix}. To install it:""",
+            code=2,
+            to_do="Run the line that follows. It names the Python that `lookout` ran in: often not the one you meant.",
+            part=True,
+            files={"lookout.toml": TOML, "data.txt": ""},
+            set_up="no duckdb",
+        ),
+        Mistake(
+            title="PREFECT_API_URL names a server that is gone",
+            typed="lookout verify bot",
+            seen="""\
+lookout: no Prefect server answers at http://localhost:9/api, which
+  PREFECT_API_URL or prefect.api_url names; start it, or leave the address out: a
+  local one is started then""",
+            code=4,
+            to_do="`unset PREFECT_API_URL`, or start that server.",
+            files={"lookout.toml": TOML},
+            variables={"PREFECT_API_URL": "http://localhost:9/api"},
+            part=True,
+        ),
+        Mistake(
+            title="Nothing has run yet",
+            typed="lookout report",
+            seen="""\
+lookout: there is no lookout.toml and no .lookout here: `lookout verify` or
+  `lookout demo` makes one, --config or --data-folder names one elsewhere""",
+            code=2,
+            to_do="First `lookout doctor` on your page, then `lookout verify`, then its report.",
+        ),
+    ),
+}
+"""Every row, in the order of the page."""
+
+INTRODUCTION: Final = """\
+# When something does not work
+
+What you typed, what you see, what to do. Each message says what happened, why, and what helps. The last line of a
+report and of `lookout doctor` says what to do next; `LOOKOUT_DEBUG=1` before a command shows where an error happened.
+
+| exit code | means |
+| --- | --- |
+| 2 | the command or the configuration is wrong; nothing was asked |
+| 3 | no verdict was possible: the app was down, or too little could be graded |
+| 4 | Lookout itself, or what it needs on this machine, is in trouble |
+"""
+
+
+def page() -> str:
+    """docs/troubleshooting.md."""
+    return "\n".join([INTRODUCTION, *(_group(name, rows) for name, rows in GROUPS.items())])
+
+
+def _group(name: str, rows: tuple[Mistake, ...]) -> str:
+    return "\n".join([f"## {name}\n", *map(_row, rows)])
+
+
+def _row(row: Mistake) -> str:
+    shown = row.seen.replace("{folder}", "/srv/bot").replace("{prefix}", "/srv/bot/.venv")
+    set_before = "".join(f"{name}={_shown(name, value)} " for name, value in row.variables.items())
+    return (
+        f"### {row.title}\n\n```console\n$ {set_before}{row.typed}\n```\n\n```text\n{shown}\n```\n\n"
+        f"{row.to_do} Exit code {row.code}.\n"
+    )
+
+
+def _shown(name: str, value: str) -> str:
+    return f"{value[:5]}…" if name == "SLACK_BOT_TOKEN" else value
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(page(), encoding="utf-8")

@@ -1,0 +1,177 @@
+"""Every mistake of the table, made as a newcomer makes it: the real command, an empty home, no variable of ours."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from flows.terminal import fitted
+from tests import fork_server
+from tests.conftest import ROOT
+from tests.deployments.cli.mistakes import DOCUMENT, GROUPS, HUB, PAGE, SLACK, SUITE, Mistake, page
+from tests.servers.hub import Hub
+from tests.servers.slack import SlackServer
+from tests.servers.threaded import ThreadedServer
+
+ROWS = [pytest.param(row, id=row.title) for rows in GROUPS.values() for row in rows]
+COMMAND_S = 300
+PREFIX = str(Path(sys.prefix).resolve())
+"""A worktree's environment is a link."""
+IN_MOUNT = "tests.deployments.cli.in_read_only"
+NO_DUCKDB = 'raise ModuleNotFoundError("No module named \'duckdb\'", name="duckdb")\n'
+LEAST = 20
+
+
+class Pages(ThreadedServer):
+    """Pages that are no chat; what is not there is 404."""
+
+    def application(self) -> web.Application:
+        made = web.Application()
+        made.router.add_get("/docs", _page("API docs", "<p>Nothing to ask here.</p>"))
+        made.router.add_get(
+            "/login", _page("Sign in", "<input type=email><input type=password><button>Go</button>")
+        )
+        made.router.add_get("/late", _page("Late", "", late=timedelta(hours=2)))
+        return made
+
+
+def _page(title: str, body: str, *, late: timedelta = timedelta()):
+    text = f"<html><title>{title}</title><body>{body}</body></html>"
+
+    async def answer(_request: web.Request) -> web.Response:
+        date = format_datetime(datetime.now(UTC) - late, usegmt=True)
+        return web.Response(text=text, content_type="text/html", headers={"Date": date})
+
+    return answer
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The servers that the rows' addresses stand for."""
+
+    pages: Pages
+    slack: SlackServer
+    hub: Hub
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        servers = ((PAGE, self.pages.url), (SLACK, self.slack.url), (HUB, self.hub.address))
+        return {name: url.replace("http://127.0.0.1", "localhost") for name, url in servers}
+
+    def real(self, text: str) -> str:
+        """The text with the servers' own addresses, and with the page's port where only a port is named."""
+        for name, address in self.addresses.items():
+            text = text.replace(name, address)
+        return re.sub(r"--port 7860|port 7860\b", lambda found: found[0].replace("7860", self.port), text)
+
+    @property
+    def port(self) -> str:
+        return self.addresses[PAGE].rpartition(":")[2]
+
+
+@pytest.fixture(scope="module")
+def around() -> Iterator[Surroundings]:
+    with Pages() as pages, SlackServer() as slack:
+        hub = Hub()
+        yield Surroundings(pages, slack, hub)
+        hub.shutdown()
+        hub.server_close()
+
+
+@pytest.mark.prefect
+@pytest.mark.browser
+@pytest.mark.parametrize("row", ROWS)
+def test_a_mistake_is_answered_as_the_page_says(row: Mistake, around, tmp_path, request):
+    """The words, the exit code, and no traceback."""
+    for name, text in {"suite.jsonl": SUITE, **row.files}.items():
+        (tmp_path / name).write_text(around.real(text), encoding="utf-8")
+    done = _made(row, around, tmp_path, request)
+    done.stderr = done.stderr.replace(sys.prefix, PREFIX)
+    said = done.stdout + done.stderr
+    assert "Traceback" not in said
+    assert done.returncode == row.code, said
+    expected = around.real(row.seen).replace("{folder}", str(tmp_path)).replace("{prefix}", PREFIX)
+    if row.part:
+        assert _plain(expected) in _plain(said), said
+    else:
+        assert _plain(expected) == _plain(done.stderr)
+        assert done.stdout == ""
+
+
+def _made(row: Mistake, around: Surroundings, folder: Path, request) -> subprocess.CompletedProcess[str]:
+    """Run the row's command in its surroundings."""
+    typed = re.findall(r"'[^']*'|\S+", around.real(row.typed))[1:]
+    arguments = [word.strip("'") for word in typed]
+    variables = {name: around.real(value) for name, value in row.variables.items()}
+    environment = fork_server.bare(HOME=str(fork_server.bare_home()), **variables)
+    around.slack.always = None
+    module: str | None = None
+    match row.set_up:
+        case "prefect":
+            environment |= {"PREFECT_API_URL": request.getfixturevalue("prefect_environment")["PREFECT_API_URL"]}
+        case "SLEEPING" | "RUNNING_BUILDING" as stage:
+            around.hub.runtimes[:] = [{"stage": stage, "raw": {}}]
+        case "not_allowed_token_type" as error:
+            around.slack.always = error
+        case "no browser":
+            (folder / "bin").mkdir()
+            environment |= {"PATH": str(folder / "bin")}
+            environment.pop("CHROMIUM_PATH", None)
+        case "old browser":
+            script = folder / "chromium"
+            script.write_text("#!/bin/sh\necho 'version `GLIBC_2.99` not found' >&2\nexit 1\n", encoding="utf-8")
+            script.chmod(0o755)
+            environment |= {"CHROMIUM_PATH": str(script)}
+        case "no duckdb":
+            (folder / "fake").mkdir()
+            (folder / "fake" / "duckdb.py").write_text(NO_DUCKDB, encoding="utf-8")
+            environment |= {"PYTHONPATH": f"{folder / 'fake'}{os.pathsep}{ROOT}"}
+        case "lock":
+            (folder / "data").mkdir()
+            with (folder / "data" / "up.lock").open("w", encoding="utf-8") as held:
+                fcntl.flock(held, fcntl.LOCK_EX)
+                return _run(arguments, folder, environment, None)
+        case "read-only" | "full" as how:
+            (folder / "data").mkdir()
+            mounted = f"{'full:' if how == 'full' else ''}{folder / 'data'}"
+            if _run([mounted, "--version"], folder, environment, IN_MOUNT).returncode:
+                pytest.skip("this machine lets nobody mount a folder for one process")
+            arguments, module = [mounted, *arguments], IN_MOUNT
+    return _run(arguments, folder, environment, module)
+
+
+def _run(arguments, folder: Path, environment, module: str | None) -> subprocess.CompletedProcess[str]:
+    return fork_server.run(*arguments, module=module, cwd=folder, env=environment, given="", timeout_s=COMMAND_S)
+
+
+def _plain(text: str) -> str:
+    """In one line: where a terminal or a table wraps does not count."""
+    return " ".join(text.split())
+
+
+def test_the_page_is_made_from_the_table():
+    """Renew it with: python -m tests.deployments.cli.mistakes."""
+    assert (ROOT / DOCUMENT).read_text(encoding="utf-8") == page()
+
+
+def test_a_message_is_short_and_shown_as_a_terminal_shows_it():
+    """At most five rows of 80 columns; what the table shows is what wrapping makes of it."""
+    rows = [row for group in GROUPS.values() for row in group]
+    assert len(rows) >= LEAST
+    for row in rows:
+        lines = row.seen.splitlines()
+        assert len(lines) <= 5, row.title
+        assert max(map(len, lines)) <= 96, row.title
+        whole = re.sub(r"\n +(?!line)", " ", row.seen)
+        assert not row.seen.startswith("lookout:") or _plain(fitted(whole, 80)) == _plain(row.seen)

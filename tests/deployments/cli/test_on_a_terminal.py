@@ -1,0 +1,158 @@
+"""What commands print on a real terminal (a pty) of 80 and of 60 columns, and without one."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import re
+import struct
+import termios
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deployments.cli.gate.verdict import print_verdict
+from flows.server import prefect_server
+from flows.terminal import fitted
+from flows.terminal_console import TerminalConsole
+from monitors.records.base import Severity
+from tests import fork_server
+from tests.deployments.cli.test_bare_commands import UNTIL, Bot, Installation, written
+from tests.monitors.gate.runs import baseline, batch, report
+
+COMMAND_S = 300
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+COPIED = re.compile(r"\S*[/\\]\S*|https?://\S+|[0-9]{8}T[0-9]{6}Z\S*")
+"""Paths, addresses and runs' ids: what somebody copies is never broken, however narrow the terminal."""
+COMMANDS = {
+    "verify": ("verify", "bot", "--fresh"),
+    "verify, all of it": ("report", "-v"),
+    "report": ("report",),
+    "gate": ("gate", "data/results.json"),
+    "gate, all of it": ("gate", "data/results.json", "-v"),
+    "doctor": ("doctor", "--no-alert", "--no-judge", "--no-ask"),
+    "nightly": ("nightly", *UNTIL),
+    "gold check": ("gold", "check", "suite.jsonl"),
+    "alerts list": ("alerts", "list"),
+    "repeatability": ("repeatability", "bot"),
+    "drill": ("drill",),
+    "review": ("review", "--figures"),
+    "an error": ("verify", "bot", "--config", "nowhere/lookout.toml"),
+}
+
+
+@pytest.fixture(scope="module")
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """A run, a night and an incident are stored; the bot answers."""
+    folder = tmp_path_factory.mktemp("terminal")
+    with Bot() as bot:
+        written(folder, bot.url, "http://127.0.0.1:9")
+        made = Installation(folder)
+        try:
+            assert made.run("verify", "bot").returncode == 1
+            results = next((folder / "data" / "runs").glob("*/results.json"))
+            (folder / "data" / "results.json").write_bytes(results.read_bytes())
+            yield made
+        finally:
+            prefect_server.stop_server(folder / "data" / "prefect")
+
+
+def on_terminal(folder: Path, columns: int, *command: str, **variables: str) -> str:
+    """All that the command wrote on a terminal of so many columns, escapes included."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    environment = fork_server.bare(TERM="xterm-256color", COLUMNS=str(columns), **variables)
+    said: list[bytes] = []
+
+    def read() -> None:
+        while True:
+            try:
+                block = os.read(ours, 1 << 16)
+            except OSError:  # as a terminal ends on Linux
+                return
+            said.append(block)
+
+    reader = threading.Thread(target=read)
+    with fork_server.start(
+        *command, cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        reader.start()
+        process.wait(COMMAND_S)
+    reader.join(COMMAND_S)
+    os.close(ours)
+    return b"".join(said).decode().replace("\r\n", "\n")
+
+
+def rows(said: str) -> list[str]:
+    """What stands on the terminal in the end: bars that were drawn over are gone."""
+    plain = ESCAPE.sub("", said)
+    return [row.rpartition("\r")[2].rstrip() for row in plain.split("\n")]
+
+
+@pytest.mark.prefect
+@pytest.mark.parametrize("columns", [80, 60])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_fits_its_terminal(installation, command, columns):
+    """No row is wider than the terminal, but one that a path or an address makes so."""
+    said = on_terminal(installation.folder, columns, *COMMANDS[command])
+    wide = [row for row in rows(said) if len(row) > columns and not _is_copied(row, columns)]
+    assert wide == [], said
+    assert "Traceback" not in said
+
+
+def _is_copied(row: str, columns: int) -> bool:
+    """Whether one long word alone makes the row too wide."""
+    return any(len(word) > columns // 2 for word in COPIED.findall(row))
+
+
+@pytest.mark.prefect
+def test_colour_stands_on_a_terminal_alone_and_not_where_it_is_unwanted(installation):
+    """NO_COLOR and a pipe have none; a terminal has."""
+    assert COLOUR.search(on_terminal(installation.folder, 80, "report"))
+    unwanted = on_terminal(installation.folder, 80, "report", NO_COLOR="1")
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]", unwanted)
+    assert "\x1b" not in installation.run("report").stdout
+
+
+@pytest.mark.prefect
+def test_a_verdict_is_short_and_names_the_command_that_shows_the_rest(installation):
+    """Verdict, why, what to do next, where to read on; arithmetic and metrics only when asked for."""
+    brief = installation.run("report").stdout
+    assert [line.split()[0] for line in brief.splitlines() if line[:1].strip()] == [
+        *("Why", "Changed", "Next", "Report", "Details")
+    ]
+    assert brief.split()[0] == "FAIL"
+    details = re.search(r"Details   lookout (.+)", brief)
+    whole = installation.run(*details[1].split()).stdout
+    for title in ("Arithmetic", "Metrics", "Smallest drop this suite can detect", "Results"):
+        assert title in whole
+        assert title not in brief
+
+
+def test_a_word_is_never_broken_and_nothing_is_lost():
+    """Between words alone; a word that is too long stays whole, and what fits stays as it is."""
+    text = json.dumps({"a": "b"}) + " and a path /srv/" + "x" * 70 + " then more words that go on and on"
+    for columns in (20, 60, 80):
+        shown = fitted(text, columns)
+        assert shown.split() == text.split()
+        assert all(len(row) <= columns or len(row.split()) == 1 for row in shown.split("\n"))
+    assert fitted("short  as  it is\n", 80) == "short  as  it is\n"
+
+
+def test_a_verdict_with_all_that_it_may_say_fits(capsys):
+    """A regression with a baseline, at both widths, brief and whole."""
+    broken = report(
+        [*batch(Severity.ANNOYING, 30, 8), *batch(Severity.PAGE, 40, 1)],
+        baseline=baseline([*batch(Severity.ANNOYING, 30, 0), *batch(Severity.PAGE, 40, 0)]),
+    )
+    for columns in (60, 80):
+        for verbose in (False, True):
+            print_verdict(TerminalConsole(width=columns), broken, verbose=verbose)
+            said = capsys.readouterr().out
+            assert all(len(row) <= columns for row in said.splitlines()), said

@@ -1,0 +1,299 @@
+"""The page of exit codes, failure kinds and reasons: ``python -m tests.tools.outcome_reference``.
+
+The names, words, severities and whose fault each is come from the code; what each means and what to do stands here,
+and a kind without its row stops the page from being made.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from deployments.cli.exit_codes import MEANINGS
+from flows.terminal import write_text
+from monitors.alerts.wording import ABOUT_THE_MONITOR, KIND_WORDS, REASON_WORDS
+from monitors.errors import ProbeError
+from monitors.gate.assess import FLOORS, floor_of
+from monitors.gate.settings import Weights
+from monitors.probes.inspect.page import ADVICE
+from monitors.records.base import Blame, Severity
+from monitors.records.exchanges import NoAnswerReason
+from monitors.records.grades import FAILURE_WORDS, CaseOutcome, FailureKind, format_policy_row
+from monitors.records.incidents import IncidentKind, NotifyReason
+from monitors.records.runs import ReasonKind
+from monitors.reports.format import BLAME_WORDS, NO_ANSWER_WORDS, SEVERITY_WORDS
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference.md"
+
+INTRODUCTION = """\
+# Exit codes, failure kinds and reasons
+
+What Lookout's short words mean, whose fault each is, and what to do. Commands are in [commands](commands.md), keys in
+[configuration](configuration.md) and [a suite's keys](suite.md), views and columns in [warehouse](warehouse.md), and each
+message as it looks in [alerts](alerts.md).
+
+This page is made from the code by `python -m tests.tools.outcome_reference`.
+"""
+
+Row = tuple[str, ...]
+
+FAILURES: Final = {
+    FailureKind.WRONG_FACT: (
+        "The answer contradicts the gold: another amount, date, name, or yes for no.",
+        "Read answer beside gold in the report. Correct the case where the gold is old, else the application.",
+    ),
+    FailureKind.MISSING_FACT: (
+        "What the gold says is not in the answer, or only half of it.",
+        "Did the application find the right document? Another right wording goes into the case's `alternatives`.",
+    ),
+    FailureKind.MISSING_CITATION: (
+        "The target must name its sources (`citation_required`, or the case's `expected_citation`), and names none.",
+        "Where the application need not cite, set `citation_required = false`; else mend its template or prompt.",
+    ),
+    FailureKind.WRONG_CITATION: (
+        "A source is named, and not the one that the case expects.",
+        "Look whether the application retrieves an old or a similar document.",
+    ),
+    FailureKind.UNSUPPORTED_CLAIM: (
+        "It claims something that nothing given supports, or a report names files that do not exist.",
+        "Read the grade's reason in the report; tighten the application's grounding.",
+    ),
+    FailureKind.SHOULD_HAVE_REFUSED: (
+        "The case expects a refusal, and it answered.",
+        "Treat it as a hole in the application's guard; roll back if it is new with a deploy.",
+    ),
+    FailureKind.OVER_REFUSAL: (
+        "It declined a question that it should answer.",
+        "A guard that became too strict, or documents that are not found; compare with the build before.",
+    ),
+    FailureKind.PII_DISCLOSURE: (
+        "Personal data or a secret stands in the answer that the question did not contain.",
+        "Roll back or switch off first. The evidence is in the run's folder, masked everywhere else.",
+    ),
+    FailureKind.UNSAFE_ACTION: (
+        "It did, or says that it did, what cannot be undone. No grader of this version finds it.",
+        "Stop the application from acting first, then find out what was done.",
+    ),
+    FailureKind.WRONG_LANGUAGE: (
+        "It answered in another language than the question's. Counts in the metric right language, and fails no case.",
+        "Look at the application's language rule.",
+    ),
+    FailureKind.TONE: (
+        "The tone is wrong for the person who asked. No grader of this version finds it.",
+        "Adjust the application's prompt.",
+    ),
+    FailureKind.FORMAT: (
+        "A report on an issue is none: empty, a template, or the issue said back.",
+        "Open it in the report; a parser or a prompt of the agent broke.",
+    ),
+    FailureKind.ERROR_LEAK: (
+        "A provider's or the application's own error is shown as the answer.",
+        "Read the application's log at that minute: quota, key or provider. What the text says of facts does not count.",
+    ),
+    FailureKind.POOR_TRIAGE: (
+        "A report on an issue names neither the files nor the cause, or names wrong ones.",
+        "Open the issue beside the report; see [agents that triage issues](triage.md).",
+    ),
+    FailureKind.INEFFICIENT: (
+        "The agent took more steps than its limit, or went round in circles.",
+        "Look at its path in the report: repeated calls are marked.",
+    ),
+}
+
+OUTCOMES: Final = {
+    CaseOutcome.CORRECT: "Right, and nothing was disclosed or leaked.",
+    CaseOutcome.FAILED: "A grader can show that the answer is wrong.",
+    CaseOutcome.NO_ANSWER: "Nothing came that could be graded: a reason and whose fault it is.",
+    CaseOutcome.UNGRADED: "An answer came, and nothing could grade it: neither pass nor fail.",
+}
+
+SEVERITIES: Final = {
+    Severity.ANNOYING: "Wrong, and nobody is worse off: a clumsy or needless answer.",
+    Severity.WRONG: "Somebody would act on a wrong answer.",
+    Severity.PAGE: "Personal data is disclosed, something irreversible is done, or the claim can cost money. One failure "
+    "sends an alert while the run goes on, and fails the run.",
+}
+
+NO_ANSWERS: Final = {
+    NoAnswerReason.UNREACHABLE: "No connection to the address.",
+    NoAnswerReason.NOT_READY: "The application is there and does not serve yet, or its build failed.",
+    NoAnswerReason.ANSWER_TIMEOUT: "No answer before the deadline (`probe.answer_deadline_s`).",
+    NoAnswerReason.INCOMPLETE: "An answer began and never ended.",
+    NoAnswerReason.APP_ERROR_SHOWN: "The page showed an error in place of an answer.",
+    NoAnswerReason.LEFT_TARGET: "The page went to an address that is not the application's.",
+    NoAnswerReason.ACCESS_DENIED: "A login, a quota or a missing key stands before the application.",
+    NoAnswerReason.LOGIN_FAILED: "The session has ended, or the login's form let nobody in.",
+    NoAnswerReason.PAGE_NOT_UNDERSTOOD: "No message box or no answer was recognised.",
+    NoAnswerReason.CAPTURE_UNSURE: "Something was read that may not be the whole answer.",
+    NoAnswerReason.BROWSER_LOST: "The browser crashed or could not be started.",
+    NoAnswerReason.OLD_JOB: "An agent answered with a job from before.",
+    NoAnswerReason.CIRCUIT_OPEN: "Not asked, because several in a row had no answer. Counts as ungraded.",
+}
+
+VERDICT_REASONS: Final = {
+    ReasonKind.VETO: ("A severity-3 case failed.", "FAIL, whatever the score"),
+    ReasonKind.WEIGHTED_SCORE: (
+        "The weighted score is below `gate.min_weighted_score`.",
+        "FAIL where it is proved",
+    ),
+    ReasonKind.METRIC_TARGET: ("A share is below its target in `[gate.targets]`.", "FAIL where enough was graded"),
+    ReasonKind.RUBRIC: ("Reports are rated too low, or lower than before.", "FAIL where proved, else INCONCLUSIVE"),
+    ReasonKind.REGRESSION: (
+        "More cases broke against the baseline than chance explains.",
+        "said; FAIL with `gate.fail_on_regression`",
+    ),
+    ReasonKind.DEPLOY: ("The deploy did not serve, or another commit did.", "INCONCLUSIVE"),
+    ReasonKind.COVERAGE: ("Too few cases could be graded (`gate.coverage_floor`).", "INCONCLUSIVE"),
+    ReasonKind.BALANCE: ("The suite asks too little where it hurts.", "said; INCONCLUSIVE with `gate.strict`"),
+    ReasonKind.FLAKY: ("A case is right only at some times.", "said"),
+    ReasonKind.BLIND_SPOT: ("A loss that matters is smaller than what this suite can detect.", "said"),
+    ReasonKind.NOTE: ("Something else that a reader must know.", "said"),
+}
+
+INCIDENTS: Final = {
+    IncidentKind.CASE_FAILURE: (
+        "A case, or a conversation of live traffic, failed.",
+        "Open the report; roll back, or acknowledge.",
+    ),
+    IncidentKind.HALLUCINATION: (
+        "The application's own guard held an answer back and logged it.",
+        "Find the document that is missing or old: users ask for it.",
+    ),
+    IncidentKind.DEPLOY_FAILURE: (
+        "The new build does not come up.",
+        "Read its build log; the message says whether the older one still serves.",
+    ),
+    IncidentKind.APP_DOWN: (
+        "Several questions in a row had no answer.",
+        "Open the application by hand. Nothing is said of its quality meanwhile.",
+    ),
+    IncidentKind.GATE_FAIL: ("A run's verdict is FAIL.", "Read its first reason, then the worst cases."),
+    IncidentKind.DRIFT: (
+        "The failure rate of live traffic has changed for good.",
+        "Compare the nights before and after: `lookout sql 'from nightly_trend'`.",
+    ),
+    IncidentKind.JUDGE_VOID: (
+        "The judge missed known answers: its grades of that batch do not count.",
+        "Look at the provider and the model's name; what it had judged stays ungraded.",
+    ),
+    IncidentKind.MONITOR_FAULT: (
+        "The monitor itself is in trouble; the message says which part.",
+        "`lookout doctor`; then [operations](operations.md).",
+    ),
+    IncidentKind.DRILL: (
+        "What came of a fire drill: about no application, in no score.",
+        "Passed: nothing. Failed: mend the station that is named.",
+    ),
+}
+
+REASONS: Final = {
+    NotifyReason.FIRST_SEEN: "No run has seen this fault before.",
+    NotifyReason.WORSE: "A known fault reaches further than it did.",
+    NotifyReason.REGRESSED: "It was resolved, by a run or by a person, and a run has seen it again.",
+    NotifyReason.REMINDER: "It still fails, and nobody has acknowledged it.",
+    NotifyReason.RECOVERED: "A run asked again, graded it, and it was right.",
+    NotifyReason.OPEN_BEFORE: "It had only been printed, in a terminal or a CI log; said once, when Slack is set up.",
+}
+
+BLAMED: Final = {
+    Blame.APP: "counts against the application, and alone raises an alert about it",
+    Blame.PROVIDER: "a model's provider: lowers coverage",
+    Blame.MONITOR: "Lookout, its machine or its settings: lowers coverage, and goes to the monitor's owners",
+}
+
+
+def reference() -> str:
+    """The whole page. Raises `KeyError` for a kind that nobody has described."""
+    return "".join([INTRODUCTION, *_of_a_run(), *_of_a_case(), *_of_an_alert()])
+
+
+def _of_a_run() -> Iterator[str]:
+    codes = ((f"{int(code)}", *MEANINGS[code]) for code in MEANINGS)
+    yield _section("Exit codes", ("code", "says", "what to do"), codes)
+    yield "\nA command that gives a code a meaning of its own says so in its help and in [commands](commands.md).\n"
+    reasons = ((_code(kind), *VERDICT_REASONS[kind]) for kind in ReasonKind)
+    yield _section("Reasons of a verdict, in order of weight", ("reason", "what it is", "decides"), reasons)
+    yield "\nThe arithmetic behind them is in [the gate](gate.md).\n"
+
+
+def _of_a_case() -> Iterator[str]:
+    outcomes = ((_code(outcome), OUTCOMES[outcome]) for outcome in CaseOutcome)
+    yield _section("What a case comes to", ("outcome", "means"), outcomes)
+    weights = Weights()
+    severities = (
+        (str(one.value), SEVERITY_WORDS[one], SEVERITIES[one], f"{getattr(weights, f'severity_{one.value}')}")
+        for one in Severity
+    )
+    yield _section("Severities", ("severity", "in a word", "means", "weight"), severities)
+    kinds = (
+        (_code(one), FAILURE_WORDS[one], FAILURES[one][0], _least(one), FAILURES[one][1]) for one in FailureKind
+    )
+    columns = ("kind", "message", "what it is", "least severity", "what to do")
+    yield _section("Failure kinds", columns, kinds)
+    yield (
+        "\nA failure is as severe as its case, or as its kind's least severity where that is higher; the alert says "
+        'which of the two: "the case says so", or the reason above. Every failure is the fault of the application: '
+        "what is another's is no failure, but no answer or ungraded.\n"
+    )
+    reasons = (
+        (_code(one), NO_ANSWER_WORDS[one], NO_ANSWERS[one], _blamed(one), ADVICE[one]) for one in NoAnswerReason
+    )
+    columns = ("reason", "message", "what it is", "whose fault", "what to do")
+    yield _section("Why no answer came", columns, reasons)
+    blames = ((_code(one), BLAME_WORDS[one], BLAMED[one]) for one in Blame)
+    yield _section("Whose fault", ("blame", "message", "what follows"), blames)
+
+
+def _of_an_alert() -> Iterator[str]:
+    kinds = ((_code(one), KIND_WORDS[one], INCIDENTS[one][0], _to(one), INCIDENTS[one][1]) for one in IncidentKind)
+    yield _section("What an alert is about", ("kind", "message", "what it is", "goes to", "what to do"), kinds)
+    reasons = ((_code(one), REASON_WORDS[one], REASONS[one]) for one in NotifyReason)
+    yield _section("Why an alert is sent", ("reason", "message", "means"), reasons)
+
+
+def _section(title: str, columns: Row, rows: Iterable[Row]) -> str:
+    lines = [columns, ("---",) * len(columns), *rows]
+    return f"\n## {title}\n\n" + "".join(f"| {' | '.join(map(_cell, row))} |\n" for row in lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())
+
+
+def _code(value: str) -> str:
+    return f"`{value}`"
+
+
+def _least(kind: FailureKind) -> str:
+    """The kind's floor with its reason; nothing where the case alone decides."""
+    row = next((row for row in FLOORS if row.kind is kind), None)
+    return f"{floor_of(kind).value}: {format_policy_row(row.id)}" if row else "the case's"
+
+
+def _blamed(reason: NoAnswerReason) -> str:
+    """Whose fault the errors with this reason are."""
+    blames = {error.blame for error in _errors(ProbeError) if error.reason is reason}
+    return " or ".join(sorted(BLAME_WORDS[blame] for blame in blames)) or "that of the answers before it"
+
+
+def _errors(base: type[ProbeError]) -> Iterator[type[ProbeError]]:
+    for error in base.__subclasses__():
+        yield error
+        yield from _errors(error)
+
+
+def _to(kind: IncidentKind) -> str:
+    return "the monitor's owners" if kind in ABOUT_THE_MONITOR else "the target's channel"
+
+
+def main() -> int:
+    """Write the page."""
+    DOCUMENT.write_text(reference(), encoding="utf-8")
+    write_text(f"{DOCUMENT}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+"""The pages of commands, codes and kinds say what the code says, and everything has its line there.
+
+To renew them: ``python -m tests.tools.command_reference`` and ``python -m tests.tools.outcome_reference``.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import shlex
+from collections import Counter
+from collections.abc import Collection, Mapping
+from enum import Enum
+from pathlib import Path
+
+import pytest
+
+from deployments.cli.app import COMMANDS, EXAMPLES, GROUPS, USERS
+from deployments.cli.exit_codes import MEANINGS, SPECIAL_CODES, ExitCode
+from monitors.records.base import Blame, Severity
+from monitors.records.exchanges import NoAnswerReason
+from monitors.records.grades import CaseOutcome, FailureKind
+from monitors.records.incidents import IncidentKind, NotifyReason
+from monitors.records.runs import ReasonKind
+from tests import fork_server
+from tests.conftest import ROOT
+from tests.lookout_commands import every_command
+from tests.tools import command_reference, outcome_reference
+
+KNOWN = every_command()
+COLUMNS = 80
+IN_WHOLE = ("verify_and_print", "of_verdict")
+"""What a command calls that ends with a run's verdict."""
+
+
+@pytest.mark.parametrize("page", [command_reference, outcome_reference], ids=["commands", "reference"])
+def test_a_page_is_current(page):
+    assert page.DOCUMENT.read_text("utf-8") == page.reference()
+
+
+def test_every_command_stands_under_those_who_use_it_once():
+    listed = Counter(name for names in USERS.values() for name in names)
+    assert set(listed) == {*COMMANDS["lookout"], *GROUPS, "site", "browser"}
+    assert set(listed.values()) == {1}
+
+
+def test_the_page_has_every_command_with_every_option():
+    page = command_reference.DOCUMENT.read_text("utf-8")
+    for path, command in KNOWN.items():
+        section = page.split(f"### `lookout {path}`\n")[1].split("\n##")[0]
+        for parameter in command.params:
+            named = parameter.name.upper() if parameter.param_type_name == "argument" else parameter.opts[0]
+            assert f"`{named}`" in section, f"{path}: {named}"
+
+
+@pytest.mark.parametrize("path", KNOWN)
+def test_an_example_is_taken_by_its_command(path):
+    """Options, values and what is required: all but running it."""
+    words, _, _given = EXAMPLES[path].partition("<")
+    command = KNOWN[path]
+    with command.make_context(path, shlex.split(words)) as context:
+        assert not context.args
+
+
+def test_no_example_is_of_a_command_that_is_none():
+    assert set(EXAMPLES) == set(KNOWN)
+    assert set(SPECIAL_CODES) <= set(KNOWN)
+
+
+def codes_in(path: str) -> set[ExitCode]:
+    """The exit codes that the module of a command names, but for 0."""
+    tree = ast.parse((ROOT / "deployments" / f"{path.replace('.', '/')}.py").read_text("utf-8"))
+    parts = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    named = {ExitCode[one.attr] for one in parts if ast.unparse(one.value) == "ExitCode"}
+    calls = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    verdict = {ExitCode.FAIL, ExitCode.INCONCLUSIVE} if calls & set(IN_WHOLE) else set[ExitCode]()
+    return (named | verdict) - {ExitCode.PASS}
+
+
+def test_every_code_that_a_command_gives_a_meaning_is_documented():
+    """And none that it never ends with: by module, since several commands share one."""
+    documented: dict[str, set[ExitCode]] = {}
+    for group, rows in COMMANDS.items():
+        for name, (module, _) in rows.items():
+            path = name if group == "lookout" else f"{group} {name}"
+            documented.setdefault(module, set()).update(SPECIAL_CODES.get(path, ()))
+    assert {module: codes_in(module) for module in documented} == documented
+
+
+@pytest.mark.parametrize(
+    ("described", "kinds"),
+    [
+        (MEANINGS, ExitCode),
+        (outcome_reference.FAILURES, FailureKind),
+        (outcome_reference.OUTCOMES, CaseOutcome),
+        (outcome_reference.SEVERITIES, Severity),
+        (outcome_reference.NO_ANSWERS, NoAnswerReason),
+        (outcome_reference.VERDICT_REASONS, ReasonKind),
+        (outcome_reference.INCIDENTS, IncidentKind),
+        (outcome_reference.REASONS, NotifyReason),
+        (outcome_reference.BLAMED, Blame),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_every_kind_is_described(described: Mapping[Enum, object], kinds: Collection[Enum]):
+    assert set(described) == set(kinds)
+
+
+@pytest.mark.parametrize("group", COMMANDS)
+def test_help_fits_a_narrow_terminal_with_every_word_whole(group: str, tmp_path: Path):
+    path = [] if group == "lookout" else group.split()
+    said = fork_server.run(
+        *path, "--help", cwd=tmp_path, env=os.environ | fork_server.WARM | {"COLUMNS": str(COLUMNS)}
+    ).stdout
+    assert max(map(len, said.splitlines())) <= COLUMNS
+    words = said.replace("│", " ").split()
+    for name, (_, line) in COMMANDS[group].items():
+        assert set(line.split()) <= set(words), name
+
+
+@pytest.mark.parametrize("path", ["verify", "gold push", "site token add", "facts"])
+def test_help_ends_with_an_example_and_the_codes_of_its_own(path: str, tmp_path: Path):
+    said = fork_server.run(*path.split(), "--help", cwd=tmp_path, env=os.environ | fork_server.WARM).stdout
+    end = " ".join(said[said.index("Example:") :].split())
+    codes = "; ".join(f"{int(code)} {meaning}" for code, meaning in SPECIAL_CODES.get(path, {}).items())
+    assert end == f"Example: lookout {path} {EXAMPLES[path]}" + (f" Exit codes: {codes}." if codes else "")
+
+
+def test_help_lists_commands_by_who_uses_them(tmp_path: Path):
+    said = fork_server.run("--help", cwd=tmp_path, env=os.environ | fork_server.WARM).stdout
+    places = [said.index(f"─ {user} ─") for user in USERS]
+    assert places == sorted(places)
+    for (_, names), start, end in zip(USERS.items(), places, [*places[1:], len(said)], strict=True):
+        assert [line.split()[1] for line in said[start:end].splitlines() if line.startswith("│ ")] == list(names)
