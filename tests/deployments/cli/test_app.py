@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import os
 import socket
@@ -241,8 +242,15 @@ def test_a_run_that_gets_sigterm_says_what_is_stored(prefect_environment, tmp_pa
             )
         page, _ = silent.accept()  # it is being opened: the run is in its middle
         with page:
-            process.terminate()
-            assert process.wait(timeout=120) == ExitCode.INCONCLUSIVE
+            assert _terminated(process) == ExitCode.INCONCLUSIVE
     text = (tmp_path / "said").read_text(encoding="utf-8")
     assert "ended by SIGTERM. What was answered or graded is stored" in text
     assert "Traceback" not in text
+
+
+def _terminated(process: subprocess.Popen[bytes]) -> int:
+    """The exit code. Prefect raises at SIGTERM, which an asyncio callback swallows when it comes inside one: again."""
+    while True:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(timeout=15)
