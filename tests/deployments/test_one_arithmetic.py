@@ -32,7 +32,7 @@ def run(tmp_path_factory, lookout):
         suite.write_text("".join(json.dumps(case) + "\n" for case in told), encoding="utf-8")
         chat.by_question = {told[0]["question"]: LEAK, told[1]["question"]: WRONG}
         chat.answers = (RIGHT,)
-        done = lookout("gate", "--target", "demo", "--junit", "junit.xml", cwd=folder)
+        done = lookout("gate", "--target", "demo", "--junit", "junit.xml", "-v", cwd=folder)
     assert done.returncode == 1, done.stdout + done.stderr
     return folder, done.stdout
 

@@ -174,7 +174,8 @@ def _next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]
     elif report.verdict is Verdict.FAIL:
         yield "read the failed cases in the report; `lookout alerts list` shows what is broken and how to answer"
     elif report.judging is not None and report.judging.state is JudgeState.OFF:
-        yield f"let a judge grade what rules cannot: [judge], docs/configuration.md ({report.judging.why})"
+        off = f"the judge is off ({report.judging.why})"
+        yield f"{off}: it would grade what rules cannot ([judge], docs/configuration.md)"
     else:
         yield "see in the report why cases are ungraded"
 

@@ -149,6 +149,8 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
     folder = tmp_path_factory.mktemp("bare")
     with Bot() as bot, AnthropicServer(judge=RuleDrafter()) as judge:
         written(folder, bot.url, judge.url)
+        (folder / "drilled").mkdir()
+        written(folder / "drilled", bot.url, judge.url)
         made = Installation(folder)
         try:
             done = made.run("verify", "bot", "--json")
@@ -180,7 +182,7 @@ ONCE: dict[str, tuple[tuple[str, ...], int, str]] = {
     "init": (("--target", "https://example.com/", "--yes", "--config", "new/lookout.toml"), 0, "suite.jsonl"),
     "prefect-yaml": ((), 0, "verify-deploy"),
     "automations": ((), 0, "nobody is notified"),
-    "drill": ((), 4, "Drill failed at the "),
+    "drill": (("--config", "drilled/lookout.toml"), 4, "Drill failed at the "),
     "browser": ((), 0, "It starts and opens a page"),
     "browser install": ((), 0, "It starts and opens a page"),
     "warehouse load": ((), 0, "segments loaded"),

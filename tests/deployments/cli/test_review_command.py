@@ -233,7 +233,7 @@ def test_people_see_what_rules_passed_and_each_rule_gets_its_error_rates(without
 
     figures = lookout("review", "--figures", cwd=without_judge).stdout
     blocks = {block.split()[0]: block.splitlines() for block in figures.split("\n\n")}
-    assert set(blocks) == {"citations", "disclosure", "error_leak", "factual", "language", "refusals"}
+    assert set(blocks) == {"disclosure", "error_leak", "factual", "language", "refusals"}
     assert blocks["factual"][1:] == [
         "  failed 6 of 16 answers; people reviewed 16",
         "  false passes: 1 of 6 wrong answers reviewed (16.7 %, 95 % CI 3.0 to 56.4)",

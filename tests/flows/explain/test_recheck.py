@@ -120,8 +120,8 @@ def test_what_fails_always_and_sometimes_is_told_apart_here_and_on_the_build_bef
     report = results(tmp_path)["report"]
     assert [case["here"]["failed"] for case in report["recheck"]["cases"]] == [5, 2]
     assert report["recheck"]["previous"] == {"commit": BEFORE, "proof": "proved", "names": None, "problem": ""}
+    assert f"Again     {lines[0]}\n          {lines[1]}\n" in done.stdout, done.stdout
     for line in lines:
-        assert f"Again     {line}" in done.stdout, done.stdout
         assert f"- {line}" in told(tmp_path, "results.md")
         assert line in told(tmp_path, "report.html")
     brief = "Asked again: always fails 5 of 5, sometimes fails 2 of 5. On the previous build"
