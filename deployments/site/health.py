@@ -129,7 +129,8 @@ def _drill(site: Site) -> Iterator[HealthLine]:
     ok = {DrillState.PROVED: True, DrillState.NEVER: None}.get(stands.state, False)
     command = stands.to_do if stands.to_do.startswith("lookout ") else ""
     to_do = "This proves that an alert reaches you:" if command else stands.to_do
-    yield HealthLine(what="last drill", ok=ok, text=stands.text, to_do=to_do, command=command)
+    text = f"{stands.text}." if to_do else stands.text
+    yield HealthLine(what="last drill", ok=ok, text=text, to_do=to_do, command=command)
 
 
 def _alerts(site: Site) -> HealthLine:
