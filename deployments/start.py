@@ -8,8 +8,8 @@ import os
 import sys
 
 NEEDED = (3, 11)
-USAGE = 2
-"""The exit code of `deployments.cli.exit_codes`, which an old Python cannot read."""
+USAGE, MONITOR = 2, 4
+"""Exit codes of `deployments.cli.exit_codes`, which an old Python cannot read."""
 DISTRIBUTION = "lookout-monitor"
 OURS = ("flows", "monitors", "warehouse", "deployments")
 """The names under which Lookout is imported. Another package of such a name cannot stand beside it."""
@@ -22,9 +22,9 @@ def main():
     try:
         from deployments.cli.app import main as run
     except ImportError as error:
-        trouble = import_trouble(error) or "this is a fault of Lookout itself: {}".format(error)
-        sys.stderr.write("lookout: " + trouble + "\n")
-        sys.exit(USAGE)
+        trouble = import_trouble(error)
+        sys.stderr.write("lookout: " + (trouble or "this is a fault of Lookout itself: {}".format(error)) + "\n")
+        sys.exit(USAGE if trouble else MONITOR)
     return run()
 
 

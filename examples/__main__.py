@@ -38,7 +38,7 @@ NIGHT = ("nightly", "bot", "--until", "2026-11-24")
 
 
 @dataclass(frozen=True)
-class Example:
+class ExampleRun:
     """What is run. ``variables`` are set for bot and command where they are not; ``needs`` are a person's own."""
 
     about: str
@@ -48,20 +48,20 @@ class Example:
     needs: tuple[str, ...] = ()
 
 
-EXAMPLES: Mapping[str, Example] = {
-    "gradio_page": Example("a bicycle rental on a Gradio page"),
-    "streamlit_page": Example("a plant shop on a Streamlit page", bot=STREAMLIT),
-    "json_api": Example("a dental practice as a JSON API"),
-    "sse_api": Example("a ferry line as an API that streams its answers"),
-    "login_page": Example("a library on a page behind a login", variables=MEMBER),
-    "triage_agent": Example("an agent that triages issues"),
-    "traffic_files": Example("a bakery's log files, a night of them", command=NIGHT, bot=()),
-    "traffic_export": Example(
+EXAMPLES: Mapping[str, ExampleRun] = {
+    "gradio_page": ExampleRun("a bicycle rental on a Gradio page"),
+    "streamlit_page": ExampleRun("a plant shop on a Streamlit page", bot=STREAMLIT),
+    "json_api": ExampleRun("a dental practice as a JSON API"),
+    "sse_api": ExampleRun("a ferry line as an API that streams its answers"),
+    "login_page": ExampleRun("a library on a page behind a login", variables=MEMBER),
+    "triage_agent": ExampleRun("an agent that triages issues"),
+    "traffic_files": ExampleRun("a bakery's log files, a night of them", command=NIGHT, bot=()),
+    "traffic_export": ExampleRun(
         "a hotel's conversations out of an HTTP export",
         command=NIGHT,
         variables={"EXPORT_TOKEN": "an example's token"},
     ),
-    "traffic_langsmith": Example(
+    "traffic_langsmith": ExampleRun(
         "a project's runs out of LangSmith", command=("nightly", "bot"), bot=(), needs=("LANGSMITH_API_KEY",)
     ),
 }

@@ -18,7 +18,8 @@ import sys
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, redirect_stdout
 from typing import Any, BinaryIO, Final, TextIO, cast
-from unicodedata import combining, east_asian_width
+
+from rich.cells import cell_len
 
 from monitors.reports.invisible import show_invisible
 
@@ -60,7 +61,7 @@ def fitted(text: str, columns: int) -> str:
 
     A word that is too long by itself stays whole: it is an address or a path that somebody copies.
     """
-    return "\n".join(line if _cells(line) <= columns else _wrapped(line, columns) for line in text.split("\n"))
+    return "\n".join(line if cell_len(line) <= columns else _wrapped(line, columns) for line in text.split("\n"))
 
 
 def _wrapped(line: str, columns: int) -> str:
@@ -68,18 +69,11 @@ def _wrapped(line: str, columns: int) -> str:
     indent = " " * min(len(line) - len(line.lstrip(" ")) + 2, columns // 2)
     rows = [""]
     for word in re.findall(r" *[^ ]+ *$| *[^ ]+", line):
-        if rows[-1].strip() and _cells(rows[-1]) + _cells(word.rstrip(" ")) > columns:
+        if rows[-1].strip() and cell_len(rows[-1]) + cell_len(word.rstrip(" ")) > columns:
             rows.append(indent + word.lstrip(" "))
         else:
             rows[-1] += word
     return "\n".join(rows)
-
-
-def _cells(text: str) -> int:
-    """Columns that the text takes on a terminal."""
-    if text.isascii():
-        return len(text)
-    return sum(0 if combining(sign) else 2 if east_asian_width(sign) in "WF" else 1 for sign in text)
 
 
 def write_notes(texts: Iterable[str]) -> None:

@@ -32,7 +32,7 @@ MEANINGS: Final[Mapping[ExitCode, tuple[str, str]]] = {
         "The command, the configuration or a file was given wrongly; nothing was asked.",
         "The one line on standard error names the file, key or option, and what is accepted."),
     ExitCode.INCONCLUSIVE: (
-        "Nothing is proved: too little could be graded, the application did not serve, or Ctrl-C ended it.",
+        "Nothing is proved: too little could be graded, the app did not serve, or Ctrl-C or SIGTERM ended it.",
         "The reasons name what was missing. The same command goes on with what was stored."),
     ExitCode.MONITOR: (
         "The monitor itself is in trouble: the application is neither right nor wrong by this.",

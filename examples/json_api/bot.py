@@ -21,7 +21,7 @@ def reply(question: str) -> str:
     return next((answer for key, answer in ANSWERS.items() if key in question.lower()), OTHERWISE)
 
 
-class Api(BaseHTTPRequestHandler):
+class PracticeApi(BaseHTTPRequestHandler):
     """One address, one answer for each question."""
 
     def do_GET(self) -> None:
@@ -49,7 +49,7 @@ def main() -> None:
     """Serve until interrupted."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--port", type=int, default=8401)
-    ThreadingHTTPServer(("127.0.0.1", options.parse_args().port), Api).serve_forever()
+    ThreadingHTTPServer(("127.0.0.1", options.parse_args().port), PracticeApi).serve_forever()
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def reply(question: str) -> str:
     return next((answer for key, answer in ANSWERS.items() if key in question.lower()), OTHERWISE)
 
 
-class Site(BaseHTTPRequestHandler):
+class LibraryPages(BaseHTTPRequestHandler):
     """The form for strangers, the chat for members."""
 
     def do_GET(self) -> None:
@@ -81,7 +81,7 @@ def main() -> None:
     """Serve until interrupted. Who may sign in stands in BOT_USER and BOT_PASSWORD."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--port", type=int, default=8404)
-    ThreadingHTTPServer(("127.0.0.1", options.parse_args().port), Site).serve_forever()
+    ThreadingHTTPServer(("127.0.0.1", options.parse_args().port), LibraryPages).serve_forever()
 
 
 if __name__ == "__main__":

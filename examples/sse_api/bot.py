@@ -20,7 +20,7 @@ def reply(question: str) -> str:
     return next((answer for key, answer in ANSWERS.items() if key in question.lower()), OTHERWISE)
 
 
-class Api(BaseHTTPRequestHandler):
+class FerryApi(BaseHTTPRequestHandler):
     """An event for each word, then which version answered, then the end."""
 
     def do_GET(self) -> None:
@@ -49,7 +49,7 @@ def main() -> None:
     """Serve until interrupted."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--port", type=int, default=8402)
-    ThreadingHTTPServer(("127.0.0.1", options.parse_args().port), Api).serve_forever()
+    ThreadingHTTPServer(("127.0.0.1", options.parse_args().port), FerryApi).serve_forever()
 
 
 if __name__ == "__main__":

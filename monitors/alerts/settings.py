@@ -86,7 +86,7 @@ class AlertSettings(BaseModel):
     )
     site_url: HttpUrl | None = Field(
         default=None,
-        description='Where people reach the site from elsewhere, such as "https://lookout.example.com". Messages '
+        description='Where people reach the site from elsewhere, such as "https://lookout.example.com". Alerts '
         "on Slack then link to the incident and the run there; left out, they name files of this machine.",
     )
     page_severity: Severity = Field(
