@@ -1,0 +1,104 @@
+"""One figure of a bench: what was measured, beside what, and whether the goal is met.
+
+Each bench prints its figures as lines. Where the variable ``LOOKOUT_BENCH_FIGURES`` names a file, `report` also appends
+each as a line of JSON, and `make bench` makes one table of them all.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import model_validator
+
+from monitors.records.base import Record
+
+FIGURES_VARIABLE = "LOOKOUT_BENCH_FIGURES"
+
+
+class Figure(Record):
+    """Samples of one thing, and of a baseline taken in turn with them.
+
+    ``id`` is the requirement ("P3") or the issue's own word; ``values`` are ours, in ``unit``; ``baselines`` are of
+    the same length and order (a pair was measured one right after the other), or empty where the goal stands alone.
+    ``goal`` is held against the median of ``values``, or with ``of="ratio"`` against the median of value / baseline.
+    ``worst=True`` holds it against the worst sample instead of the median. A figure without a ``goal`` only informs.
+    ``note`` says what a reader must know: what the limit is where it is missed.
+    """
+
+    id: str
+    what: str
+    unit: str
+    values: tuple[float, ...]
+    goal: float | None = None
+    baseline: str = ""
+    baselines: tuple[float, ...] = ()
+    of: Literal["value", "ratio"] = "value"
+    better: Literal["lower", "higher"] = "lower"
+    worst: bool = False
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _pairs(self) -> Figure:
+        if not self.values:
+            raise ValueError(f"{self.what}: nothing was measured")
+        if self.baselines and len(self.baselines) != len(self.values):
+            raise ValueError(f"{self.what}: {len(self.values)} values, {len(self.baselines)} baselines; give pairs")
+        if self.of == "ratio" and not self.baselines:
+            raise ValueError(f"{self.what}: a ratio needs baselines")
+        return self
+
+    @property
+    def ratios(self) -> tuple[float, ...]:
+        """Value / baseline, a pair each."""
+        return tuple(ours / theirs for ours, theirs in zip(self.values, self.baselines, strict=False))
+
+    @property
+    def compared(self) -> tuple[float, ...]:
+        """What the goal is about."""
+        return self.ratios if self.of == "ratio" else self.values
+
+    @property
+    def result(self) -> float:
+        """The one number that is held against the goal."""
+        if not self.worst:
+            return statistics.median(self.compared)
+        return max(self.compared) if self.better == "lower" else min(self.compared)
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the goal is met; None without one."""
+        if self.goal is None:
+            return None
+        return self.result <= self.goal if self.better == "lower" else self.result >= self.goal
+
+
+def report(figure: Figure) -> bool:
+    """Print the figure and hand it to the table. False where its goal was missed."""
+    print(line(figure), flush=True)
+    place = os.environ.get(FIGURES_VARIABLE)
+    if place:
+        with Path(place).open("a", encoding="utf-8") as file:
+            file.write(figure.model_dump_json() + "\n")
+    return figure.met is not False
+
+
+def line(figure: Figure) -> str:
+    """``P3 one reply of 1,000 characters: 0.94 ms [0.91 to 1.20], baseline digits 0.08 …, at most 1: met``."""
+    parts = [f"{figure.id} {figure.what}: {spread(figure.values)} {figure.unit}"]
+    if figure.baselines:
+        parts.append(f"{figure.baseline} {spread(figure.baselines)}, ratio {spread(figure.ratios)}")
+    if figure.goal is not None:
+        bound = "at most" if figure.better == "lower" else "at least"
+        parts.append(f"{'ratio ' if figure.of == 'ratio' else ''}{bound} {figure.goal:g}")
+    mark = {None: "", True: ": met", False: ": MISSED"}[figure.met]
+    return ", ".join(parts) + mark + (f" ({figure.note})" if figure.note else "")
+
+
+def spread(values: Sequence[float]) -> str:
+    """Median, and smallest to largest where there is more than one."""
+    median = f"{statistics.median(values):.3g}" if max(values) < 1000 else f"{statistics.median(values):,.0f}"  # noqa: PLR2004
+    return median if len(values) == 1 else f"{median} [{min(values):.3g} to {max(values):.3g}]"

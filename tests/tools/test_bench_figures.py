@@ -1,0 +1,50 @@
+"""A figure of a bench is held against its goal as it says."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from tests.bench.measured import FIGURES_VARIABLE, Figure, line, report
+
+
+def figure(**changed):
+    given = {"id": "P0", "what": "a thing", "unit": "ms", "values": (3.0, 1.0, 2.0), "goal": 2.0}
+    return Figure.model_validate(given | changed)
+
+
+@pytest.mark.parametrize(
+    ("changed", "met"),
+    [
+        ({}, True),
+        ({"goal": 1.9}, False),
+        ({"worst": True}, False),
+        ({"better": "higher"}, True),
+        ({"better": "higher", "worst": True}, False),
+        ({"goal": None}, None),
+        ({"baselines": (3.0, 2.0, 1.0), "of": "ratio", "goal": 1.0}, True),
+        ({"baselines": (1.0, 1.0, 1.0), "of": "ratio", "goal": 1.9}, False),
+    ],
+)
+def test_the_median_decides_or_the_worst_where_it_says_so(changed, met):
+    assert figure(**changed).met is met
+
+
+@pytest.mark.parametrize("changed", [{"values": ()}, {"baselines": (1.0,)}, {"of": "ratio"}])
+def test_a_figure_without_samples_or_pairs_is_refused(changed):
+    with pytest.raises(ValidationError):
+        figure(**changed)
+
+
+def test_a_line_says_spread_baseline_goal_and_whether_it_was_met():
+    told = line(figure(baseline="a loop", baselines=(3.0, 2.0, 2.0), of="ratio", goal=1.0, note="quiet"))
+    assert told == (
+        "P0 a thing: 2 [1 to 3] ms, a loop 2 [2 to 3], ratio 1 [0.5 to 1], ratio at most 1: met (quiet)"
+    )
+
+
+def test_a_reported_figure_reaches_the_table_whole(tmp_path, monkeypatch):
+    monkeypatch.setenv(FIGURES_VARIABLE, str(tmp_path / "figures.jsonl"))
+    assert not report(figure(goal=1.0))
+    (kept,) = (tmp_path / "figures.jsonl").read_text("utf-8").splitlines()
+    assert Figure.model_validate_json(kept) == figure(goal=1.0)
