@@ -100,5 +100,5 @@ def line(figure: Figure) -> str:
 
 def spread(values: Sequence[float]) -> str:
     """Median, and smallest to largest where there is more than one."""
-    median = f"{statistics.median(values):.3g}" if max(values) < 1000 else f"{statistics.median(values):,.0f}"  # noqa: PLR2004
+    median = f"{statistics.median(values):.3g}" if max(values) < 1000 else f"{statistics.median(values):,.0f}"
     return median if len(values) == 1 else f"{median} [{min(values):.3g} to {max(values):.3g}]"
