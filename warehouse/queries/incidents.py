@@ -64,6 +64,24 @@ def all_incidents(store: Store, *, resolved_too: bool = False, target: str | Non
     return tuple(Incident.model_validate_json(str(row[0])) for row in found.rows)
 
 
+_LATEST_ALERTS = """
+with shown as (
+  select id, created_at, unnest(json_extract_string(record, '$.items[*].incident.fingerprint')) as fingerprint
+  from alerts where list_contains(string_split($targets, chr(10)), target)
+)
+select fingerprint, arg_max(id, (created_at, id)) from shown
+where list_contains(string_split($about, ','), fingerprint) group by fingerprint
+"""
+
+
+def latest_alerts(store: Store, incidents: Sequence[Incident]) -> Mapping[str, str]:
+    """The id of the last message about each of ``incidents``, by fingerprint; none for what nobody was sent."""
+    about = ",".join(one.fingerprint for one in incidents)
+    targets = "\n".join({one.target for one in incidents})
+    found = store.query(_LATEST_ALERTS, {"about": about, "targets": targets})
+    return {str(fingerprint): str(alert_id) for fingerprint, alert_id in found.rows}
+
+
 def all_silences(store: Store) -> tuple[Silence, ...]:
     """All silences, those that are over included, newest first."""
     found = store.query("select record from silences order by starts_at desc, id")

@@ -37,14 +37,16 @@ def list_command(
 ) -> None:
     """Incidents that are not resolved, worst first."""
     from deployments.cli.alerts.incidents import incident_table
-    from warehouse.queries.incidents import all_incidents, all_silences
+    from warehouse.queries.incidents import all_incidents, all_silences, latest_alerts
 
     session = _open_session(config, data_folder)
     found = all_incidents(session.store, resolved_too=everything, target=target)
     if as_json:
         _print_lines(found)
     elif found:
-        terminal_console().print(incident_table(found, all_silences(session.store), session.people.now()))
+        messages = latest_alerts(session.store, found)
+        table = incident_table(found, messages, all_silences(session.store), session.people.now())
+        terminal_console().print(table)
     else:
         print_text("Nothing was ever broken here." if everything else "Nothing is broken that Lookout knows of.")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -129,18 +129,24 @@ _COLOURS = {Severity.ANNOYING: "yellow", Severity.WRONG: "dark_orange", Severity
 _LABEL_WIDTH = 12
 
 
-def incident_table(incidents: Sequence[Incident], silences: Sequence[Silence], now: datetime) -> RenderableType:
-    """Two lines for each incident, so that it fits 80 columns: what and where, then its state and since when."""
+def incident_table(
+    incidents: Sequence[Incident], alerts: Mapping[str, str], silences: Sequence[Silence], now: datetime
+) -> RenderableType:
+    """Two lines for each incident, so that it fits 80 columns: what and where, then its state and since when.
+
+    ``alerts`` has the id of the last message about it (``LK-…``) by fingerprint: that is what Slack shows.
+    """
     shown = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     shown.add_column(no_wrap=True)
     shown.add_column(no_wrap=True)
     shown.add_column(overflow="fold")
     for incident in incidents:
         quiet = next((one for one in silences if one.covers(incident, now)), None)
+        message = alerts.get(incident.fingerprint, "")
         shown.add_row(
             Text(short_id(incident), style="bold"),
             Text(f"SEV {int(incident.severity)}", style=_colour(incident)),
-            Group(Text(_what(incident)), Text(_standing(incident, quiet, now), style="dim")),
+            Group(Text(_what(incident)), Text(_standing(incident, quiet, now, message), style="dim")),
         )
     return shown
 
@@ -180,7 +186,7 @@ def _what(incident: Incident) -> str:
     return " · ".join(piece for piece in pieces if piece)
 
 
-def _standing(incident: Incident, quiet: Silence | None, now: datetime) -> str:
+def _standing(incident: Incident, quiet: Silence | None, now: datetime, message: str = "") -> str:
     state = incident.state.value
     if incident.state is IncidentState.RESOLVED and incident.resolved_at is not None:
         state = f"resolved {span(now - incident.resolved_at)} ago"
@@ -190,6 +196,7 @@ def _standing(incident: Incident, quiet: Silence | None, now: datetime) -> str:
         f"opened {span(now - incident.opened_at)} ago",
         f"seen in {plural(incident.occurrences, 'run')}, last {span(now - incident.last_seen_at)} ago",
         f"silenced until {utc(quiet.ends_at)}" if quiet else "",
+        f"message {message}" if message else "",
     ]
     return " · ".join(piece for piece in pieces if piece)
 

@@ -68,6 +68,16 @@ def test_list_says_what_is_broken_and_how_it_stands(place):
     assert place.run("list", "--target", "other").startswith("Nothing is broken")
 
 
+def test_the_list_names_the_last_message_about_each_so_that_slack_and_list_are_held_together(place):
+    (first,) = {told["alert_id"] for row in place.rows("list") for told in _told(place, row)}
+    assert place.run("list").count(f"message {first}") == 2
+    place.clock.skip(days=2)
+    (reminder,) = place.night("run-2", sighting())
+    shown = place.run("list")
+    assert f"message {reminder.id}" in shown
+    assert shown.count(f"message {first}") == 2 - len(reminder.items)
+
+
 def test_an_acknowledged_incident_is_not_reminded_and_its_story_says_who(place):
     place.run("ack", place.id_of("leak-1"), "--note", "call with the vendor at nine")
     place.clock.skip(days=2)
