@@ -98,7 +98,7 @@ def content_words(text: str, domain: Domain) -> frozenset[str]:
 def stems_of(tokens: Iterable[Token]) -> frozenset[str]:
     """The first letters of the content words; figures as they stand."""
     return frozenset(
-        token.key[:_STEM]
+        token.key[:STEM]
         for token in tokens
         if token.kind == WORD
         and len(token.key) > 2  # noqa: PLR2004 - shorter words join others
@@ -119,11 +119,11 @@ def unread_stems(text: str, locale: Locale) -> frozenset[str]:
         parts.append(folded[at : reading.start])
         at = reading.end
     words = _LETTERS.findall(" ".join([*parts, folded[at:]]).casefold())
-    return frozenset(word[:_STEM] for word in words)
+    return frozenset(word[:STEM] for word in words)
 
 
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
-_STEM = 4
+STEM = 4
 _JOINING_WORDS = keys_of("per every each under against within plus also both respectively प्रति हर har")
 
 

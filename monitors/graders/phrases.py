@@ -1,7 +1,7 @@
 """Short golds without a quantity: names, titles, lists.
 
-A gold phrase that stands in the reply, as whole words after folding, is met. A short reply that shares nothing with
-any accepted phrase is wrong. All in between is left to the judge.
+A gold phrase that stands in the reply, as whole words after folding, is met. A reply that shares nothing with any
+accepted name is wrong. All in between is left to the judge, and so is a gold that makes a statement.
 """
 
 from __future__ import annotations
@@ -25,6 +25,16 @@ _DENIALS_BEHIND = frozenset({"नहीं", "nahi", "nahin"})
 _ARTICLES = keys_of("the a an of and & in on at to for by")
 _LONGEST_GOLD = 8
 """Words; a longer gold is a sentence, and sentences are not compared word by word."""
+_LONGEST_NAME = 5
+"""Words; a reply that shares none of a longer gold may say it in words of its own."""
+_VERBS = (
+    keys_of(
+        "is are was were be been has have had can could may might must shall should will would does do did "
+        "है हैं था थे थी hai hain tha the hota hoti"
+    )
+    - _ARTICLES
+)
+"""A gold with one of these is a statement, and a statement can be made in other words."""
 _SHORT_STEM = 4
 
 
@@ -99,7 +109,7 @@ class PhrasesGrader:
     """Containment of whole phrases; it passes what stands there, fails what shares nothing, abstains in between."""
 
     name = "phrases"
-    version = "2"
+    version = "3"
     aspect = Aspect.FACTUAL_MATCH
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
@@ -123,6 +133,8 @@ class PhrasesGrader:
         said, stems = frozenset(reply.words), frozenset(word[:_SHORT_STEM] for word in reply.words)
         if any(_shares(words, said, stems, asked) for words in golds):
             return abstained(self, "the reply shares words with the gold, but not the phrase")
+        if any(_is_statement(text) for text in (case.gold, *case.alternatives)):
+            return abstained(self, "the gold is a statement, and the reply may make it in other words")
         return judged(self, FailureKind.MISSING_FACT, "nothing of the gold or its alternatives stands in the reply")
 
     def _passed(self, found: tuple[int, int], exchange: Exchange) -> Judged:
@@ -135,6 +147,12 @@ class PhrasesGrader:
             reason="the gold stands in the reply",
             evidence=(span,),
         )
+
+
+@lru_cache(maxsize=256)
+def _is_statement(text: str) -> bool:
+    words = phrase_words(text)
+    return len(words) > _LONGEST_NAME or bool(_VERBS.intersection(words))
 
 
 def _shares(words: tuple[str, ...], said: frozenset[str], stems: frozenset[str], asked: frozenset[str]) -> bool:

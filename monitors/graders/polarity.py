@@ -15,10 +15,11 @@ from typing import NamedTuple
 from monitors.domains.pack import Domain
 from monitors.facts.text import END, SIGN, Token, normalise, tokenise
 from monitors.graders.base import abstained, judged, unread
-from monitors.graders.golds import is_measured, scanned_reply
+from monitors.graders.golds import STEM, content_words, is_measured, scanned_gold, scanned_reply, stems_of
 from monitors.graders.statements import (
     FILLERS,
     LATER,
+    LIMITS,
     NEGATIONS,
     NEGATIONS_BEHIND,
     NO_WORDS,
@@ -34,6 +35,9 @@ from monitors.records.base import Language
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
+
+CONDITION = "the reply begins with neither yes nor no, and may say what the gold says in its own way"
+"""Why a reply of the other polarity is left to a judge."""
 
 NEITHER = "the gold is neither yes nor no"
 """Why the grader abstains where there is nothing for it to do."""
@@ -233,7 +237,7 @@ class PolarityGrader:
     """Yes/no golds are compared by polarity. It abstains when the gold is neither, or the reply leaves it open."""
 
     name = "polarity"
-    version = "4"
+    version = "5"
     aspect = Aspect.FACTUAL_MATCH
 
     def __init__(self, domain: Domain) -> None:
@@ -255,7 +259,24 @@ class PolarityGrader:
         agrees = _agrees(said.polarity, wanted, limited=any(is_measured(gold) for gold in golds))
         if agrees is None:
             return abstained(self, "the reply says neither yes nor no, or both")
+        if not agrees and opening(tokens) is None and self._may_mean_the_gold(said, tokens, case):
+            return abstained(self, CONDITION)
         return self._judged(agrees, said, wanted, exchange)
+
+    def _may_mean_the_gold(self, said: PolarityReading, tokens: Sequence[Token], case: GoldCase) -> bool:
+        """Whether a reply that begins with no yes or no may still say what the gold says.
+
+        It ties its answer to a condition, or it has words of the gold's own that the question has not: "You can pay
+        in cash" is no contradiction to "No, cash only".
+        """
+        where = next((clause for clause in _clauses(tokens) if said.tokens and said.tokens[0] in clause), ())
+        if any(token.key in LIMITS for token in where):
+            return True
+        question = question_of(case.question, self._domain)
+        plain = {word[:STEM] for word in question.predicates | self._domain.no | YES_WORDS | NO_WORDS}
+        asked = stems_of(scanned_gold(case.question).reader.tokens)
+        golds = [content_words(text, self._domain) for text in (case.gold, *case.alternatives)]
+        return bool(frozenset[str]().union(*golds) & stems_of(tokens) - asked - plain)
 
     def _judged(self, agrees: bool, said: PolarityReading, wanted: set[Polarity], exchange: Exchange) -> Judged:
         folded = scanned_reply(exchange.graded_text).normalised

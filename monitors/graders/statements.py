@@ -87,6 +87,11 @@ NEGATIONS_BEHIND = keys_of("नहीं नही nahi nahin nhi")
 LATER = keys_of("until till unless before first initial during within तक पहले pehle tak")
 """Words with which a no has an end."""
 
+LIMITS = keys_of(
+    "only except excluding unless without instead otherwise provided केवल सिर्फ बिना sirf keval bina tabhi warna"
+)
+"""Words that tie an answer to a condition: "Only with an adult" is neither a plain yes nor a plain no."""
+
 STOP_WORDS = keys_of(
     "is are was were does do did can could will would has have had should may the a an of for in on under "
     "this my i me we it to and or if by with from any there be at as that kya क्या hai है mein में ke ka ki के "

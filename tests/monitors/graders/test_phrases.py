@@ -52,6 +52,10 @@ def told(verdict: Judged | Abstained) -> str:
         ("hospital handles claims", "Which hospital handles claims? No idea.", "abstained"),
         ("Lotus Clinic", "Blotus clinical trials", "abstained"),
         ("Any room but a suite, only if no single room can be had that day", "A suite.", "abstained"),
+        ("The answer is polite and explains the rule", "Bags go into a locker.", "abstained"),
+        ("Guests must leave quietly", "Please make no noise when you go.", "abstained"),
+        ("Frühstück hat begonnen um acht bitte warten", "Breakfast is served.", "abstained"),
+        ("Lotus Clinic and Banyan Hospital", "Claims go to the post office.", "failed"),
     ],
 )
 def test_phrases(gold: str, reply: str, verdict: str):

@@ -134,3 +134,21 @@ def graded(question: str, gold: str, reply: str) -> str:
 def test_verdicts(gold: str, reply: str, verdict: str):
     """A "not at first" is a yes only where the gold has a limit too; what is not stated is neither yes nor no."""
     assert graded(COSMETIC, gold, reply) == verdict
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "reply", "verdict"),
+    [
+        ("May children climb alone?", "No, only with an adult", "Only with a grown-up, they may not go up alone.", "abstained"),
+        ("Can I film with a drone?", "No, without a drone", "You may film without a drone.", "abstained"),
+        ("Can I pay by cheque?", "No, in cash only", "You can pay in cash.", "abstained"),
+        ("Can I bring my cat?", "No", "Only assistance animals can come in.", "abstained"),
+        ("Can I return it when used?", "Yes, in its box", "It cannot be returned unless you have its box.", "abstained"),
+        ("Can I get it back after the start?", "No", "Yes, you can get it back.", "failed"),
+        ("Can I pay by cheque?", "No, in cash only", "You can pay by cheque.", "failed"),
+        ("Kya bachche akele ja sakte hain?", "Nahi", "Sirf bade log ke saath ja sakte hain.", "abstained"),
+    ],
+)  # fmt: skip
+def test_a_condition_or_the_golds_own_words_are_no_contradiction(question, gold, reply, verdict):
+    """A reply that opens with neither yes nor no fails only where it plainly says the opposite."""
+    assert graded(question, gold, reply) == verdict
