@@ -16,6 +16,7 @@ from monitors.facts.refusals.detect import read_refusal
 from monitors.gate.assess import assess, severity_of
 from monitors.graders.base import Grader
 from monitors.graders.panel import grade_exchange
+from monitors.graders.phrases import STATEMENT
 from monitors.mutations.mutants import Mutant, MutationOperator, mutants_of, right_reply
 from monitors.records.base import Finding, Record, Severity
 from monitors.records.cases import GoldCase
@@ -45,11 +46,15 @@ class GradedMutant(Record):
 
 
 class RightReply(Record):
-    """What the graders made of a right answer: ``wrong`` is why they failed it, ``open`` why none could pass it."""
+    """What the graders made of a right answer: ``wrong`` is why they failed it, ``open`` why none could pass it.
+
+    ``open_otherwise`` is why a reply is left open that is right in words of its own: the gold passes word for word.
+    """
 
     case_id: str
     wrong: str = ""
     open: str = ""
+    open_otherwise: str = ""
 
 
 def grade_right(case: GoldCase, panel: Sequence[Grader]) -> RightReply:
@@ -59,9 +64,24 @@ def grade_right(case: GoldCase, panel: Sequence[Grader]) -> RightReply:
         case CaseOutcome.FAILED:
             return RightReply(case_id=case.id, wrong=found.reason)
         case CaseOutcome.CORRECT:
-            return RightReply(case_id=case.id)
+            return RightReply(case_id=case.id, open_otherwise=_open_otherwise(case, panel))
         case _:
-            return RightReply(case_id=case.id, open=found.reason)
+            return RightReply(case_id=case.id, open=_why_open(found))
+
+
+def _why_open(found: Assessment) -> str:
+    """Why the facts stay open; what was not looked for (citations, where none are needed) does not belong here."""
+    facts = [one for one in found.grades if isinstance(one, Abstained) and one.aspect is Aspect.FACTUAL_MATCH]
+    return "; ".join(one.reason for one in facts) or found.reason
+
+
+_OTHER_WORDS: Final = "Gladly."
+"""A reply that has no word of a gold."""
+
+
+def _open_otherwise(case: GoldCase, panel: Sequence[Grader]) -> str:
+    grades = assessed(case, _OTHER_WORDS, panel).grades
+    return next((one.reason for one in grades if isinstance(one, Abstained) and one.reason == STATEMENT), "")
 
 
 def grade_mutants(

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from monitors.gate.settings import GateSettings, Themes
+from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.cases import GoldCase
 from monitors.records.comparisons import Balance, DetectableDrop, GroupCount
@@ -65,7 +66,7 @@ def theme_of(case_type: str, themes: Themes) -> str:
 def _shortfalls(severe: int, ratio: float | None, themes: Counter[str], settings: GateSettings) -> Iterator[str]:
     wanted = settings.min_severity_3_cases
     if severe < wanted:
-        yield f"the suite has {severe} severity-3 cases; at least {wanted} are wanted"
+        yield f"the suite has {plural(severe, 'severity-3 case')}; at least {wanted} are wanted"
     limit = settings.max_benign_per_severe
     if ratio is not None and ratio > limit:
         yield f"{ratio:.3g} severity-1 cases for each severity-3 case; at most {limit:g} are wanted"

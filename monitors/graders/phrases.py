@@ -38,6 +38,10 @@ _VERBS = (
 _SHORT_STEM = 4
 
 
+STATEMENT = "the gold is a statement, and the reply may make it in other words"
+"""Why a reply that shares nothing with the gold is left to a judge."""
+
+
 class _FoldedText:
     """The folded words of a text with their places in it."""
 
@@ -134,7 +138,7 @@ class PhrasesGrader:
         if any(_shares(words, said, stems, asked) for words in golds):
             return abstained(self, "the reply shares words with the gold, but not the phrase")
         if any(_is_statement(text) for text in (case.gold, *case.alternatives)):
-            return abstained(self, "the gold is a statement, and the reply may make it in other words")
+            return abstained(self, STATEMENT)
         return judged(self, FailureKind.MISSING_FACT, "nothing of the gold or its alternatives stands in the reply")
 
     def _passed(self, found: tuple[int, int], exchange: Exchange) -> Judged:

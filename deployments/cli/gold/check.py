@@ -17,7 +17,7 @@ import typer
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.gold.mutants import SEVERE_FLOOR, gate_settings, graders_of
 from deployments.cli.options import JsonOption
-from flows.goldset.mutation_testing import GradedMutant, count_mutants, grade_mutants, grade_right
+from flows.goldset.mutation_testing import GradedMutant, RightReply, count_mutants, grade_mutants, grade_right
 from flows.terminal import print_text, write_json
 from monitors.domains.pack import Domain
 from monitors.gate.settings import GateSettings
@@ -57,7 +57,7 @@ TITLES = {
     SuiteCheck.CONTRADICTION: "Contradictions",
     SuiteCheck.DISCLOSURE: "Personal data",
     SuiteCheck.LANGUAGE: "Language",
-    SuiteCheck.SELF: "Gold that its own graders fail",
+    SuiteCheck.SELF: "Golds that the rules cannot settle",
     SuiteCheck.QUOTE: "Clauses that are not in their document",
     SuiteCheck.MUTANTS: "Wrong answers that the graders miss",
     SuiteCheck.BALANCE: "Balance",
@@ -125,14 +125,23 @@ def fails_itself(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -> Iter
                 what=f"said word for word it would be called wrong: {graded.wrong}",
                 do="correct its reference" if one.case.triage else _CONTRADICTS_ITSELF,
             )
-        elif graded.open and one.case.triage is None:
+        elif (left := _left_to_judge(graded)) and one.case.triage is None:
             yield GoldFinding(
                 check=SuiteCheck.SELF,
                 weight=Weight.SHOULD,
                 places=(one.place,),
-                what=f"only a judge can pass it: {graded.open}",
+                what=left,
                 do="begin the gold with yes or no, a figure or a short name; or leave it to the judge",
             )
+
+
+def _left_to_judge(graded: RightReply) -> str:
+    """What only a judge can tell of a case, in words; empty where the graders can."""
+    if graded.open:
+        return f"only a judge can pass it: {graded.open}"
+    if graded.open_otherwise:
+        return f"it passes word for word; else only a judge can tell: {graded.open_otherwise}"
+    return ""
 
 
 def missed_mutants(
@@ -230,6 +239,12 @@ def all_findings(
     yield from balance([one.case for one in cases], gate)
 
 
+_BALANCE = (
+    "no fault in a small suite: add such cases (`lookout gold starter adversarial` has twenty), or say in [gate] "
+    "what yours needs: min_severity_3_cases, [gate.themes]"
+)
+
+
 def balance(cases: Sequence[GoldCase], settings: GateSettings) -> Iterator[GoldFinding]:
     """What the gate would say about the spread of the cases."""
     for shortfall in balance_of(cases, settings).shortfalls:
@@ -237,5 +252,5 @@ def balance(cases: Sequence[GoldCase], settings: GateSettings) -> Iterator[GoldF
             check=SuiteCheck.BALANCE,
             weight=Weight.SHOULD,
             what=shortfall,
-            do="add such cases, or change what the gate asks for in [gate]",
+            do=_BALANCE,
         )
