@@ -18,8 +18,10 @@ from monitors.graders.base import abstained, judged, unread
 from monitors.graders.golds import STEM, content_words, is_measured, scanned_gold, scanned_reply, stems_of
 from monitors.graders.statements import (
     FILLERS,
+    FORBIDS,
     LATER,
     LIMITS,
+    MODALS,
     NEGATIONS,
     NEGATIONS_BEHIND,
     NO_WORDS,
@@ -27,6 +29,7 @@ from monitors.graders.statements import (
     OUT_OF,
     PREDICATES,
     QUESTION_WORDS,
+    SPEAKERS,
     STOP_WORDS,
     YES_WORDS,
     excludes,
@@ -79,6 +82,8 @@ _SHORT = 2
 """A reply of one or two polar clauses answers the question even in other words or another script."""
 _EXISTENCE = frozenset({"there", "have", "has", "having"})
 """Words behind which the negation stands in English too: there is no limit, has no cap."""
+_NOT = frozenset({"not", "no", "never"})
+"""What turns a modal verb from behind; "without" does not: you may come in without a ticket."""
 _CLAUSE_ENDS = frozenset(".;!?।|•")
 _BEFORE, _BEHIND, _FAR = 5, 3, 12
 """How far a negation stands before or behind its word, and how far an end of it ("until …"), in tokens."""
@@ -189,7 +194,8 @@ def _clauses(tokens: Sequence[Token]) -> list[list[Token]]:
 def _clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -> _Clause | None:
     """The polarity of one clause by its first polar word and the negation around it."""
     keys = [token.key for token in clause]
-    if question.predicates.isdisjoint(keys) and domain.no.isdisjoint(keys):
+    may = PREDICATES["allow"] <= question.predicates
+    if question.predicates.isdisjoint(keys) and domain.no.isdisjoint(keys) and not may:
         return None
     silent = frozenset[str]().union(*(silenced for word, silenced in domain.yes_unless.items() if word in keys))
     for place, token in enumerate(clause):
@@ -198,17 +204,31 @@ def _clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -> _Cl
             and token.key not in silent
             and tuple(keys[place + 1 : place + 3]) not in OUT_OF
         )
-        if not positive and not excludes(token.key, keys[place - 1] if place else "", domain):
+        forbidden = may and _forbids(keys, place)
+        if not positive and not forbidden and not excludes(token.key, keys[place - 1] if place else "", domain):
             continue
         before, behind = keys[max(0, place - _BEFORE) : place], keys[place + 1 : place + 1 + _BEHIND]
-        turned = NEGATIONS if token.key in _EXISTENCE else NEGATIONS_BEHIND
-        negated = bool(NEGATIONS & set(before)) or bool(turned & set(behind))
+        negated = bool(NEGATIONS & set(before)) or _turned_behind(token.key, behind, forbidden=forbidden)
         overlap = len(question.topic & set(topic_words(clause)))
         if negated != positive:
             return _Clause(Polarity.YES, token, overlap)
         ends = LATER & {*before, *keys[place + 1 : place + _FAR]}
         return _Clause(Polarity.LATER if ends else Polarity.NO, token, overlap)
     return None
+
+
+def _forbids(keys: Sequence[str], place: int) -> bool:
+    """Whether the word says that something may not be done: ``cannot``, ``forbidden``, ``must not``."""
+    if keys[place] == "must":
+        return not _NOT.isdisjoint(keys[place + 1 : place + 2])
+    return keys[place] in FORBIDS and SPEAKERS.isdisjoint(keys[max(0, place - 2) : place])
+
+
+def _turned_behind(key: str, behind: Sequence[str], *, forbidden: bool) -> bool:
+    """Whether a negation behind the word turns it: in Hindi, after a modal verb, and where something is there."""
+    if key in MODALS:
+        return not forbidden and not _NOT.isdisjoint(behind[:2])
+    return not (NEGATIONS if key in _EXISTENCE else NEGATIONS_BEHIND).isdisjoint(behind)
 
 
 @lru_cache(maxsize=512)

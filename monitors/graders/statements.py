@@ -84,6 +84,13 @@ NEGATIONS = keys_of(
 NEGATIONS_BEHIND = keys_of("नहीं नही nahi nahin nhi")
 """In Hindi the negation stands behind: कवर नहीं है."""
 
+MODALS = keys_of("can could may might must able")
+"""Words that the negation follows at once in English: you may not, they can no longer."""
+FORBIDS = keys_of("cannot can't couldn't mustn't forbidden prohibited banned disallowed barred mana मना वर्जित")
+"""A no to what may be done, in one word."""
+SPEAKERS = frozenset({"i", "we"})
+"""Who cannot say or help when it stands before such a word: that is no answer."""
+
 LATER = keys_of("until till unless before first initial during within तक पहले pehle tak")
 """Words with which a no has an end."""
 
