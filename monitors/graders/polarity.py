@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from monitors.domains.pack import Domain
-from monitors.facts.text import END, SIGN, Token, normalise, tokenise
+from monitors.facts.text import END, SIGN, Token, keys_of, normalise, tokenise
 from monitors.graders.base import abstained, judged, unread
 from monitors.graders.golds import STEM, content_words, is_measured, scanned_gold, scanned_reply, stems_of
 from monitors.graders.statements import (
@@ -39,8 +39,8 @@ from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
 
-CONDITION = "the reply begins with neither yes nor no, and may say what the gold says in its own way"
-"""Why a reply of the other polarity is left to a judge."""
+CONDITION = "the reply begins with neither yes nor no, and ties its answer to a condition or to words of the gold"
+"""Why a reply that seems to say yes or no is left to a judge."""
 
 NEITHER = "the gold is neither yes nor no"
 """Why the grader abstains where there is nothing for it to do."""
@@ -84,6 +84,10 @@ _EXISTENCE = frozenset({"there", "have", "has", "having"})
 """Words behind which the negation stands in English too: there is no limit, has no cap."""
 _NOT = frozenset({"not", "no", "never"})
 """What turns a modal verb from behind; "without" does not: you may come in without a ticket."""
+_ABLE_TO = tuple(
+    [word] for word in ("able", "allowed", "possible", "permitted", "free", "entitled", "have", "need")
+)
+_ONLY = keys_of("only केवल सिर्फ sirf keval")
 _CLAUSE_ENDS = frozenset(".;!?।|•")
 _BEFORE, _BEHIND, _FAR = 5, 3, 12
 """How far a negation stands before or behind its word, and how far an end of it ("until …"), in tokens."""
@@ -203,6 +207,7 @@ def _clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -> _Cl
             token.key in question.predicates
             and token.key not in silent
             and tuple(keys[place + 1 : place + 3]) not in OUT_OF
+            and not _is_purpose(keys, place)
         )
         forbidden = may and _forbids(keys, place)
         if not positive and not forbidden and not excludes(token.key, keys[place - 1] if place else "", domain):
@@ -215,6 +220,11 @@ def _clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -> _Cl
         ends = LATER & {*before, *keys[place + 1 : place + _FAR]}
         return _Clause(Polarity.LATER if ends else Polarity.NO, token, overlap)
     return None
+
+
+def _is_purpose(keys: Sequence[str], place: int) -> bool:
+    """``to cancel, call us`` says what for, not that it can be done; ``you are able to cancel`` does."""
+    return place > 0 and keys[place - 1] == "to" and _ABLE_TO.isdisjoint(keys[max(0, place - 2) : place - 1])
 
 
 def _forbids(keys: Sequence[str], place: int) -> bool:
@@ -279,19 +289,18 @@ class PolarityGrader:
         agrees = _agrees(said.polarity, wanted, limited=any(is_measured(gold) for gold in golds))
         if agrees is None:
             return abstained(self, "the reply says neither yes nor no, or both")
-        if not agrees and opening(tokens) is None and self._may_mean_the_gold(said, tokens, case):
-            return abstained(self, CONDITION)
+        if opening(tokens) is None:
+            where = next((clause for clause in _clauses(tokens) if said.tokens[0] in clause), [])
+            words = {token.key for token in where}
+            if _ONLY & words or (not agrees and (LIMITS & words or self._has_gold_words(tokens, case))):
+                return abstained(self, CONDITION)
         return self._judged(agrees, said, wanted, exchange)
 
-    def _may_mean_the_gold(self, said: PolarityReading, tokens: Sequence[Token], case: GoldCase) -> bool:
-        """Whether a reply that begins with no yes or no may still say what the gold says.
+    def _has_gold_words(self, tokens: Sequence[Token], case: GoldCase) -> bool:
+        """Whether a reply has words of the gold's own that the question has not.
 
-        It ties its answer to a condition, or it has words of the gold's own that the question has not: "You can pay
-        in cash" is no contradiction to "No, cash only".
+        "You can pay in cash" is no contradiction to "No, cash only".
         """
-        where = next((clause for clause in _clauses(tokens) if said.tokens and said.tokens[0] in clause), ())
-        if any(token.key in LIMITS for token in where):
-            return True
         question = question_of(case.question, self._domain)
         plain = {word[:STEM] for word in question.predicates | self._domain.no | YES_WORDS | NO_WORDS}
         asked = stems_of(scanned_gold(case.question).reader.tokens)
