@@ -14,9 +14,8 @@ from typing import Final
 
 from monitors.facts.refusals.detect import read_refusal
 from monitors.gate.assess import assess, severity_of
-from monitors.graders.base import Grader
+from monitors.graders.base import STATEMENT, Grader
 from monitors.graders.panel import grade_exchange
-from monitors.graders.phrases import STATEMENT
 from monitors.mutations.mutants import Mutant, MutationOperator, mutants_of, right_reply
 from monitors.records.base import Finding, Record, Severity
 from monitors.records.cases import GoldCase
@@ -75,12 +74,12 @@ def _why_open(found: Assessment) -> str:
     return "; ".join(one.reason for one in facts) or found.reason
 
 
-_OTHER_WORDS: Final = "Gladly."
+_UNRELATED: Final = "Gladly."
 """A reply that has no word of a gold."""
 
 
 def _open_otherwise(case: GoldCase, panel: Sequence[Grader]) -> str:
-    grades = assessed(case, _OTHER_WORDS, panel).grades
+    grades = assessed(case, _UNRELATED, panel).grades
     return next((one.reason for one in grades if isinstance(one, Abstained) and one.reason == STATEMENT), "")
 
 

@@ -127,6 +127,10 @@ def judged(by: Grader, kind: FailureKind | None, reason: str, evidence: tuple[Sp
     )
 
 
+STATEMENT = "the gold is a statement, and the reply may make it in other words"
+"""Why a reply that shares nothing with the gold's phrase is left to a judge."""
+
+
 def abstained(by: Grader, reason: str, blame: Blame = Blame.MONITOR) -> Abstained:
     """A grader that had nothing to go on, and whose fault that is."""
     return Abstained(grader=by.name, version=by.version, aspect=by.aspect, reason=reason, blame=blame)

@@ -9,7 +9,7 @@ from monitors.facts.text import WORD
 from monitors.graders.base import GraderSettings, abstained, judged
 from monitors.graders.golds import (
     FLOOD,
-    content_words,
+    content_stems,
     is_measured,
     scanned_gold,
     scanned_reply,
@@ -108,7 +108,7 @@ def says_more(case: GoldCase, reply: str, domain: Domain, locale: Locale = PLAIN
         return not any(unread_stems(text, locale) <= there for text in _measured(case, locale))
     said = scanned_reply(reply)
     known = stems_of(said.reader.tokens) | stems_of(scanned_gold(case.question).reader.tokens)
-    golds = [content_words(text, domain) for text in _measured(case, locale)]
+    golds = [content_stems(text, domain) for text in _measured(case, locale)]
     return bool(golds) and all(len(_in_its_script(words, said) - known) >= _MORE for words in golds)
 
 

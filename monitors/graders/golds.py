@@ -83,7 +83,7 @@ def quantities_of(gold: Scan) -> list[QuantityReading]:
 
 
 @lru_cache(maxsize=256)
-def content_words(text: str, domain: Domain) -> frozenset[str]:
+def content_stems(text: str, domain: Domain) -> frozenset[str]:
     """What a gold text says besides its quantities, their units and roles: stems of its content words."""
     gold = scanned_gold(text)
     reader = gold.reader

@@ -11,7 +11,7 @@ import unicodedata
 from functools import lru_cache
 
 from monitors.facts.text import keys_of, normalise
-from monitors.graders.base import abstained, judged, unread
+from monitors.graders.base import STATEMENT, abstained, judged, unread
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
@@ -36,10 +36,6 @@ _VERBS = (
 )
 """A gold with one of these is a statement, and a statement can be made in other words."""
 _SHORT_STEM = 4
-
-
-STATEMENT = "the gold is a statement, and the reply may make it in other words"
-"""Why a reply that shares nothing with the gold is left to a judge."""
 
 
 class _FoldedText:
@@ -155,8 +151,8 @@ class PhrasesGrader:
 
 @lru_cache(maxsize=256)
 def _is_statement(text: str) -> bool:
-    words = phrase_words(text)
-    return len(words) > _LONGEST_NAME or bool(_VERBS.intersection(words))
+    phrase = phrase_words(text)
+    return len(phrase) > _LONGEST_NAME or bool(_VERBS.intersection(phrase))
 
 
 def _shares(words: tuple[str, ...], said: frozenset[str], stems: frozenset[str], asked: frozenset[str]) -> bool:

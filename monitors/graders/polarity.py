@@ -15,7 +15,7 @@ from typing import NamedTuple
 from monitors.domains.pack import Domain
 from monitors.facts.text import END, SIGN, Token, keys_of, normalise, tokenise
 from monitors.graders.base import abstained, judged, unread
-from monitors.graders.golds import STEM, content_words, is_measured, scanned_gold, scanned_reply, stems_of
+from monitors.graders.golds import STEM, content_stems, is_measured, scanned_gold, scanned_reply, stems_of
 from monitors.graders.statements import (
     FILLERS,
     FORBIDS,
@@ -84,9 +84,7 @@ _EXISTENCE = frozenset({"there", "have", "has", "having"})
 """Words behind which the negation stands in English too: there is no limit, has no cap."""
 _NOT = frozenset({"not", "no", "never"})
 """What turns a modal verb from behind; "without" does not: you may come in without a ticket."""
-_ABLE_TO = tuple(
-    [word] for word in ("able", "allowed", "possible", "permitted", "free", "entitled", "have", "need")
-)
+_ABLE_TO = keys_of("able allowed possible permitted free entitled have need")
 _ONLY = keys_of("only केवल सिर्फ sirf keval")
 _CLAUSE_ENDS = frozenset(".;!?।|•")
 _BEFORE, _BEHIND, _FAR = 5, 3, 12
@@ -290,21 +288,20 @@ class PolarityGrader:
         if agrees is None:
             return abstained(self, "the reply says neither yes nor no, or both")
         if opening(tokens) is None:
-            where = next((clause for clause in _clauses(tokens) if said.tokens[0] in clause), [])
-            words = {token.key for token in where}
-            if _ONLY & words or (not agrees and (LIMITS & words or self._has_gold_words(tokens, case))):
+            clause = {token.key for found in _clauses(tokens) if said.tokens[0] in found for token in found}
+            if _ONLY & clause or (not agrees and (LIMITS & clause or self._has_gold_content(tokens, case))):
                 return abstained(self, CONDITION)
         return self._judged(agrees, said, wanted, exchange)
 
-    def _has_gold_words(self, tokens: Sequence[Token], case: GoldCase) -> bool:
+    def _has_gold_content(self, tokens: Sequence[Token], case: GoldCase) -> bool:
         """Whether a reply has words of the gold's own that the question has not.
 
         "You can pay in cash" is no contradiction to "No, cash only".
         """
         question = question_of(case.question, self._domain)
-        plain = {word[:STEM] for word in question.predicates | self._domain.no | YES_WORDS | NO_WORDS}
+        plain = {key[:STEM] for key in question.predicates | self._domain.no | YES_WORDS | NO_WORDS}
         asked = stems_of(scanned_gold(case.question).reader.tokens)
-        golds = [content_words(text, self._domain) for text in (case.gold, *case.alternatives)]
+        golds = [content_stems(text, self._domain) for text in (case.gold, *case.alternatives)]
         return bool(frozenset[str]().union(*golds) & stems_of(tokens) - asked - plain)
 
     def _judged(self, agrees: bool, said: PolarityReading, wanted: set[Polarity], exchange: Exchange) -> Judged:

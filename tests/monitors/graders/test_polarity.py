@@ -141,7 +141,7 @@ def test_verdicts(gold: str, reply: str, verdict: str):
     [
         ("May children climb alone?", "No, only with an adult", "Only with a grown-up, they may not go up alone.", "abstained"),
         ("Can I cancel online?", "Yes", "You can cancel by phone only.", "abstained"),
-        ("Can I get a refund online?", "No, by phone", "To get a refund, please call us.", "abstained"),
+        ("Is maternity covered?", "No", "To cover maternity, please ask for the rider.", "abstained"),
         ("May I come in?", "Yes", "You may come in without a ticket.", "passed"),
         ("May I come in?", "No", "Only with a ticket may you come in.", "abstained"),
         ("Can I film with a drone?", "No, without a drone", "You may film without a drone.", "abstained"),
