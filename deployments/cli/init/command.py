@@ -17,6 +17,7 @@ from deployments.cli.init.files import SUITE_NAME, WEBHOOKS_NAME, places, refuse
 from deployments.cli.options import DEFAULT_CONFIG
 from flows.terminal import write_json, write_note
 from flows.terminal_console import terminal_console
+from flows.waiting import waiting
 from monitors.config.file import load_config
 from monitors.goldset.load import load_suite
 from monitors.records.base import Record
@@ -85,7 +86,8 @@ def init_command(
         "--slack-channel": slack_channel,
     }
     answers = _prompter(given, take_defaults=yes).answers()
-    probe = probe_of(answers.target, variables(), driver=driver, may_ask=ask, say=write_note)
+    with waiting(f"Looking at {answers.target.address}"):
+        probe = probe_of(answers.target, variables(), driver=driver, may_ask=ask, say=write_note)
     moved = write(config, answers, force=force, probe=probe.table)
     result = _summarise(config, answers, moved, probe)
     if as_json:
