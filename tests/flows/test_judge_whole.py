@@ -43,7 +43,7 @@ def test_a_fooled_judge_is_void_and_an_honest_one_pages(tmp_path, lookout):
         void, told, _ = verify(lookout, tmp_path, slack, "aaa1111", ANTHROPIC_API_KEY=KEY)
         assert void.returncode == 3, void.stderr
         assert len(told) == 1
-        assert "Judge's grades are void" in told[0]
+        assert "Judge's grades do not count" in told[0]
         assert "cannot be believed" in told[0]
         assert {message.channel for message in slack.messages} == {"C0MONITOR"}
 
