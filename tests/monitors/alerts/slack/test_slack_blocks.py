@@ -181,7 +181,7 @@ def test_the_message_shows_what_a_person_needs():
 
 
 def test_an_unconfirmed_failure_says_so():
-    assert "unconfirmed" in str(payload(alert(sighting(unconfirmed=True))))
+    assert "not confirmed: only one judge" in str(payload(alert(sighting(unconfirmed=True))))
 
 
 def test_a_flaky_failure_says_how_often_it_was_right():
