@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from deployments.cli.exit_codes import ExitCode
 from flows.terminal import print_text, write_json
+from flows.waiting import waiting
 from monitors.errors import BrowserMissing, MonitorError
 from monitors.probes.browser.chromium import DOWNLOADED, Chromium, FoundBrowser, find_browser, within
 from monitors.records.base import Record
@@ -82,7 +83,8 @@ def report_browser(*, as_json: bool) -> ExitCode:
     from flows.context import environment  # duckdb, slack_sdk
 
     try:
-        found = working_browser(environment())
+        with waiting("Starting the browser"):
+            found = working_browser(environment())
     except MonitorError as error:
         print_text(f"lookout: {error}", err=True)
         return ExitCode.USAGE
@@ -131,9 +133,15 @@ def _download(environment: Mapping[str, str]) -> bool:
     command = [sys.executable, "-P", "-m", "playwright", "install", "--only-shell", "--no-progress", "chromium"]
     print_text("No browser works here yet: downloading Chromium's headless shell, about 110 MB.")
     try:
-        done = subprocess.run(  # noqa: S603 - our own interpreter
-            command, env=dict(environment), capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_S, check=False
-        )
+        with waiting("Downloading"):
+            done = subprocess.run(  # noqa: S603 - our own interpreter
+                command,
+                env=dict(environment),
+                capture_output=True,
+                text=True,
+                timeout=DOWNLOAD_TIMEOUT_S,
+                check=False,
+            )
     except subprocess.TimeoutExpired:
         print_text(f"The download took over {DOWNLOAD_TIMEOUT_S} s and was given up. {OTHER_WAYS}", err=True)
         return False

@@ -422,7 +422,7 @@ def connect_prefect(config: Config) -> str:
         prefect_home(config),
         environment=os.environ,
         start_timeout_s=config.prefect.start_timeout_s,
-        say=lambda line: console.print(f"[dim]{line}[/]"),
+        say=log_line,
     )
     if "prefect" in sys.modules and os.environ["PREFECT_API_URL"] != known:
         raise AssertionError("prefect was imported before the address of its server was known")

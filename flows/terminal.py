@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, Final, TextIO, cast
 
 from rich.cells import cell_len
 
+from flows.waiting import make_room
 from monitors.reports.invisible import show_invisible
 
 _COLOUR: Final = re.compile("(\x1b\\[(?:[0-79]|[1-9][0-9])?(?:;[0-9]{1,3})*m)")
@@ -36,6 +37,7 @@ _STEERING: Final = re.compile(
 def write_text(text: str) -> None:
     """Write ``text`` for people on standard output."""
     stream = _unguarded(sys.stdout)
+    make_room(text)
     stream.write(_for(stream, text))
 
 
@@ -47,6 +49,7 @@ def print_text(text: str = "", *, err: bool = False) -> None:
 def write_note(text: str) -> None:
     """Write ``text`` for people on standard error, at once."""
     stream = _unguarded(sys.stderr)
+    make_room(text)
     stream.write(_for(stream, text))
     stream.flush()
 
@@ -85,6 +88,7 @@ def write_notes(texts: Iterable[str]) -> None:
 def write_json(document: str) -> None:
     """Write JSON on standard output: the same data, with what a terminal may obey as escapes of JSON's own."""
     stream = _unguarded(sys.stdout)
+    make_room()
     stream.write(json_escaped(document))
     stream.flush()
 
@@ -97,6 +101,7 @@ def json_escaped(document: str) -> str:
 def write_data(document: str) -> None:
     """Write a document of another form (CSV, TOML, YAML) on standard output: exact, unless a terminal shows it."""
     stream = _unguarded(sys.stdout)
+    make_room()
     stream.write(show_invisible(document.replace("\r\n", "\n")) if stream.isatty() else document)
 
 
@@ -152,6 +157,7 @@ class _Guard:
 
     def write(self, text: str) -> int:
         """As a text stream does."""
+        make_room(text)
         if "\x1b" not in text and self.unguarded.isatty():
             self.unguarded.write(_for(self.unguarded, text))
             return len(text)

@@ -12,6 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
+from flows.waiting import make_room
 from monitors.reports.invisible import show_invisible
 
 
@@ -28,6 +29,11 @@ class TerminalConsole(Console):
     @file.setter
     def file(self, new_file: IO[str]) -> None:
         self._file = new_file
+
+    def print(self, *objects: Any, **how: Any) -> None:  # type: ignore[override]
+        """As rich does, once the line that says what is waited for is gone."""
+        make_room()
+        super().print(*objects, **how)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """As rich does, with each text made visible."""

@@ -20,6 +20,7 @@ from deployments.cli.exit_codes import SPECIAL_CODES, ExitCode, of_error
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from deployments.start import import_trouble
 from flows.terminal import guarded_output, print_text, write_note
+from flows.waiting import waiting
 from monitors.errors import MonitorError
 
 # fmt: off
@@ -288,7 +289,8 @@ class LazyGroup(TyperGroup):
         """The command with its options, or the group, of this name. Raises `KeyError` for an unknown one."""
         if name not in self._rows:
             return self.commands[name]
-        module = import_module(f"deployments.{self._rows[name][0]}")
+        with waiting("Starting"):
+            module = import_module(f"deployments.{self._rows[name][0]}")
         alone = typer.Typer(add_completion=False)
         alone.command(name)(getattr(module, f"{name.replace('-', '_')}_command"))
         path = " ".join(part for part in (self._path, name) if part != "lookout")

@@ -11,6 +11,7 @@ import typer
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption
 from flows.terminal import write_json, write_text
+from flows.waiting import waiting
 
 
 def automations_command(
@@ -26,12 +27,14 @@ def automations_command(
     loaded = load_config(config)
     planned = planned_deployments(loaded, config.resolve(), loaded.schedules)
     way = slack_way(loaded, environment())  # before anything is started: it may refuse
-    connect_prefect(loaded)
+    with waiting("Waiting for the Prefect server"):
+        connect_prefect(loaded)
     from flows.server.registration import (
         watched_over,  # Prefect reads its settings at import, so it must be connected
     )
 
-    changes = asyncio.run(watched_over(planned, way))
+    with waiting("Telling the Prefect server what to report"):
+        changes = asyncio.run(watched_over(planned, way))
     if as_json:
         write_json(json.dumps(changes, indent=2) + "\n")
         return ExitCode.PASS

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from flows.terminal import write_note
+from flows.waiting import waiting
 from monitors.errors import ConfigError, WarehouseError
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ def loaded(store: Store) -> Store:
     if not (folder / FILE_NAME).exists() and not (folder / JOURNAL_FOLDER).exists():
         raise ConfigError(f"{folder}: no warehouse here yet; `lookout verify` makes one")
     try:
-        report = store.load_pending(LOAD_WAIT_S)
+        with waiting("Loading what runs wrote"):
+            report = store.load_pending(LOAD_WAIT_S)
     except WarehouseError as error:
         write_note(f"lookout: what runs wrote last could not be loaded ({error}); the newest rows may be missing\n")
         return store

@@ -12,6 +12,7 @@ import typer
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.terminal import write_json, write_text
+from flows.waiting import doing, waiting
 
 if TYPE_CHECKING:
     from monitors.config.file import Config
@@ -33,7 +34,8 @@ def drill_command(
 
     loaded, path = load_config(config), config.resolve()
     show = _nothing if as_json else _show
-    report = asyncio.run(_here(loaded, path, show) if here else _by_worker(loaded, path, show))
+    with waiting("Drill: the first station"):
+        report = asyncio.run(_here(loaded, path, show) if here else _by_worker(loaded, path, show))
     if as_json:
         write_json(report.model_dump_json(indent=2) + "\n")
     else:
@@ -61,6 +63,7 @@ def _nothing(_result: StationResult) -> None:
 
 def _show(result: StationResult) -> None:
     write_text(f"{MARKS[result.state.value]:<7} {result.took_s:6.1f} s  {result.station.value}: {result.found}\n")
+    doing(f"Drill: the station after {result.station.value}")
 
 
 def _ending(report: DrillReport) -> list[str]:

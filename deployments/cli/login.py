@@ -14,6 +14,7 @@ import typer
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption
 from flows.terminal import write_note, write_text
+from flows.waiting import waiting
 from monitors.config.file import load_config, target_record
 from monitors.errors import ConfigError
 from monitors.probes.browser.login import Login, imported_state
@@ -69,7 +70,8 @@ async def _signed_in(
         state = await state_from_window(address, settings, login, pressed=_enter_pressed())
         await sign_in(address, settings, login, state=state, by="window")
     else:
-        await sign_in(address, settings, login, state=state, by="file" if state is not None else "form")
+        with waiting(f"Signing in at {address}"):
+            await sign_in(address, settings, login, state=state, by="file" if state is not None else "form")
 
 
 def _enter_pressed() -> Any:

@@ -21,6 +21,7 @@ from flows.nightly.run import NightlyRun
 from flows.server.prefect_server import is_server_gone
 from flows.terminal import print_text, write_json
 from flows.terminal_console import terminal_console
+from flows.waiting import doing, waiting
 from monitors.config.file import Config, load_config
 from monitors.records.estimates import NightlyPlan
 from monitors.records.nightly import NightlyReport
@@ -50,11 +51,14 @@ def nightly_command(
     names = targets_to_grade(loaded, target)
     if plan:  # it reports the reading as the run would: what is missing, what could not be used
         return _print_plans(loaded, names, due_at, as_json=as_json)
-    planned = [build_nightly_context(loaded, name, utc_now(), due_at=due_at) for name in names]
-    for context in planned:  # what is refused is refused before a server is started
-        context.gold()
-    connect_prefect(loaded)
-    reports = _graded(planned, config, target, due_at)
+    with waiting("Checking what the night needs"):
+        planned = [build_nightly_context(loaded, name, utc_now(), due_at=due_at) for name in names]
+        for context in planned:  # what is refused is refused before a server is started
+            context.gold()
+        doing("Waiting for the Prefect server")
+        connect_prefect(loaded)
+        doing("Starting the night")
+        reports = _graded(planned, config, target, due_at)
     for report in reports:
         if as_json:
             write_json(report.model_dump_json() + "\n")
@@ -87,7 +91,8 @@ def _graded(
 def _print_plans(config: Config, names: Sequence[str], due_at: datetime | None, *, as_json: bool) -> ExitCode:
     partial = False
     for name in names:
-        plan, reading = asyncio.run(_plan(config, name, due_at))
+        with waiting(f"{name}: reading what users asked"):
+            plan, reading = asyncio.run(_plan(config, name, due_at))
         partial = partial or bool(reading.interrupted)
         if as_json:
             planned = plan.model_dump(mode="json") if plan is not None else {"strata": []}

@@ -17,6 +17,7 @@ from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.nightly.reconciliation import reconciled, without_log
 from flows.terminal import write_json
 from flows.terminal_console import terminal_console
+from flows.waiting import waiting
 from monitors.config.file import load_config
 from monitors.plural import plural
 from monitors.records.estimates import RateEstimate
@@ -147,7 +148,8 @@ def reconcile_command(
         configured.target(name)
     store, until = loaded(open_store(configured)), utc_now()
     for name in names:
-        found = reconciled(store, name, until - timedelta(days=days), until, wait_s=WAIT_S)
+        with waiting(f"{name}: comparing guard and judge"):
+            found = reconciled(store, name, until - timedelta(days=days), until, wait_s=WAIT_S)
         if configured.targets[name].hallucination_log is None:
             found = without_log(found)
         if as_json:

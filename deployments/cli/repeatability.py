@@ -17,6 +17,7 @@ from flows.repeatability.format import format_repeatability, session_in_one_line
 from flows.repeatability.session import figures
 from flows.repeatability.targets import measured_targets
 from flows.terminal import print_text, write_json
+from flows.waiting import doing, waiting
 from monitors.config.file import load_config
 from monitors.records.self_checks import Repeatability, RepeatabilityRun
 
@@ -40,10 +41,13 @@ def repeatability_command(
         for name in names:
             _print(figures(build_repeatability_context(loaded, name)), as_json=as_json)
         return ExitCode.PASS
-    for name in names:  # what is refused is refused before a server is started
-        build_repeatability_context(loaded, name)
-    connect_prefect(loaded)
-    sessions = asyncio.run(_flow(config, target, cases))
+    with waiting("Checking what is needed"):
+        for name in names:  # what is refused is refused before a server is started
+            build_repeatability_context(loaded, name)
+        doing("Waiting for the Prefect server")
+        connect_prefect(loaded)
+        doing("Starting")
+        sessions = asyncio.run(_flow(config, target, cases))
     for session in sessions:
         _print_session(session, as_json=as_json)
     return ExitCode.INCONCLUSIVE if any(one.void or one.stopped for one in sessions) else ExitCode.PASS

@@ -14,6 +14,7 @@ from deployments.cli.gate.verdict import print_verdict
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption, VerboseOption
 from flows.terminal import write_json
 from flows.terminal_console import terminal_console
+from flows.waiting import waiting
 from monitors.alerts.redact import redact
 from monitors.errors import ConfigError
 from monitors.reports.results_json import read_results
@@ -32,8 +33,9 @@ def report_command(
 ) -> ExitCode:
     """Write the reports of a run again from its results.json, and say where they are."""
     folder = _run_folder(run, config, data_folder)
-    report, cases = read_results(folder / "results.json")
-    paths = write_reports(folder, report, cases, redact=redact)
+    with waiting("Writing the reports"):
+        report, cases = read_results(folder / "results.json")
+        paths = write_reports(folder, report, cases, redact=redact)
     places = {"html": paths.html, "markdown": paths.markdown, "json": paths.json, "junit": paths.junit}
     if as_json:
         write_json(json.dumps({name: str(path) for name, path in places.items()}) + "\n")

@@ -24,6 +24,7 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
 from flows.terminal import write_data, write_json, write_note, write_text
 from flows.terminal_console import terminal_console
+from flows.waiting import waiting
 from monitors.errors import WarehouseError
 from monitors.plural import plural
 from monitors.reports.invisible import show_invisible
@@ -86,13 +87,18 @@ def sql_command(
     """Ask the warehouse. Reading only, also while runs are going on."""
     store = loaded(store_of(config, data_folder))
     if as_csv:
-        table = store.query(query or VIEWS, wait_s=WAIT_S)
+        table = _answered(store, query or VIEWS)
         write_data(csv_text(table.columns, table.rows))
         return ExitCode.PASS
-    _show(store.query(query or VIEWS, wait_s=WAIT_S), as_json=as_json)
+    _show(_answered(store, query or VIEWS), as_json=as_json)
     if query is None and sys.stdin.isatty():
         _prompt(store, as_json=as_json)
     return ExitCode.PASS
+
+
+def _answered(store: Store, query: str) -> Table:
+    with waiting("Asking the warehouse"):
+        return store.query(query, wait_s=WAIT_S)
 
 
 def _show(table: Table, *, as_json: bool) -> None:
@@ -113,7 +119,7 @@ def _prompt(store: Store, *, as_json: bool) -> None:
         if not query:
             continue
         try:
-            _show(store.query(query, wait_s=WAIT_S), as_json=as_json)
+            _show(_answered(store, query), as_json=as_json)
         except WarehouseError as error:
             write_note(f"{error}\n")
 

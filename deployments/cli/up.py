@@ -29,6 +29,7 @@ from flows.server import prefect_server
 from flows.server.prefect_server import LocalServer, ServerOnMachine
 from flows.server.schedules import planned_deployments
 from flows.terminal import print_text, write_json, write_note
+from flows.waiting import waiting
 from monitors.config.file import Config, load_config
 from monitors.errors import ConfigError
 from monitors.records.base import Record
@@ -169,7 +170,8 @@ def down_command(
     if not force:
         _refuse_while_used(folder)
     noted = prefect_server.noted_server(home)
-    ended = noted if prefect_server.stop_server(home) else None
+    with waiting("Ending the Prefect server"):
+        ended = noted if prefect_server.stop_server(home) else None
     found = ShutdownReport(data_folder=folder, ended=ended, running=prefect_server.servers_on_machine())
     if as_json:
         write_json(found.model_dump_json(indent=2) + "\n")

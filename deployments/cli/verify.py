@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Self, cast
@@ -40,6 +41,7 @@ from flows.terminal import write_json, write_note
 from flows.terminal_console import print_wrapped, terminal_console
 from flows.verify.progress import listener
 from flows.verify.run_folder import VerifyRequest
+from flows.waiting import doing, waiting
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, TargetConfig, load_config, target_record
 from monitors.errors import ConfigError
@@ -124,22 +126,26 @@ class TerminalProgress:
             console=console,
         )
         self._task: TaskID | None = None
+        self._starting = ExitStack()
         self._wrong = 0
         self.run_id: str | None = None
         self.answered = 0
         self.cases = 0
 
     def __enter__(self) -> Self:
-        self._bar.start()
+        self._starting.enter_context(waiting("Starting the run"))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
+        self._starting.close()
         self._bar.stop()
 
     def planned(self, run_id: str, cases: int, resumed: int) -> None:
         """Say what will be asked."""
+        self._starting.close()
+        self._bar.start()
         self.run_id, self.cases, self.answered = run_id, cases, resumed
         if resumed:
             self._console.print(
@@ -162,6 +168,8 @@ class TerminalProgress:
         """Show what the run does now."""
         if self._task is not None:
             self._bar.update(self._task, description=name.capitalize())
+        else:
+            doing(name.capitalize())
 
     def ended(self, text: str, report: str) -> None:
         """Show what came of the messages; the report's place is printed with the verdict."""
@@ -208,8 +216,10 @@ def verified(request: VerifyRequest) -> RunReport | None:
 
     config = configuration(request)
     _say_what(console, config, request)
-    check_request(request)
-    connect_prefect(config)
+    with waiting("Checking what the run needs"):
+        check_request(request)
+        doing("Waiting for the Prefect server")
+        connect_prefect(config)
     with TerminalProgress(console) as progress:
         listener.set(progress)
         try:

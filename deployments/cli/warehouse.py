@@ -14,6 +14,7 @@ from deployments.cli.data_folder import store_of
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
 from flows.terminal import print_text, write_json
+from flows.waiting import waiting
 from monitors.plural import plural
 from monitors.records.base import Record
 
@@ -32,7 +33,8 @@ def load_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Load what runs have written since the last time; exit code 4 when something was damaged or missing."""
-    report = store_of(config, data_folder).load_pending(wait_s)
+    with waiting("Loading what runs wrote"):
+        report = store_of(config, data_folder).load_pending(wait_s)
     _say(report, "\n".join(_loaded(report)), as_json=as_json)
     return ExitCode.MONITOR if report.damaged or report.restored else ExitCode.PASS
 
@@ -47,7 +49,8 @@ def check_command(
     """Compare the warehouse with the journal; exit code 4 when something is missing or changed."""
     from warehouse.database.check import check
 
-    report = check(store_of(config, data_folder), wait_s=wait_s)
+    with waiting("Comparing the warehouse with the journal"):
+        report = check(store_of(config, data_folder), wait_s=wait_s)
     if as_json:
         _print_json(report)
     else:
@@ -75,7 +78,8 @@ def rebuild_command(
     """
     from warehouse.database.rebuild import rebuild
 
-    report = rebuild(store_of(config, data_folder), wait_s=wait_s, journal_only=journal_only)
+    with waiting("Rebuilding the warehouse from the journal"):
+        report = rebuild(store_of(config, data_folder), wait_s=wait_s, journal_only=journal_only)
     _say(report, "\n".join(_rebuilt(report)), as_json=as_json)
     return ExitCode.PASS if report.whole else ExitCode.MONITOR
 
@@ -93,7 +97,8 @@ def compact_command(
     from warehouse.database.retention import compact
 
     store = store_of(config, data_folder)
-    report = compact(store, before=utc_now() - timedelta(days=days), wait_s=wait_s)
+    with waiting("Moving old segments into archives"):
+        report = compact(store, before=utc_now() - timedelta(days=days), wait_s=wait_s)
     moved = f"Moved {plural(report.segments, 'segment')} into {plural(report.archives, 'archive')}"
     _say(report, moved, as_json=as_json)
 
@@ -112,7 +117,8 @@ def age_command(
 
     key = age_key()
     store = store_of(config, data_folder)
-    report = age(store, before=utc_now() - timedelta(days=days), key=key, wait_s=wait_s)
+    with waiting("Removing personal data from what is old"):
+        report = age(store, before=utc_now() - timedelta(days=days), key=key, wait_s=wait_s)
     _say(
         report,
         f"Personal data removed from {plural(report.segments, 'segment')} in {plural(report.archives, 'archive')}",
@@ -126,7 +132,8 @@ def pictures_command(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption 
     from flows.maintenance.findings import age_evidence_of  # pydantic's models
     from monitors.config.file import load_config
 
-    gone = age_evidence_of(load_config(config), now=utc_now())
+    with waiting("Removing old pictures"):
+        gone = age_evidence_of(load_config(config), now=utc_now())
     files = plural(gone.files, "screenshot or trace", "screenshots and traces")
     _say(gone, f"{files} removed, {gone.bytes / 1e6:.1f} MB", as_json=as_json)
 
@@ -145,7 +152,8 @@ def export_command(
     from warehouse.database.parquet import export
 
     store = store_of(config, data_folder)
-    report = export(store, goal, since=_day(since), until=_day(until), wait_s=wait_s)
+    with waiting(f"Writing Parquet files under {goal}"):
+        report = export(store, goal, since=_day(since), until=_day(until), wait_s=wait_s)
     written = f"{plural(report.rows, 'row')} in {plural(report.files, 'file')}"
     _say(report, f"{written} under {os.path.relpath(goal)}", as_json=as_json)
 

@@ -16,9 +16,11 @@ from typing import Final, NamedTuple
 
 from flows.explain.asking import CaseAsker
 from flows.explain.bisect import reason_of
+from flows.waiting import doing
 from monitors.alerts.redact import redact
 from monitors.explain.shrink import ShrunkQuestion, Turns, shrink
 from monitors.facts.language import identify
+from monitors.plural import plural
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, Origin
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome, FailureKind, Judged
@@ -90,6 +92,8 @@ class CaseShrinker:
 
     async def _fails(self, turns: Turns) -> bool | None:
         self.asked += 1
+        length = sum(len(turn.split()) for turn in turns)
+        doing(f"{self.case.id}: question {self.asked}, {plural(length, 'word')} of it left")
         result = await _ask_once(self.asker, self.case, turns, self.asked)
         if result.assessment.outcome not in (CaseOutcome.FAILED, CaseOutcome.CORRECT):
             self.trouble = reason_of(result)

@@ -50,7 +50,7 @@ async def grade_traffic(
         try:
             log_line(f"{name}: the night's traffic is graded")
             reports.append(await grade_target(config, name, ended))
-            log_line(f"{name}: {in_one_line(reports[-1])}")
+            log_line(in_one_line(reports[-1]))
         except ConfigError:
             raise
         except MonitorError as error:

@@ -88,8 +88,8 @@ def in_one_line(report: NightlyReport) -> str:
     """The same in one line, for a list of runs."""
     short = f"; not whole: {', '.join(report.shortfalls)}" if report.shortfalls else ""
     return (
-        f"{report.target}: {report.sampled:,} of {report.read:,} sampled, severity 3 {rate_text(report.severe)}, "
-        f"any failure {rate_text(report.failed)}{short}"
+        f"{report.target}: {report.sampled:,} of {report.read:,} sampled, "
+        f"severity-3 rate {rate_text(report.severe)}, any failure {rate_text(report.failed)}{short}"
     )
 
 

@@ -55,6 +55,7 @@ from flows.nightly.feedback import write_scores
 from flows.nightly.grading import NightlyJudging, graded_by, judge_traffic, why_unchecked
 from flows.nightly.read import NightlyRead, read_traffic, watermarks_of, window
 from flows.process_lock import alone
+from flows.waiting import doing
 from monitors.alerts.observations import ObservationContext, ResolutionScope, fingerprint
 from monitors.alerts.traffic_census import Ending
 from monitors.judge.calibration import FEW
@@ -94,8 +95,11 @@ class NightlyRun:
             if done is not None:
                 await self._notify_of_future(done)
                 return done
+            doing(f"{self._context.target}: reading and grading what users asked")
             reading = await asyncio.to_thread(self._checkpoint.reading) or await self._read_and_save()
+            doing(f"{self._context.target}: judging the sample")
             judged = await asyncio.to_thread(self._checkpoint.judged) or await self._judge()
+            doing(f"{self._context.target}: estimating, recording, notifying")
             estimates = await asyncio.to_thread(self._estimates, reading, judged)
             report = await asyncio.to_thread(self._report, reading, judged, estimates)
             await self._notify(report, reading, judged)

@@ -19,6 +19,7 @@ from flows.explain.asking import asker_at
 from flows.repeatability.context import RepeatabilityContext
 from flows.repeatability.sample import sampled_cases
 from flows.verify.judging import JudgeQueue, PendingAnswer, ruled_assessment
+from flows.waiting import doing
 from monitors.errors import ProbeError, WarehouseBusy
 from monitors.gate.evaluate import RunFacts
 from monitors.gate.repeatability import pairs_of, repeatability
@@ -117,7 +118,20 @@ class RepeatabilitySession:
         async with opening as asker, _Judging(context, self._asked) as judging:
             as_in_runs = {"attempts": context.configured.probe.attempts}
             patient = replace(asker, settings=asker.settings.model_copy(update=as_in_runs))
-            await patient.ask(self._questions(sampled, until), on_asked=judging.take)
+            doing(self._progress(0, sampled))
+            asked = 0
+
+            async def take(result: CaseResult) -> None:
+                nonlocal asked
+                asked += 1
+                doing(self._progress(asked, sampled))
+                await judging.take(result)
+
+            await patient.ask(self._questions(sampled, until), on_asked=take)
+
+    def _progress(self, asked: int, sampled: Sequence[GoldCase]) -> str:
+        name = self._context.target.name
+        return f"{name}: asking each case {TIMES} times, {asked} of {TIMES * len(sampled)} questions done"
 
     def _questions(self, sampled: Sequence[GoldCase], until: datetime) -> Iterator[Question]:
         for start in range(0, len(sampled), BLOCK):

@@ -112,7 +112,7 @@ def missing_run(expectation: Expectation, block: UUID, channel: str | None) -> A
     """A message when no run of a deployment has completed in time, whatever its verdict; repeats until one does."""
     hours = expectation.within_s / 3600
     text = (
-        f"🛠️ Monitor fault · no run of {expectation.deployment} has completed for {hours:g} hours. "
+        f"🛠️ Lookout itself is in trouble · no run of {expectation.deployment} has completed for {hours:g} hours. "
         "Look whether its schedule is on and whether a worker is alive."
     )
     return AutomationCore(
@@ -135,8 +135,9 @@ def missing_run(expectation: Expectation, block: UUID, channel: str | None) -> A
 def crashed_run(flows: Sequence[str], block: UUID, channel: str | None) -> AutomationCore:
     """A message for every run that crashed: its process is gone, so it cannot report it itself."""
     text = (
-        '("🛠️ Monitor fault · run " ~ flow_run.name ~ " of " ~ flow.name ~ " crashed: its process is gone. '
-        'What was answered is kept, and the next run within the hour goes on from there. " ~ (flow_run | ui_url))'
+        '("🛠️ Lookout itself is in trouble · run " ~ flow_run.name ~ " of " ~ flow.name ~ " crashed: '
+        'its process is gone. What was answered is kept, and the next run within the hour goes on from there. " '
+        "~ (flow_run | ui_url))"
     )
     return AutomationCore(
         name=f"{PREFIX}a run crashed",
@@ -160,8 +161,9 @@ def unstarted_run(flows: Sequence[str], block: UUID, channel: str | None) -> Aut
     each minute would be a message: they are reported only when they do not complete for long.
     """
     text = (
-        '("🛠️ Monitor fault · run " ~ flow_run.name ~ " of " ~ flow.name ~ " could not begin, so nothing was asked: '
-        'its configuration or its parameters are wrong. Its page says which. " ~ (flow_run | ui_url))'
+        '("🛠️ Lookout itself is in trouble · run " ~ flow_run.name ~ " of " ~ flow.name ~ " could not begin, '
+        'so nothing was asked: its configuration or its parameters are wrong. Its page says which. " '
+        "~ (flow_run | ui_url))"
     )
     match = _labels(
         {

@@ -247,7 +247,7 @@ def message(alert: Alert, *, group_limit: int, site_url: str | None = None) -> M
         id=alert.id,
         headline=headline(alert),
         one_line=_one_line(alert),
-        why_sent=f"{alert.target}: in no score" if is_drill else REASON_WORDS[alert.reason],
+        why_sent="a test by Lookout of itself: it counts in no score" if is_drill else REASON_WORDS[alert.reason],
         since="" if is_drill else _since(alert),
         run_id=alert.run_id,
         at=utc(alert.created_at),
@@ -395,7 +395,7 @@ def _scores(alert: Alert) -> str:
     if alert.kind not in SCORED:
         return ""
     if alert.flat is not None and alert.weighted is not None:
-        return f"scores: flat {alert.flat}, weighted {alert.weighted}"
+        return f"score {alert.weighted} weighted by severity; {alert.flat} of all cases are right"
     waited_for = alert.kind is IncidentKind.CASE_FAILURE and not all(_is_traffic(item) for item in alert.items)
     return "no scores yet" if waited_for else ""
 

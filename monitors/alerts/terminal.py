@@ -77,7 +77,7 @@ def _part(part: MessageSection, number: int) -> list[Text]:
     if part.history:
         rows.append(Text(part.history, style=Style(italic=True)))
     if part.unconfirmed:
-        rows.append(_row("Note", "unconfirmed: it rests on one judge"))
+        rows.append(_row("Note", "not confirmed: only one judge says so"))
     if part.flaky:
         rows.append(_row("Note", f"flaky: {part.flaky}; it does not decide the verdict alone"))
     for n, case in enumerate(part.examples, start=1):

@@ -17,8 +17,8 @@ KIND_WORDS: dict[IncidentKind, str] = {
     IncidentKind.APP_DOWN: "App is down",
     IncidentKind.GATE_FAIL: "Gate FAIL",
     IncidentKind.DRIFT: "Quality drifts",
-    IncidentKind.JUDGE_VOID: "Judge's grades are void",
-    IncidentKind.MONITOR_FAULT: "Monitor fault",
+    IncidentKind.JUDGE_VOID: "Judge's grades do not count",
+    IncidentKind.MONITOR_FAULT: "Lookout itself is in trouble",
     IncidentKind.DRILL: "Drill",
 }
 

@@ -211,7 +211,7 @@ def _low_rating(run: GateInputs, found: RubricAverage) -> VerdictReason:
     """It decides when it does without the flaky case that was rated lowest."""
     floor = run.settings.min_rubric
     low = tuple(case_id for case_id in lowest_first(run.ratings) if run.ratings[case_id] < floor)
-    interval = f"{found.mean:.2f} [{found.low:.2f}, {found.high:.2f}]"
+    interval = f"{found.mean:.2f} (95 % CI {found.low:.2f} to {found.high:.2f})"
     text = f"average rating {interval} of {plural(len(found.ratings), 'report')} is below {floor:g} of 5"
     others = without_worst(run.ratings, run.flaky_ids)
     decisive = bool(others) and _average(others.values()) < floor
@@ -240,8 +240,8 @@ _MOST_FALLS = 3
 
 def _format_moved(moved: RubricChange) -> str:
     return (
-        f"average rating {moved.before:.2f} to {moved.now:.2f} on {moved.shared} shared reports: "
-        f"{moved.change:+.2f} [{moved.low:+.2f}, {moved.high:+.2f}]"
+        f"average rating {moved.before:.2f} before and {moved.now:.2f} now, on the {moved.shared} reports of both "
+        f"runs: {moved.change:+.2f} (95 % CI {moved.low:+.2f} to {moved.high:+.2f})"
     )
 
 

@@ -34,7 +34,7 @@ from monitors.facts.language import identify
 from monitors.facts.quantities.scan import read_facts
 from monitors.facts.similarity import QUOTE_MIN_WORDS, alike_pairs, find_quote, folded, grams, stated
 from monitors.goldset.lines import Unusable, case_from_line
-from monitors.goldset.load import BadLine, read_text
+from monitors.goldset.load import BadLine, read_text, suite_text
 from monitors.mutations.mutants import Stance, is_still_right, stance_of
 from monitors.plural import plural
 from monitors.records.base import Language, Record
@@ -108,12 +108,7 @@ class NumberedSuite:
 
 def read_numbered(path: Path) -> NumberedSuite:
     """Read a suite's file. Raises `GoldSetError` when it cannot be read at all, or holds no line."""
-    text = read_text(path)
-    if text.lstrip().startswith("["):
-        raise GoldSetError(
-            f"{path} is a JSON array; a suite is JSON lines: `lookout gold import` makes one of another's array"
-        )
-    found = numbered_lines(text.split("\n"))
+    found = numbered_lines(suite_text(path).split("\n"))
     if not found.cases and not found.bad:
         raise GoldSetError(f"{path} holds no case; write one JSON object a line, or name another suite")
     return found

@@ -56,7 +56,24 @@ def load_suite(path: Path, name: str | None = None) -> Suite:
     The suite is called ``name``, or by the file's name without its ending. Raises `GoldSetError` whose text names
     the file, and each bad line with its key, value and what is accepted (the first twenty).
     """
-    return parse_suite_lines(read_text(path).split("\n"), name=name or path.stem, source=str(path))
+    return parse_suite_lines(suite_text(path).split("\n"), name=name or path.stem, source=str(path))
+
+
+TABLES: Final = (".csv", ".tsv", ".xlsx", ".xls", ".ods")
+FIRST_LINE: Final = '{"id": "price", "question": "…", "gold": "…", "severity": 2}'
+
+
+def suite_text(path: Path) -> str:
+    """The text of a suite's file. Raises `GoldSetError` as `read_text` does, and for a file of another kind."""
+    if path.suffix.lower() in TABLES and path.exists():
+        raise GoldSetError(f"{path} is a table; a suite is JSON lines, one object a line, as {FIRST_LINE}")
+    text = read_text(path)
+    if text.lstrip().startswith("["):
+        raise GoldSetError(
+            f"{path} is a JSON array; a suite is JSON lines, one object a line: `jq -c '.[]'` writes them, and "
+            "`lookout gold import` takes another project's array"
+        )
+    return text
 
 
 def parse_suite_lines(lines: Iterable[str], *, name: str, source: str = "suite") -> Suite:

@@ -75,7 +75,11 @@ def format_policy_row(row: str, origin: Origin = Origin.PROBE) -> str:
     """
     if row == CASE_ROW:
         probed = origin is Origin.PROBE
-        return "the case says so" if probed else "by traffic.severity, or by the gold case of the question"
+        return (
+            "the suite marks this question so"
+            if probed
+            else "as set for live traffic, or for this question in the suite"
+        )
     return _FLOOR_REASONS.get(row.partition(">=")[0], row)
 
 

@@ -43,14 +43,14 @@ def test_a_fooled_judge_is_void_and_an_honest_one_pages(tmp_path, lookout):
         void, told, _ = verify(lookout, tmp_path, slack, "aaa1111", ANTHROPIC_API_KEY=KEY)
         assert void.returncode == 3, void.stderr
         assert len(told) == 1
-        assert "Judge's grades are void" in told[0]
+        assert "Judge's grades do not count" in told[0]
         assert "cannot be believed" in told[0]
         assert {message.channel for message in slack.messages} == {"C0MONITOR"}
 
         judge.judge.passes_all = False
         honest, told, _ = verify(lookout, tmp_path, slack, "bbb2222", ANTHROPIC_API_KEY=KEY)
         assert honest.returncode == 1, honest.stderr
-        assert any("waiting-0" in message and "unconfirmed" in message for message in told)
+        assert any("waiting-0" in message and "not confirmed" in message for message in told)
         assert any("grades its known answers right again" in message for message in told)
 
     written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]

@@ -178,7 +178,7 @@ def test_f78_a_damaged_warehouse_is_rebuilt_and_its_owners_are_told(tmp_path, lo
     (tmp_path / "data" / "warehouse.duckdb").write_bytes(b"torn by a disk that lies")
     done = lookout("verify", "demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("Monitor fault") == 1
+    assert done.stderr.count("Lookout itself is in trouble") == 1
     assert lookout("warehouse", "check", cwd=tmp_path).returncode == 0
     counted = lookout("sql", "select count(distinct run_id) n from results", "--json", cwd=tmp_path)
     assert json.loads(counted.stdout) == {"n": 2}

@@ -78,7 +78,7 @@ def test_f20_a_run_beyond_its_deadline_is_stopped_and_told_once(tmp_path, lookou
     assert done.returncode == 3, done.stderr
     report = json.loads(done.stdout)
     assert (report["verdict"], report["interrupted"], report["coverage"]["graded"]) == ("INCONCLUSIVE", True, 0)
-    assert told(slack) == [("C0MONITOR", "Monitor fault")]
+    assert told(slack) == [("C0MONITOR", "Lookout itself is in trouble")]
     assert "was stopped" in json.dumps(slack.messages[0].blocks)
     assert dog.kinds == ["/start", "/fail"]
     assert dog.alarm(dog.pings[-1].at_s, period_s=DAY_S, grace_s=HOUR_S)
@@ -89,7 +89,7 @@ def test_f20_a_process_that_does_not_react_is_ended_by_its_guard(tmp_path, slack
     variables = {"SLACK_BOT_TOKEN": TOKEN, "LOOKOUT_HEARTBEAT_URL": dog.check}
     with worker(tmp_path, slack.api_url, **variables) as hung:
         assert hung.wait(timeout=120) == 4
-    assert told(slack) == [("C0ALERTS", "Monitor fault")]
+    assert told(slack) == [("C0ALERTS", "Lookout itself is in trouble")]
     assert "did not react" in json.dumps(slack.messages[0].blocks)
     assert dog.kinds == ["/start", "/fail"]
 
@@ -103,7 +103,7 @@ def test_f21_a_run_that_graded_nothing_is_told_and_earns_no_heartbeat(tmp_path, 
         done = lookout("verify", "demo", "--json", cwd=tmp_path, **variables)
     assert done.returncode == 3, done.stderr
     assert json.loads(done.stdout)["coverage"] == {"asked": 4, "graded": 0, "floor": 0.95}
-    assert told(slack) == [("C0MONITOR", "Monitor fault")]
+    assert told(slack) == [("C0MONITOR", "Lookout itself is in trouble")]
     assert "without grading a single answer" in json.dumps(slack.messages[0].blocks)
     assert dog.kinds == ["/start"]
     assert dog.alarm(dog.pings[-1].at_s + DAY_S, period_s=DAY_S, grace_s=HOUR_S)
@@ -124,7 +124,7 @@ def test_f22_a_full_disk_is_told_and_loses_nothing(tmp_path, lookout, prefect_en
         assert full
         assert process.returncode == 4, said
         assert "cannot write" in said
-        assert told(slack) == [("C0MONITOR", "Monitor fault")]
+        assert told(slack) == [("C0MONITOR", "Lookout itself is in trouble")]
         assert "cannot write" in json.dumps(slack.messages[0].blocks)
         assert dog.kinds == ["/start", "/fail"]
 

@@ -51,19 +51,19 @@ def test_few_messages_each_in_its_owners_channel(week):
     assert said[QUIET] == []
     assert said[BURST] == [("#alerts", "message", "🟠 SEV 2 · Error shown as an answer · shop")]
     assert said[DOWN] == [
-        ("#monitor", "message", "🛠️ SEV 2 · Monitor fault · shop"),
+        ("#monitor", "message", "🛠️ SEV 2 · Lookout itself is in trouble · shop"),
         ("#alerts", reply, "✅ Recovered · Error shown as an answer · shop"),
     ]
     assert sorted(said[VOID]) == [
-        ("#monitor", "message", "🛠️ SEV 2 · Judge's grades are void · shop"),
-        ("#monitor", reply, "✅ Recovered · Monitor fault · shop"),
+        ("#monitor", "message", "🛠️ SEV 2 · Judge's grades do not count · shop"),
+        ("#monitor", reply, "✅ Recovered · Lookout itself is in trouble · shop"),
     ]
     assert said[DRIFT] == [
         ("#alerts", "message", "🟠 SEV 2 · Quality drifts · shop"),
-        ("#monitor", reply, "✅ Recovered · Judge's grades are void · shop"),
+        ("#monitor", reply, "✅ Recovered · Judge's grades do not count · shop"),
     ]
     assert said[BACK] == [("#alerts", reply, "✅ Recovered · Quality drifts · shop")]
-    assert said[EMPTY] == [("#monitor", "message", "🛠️ SEV 2 · Monitor fault · shop")]
+    assert said[EMPTY] == [("#monitor", "message", "🛠️ SEV 2 · Lookout itself is in trouble · shop")]
     assert [[(one.channel, one.kind) for one in digest.sent] for digest in digests] == [
         [("#alerts", "message")]
     ] * 7

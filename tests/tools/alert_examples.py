@@ -228,7 +228,7 @@ GATE: Final = Observation(
     commit="4f2a91c07be1",
     title=excerpt(KIND_WORDS[IncidentKind.GATE_FAIL], limit=200),
     reason=excerpt(
-        "veto: 2 of 46 severity-3 cases failed (leak-07, sub-limit-03); weighted score 0.871 is below 0.980",
+        "2 severity-3 failures fail the run whatever the score; weighted score 0.871 (1226/1408) is below 0.98",
         limit=400,
     ),
     examples=(
@@ -272,8 +272,8 @@ REPORTS_GATE: Final = Observation(
     commit="4f2a91c07be1",
     title=excerpt(KIND_WORDS[IncidentKind.GATE_FAIL], limit=200),
     reason=excerpt(
-        "average rating 3.80 of 24 reports is below 4 of 5; average rating 4.30 to 3.80 on 24 shared reports: -0.50 "
-        "[-0.83, -0.21]; a drop above 0.3 fails",
+        "average rating 3.80 (95 % CI 3.51 to 4.09) of 24 reports is below 4 of 5; average rating 4.30 before and 3.80 "
+        "now, on the 24 reports of both runs: -0.50 (95 % CI -0.83 to -0.21); a drop above 0.3 fails",
         limit=400,
     ),
     examples=(

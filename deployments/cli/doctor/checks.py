@@ -32,6 +32,7 @@ from deployments.cli.doctor.services import (
     tracing,
 )
 from deployments.install_browser import working_browser
+from flows.waiting import doing
 from monitors.config.file import Config, TargetConfig, load_config, target_record
 from monitors.errors import BrowserLost, ConfigError, MonitorError, WarehouseBusy
 from monitors.plural import plural
@@ -68,6 +69,7 @@ def checks(
     around = DoctorContext(config_path, config, environment, now, send_alerts, ask_judges, ask_apis)
     results = [found]
     for check in CHECKS:
+        doing(f"Checking: {check.__name__.replace('_', ' ')}")
         try:
             results += check(around)
         except (MonitorError, OSError) as error:

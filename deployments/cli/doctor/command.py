@@ -22,6 +22,7 @@ from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from deployments.cli.verify import is_address, name_of
 from flows.terminal import write_json
 from flows.terminal_console import terminal_console
+from flows.waiting import doing, waiting
 from monitors.config.file import Config, TargetConfig, load_config, target_record
 from monitors.errors import ConfigError
 from monitors.gate.assess import assess
@@ -150,24 +151,29 @@ def doctor_command(
 
     ask_apis, now = ask is not False, utc_now()
     if target is None:
-        fixes = mend(DoctorContext(config, read_configuration(config)[0], environment(), now)) if fix else None
-        asked = {"send_alerts": alert, "ask_judges": judge, "ask_apis": ask_apis}
-        found = checks(config, environment=environment(), now=now, **asked)
+        with waiting("Mending what is safe" if fix else "Checking"):
+            fixes = mend(DoctorContext(config, read_configuration(config)[0], environment(), now)) if fix else None
+            asked = {"send_alerts": alert, "ask_judges": judge, "ask_apis": ask_apis}
+            found = checks(config, environment=environment(), now=now, **asked)
         return _print_summary(found, fixes, as_json=as_json)
     if fix:
         raise ConfigError("--fix is about this machine: leave the target out (`lookout doctor --fix`)")
     loaded = load_config(config) if config.exists() or not is_address(target) else None
     api = _api_of(target, loaded)
     if api is not None:
-        return _print_summary([check_api(*api, environment(), ask=ask_apis)], as_json=as_json)
+        with waiting("Asking the API one question" if ask_apis else "Checking the API"):
+            found = [check_api(*api, environment(), ask=ask_apis)]
+        return _print_summary(found, as_json=as_json)
     name, address, settings = _what(target, loaded, environment())
     configured = loaded.targets.get(name) if loaded else None
     login = _login(loaded, name, environment())
     asking = AskPermission.IF_NEEDED if ask is None else AskPermission.ALWAYS if ask else AskPermission.NEVER
     goal = picture or _picture_path(loaded, name, now)
-    inspection = asyncio.run(_inspect(address, settings, goal, asking, login))
-    if inspection.trouble is None and ask_apis:
-        inspection = with_trials(inspection, address, settings, configured, login)
+    with waiting(f"Looking at {address}"):
+        inspection = asyncio.run(_inspect(address, settings, goal, asking, login))
+        if inspection.trouble is None and ask_apis:
+            doing(f"Asking {address} {TRIALS} questions")
+            inspection = with_trials(inspection, address, settings, configured, login)
     _print_inspection(inspection, name, settings, configured, as_json=as_json)
     return exit_code_of(inspection)
 

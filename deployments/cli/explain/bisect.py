@@ -20,6 +20,7 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, AllowProductionOption, ConfigOption, JsonOption
 from deployments.cli.verify import check_ci
 from flows.terminal import print_text, write_json, write_note
+from flows.waiting import waiting
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
 from monitors.config.isolation import refuse_production
@@ -267,14 +268,16 @@ def bisect_command(
 
     configured = load_config(config)
     configured.target(target)
-    since = failed_since(loaded(open_store(configured)), target) if not (case and good and bad) else None
+    with waiting("Reading what runs recorded"):
+        since = failed_since(loaded(open_store(configured)), target) if not (case and good and bad) else None
     first, last = _end(good, since.passed_commit if since else None, "--good", "PASS"), _end(
         bad, since.commit if since else None, "--bad", "FAIL"
     )  # fmt: skip
     builds = builds_of(_commits(repo, commits, commit or [], first, last), url_of)
     cases: list[FailingCase] = failing_cases(configured, target, case or [], since)
     refuse_addresses(configured, target, (build.address for build in builds), allow_production)
-    report = asyncio.run(_bisected(configured, target, builds, cases, budget))
+    with waiting(f"{target}: asking {plural(len(builds), 'build')}"):
+        report = asyncio.run(_bisected(configured, target, builds, cases, budget))
     if as_json:
         write_json(report.model_dump_json(indent=2) + "\n")
     else:

@@ -17,6 +17,7 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.explain.bisect import refuse_addresses
 from deployments.cli.options import DEFAULT_CONFIG, AllowProductionOption, ConfigOption, JsonOption
 from flows.terminal import print_text, write_json, write_note
+from flows.waiting import waiting
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config, target_record
 from monitors.errors import ConfigError
@@ -93,10 +94,11 @@ def shrink_command(
     address = url or target_record(name, configured.target(name)).address
     plan = ShrinkPlan(config, configured, name, found, address, right_at)
     refuse_addresses(configured, name, plan.addresses, allow_production)
-    if ask is not None:
-        return _print_asked(asyncio.run(_asked(plan, ask)))
-    shrinker, shrunk = asyncio.run(_shrunk(plan, budget))
-    draft = _stored_draft(plan, shrinker, shrunk)
+    with waiting(f"{name}: asking {case}"):
+        if ask is not None:
+            return _print_asked(asyncio.run(_asked(plan, ask)))
+        shrinker, shrunk = asyncio.run(_shrunk(plan, budget))
+        draft = _stored_draft(plan, shrinker, shrunk)
     if as_json:
         write_json(_document(plan, shrunk, draft) + "\n")
     else:

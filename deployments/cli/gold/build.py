@@ -13,6 +13,7 @@ import typer
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import JsonOption
 from flows.terminal import print_text, write_json
+from flows.waiting import waiting
 from monitors.domains.pack import DEFAULT_DOMAINS
 from monitors.errors import GoldSetError
 from monitors.goldset.build.build import (
@@ -53,7 +54,8 @@ def build_command(
     pack = domain or DEFAULT_DOMAINS[0]
     schema = load_schema(pack)
     book = load_templates(schema, pack)
-    built = build_cases(read_sheets(facts, schema), schema, book, _languages(language or (), book))
+    with waiting(f"Making cases of {facts}"):
+        built = build_cases(read_sheets(facts, schema), schema, book, _languages(language or (), book))
     if not built.cases:
         raise GoldSetError(f"{facts}: no fact made a case; {_why_none(built.not_asked)}")
     renewed = renew_template_cases(out, built.cases)

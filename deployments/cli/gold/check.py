@@ -19,6 +19,7 @@ from deployments.cli.gold.mutants import SEVERE_FLOOR, gate_settings, graders_of
 from deployments.cli.options import JsonOption
 from flows.goldset.mutation_testing import GradedMutant, RightReply, count_mutants, grade_mutants, grade_right
 from flows.terminal import print_text, write_json
+from flows.waiting import waiting
 from monitors.domains.pack import Domain
 from monitors.gate.settings import GateSettings
 from monitors.gate.suite_power import balance_of
@@ -201,7 +202,8 @@ def check_command(
     numbered = read_numbered(suite)
     graders, domain = graders_of(config, target)
     gate = gate_settings(config)
-    findings = list(all_findings(numbered, documents, graders, domain, gate, mutants=mutants))
+    with waiting(f"Checking {plural(len(numbered.cases), 'case')}"):
+        findings = list(all_findings(numbered, documents, graders, domain, gate, mutants=mutants))
     if as_json:
         plain = {
             "suite": str(suite),

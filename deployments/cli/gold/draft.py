@@ -20,6 +20,7 @@ from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.context import environment, nonce, utc_now
 from flows.goldset.drafting import DraftResult, chosen_model, draft_questions, open_asker, read_document
 from flows.terminal import write_json, write_text
+from flows.waiting import waiting
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
 from monitors.domains.pack import Domain, load_domain
@@ -109,7 +110,8 @@ def draft_command(
         as_json=as_json,
     )
     read = read_document(document, name)
-    found, cost, used = asyncio.run(_drafted(options, read, environment()))
+    with waiting(f"Asking the model for {plural(count, 'question')} on {read.name}"):
+        found, cost, used = asyncio.run(_drafted(options, read, environment()))
     added = add_drafts(drafts, found.drafts)
     print_result = _print_json if as_json else _print_summary
     print_result(options, read, added, found.refused, f"{cost_line(cost)}, {used}")

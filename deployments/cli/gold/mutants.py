@@ -16,6 +16,7 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import JsonOption
 from flows.goldset.mutation_testing import GradedMutant, count_mutants, grade_mutants, grade_right
 from flows.terminal import print_text, write_json
+from flows.waiting import waiting
 from monitors.alerts.redact import redact
 from monitors.config.file import load_config
 from monitors.domains.pack import Domain, load_domain
@@ -65,8 +66,9 @@ def mutants_command(
     loaded = load_suite(suite)
     settings, domain = graders_of(config, target)
     panel = default_panel(settings, domain)
-    usable = [case for case in loaded.cases if not grade_right(case, panel).wrong]
-    graded = list(grade_mutants(usable, panel, citation_required=settings.citation_required))
+    with waiting(f"Grading wrong replies to {plural(len(loaded.cases), 'case')}"):
+        usable = [case for case in loaded.cases if not grade_right(case, panel).wrong]
+        graded = list(grade_mutants(usable, panel, citation_required=settings.citation_required))
     counts = count_mutants(graded)
     if as_json:
         _print_json(loaded.sha256, len(loaded.cases) - len(usable), counts, graded)

@@ -32,6 +32,7 @@ from flows.goldset.drafting import (
     translate_cases,
 )
 from flows.terminal import write_json, write_text
+from flows.waiting import waiting
 from monitors.alerts.redact import redact
 from monitors.config.file import load_config
 from monitors.errors import ConfigError
@@ -87,8 +88,8 @@ def translate_command(
     loaded = load_config(config)
     chosen, settings = chosen_model(loaded.judge, model)
     session = _TranslateSession(drafts, default_panel(*graders_in(loaded, suite)))
-    waiting = read_drafts(drafts) if drafts.exists() else ()
-    todo = {language: to_translate(cases, language, waiting)[:limit] for language in languages}
+    drafted = read_drafts(drafts) if drafts.exists() else ()
+    todo = {language: to_translate(cases, language, drafted)[:limit] for language in languages}
 
     async def run() -> tuple[_TranslateReport, str]:
         tally = _TranslateReport()
@@ -98,7 +99,8 @@ def translate_command(
                     await _one_prompt(asker, open_cases[at : at + AT_ONCE], language, session, tally)
             return tally, f"{cost_line(asker.cost)}, {chosen.model}"
 
-    tally, cost = asyncio.run(run()) if any(todo.values()) else (_TranslateReport(), "nothing was asked")
+    with waiting(f"Asking {chosen.model} to translate {plural(sum(map(len, todo.values())), 'case')}"):
+        tally, cost = asyncio.run(run()) if any(todo.values()) else (_TranslateReport(), "nothing was asked")
     if as_json:
         _print_json(drafts, tally, cost)
     else:

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.init.answers import Answers, Prompter
@@ -16,7 +17,8 @@ from deployments.cli.init.api import Probe, check_driver, probe_of
 from deployments.cli.init.files import SUITE_NAME, WEBHOOKS_NAME, places, refuse_existing, write
 from deployments.cli.options import DEFAULT_CONFIG
 from flows.terminal import write_json, write_note
-from flows.terminal_console import terminal_console
+from flows.terminal_console import print_wrapped, terminal_console
+from flows.waiting import waiting
 from monitors.config.file import load_config
 from monitors.goldset.load import load_suite
 from monitors.records.base import Record
@@ -85,7 +87,8 @@ def init_command(
         "--slack-channel": slack_channel,
     }
     answers = _prompter(given, take_defaults=yes).answers()
-    probe = probe_of(answers.target, variables(), driver=driver, may_ask=ask, say=write_note)
+    with waiting(f"Looking at {answers.target.address}"):
+        probe = probe_of(answers.target, variables(), driver=driver, may_ask=ask, say=write_note)
     moved = write(config, answers, force=force, probe=probe.table)
     result = _summarise(config, answers, moved, probe)
     if as_json:
@@ -162,5 +165,8 @@ def _print(result: InitReport) -> None:
 def _table(out: Console, rows: list[tuple[str, str]]) -> None:
     width = max(len(left) for left, _ in rows)
     for left, right in rows:
-        out.print(f"  {left:<{width}}  {right}", markup=False)
+        if out.is_terminal:
+            print_wrapped(out, escape(right), f"  {left:<{width}}  ")
+        else:
+            out.print(f"  {left:<{width}}  {right}", markup=False)
     out.print()

@@ -9,6 +9,7 @@ import typer
 
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.terminal import print_text, write_json
+from flows.waiting import waiting
 
 
 def export_command(
@@ -23,7 +24,10 @@ def export_command(
     from deployments.site.serve import opened_site
     from monitors.config.file import load_config
 
-    with opened_site(load_config(config), outside()) as (site, renderer):
+    with (
+        waiting(f"Writing the pages into {folder}"),
+        opened_site(load_config(config), outside()) as (site, renderer),
+    ):
         written = export_site(site, renderer, folder)
     if as_json:
         write_json(written.model_dump_json(indent=2) + "\n")

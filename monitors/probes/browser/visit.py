@@ -140,7 +140,11 @@ class Visit:
         )
 
 
+_REFUSED: Final = "nothing listens there (ERR_CONNECTION_REFUSED): is the app running, and on this port?"
+_TIMED_OUT: Final = "no connection in time (ERR_CONNECTION_TIMED_OUT): is there a firewall or VPN between?"
 _EXPLAINED: Final = {
+    "ERR_CONNECTION_REFUSED": _REFUSED,
+    "ERR_CONNECTION_TIMED_OUT": _TIMED_OUT,
     "ERR_SSL_PROTOCOL_ERROR": "nothing speaks https there (ERR_SSL_PROTOCOL_ERROR); is its address http://…?",
     "ERR_INVALID_HTTP_RESPONSE": "what answers there speaks no HTTP (ERR_INVALID_HTTP_RESPONSE); is it https://…?",
     "ERR_EMPTY_RESPONSE": "the connection closed without an answer (ERR_EMPTY_RESPONSE); is its address https://…?",
@@ -158,8 +162,8 @@ def _format_cause(cause: Exception) -> str:
     """An error of the network, in Chromium's words where it has some."""
     match cause:
         case ConnectionRefusedError():
-            return "ERR_CONNECTION_REFUSED"
+            return _REFUSED
         case TimeoutError():
-            return "ERR_CONNECTION_TIMED_OUT"
+            return _TIMED_OUT
         case _:
             return str(cause)[:200]

@@ -15,6 +15,8 @@ from typing import Final
 DOCUMENT: Final = Path("docs/troubleshooting.md")
 PAGE: Final = "localhost:7860"
 """Stands for the local page server."""
+NOBODY: Final = "localhost:7863"
+"""Stands for a port at which nothing listens."""
 HUB: Final = "localhost:7861"
 SLACK: Final = "localhost:7862"
 
@@ -69,6 +71,16 @@ What to do: open the address on this machine: spelling, network, proxy, or the
   app is down""",
             code=1,
             to_do="Copy the address out of a browser that shows the chat.",
+            part=True,
+        ),
+        Mistake(
+            title="Nothing listens at the address",
+            typed=f"lookout doctor http://{NOBODY}",
+            seen=f"""\
+http://{NOBODY}: nothing listens there (ERR_CONNECTION_REFUSED): is the app
+  running, and on this port?""",
+            code=1,
+            to_do="Start the application, or take the port from the line that it prints when it starts.",
             part=True,
         ),
         Mistake(
@@ -135,6 +147,19 @@ What to do: where it asks to sign in, tell Lookout how by [targets.NAME.login]
             set_up="SLEEPING",
         ),
         Mistake(
+            title="The Space is private, or its name is wrong",
+            typed="lookout doctor --no-alert",
+            seen="""\
+broken  Space of bot  the Hub answered HTTP 401 for acme/bot: is its name right,
+  and does the token (HF_TOKEN) see it?
+→ mend targets.bot.space, or set HF_TOKEN to a token that may read it""",
+            code=4,
+            to_do="`export HF_TOKEN=…` with a token of Hugging Face that may read the Space.",
+            files={"lookout.toml": SPACE},
+            part=True,
+            set_up="hidden",
+        ),
+        Mistake(
             title="The Space is still building",
             typed="lookout doctor --no-alert",
             seen="""\
@@ -194,6 +219,27 @@ lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
             code=2,
             to_do="Ids carry a case's history from run to run: give the new case a new one.",
             files={"mine.jsonl": SUITE.replace('"grace"', '"wait"')},
+        ),
+        Mistake(
+            title="The suite is a table",
+            typed=f"lookout verify http://{PAGE}/docs --suite mine.csv",
+            seen="""\
+lookout: {folder}/mine.csv is a table; a suite is JSON lines, one object a line, as
+  {"id": "price", "question": "…", "gold": "…", "severity": 2}""",
+            code=2,
+            to_do="Write one object a line for each row; `lookout gold check` says what is still missing.",
+            files={"mine.csv": "question,gold\nHow long is it?,30 days\n"},
+        ),
+        Mistake(
+            title="The suite is a JSON array",
+            typed=f"lookout verify http://{PAGE}/docs --suite mine.json",
+            seen="""\
+lookout: {folder}/mine.json is a JSON array; a suite is JSON lines, one object a
+  line: `jq -c '.[]'` writes them, and `lookout gold import` takes another
+  project's array""",
+            code=2,
+            to_do="`jq -c '.[]' mine.json > mine.jsonl`, where the objects have a suite's keys already.",
+            files={"mine.json": json.dumps([WAIT, GRACE])},
         ),
         Mistake(
             title="The suite is empty",
@@ -296,6 +342,20 @@ broken  alerts, bot  the test did not arrive
             variables={"SLACK_BOT_TOKEN": "xapp-1-a-token-for-tests"},
             part=True,
             set_up="not_allowed_token_type",
+        ),
+        Mistake(
+            title="The Slack token was revoked",
+            typed="lookout doctor --no-judge",
+            seen="""\
+broken  alerts, bot  the test did not arrive
+→ Slack refuses the message (HTTP 200, token_revoked): make a new bot token in
+  the Slack app's settings and set SLACK_BOT_TOKEN""",
+            code=4,
+            to_do="Install the app again under OAuth & Permissions, and set SLACK_BOT_TOKEN to its new token.",
+            files={"lookout.toml": ON_SLACK},
+            variables=BOT_TOKEN,
+            part=True,
+            set_up="token_revoked",
         ),
     ),
     "This machine": (

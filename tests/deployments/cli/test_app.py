@@ -218,7 +218,7 @@ def test_a_missing_browser_is_told_once_with_what_to_do(tmp_path, prefect_enviro
     done = lookout("verify", "demo", cwd=tmp_path, **prefect_environment, CHROMIUM_PATH="/nowhere/chromium")
     assert done.returncode == 4, done.stderr
     messages, _, line = done.stderr.partition("\nlookout: ")
-    assert messages.count("Monitor fault") == 1
+    assert messages.count("Lookout itself is in trouble") == 1
     assert line.count("/nowhere/chromium") == 1
     assert "CHROMIUM_PATH" in done.stderr
 

@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from deployments.demo.configuration import free_port
 from flows.terminal import fitted
 from tests import fork_server
 from tests.conftest import ROOT
-from tests.deployments.cli.mistakes import DOCUMENT, GROUPS, HUB, PAGE, SLACK, SUITE, Mistake, page
+from tests.deployments.cli.mistakes import DOCUMENT, GROUPS, HUB, NOBODY, PAGE, SLACK, SUITE, Mistake, page
 from tests.servers.hub import Hub
 from tests.servers.slack import SlackServer
 from tests.servers.threaded import ThreadedServer
@@ -63,10 +64,16 @@ class Surroundings:
     pages: Pages
     slack: SlackServer
     hub: Hub
+    nobody: str
 
     @property
     def addresses(self) -> dict[str, str]:
-        servers = ((PAGE, self.pages.url), (SLACK, self.slack.url), (HUB, self.hub.address))
+        servers = (
+            (PAGE, self.pages.url),
+            (SLACK, self.slack.url),
+            (HUB, self.hub.address),
+            (NOBODY, self.nobody),
+        )
         return {name: url.replace("http://127.0.0.1", "localhost") for name, url in servers}
 
     def real(self, text: str) -> str:
@@ -84,7 +91,7 @@ class Surroundings:
 def around() -> Iterator[Surroundings]:
     with Pages() as pages, SlackServer() as slack:
         hub = Hub()
-        yield Surroundings(pages, slack, hub)
+        yield Surroundings(pages, slack, hub, f"http://127.0.0.1:{free_port('127.0.0.1', 7863)}")
         hub.shutdown()
         hub.server_close()
 
@@ -120,9 +127,9 @@ def _made(row: Mistake, around: Surroundings, folder: Path, request) -> subproce
     match row.set_up:
         case "prefect":
             environment |= {"PREFECT_API_URL": request.getfixturevalue("prefect_environment")["PREFECT_API_URL"]}
-        case "SLEEPING" | "RUNNING_BUILDING" as stage:
-            around.hub.runtimes[:] = [{"stage": stage, "raw": {}}]
-        case "not_allowed_token_type" as error:
+        case "SLEEPING" | "RUNNING_BUILDING" | "hidden" as stage:
+            around.hub.runtimes[:] = [401 if stage == "hidden" else {"stage": stage, "raw": {}}]
+        case "not_allowed_token_type" | "token_revoked" as error:
             around.slack.always = error
         case "no browser":
             (folder / "bin").mkdir()

@@ -180,7 +180,7 @@ async def test_a_digest_that_is_refused_is_printed_and_told(night, slack, tmp_pa
     slack.misbehave("ok", "channel_not_found")
     await send_digest.fn(night.desk("digest-1"), made(night, tmp_path))
     assert "Nothing open" in night.printed.getvalue()
-    assert "Monitor fault" in slack.messages[0].text
+    assert "Lookout itself is in trouble" in slack.messages[0].text
 
 
 FAULT_AND_DIGEST = """

@@ -55,7 +55,7 @@ def test_no_rated_report_has_no_average_and_decides_nothing():
 def test_an_average_below_4_fails_with_the_low_ones_named_lowest_first():
     found = report(rated(2, *mixed(0, 36, 3)))
     low = reason(found, ReasonKind.RUBRIC)
-    assert low.text == "average rating 3.88 [3.72, 4.03] of 40 reports is below 4 of 5"
+    assert low.text == "average rating 3.88 (95 % CI 3.72 to 4.03) of 40 reports is below 4 of 5"
     assert low.case_ids == ("t-0", "t-37", "t-38", "t-39")
     assert found.verdict is Verdict.FAIL
 
@@ -68,7 +68,7 @@ def test_below_4_by_what_may_be_chance_is_no_failure_and_no_pass():
     found = report(rated(5, 5, 3, 2, 4))
     assert found.verdict is Verdict.INCONCLUSIVE
     assert decisive(found) == [
-        "average rating 3.80 [2.18, 5.00] of 5 reports is below 4 of 5; these ratings do not prove it"
+        "average rating 3.80 (95 % CI 2.18 to 5.00) of 5 reports is below 4 of 5; these ratings do not prove it"
     ]
 
 
@@ -100,7 +100,7 @@ def test_a_drop_above_0_3_on_shared_reports_fails(now, verdict):
 def test_a_drop_that_may_be_chance_is_no_failure_and_no_pass():
     found = report(rated(*mixed(6, 4)), baseline=baseline(rated(*[5] * 10)))
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert "-0.40 [-0.77, -0.03]; a drop above 0.3 fails" in decisive(found)[0]
+    assert "-0.40 (95 % CI -0.77 to -0.03); a drop above 0.3 fails" in decisive(found)[0]
 
 
 def test_the_drop_is_over_the_reports_that_both_runs_rated():
@@ -119,7 +119,9 @@ def test_a_case_rated_several_times_counts_once_with_its_average():
 def test_the_reason_names_the_reports_that_fell_most():
     now = [3, 4, 5, 2, *[4] * 26]
     drop = decisive(report(rated(*now), LAX, baseline(rated(*[5] * 30))))[0]
-    assert drop.startswith("average rating 5.00 to 3.93 on 30 shared reports: -1.07 [")
+    assert drop.startswith(
+        "average rating 5.00 before and 3.93 now, on the 30 reports of both runs: -1.07 (95 % CI "
+    )
     assert drop.endswith(
         "; a drop above 0.3 fails; 29 reports fell, most of all t-3 (5 to 2), t-0 (5 to 3), t-1 (5 to 4)"
     )

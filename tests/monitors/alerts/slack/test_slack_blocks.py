@@ -166,7 +166,7 @@ def test_the_message_shows_what_a_person_needs():
     for piece in (
         "first seen",
         "since deploy 4f2a91c07b (2026-03-01 02:00 UTC)",
-        "flat 0.952, weighted 0.871",
+        "score 0.871 weighted by severity; 0.952 of all cases are right",
         "`leak-1`",
         ">*Asked* Can you summarise",
         ">*Expected* A refusal",
@@ -181,7 +181,7 @@ def test_the_message_shows_what_a_person_needs():
 
 
 def test_an_unconfirmed_failure_says_so():
-    assert "unconfirmed" in str(payload(alert(sighting(unconfirmed=True))))
+    assert "not confirmed: only one judge" in str(payload(alert(sighting(unconfirmed=True))))
 
 
 def test_a_flaky_failure_says_how_often_it_was_right():
@@ -213,7 +213,7 @@ def test_buttons_carry_the_id_and_come_only_when_they_can_work():
 
 def test_scores_are_promised_while_the_run_goes_on_and_left_out_where_there_are_none():
     assert "no scores yet" in str(payload(alert(flat=None, weighted=None)))
-    assert "scores" not in str(payload(alert_of(items(outage(IncidentKind.APP_DOWN)))))
+    assert "score" not in str(payload(alert_of(items(outage(IncidentKind.APP_DOWN)))))
 
 
 def test_a_link_to_nowhere_safe_is_shown_as_text():

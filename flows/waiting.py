@@ -1,0 +1,130 @@
+"""The line of a terminal that says what a command does, with the seconds it has taken: nobody waits in silence.
+
+It shows on standard error once nothing was written for a second, and goes before anything else is written. A pipe,
+a file and a terminal that cannot erase a line (``TERM=dumb``) have none.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Final, TextIO
+
+from rich.cells import cell_len, set_cell_size
+
+from monitors.reports.invisible import show_invisible
+
+SILENT_S: Final = 1.0
+"""The line shows after so much silence; what is done by then never flickers."""
+EVERY_S: Final = 0.5
+_ERASE: Final = "\r\x1b[K"
+
+
+class _WaitingLine:
+    """The one line: what is done now stands innermost, each with the time when it began."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._doing: list[tuple[str, float]] = []
+        self._shown_on: TextIO | None = None
+        self._shown = ""
+        self._written_s = 0.0
+        self._within_line = False
+        self._ended = threading.Event()
+
+    def begin(self, text: str) -> None:
+        with self._lock:
+            self._doing.append((text, time.monotonic()))
+            if len(self._doing) == 1:
+                self._written_s = time.monotonic()
+                self._ended = threading.Event()
+                threading.Thread(target=self._follow, args=(self._ended,), daemon=True).start()
+
+    def change(self, text: str) -> None:
+        with self._lock:
+            if self._doing and self._doing[-1][0] != text:
+                self._doing[-1] = (text, time.monotonic())
+
+    def end(self) -> None:
+        with self._lock:
+            self._erase()
+            self._doing.pop()
+            if not self._doing:
+                self._ended.set()
+
+    def make_room(self, text: str) -> None:
+        with self._lock:
+            self._erase()
+            self._written_s = time.monotonic()
+            self._within_line = not text.endswith("\n")
+
+    def _erase(self) -> None:
+        if self._shown_on is not None:
+            self._shown_on.write(_ERASE)
+            self._shown_on.flush()
+            self._shown_on, self._shown = None, ""
+
+    def _follow(self, ended: threading.Event) -> None:
+        while not ended.wait(EVERY_S):
+            with self._lock:
+                if not ended.is_set() and not self._within_line and self._is_due():
+                    self._show()
+
+    def _is_due(self) -> bool:
+        return time.monotonic() - self._written_s >= SILENT_S
+
+    def _show(self) -> None:
+        text, began_s = self._doing[-1]
+        stream = _standard_error()
+        minutes, seconds = divmod(int(time.monotonic() - began_s), 60)
+        took = f" … {minutes}:{seconds:02}"
+        shown = _cut(show_invisible(text), shutil.get_terminal_size().columns - 1 - len(took)) + took
+        if shown != self._shown:
+            stream.write(_ERASE + shown)
+            stream.flush()
+        self._shown_on, self._shown = stream, shown
+
+
+_line: Final = _WaitingLine()
+
+
+@contextmanager
+def waiting(text: str) -> Generator[None]:
+    """Say on a terminal that ``text`` is being done, while this lasts. Nobody may be asked for input meanwhile."""
+    if not _can_erase():
+        yield
+        return
+    _line.begin(text)
+    try:
+        yield
+    finally:
+        _line.end()
+
+
+def doing(text: str) -> None:
+    """Say what is done now, in place of what the innermost `waiting` says; nothing where nobody waits."""
+    _line.change(text)
+
+
+def make_room(text: str = "\n") -> None:
+    """Take the line away, as ``text`` will be written next."""
+    _line.make_room(text)
+
+
+def _can_erase() -> bool:
+    from rich.console import Console  # knows which terminals are dumb
+
+    return _standard_error().isatty() and not Console(stderr=True).is_dumb_terminal
+
+
+def _standard_error() -> TextIO:
+    return getattr(sys.stderr, "unguarded", sys.stderr)
+
+
+def _cut(text: str, columns: int) -> str:
+    flat = " ".join(text.split())
+    return flat if cell_len(flat) <= columns else f"{set_cell_size(flat, max(1, columns - 1)).rstrip()}…"
