@@ -140,7 +140,9 @@ def goal_text(figure: Figure) -> str:
         return ""
     sign = "≤" if figure.better == "lower" else "≥"
     parts = ["worst"] if figure.worst else []
-    parts += ["ratio", sign, number(figure.goal)] if figure.of == "ratio" else [sign, number(figure.goal), figure.unit]
+    parts += (
+        ["ratio", sign, number(figure.goal)] if figure.of == "ratio" else [sign, number(figure.goal), figure.unit]
+    )
     return " ".join(parts)
 
 
