@@ -24,7 +24,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from flows.context import JudgePlan, open_judge
 from flows.nightly.grading import GradedTurn, TrafficGrader, judge_traffic
@@ -44,13 +44,13 @@ from monitors.judge.settings import JudgeModelSettings, JudgeProvider, JudgeSett
 from monitors.records.base import Record, Severity
 from monitors.records.cases import GoldCase
 from monitors.records.traffic import Conversation, Turn
+from tests.bench.judging import LengthyJudge, NoCache
 from tests.bench.measured import Figure, report
 from tests.builders import exchange
 from tests.figures import table, write_section
 from tests.flows.nights_of_the_demo import SUITE, replies
 from tests.servers import anthropic, openai_chat
-from tests.servers.anthropic_tokens import Prompt, PromptCache
-from tests.servers.anthropic_verdicts import Case, RuleJudge, read_prompt
+from tests.servers.anthropic_tokens import PromptCache
 
 HIT_SHARE = 0.7
 NIGHTS = (10, 200, 2_000)
@@ -58,12 +58,6 @@ CASES = 200
 OPEN_IN_TEN = 3
 ANSWER_CHARACTERS = 1_000
 PASSAGES, PASSAGE_CHARACTERS = 4, 1_000
-REASON = (
-    "The answer names the right waiting period and the clause that it stands in, but it also says that the period is"
-    " waived for accidents, which none of the passages states, so that a customer may rely on a cover that is not there."
-)
-"""A reason as a judge writes it: 41 words of the 60 that the schema allows."""
-
 OTHER_FAMILY: Final = PriceRow(
     model="gpt-6-sol*",
     input=Decimal(2),
@@ -73,20 +67,6 @@ OTHER_FAMILY: Final = PriceRow(
     source="OpenAI's price list as other projects quote it",
 )
 """An example of a row for `[[judge.prices]]`: Lookout has no price of another maker's built in."""
-
-
-class LengthyJudge(RuleJudge):
-    """Writes as much as a real one does."""
-
-    _known: ClassVar[dict[Case | None, dict[str, Any]]] = {}
-    """Verdicts by the case: the same cases go to every judge."""
-
-    def verdict(self, prompt: str, wanted: Iterable[str]) -> dict[str, Any]:
-        """As by rule, with a reason of the usual length."""
-        case = read_prompt(prompt)
-        if case not in self._known:
-            self._known[case] = super().verdict(prompt, wanted) | {"reason": REASON}
-        return self._known[case]
 
 
 class Provider(NamedTuple):
@@ -117,16 +97,6 @@ class Spent(Record):
     def share(self) -> Decimal:
         """Of the money for one uncached call per reply."""
         return self.cost.usd / self.uncached.usd
-
-
-class NoCache(PromptCache):
-    """Counts all that was sent as sent for the first time and never to be cached."""
-
-    def usage(self, body: dict[str, Any], written: str, *, batch: bool = False) -> dict[str, Any]:
-        """As the API says it of a request without a cache mark."""
-        kept = {"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "cache_creation": None}
-        said = super().usage(body, written, batch=batch)
-        return said | kept | {"input_tokens": Prompt.of(body).count()}
 
 
 @contextmanager
