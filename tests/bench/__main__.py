@@ -60,10 +60,10 @@ def run_all(names: Sequence[str], minutes: float) -> list[BenchRun]:
     return runs
 
 
-def run_bench(name: str, folder: Path, most_s: float) -> BenchRun:
+def run_bench(name: str, folder: Path, most_s: float, *, module: str = "") -> BenchRun:
     """One bench in a process and a process group of its own, for at most so long."""
     load, began, file = os.getloadavg()[0], time.monotonic(), folder / f"{name}.jsonl"
-    command = [sys.executable, "-m", "tests.bench.one", name]
+    command = [sys.executable, "-m", "tests.bench.one", module or f"tests.bench.{name}"]
     environment = os.environ | {FIGURES_VARIABLE: str(file)}
     with subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True) as process:
         try:

@@ -43,6 +43,7 @@ from monitors.judge.prompt import Subject
 from monitors.judge.settings import JudgeModelSettings, JudgeProvider, JudgeSettings
 from monitors.records.base import Record, Severity
 from monitors.records.cases import GoldCase
+from monitors.records.runs import Judging
 from monitors.records.traffic import Conversation, Turn
 from tests.bench.judging import LengthyJudge, NoCache
 from tests.bench.measured import Figure, report
@@ -56,6 +57,7 @@ HIT_SHARE = 0.7
 NIGHTS = (10, 200, 2_000)
 CASES = 200
 OPEN_IN_TEN = 3
+NO_LIMIT = Decimal(10_000)
 ANSWER_CHARACTERS = 1_000
 PASSAGES, PASSAGE_CHARACTERS = 4, 1_000
 OTHER_FAMILY: Final = PriceRow(
@@ -100,7 +102,9 @@ class Spent(Record):
 
 
 @contextmanager
-def asked_at(provider: Provider, hit_share: float) -> Generator[tuple[JudgePlan, dict[str, str]]]:
+def asked_at(
+    provider: Provider, hit_share: float, budget_usd: Decimal = NO_LIMIT
+) -> Generator[tuple[JudgePlan, dict[str, str]]]:
     """Settings and environment of a judge at a local server; with ``hit_share`` 0 nothing comes from a cache."""
     judge = LengthyJudge()
     if provider.provider is JudgeProvider.ANTHROPIC:
@@ -114,7 +118,7 @@ def asked_at(provider: Provider, hit_share: float) -> Generator[tuple[JudgePlan,
     with server:
         model = JudgeModelSettings(provider=provider.provider, model=provider.model, base_url=server.url + path)
         settings = JudgeSettings(
-            models=(model,), prices=(OTHER_FAMILY,), budget_usd=Decimal(10_000), batch_poll_s=0.01, concurrency=8
+            models=(model,), prices=(OTHER_FAMILY,), budget_usd=budget_usd, batch_poll_s=0.01, concurrency=8
         )
         yield JudgePlan(settings=settings, family_policy=FamilyPolicy(target="bench", family="llama")), environment
 
@@ -161,17 +165,22 @@ def graded(count: int) -> tuple[GradedTurn, ...]:
     return tuple(turn for one in talks(count) for turn in grader.turns(one, one, "night"))
 
 
-async def night(provider: Provider, count: int) -> Cost:
+async def night(provider: Provider, count: int, *, budget_usd: Decimal = NO_LIMIT) -> Judging:
     """As `lookout nightly` has its sample judged."""
-    with asked_at(provider, HIT_SHARE) as (plan, environment):
+    with asked_at(provider, HIT_SHARE, budget_usd) as (plan, environment):
         judged, _ = await judge_traffic(
             plan, graded(count), suite(), seed="night", environment=environment, nonce=nonces()
         )
     said = judged.judging
-    if said.judged != count or judged.void:
+    if judged.void or (said.judged < count and not said.budget_reached):
         raise SystemExit(
             f"{provider.model}: {said.judged} of {count} judged; {judged.void or said.ungraded_because}"
         )
+    return said
+
+
+def cost_of(said: Judging) -> Cost:
+    """What a night's account says."""
     return Cost(
         calls=said.calls,
         input_tokens=said.input_tokens,
@@ -264,9 +273,9 @@ async def measured(provider: Provider) -> list[Spent]:
     nights = [
         Spent(
             model=provider.model,
-            work=f"night of {count:,}",
+            work=night_of(count),
             replies=count,
-            cost=await night(provider, count),
+            cost=cost_of(await night(provider, count)),
             uncached=total(talk_costs, count),
         )
         for count in NIGHTS
@@ -274,7 +283,7 @@ async def measured(provider: Provider) -> list[Spent]:
     deploys = [
         Spent(
             model=provider.model,
-            work=f"deploy of {CASES}, {open_in_ten * 10} % judged",
+            work=deploy_of(open_in_ten),
             replies=CASES,
             cost=await deploy(provider, open_in_ten),
             uncached=total(case_costs, CASES),
@@ -282,6 +291,28 @@ async def measured(provider: Provider) -> list[Spent]:
         for open_in_ten in (OPEN_IN_TEN, 10)
     ]
     return nights + deploys
+
+
+async def within_budget() -> str:
+    """What the default budget does to the largest night with the default judge."""
+    usual = JudgeSettings()
+    assert usual.budget_usd is not None
+    said = await night(Provider(usual.models[0].model), NIGHTS[-1], budget_usd=usual.budget_usd)
+    left = NIGHTS[-1] - said.judged
+    return (
+        f"With the default budget of ${usual.budget_usd:.2f}, `{usual.models[0].model}` judged {said.judged:,} of"
+        f" {NIGHTS[-1]:,} conversations for ${said.cost_usd:.2f} and left {left:,} ungraded."
+    )
+
+
+def night_of(count: int) -> str:
+    """What a column is called."""
+    return f"night of {count:,}"
+
+
+def deploy_of(open_in_ten: int) -> str:
+    """What a column is called."""
+    return f"deploy of {CASES}, {open_in_ten * 10} % judged"
 
 
 def demo_share_open() -> tuple[int, int]:
@@ -311,7 +342,7 @@ def usd(money: Decimal) -> str:
 
 
 def token_table(spent: Sequence[Spent]) -> list[str]:
-    """What the money is made of."""
+    """What the money is made of, for the largest night and a usual deploy."""
     rows = [
         (
             f"`{one.model}`",
@@ -322,6 +353,7 @@ def token_table(spent: Sequence[Spent]) -> list[str]:
             f"{one.cost.output_tokens:,}",
         )
         for one in spent
+        if one.work in (night_of(NIGHTS[-1]), deploy_of(OPEN_IN_TEN))
     ]
     return table(("judge", "work", "calls", "tokens in", "from the cache", "tokens out"), rows)
 
@@ -337,16 +369,28 @@ def price_table() -> list[str]:
             row.cache_read,
             row.output,
             f"{row.batch_factor:.0%}".replace("%", " %") if row.batch_factor < 1 else "none",
+            usd(row.output / 10),
             row.as_of,
             row.source,
         )
         for one, row in found
     ]
-    head = ("model", "in", "written to the cache (1 h)", "from the cache", "out", "batch", "as of", "source")
+    thought = "1,000 verdicts of 100 tokens more"
+    head = (
+        "model",
+        "in",
+        "written to the cache (1 h)",
+        "from the cache",
+        "out",
+        "batch",
+        thought,
+        "as of",
+        "source",
+    )
     return table(head, rows)
 
 
-def lines_of(spent: Sequence[Spent]) -> list[str]:
+def lines_of(spent: Sequence[Spent], budget: str) -> list[str]:
     """The page's section."""
     left_open, of = demo_share_open()
     first = (
@@ -357,6 +401,8 @@ def lines_of(spent: Sequence[Spent]) -> list[str]:
         first,
         "",
         *money_table(spent),
+        "",
+        budget,
         "",
         "The tokens behind it:",
         "",
@@ -395,7 +441,7 @@ def main() -> int:
     for one in spent:
         report(figure(one))
     if chosen.write:
-        write_section(chosen.write, "cost", lines_of(spent))
+        write_section(chosen.write, "cost", lines_of(spent, asyncio.run(within_budget())))
     return 0
 
 

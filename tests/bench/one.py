@@ -1,4 +1,4 @@
-"""One bench in this process, so that a crash is told from a missed goal: ``python -m tests.bench.one bench_help``.
+"""One bench in this process, so that a crash is told from a missed goal: ``python -m tests.bench.one tests.bench.bench_help``.
 
 A bench ends with its own exit code, 0 where every goal was met. Where it raises, or ends with a text instead of a code,
 it ends with 70.
@@ -14,11 +14,11 @@ CRASHED = 70
 """EX_SOFTWARE of sysexits.h: no bench misses so many goals."""
 
 
-def main(name: str) -> int:
-    """Run it as ``python -m tests.bench.NAME`` would, without options."""
-    sys.argv = [name]
+def main(module: str) -> int:
+    """Run it as ``python -m`` would, without options."""
+    sys.argv = [module]
     try:
-        runpy.run_module(f"tests.bench.{name}", run_name="__main__", alter_sys=True)
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
     except SystemExit as ended:
         if isinstance(ended.code, str):
             print(ended.code, file=sys.stderr)

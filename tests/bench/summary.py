@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from monitors.records.base import Record
@@ -12,7 +12,7 @@ from tests.bench.measured import Figure
 from tests.bench.one import CRASHED
 from tests.figures import table
 
-BENCHES: Final[Mapping[str, tuple[str, ...]]] = {
+BENCHES: Final[dict[str, tuple[str, ...]]] = {
     "bench_probe": ("P1",),
     "bench_guard": ("P1",),
     "bench_run": ("P2", "P5"),
