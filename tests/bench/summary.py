@@ -15,7 +15,7 @@ from tests.figures import table
 BENCHES: Final[dict[str, tuple[str, ...]]] = {
     "bench_probe": ("P1",),
     "bench_guard": ("P1",),
-    "bench_run": ("P2", "P5"),
+    "bench_run": ("P2", "P5", "P12"),
     "bench_grading": ("P3",),
     "bench_warehouse": ("P4",),
     "bench_judge": ("P6",),
@@ -24,9 +24,9 @@ BENCHES: Final[dict[str, tuple[str, ...]]] = {
     "bench_webhook": ("P9",),
     "bench_night": ("P10",),
     "bench_site": ("P11",),
-    "bench_help": ("P12",),
+    "bench_help": ("help",),
     "bench_cost": ("cost",),
-    "bench_dataset": (),
+    "bench_dataset": ("dataset",),
     "bench_deploy_to_page": ("deploy",),
     "bench_patterns": (),
 }
