@@ -17,7 +17,7 @@ help:
 	@echo "make check     lint, types and tests of what a change touches, without browsers and Prefect"
 	@echo "make lint      ruff and pyright"
 	@echo "make shape     how many files, lines, full folders, repeated names and private words there are"
-	@echo "make bench     speed, each figure beside a baseline"
+	@echo "make bench     speed and money, one table of every figure beside its baseline; WRITE=docs/performance.md keeps it"
 	@echo "make soak      the long crash and endurance counts, and make demo"
 	@echo "make zoo       real chat frameworks and hostile pages, driven without configuration, as a table"
 	@echo "make accuracy  the graders against labelled data beside the project, into docs/accuracy.md"
@@ -50,8 +50,10 @@ lint: setup-dev
 shape: setup-dev
 	@$(BIN)/python -m tests.tools.shape
 
+# One table of every figure. WRITE=docs/performance.md renews the page, ONLY=probe,help runs some. The exit code of the
+# command is how many benches missed a goal, left a figure out, or broke.
 bench: setup-dev browser
-	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench $(if $(ONLY),--only $(ONLY)) $(if $(WRITE),--write $(WRITE))
 
 soak: setup-dev browser renderers
 	$(MAKE) --no-print-directory demo

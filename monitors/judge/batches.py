@@ -137,7 +137,8 @@ async def judge_by_batch(
     """Judge ``cases`` in groups of ``group_size``, each with canaries made from ``known``.
 
     First opinions come from a batch; second and third ones, and what the batch did not bring, are asked for one by
-    one. Canaries go first, so that where money is short it is the last answers that are left out.
+    one. Group after group is handed in, canaries first, so that where money is short it is the last groups that are
+    left out, with their canaries.
     """
     groups = [cases[at : at + group_size] for at in range(0, len(cases), group_size)]
     canaries = [judge.group_canaries(group, known, seed=f"{seed}:{number}") for number, group in enumerate(groups)]
@@ -153,8 +154,11 @@ async def judge_by_batch(
 def _prompts(
     judge: Judge, groups: Sequence[Sequence[JudgeCase]], canaries: Sequence[Sequence[Canary]]
 ) -> dict[RequestId, RenderedPrompt]:
-    known = [canary_case(canary) for riding in canaries for canary in riding]
-    return {case.id: judge.prompt(case) for case in (*known, *(case for group in groups for case in group))}
+    return {
+        case.id: judge.prompt(case)
+        for group, riding in zip(groups, canaries, strict=True)
+        for case in (*map(canary_case, riding), *group)
+    }
 
 
 async def _brought(
@@ -168,4 +172,6 @@ async def _brought(
     if not isinstance(first.model, BatchModel):
         return BatchReplies(replies={}, missing=(NO_BATCHES,))
     prompts = first.affordable([one.prompt for one in asked.values()])
-    return await replies_by_batch(first.model, prompts, patience, monotonic=monotonic, pause=pause)
+    brought = await replies_by_batch(first.model, prompts, patience, monotonic=monotonic, pause=pause)
+    first.owe(brought.replies.values())
+    return brought

@@ -10,7 +10,7 @@ asked before each call and counted after it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import Final
@@ -48,12 +48,16 @@ Price = Callable[[str, Usage], Decimal]
 
 
 class Account:
-    """The money of one run. Calls under way count at their worst, so that the limit holds with many at once."""
+    """The money of one run. Calls under way count at their worst, so that the limit holds with many at once.
+
+    Replies of a batch have cost their price when they are collected, and are read one after the other.
+    """
 
     def __init__(self, price: Price, *, limit_usd: Decimal | None) -> None:
         self._price = price
         self._limit = limit_usd
         self._reserved = Decimal(0)
+        self._owed = Decimal(0)
         self.total = Cost()
         self.is_reached = False
 
@@ -61,7 +65,7 @@ class Account:
     def reserved(self, model: str, prompt: JudgePrompt) -> Generator[None]:
         """Reserve what this call may cost at most while it is under way. `BudgetReached` where that is too much."""
         most = self._price(model, _at_most(prompt))
-        if self._limit is not None and self.total.usd + self._reserved + most > self._limit:
+        if self._limit is not None and self._committed + most > self._limit:
             self.is_reached = True
             raise BudgetReached(
                 f"the run's budget for judging, ${self._limit:.2f}, does not allow another verdict"
@@ -77,16 +81,26 @@ class Account:
         """How many of ``prompts`` a batch may hold, each at its worst, before the limit is reached."""
         if self._limit is None:
             return len(prompts)
-        left = self._limit - self.total.usd - self._reserved
+        left = self._limit - self._committed
         for number, prompt in enumerate(prompts):
             left -= self._price(model, _at_most(prompt, batch=True))
             if left < 0:
                 return number
         return len(prompts)
 
-    def paid(self, model: str, usage: Usage) -> Decimal:
-        """Count a reply, whatever came of it; its price."""
+    @property
+    def _committed(self) -> Decimal:
+        """What is spent, may be spent by calls under way, and was spent by batches for replies not read yet."""
+        return self.total.usd + self._reserved + self._owed
+
+    def owe(self, model: str, replies: Iterable[ModelReply]) -> None:
+        """Keep the price of what a batch brought until each of these replies is paid as one of a batch."""
+        self._owed += sum((self._price(model, reply.usage) for reply in replies), Decimal(0))
+
+    def paid(self, model: str, usage: Usage, *, owed: bool = False) -> Decimal:
+        """Count a reply, whatever came of it; its price. ``owed`` says that a batch brought it."""
         usd = self._price(model, usage)
+        self._owed -= min(usd, self._owed) if owed else Decimal(0)
         self.total += cost_of(usage, usd)
         return usd
 
@@ -149,18 +163,22 @@ class PanelMember:
         """As many of ``prompts``, from the first on, as the budget could pay for at their worst in one batch."""
         return prompts[: self._account.affordable(self.model.name, prompts)]
 
+    def owe(self, replies: Iterable[ModelReply]) -> None:
+        """Count at once what a batch brought: its money is spent before the first reply of it is read."""
+        self._account.owe(self.model.name, replies)
+
     async def _reply(self, asked: RenderedPrompt, tally: CaseCost, brought: ModelReply | None) -> ModelReply:
         if brought is not None:
-            self._pay(brought, tally)
+            self._pay(brought, tally, owed=True)
             return brought
         with self._account.reserved(self.model.name, asked.prompt):
             reply = await self.model.verdict(asked.prompt)
             self._pay(reply, tally)
         return reply
 
-    def _pay(self, reply: ModelReply, tally: CaseCost) -> None:
+    def _pay(self, reply: ModelReply, tally: CaseCost, *, owed: bool = False) -> None:
         """Charge the call, whatever came of it."""
-        tally.cost += cost_of(reply.usage, self._account.paid(self.model.name, reply.usage))
+        tally.cost += cost_of(reply.usage, self._account.paid(self.model.name, reply.usage, owed=owed))
 
     def _read(self, asked: RenderedPrompt, reply: ModelReply) -> Opinion:
         """A verdict is believed only from a model that may judge, whatever was asked for."""

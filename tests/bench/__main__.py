@@ -1,19 +1,118 @@
-"""Run every bench of this folder, one process after the other: `make bench`."""
+"""Run every bench of this folder, one process after the other, and print one table of all their figures: `make bench`.
+
+    python -m tests.bench [--only probe,help] [--minutes 40] [--write docs/performance.md]
+
+Each bench reports its figures through `tests.bench.measured`. The exit code is the number of benches that missed a
+goal, left a figure out, or broke, so 0 means that every figure was taken and every goal met. Times are of an idle
+machine; the load before each bench stands in its rows, because others' work makes times longer.
+"""
 
 from __future__ import annotations
 
+import argparse
+import os
+import signal
 import subprocess
 import sys
+import tempfile
+import time
+from collections.abc import Sequence
 from pathlib import Path
+
+from tests.bench.measured import FIGURES_VARIABLE, Figure
+from tests.bench.summary import BENCHES, BenchRun, failures, summary
+from tests.figures import measured_where, write_section
+
+ROOT = Path(__file__).parents[2]
+BUDGET_MIN = 40.0
+"""What all benches together may take on two idle cores."""
+END_S = 30
+"""How long a bench that is stopped may take to end what it started."""
 
 
 def main() -> int:
-    """Run them all; the exit code is the number of those that failed."""
-    failed = 0
-    for path in sorted(Path(__file__).parent.glob("bench_*.py")):
-        print(f"== {path.stem}", flush=True)
-        failed += subprocess.run([sys.executable, "-m", f"tests.bench.{path.stem}"], check=False).returncode != 0
-    return failed
+    """Run them, print the table, and write it where asked."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--only", type=_names, default=tuple(BENCHES), help="such as probe,help")
+    options.add_argument("--minutes", type=float, default=BUDGET_MIN, help="most that all of them may take")
+    options.add_argument("--write", type=Path, help="a page with the section `bench`")
+    chosen = options.parse_args()
+    if chosen.write and set(chosen.only) != set(BENCHES):
+        options.error("--write renews a table of all benches: leave --only out")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    where = f"{measured_where()} Commit {_commit()}."
+    lines = [where, "", *summary(runs := run_all(chosen.only, chosen.minutes), budget_min=chosen.minutes)]
+    print("\n" + "\n".join(lines))
+    if chosen.write:
+        write_section(chosen.write, "bench", lines)
+    return failures(runs)
+
+
+def run_all(names: Sequence[str], minutes: float) -> list[BenchRun]:
+    """One after the other. What the time does not suffice for is stopped, and stands in the table as such."""
+    until = time.monotonic() + minutes * 60
+    runs: list[BenchRun] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names:
+            print(f"== {name}, load {os.getloadavg()[0]:.1f}", flush=True)
+            runs.append(run_bench(name, Path(folder), until - time.monotonic()))
+            print(f"== {name} took {runs[-1].took_s / 60:.1f} min, exit code {runs[-1].code}", flush=True)
+    return runs
+
+
+def run_bench(name: str, folder: Path, most_s: float, *, module: str = "") -> BenchRun:
+    """One bench in a process and a process group of its own, for at most so long."""
+    load, began, file = os.getloadavg()[0], time.monotonic(), folder / f"{name}.jsonl"
+    command = [sys.executable, "-m", "tests.bench.one", module or f"tests.bench.{name}"]
+    environment = os.environ | {FIGURES_VARIABLE: str(file)}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True) as process:
+        try:
+            process.wait(max(0.0, most_s))
+            stopped = False
+        except subprocess.TimeoutExpired:
+            _end(process)
+            stopped = True
+        except KeyboardInterrupt:
+            _end(process)
+            raise
+    lines = file.read_text("utf-8").splitlines() if file.exists() else []
+    return BenchRun(
+        name=name,
+        ids=BENCHES.get(name, ()),
+        code=process.returncode,
+        took_s=time.monotonic() - began,
+        load=load,
+        figures=tuple(Figure.model_validate_json(line) for line in lines),
+        stopped=stopped,
+    )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """As Ctrl-C would, so that it ends what it started; what is left of its group after a while is killed."""
+    os.killpg(process.pid, signal.SIGINT)
+    try:
+        process.wait(END_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    asked = {f"bench_{name.strip().removeprefix('bench_')}" for name in text.split(",")}
+    if unknown := sorted(asked - set(BENCHES)):
+        known = ", ".join(name.removeprefix("bench_") for name in BENCHES)
+        raise argparse.ArgumentTypeError(f"{unknown[0]} is none; there are {known}")
+    return tuple(name for name in BENCHES if name in asked)
+
+
+def _commit() -> str:
+    said = subprocess.run(
+        ["git", "describe", "--always", "--dirty=, with changes", "--exclude=*"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return said.stdout.strip() or "unknown"
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """How long a deploy takes to a page: each leg of a signed delivery's way to a verdict in Slack.
 
-    python -m tests.bench.bench_deploy_to_page [--delay-s 0.2]
+    python -m tests.bench.bench_deploy_to_page [--delay-s 0.2] [--cases 48]
 
-The demo with its faults and its whole suite, under `lookout up`, every part a process of its own; see
-`tests.deployments.deploy_to_page`. There is no number to reach: how long the suite takes is the application's own
-matter, and how fast a message follows an answer is measured by `bench_run`.
+The demo with its faults and 48 cases of its suite, a quarter of them severe, under `lookout up`, every part a process of its own; see
+`tests.deployments.deploy_to_page`. One deploy is one sample. There is no number to reach and no baseline: how long the
+suite takes is the application's own matter, and how fast an alert follows an answer is measured by `bench_run`.
 """
 
 from __future__ import annotations
@@ -12,26 +12,56 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import sys
 import tempfile
 from pathlib import Path
 
+from tests.bench.measured import FIGURES_VARIABLE, Figure, report
 from tests.deployments.deploy_to_page import Way, followed
+from tests.flows.few_cases import few_cases
 
 SHORT_S = 1.0
+REPORTED = {
+    "delivery acknowledged": "signed delivery to its acknowledgement",
+    "first question asked": "signed delivery to the first question",
+    "first severity-3 alert sent": "signed delivery to the first severity-3 alert",
+    "verdict message sent": "signed delivery to the verdict in Slack",
+}
+"""Legs that become figures, and what these are called."""
 
 
-def main() -> None:
+def main() -> int:
+    """Print each leg, and report those that people wait for."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--delay-s", type=float, default=0.2, help="how long the demo's bot takes for an answer")
+    options.add_argument("--cases", type=int, default=48, help="a quarter of them of severity 3")
     chosen = options.parse_args()
     for name in [name for name in os.environ if name.startswith(("PREFECT_", "SLACK_", "LOOKOUT_"))]:
-        del os.environ[name]
+        if name != FIGURES_VARIABLE:
+            del os.environ[name]
     with tempfile.TemporaryDirectory() as folder:
-        way = followed(Path(folder), "--delay-s", str(chosen.delay_s))
-    told(way)
+        severe = max(1, chosen.cases // 4)
+        suite = few_cases(Path(folder), severe=severe, others=chosen.cases - severe)
+        way = followed(Path(folder), "--delay-s", str(chosen.delay_s), suite=suite)
+    print_legs(way)
+    for one in figures(way, chosen.delay_s):
+        report(one)
+    return 0
 
 
-def told(way: Way) -> None:
+def figures(way: Way, delay_s: float) -> list[Figure]:
+    """What people wait for, from the moment in which the delivery was sent."""
+    began = min(leg.at for leg in way.legs)
+    note = f"one deploy, {len(way.questions)} questions to a bot that takes {delay_s:g} s"
+    return [
+        Figure(id="deploy", what=REPORTED[leg.name], unit="s", values=(leg.at - began,), note=note)
+        for leg in way.legs
+        if leg.name in REPORTED
+    ]
+
+
+def print_legs(way: Way) -> None:
+    """Every leg, since the one before and since the delivery."""
     legs = sorted(way.legs, key=lambda leg: leg.at)
     print(f"{len(way.questions)} questions, {len(way.runs)} run, on {os.cpu_count()} cores, load {load()}")
     print(f"{'':<30}{'since the one before':>22}{'since the delivery':>22}")
@@ -50,4 +80,4 @@ def load() -> str:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -8,8 +8,8 @@ price list. The baseline sends every reply with the same instructions, without c
 Lookout asks only for what the plain graders leave open, in batches, with known answers in every group: canaries are
 in its bill. How many replies need a judge is the suite's to say: of 26 real replies of an insurance assistant it was
 3; the mix here is three in ten. How often a batch finds the cache is the provider's to say: its documentation speaks
-of 30 to 98 %, and each is measured. A verdict of the local judge is about 80 tokens long; a real one is longer, and
-costs both sides the same per call.
+of 30 to 98 %, and each is measured: money does not vary otherwise, so these are the samples. Verdicts have the length
+of a real one; its thinking is not counted on either side.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import sys
 import time
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
 
 from monitors.domains.pack import load_domain
 from monitors.gate.assess import assess
@@ -30,12 +29,14 @@ from monitors.judge.anthropic_client import AnthropicJudge
 from monitors.judge.batches import BatchPollPolicy, judge_by_batch
 from monitors.judge.consensus import Cost, JudgeCase
 from monitors.judge.judge import Account, FamilyPolicy, Judge, PanelMember
-from monitors.judge.model import JudgePrompt, price_list
+from monitors.judge.model import price_list
 from monitors.judge.precheck import is_open, judge_case
 from monitors.judge.settings import JudgeSettings
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
 from monitors.retry import RetryPolicy
+from tests.bench.judging import LengthyJudge, NoCache
+from tests.bench.measured import Figure, report
 from tests.builders import exchange, gold_case
 from tests.servers.anthropic import KEY, AnthropicServer
 from tests.servers.anthropic_tokens import PromptCache
@@ -44,6 +45,7 @@ REPLIES = 1_000
 NEED_A_JUDGE_IN_TEN = 3
 LIMIT = Decimal("0.25")
 HIT_SHARES = (0.3, 0.7, 0.98)
+MODELS = ("claude-sonnet-5-5", "claude-haiku-5-5")
 PATIENCE = RetryPolicy(deadline_s=120, try_s=60, tries=3, most_pause_s=5)
 SOURCE = "[Source: Nova Gold, clause 4]"
 
@@ -85,14 +87,6 @@ def left_open(pairs: Sequence[tuple[GoldCase, Exchange]]) -> list[JudgeCase]:
     ]
 
 
-class Uncached(AnthropicJudge):
-    """The baseline: the same request without the mark for the cache."""
-
-    def _params(self, prompt: JudgePrompt, ttl: Any) -> Any:
-        params: Any = super()._params(prompt, ttl)
-        return params | {"system": [{"type": "text", "text": prompt.instructions}]}
-
-
 def bench_of(model: AnthropicJudge, account: Account) -> Judge:
     """A judge with one seat."""
     seat = PanelMember(model, account=account, family_policy=FamilyPolicy(target="bench", family="gpt"))
@@ -103,8 +97,8 @@ def bench_of(model: AnthropicJudge, account: Account) -> Judge:
 async def baseline(name: str, cases: Sequence[JudgeCase]) -> Cost:
     """One uncached call per reply."""
     account = Account(price_list(()), limit_usd=None)
-    with AnthropicServer() as server:
-        async with Uncached(name, api_key=KEY, base_url=server.url, patience=PATIENCE) as model:
+    with AnthropicServer(judge=LengthyJudge(), cache=NoCache()) as server:
+        async with AnthropicJudge(name, api_key=KEY, base_url=server.url, patience=PATIENCE) as model:
             await bench_of(model, account).group(cases, ())
     return account.total
 
@@ -112,7 +106,7 @@ async def baseline(name: str, cases: Sequence[JudgeCase]) -> Cost:
 async def cascade(name: str, cases: Sequence[JudgeCase], known: Sequence[GoldCase], hit_share: float) -> Cost:
     """Only what is open, in batches, with canaries."""
     account = Account(price_list(()), limit_usd=None)
-    with AnthropicServer(cache=PromptCache(hit_share)) as server:
+    with AnthropicServer(judge=LengthyJudge(), cache=PromptCache(hit_share)) as server:
         server.batch_looks = 0
         async with AnthropicJudge(name, api_key=KEY, base_url=server.url, patience=PATIENCE) as model:
             night = await judge_by_batch(
@@ -131,38 +125,47 @@ async def cascade(name: str, cases: Sequence[JudgeCase], known: Sequence[GoldCas
 
 
 def line(name: str, cost: Cost, base: Cost) -> str:
-    """A row of the table."""
+    """What the money is made of."""
     return (
         f"  {name:<44} {cost.calls:>6} calls {cost.input_tokens:>9,} in {cost.cached_tokens:>9,} cached "
         f"{cost.output_tokens:>7,} out  ${cost.usd:>8.4f}  {cost.usd / base.usd:>6.1%}"
     )
 
 
-async def measure(name: str, replies: int) -> Decimal:
-    """One model: baseline, then Lookout; the worst share of money."""
+async def measure(name: str, replies: int) -> Figure:
+    """One model: the baseline, then Lookout at each share of hits."""
     pairs = [pair(number) for number in range(replies)]
-    everything = [judge_case(case, came) for case, came in pairs]
     cases = left_open(pairs)
     known = [case for case, _ in pairs[:60]]
-    print(f"{name}: {len(cases)} of {replies} replies need a judge ({len(cases) / replies:.0%})")
-    base = await baseline(name, everything)
-    print(line("one uncached call per reply", base, base))
-    worst = Decimal(0)
+    base = await baseline(name, [judge_case(case, came) for case, came in pairs])
+    print(line(f"{name}, one uncached call per reply", base, base))
+    spent: list[float] = []
     for share in HIT_SHARES:
         cost = await cascade(name, cases, known, share)
         print(line(f"open ones, batches, {share:.0%} of them from cache", cost, base))
-        worst = max(worst, cost.usd / base.usd)
-    return worst
+        spent.append(float(cost.usd))
+    shares = ", ".join(f"{share * 100:.0f}" for share in HIT_SHARES)
+    return Figure(
+        id="P6",
+        what=f"judge money for {replies:,} graded replies, {name}",
+        unit="USD",
+        values=tuple(spent),
+        goal=float(LIMIT),
+        baseline="one uncached call per reply, USD",
+        baselines=(float(base.usd),) * len(spent),
+        of="ratio",
+        worst=True,
+        note=f"{len(cases)} of {replies} replies need a judge; samples: {shares} % of a batch find the cache",
+    )
 
 
 def main() -> int:
     """Exit code 1 when judging costs more than a quarter of the baseline."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--replies", type=int, default=REPLIES)
     replies = parser.parse_args().replies
-    worst = max(asyncio.run(measure(name, replies)) for name in ("claude-sonnet-5-5", "claude-haiku-5-5"))
-    print(f"P6: at worst {worst:.1%} of the money, at most {LIMIT:.0%} is the aim")
-    return int(worst > LIMIT)
+    missed = sum(not report(asyncio.run(measure(name, replies))) for name in MODELS)
+    return int(missed > 0)
 
 
 if __name__ == "__main__":

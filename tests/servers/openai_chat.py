@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import deque
 from typing import Any
 
@@ -12,17 +14,23 @@ from tests.servers.anthropic_verdicts import RuleJudge, as_text
 from tests.servers.threaded import ThreadedServer
 
 KEY = "sk-a-key-for-tests"
+SMALLEST_PREFIX, PREFIX_STEP = 1_024, 128
+"""OpenAI caches by itself what stands in front, from so many tokens on, in steps: its guide on prompt caching."""
 
 
 class OpenAIServer(ThreadedServer):
     """The chat API on loopback.
 
     Faults, one per request: an HTTP status with Retry-After (``429:0``), ``refusal``, ``content_filter``, ``length``, ``no_choice``, ``no_usage``, ``html``, ``hang``, ``reset``, ``wrong_model:NAME``, ``ok``.
+    ``cache_share`` of the requests find instructions that were sent before in the provider's cache; left out, half of
+    every prompt is cached.
     """
 
-    def __init__(self, *, judge: RuleJudge | None = None) -> None:
+    def __init__(self, *, judge: RuleJudge | None = None, cache_share: float | None = None) -> None:
         super().__init__()
         self.judge = judge or RuleJudge()
+        self.cache_share = cache_share
+        self._known: set[str] = set()
         self.asked: list[dict[str, Any]] = []
         self.always: str | None = None
         self._faults: deque[str] = deque()
@@ -67,7 +75,8 @@ class OpenAIServer(ThreadedServer):
         if fault == "refusal":
             message["refusal"] = "I can't help with that."
         finish = fault if fault in {"length", "content_filter"} else "stop"
-        said = sum(tokens(message["content"]) for message in body["messages"])
+        schema = tokens(json.dumps(body["response_format"]))
+        said = schema + sum(tokens(message["content"]) for message in body["messages"])
         usage = {"prompt_tokens": said, "completion_tokens": tokens(text), "total_tokens": said + tokens(text)}
         completion: dict[str, Any] = {
             "id": "chatcmpl-test",
@@ -77,5 +86,15 @@ class OpenAIServer(ThreadedServer):
             "choices": [] if fault == "no_choice" else [{"index": 0, "message": message, "finish_reason": finish}],
         }
         if fault != "no_usage":
-            completion["usage"] = usage | {"prompt_tokens_details": {"cached_tokens": said // 2}}
+            cached = said // 2 if self.cache_share is None else self._cached(body, schema, self.cache_share)
+            completion["usage"] = usage | {"prompt_tokens_details": {"cached_tokens": cached}}
         return completion
+
+    def _cached(self, body: dict[str, Any], schema: int, share: float) -> int:
+        """What of the schema and of all messages but the last is read from the cache."""
+        before = json.dumps([body["model"], body["response_format"], body["messages"][:-1]])
+        prefix = schema + sum(tokens(message["content"]) for message in body["messages"][:-1])
+        last = hashlib.sha256(json.dumps(body["messages"][-1]).encode()).digest()[0]
+        is_known = before in self._known and last / 256 < share
+        self._known.add(before)
+        return prefix // PREFIX_STEP * PREFIX_STEP if is_known and prefix >= SMALLEST_PREFIX else 0

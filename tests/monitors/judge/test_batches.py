@@ -105,10 +105,14 @@ async def test_whoever_stops_waiting_cancels():
 
 
 async def judged_night(server, cases, **settings):
-    clock = Clock()
     account = Account(dollars, limit_usd=settings.pop("limit", None))
+    return await judged(server, cases, account, **settings), account
+
+
+async def judged(server, cases, account, **settings):
+    clock = Clock()
     async with judge_over(server, account=account, **settings) as judge:
-        night = await judge_by_batch(
+        return await judge_by_batch(
             judge,
             cases,
             known_cases(),
@@ -118,7 +122,6 @@ async def judged_night(server, cases, **settings):
             monotonic=clock,
             pause=clock.pause,
         )
-    return night, account
 
 
 def answers(count: int):
@@ -164,6 +167,20 @@ async def test_a_night_keeps_within_its_budget():
     assert account.total.usd <= limit
     left = [r for group in night.groups for r in group.rulings if isinstance(r, NoRuling) and r.budget]
     assert account.is_reached == bool(left)
+
+
+async def test_what_a_batch_has_cost_already_counts_before_more_is_asked_for():
+    """A cent each, 25 cents: 25 prompts of a batch, group after group, each 4 known answers and 5 others."""
+    account = Account(lambda _model, _usage: Decimal("0.01"), limit_usd=Decimal("0.25"))
+    with AnthropicServer() as server:
+        night = await judged(server, answers(60), account, batch_size=5)
+        (batch,) = server.batches.values()
+        assert len(batch.requests) == 25
+        assert server.messages == []
+    assert account.total.usd == Decimal("0.25")
+    assert account.is_reached
+    counts = [sum(isinstance(one, PanelRuling) for one in group.rulings) for group in night.groups]
+    assert counts == [5, 5, 3, *[0] * 9]
 
 
 async def test_a_provider_without_batches_is_asked_one_by_one():

@@ -1,0 +1,449 @@
+"""What judging costs: nights of 10, 200 and 2,000 judged conversations, and deploys of 200 cases, by judge.
+
+    python -m tests.bench.bench_cost [--write docs/cost.md]
+
+Lookout's own code asks local servers that speak the providers' protocols; its requests are counted there (four bytes
+are a token), and priced by Lookout's price list. A night is judged as `lookout nightly` does: by batches where the
+provider has them, with known answers in every group of 25. A deploy is judged as its answers come, severity-3 ones at
+once and alone, which is the dearest way. Beside each stands one uncached call for each reply. No time is measured.
+
+How many of a batch find the instructions in the cache is the provider's to say: 70 % here. Anthropic's cache takes no
+prefix below a length that its documentation names by model: 4,096 tokens for Haiku and Opus and 2,048 for Sonnet are
+those of the 4.5 and 4.6 models, and Lookout's instructions are shorter than the first. OpenAI's takes 1,024.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import sys
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from flows.context import JudgePlan, open_judge
+from flows.nightly.grading import GradedTurn, TrafficGrader, judge_traffic
+from flows.verify.judging import JudgeQueue, PendingAnswer
+from monitors.domains.pack import load_domain
+from monitors.gate.assess import assess
+from monitors.goldset.load import load_suite
+from monitors.graders.base import GraderSettings
+from monitors.graders.panel import default_panel, grade_exchange
+from monitors.graders.traffic_panel import TrafficPanel
+from monitors.judge.consensus import Cost, JudgeCase
+from monitors.judge.judge import Account, FamilyPolicy, JudgedGroup
+from monitors.judge.model import PriceRow, price_list, price_of
+from monitors.judge.precheck import is_open, judge_case
+from monitors.judge.prompt import Subject
+from monitors.judge.settings import JudgeModelSettings, JudgeProvider, JudgeSettings
+from monitors.records.base import Record, Severity
+from monitors.records.cases import GoldCase
+from monitors.records.runs import Judging
+from monitors.records.traffic import Conversation, Turn
+from tests.bench.judging import LengthyJudge, NoCache
+from tests.bench.measured import Figure, report
+from tests.builders import exchange
+from tests.figures import table, write_section
+from tests.flows.nights_of_the_demo import SUITE, replies
+from tests.servers import anthropic, openai_chat
+from tests.servers.anthropic_tokens import PromptCache
+
+HIT_SHARE = 0.7
+NIGHTS = (10, 200, 2_000)
+CASES = 200
+OPEN_IN_TEN = 3
+NO_LIMIT = Decimal(10_000)
+ANSWER_CHARACTERS = 1_000
+PASSAGES, PASSAGE_CHARACTERS = 4, 1_000
+OTHER_FAMILY: Final = PriceRow(
+    model="gpt-6-sol*",
+    input=Decimal(2),
+    output=Decimal(10),
+    cache_read=Decimal("0.20"),
+    as_of=date(2026, 10, 16),
+    source="OpenAI's price list as other projects quote it",
+)
+"""An example of a row for `[[judge.prices]]`: Lookout has no price of another maker's built in."""
+
+
+class Provider(NamedTuple):
+    """A judge to ask, and how its provider is played."""
+
+    model: str
+    provider: JudgeProvider = JudgeProvider.ANTHROPIC
+
+
+PROVIDERS: Final = (
+    Provider("claude-haiku-5-5"),
+    Provider("claude-sonnet-5-5"),
+    Provider("claude-opus-5-5"),
+    Provider("gpt-6-sol", JudgeProvider.OPENAI),
+)
+
+
+class Spent(Record):
+    """What one piece of work cost, beside one uncached call for each of its ``replies``."""
+
+    model: str
+    work: str
+    replies: int
+    cost: Cost
+    uncached: Cost
+
+    @property
+    def share(self) -> Decimal:
+        """Of the money for one uncached call per reply."""
+        return self.cost.usd / self.uncached.usd
+
+
+@contextmanager
+def asked_at(
+    provider: Provider, hit_share: float, budget_usd: Decimal = NO_LIMIT
+) -> Generator[tuple[JudgePlan, dict[str, str]]]:
+    """Settings and environment of a judge at a local server; with ``hit_share`` 0 nothing comes from a cache."""
+    judge = LengthyJudge()
+    if provider.provider is JudgeProvider.ANTHROPIC:
+        cached = PromptCache(hit_share) if hit_share else NoCache()
+        server = anthropic.AnthropicServer(judge=judge, cache=cached)
+        server.batch_looks = 0
+        path, environment = "", {"ANTHROPIC_API_KEY": anthropic.KEY}
+    else:
+        server = openai_chat.OpenAIServer(judge=judge, cache_share=hit_share)
+        path, environment = "/v1", {"OPENAI_API_KEY": openai_chat.KEY}
+    with server:
+        model = JudgeModelSettings(provider=provider.provider, model=provider.model, base_url=server.url + path)
+        settings = JudgeSettings(
+            models=(model,), prices=(OTHER_FAMILY,), budget_usd=budget_usd, batch_poll_s=0.01, concurrency=8
+        )
+        yield JudgePlan(settings=settings, family_policy=FamilyPolicy(target="bench", family="llama")), environment
+
+
+def nonces() -> Callable[[], str]:
+    """Another one each time, of the length of real ones."""
+    numbers = itertools.count(1)
+    return lambda: f"{next(numbers):032x}"
+
+
+@cache
+def suite() -> tuple[GoldCase, ...]:
+    """The demo's suite: gold of every kind and severity."""
+    return tuple(load_suite(SUITE).cases)
+
+
+def padded(text: str, others: Sequence[str], characters: int) -> str:
+    """``text`` and as many of ``others`` behind it as it takes."""
+    pieces = itertools.cycle(others)
+    while len(text) < characters:
+        text = f"{text} {next(pieces)}"
+    return text[:characters]
+
+
+def talks(count: int) -> list[Conversation]:
+    """Real questions of the demo with answers and passages as long as a real application's. Those from the 201st on say what the first 200 say."""
+    said = [(question, reply.text) for question, reply in replies().items()]
+    clauses = [case.provenance.clause for case in suite() if case.provenance.clause]
+    found: list[Conversation] = []
+    for number in range(count):
+        question, answer = said[number % CASES % len(said)]
+        shelf = clauses[number % 50 :] + clauses[: number % 50]
+        passages = tuple(padded("", shelf[at * 7 :], PASSAGE_CHARACTERS) for at in range(PASSAGES))
+        turn = Turn(user_text=question, reply_text=padded(answer, shelf, ANSWER_CHARACTERS), context=passages)
+        at = datetime(2026, 3, 1, tzinfo=UTC) + timedelta(seconds=number)
+        found.append(Conversation(id=f"talk-{number}", origin_id=f"talk-{number}", completed_at=at, turns=(turn,)))
+    return found
+
+
+@cache
+def graded(count: int) -> tuple[GradedTurn, ...]:
+    """By the rules that every reply goes through."""
+    grader = TrafficGrader(TrafficPanel(GraderSettings()), severity=Severity.WRONG)
+    return tuple(turn for one in talks(count) for turn in grader.turns(one, one, "night"))
+
+
+async def night(provider: Provider, count: int, *, budget_usd: Decimal = NO_LIMIT) -> Judging:
+    """As `lookout nightly` has its sample judged."""
+    with asked_at(provider, HIT_SHARE, budget_usd) as (plan, environment):
+        judged, _ = await judge_traffic(
+            plan, graded(count), suite(), seed="night", environment=environment, nonce=nonces()
+        )
+    said = judged.judging
+    if judged.void or (said.judged < count and not said.budget_reached):
+        raise SystemExit(
+            f"{provider.model}: {said.judged} of {count} judged; {judged.void or said.ungraded_because}"
+        )
+    return said
+
+
+def cost_of(said: Judging) -> Cost:
+    """What a night's account says."""
+    return Cost(
+        calls=said.calls,
+        input_tokens=said.input_tokens,
+        cached_tokens=said.cached_tokens,
+        output_tokens=said.output_tokens,
+        usd=said.cost_usd,
+    )
+
+
+def answers(open_in_ten: int) -> list[PendingAnswer]:
+    """Of 200 answers to cases of the suite those that a judge is asked about, the worst first as a run asks them."""
+    cases = [case.model_copy(update={"id": f"{number}-{case.id}"[:120]}) for number, case in _numbered(CASES)]
+    chosen = [case for number, case in enumerate(cases) if number % 10 < open_in_ten]
+    told = replies()
+    texts = [reply.text for reply in told.values()]
+    return [
+        PendingAnswer(case, exchange(case, padded(told[case.turns[-1]].text, texts, ANSWER_CHARACTERS)), ())
+        for case in sorted(chosen, key=lambda case: -case.severity)
+    ]
+
+
+def _numbered(count: int) -> Iterable[tuple[int, GoldCase]]:
+    return zip(range(count), itertools.cycle(suite()), strict=False)
+
+
+async def deploy(provider: Provider, open_in_ten: int) -> Cost:
+    """As a run has its open answers judged: severity 3 at once and alone, the others in groups."""
+    waiting = answers(open_in_ten)
+    voids: list[JudgedGroup] = []
+    done = asyncio.Event()
+
+    async def ruled(_waiting: PendingAnswer, _ruling: object) -> None:
+        done.set()
+
+    with asked_at(provider, HIT_SHARE) as (plan, environment):
+        assert plan.settings is not None
+        account = Account(price_list(plan.settings.prices), limit_usd=None)
+        async with open_judge(plan, environment, account, nonces()) as judge:
+            queue = JudgeQueue(
+                judge,
+                suite(),
+                seed="deploy",
+                size=plan.settings.batch_size,
+                on_ruling=ruled,
+                on_group=lambda group: voids.append(group) if group.is_void else None,
+            )
+            async with queue:
+                for one in waiting:
+                    done.clear()
+                    queue.put(one)
+                    if one.case.severity is Severity.PAGE:
+                        await done.wait()
+    if voids:
+        raise SystemExit(f"{provider.model}: {len(voids)} groups are void")
+    return account.total
+
+
+async def uncached(provider: Provider, cases: Sequence[JudgeCase]) -> list[Cost]:
+    """One call for each, without cache, batches or known answers."""
+    with asked_at(provider, 0.0) as (plan, environment):
+        assert plan.settings is not None
+        account = Account(price_list(plan.settings.prices), limit_usd=None)
+        async with open_judge(plan, environment, account, nonces()) as judge:
+            group = await judge.group(cases, ())
+    return [ruling.cost for ruling in group.rulings]
+
+
+def as_cases(some: Sequence[Conversation]) -> list[JudgeCase]:
+    """Conversations as a judge is asked about them."""
+    return [
+        JudgeCase(
+            id=one.id,
+            subject=Subject(turns=(turn.user_text,), answer=turn.reply_text, passages=turn.context),
+            severity=Severity.WRONG,
+        )
+        for one in some
+        for turn in one.turns
+    ]
+
+
+def total(costs: Sequence[Cost], count: int) -> Cost:
+    """Of so many replies, where the first ones come again and again."""
+    return sum((costs[number % len(costs)] for number in range(count)), Cost())
+
+
+async def measured(provider: Provider) -> list[Spent]:
+    """All the work of the page, by one judge."""
+    talk_costs = await uncached(provider, as_cases(talks(CASES)))
+    case_costs = await uncached(provider, [judge_case(one.case, one.exchange) for one in answers(10)])
+    nights = [
+        Spent(
+            model=provider.model,
+            work=night_of(count),
+            replies=count,
+            cost=cost_of(await night(provider, count)),
+            uncached=total(talk_costs, count),
+        )
+        for count in NIGHTS
+    ]
+    deploys = [
+        Spent(
+            model=provider.model,
+            work=deploy_of(open_in_ten),
+            replies=CASES,
+            cost=await deploy(provider, open_in_ten),
+            uncached=total(case_costs, CASES),
+        )
+        for open_in_ten in (OPEN_IN_TEN, 10)
+    ]
+    return nights + deploys
+
+
+async def within_budget() -> str:
+    """What the default budget does to the largest night with the default judge."""
+    usual = JudgeSettings()
+    assert usual.budget_usd is not None
+    said = await night(Provider(usual.models[0].model), NIGHTS[-1], budget_usd=usual.budget_usd)
+    left = NIGHTS[-1] - said.judged
+    return (
+        f"With the default budget of ${usual.budget_usd:.2f}, `{usual.models[0].model}` judged {said.judged:,} of"
+        f" {NIGHTS[-1]:,} conversations for ${said.cost_usd:.2f} and left {left:,} ungraded."
+    )
+
+
+def night_of(count: int) -> str:
+    """What a column is called."""
+    return f"night of {count:,}"
+
+
+def deploy_of(open_in_ten: int) -> str:
+    """What a column is called."""
+    return f"deploy of {CASES}, {open_in_ten * 10} % judged"
+
+
+def demo_share_open() -> tuple[int, int]:
+    """How many answers of the demo without faults the rules leave open, of how many."""
+    panel = default_panel(GraderSettings(), load_domain())
+    said = [(case, exchange(case, replies()[case.turns[-1]].text)) for case in suite()]
+    return sum(is_open(assess(c, e, grade_exchange(panel, c, e))) for c, e in said), len(said)
+
+
+def money_table(spent: Sequence[Spent]) -> list[str]:
+    """A row for each judge, a column for each piece of work."""
+    works = list(dict.fromkeys(one.work for one in spent))
+    models = list(dict.fromkeys(one.model for one in spent))
+    found = {(one.model, one.work): one for one in spent}
+    rows = [(f"`{model}`", *(money_cell(found[model, work]) for work in works)) for model in models]
+    return table(("judge", *works), rows)
+
+
+def money_cell(one: Spent) -> str:
+    """``$0.31 of $0.92 (34 %)``."""
+    return f"{usd(one.cost.usd)} of {usd(one.uncached.usd)} ({one.share:.0%})".replace("%)", " %)")
+
+
+def usd(money: Decimal) -> str:
+    """Cents, and as many digits more as a small sum needs."""
+    return f"${money:.2f}" if money >= 1 else f"${money:.4f}" if money < Decimal("0.1") else f"${money:.3f}"
+
+
+def token_table(spent: Sequence[Spent]) -> list[str]:
+    """What the money is made of, for the largest night and a usual deploy."""
+    rows = [
+        (
+            f"`{one.model}`",
+            one.work,
+            f"{one.cost.calls:,}",
+            f"{one.cost.input_tokens:,}",
+            f"{one.cost.cached_tokens:,}",
+            f"{one.cost.output_tokens:,}",
+        )
+        for one in spent
+        if one.work in (night_of(NIGHTS[-1]), deploy_of(OPEN_IN_TEN))
+    ]
+    return table(("judge", "work", "calls", "tokens in", "from the cache", "tokens out"), rows)
+
+
+def price_table() -> list[str]:
+    """The prices that were used, with their date and source."""
+    found = [(one, price_of(one.model, 0, (OTHER_FAMILY,))) for one in PROVIDERS]
+    rows = [
+        (
+            f"`{one.model}`",
+            row.input,
+            "as input" if row.cache_write_1h is None else row.cache_write_1h,
+            row.cache_read,
+            row.output,
+            f"{row.batch_factor:.0%}".replace("%", " %") if row.batch_factor < 1 else "none",
+            usd(row.output / 10),
+            row.as_of,
+            row.source,
+        )
+        for one, row in found
+    ]
+    thought = "1,000 verdicts of 100 tokens more"
+    head = (
+        "model",
+        "in",
+        "written to the cache (1 h)",
+        "from the cache",
+        "out",
+        "batch",
+        thought,
+        "as of",
+        "source",
+    )
+    return table(head, rows)
+
+
+def lines_of(spent: Sequence[Spent], budget: str) -> list[str]:
+    """The page's section."""
+    left_open, of = demo_share_open()
+    first = (
+        f"Measured on {datetime.now(UTC):%Y-%m-%d}. Each cell: what Lookout spends, of what one uncached call for each"
+        f" reply would cost, and the share. Of the demo's suite the rules leave {left_open} of {of} answers open."
+    )
+    return [
+        first,
+        "",
+        *money_table(spent),
+        "",
+        budget,
+        "",
+        "The tokens behind it:",
+        "",
+        *token_table(spent),
+        "",
+        "The prices behind it, in US dollars per million tokens:",
+        "",
+        *price_table(),
+    ]
+
+
+def figure(one: Spent) -> Figure:
+    """A row of `make bench`: money has no goal but P6's, which `bench_judge` holds."""
+    return Figure(
+        id="cost",
+        what=f"{one.work}, {one.model}",
+        unit="USD",
+        values=(float(one.cost.usd),),
+        baseline="one uncached call per reply, USD",
+        baselines=(float(one.uncached.usd),),
+        note=f"{one.cost.calls:,} calls; prices as of {price_of(one.model, 0, (OTHER_FAMILY,)).as_of}",
+    )
+
+
+async def all_measured() -> list[Spent]:
+    """Every judge."""
+    return [one for provider in PROVIDERS for one in await measured(provider)]
+
+
+def main() -> int:
+    """Report each figure; with ``--write`` renew the page's section."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--write", type=Path, help="a page with the section `cost`")
+    chosen = options.parse_args()
+    spent = asyncio.run(all_measured())
+    for one in spent:
+        report(figure(one))
+    if chosen.write:
+        write_section(chosen.write, "cost", lines_of(spent, asyncio.run(within_budget())))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+"""One bench in this process, so that a crash is told from a missed goal: ``python -m tests.bench.one tests.bench.bench_help``.
+
+A bench ends with its own exit code, 0 where every goal was met. Where it raises, or ends with a text instead of a code,
+it ends with 70.
+"""
+
+from __future__ import annotations
+
+import runpy
+import sys
+import traceback
+
+CRASHED = 70
+"""EX_SOFTWARE of sysexits.h: no bench misses so many goals."""
+
+
+def main(module: str) -> int:
+    """Run it as ``python -m`` would, without options."""
+    sys.argv = [module]
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        if isinstance(ended.code, str):
+            print(ended.code, file=sys.stderr)
+            return CRASHED
+        return ended.code or 0
+    except Exception:  # noqa: BLE001 - whatever it was, it is named in the table
+        traceback.print_exc()
+        return CRASHED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,176 @@
+"""The table of `make bench`: each figure beside its goal and its baseline, and what is missing by name."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from monitors.records.base import Record
+from tests.bench.measured import Figure
+from tests.bench.one import CRASHED
+from tests.figures import table
+
+BENCHES: Final[dict[str, tuple[str, ...]]] = {
+    "bench_probe": ("P1",),
+    "bench_guard": ("P1",),
+    "bench_run": ("P2", "P5", "P12"),
+    "bench_grading": ("P3",),
+    "bench_warehouse": ("P4",),
+    "bench_judge": ("P6",),
+    "bench_log_tail": ("P7",),
+    "bench_memory": ("P8",),
+    "bench_webhook": ("P9",),
+    "bench_night": ("P10",),
+    "bench_site": ("P11",),
+    "bench_help": ("help",),
+    "bench_cost": ("cost",),
+    "bench_dataset": ("dataset",),
+    "bench_deploy_to_page": ("deploy",),
+    "bench_patterns": (),
+}
+"""Every bench in the order in which they run, with the ids of which it reports at least one figure each.
+
+Without ids it reports at least one figure, of whatever id.
+"""
+
+HEAD: Final = ("id", "what", "goal", "figure", "baseline", "ratio", "spread", "result", "load", "note")
+MET: Final = {True: "met", False: "**missed**", None: "no goal"}
+_REQUIREMENT = re.compile(r"P(\d+)\Z")
+_AFTER_ALL: Final = 10**6
+
+
+class BenchRun(Record):
+    """What came of one bench. ``load`` is the machine's load average just before it; ``code`` its exit code.
+
+    ``stopped`` says that it was ended because the time for all benches was used up.
+    """
+
+    name: str
+    ids: tuple[str, ...]
+    code: int
+    took_s: float
+    load: float
+    figures: tuple[Figure, ...] = ()
+    stopped: bool = False
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The ids it should have reported, and did not. An empty text stands for any figure at all."""
+        reported = {figure.id for figure in self.figures}
+        wanted = self.ids or (() if reported else ("",))
+        return tuple(one for one in wanted if one not in reported)
+
+    @property
+    def missed(self) -> bool:
+        """Whether a figure of it does not meet its goal."""
+        return any(figure.met is False for figure in self.figures)
+
+    @property
+    def broke(self) -> bool:
+        """Whether it did not come to its end, or ended with an error that no missed goal explains."""
+        crashed = self.code < 0 or self.code == CRASHED
+        return self.stopped or crashed or (self.code > 0 and not self.missed)
+
+    @property
+    def failed(self) -> bool:
+        """Whether a goal was missed, a figure is missing, or it broke."""
+        return self.broke or self.missed or bool(self.missing)
+
+
+class _Row(NamedTuple):
+    id: str
+    cells: Sequence[str]
+
+
+def summary(runs: Sequence[BenchRun], *, budget_min: float) -> list[str]:
+    """The table of Markdown, rows from P1 to P12 and then the others, and below it how long each bench took."""
+    rows = [row for run in runs for row in (*map(_figure, run.figures, [run] * len(run.figures)), *_absent(run))]
+    ordered = sorted(rows, key=lambda row: _place(row.id))
+    took = ", ".join(f"{run.name.removeprefix('bench_')} {run.took_s / 60:.1f}" for run in runs)
+    total = sum(run.took_s for run in runs) / 60
+    return [
+        *table(HEAD, [(row.id, *row.cells) for row in ordered]),
+        "",
+        f"Minutes: {took}; {total:.1f} in all, of {budget_min:g} that all benches may take.",
+        "",
+        _counted(runs),
+    ]
+
+
+def failures(runs: Sequence[BenchRun]) -> int:
+    """How many benches missed a goal, left a figure out, or broke: the exit code of `make bench`."""
+    return sum(run.failed for run in runs)
+
+
+def _counted(runs: Sequence[BenchRun]) -> str:
+    met = [figure.met for run in runs for figure in run.figures]
+    absent = sum(len(_absent(run)) for run in runs)
+    counted = f"Goals: {met.count(True)} met, {met.count(False)} missed; {met.count(None)} figures have none"
+    return f"{counted}; missing: {absent}." if absent else f"{counted}."
+
+
+def _place(id_: str) -> int:
+    """Requirements by their number, all others behind them in the order in which they came."""
+    found = _REQUIREMENT.match(id_)
+    return int(found[1]) if found else _AFTER_ALL
+
+
+def _figure(figure: Figure, run: BenchRun) -> _Row:
+    baseline = f"{figure.baseline} {number(statistics.median(figure.baselines))}" if figure.baselines else ""
+    ratio = number(statistics.median(figure.ratios)) if figure.baselines else ""
+    cells = (
+        figure.what,
+        goal_text(figure),
+        f"{number(statistics.median(figure.values))} {figure.unit}",
+        baseline,
+        ratio,
+        _spread(figure),
+        MET[figure.met],
+        f"{run.load:.1f}",
+        figure.note,
+    )
+    return _Row(figure.id, [cell.replace("|", "\\|").replace("\n", " ") for cell in cells])
+
+
+def goal_text(figure: Figure) -> str:
+    """``≤ 3 s``, ``ratio ≤ 1.1``, ``worst ≤ 200 ms``; empty without a goal."""
+    if figure.goal is None:
+        return ""
+    sign = "≤" if figure.better == "lower" else "≥"
+    parts = ["worst"] if figure.worst else []
+    parts += (
+        ["ratio", sign, number(figure.goal)] if figure.of == "ratio" else [sign, number(figure.goal), figure.unit]
+    )
+    return " ".join(parts)
+
+
+def number(value: float) -> str:
+    """Three digits that count; whole numbers from a thousand on."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def _spread(figure: Figure) -> str:
+    if len(figure.values) == 1:
+        return "one sample"
+    ours = f"{number(min(figure.values))} to {number(max(figure.values))}"
+    if not figure.baselines:
+        return ours
+    return f"{ours}, ratio {number(min(figure.ratios))} to {number(max(figure.ratios))}"
+
+
+def _absent(run: BenchRun) -> list[_Row]:
+    """A row for what a bench owes, and one for a bench that broke after its last figure."""
+    ended = f"was stopped after {run.took_s / 60:.0f} min: the time for all benches was used up"
+    how = f"`{run.name}` {ended if run.stopped else f'ended with code {run.code}'}"
+    if run.missing and run.broke:
+        what = "no figures" if not run.figures else "not all of its figures"
+        return [_absence(", ".join(filter(None, run.missing)), f"{how}: {what}", "broke", run)]
+    if run.broke:
+        return [_absence(", ".join(run.ids), f"{how}: figures may be missing", "broke", run)]
+    return [_absence(one, f"`{run.name}` reported no such figure", "missing", run) for one in run.missing]
+
+
+def _absence(id_: str, what: str, result: str, run: BenchRun) -> _Row:
+    return _Row(id_ or run.name, (what, "", "", "", "", "", f"**{result}**", f"{run.load:.1f}", ""))
