@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from math import exp, inf, lgamma, log
 from random import Random
@@ -45,6 +45,8 @@ STRADDLE: Final = 3.0
 """Logarithm of the odds (20 to 1) by which two causes must explain better than a single one between them."""
 _SEED: Final = 1993
 _ROUNDS: Final = 4
+_IMPOSSIBLE: Final = -700.0
+"""Stands for the logarithm of a probability that is too small for a floating-point number."""
 
 
 class _CaseGroup(NamedTuple):
@@ -92,7 +94,7 @@ class _CauseSearch:
 
     def causes(self) -> list[_CaseGroup]:
         """All that can be claimed."""
-        first = self._first()
+        first = self._next([])
         found = self._best_two([first]) if first is not None else []
         while found and len(found) < MOST_CAUSES:
             more = self._next(found)
@@ -101,7 +103,7 @@ class _CauseSearch:
             found = self._chosen_again([*found, more])
             if len(found) == 2:  # noqa: PLR2004 - a first and a further one
                 found = self._best_two(found)
-        return [cause for cause in found if len(found) == 1 or self._holds_beside(cause, found)]
+        return self._without_weak(found)
 
     def described(self, cause: _CaseGroup) -> Cause:
         """A cause with its counts."""
@@ -116,7 +118,7 @@ class _CauseSearch:
 
     def surprise(self, cause: _CaseGroup) -> float:
         """The logarithm of its corrected probability by chance: the lower, the more surprising."""
-        return _FisherTest(self._all, self.failed)(cause.members) + cause.log_tried
+        return _ExactTest([self._all], self.failed)(cause.members) + cause.log_tried
 
     def _outside(self, causes: Sequence[_CaseGroup]) -> int:
         rest = self._all
@@ -126,61 +128,45 @@ class _CauseSearch:
 
     # --- is there one? ---------------------------------------------------------------------------------------
 
-    def _first(self) -> _CaseGroup | None:
-        """The most surprising group, when chance does as well less often than `ALPHA_FIRST`."""
-        test = _FisherTest(self._all, self.failed)
-        if test.failures < FEWEST_FAILURES or test.failures == test.cases or not self.groups:
+    def _next(self, causes: Sequence[_CaseGroup]) -> _CaseGroup | None:
+        """The group that is most surprising beside the causes found, when chance seldom does as well.
+
+        Chance leaves as many failures in each part of the suite that the causes make: inside of each, and outside.
+        """
+        test = _ExactTest(self._cells(causes), self.failed)
+        if test.failures < FEWEST_FAILURES or test.failures == self._count:
             return None
-        best = min(self.groups, key=lambda group: test(group.members) + group.log_tried)
-        lowest = test(best.members) + best.log_tried
+        known, rest = {cause.members for cause in causes}, self._outside(causes)
+        tried = [
+            group
+            for group in self.groups
+            if group.members not in known and (group.members & rest).bit_count() >= FEWEST_NEW
+        ]
+        lowest, at = min(
+            ((test(group.members) + group.log_tried, at) for at, group in enumerate(tried)), default=(0.0, 0)
+        )
         if lowest >= 0:
             return None
-        certain = 2 * exp(lowest) <= ALPHA_FIRST  # Bonferroni's bound: no permutation can say otherwise
-        return best if certain or self._beats_chance(test, lowest) else None
+        alpha, permutations = (ALPHA_NEXT, PERMUTATIONS_NEXT) if causes else (ALPHA_FIRST, PERMUTATIONS)
+        certain = 2 * exp(lowest) <= alpha  # Bonferroni's bound: no permutation can say otherwise
+        return tried[at] if certain or self._beats_chance(test, tried, lowest, alpha, permutations) else None
 
-    def _beats_chance(self, test: _FisherTest, lowest: float) -> bool:
+    def _beats_chance(
+        self, test: _ExactTest, tried: Sequence[_CaseGroup], lowest: float, alpha: float, permutations: int
+    ) -> bool:
         needed = [
             (group.members, enough)
-            for group in self.groups
-            if (enough := test.enough(group.members.bit_count(), lowest - group.log_tried)) is not None
+            for group in tried
+            if (enough := test.enough(group.members, lowest - group.log_tried)) is not None
         ]
-        allowed = _allowed(ALPHA_FIRST, PERMUTATIONS)
+        allowed = int(alpha * (permutations + 1)) - 1  # what was found counts as one itself
         as_surprising = 0
-        for _ in range(PERMUTATIONS):
-            permuted = self._permuted(test)
+        for _ in range(permutations):
+            permuted = test.permuted(self._random)
             as_surprising += any((members & permuted).bit_count() >= enough for members, enough in needed)
             if as_surprising > allowed:
                 return False
         return True
-
-    def _next(self, causes: Sequence[_CaseGroup]) -> _CaseGroup | None:
-        """The group that is most surprising beside the causes found.
-
-        Only where chance does as well less often than `ALPHA_NEXT`, with as many failures inside each of them.
-        """
-        strata = [_FisherTest(cell, self.failed) for cell in self._cells(causes)]
-        known, rest = {cause.members for cause in causes}, self._outside(causes)
-        tried = [
-            (group, [group.members & stratum.inside for stratum in strata])
-            for group in self.groups
-            if group.members not in known and (group.members & rest).bit_count() >= FEWEST_NEW
-        ]
-        if not tried:
-            return None
-        real = [stratum.failed for stratum in strata]
-        lowest, at = min((_stratified(one, strata, real), at) for at, one in enumerate(tried))
-        allowed = _allowed(ALPHA_NEXT, PERMUTATIONS_NEXT)
-        as_surprising = 0
-        for _ in range(PERMUTATIONS_NEXT):
-            permuted = [self._permuted(stratum) for stratum in strata]
-            as_surprising += any(_stratified(one, strata, permuted) <= lowest for one in tried)
-            if as_surprising > allowed:
-                return None
-        return tried[at][0]
-
-    def _permuted(self, test: _FisherTest) -> int:
-        """As many failures, fallen where they fall among the same cases."""
-        return sum(1 << at for at in self._random.sample(test.places, test.failures))
 
     def _cells(self, causes: Sequence[_CaseGroup]) -> list[int]:
         return [cell for cell, _ in _partition([cause.members for cause in causes], self._all)]
@@ -188,7 +174,7 @@ class _CauseSearch:
     # --- which is it? ----------------------------------------------------------------------------------------
 
     def _candidates(self, inside: int) -> list[_CaseGroup]:
-        test = _FisherTest(inside, self.failed)
+        test = _ExactTest([inside], self.failed)
         seen: dict[int, _CaseGroup] = {}
         for group in self.groups:
             part = group.members & inside
@@ -217,10 +203,22 @@ class _CauseSearch:
         best = max(pairs, key=self._explains, default=None)
         return list(best) if best is not None and self._explains(best) > needed else causes
 
-    def _holds_beside(self, cause: _CaseGroup, causes: Sequence[_CaseGroup]) -> bool:
-        """Whether a cause is surprising in what the others leave, too."""
+    def _without_weak(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
+        """Leave out the weakest cause that is not surprising in what the others leave, choose again, and so on.
+
+        One at a time: two causes that share their failures each look weak beside the other.
+        """
+        while len(causes) > 1:
+            beside, at = max((self._beside(cause, causes), at) for at, cause in enumerate(causes))
+            if beside < 0:
+                break
+            causes = self._chosen_again(causes[:at] + causes[at + 1 :])
+        return causes
+
+    def _beside(self, cause: _CaseGroup, causes: Sequence[_CaseGroup]) -> float:
+        """How surprising a cause is in what the others leave."""
         inside = self._outside([one for one in causes if one is not cause])
-        return _FisherTest(inside, self.failed)(cause.members & inside) + cause.log_tried < 0
+        return _ExactTest([inside], self.failed)(cause.members & inside) + cause.log_tried
 
     def _explains(self, causes: Sequence[_CaseGroup]) -> float:
         """How well causes explain all failures: log-likelihood, less the logarithm of how many can be chosen."""
@@ -231,65 +229,88 @@ class _CauseSearch:
         return self._explained[key]
 
 
-class _FisherTest:
-    """Fisher's exact test, one-sided, of the failures among some cases."""
+class _ExactTest:
+    """Fisher's exact test, one-sided, of the failures in a group, over strata that each keep as many as they have.
 
-    def __init__(self, inside: int, failed: int) -> None:
-        self.inside, self.failed = inside, failed & inside
-        self.cases, self.failures = inside.bit_count(), self.failed.bit_count()
-        self._log_p: dict[tuple[int, int], float] = {}
+    With several strata: how likely as many failures are in all of them together (N. Mantel and W. Haenszel, 1959, made
+    exact), so that small surprises in each add up, and chance in one is made up for in another.
+    """
 
-    @cached_property
-    def places(self) -> list[int]:
-        """Where the cases stand."""
-        return [at for at in range(self.inside.bit_length()) if self.inside >> at & 1]
+    def __init__(self, strata: Sequence[int], failed: int) -> None:
+        self._strata = [(cell, cell.bit_count(), (cell & failed).bit_count()) for cell in strata]
+        self.failed = failed & sum(strata)  # strata share no case
+        self.failures = self.failed.bit_count()
+        self._tails: dict[tuple[int, ...], list[float]] = {}
 
     def __call__(self, members: int) -> float:
         """The logarithm of the probability of as many failures or more among these members by chance."""
-        return self.log_p(members.bit_count(), (members & self.failed).bit_count())
+        sizes = self._sizes(members)
+        failures = (members & self.failed).bit_count()
+        expected = sum(size * failed / cases for size, (_, cases, failed) in zip(sizes, self._strata, strict=True))
+        return self._tail(sizes)[failures] if failures > expected else 0.0
 
-    def log_p(self, size: int, failures: int) -> float:
-        """The same from the counts."""
-        if failures * self.cases <= size * self.failures:
-            return 0.0
-        known = self._log_p.get((size, failures))
+    def enough(self, members: int, log_p: float) -> int | None:
+        """How many failures these members need to be as surprising; ``None`` when all are too few."""
+        tail = self._tail(self._sizes(members))
+        return next((count for count, value in enumerate(tail) if value <= log_p), None)
+
+    def permuted(self, random: Random) -> int:
+        """As many failures in each stratum, fallen where they fall."""
+        return sum(1 << at for places, failed in self._places for at in random.sample(places, failed))
+
+    @cached_property
+    def _places(self) -> list[tuple[list[int], int]]:
+        return [
+            ([at for at in range(cell.bit_length()) if cell >> at & 1], failed) for cell, _, failed in self._strata
+        ]
+
+    def _sizes(self, members: int) -> tuple[int, ...]:
+        return tuple([(members & cell).bit_count() for cell, _, _ in self._strata])
+
+    def _tail(self, sizes: tuple[int, ...]) -> list[float]:
+        """For each number of failures, the logarithm of the probability of so many or more."""
+        known = self._tails.get(sizes)
         if known is None:
-            known = self._log_p[size, failures] = self._tail(size, failures)
+            terms = [0.0]
+            for size, (_, cases, failed) in zip(sizes, self._strata, strict=True):
+                terms = _sum_of(terms, _log_terms(size, cases, failed)) if size and failed else terms
+            known = self._tails[sizes] = _upper_tail(terms)
         return known
 
-    def enough(self, size: int, log_p: float) -> int | None:
-        """How many failures a group of this size needs to be as surprising; ``None`` when all are too few."""
-        most = min(size, self.failures)
-        return next((count for count in range(1, most + 1) if self.log_p(size, count) <= log_p), None)
 
-    def _tail(self, size: int, failures: int) -> float:
-        least = max(failures, size - (self.cases - self.failures))
-        terms = [self._log_term(size, count) for count in range(least, min(size, self.failures) + 1)]
-        top = max(terms, default=-inf)
-        return min(0.0, top + log(sum(exp(term - top) for term in terms)))
-
-    def _log_term(self, size: int, count: int) -> float:
-        passed = self.cases - self.failures
-        return _log_choose(self.failures, count) + _log_choose(passed, size - count) - _log_choose(self.cases, size)
+def _log_terms(size: int, cases: int, failed: int) -> list[float]:
+    """The logarithm of the probability of 0, 1, 2 … failures in a group of this size (hypergeometric)."""
+    passed, whole = cases - failed, _log_choose(cases, size)
+    return [
+        _log_choose(failed, count) + _log_choose(passed, size - count) - whole if size - count <= passed else -inf
+        for count in range(min(size, failed) + 1)
+    ]
 
 
-def _stratified(
-    tried: tuple[_CaseGroup, Sequence[int]], strata: Sequence[_FisherTest], failed: Sequence[int]
-) -> float:
-    """A group's surprise over all strata, after R. A. Fisher's way to combine tests: by their product."""
-    group, parts = tried
-    surprise = group.log_tried
-    for part, stratum, fallen in zip(parts, strata, failed, strict=True):
-        if part:
-            surprise += stratum.log_p(part.bit_count(), (part & fallen).bit_count())
-    return surprise
+def _sum_of(some: list[float], others: list[float]) -> list[float]:
+    """The distribution of a sum, from two in logarithms."""
+    if len(some) == 1:
+        return others
+    top, other_top = max(some), max(others)
+    scaled = [exp(other - other_top) for other in others]
+    total = [0.0] * (len(some) + len(others) - 1)
+    for at, one in enumerate(some):
+        if (weight := exp(one - top)) > 0:
+            for offset, other in enumerate(scaled):
+                total[at + offset] += weight * other
+    return [log(one) + top + other_top if one > 0 else -inf for one in total]
 
 
-def _allowed(alpha: float, permutations: int) -> int:
-    """How many permutations may be as surprising as what was found; what was found counts as one itself."""
-    return int(alpha * (permutations + 1)) - 1
+def _upper_tail(terms: list[float]) -> list[float]:
+    top = max(terms)
+    below, tail = 0.0, [0.0] * len(terms)
+    for at in range(len(terms) - 1, -1, -1):
+        below += exp(terms[at] - top)
+        tail[at] = min(0.0, top + log(below)) if below > 0 else _IMPOSSIBLE
+    return tail
 
 
+@lru_cache(maxsize=100_000)
 def _log_choose(whole: int, part: int) -> float:
     return lgamma(whole + 1) - lgamma(part + 1) - lgamma(whole - part + 1)
 
