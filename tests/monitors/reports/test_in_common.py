@@ -21,7 +21,7 @@ PAGE = Cause(
     conditions={"page": "embed", "cited source": None}, cases=9, failed=8, elsewhere=51, elsewhere_failed=1
 )
 FOUND = FirstLook(cases=60, failed=9, causes=(PAGE,), covered=8, groups=40)
-LINE = "page is embed and cited source is missing: 8 of 9 such cases failed, 1 of 51 others"
+LINE = "page is embed and cited source is missing in 8 of 9 failures: 8 of 9 such cases failed, 1 of 51 others"
 
 
 def with_look(look: FirstLook | None):
