@@ -4,9 +4,10 @@ A group is all cases that share a value, or two values of two attributes. Fisher
 Design of Experiments, 1935, chapter 2) says how surprising its failures are. Hundreds of groups are tried, and many
 overlap, so what counts is how often the most surprising of *all* groups of a suite would be as surprising if
 failures fell where they fall: found by permuting them (P. H. Westfall and S. S. Young, Resampling-Based Multiple
-Testing, 1993, the minP procedure). A further cause must be surprising beside those found: failures are permuted
-inside and outside of them apart. Then all are chosen again together, by what explains the failures best: two causes
-that overlap look from afar like a third one between them.
+Testing, 1993, the minP procedure). A further cause must be surprising outside of those found, among the failures
+that they leave. Then all are chosen again together, by what explains the failures best: two causes that overlap
+look from afar like a third one between them. At last each must hold beside the others; of those that do not, the
+weakest goes first.
 
 Which groups are tried depends on their size alone, never on where the failures are.
 """
@@ -17,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations
-from math import exp, inf, lgamma, log
+from math import exp, inf, lgamma, log, log1p
 from random import Random
 from typing import Final, NamedTuple
 
@@ -45,8 +46,6 @@ STRADDLE: Final = 3.0
 """Logarithm of the odds (20 to 1) by which two causes must explain better than a single one between them."""
 _SEED: Final = 1993
 _ROUNDS: Final = 4
-_IMPOSSIBLE: Final = -700.0
-"""Stands for the logarithm of a probability that is too small for a floating-point number."""
 
 
 class _CaseGroup(NamedTuple):
@@ -118,7 +117,7 @@ class _CauseSearch:
 
     def surprise(self, cause: _CaseGroup) -> float:
         """The logarithm of its corrected probability by chance: the lower, the more surprising."""
-        return _ExactTest([self._all], self.failed)(cause.members) + cause.log_tried
+        return _ExactTest(self._all, self.failed)(cause.members) + cause.log_tried
 
     def _outside(self, causes: Sequence[_CaseGroup]) -> int:
         rest = self._all
@@ -131,12 +130,13 @@ class _CauseSearch:
     def _next(self, causes: Sequence[_CaseGroup]) -> _CaseGroup | None:
         """The group that is most surprising beside the causes found, when chance seldom does as well.
 
-        Chance leaves as many failures in each part of the suite that the causes make: inside of each, and outside.
+        Looked for outside of them: where a cause has made most cases fail, another one can hardly show.
         """
-        test = _ExactTest(self._cells(causes), self.failed)
-        if test.failures < FEWEST_FAILURES or test.failures == self._count:
+        rest = self._outside(causes)
+        test = _ExactTest(rest, self.failed)
+        if test.failures < FEWEST_FAILURES or test.failures == test.cases:
             return None
-        known, rest = {cause.members for cause in causes}, self._outside(causes)
+        known = {cause.members for cause in causes}
         tried = [
             group
             for group in self.groups
@@ -168,13 +168,10 @@ class _CauseSearch:
                 return False
         return True
 
-    def _cells(self, causes: Sequence[_CaseGroup]) -> list[int]:
-        return [cell for cell, _ in _partition([cause.members for cause in causes], self._all)]
-
     # --- which is it? ----------------------------------------------------------------------------------------
 
     def _candidates(self, inside: int) -> list[_CaseGroup]:
-        test = _ExactTest([inside], self.failed)
+        test = _ExactTest(inside, self.failed)
         seen: dict[int, _CaseGroup] = {}
         for group in self.groups:
             part = group.members & inside
@@ -218,7 +215,7 @@ class _CauseSearch:
     def _beside(self, cause: _CaseGroup, causes: Sequence[_CaseGroup]) -> float:
         """How surprising a cause is in what the others leave."""
         inside = self._outside([one for one in causes if one is not cause])
-        return _ExactTest([inside], self.failed)(cause.members & inside) + cause.log_tried
+        return _ExactTest(inside, self.failed)(cause.members & inside) + cause.log_tried
 
     def _explains(self, causes: Sequence[_CaseGroup]) -> float:
         """How well causes explain all failures: log-likelihood, less the logarithm of how many can be chosen."""
@@ -230,51 +227,36 @@ class _CauseSearch:
 
 
 class _ExactTest:
-    """Fisher's exact test, one-sided, of the failures in a group, over strata that each keep as many as they have.
+    """Fisher's exact test, one-sided, of the failures among some cases."""
 
-    With several strata: how likely as many failures are in all of them together (N. Mantel and W. Haenszel, 1959, made
-    exact), so that small surprises in each add up, and chance in one is made up for in another.
-    """
-
-    def __init__(self, strata: Sequence[int], failed: int) -> None:
-        self._strata = [(cell, cell.bit_count(), (cell & failed).bit_count()) for cell in strata]
-        self.failed = failed & sum(strata)  # strata share no case
-        self.failures = self.failed.bit_count()
-        self._tails: dict[tuple[int, ...], list[float]] = {}
+    def __init__(self, inside: int, failed: int) -> None:
+        self._inside, self._failed = inside, failed & inside
+        self.cases, self.failures = inside.bit_count(), self._failed.bit_count()
+        self._tails: dict[int, list[float]] = {}
 
     def __call__(self, members: int) -> float:
         """The logarithm of the probability of as many failures or more among these members by chance."""
-        sizes = self._sizes(members)
-        failures = (members & self.failed).bit_count()
-        expected = sum(size * failed / cases for size, (_, cases, failed) in zip(sizes, self._strata, strict=True))
-        return self._tail(sizes)[failures] if failures > expected else 0.0
+        size, failures = (members & self._inside).bit_count(), (members & self._failed).bit_count()
+        return 0.0 if failures * self.cases <= size * self.failures else self._tail(size)[failures]
 
     def enough(self, members: int, log_p: float) -> int | None:
         """How many failures these members need to be as surprising; ``None`` when all are too few."""
-        tail = self._tail(self._sizes(members))
+        tail = self._tail((members & self._inside).bit_count())
         return next((count for count, value in enumerate(tail) if value <= log_p), None)
 
     def permuted(self, random: Random) -> int:
-        """As many failures in each stratum, fallen where they fall."""
-        return sum(1 << at for places, failed in self._places for at in random.sample(places, failed))
+        """As many failures, fallen where they fall among the same cases."""
+        return sum(1 << at for at in random.sample(self._places, self.failures))
 
     @cached_property
-    def _places(self) -> list[tuple[list[int], int]]:
-        return [
-            ([at for at in range(cell.bit_length()) if cell >> at & 1], failed) for cell, _, failed in self._strata
-        ]
+    def _places(self) -> list[int]:
+        return [at for at in range(self._inside.bit_length()) if self._inside >> at & 1]
 
-    def _sizes(self, members: int) -> tuple[int, ...]:
-        return tuple([(members & cell).bit_count() for cell, _, _ in self._strata])
-
-    def _tail(self, sizes: tuple[int, ...]) -> list[float]:
-        """For each number of failures, the logarithm of the probability of so many or more."""
-        known = self._tails.get(sizes)
+    def _tail(self, size: int) -> list[float]:
+        """The logarithm of the probability of so many failures or more in a group of this size, for each number."""
+        known = self._tails.get(size)
         if known is None:
-            terms = [0.0]
-            for size, (_, cases, failed) in zip(sizes, self._strata, strict=True):
-                terms = _sum_of(terms, _log_terms(size, cases, failed)) if size and failed else terms
-            known = self._tails[sizes] = _upper_tail(terms)
+            known = self._tails[size] = _upper_tail(_log_terms(size, self.cases, self.failures))
         return known
 
 
@@ -287,26 +269,12 @@ def _log_terms(size: int, cases: int, failed: int) -> list[float]:
     ]
 
 
-def _sum_of(some: list[float], others: list[float]) -> list[float]:
-    """The distribution of a sum, from two in logarithms."""
-    if len(some) == 1:
-        return others
-    top, other_top = max(some), max(others)
-    scaled = [exp(other - other_top) for other in others]
-    total = [0.0] * (len(some) + len(others) - 1)
-    for at, one in enumerate(some):
-        if (weight := exp(one - top)) > 0:
-            for offset, other in enumerate(scaled):
-                total[at + offset] += weight * other
-    return [log(one) + top + other_top if one > 0 else -inf for one in total]
-
-
 def _upper_tail(terms: list[float]) -> list[float]:
-    top = max(terms)
-    below, tail = 0.0, [0.0] * len(terms)
+    tail, above = [0.0] * len(terms), -inf
     for at in range(len(terms) - 1, -1, -1):
-        below += exp(terms[at] - top)
-        tail[at] = min(0.0, top + log(below)) if below > 0 else _IMPOSSIBLE
+        high, low = max(above, terms[at]), min(above, terms[at])
+        above = high if low == -inf else high + log1p(exp(low - high))
+        tail[at] = min(0.0, above)
     return tail
 
 

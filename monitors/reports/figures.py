@@ -278,9 +278,10 @@ def _cause(cause: Cause) -> str:
         for name, value in cause.conditions.items()
     )
     failures = plural(cause.failed + cause.elsewhere_failed, "failure")
+    how_many = f"{cause.failed:,} of all {failures}" if cause.elsewhere_failed else f"all {failures}"
     inside = f"{cause.failed:,} of {plural(cause.cases, 'such case')} failed"
     outside = f"{cause.elsewhere_failed:,} of {plural(cause.elsewhere, 'other')}"
-    return f"{shared} in {cause.failed:,} of {failures}: {inside}, {outside}"
+    return f"{shared} in {how_many}: {inside}, {outside}"
 
 
 NOTHING_CHANGED: Final = "nothing that is recorded, so the cause is unknown"

@@ -43,7 +43,7 @@ PLANTED = {
     "suraksha-senior-care::bonus::en": {FailureKind.MISSING_CITATION},
     "type-car": {FailureKind.SHOULD_HAVE_REFUSED},
     "cmp-copay-three": {FailureKind.ERROR_LEAK},
-} | dict.fromkeys(OLDER_EDITION, {FailureKind.WRONG_FACT})
+} | {case_id: {FailureKind.WRONG_FACT} for case_id in OLDER_EDITION}
 """What the faults break in this suite. The slow answer and the blocked draft are right in the end."""
 
 
