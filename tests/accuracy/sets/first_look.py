@@ -44,9 +44,7 @@ def measure(data: Path) -> Measured:
             )
         suites = [made(seed, 0) for seed in range(1_000, 1_000 + 2 * OWN_SUITES)]
         claimed = sum(bool(_claims(suite)) for suite in suites)
-        figures.append(
-            share(NAME, f"{own}, random, with a claim", claimed, len(suites), target=0.05, at_most=True)
-        )
+        figures.append(share(NAME, f"{own}, random, with a claim", claimed, len(suites), target=0.05, at_most=True))
     return Measured(tuple(figures), tuple(errors))
 
 
