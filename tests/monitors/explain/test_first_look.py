@@ -104,7 +104,7 @@ def test_planted_causes_are_named(made: Maker, causes: int, least: float):
     named = sum(suite.named(one) for suite, one in zip(suites, said, strict=True))
     wrong = sum(suite.wrong(one) for suite, one in zip(suites, said, strict=True))
     assert named >= least * causes * SUITES, (named, wrong)
-    assert wrong <= 0.15 * sum(map(len, said)), (named, wrong)
+    assert wrong <= (0.1 if made is planted_suite else 0.15) * sum(map(len, said)), (named, wrong)
 
 
 def test_of_two_that_share_their_failures_one_stays():
