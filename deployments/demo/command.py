@@ -179,7 +179,7 @@ def _say_what_next(app: DemoApp, folder: Path, code: ExitCode, *, faults: bool) 
         _say_what_was_caught(folder, faults=faults)
     elif faults and code is ExitCode.FAIL:
         out.print(
-            "That FAIL is what the demo is for: the planted leak was found, although nearly all answers are right."
+            "That FAIL is what the demo is for: the planted leak was found, although nine in ten answers are right."
         )
     if faults and code is ExitCode.FAIL:
         out.print(f"[bold]{again}[/] again sends nothing twice · [bold]{again} --no-faults[/] resolves it")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import ClassVar
 
@@ -62,7 +63,8 @@ class PlantedFaults(NoFaults):
     """A bot with seven bugs; its own faithfulness check catches the last.
 
     1. A summary carries the record of the customer served before (the template's cache is shared).
-    2. The cataract limit of Family Shield comes from an outdated index: ₹80,000 instead of ₹40,000.
+    2. Family Shield's document was replaced by an older edition: ten of its figures are no longer right, such as
+       ₹80,000 for a cataract operation instead of ₹40,000. This is what most failures have in common.
     3. A clause number with a letter, such as ``3.2(a)``, has no citation.
     4. A question about a car or a two-wheeler is answered instead of refused.
     5. A very long question makes the bot pause for seconds.
@@ -70,6 +72,21 @@ class PlantedFaults(NoFaults):
     7. "…, right?" with a figure about something unknown is confirmed in a draft, which the check blocks and logs.
     """
 
+    OUTDATED: ClassVar[str] = "suraksha-family-shield"
+    """The policy whose document was replaced."""
+    OLDER_EDITION: ClassVar[Mapping[str, tuple[str, str, str]]] = {
+        "entry_age_max": ("65", "60 years", "65 years"),
+        "post_hospitalisation": ("90", "120 days", "90 days"),
+        "ambulance": ("1500", "₹2,500", "₹1,500"),
+        "maternity_cover": ("45000", "₹60,000", "₹45,000"),
+        "health_checkup": ("2500", "₹4,000", "₹2,500"),
+        "ped_waiting": ("48", "36 months", "48 months"),
+        "cataract_limit": ("80000", "₹40,000", "₹80,000"),
+        "network_hospitals": ("6900", "8,500", "6,900"),
+        "portability": ("60", "45 days", "60 days"),
+        "free_look": ("15", "30 days", "15 days"),
+    }
+    """Its figures that differ, by field: the older amount, the words of today's edition, and those of the older."""
     LONG_QUESTION: ClassVar[int] = 200
     """Characters; a typical question has 60 to 120."""
     LONG_PAUSE_S: ClassVar[float] = 4.5
@@ -77,10 +94,11 @@ class PlantedFaults(NoFaults):
     MANY_POLICIES: ClassVar[int] = 3
 
     def stored(self, policy: Policy, fact: PolicyFact) -> PolicyFact:
-        """An outdated limit for one fact (fault 2)."""
-        if policy.id != "suraksha-family-shield" or fact.field != "cataract_limit":
+        """A figure of the older edition (fault 2)."""
+        if policy.id != self.OUTDATED or fact.field not in self.OLDER_EDITION:
             return fact
-        return fact.model_copy(update={"amount": Decimal(80000), "text": fact.text.replace("₹40,000", "₹80,000")})
+        amount, today, before = self.OLDER_EDITION[fact.field]
+        return fact.model_copy(update={"amount": Decimal(amount), "text": fact.text.replace(today, before)})
 
     def citation(self, written: str, fact: PolicyFact) -> str:
         """Empty when the clause number has a letter (fault 3)."""

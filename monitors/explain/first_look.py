@@ -4,9 +4,10 @@ A group is all cases that share a value, or two values of two attributes. Fisher
 Design of Experiments, 1935, chapter 2) says how surprising its failures are. Hundreds of groups are tried, and many
 overlap, so what counts is how often the most surprising of *all* groups of a suite would be as surprising if
 failures fell where they fall: found by permuting them (P. H. Westfall and S. S. Young, Resampling-Based Multiple
-Testing, 1993, the minP procedure). A further cause must be surprising beside those found: failures are permuted
-inside and outside of them apart. Then all are chosen again together, by what explains the failures best: two causes
-that overlap look from afar like a third one between them.
+Testing, 1993, the minP procedure). A further cause must be surprising outside of those found, among the failures
+that they leave. Then all are chosen again together, by what explains the failures best: two causes that overlap
+look from afar like a third one between them. At last each must hold beside the others; of those that do not, the
+weakest goes first.
 
 Which groups are tried depends on their size alone, never on where the failures are.
 """
@@ -15,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
-from math import exp, inf, lgamma, log
+from math import exp, inf, lgamma, log, log1p
 from random import Random
 from typing import Final, NamedTuple
 
@@ -92,7 +93,7 @@ class _CauseSearch:
 
     def causes(self) -> list[_CaseGroup]:
         """All that can be claimed."""
-        first = self._first()
+        first = self._next([])
         found = self._best_two([first]) if first is not None else []
         while found and len(found) < MOST_CAUSES:
             more = self._next(found)
@@ -101,7 +102,7 @@ class _CauseSearch:
             found = self._chosen_again([*found, more])
             if len(found) == 2:  # noqa: PLR2004 - a first and a further one
                 found = self._best_two(found)
-        return [cause for cause in found if len(found) == 1 or self._holds_beside(cause, found)]
+        return self._without_weak(found)
 
     def described(self, cause: _CaseGroup) -> Cause:
         """A cause with its counts."""
@@ -116,7 +117,7 @@ class _CauseSearch:
 
     def surprise(self, cause: _CaseGroup) -> float:
         """The logarithm of its corrected probability by chance: the lower, the more surprising."""
-        return _FisherTest(self._all, self.failed)(cause.members) + cause.log_tried
+        return _ExactTest(self._all, self.failed)(cause.members) + cause.log_tried
 
     def _outside(self, causes: Sequence[_CaseGroup]) -> int:
         rest = self._all
@@ -126,69 +127,51 @@ class _CauseSearch:
 
     # --- is there one? ---------------------------------------------------------------------------------------
 
-    def _first(self) -> _CaseGroup | None:
-        """The most surprising group, when chance does as well less often than `ALPHA_FIRST`."""
-        test = _FisherTest(self._all, self.failed)
-        if test.failures < FEWEST_FAILURES or test.failures == test.cases or not self.groups:
+    def _next(self, causes: Sequence[_CaseGroup]) -> _CaseGroup | None:
+        """The group that is most surprising beside the causes found, when chance seldom does as well.
+
+        Looked for outside of them: where a cause has made most cases fail, another one can hardly show.
+        """
+        rest = self._outside(causes)
+        test = _ExactTest(rest, self.failed)
+        if test.failures < FEWEST_FAILURES or test.failures == test.cases:
             return None
-        best = min(self.groups, key=lambda group: test(group.members) + group.log_tried)
-        lowest = test(best.members) + best.log_tried
+        known = {cause.members for cause in causes}
+        tried = [
+            group
+            for group in self.groups
+            if group.members not in known and (group.members & rest).bit_count() >= FEWEST_NEW
+        ]
+        lowest, at = min(
+            ((test(group.members) + group.log_tried, at) for at, group in enumerate(tried)), default=(0.0, 0)
+        )
         if lowest >= 0:
             return None
-        certain = 2 * exp(lowest) <= ALPHA_FIRST  # Bonferroni's bound: no permutation can say otherwise
-        return best if certain or self._beats_chance(test, lowest) else None
+        alpha, permutations = (ALPHA_NEXT, PERMUTATIONS_NEXT) if causes else (ALPHA_FIRST, PERMUTATIONS)
+        certain = 2 * exp(lowest) <= alpha  # Bonferroni's bound: no permutation can say otherwise
+        return tried[at] if certain or self._beats_chance(test, tried, lowest, alpha, permutations) else None
 
-    def _beats_chance(self, test: _FisherTest, lowest: float) -> bool:
+    def _beats_chance(
+        self, test: _ExactTest, tried: Sequence[_CaseGroup], lowest: float, alpha: float, permutations: int
+    ) -> bool:
         needed = [
             (group.members, enough)
-            for group in self.groups
-            if (enough := test.enough(group.members.bit_count(), lowest - group.log_tried)) is not None
+            for group in tried
+            if (enough := test.enough(group.members, lowest - group.log_tried)) is not None
         ]
-        allowed = _allowed(ALPHA_FIRST, PERMUTATIONS)
+        allowed = int(alpha * (permutations + 1)) - 1  # what was found counts as one itself
         as_surprising = 0
-        for _ in range(PERMUTATIONS):
-            permuted = self._permuted(test)
+        for _ in range(permutations):
+            permuted = test.permuted(self._random)
             as_surprising += any((members & permuted).bit_count() >= enough for members, enough in needed)
             if as_surprising > allowed:
                 return False
         return True
 
-    def _next(self, causes: Sequence[_CaseGroup]) -> _CaseGroup | None:
-        """The group that is most surprising beside the causes found.
-
-        Only where chance does as well less often than `ALPHA_NEXT`, with as many failures inside each of them.
-        """
-        strata = [_FisherTest(cell, self.failed) for cell in self._cells(causes)]
-        known, rest = {cause.members for cause in causes}, self._outside(causes)
-        tried = [
-            (group, [group.members & stratum.inside for stratum in strata])
-            for group in self.groups
-            if group.members not in known and (group.members & rest).bit_count() >= FEWEST_NEW
-        ]
-        if not tried:
-            return None
-        real = [stratum.failed for stratum in strata]
-        lowest, at = min((_stratified(one, strata, real), at) for at, one in enumerate(tried))
-        allowed = _allowed(ALPHA_NEXT, PERMUTATIONS_NEXT)
-        as_surprising = 0
-        for _ in range(PERMUTATIONS_NEXT):
-            permuted = [self._permuted(stratum) for stratum in strata]
-            as_surprising += any(_stratified(one, strata, permuted) <= lowest for one in tried)
-            if as_surprising > allowed:
-                return None
-        return tried[at][0]
-
-    def _permuted(self, test: _FisherTest) -> int:
-        """As many failures, fallen where they fall among the same cases."""
-        return sum(1 << at for at in self._random.sample(test.places, test.failures))
-
-    def _cells(self, causes: Sequence[_CaseGroup]) -> list[int]:
-        return [cell for cell, _ in _partition([cause.members for cause in causes], self._all)]
-
     # --- which is it? ----------------------------------------------------------------------------------------
 
     def _candidates(self, inside: int) -> list[_CaseGroup]:
-        test = _FisherTest(inside, self.failed)
+        test = _ExactTest(inside, self.failed)
         seen: dict[int, _CaseGroup] = {}
         for group in self.groups:
             part = group.members & inside
@@ -217,10 +200,22 @@ class _CauseSearch:
         best = max(pairs, key=self._explains, default=None)
         return list(best) if best is not None and self._explains(best) > needed else causes
 
-    def _holds_beside(self, cause: _CaseGroup, causes: Sequence[_CaseGroup]) -> bool:
-        """Whether a cause is surprising in what the others leave, too."""
+    def _without_weak(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
+        """Leave out the weakest cause that is not surprising in what the others leave, choose again, and so on.
+
+        One at a time: two causes that share their failures each look weak beside the other.
+        """
+        while len(causes) > 1:
+            beside, at = max((self._beside(cause, causes), at) for at, cause in enumerate(causes))
+            if beside < 0:
+                break
+            causes = self._chosen_again(causes[:at] + causes[at + 1 :])
+        return causes
+
+    def _beside(self, cause: _CaseGroup, causes: Sequence[_CaseGroup]) -> float:
+        """How surprising a cause is in what the others leave."""
         inside = self._outside([one for one in causes if one is not cause])
-        return _FisherTest(inside, self.failed)(cause.members & inside) + cause.log_tried < 0
+        return _ExactTest(inside, self.failed)(cause.members & inside) + cause.log_tried
 
     def _explains(self, causes: Sequence[_CaseGroup]) -> float:
         """How well causes explain all failures: log-likelihood, less the logarithm of how many can be chosen."""
@@ -231,65 +226,59 @@ class _CauseSearch:
         return self._explained[key]
 
 
-class _FisherTest:
+class _ExactTest:
     """Fisher's exact test, one-sided, of the failures among some cases."""
 
     def __init__(self, inside: int, failed: int) -> None:
-        self.inside, self.failed = inside, failed & inside
-        self.cases, self.failures = inside.bit_count(), self.failed.bit_count()
-        self._log_p: dict[tuple[int, int], float] = {}
-
-    @cached_property
-    def places(self) -> list[int]:
-        """Where the cases stand."""
-        return [at for at in range(self.inside.bit_length()) if self.inside >> at & 1]
+        self._inside, self._failed = inside, failed & inside
+        self.cases, self.failures = inside.bit_count(), self._failed.bit_count()
+        self._tails: dict[int, list[float]] = {}
 
     def __call__(self, members: int) -> float:
         """The logarithm of the probability of as many failures or more among these members by chance."""
-        return self.log_p(members.bit_count(), (members & self.failed).bit_count())
+        size, failures = (members & self._inside).bit_count(), (members & self._failed).bit_count()
+        return 0.0 if failures * self.cases <= size * self.failures else self._tail(size)[failures]
 
-    def log_p(self, size: int, failures: int) -> float:
-        """The same from the counts."""
-        if failures * self.cases <= size * self.failures:
-            return 0.0
-        known = self._log_p.get((size, failures))
+    def enough(self, members: int, log_p: float) -> int | None:
+        """How many failures these members need to be as surprising; ``None`` when all are too few."""
+        tail = self._tail((members & self._inside).bit_count())
+        return next((count for count, value in enumerate(tail) if value <= log_p), None)
+
+    def permuted(self, random: Random) -> int:
+        """As many failures, fallen where they fall among the same cases."""
+        return sum(1 << at for at in random.sample(self._places, self.failures))
+
+    @cached_property
+    def _places(self) -> list[int]:
+        return [at for at in range(self._inside.bit_length()) if self._inside >> at & 1]
+
+    def _tail(self, size: int) -> list[float]:
+        """The logarithm of the probability of so many failures or more in a group of this size, for each number."""
+        known = self._tails.get(size)
         if known is None:
-            known = self._log_p[size, failures] = self._tail(size, failures)
+            known = self._tails[size] = _upper_tail(_log_terms(size, self.cases, self.failures))
         return known
 
-    def enough(self, size: int, log_p: float) -> int | None:
-        """How many failures a group of this size needs to be as surprising; ``None`` when all are too few."""
-        most = min(size, self.failures)
-        return next((count for count in range(1, most + 1) if self.log_p(size, count) <= log_p), None)
 
-    def _tail(self, size: int, failures: int) -> float:
-        least = max(failures, size - (self.cases - self.failures))
-        terms = [self._log_term(size, count) for count in range(least, min(size, self.failures) + 1)]
-        top = max(terms, default=-inf)
-        return min(0.0, top + log(sum(exp(term - top) for term in terms)))
-
-    def _log_term(self, size: int, count: int) -> float:
-        passed = self.cases - self.failures
-        return _log_choose(self.failures, count) + _log_choose(passed, size - count) - _log_choose(self.cases, size)
+def _log_terms(size: int, cases: int, failed: int) -> list[float]:
+    """The logarithm of the probability of 0, 1, 2 … failures in a group of this size (hypergeometric)."""
+    passed, whole = cases - failed, _log_choose(cases, size)
+    return [
+        _log_choose(failed, count) + _log_choose(passed, size - count) - whole if size - count <= passed else -inf
+        for count in range(min(size, failed) + 1)
+    ]
 
 
-def _stratified(
-    tried: tuple[_CaseGroup, Sequence[int]], strata: Sequence[_FisherTest], failed: Sequence[int]
-) -> float:
-    """A group's surprise over all strata, after R. A. Fisher's way to combine tests: by their product."""
-    group, parts = tried
-    surprise = group.log_tried
-    for part, stratum, fallen in zip(parts, strata, failed, strict=True):
-        if part:
-            surprise += stratum.log_p(part.bit_count(), (part & fallen).bit_count())
-    return surprise
+def _upper_tail(terms: list[float]) -> list[float]:
+    tail, above = [0.0] * len(terms), -inf
+    for at in range(len(terms) - 1, -1, -1):
+        high, low = max(above, terms[at]), min(above, terms[at])
+        above = high if low == -inf else high + log1p(exp(low - high))
+        tail[at] = min(0.0, above)
+    return tail
 
 
-def _allowed(alpha: float, permutations: int) -> int:
-    """How many permutations may be as surprising as what was found; what was found counts as one itself."""
-    return int(alpha * (permutations + 1)) - 1
-
-
+@lru_cache(maxsize=100_000)
 def _log_choose(whole: int, part: int) -> float:
     return lgamma(whole + 1) - lgamma(part + 1) - lgamma(whole - part + 1)
 

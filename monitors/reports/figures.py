@@ -277,8 +277,11 @@ def _cause(cause: Cause) -> str:
         f"{name} is {'missing' if value is None else shortened(str(value), _VALUE_CHARACTERS)}"
         for name, value in cause.conditions.items()
     )
+    failures = plural(cause.failed + cause.elsewhere_failed, "failure")
+    how_many = f"{cause.failed:,} of all {failures}" if cause.elsewhere_failed else f"all {failures}"
     inside = f"{cause.failed:,} of {plural(cause.cases, 'such case')} failed"
-    return f"{shared}: {inside}, {cause.elsewhere_failed:,} of {plural(cause.elsewhere, 'other')}"
+    outside = f"{cause.elsewhere_failed:,} of {plural(cause.elsewhere, 'other')}"
+    return f"{shared} in {how_many}: {inside}, {outside}"
 
 
 NOTHING_CHANGED: Final = "nothing that is recorded, so the cause is unknown"

@@ -44,14 +44,19 @@ def format_recheck(found: Recheck | None) -> tuple[str, ...]:
 
 
 def format_recheck_briefly(found: Recheck | None, case_ids: Sequence[str] | None = None) -> str:
-    """One line for a message about these cases, or about all; empty where none of them was asked again."""
+    """One line for a message about these cases, or about all, and why not all was asked.
+
+    Empty where none of them was asked again, except where the asking began and nothing came back.
+    """
     cases = [one for one in found.cases if case_ids is None or one.case_id in case_ids] if found else []
     if found is None or not cases:
-        return ""
+        began = found is not None and found.problem and not found.cases and not found.left_out
+        return f"{ASKED_AGAIN} nothing came back; {found.problem}." if found and began else ""
     here = _all_of({one.case_id: one.here for one in cases})
     there = {one.case_id: one.previous for one in cases if one.previous and one.previous.asked}
     previous = f" {_on_previous(found.previous)}: {_all_of(there)}." if there and found.previous else ""
-    return f"{ASKED_AGAIN} {here}.{previous}"
+    stopped = f" Not all was asked: {found.problem}." if found.problem else ""
+    return f"{ASKED_AGAIN} {here}.{previous}{stopped}"
 
 
 def format_count(count: RecheckCount) -> str:

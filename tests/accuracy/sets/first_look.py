@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from monitors.explain.first_look import first_look
 from tests.accuracy.figure import Figure, Measured, TellingError, share
 from tests.accuracy.rows import read_rows
 from tests.monitors.explain.planted import Planted, planted_suite
+from tests.monitors.explain.planted_otherwise import nested_suite, sessions_suite
 
 NAME = "first look"
 RANDOM = "nothing in common"
 OWN_SUITES = 40
-"""Suites of another kind, made by this project: so many with each number of causes."""
+"""Suites of other kinds, made by this project: so many of each with each number of causes."""
+MAKERS: Final = {"own suites": planted_suite, "nested suites": nested_suite, "sessions": sessions_suite}
 
 
 def measure(data: Path) -> Measured:
@@ -34,14 +36,15 @@ def measure(data: Path) -> Measured:
             errors.append(
                 TellingError(NAME, row["id"], f"{row['kind']}: a claim is wrong", "few cases tell two causes apart")
             )
-    for causes in (1, 2, 3):
-        own = [planted_suite(seed, causes) for seed in range(1_000, 1_000 + OWN_SUITES)]
-        figures += _figures(
-            f"own suites, {causes} planted", [(suite, _claims(suite)) for suite in own], targets=False
-        )
-    own = [planted_suite(seed, 0) for seed in range(1_000, 1_000 + 2 * OWN_SUITES)]
-    claimed = sum(bool(_claims(suite)) for suite in own)
-    figures.append(share(NAME, "own random suites with a claim", claimed, len(own), target=0.05, at_most=True))
+    for own, made in MAKERS.items():
+        for causes in (1, 2, 3):
+            suites = [made(seed, causes) for seed in range(1_000, 1_000 + OWN_SUITES)]
+            figures += _figures(
+                f"{own}, {causes} planted", [(suite, _claims(suite)) for suite in suites], targets=False
+            )
+        suites = [made(seed, 0) for seed in range(1_000, 1_000 + 2 * OWN_SUITES)]
+        claimed = sum(bool(_claims(suite)) for suite in suites)
+        figures.append(share(NAME, f"{own}, random, with a claim", claimed, len(suites), target=0.05, at_most=True))
     return Measured(tuple(figures), tuple(errors))
 
 

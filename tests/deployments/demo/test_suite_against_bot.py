@@ -9,6 +9,7 @@ from deployments.demo.bot import Bot
 from deployments.demo.faults import NoFaults, PlantedFaults
 from deployments.demo.policies import HERE, load_policies, load_vocabulary
 from monitors.domains.pack import load_domain
+from monitors.explain.first_look import first_look
 from monitors.gate.assess import assess
 from monitors.goldset.load import load_suite
 from monitors.graders.base import GraderSettings
@@ -21,15 +22,28 @@ from monitors.records.grades import Assessment, CaseOutcome, FailureKind
 SUITE = load_suite(HERE / "suraksha.jsonl")
 PANEL = default_panel(GraderSettings(), load_domain())
 
+OLDER_EDITION = (
+    "suraksha-family-shield::ped-waiting::en",
+    "suraksha-family-shield::post-hospital::en",
+    "suraksha-family-shield::ambulance::en",
+    "suraksha-family-shield::max-entry::en",
+    "suraksha-family-shield::network::en",
+    "suraksha-family-shield::cataract::en",
+    "draft-port-in",
+    "draft-checkup",
+    "hing-family-maternity",
+    "mix-silver-free-look",
+)
+"""Cases of the policy whose document was replaced; its other figures are as they were."""
+
 PLANTED = {
     "gold-claim-summary": {FailureKind.PII_DISCLOSURE},
     "pii-neighbour-summary": {FailureKind.PII_DISCLOSURE},
-    "suraksha-family-shield::cataract::en": {FailureKind.WRONG_FACT},
     "suraksha-gold::ayush::en": {FailureKind.MISSING_CITATION},
     "suraksha-senior-care::bonus::en": {FailureKind.MISSING_CITATION},
     "type-car": {FailureKind.SHOULD_HAVE_REFUSED},
     "cmp-copay-three": {FailureKind.ERROR_LEAK},
-}
+} | {case_id: {FailureKind.WRONG_FACT} for case_id in OLDER_EDITION}
 """What the faults break in this suite. The slow answer and the blocked draft are right in the end."""
 
 
@@ -78,6 +92,14 @@ def test_with_faults_exactly_the_planted_cases_fail_each_for_its_own_reason():
     kinds = {case_id: set(found[case_id].failure_kinds) for case_id in told(found, CaseOutcome.FAILED)}
     assert kinds == PLANTED
     assert told(found, CaseOutcome.UNGRADED) == {}
+
+
+def test_what_most_failures_have_in_common_is_the_policy_whose_document_was_replaced():
+    failed = told(outcomes(faults=True), CaseOutcome.FAILED)
+    attributes = [{"group": case.related, "type": case.type, "language": case.language} for case in SUITE.cases]
+    (cause,) = first_look(attributes, [case.id in failed for case in SUITE.cases]).causes
+    assert cause.conditions == {"group": "suraksha-family-shield"}
+    assert cause.failed == len(OLDER_EDITION)
 
 
 def test_the_flat_rate_hides_the_leak_that_pages():

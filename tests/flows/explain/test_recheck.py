@@ -13,6 +13,8 @@ import pytest
 from tests.conftest import COMMAND_S, ROOT
 from tests.flows.chat import Chat, watched
 from tests.flows.explain.two_builds import BEFORE, NOW
+from tests.flows.judged_run import TEETH, TEETH_RIGHT, TEETH_WRONG
+from tests.servers.anthropic import KEY, AnthropicServer
 from tests.servers.slack import TOKEN, SlackServer
 
 pytestmark = [pytest.mark.browser, pytest.mark.prefect]
@@ -155,13 +157,18 @@ class WatchedChat(Chat):
         return await super()._chat(request)
 
 
-def asked_through_api(folder, chat, slack, *, cases=1, more=PATIENT, url=""):
+def asked_through_api(folder, chat, slack, *, cases=1, more=PATIENT, url="", gold="24 months"):
     """The configuration for `Chat`, whose cases are of severity 3."""
-    path = watched(folder, chat, cases=cases, more=more)
+    path = watched(folder, chat, cases=cases, more=more, gold=gold)
     text = path.read_text(encoding="utf-8").replace("[targets.demo.probe]", f"{url}[targets.demo.probe]")
     path.write_text(
         text + f'[alerts]\nslack_channel = "#alerts"\nslack_api_url = "{slack.api_url}"\n', encoding="utf-8"
     )
+
+
+def judged_at(judge):
+    """The part of a configuration that has a judge of another family grade what rules leave open."""
+    return f'[[judge.models]]\nbase_url = "{judge.url}"\n'
 
 
 def test_nothing_is_asked_again_before_people_were_notified(tmp_path, lookout, slack):
@@ -223,13 +230,74 @@ def test_no_more_is_said_than_came_back(tmp_path, lookout, slack, answers, more,
     assert f"Asked again: {count}." in shown(slack)
 
 
+OF_A_FAMILY = 'model_family = "gpt"\n'
+TIME_UP = "it was stopped after {} s (recheck.max_s)"
+
+
 def test_it_ends_when_its_time_is_up(tmp_path, lookout, slack):
-    """An application that answers nothing any more costs the seconds of the budget, and the report says so."""
+    """An application that answers nothing any more costs the seconds of the budget; the report and the alert say so."""
     with Chat(WRONG, None) as chat:
         asked_through_api(tmp_path, chat, slack, more="[recheck]\nmax_s = 0.5\n")
         done = lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
     assert done.returncode == 1
-    assert "Again     Not asked again: it was stopped after 0.5 s (recheck.max_s)" in done.stdout
+    assert f"Again     Not asked again: {TIME_UP.format(0.5)}" in done.stdout
+    assert f"Asked again: nothing came back; {TIME_UP.format(0.5)}." in shown(slack)
+
+
+def test_what_came_before_its_time_was_up_is_counted_and_said_to_be_a_part(tmp_path, lookout, slack):
+    """Two answers, then silence: two of five, and why no more, in the alert, the reports and the warehouse."""
+    with Chat(WRONG, WRONG, RIGHT, None) as chat:
+        asked_through_api(tmp_path, chat, slack, more="[recheck]\nmax_s = 20\n")
+        done = lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
+        assert chat.asked == 1 + 2 + 1
+    assert done.returncode == 1, done.stderr
+    assert "waiting-0 (severity 3): fails 1 of 2\n" in done.stdout
+    why = f"Not all was asked again: {TIME_UP.format(20)}"
+    assert why in done.stdout
+    assert f"Asked again: fails 1 of 2. Not all was asked: {TIME_UP.format(20)}." in shown(slack)
+    assert why in told(tmp_path, "report.html")
+    assert why.replace("_", "\\_") in told(tmp_path, "results.md")
+    (case,) = results(tmp_path)["report"]["recheck"]["cases"]
+    assert case["here"]["asked"] == 2
+    (found,) = rows(lookout, tmp_path, "select asked, failed from asked_again")
+    assert found == {"asked": 2, "failed": 1}
+
+
+def test_a_case_that_only_a_judge_can_grade_is_judged_again(tmp_path, lookout, slack):
+    """Each new answer has a verdict of its own: wrong three times, right twice, and each is paid for."""
+    answers = [TEETH_WRONG, TEETH_WRONG, TEETH_RIGHT, TEETH_WRONG, TEETH_RIGHT, TEETH_WRONG]
+    with Chat(*answers) as chat, AnthropicServer() as judge:
+        asked_through_api(tmp_path, chat, slack, gold=TEETH, url=OF_A_FAMILY, more=PATIENT + judged_at(judge))
+        done = lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN, ANTHROPIC_API_KEY=KEY)
+        assert chat.asked == 1 + 5
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "waiting-0 (severity 3): fails 3 of 5" in done.stdout
+    assert "Asked again: fails 3 of 5." in shown(slack)
+    (found,) = rows(lookout, tmp_path, "select count(*) as n, min(cost_usd) > 0 as paid from rechecks")
+    assert found == {"n": 5, "paid": True}
+
+
+def test_a_webhook_shows_what_is_in_common_and_the_report_has_what_was_asked_again(tmp_path, lookout, slack):
+    """It can edit nothing: the message after the run has the cause, and nobody is rung a second time."""
+    with Chat(RIGHT) as chat:
+        chat.by_question = {f"What is the waiting period of plan {number}?": WRONG for number in range(6)}
+        asked_through_api(tmp_path, chat, slack, cases=18)
+        suite = [json.loads(line) for line in (tmp_path / "suite.jsonl").read_text().splitlines()]
+        for at, case in enumerate(suite):
+            case["cluster"] = "gold" if at < 6 else "silver"
+        (tmp_path / "suite.jsonl").write_text("".join(json.dumps(case) + "\n" for case in suite))
+        done = lookout("verify", "demo", cwd=tmp_path, SLACK_WEBHOOK_URL=slack.webhook_url)
+        sent = len(slack.messages)
+        assert chat.asked == 18 + 30
+    assert done.returncode == 1, done.stderr
+    line = "group is gold in all 6 failures: 6 of 6 such cases failed, 0 of 12 others"
+    gate = next(message for message in slack.messages if "Gate FAIL" in message.text)
+    assert f"In common: {line}" in json.dumps(gate.blocks), shown(slack)
+    assert all(message.edits == 0 for message in slack.messages)
+    assert "Asked again" not in shown(slack)
+    assert sent == len(slack.messages)
+    assert f"- {line}" in told(tmp_path, "results.md")
+    assert told(tmp_path, "results.md").count("fails 5 of 5") == 6
 
 
 @pytest.fixture(scope="module")

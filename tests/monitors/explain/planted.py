@@ -57,7 +57,7 @@ def _suite(random: Random, causes: int) -> Planted | None:
     enough = all(sum(failed[at] for at in members) >= 4 for _, members in chosen)
     if not enough or sum(failed) > max(60, len(cases) // 5):
         return None
-    return Planted(cases, failed, [_descriptions(cases, one, members) for one, members in chosen])
+    return Planted(cases, failed, [descriptions(cases, one, members) for one, members in chosen])
 
 
 def _cases(random: Random) -> list[dict[str, int]]:
@@ -74,7 +74,7 @@ def _cases(random: Random) -> list[dict[str, int]]:
     return cases
 
 
-def _members(cases: list[dict[str, int]], conditions: Mapping[str, int]) -> set[int]:
+def holding(cases: list[dict[str, int]], conditions: Mapping[str, int]) -> set[int]:
     return {at for at, case in enumerate(cases) if conditions.items() <= case.items()}
 
 
@@ -82,15 +82,16 @@ def _cause(random: Random, cases: list[dict[str, int]]) -> tuple[dict[str, int],
     example = random.choice(cases)
     names = random.sample(sorted(example), random.choice((1, 2)))
     conditions = {name: example[name] for name in names}
-    members = _members(cases, conditions)
+    members = holding(cases, conditions)
     if not 5 <= len(members) <= 0.4 * len(cases):
         return None
-    wider = [_members(cases, {name: example[name]}) for name in names] if len(names) > 1 else []
+    wider = [holding(cases, {name: example[name]}) for name in names] if len(names) > 1 else []
     return None if any(len(one) < 1.2 * len(members) for one in wider) else (conditions, members)
 
 
-def _descriptions(cases: list[dict[str, int]], planted: dict[str, int], members: set[int]) -> list[dict[str, int]]:
-    values = {(name, value): _members(cases, {name: value}) for case in cases for name, value in case.items()}
+def descriptions(cases: list[dict[str, int]], planted: dict[str, int], members: set[int]) -> list[dict[str, int]]:
+    keys = dict.fromkeys(key for case in cases for key in case.items())
+    values = {(name, value): holding(cases, {name: value}) for name, value in keys}
     found = [planted]
     found += [dict([key]) for key, one in values.items() if _near(one, members)]
     found += [

@@ -21,16 +21,24 @@ PAGE = Cause(
     conditions={"page": "embed", "cited source": None}, cases=9, failed=8, elsewhere=51, elsewhere_failed=1
 )
 FOUND = FirstLook(cases=60, failed=9, causes=(PAGE,), covered=8, groups=40)
-LINE = "page is embed and cited source is missing: 8 of 9 such cases failed, 1 of 51 others"
+LINE = "page is embed and cited source is missing in 8 of all 9 failures: 8 of 9 such cases failed, 1 of 51 others"
 
 
 def with_look(look: FirstLook | None):
     return RUN.report.model_copy(update={"first_look": look})
 
 
+EVERY = PAGE.model_copy(update={"conditions": {"page": "embed"}, "elsewhere_failed": 0})
+"""No other case failed."""
+
+
 @pytest.mark.parametrize(
     ("look", "lines"),
     [
+        (
+            FirstLook(cases=60, failed=8, causes=(EVERY,), covered=8, groups=40),
+            ("page is embed in all 8 failures: 8 of 9 such cases failed, 0 of 51 others",),
+        ),
         (FOUND, (LINE,)),
         (FirstLook(cases=60, failed=9, groups=40), (NOTHING_IN_COMMON,)),
         (FirstLook(cases=60, failed=2, groups=40), ()),

@@ -1,0 +1,31 @@
+"""What failed cases have in common, the whole way: the demo's Space with its planted faults, a run, Slack."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from deployments.demo.configuration import SUITE
+from deployments.demo.faults import PlantedFaults
+from tests.flows.few_cases import BY_API, configured
+from tests.servers.slack import TOKEN, SlackServer
+
+pytestmark = [pytest.mark.browser, pytest.mark.prefect]
+
+LINE = f"group is {PlantedFaults.OUTDATED} in 10 of all 16 failures: 10 of 32 such cases failed, 6 of 162 others"
+
+
+def test_whoever_is_woken_reads_which_policy_it_is(tmp_path, lookout, faulty_space):
+    """The one cause, said alike in every message of the run, in the terminal and in the reports."""
+    with SlackServer() as slack:
+        configured(tmp_path, faulty_space, SUITE, BY_API, slack_api_url=slack.api_url, slack_channel="#alerts")
+        done = lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
+        messages = [json.dumps(message.blocks, ensure_ascii=False) for message in slack.messages]
+    assert done.returncode == 1, done.stderr
+    assert any("Personal data disclosed" in message for message in messages)
+    assert all(message.count(f"In common: {LINE}") == 1 for message in messages), messages
+    assert f"In common {LINE}" in " ".join(done.stdout.split())
+    run = max(tmp_path.glob("data/runs/*"))
+    for name in ("results.md", "report.html"):
+        assert LINE in (run / name).read_text(encoding="utf-8"), name
