@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -41,6 +43,17 @@ class LogFields(BaseModel):
     policy_ids: Paths = Field(
         default=("policy_ids", "policies", "policy_id"), description="which documents it was about"
     )
+
+    @cached_property
+    def usual(self) -> Sequence[tuple[str, str]]:
+        """Each field with its first path."""
+        return [(name, paths[0]) for name, paths in self]
+
+    @cached_property
+    def others(self) -> frozenset[str]:
+        """Names without which an entry holds its parts at their first paths, or not at all."""
+        paths = [path.partition(".")[0] for _, paths in self for path in paths]
+        return frozenset(paths) - {path for _, path in self.usual}
 
 
 class HallucinationLogSettings(BaseModel):

@@ -27,7 +27,15 @@ ORDINARY = (
     "unsupported_number: 1,00,000 stands in no retrieved clause",
     "The policy year 2024 ends in 2025.",
 )
-SAID = (Context.AADHAAR, Context.CARD, Context.PHONE, Context.ACCOUNT, Context.PASSPORT, Context.LICENCE, Context.VEHICLE)
+SAID = (
+    Context.AADHAAR,
+    Context.CARD,
+    Context.PHONE,
+    Context.ACCOUNT,
+    Context.PASSPORT,
+    Context.LICENCE,
+    Context.VEHICLE,
+)
 
 
 @given(AROUND, TEXTS, AROUND)
@@ -77,8 +85,15 @@ def test_digits_in_words_are_known() -> None:
 def test_prefixes_of_tokens_are_known() -> None:
     """A token of each issuer, as long as the rules ask for."""
     for prefix in secrets._PREFIXES:
-        texts = [f"{head}{prefix}{body}" for head in ("", "sk", "rzp") for body in ("a1b2c3d4e5" * 4, "ABCD1234" * 4)]
-        texts += [f"{prefix}{'0a' * 16}", f"{prefix}/services/T0000/B0000", f"{prefix}aaaaaaaaaa.bbbbbbbbbb", f"{prefix}b-1234567890"]
+        texts = [
+            f"{head}{prefix}{body}" for head in ("", "sk", "rzp") for body in ("a1b2c3d4e5" * 4, "ABCD1234" * 4)
+        ]
+        texts += [
+            f"{prefix}{'0a' * 16}",
+            f"{prefix}/services/T0000/B0000",
+            f"{prefix}aaaaaaaaaa.bbbbbbbbbb",
+            f"{prefix}b-1234567890",
+        ]
         found = [text for text in texts if find_disclosures(text)]
         assert found, prefix
         assert all(map(may_disclose, found))
