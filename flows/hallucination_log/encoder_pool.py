@@ -111,8 +111,8 @@ class _Worker:
             process.communicate()
 
     def _started(self) -> subprocess.Popen[bytes]:
-        words = [sys.executable, "-P", "-m", MODULE]
-        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - our own words
+        command = [sys.executable, "-P", "-m", MODULE]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - our own
         assert process.stdin is not None
         process.stdin.write(self._settings.model_dump_json().encode() + b"\n")
         return process
