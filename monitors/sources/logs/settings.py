@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
 from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from monitors.sources.traffic.settings import Paths
 
@@ -44,16 +42,24 @@ class LogFields(BaseModel):
         default=("policy_ids", "policies", "policy_id"), description="which documents it was about"
     )
 
-    @cached_property
-    def usual(self) -> Sequence[tuple[str, str]]:
-        """Each field with its first path."""
-        return [(name, paths[0]) for name, paths in self]
+    _usual: tuple[tuple[str, str], ...] = PrivateAttr(())
+    _others: frozenset[str] = PrivateAttr(frozenset())
 
-    @cached_property
+    def model_post_init(self, _context: object, /) -> None:
+        """Find out once what each line needs."""
+        self._usual = tuple((name, paths[0]) for name, paths in self if paths)
+        paths = [path.partition(".")[0] for _, paths in self for path in paths]
+        self._others = frozenset(paths) - {path for _, path in self._usual}
+
+    @property
+    def usual(self) -> tuple[tuple[str, str], ...]:
+        """Each field with its first path."""
+        return self._usual
+
+    @property
     def others(self) -> frozenset[str]:
         """Names without which an entry holds its parts at their first paths, or not at all."""
-        paths = [path.partition(".")[0] for _, paths in self for path in paths]
-        return frozenset(paths) - {path for _, path in self.usual}
+        return self._others
 
 
 class HallucinationLogSettings(BaseModel):
