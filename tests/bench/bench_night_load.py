@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 
@@ -131,7 +131,7 @@ def figures(nights: list[tuple[Span, Span, Span, Span]], count: int) -> list[Fig
     bare_whole = tuple(load + out for load, out in zip(bare_loads, bare_exports, strict=True))
     rows = f"{count:,} conversations"
     growth = tuple(night[0].cpu_s for night in nights[1:])
-    pair = {"unit": "s", "baseline": "DuckDB alone, without key"}
+    pair: dict[str, Any] = {"unit": "s", "baseline": "DuckDB alone, without key"}
     goal = MOST_S * max(count / 1_000_000, 1.0)
     found = [
         Figure(id="night load", what=f"load of {rows}", values=loads, baselines=bare_loads, **pair),
