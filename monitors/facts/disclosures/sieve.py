@@ -153,9 +153,11 @@ def may_disclose(text: str, account_patterns: Sequence[str] = ()) -> bool:
 
 def any_may_disclose(texts: Sequence[str], account_patterns: Sequence[str] = ()) -> bool:
     """Whether one of the texts may disclose something: of all together it is asked at the price of one."""
-    if account_patterns:  # they may look at what stands around, which lines of other texts are not
-        return any(may_disclose(text, account_patterns) for text in texts)
-    return may_disclose("\n".join(texts))
+    if not account_patterns and not may_disclose("\n".join(texts)):
+        return False
+    return any(
+        may_disclose(text, account_patterns) for text in texts
+    )  # digits of one are no number for words of another
 
 
 @lru_cache(maxsize=64)
