@@ -88,6 +88,7 @@ TERMINAL = {
     "flows/terminal_console.py": "its colours, tables and bars",
     "flows/waiting.py": "the line that says what is being done, which it erases",
     "flows/nightly/census_worker.py": "its standard output is a pipe to the process that started it",
+    "flows/hallucination_log/encoder_pool.py": "as a worker: its standard output is a pipe to the process that started it",
     "deployments/start.py": "runs on any Python, before anything is installed, and prints only its own words",
 }
 """Who may reach the terminal, and why."""

@@ -7,18 +7,19 @@ from a target's settings, and describes each poll in words.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from pydantic import JsonValue
-
 from flows.alerting.delivery import deliver_waiting
 from flows.alerting.notifier import Notifier
 from flows.alerting.notify import Fault, MessageContext, faults_over, notify, notify_fault, other_faults_over
-from flows.context import clock, environment, notifier_without_run, run_id_of_now
+from flows.context import clock, cores, environment, notifier_without_run, run_id_of_now
+from flows.hallucination_log.encoder_pool import EncoderPool
+from flows.hallucination_log.line_encoder import ASIDE_SHOWN, EncodedLines, LineSettings
 from flows.process_lock import alone
 from monitors.alerts.liveness import (
     LOG_FAULTS,
@@ -30,37 +31,26 @@ from monitors.alerts.liveness import (
     log_silence_fault,
     silence_beyond_norm,
 )
-from monitors.alerts.observations import ObservationContext, fingerprint, hallucination
-from monitors.alerts.redact import redact
+from monitors.alerts.observations import ObservationContext, hallucination
 from monitors.alerts.settings import WatchdogSettings
 from monitors.config.file import Config, TargetConfig
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.plural import plural
 from monitors.records.base import Record
 from monitors.records.incidents import Alert, Capability, IncidentKind, Link, Observation
-from monitors.records.logs import (
-    BlockedReply,
-    HallucinationEntry,
-    LogCursor,
-    LoggedHallucination,
-    LogWarning,
-    LogWarningKind,
-    QuarantinedLine,
-)
-from monitors.sources.logs.entries import is_whole_entry, read_line
+from monitors.records.logs import LoggedHallucination, LogWarning, LogWarningKind, QuarantinedLine
+from monitors.sources.logs.entries import is_whole_entry
 from monitors.sources.logs.files import LocalLog, LogPlace, remote_log
-from monitors.sources.logs.settings import HallucinationLogSettings, LogFields
+from monitors.sources.logs.settings import HallucinationLogSettings
 from monitors.sources.logs.tail import BatchLimits, LogBatch, follow
 from warehouse.database.store import Store
-from warehouse.journal.rows import CursorRow, HallucinationRow, JournalRow, QuarantineRow
+from warehouse.journal.rows import CursorRow
+from warehouse.journal.segments import encode_rows
 from warehouse.queries.incidents import newest_alert_message
 from warehouse.queries.traffic import entry_times, log_cursor, unnotified
 
 LOAD_WAIT_S: Final = 30.0
 """As long as for messages: a load of a whole nightly run takes seconds."""
-
-Protect = Callable[[str], str]
-"""Makes a text safe to be stored."""
 
 
 class LogRead(Record):
@@ -76,18 +66,13 @@ class LogRead(Record):
 
 @dataclass(frozen=True)
 class LogReader:
-    """Reads one target's log. ``protect`` masks texts before they leave memory; ``now`` is the clock.
-
-    ``fields`` say where in an entry its parts lie.
-    """
+    """Reads one target's log. ``pool`` makes of lines what is stored of them, personal data masked."""
 
     target: str
     place: LogPlace
     store: Store
-    protect: Protect
+    pool: EncoderPool
     limits: BatchLimits
-    now: Callable[[], datetime]
-    fields: LogFields
 
     def poll(self) -> LogRead:
         """Read and store what is new; durable when this returns, and loaded into the warehouse.
@@ -100,66 +85,23 @@ class LogReader:
             found = LogRead()
             cursor = log_cursor(self.store, self.target, wait_s=LOAD_WAIT_S)
             with self.place.poll() as files:
-                for batch in follow(files, self.target, cursor, is_whole=is_whole_entry, limits=self.limits):
-                    found = self._stored(found, batch)
+                batches = follow(files, self.target, cursor, is_whole=is_whole_entry, limits=self.limits)
+                with closing(self.pool.encoded(batches)) as encoded:
+                    for batch, lines in encoded:
+                        found = self._stored(found, batch, lines)
             self.store.load_pending(LOAD_WAIT_S)
         return found
 
-    def _stored(self, found: LogRead, batch: LogBatch) -> LogRead:
-        rows = list(self._rows(batch))
-        self.store.journal.append([*rows, CursorRow(row=batch.cursor)], run_id=None)
-        read = [row.row for row in rows if isinstance(row, HallucinationRow)]
-        aside = tuple(row.row for row in rows if isinstance(row, QuarantineRow))
+    def _stored(self, found: LogRead, batch: LogBatch, lines: EncodedLines) -> LogRead:
+        """Lines and read position in one step."""
+        self.store.journal.append_encoded(lines.rows + encode_rows([CursorRow(row=batch.cursor)]), run_id=None)
         return LogRead(
-            entries=found.entries + sum(entry.notify for entry in read),
-            history=found.history + sum(not entry.notify for entry in read),
-            aside=(*found.aside, *aside)[:10],
-            aside_count=found.aside_count + len(aside),
+            entries=found.entries + lines.entries,
+            history=found.history + lines.history,
+            aside=(*found.aside, *lines.aside)[:ASIDE_SHOWN],
+            aside_count=found.aside_count + lines.aside_count,
             issues=(*found.issues, *batch.issues),
         )
-
-    def _rows(self, batch: LogBatch) -> Iterator[JournalRow]:
-        for line in batch.lines:
-            match read_line(self.target, line, self.fields):
-                case HallucinationEntry() as entry:
-                    yield HallucinationRow(row=self._logged(entry, batch.cursor))
-                case QuarantinedLine() as aside:
-                    yield QuarantineRow(row=aside)
-                case None:
-                    continue
-
-    def _logged(self, entry: HallucinationEntry, cursor: LogCursor) -> LoggedHallucination:
-        return LoggedHallucination(
-            target=self.target,
-            fingerprint=fingerprint(self.target, IncidentKind.HALLUCINATION, entry.id),
-            read_at=self.now(),
-            notify=not cursor.is_history(entry.generation, entry.offset),
-            entry=entry.model_copy(update={"reply": protected(entry.reply, self.protect)}),
-        )
-
-
-def protected(reply: BlockedReply, protect: Protect) -> BlockedReply:
-    """The same entry with every text in it made safe, those of unknown fields too."""
-    values = reply.model_dump(mode="json", exclude={"ts"})
-    safe = {name: _protected(value, protect) for name, value in values.items()}
-    return BlockedReply.model_validate({**safe, "ts": reply.ts})
-
-
-def _protected(value: JsonValue, protect: Protect) -> JsonValue:
-    match value:
-        case str():
-            return protect(value)
-        case list():
-            return [_protected(item, protect) for item in value]
-        case dict():
-            return {protect(name): _protected(item, protect) for name, item in value.items()}
-        case _:
-            return value
-
-
-def masked(account_patterns: tuple[str, ...]) -> Protect:
-    """Personal data and secrets become their kind's name."""
-    return lambda text: redact(text, account_patterns=account_patterns)
 
 
 SENT_AT_ONCE: Final = 500
@@ -333,10 +275,8 @@ def follower(config: Config, target: str) -> LogFollower:
         target=target,
         place=place_of(settings),
         store=notifier.store,
-        protect=_protection(settings, configured),
+        pool=EncoderPool(_line_settings(target, settings, configured), cores(), clock.get()),
         limits=BatchLimits(longest_bytes=settings.longest_line_kb * 1024),
-        now=clock.get(),
-        fields=settings.fields,
     )
     return LogFollower(
         notifier=notifier,
@@ -372,10 +312,13 @@ def place_of(settings: HallucinationLogSettings) -> LogPlace:
     return LocalLog(Path(settings.at), rotated=settings.rotated)
 
 
-def _protection(settings: HallucinationLogSettings, configured: TargetConfig) -> Protect:
-    if settings.store_raw:
-        return lambda text: text
-    return masked(configured.graders.account_patterns)
+def _line_settings(target: str, settings: HallucinationLogSettings, configured: TargetConfig) -> LineSettings:
+    return LineSettings(
+        target=target,
+        fields=settings.fields,
+        account_patterns=configured.graders.account_patterns,
+        store_raw=settings.store_raw,
+    )
 
 
 def state_name(polls: Sequence[LogPoll]) -> str:

@@ -1,97 +1,186 @@
-"""P7: reading a hallucination log, at least 50 MB/s in flat memory, beside the shortest loop over its lines.
+"""P7: a hallucination log is ingested at 50 MB/s with masking on, in flat memory, beside the shortest loop over it.
 
-    python -m tests.bench.bench_log_tail [--megabytes 400]
+    python -m tests.bench.bench_log_tail [--megabytes 250] [--large 1000]
 
-"Entries" is all that is done before anything is stored: lines with their places and digests, bounded batches, JSON,
-checked fields. Peak memory is the process's own high-water mark, after a log of a tenth of the size and after the
-whole one.
+All that a poll does before the journal's write is measured, on all cores, in a process of its own: bytes into lines
+with places and digests, bounded batches, JSON, checked fields, personal data masked, rows encoded. Entries of some 650
+bytes differ; one in fifty gives personal data away. The first poll of a log is such a backlog: batches go to workers
+after the first thirty megabytes, so a smaller one is read by one process. The baseline, on one core, parses each line
+as JSON and does nothing else. "P7 memory" is the peak of that process and its workers together, after the large log
+beside one of a tenth of its size.
+
+The limit is Python's: of an entry's microseconds on a core about a third are parsing and checking its fields, a fifth
+encoding the row, a fifth the rules for the one entry in fifty, a tenth the sieve that spares the others the rules.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import random
 import resource
+import subprocess
+import sys
 import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.monitors.sources.logs_on_disk import NAME, Reader
+from flows.hallucination_log.encoder_pool import EncoderPool
+from flows.hallucination_log.line_encoder import LineSettings
+from monitors.sources.logs.entries import is_whole_entry
+from monitors.sources.logs.files import LocalLog
+from monitors.sources.logs.tail import follow
+from tests.bench.measured import Figure, report
+from tests.conftest import ROOT
 
 MB = 1_000_000
-TARGET_MB_S = 50.0
-LINE = json.dumps(
-    {
-        "ts": "2026-03-01T10:00:00Z",
-        "user_text": "Does the Suraksha plan cover a cataract operation, and after how many months?",
-        "blocked_reply": "Yes, cataract is covered after 24 months up to 40,000 rupees per eye, see clause 4.2. "
-        * 4,
-        "reasons": ["unsupported_number: 40,000 stands in no retrieved clause"],
-        "unsupported_claims": ["up to 40,000 rupees per eye"],
-        "chunk_count": 6,
-        "top_score": 0.81,
-        "policy_ids": ["suraksha-gold"],
-        "number": 1,
-    }
+LEAST_MB_S = 50.0
+MOST_GROWTH = 1.15
+PAIRS = 5
+BLOCK_BYTES = 25 * MB
+"""Entries up to here differ; then they begin again, at other places."""
+SENTENCES = (
+    "Pre-existing diseases are covered after a waiting period of {months} months of continuous cover.",
+    "Room rent is paid up to ₹{amount:,} per day under the plan that you chose.",
+    "A co-payment of {small}% applies to every claim above the age of {age} years.",
+    "Maternity ke liye do saal ka waiting period hai, uske baad cover milta hai.",
+    "मोतियाबिंद के लिए चौबीस महीने की प्रतीक्षा अवधि है।",
+    "The sum insured is restored once a year. [Source: Nova Gold, clause {small}.{months}]",
+    "You may choose any hospital; in those of the network the bill is settled directly.",
+    "Cataract is covered after {months} months up to {amount:,} rupees per eye, see **clause {small}**.",
 )
+QUESTIONS = (
+    "Is cataract covered under the {plan} plan, and after how many months?",
+    "How much is paid for a room under {plan}?",
+    "kya {plan} mein maternity cover hai?",
+    "What is the co-payment above {age} years in {plan}?",
+)
+PLANS = ("Suraksha Gold", "Nova Gold", "Nova Silver", "Arogya Plus")
+DISCLOSING = (" Call 98765 4{age}32.", " Write to user{age}@mailbox.example.", " Policy number: NG-0000{age}77.")
+DISCLOSED_OF = 50
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--megabytes", type=int, default=400)
-    size = options.parse_args().megabytes * MB
-    with tempfile.TemporaryDirectory() as folder:
-        small, whole = (
-            written(Path(folder) / name, part) for name, part in (("small", size // 10), ("whole", size))
-        )
-        entries(small)
-        after_small = peak_mb()
-        ours = rate(entries, whole)
-        after_whole = peak_mb()
-        plain = rate(json_lines, whole)
-    met = "met" if ours >= TARGET_MB_S else "missed"
-    print(f"plain loop, json.loads: {plain:.0f} MB/s")
-    print(f"P7 entries: {ours:.0f} MB/s (at least {TARGET_MB_S:.0f}: {met})")
-    print(f"peak memory: {after_small:.0f} MB after a tenth of it, {after_whole:.0f} MB after all of it")
+def entry(chance: random.Random, number: int) -> dict[str, object]:
+    """An entry as an application writes it; every so many-th gives something away."""
+
+    def filled(text: str) -> str:
+        return text.format(
+            months=12 * chance.randrange(1, 5), amount=500 * chance.randrange(1, 200), small=chance.randrange(1, 20),
+            age=chance.randrange(18, 80), plan=chance.choice(PLANS),
+        )  # fmt: skip
+
+    reply = " ".join(filled(one) for one in chance.sample(SENTENCES, 4))
+    if number % DISCLOSED_OF == 0:
+        reply += filled(chance.choice(DISCLOSING))
+    return {
+        "ts": f"2026-03-01T{number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}Z",
+        "user_text": filled(chance.choice(QUESTIONS)),
+        "blocked_reply": reply,
+        "reasons": [filled("unsupported_number: {amount:,} stands in no retrieved clause")],
+        "unsupported_claims": [filled("up to {amount:,} rupees per eye")],
+        "chunk_count": chance.randrange(1, 9),
+        "top_score": round(chance.random(), 2),
+        "policy_ids": [chance.choice(PLANS).lower().replace(" ", "-")],
+        "session": f"{chance.getrandbits(64):016x}",
+        "number": number,
+    }
 
 
-def written(folder: Path, size: int) -> Path:
-    folder.mkdir()
-    path = folder / NAME
-    block = (LINE + "\n") * 1_000
-    with path.open("w") as stream:
+def written(path: Path, size: int) -> Path:
+    chance, lines, length = random.Random(7), list[bytes](), 0
+    while length < min(size, BLOCK_BYTES):
+        line = json.dumps(entry(chance, len(lines)), ensure_ascii=False).encode() + b"\n"
+        lines.append(line)
+        length += len(line)
+    block = b"".join(lines)
+    with path.open("wb") as stream:
         while stream.tell() < size:
             stream.write(block)
     return path
 
 
-def entries(path: Path) -> None:
-    """What a run does, but for storing: each batch is read and let go."""
-    reader, read = Reader(path), 0
-    for batch in reader.batches():
-        reader.keep(batch)
-        read += len(reader.entries)
-        reader.entries.clear()
-    assert read == path.stat().st_size // (len(LINE) + 1)
-    assert not reader.aside
+def ingested(path: Path) -> dict[str, float]:
+    """In a process of its own: seconds, seconds of CPU, entries, and peak memory of it and all workers."""
+    words = [sys.executable, "-m", "tests.bench.bench_log_tail", "--ingest", str(path)]
+    done = subprocess.run(words, check=True, stdout=subprocess.PIPE, cwd=ROOT)
+    return json.loads(done.stdout)
 
 
-def json_lines(path: Path) -> None:
+def ingest(path: Path) -> dict[str, float]:
+    cores = len(os.sched_getaffinity(0))
+    pool = EncoderPool(LineSettings(target="bot"), cores, lambda: datetime.now(UTC))
+    entries, stored = 0, 0
+    started, before = time.perf_counter(), time.process_time()
+    with LocalLog(path).poll() as files:
+        for _, lines in pool.encoded(follow(files, "bot", None, is_whole=is_whole_entry)):
+            entries += lines.entries + lines.history
+            stored += len(lines.rows.body)
+            assert not lines.aside_count
+    wall_s = time.perf_counter() - started
+    here, workers = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return {
+        "wall_s": wall_s,
+        "cpu_s": time.process_time() - before + workers.ru_utime + workers.ru_stime,
+        "entries": entries,
+        "peak_mb": (here.ru_maxrss + cores * workers.ru_maxrss) / 1024,
+    }
+
+
+def parsed_s(path: Path) -> float:
+    started = time.perf_counter()
     with path.open(encoding="utf-8") as stream:
         for line in stream:
-            assert json.loads(line)["number"] == 1
+            json.loads(line)
+    return time.perf_counter() - started
 
 
-def rate(job: object, path: Path) -> float:
-    assert callable(job)
-    started = time.process_time()
-    job(path)
-    return path.stat().st_size / MB / (time.process_time() - started)
-
-
-def peak_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1_000
+def main() -> int:
+    """Print the figures; exit code 1 when a goal is missed."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--megabytes", type=int, default=250)
+    options.add_argument("--large", type=int, default=1_000)
+    options.add_argument("--ingest", type=Path, help=argparse.SUPPRESS)
+    given = options.parse_args()
+    if given.ingest:
+        print(json.dumps(ingest(given.ingest)))
+        return 0
+    with tempfile.TemporaryDirectory() as temporary:
+        path = written(Path(temporary) / "some.jsonl", given.megabytes * MB)
+        size = path.stat().st_size / MB
+        pairs = [(ingested(path), parsed_s(path)) for _ in range(PAIRS)]
+        cpu = sum(one["cpu_s"] for one, _ in pairs) / sum(one["entries"] for one, _ in pairs) * 1e6
+        speed = Figure(
+            id="P7",
+            what="log ingested, masking on",
+            unit="MB/s",
+            values=tuple(size / one["wall_s"] for one, _ in pairs),
+            goal=LEAST_MB_S,
+            baseline="json.loads of each line, one core",
+            baselines=tuple(size / wall_s for _, wall_s in pairs),
+            better="higher",
+            note=f"{cpu:.0f} µs of CPU per entry of {size * MB / pairs[0][0]['entries']:.0f} bytes, all processes, "
+            f"their start too; load {os.getloadavg()[0]:.1f} on {len(os.sched_getaffinity(0))} cores",
+        )
+        path.unlink()
+        tenth, large = (
+            ingested(written(Path(temporary) / f"{part}.jsonl", part * MB))["peak_mb"]
+            for part in (given.large // 10, given.large)
+        )
+    memory = Figure(
+        id="P7 memory",
+        what=f"peak of all processes, log of {given.large:,} MB",
+        unit="MB",
+        values=(large,),
+        goal=MOST_GROWTH,
+        baseline="one of a tenth",
+        baselines=(tenth,),
+        of="ratio",
+        note="one pair: the large log takes half a minute, and the peak of a process hardly varies",
+    )
+    return 0 if all([report(speed), report(memory)]) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,9 +1,16 @@
-"""P4: appending under contention, and ten million grades.
+"""P4: appending under contention, and ten million grades: a rebuild of them, and every named view over them.
 
     python -m tests.bench.bench_warehouse [--grades 10000000] [--folder DIR] [--write docs/warehouse.md]
 
-Beside it, in the same run: DuckDB's own ``executemany`` and one big Appender transaction on a bare table. Wall time is
-what counts on an idle machine; the CPU time beside it says what a busy one hides.
+Each has its baseline in the same run: an append beside an Appender transaction of as many rows into a bare file that
+nobody else uses, the rebuild beside the archives' lines read into a table without key, each view beside a bare
+``count(*)`` of the grades. A view that answers with no row measures nothing, so that it counts as missed: what it asks
+about has to be in `warehouse_archives`. Wall time is what counts on an idle machine; the CPU time beside it says what
+a busy one hides.
+
+What bounds a rebuild: of 4.2 s of CPU for an archive of 820,000 rows, 3.1 s are of one thread after the other. DuckDB
+gives a thread no less than 122,880 rows, which is all that an archive has of one kind, and it commits on one thread.
+Two halves of the largest insertion on two threads made its commit as much slower.
 """
 
 from __future__ import annotations
@@ -22,7 +29,8 @@ from statistics import median
 
 import duckdb
 
-from tests.bench.warehouse_archives import CASES, GRADES_EACH, six_grades, write_archives
+from tests.bench.measured import Figure, report
+from tests.bench.warehouse_archives import CASES, GRADES_EACH, six_grades, write_archives, write_others
 from tests.figures import measured_where, table, write_section
 from tests.warehouse.crash_worker import Plan, open_store
 from tests.warehouse.sample_rows import assessment
@@ -60,6 +68,10 @@ class Figures:
             print(f"MISSED: {what}", flush=True)
             self.missed.append(what)
 
+    def judge(self, figure: Figure) -> None:
+        if not report(figure):
+            self.missed.append(f"{figure.id} {figure.what}")
+
     def lines(self) -> list[str]:
         views = table(("view", "cold ms", "warm ms", "warm CPU ms"), self.views)
         missed = [f"Missed: {'; '.join(self.missed)}."] if self.missed else ["Every number of P4 is met."]
@@ -96,7 +108,7 @@ def milliseconds(job: Callable[[], object]) -> float:
 
 def bench_append(folder: Path, figures: Figures) -> None:
     """1,000 grades in one append while four other processes append without a pause."""
-    store = open_store(Plan(folder, 1))
+    store, bare = open_store(Plan(folder, 1)), BareFile(folder / "bare.duckdb")
     store.load_pending(60)
     others = [
         subprocess.Popen(
@@ -108,14 +120,52 @@ def bench_append(folder: Path, figures: Figures) -> None:
     ]
     try:
         wait_until_writing(store, len(others))
-        waits = [milliseconds(lambda number=number: append_thousand(store, number)) for number in range(APPENDS)]
+        pairs = [
+            (milliseconds(lambda number=number: append_thousand(store, number)), bare.append(number))
+            for number in range(APPENDS)
+        ]
     finally:
         for other in others:
             other.kill()
             other.communicate()
+    waits = [wait for wait, _ in pairs]
     what = f"append of 1,002 grades while {WRITERS} other processes append without a pause, {APPENDS} times"
     figures.note(what, f"median {median(waits):.0f} ms, longest {max(waits):.0f} ms, no failure")
-    figures.must(max(waits) <= LONGEST_APPEND_MS, "no append above 1 s")
+    figures.judge(
+        Figure(
+            id="P4",
+            what=f"append of 1,002 grades while {WRITERS} others append, the longest",
+            unit="ms",
+            values=tuple(waits),
+            goal=LONGEST_APPEND_MS,
+            worst=True,
+            baseline="a bare Appender transaction into a file of its own",
+            baselines=tuple(alone for _, alone in pairs),
+        )
+    )
+
+
+class BareFile:
+    """A DuckDB file with one table without key, for one process alone."""
+
+    def __init__(self, file: Path) -> None:
+        self._connection = duckdb.connect(str(file))
+        self._connection.execute(
+            "create table g (run_id varchar, case_id varchar, repeat int, position int, grader varchar, passed bool,"
+            " reason varchar)"
+        )
+
+    def append(self, number: int) -> float:
+        """Milliseconds that 1,002 grades take."""
+        rows = [
+            ("bench", f"case-{number}-{n // 6}", 0, n % 6, "quantities", True, "as it is") for n in range(1_002)
+        ]
+
+        def transaction() -> None:
+            with self._connection.appender("g") as to:
+                to.append_rows(rows)
+
+        return milliseconds(transaction)
 
 
 def wait_until_writing(store: Store, processes: int) -> None:
@@ -179,7 +229,22 @@ def bench_many(store: Store, wanted: int, figures: Figures) -> None:
         rows = sum(count(connection, name) for name in DERIVED)
         what = f"rebuild of {runs:,} runs: {count(connection, 'grades'):,} grades among {rows:,} rows"
     figures.note(what, span.of(rows))
-    figures.must(rows / span.wall_s >= SLOWEST_REBUILD, "rebuild of 300,000 rows/s")
+    figures.judge(
+        Figure(
+            id="P4",
+            what="rebuild",
+            unit="rows/s",
+            values=(rows / span.wall_s,),
+            goal=SLOWEST_REBUILD,
+            better="higher",
+            baseline="lines of the same archives into a table without key, as rows/s",
+            baselines=(rows / bare_lines(store).wall_s,),
+            note=f"{span.cpu_s:.0f} s of CPU, three quarters of it one thread after the other; one pair, since it "
+            "takes a minute",
+        )
+    )
+    write_others(store, runs)
+    store.load_pending(60)
     sizes = f"{store.database.file.stat().st_size / 1e6:,.0f} MB, its archives {folder_mb(store):,.0f} MB"
     figures.note("file for these", sizes)
     for view in named_views(store):
@@ -188,22 +253,45 @@ def bench_many(store: Store, wanted: int, figures: Figures) -> None:
     figures.note("most memory that all this took", f"{peak:.1f} GB")
 
 
+def bare_lines(store: Store) -> Span:
+    """The archives' lines into a table without key, without looking into them."""
+    archives = store.database.file.parent / "journal" / "_archive" / "*.parquet"
+    with tempfile.TemporaryDirectory(dir=store.database.file.parent) as folder, timed() as span:
+        connection = duckdb.connect(f"{folder}/bare.duckdb")
+        connection.execute("create table bare as select * from read_parquet(?)", [str(archives)])
+        connection.close()
+    return span
+
+
 def bench_view(store: Store, view: str, figures: Figures) -> None:
     """Its first thousand rows: cold in a file opened for it, warm in an open one."""
     ask = f"select * from {view} {LISTINGS.get(view, '')} limit 1000"
     cold = milliseconds(lambda: store.query(ask, wait_s=60))
     spans: list[Span] = []
+    counts: list[float] = []
     with store.database.reading(60) as connection:
-        connection.execute(ask).fetchall()
+        found = len(connection.execute(ask).fetchall())
         for _ in range(WARM_TIMES):
             with timed() as span:
                 connection.execute(ask).fetchall()
             spans.append(span)
+            counts.append(milliseconds(lambda: count(connection, "grades")))
     warm, cpu = (median(times) * 1000 for times in ([s.wall_s for s in spans], [s.cpu_s for s in spans]))
-    print(f"view {view}: {cold:.0f} ms cold, {warm:.0f} ms warm, {cpu:.0f} ms of CPU", flush=True)
     name = f"`{view}`, one run" if view in LISTINGS else f"`{view}`"
     figures.views.append((name, f"{cold:.0f}", f"{warm:.0f}", f"{cpu:.0f}"))
-    figures.must(warm <= LONGEST_VIEW_MS, f"{view} within 250 ms")
+    figures.must(found > 0, f"{view} is covered: it has a row")
+    figures.judge(
+        Figure(
+            id="views",
+            what=f"{view}, warm",
+            unit="ms",
+            values=tuple(span.wall_s * 1000 for span in spans),
+            goal=LONGEST_VIEW_MS,
+            baseline="count(*) of the grades",
+            baselines=tuple(counts),
+            note=f"{cold:.0f} ms cold, {cpu:.0f} ms of CPU warm, {found:,} rows shown",
+        )
+    )
 
 
 def named_views(store: Store) -> list[str]:

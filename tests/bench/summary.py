@@ -23,6 +23,7 @@ BENCHES: Final[dict[str, tuple[str, ...]]] = {
     "bench_memory": ("P8",),
     "bench_webhook": ("P9",),
     "bench_night": ("P10",),
+    "bench_night_load": ("night",),
     "bench_site": ("P11",),
     "bench_help": ("help",),
     "bench_cost": ("cost",),

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from datetime import timedelta
 
 import duckdb
 
-from monitors.records.base import Finding
-from monitors.records.grades import Aspect, FailureKind, Judged
+from monitors.alerts.redact import redact
+from monitors.records.base import Finding, Severity
+from monitors.records.explanations import RecheckAnswer, RecheckPlace
+from monitors.records.grades import Aspect, CaseOutcome, FailureKind, Judged
+from monitors.records.operator_actions import AnswerVerdict, HumanLabel, LabelSource
+from monitors.records.self_checks import RepeatabilityRun
+from tests.warehouse.sample_drills import drill
+from tests.warehouse.sample_nights import night_report
+from tests.warehouse.sample_repeats import session
 from tests.warehouse.sample_rows import (
+    NOON,
     alert,
     assessment,
     exchange,
@@ -22,7 +31,16 @@ from tests.warehouse.sample_rows import (
 from warehouse.database.retention import publish
 from warehouse.database.stage import ArchivedSegment, ArchiveManifest, file_sha256
 from warehouse.database.store import Store
-from warehouse.journal.rows import IncidentVersion
+from warehouse.journal.rows import (
+    AssessmentRow,
+    DrillRow,
+    IncidentVersion,
+    JournalRow,
+    LabelRow,
+    NightlyRunRow,
+    RecheckRow,
+    RepeatabilityRow,
+)
 from warehouse.journal.segments import SegmentHeader
 
 CASES = 512
@@ -127,3 +145,76 @@ def _segments(runs: range) -> Iterator[ArchivedSegment]:
             sha256=hashlib.sha256(name.encode()).hexdigest(),
         )
         yield ArchivedSegment(header=header, name=f"run-{run}/{name}.jsonl", size_bytes=1)
+
+
+LABELS_PER_RUN = 6
+RECHECKS_PER_RUN = 3
+NIGHTS = DRILLS = SESSIONS = 1_000
+REPEATED_CASES = 60
+RATED = 2_000
+SEGMENT_ROWS = 2_000
+
+
+def write_others(store: Store, runs: int) -> None:
+    """What the other views ask about, as many as years of use leave beside so many runs."""
+    rows: list[JournalRow] = [row for run in range(runs) for row in (*_labels(run), *_rechecks(run))]
+    rows += [NightlyRunRow(row=night_report(f"night-{night}", nights=night)) for night in range(NIGHTS)]
+    rows += [DrillRow(row=drill(f"drill-{number}")) for number in range(DRILLS)]
+    rows += [RepeatabilityRow(row=_session(number)) for number in range(SESSIONS)]
+    rows += [row for number in range(RATED) for row in _rated(number)]
+    for first in range(0, len(rows), SEGMENT_ROWS):
+        store.journal.append(rows[first : first + SEGMENT_ROWS], run_id=None)
+
+
+def _labels(run: int) -> Iterator[JournalRow]:
+    for number in range(LABELS_PER_RUN):
+        answer = AnswerVerdict.WRONG if number == 0 else AnswerVerdict.RIGHT
+        yield LabelRow(row=_label(f"run-{run}", f"case-{number * 7}", answer=answer))
+
+
+def _label(run_id: str, case_id: str, *, answer: AnswerVerdict, rating: int | None = None) -> HumanLabel:
+    return HumanLabel(
+        id=f"review-{run_id}-{case_id}",
+        at=NOON,
+        by="asha",
+        target="helpdesk",
+        run_id=run_id,
+        case_id=case_id,
+        failure_kind=FailureKind.WRONG_FACT if answer is AnswerVerdict.WRONG else None,
+        reason=redact("the judge says so"),
+        source=LabelSource.REVIEW,
+        answer=answer,
+        rating=rating,
+        inclusion_probability=0.1,
+    )
+
+
+def _rechecks(run: int) -> Iterator[JournalRow]:
+    for repeat in range(RECHECKS_PER_RUN):
+        asked = RecheckAnswer(
+            run_id=f"run-{run}",
+            target="helpdesk",
+            case_id="case-1",
+            place=next(iter(RecheckPlace)),
+            repeat=repeat,
+            asked_at=NOON + timedelta(hours=3 * run, minutes=repeat),
+            outcome=CaseOutcome.FAILED if repeat else CaseOutcome.CORRECT,
+            severity=Severity.PAGE,
+            reason="24 months against 36 months",
+        )
+        yield RecheckRow(row=asked)
+
+
+def _session(number: int) -> RepeatabilityRun:
+    one = session(f"session-{number}", hours=number)
+    cases = tuple(one.cases[0].model_copy(update={"case_id": f"case-{case}"}) for case in range(REPEATED_CASES))
+    return one.model_copy(update={"cases": cases})
+
+
+def _rated(number: int) -> Iterator[JournalRow]:
+    """A report on an issue that a judge and a person rated."""
+    run_id, case_id = "reports", f"report-{number}"
+    judge = next(each for each in grades() if isinstance(each, Judged) and each.lineage)
+    rated = judge.model_copy(update={"aspect": Aspect.USEFULNESS, "rubric": 1 + number % 5})
+    yield AssessmentRow(row=assessment(run_id, case_id).model_copy(update={"grades": (rated,)}))
+    yield LabelRow(row=_label(run_id, case_id, answer=AnswerVerdict.RIGHT, rating=1 + number % 4))

@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 from flows.alerting.delivery import deliver
-from flows.hallucination_log.follower import LogFollower, LogPoll, LogReader, masked
+from flows.hallucination_log.encoder_pool import EncoderPool
+from flows.hallucination_log.follower import LogFollower, LogPoll, LogReader
+from flows.hallucination_log.line_encoder import LineSettings
 from monitors.alerts.settings import WatchdogSettings
 from monitors.records.incidents import Capability
 from monitors.sources.logs.files import LocalLog, LogPlace
@@ -51,14 +53,13 @@ class Followed:
 
     def follower(self) -> LogFollower:
         desk = self.night.desk("follower", owner=Capability.HALLUCINATION_LOG)
+        lines = LineSettings(target="demo", fields=self.settings.fields, store_raw=self.settings.store_raw)
         reader = LogReader(
             target="demo",
             place=self._place,
             store=self.night.store,
-            protect=str if self.settings.store_raw else masked(()),
+            pool=EncoderPool(lines, 1, self.night),
             limits=DEFAULT_LIMITS,
-            now=self.night,
-            fields=self.settings.fields,
         )
         return LogFollower(desk, reader, self.settings, WatchdogSettings(), (), self._new_run)
 

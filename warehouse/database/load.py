@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from monitors.errors import SchemaTooNew, WarehouseDamaged
 from monitors.records.base import Record
 from warehouse.database.connection import transaction
 from warehouse.database.stage import (
+    USUALLY_NEW,
     ArchiveManifest,
     Entry,
     NamedSegment,
@@ -96,10 +98,12 @@ def load(
     return LoadReport(segments=count, rows=dict(rows), damaged=tuple(left.damaged), too_new=left.too_new)
 
 
-def load_segments(connection: duckdb.DuckDBPyConnection, journal: Journal, batch: Sequence[NamedSegment]) -> None:
-    """Put whole segments into the tables, inside the caller's transaction."""
+def load_segments(
+    connection: duckdb.DuckDBPyConnection, journal: Journal, batch: Sequence[NamedSegment], *, all_new: bool = False
+) -> None:
+    """Put whole segments into the tables, inside the caller's transaction. ``all_new`` as in `take_in`."""
     stage(connection, batch)
-    take_in(connection, [entry_of(each) for each in batch], journal.now())
+    take_in(connection, [entry_of(each) for each in batch], journal.now(), all_new=all_new)
 
 
 def known_archives(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
@@ -189,6 +193,10 @@ def _load_batch(
     batch: Sequence[NamedSegment],
     left: _LeftOut,
 ) -> Sequence[NamedSegment]:
+    if any(table in USUALLY_NEW for each in batch for table in each.segment.header.rows):
+        with suppress(duckdb.ConstraintException), transaction(connection):  # then some of it is there already
+            load_segments(connection, journal, batch, all_new=True)
+            return batch
     try:
         with transaction(connection):
             load_segments(connection, journal, batch)

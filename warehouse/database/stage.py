@@ -28,6 +28,13 @@ from warehouse.journal.segments import Segment, SegmentHeader
 
 TABLES: Sequence[str] = get_args(TableName)
 
+USUALLY_NEW = frozenset({"conversations", "hallucinations"})
+"""Tables of millions of rows that come once each, but for a nightly run or a poll that was killed and begins again.
+
+To look for earlier rows, DuckDB reads the keys of the whole table, for each batch: a night of a million
+conversations would take longer from night to night. The primary key's index alone knows at once that there is none.
+"""
+
 _STAGED = """
 create or replace temp table staged (
   segment_id varchar not null, position integer not null, table_name varchar not null, row_json json not null
@@ -75,12 +82,18 @@ def stage(connection: duckdb.DuckDBPyConnection, batch: Sequence[NamedSegment]) 
         )
 
 
-def take_in(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry], now: datetime) -> None:
-    """Staged lines → tables, with the segments' entries."""
+def take_in(
+    connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry], now: datetime, *, all_new: bool = False
+) -> None:
+    """Staged lines → tables, with the segments' entries.
+
+    ``all_new`` says that rows of `USUALLY_NEW` are in no table yet, so that nothing is looked for. Where one is,
+    this raises `duckdb.ConstraintException`, and the transaction is lost.
+    """
     spoken_of = {table for each in entries for table in each.header.rows}
     for table in TABLES:
         if table in spoken_of:
-            connection.execute(_extract(table))
+            connection.execute(_extract_new(table) if all_new and table in USUALLY_NEW else _extract(table))
     with connection.appender("segments", columns=_ENTRY_COLUMNS) as appender:
         appender.append_rows(_values(each, now) for each in entries)
 
@@ -109,6 +122,16 @@ def _extract(table: str) -> str:
     extracts = resources.files("warehouse") / "extracts"
     of_table = (extracts.joinpath(*folder, f"{table}.sql") for folder in ((), ("alerting",), ("live",)))
     return next(each for each in of_table if each.is_file()).read_text("utf-8")
+
+
+_EARLIER = "-- rows of earlier loads:"
+"""Stands in an extract before the statement that respects them."""
+
+
+@cache
+def _extract_new(table: str) -> str:
+    incoming = _extract(table).partition(_EARLIER)[0]
+    return f"{incoming}\ninsert into {table} by name select * exclude (position) from incoming"  # noqa: S608 - ours
 
 
 FOLDER = "_archive"

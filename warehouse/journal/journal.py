@@ -16,6 +16,7 @@ from warehouse.journal.rows import CaseRow, JournalRow, OutboxRow, SuiteCase
 from warehouse.journal.segments import (
     SUFFIX,
     Clock,
+    EncodedRows,
     Entropy,
     LocalSegments,
     Segment,
@@ -24,6 +25,7 @@ from warehouse.journal.segments import (
     SegmentStore,
     decode,
     encode,
+    encode_rows,
     segment_id_of,
     time_of,
 )
@@ -62,6 +64,10 @@ class Journal:
         ``run_id`` names the run they belong to, which can later be resumed from them, or ``None``. Raises
         `WarehouseUnwritable` with the path and what to do; then nothing was stored. ``rows`` must not be empty.
         """
+        return self.append_encoded(encode_rows(rows), run_id=run_id)
+
+    def append_encoded(self, rows: EncodedRows, *, run_id: str | None) -> SegmentId:
+        """As `append`, for rows that another process has encoded."""
         return self._write(rows, folder=SHARED if run_id is None else run_id, run_id=run_id)
 
     def append_suite(self, suite: Suite) -> SegmentId:
@@ -73,7 +79,7 @@ class Journal:
                 CaseRow(row=SuiteCase(suite_sha256=suite.sha256, suite_name=suite.name, case=case))
                 for case in suite.cases
             ]
-            self.segments.put(name, encode(rows, segment_id=segment_id, run_id=None))
+            self.segments.put(name, encode(encode_rows(rows), segment_id=segment_id, run_id=None))
         return segment_id
 
     def append_outbox(self, rows: Sequence[OutboxRow]) -> SegmentId:
@@ -81,7 +87,7 @@ class Journal:
 
         For ``warehouse.queries.outbox`` only: incidents are numbered under its lock.
         """
-        return self._write(rows, folder=OUTBOX, run_id=None)
+        return self._write(encode_rows(rows), folder=OUTBOX, run_id=None)
 
     def read(self, name: str) -> Segment:
         """A segment, proven whole.
@@ -127,7 +133,7 @@ class Journal:
         """The journal's clock."""
         return self._clock()
 
-    def _write(self, rows: Sequence[JournalRow | OutboxRow], *, folder: str, run_id: str | None) -> SegmentId:
+    def _write(self, rows: EncodedRows, *, folder: str, run_id: str | None) -> SegmentId:
         with self._naming:
             segment_id = self._names.next()
         data = encode(rows, segment_id=segment_id, run_id=run_id)

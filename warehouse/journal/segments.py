@@ -11,9 +11,9 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, NewType, Protocol, get_args
@@ -108,18 +108,35 @@ class SegmentNames:
         return SegmentId(f"{first_id_at(now)}-{self._entropy(8).hex()}")
 
 
-def encode(rows: Sequence[JournalRow | OutboxRow], *, segment_id: SegmentId, run_id: str | None) -> bytes:
+@dataclass(frozen=True, slots=True)
+class EncodedRows:
+    """Rows as they stand in a segment, line by line, with how many there are of each table."""
+
+    body: bytes = b""
+    counts: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def __add__(self, other: EncodedRows) -> EncodedRows:
+        return EncodedRows(self.body + other.body, Counter(self.counts) + Counter(other.counts))
+
+
+def encode_rows(rows: Iterable[JournalRow | OutboxRow]) -> EncodedRows:
+    """The lines of a segment that holds ``rows``."""
+    counts = Counter[str]()
+    lines: list[bytes] = []
+    for row in rows:
+        counts[row.table] += 1
+        lines.append(row.model_dump_json().encode() + b"\n")
+    return EncodedRows(b"".join(lines), counts)
+
+
+def encode(rows: EncodedRows, *, segment_id: SegmentId, run_id: str | None) -> bytes:
     """The bytes of a segment that holds ``rows`` (at least one)."""
-    if not rows:
+    if not rows.counts:
         raise ValueError("a segment holds at least one row")
-    body = b"".join(row.model_dump_json().encode() + b"\n" for row in rows)
     header = SegmentHeader(
-        id=segment_id,
-        run_id=run_id,
-        rows=Counter(row.table for row in rows),
-        sha256=hashlib.sha256(body).hexdigest(),
+        id=segment_id, run_id=run_id, rows=rows.counts, sha256=hashlib.sha256(rows.body).hexdigest()
     )
-    return header.model_dump_json().encode() + b"\n" + body
+    return header.model_dump_json().encode() + b"\n" + rows.body
 
 
 def decode(data: bytes, *, where: str, segment_id: str, run_id: str | None) -> Segment:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from monitors.sources.traffic.settings import Paths
 
@@ -41,6 +41,25 @@ class LogFields(BaseModel):
     policy_ids: Paths = Field(
         default=("policy_ids", "policies", "policy_id"), description="which documents it was about"
     )
+
+    _usual: tuple[tuple[str, str], ...] = PrivateAttr(())
+    _others: frozenset[str] = PrivateAttr(frozenset())
+
+    def model_post_init(self, _context: object, /) -> None:
+        """Find out once what each line needs."""
+        self._usual = tuple((name, paths[0]) for name, paths in self if paths)
+        paths = [path.partition(".")[0] for _, paths in self for path in paths]
+        self._others = frozenset(paths) - {path for _, path in self._usual}
+
+    @property
+    def usual(self) -> tuple[tuple[str, str], ...]:
+        """Each field with its first path."""
+        return self._usual
+
+    @property
+    def others(self) -> frozenset[str]:
+        """Names without which an entry holds its parts at their first paths, or not at all."""
+        return self._others
 
 
 class HallucinationLogSettings(BaseModel):

@@ -62,6 +62,18 @@ def test_a_line_that_two_readers_read_is_there_once(tmp_path):
     assert store.query("select count(*) from hallucinations").rows == ((2,),)
 
 
+def test_a_line_of_an_earlier_load_is_there_once_and_the_new_ones_beside_it_too(tmp_path):
+    """A poll that was killed before its cursor was known reads again what another load has already."""
+    store = store_in(tmp_path)
+    store.journal.append([logged(1, text="first"), cursor(1, 10)], run_id=None)
+    store.load_pending(1)
+    store.journal.append([logged(1, text="again"), logged(2), cursor(1, 20)], run_id=None)
+    store.journal.append([logged(3), cursor(2, 30)], run_id=None)
+    assert store.load_pending(1).damaged == ()
+    found = store.query("select user_text from hallucinations order by id").rows
+    assert found == (("first",), ("Is cataract covered?",), ("Is cataract covered?",))
+
+
 def test_what_has_an_incident_or_is_history_is_not_told(tmp_path):
     store = store_in(tmp_path)
     store.journal.append([logged(1), logged(2), logged(3, tell=False), cursor(1, 10)], run_id=None)

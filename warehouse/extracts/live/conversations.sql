@@ -13,12 +13,13 @@ from (
     "sampled": {"inclusion_probability": "DOUBLE", "conversation": {"origin_id": "VARCHAR"}}
   }') as r
   from staged where table_name = 'conversations'
-);
+)
+qualify row_number() over (partition by r.target, r.source, r.id order by segment_id, position) = 1;
 
+-- rows of earlier loads:
 insert or replace into conversations by name
 select * exclude (position) from incoming i
 where not exists (
   select 1 from conversations t
   where t.target = i.target and t.source = i.source and t.id = i.id and t.segment_id < i.segment_id
-)
-qualify row_number() over (partition by i.target, i.source, i.id order by i.segment_id, i.position) = 1;
+);

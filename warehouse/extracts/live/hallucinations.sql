@@ -19,11 +19,12 @@ from (
     }
   }') as r
   from staged where table_name = 'hallucinations'
-);
+)
+qualify row_number() over (partition by r.entry.log, r.entry.id order by segment_id, position) = 1;
 
+-- rows of earlier loads:
 insert or replace into hallucinations by name
 select * exclude (position) from incoming i
 where not exists (
   select 1 from hallucinations t where t.log = i.log and t.id = i.id and t.segment_id < i.segment_id
-)
-qualify row_number() over (partition by i.log, i.id order by i.segment_id, i.position) = 1;
+);

@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, strategies
+from pydantic_core import from_json
 
 from monitors.records.logs import HallucinationEntry, QuarantinedLine, QuarantineReason
+from monitors.sources.logs import entries
 from monitors.sources.logs.entries import is_whole_entry, line_id, read_line
 from monitors.sources.logs.settings import LogFields
 from monitors.sources.logs.tail import LogLine
@@ -153,6 +155,17 @@ def test_any_object_is_an_entry_and_survives_storage(value):
     entry = read(raw)
     assert HallucinationEntry.model_validate_json(entry.model_dump_json()) == entry
     assert is_whole_entry(raw)
+
+
+ALIASES = strategies.sampled_from(["ts", "time", "user_text", "question", "reasons", "reason", "top_score", "x"])
+
+
+@given(strategies.dictionaries(ALIASES, JSON, max_size=6))
+def test_an_entry_in_the_usual_form_is_read_as_any_other(value):
+    """The short way, which most entries take, comes to what the search through all names comes to."""
+    raw = json.dumps(value)
+    usual, searched = (way(from_json(raw), LogFields()) for way in (entries._reply, entries._searched))
+    assert usual == searched
 
 
 @given(strategies.dictionaries(KNOWN, JSON, max_size=3), strategies.integers(1, 40))

@@ -1,0 +1,136 @@
+"""All cores encode the lines of a long backlog: batches go out and come back in order, a few at once.
+
+A poll of what was added in a minute needs none of this: workers start where a poll has read some tens of megabytes.
+A worker is `python -m flows.hallucination_log.encoder_pool` and talks through its pipes: settings first, then
+group after group of lines, each answered with what is to be stored of it. It stores nothing, and ends when its
+input ends.
+"""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import signal
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import datetime
+from queue import SimpleQueue
+from typing import BinaryIO, Final, cast
+
+from flows.hallucination_log.line_encoder import EncodedLines, LineEncoder, LineSettings
+from monitors.sources.logs.tail import LogBatch
+
+MODULE: Final = "flows.hallucination_log.encoder_pool"
+ALONE: Final = 8
+"""Batches before workers start, some 30 MB: they take a second to start, and most polls are over by then."""
+MOST_WORKERS: Final = 8
+"""Each takes some 80 MB."""
+
+
+class EncoderPool:
+    """Encodes batches on so many ``cores``; on one core, or for a few batches, in this process."""
+
+    def __init__(self, settings: LineSettings, cores: int, now: Callable[[], datetime]) -> None:
+        self._settings, self._now = settings, now
+        self._here = LineEncoder(settings)
+        self._most = min(MOST_WORKERS, cores)
+
+    def encoded(self, batches: Iterable[LogBatch]) -> Generator[tuple[LogBatch, EncodedLines]]:
+        """Every batch with what is to be stored of it, in order. No worker is left when this ends or is closed."""
+        coming = iter(batches)
+        for number, batch in enumerate(coming, start=1):
+            yield batch, self._here.encode(batch.lines, batch.cursor, self._now())
+            if number == ALONE and self._most > 1:
+                break
+        with self._workers() as ask:
+            waiting: deque[tuple[LogBatch, Future[EncodedLines]]] = deque()
+            for batch in coming:
+                waiting.append((batch, ask(batch)))
+                if len(waiting) > 2 * self._most:
+                    done, answer = waiting.popleft()
+                    yield done, answer.result()
+            while waiting:
+                done, answer = waiting.popleft()
+                yield done, answer.result()
+
+    @contextmanager
+    def _workers(self) -> Generator[Callable[[LogBatch], Future[EncodedLines]]]:
+        """How to ask one of them; each starts with its first batch."""
+        free: SimpleQueue[_Worker] = SimpleQueue()
+        workers = [_Worker(self._settings) for _ in range(self._most)]
+        for worker in workers:
+            free.put(worker)
+
+        def encode(batch: LogBatch, read_at: datetime) -> EncodedLines:
+            worker = free.get()
+            try:
+                return worker.encode(batch, read_at)
+            except (OSError, EOFError, pickle.UnpicklingError):  # it was killed: for want of memory, say
+                return self._here.encode(batch.lines, batch.cursor, read_at)
+            finally:
+                free.put(worker)
+
+        threads = ThreadPoolExecutor(self._most)
+        try:
+            yield lambda batch: threads.submit(encode, batch, self._now())
+        finally:
+            threads.shutdown(cancel_futures=True)
+            for worker in workers:
+                worker.stop()
+
+
+class _Worker:
+    """One process with one batch at a time."""
+
+    def __init__(self, settings: LineSettings) -> None:
+        self._settings = settings
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def encode(self, batch: LogBatch, read_at: datetime) -> EncodedLines:
+        """What is to be stored of a batch. Raises `OSError` or `EOFError` when the process is gone."""
+        process = self._process = self._process or self._started()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            pickle.dump((batch.lines, batch.cursor, read_at), process.stdin)
+            process.stdin.flush()
+            return cast("EncodedLines", pickle.load(process.stdout))  # noqa: S301 - from a process of our own
+        except BaseException:
+            self.stop()  # its answer could come late, and be taken for that of the next batch
+            raise
+
+    def stop(self) -> None:
+        """End the process; the next batch starts another."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.communicate()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-P", "-m", MODULE]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - our own
+        assert process.stdin is not None
+        process.stdin.write(self._settings.model_dump_json().encode() + b"\n")
+        return process
+
+
+def main(source: BinaryIO, answers: BinaryIO) -> None:
+    """Answer until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it decides what an interrupt means
+    encoder = LineEncoder(LineSettings.model_validate_json(source.readline()))
+    gc.freeze()  # what was imported stays: it need not be looked through again and again
+    while True:
+        try:
+            lines, cursor, read_at = pickle.load(source)  # noqa: S301 - from the process that started this one
+            pickle.dump(encoder.encode(lines, cursor, read_at), answers)
+            answers.flush()
+        except (EOFError, BrokenPipeError):
+            return
+
+
+if __name__ == "__main__":
+    main(sys.stdin.buffer, sys.stdout.buffer)

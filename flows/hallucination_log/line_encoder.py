@@ -1,0 +1,155 @@
+"""Lines of a log become rows of the journal: parsed, checked, masked and encoded, in this process alone.
+
+Nothing personal leaves it unmasked: what it gives back is what is stored.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from pydantic import JsonValue
+
+from monitors.alerts.observations import fingerprint
+from monitors.alerts.redact import redact
+from monitors.facts.disclosures.sieve import any_may_disclose, may_disclose
+from monitors.records.base import Identifier, Record
+from monitors.records.incidents import IncidentKind
+from monitors.records.logs import BlockedReply, HallucinationEntry, LogCursor, LoggedHallucination, QuarantinedLine
+from monitors.sources.logs.entries import line_id, read_reply
+from monitors.sources.logs.settings import LogFields
+from monitors.sources.logs.tail import LogLine
+from warehouse.journal.rows import HallucinationRow, QuarantineRow
+from warehouse.journal.segments import EncodedRows, encode_rows
+
+_BLOCKED_REPLY: Final = BlockedReply.__pydantic_serializer__
+ASIDE_SHOWN: Final = 10
+"""Lines put aside that a result names; the others are counted."""
+
+
+class LineSettings(Record):
+    """What is to be known of a target to store its entries. ``store_raw`` stores texts as they are."""
+
+    target: Identifier
+    fields: LogFields = LogFields()
+    account_patterns: tuple[str, ...] = ()
+    store_raw: bool = False
+
+
+class EncodedLines(NamedTuple):
+    """What a batch of lines came to. ``history`` counts entries that stood there before anybody watched the log."""
+
+    rows: EncodedRows
+    entries: int
+    history: int
+    aside: tuple[QuarantinedLine, ...]
+    aside_count: int
+
+
+class LineEncoder:
+    """Encodes the lines of one target's log."""
+
+    def __init__(self, settings: LineSettings) -> None:
+        self._settings = settings
+
+    def encode(self, lines: Sequence[LogLine], cursor: LogCursor, read_at: datetime) -> EncodedLines:
+        """The lines as they are stored; ``cursor`` says which of them are history."""
+        templates: dict[tuple[int, bool], _RowTemplate] = {}
+        aside: list[QuarantinedLine] = []
+        encoded: list[bytes] = []
+        notified = Counter[bool]()
+        target = self._settings.target
+        for line in lines:
+            reply = read_reply(target, line, self._settings.fields)
+            if isinstance(reply, BlockedReply):
+                kind = line.generation, not cursor.is_history(line.generation, line.offset)
+                if kind not in templates:
+                    templates[kind] = _RowTemplate(target, *kind, read_at)
+                encoded.append(templates[kind].line_of(line, self._safe(reply)))
+                notified[kind[1]] += 1
+            elif reply is not None:
+                aside.append(reply)
+        entries = EncodedRows(b"".join(encoded), {"hallucinations": len(encoded)} if encoded else {})
+        rows = entries + encode_rows(QuarantineRow(row=one) for one in aside)
+        return EncodedLines(rows, notified[True], notified[False], tuple(aside[:ASIDE_SHOWN]), len(aside))
+
+    def _safe(self, reply: BlockedReply) -> BlockedReply:
+        settings = self._settings
+        if settings.store_raw or not any_may_disclose(_texts_of(reply), settings.account_patterns):
+            return reply
+        return protected(reply, settings.account_patterns)
+
+
+class _RowTemplate:
+    """The JSON of a row with gaps for what differs from entry to entry: to build a record of each costs more.
+
+    It is made from a record, so that it says what a record's JSON says.
+    """
+
+    def __init__(self, target: Identifier, generation: int, notify: bool, read_at: datetime) -> None:
+        entry = HallucinationEntry(id="0", log=target, generation=generation, offset=0, reply=BlockedReply())
+        logged = LoggedHallucination(
+            target=target, fingerprint="0" * 64, read_at=read_at, notify=notify, entry=entry
+        )
+        rest = HallucinationRow(row=logged).model_dump_json()
+        parts: list[bytes] = []
+        gaps = {"fingerprint": f'"{logged.fingerprint}"', "id": '"0"', "offset": "0"}
+        for name, gap in (gaps | {"reply": entry.reply.model_dump_json()}).items():
+            before, found, rest = rest.partition(f'"{name}":{gap}')
+            assert found
+            parts.append(f'{before}"{name}":'.encode())
+        self._target, self._parts, self._end = target, parts, f"{rest}\n".encode()
+
+    def line_of(self, line: LogLine, reply: BlockedReply) -> bytes:
+        """The row of one entry, as its record's JSON, with its line end."""
+        entry_id = line_id(line)
+        known = fingerprint(self._target, IncidentKind.HALLUCINATION, entry_id)
+        first, second, third, fourth = self._parts
+        return b'%b"%b"%b"%b"%b%d%b%b%b' % (
+            first, known.encode(), second, entry_id.encode(), third, line.offset, fourth,
+            _BLOCKED_REPLY.to_json(reply), self._end,
+        )  # fmt: skip
+
+
+def protected(reply: BlockedReply, account_patterns: Sequence[str] = ()) -> BlockedReply:
+    """The same entry with personal data and secrets masked in every text of it, those of unknown fields too."""
+    values = reply.model_dump(mode="json", exclude={"ts"})
+    safe = {name: _protected(value, account_patterns) for name, value in values.items()}
+    return BlockedReply.model_validate({**safe, "ts": reply.ts})
+
+
+def _protected(value: JsonValue, account_patterns: Sequence[str]) -> JsonValue:
+    match value:
+        case str():
+            return _masked(value, account_patterns)
+        case list():
+            return [_protected(item, account_patterns) for item in value]
+        case dict():
+            return {
+                _masked(name, account_patterns): _protected(item, account_patterns) for name, item in value.items()
+            }
+        case _:
+            return value
+
+
+def _masked(text: str, account_patterns: Sequence[str]) -> str:
+    return redact(text, account_patterns=account_patterns) if may_disclose(text, account_patterns) else text
+
+
+def _texts_of(reply: BlockedReply) -> list[str]:
+    """Every text that `protected` masks."""
+    known = (reply.user_text or "", reply.blocked_reply or "")
+    return [*known, *reply.reasons, *reply.unsupported_claims, *reply.policy_ids, *_texts_in(reply.extra)]
+
+
+def _texts_in(values: Mapping[str, JsonValue] | Sequence[JsonValue]) -> Iterator[str]:
+    if isinstance(values, Mapping):
+        yield from values
+        values = [*values.values()]
+    for value in values:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list | dict):
+            yield from _texts_in(value)

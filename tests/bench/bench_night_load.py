@@ -1,0 +1,183 @@
+"""Load and export of a night of 1,000,000 conversations in 60 s, night after night into the same warehouse.
+
+    python -m tests.bench.bench_night_load [--conversations 1000000] [--nights 3] [--folder DIR]
+
+Segments as a nightly run writes them: 5,000 counted conversations in each, then the sample with its texts and grades
+and the report. The first of the following night's processes loads them; maintenance exports the day as Parquet. A
+night that meets the earlier ones in its tables must not take longer than the first. The baseline, in turn with each
+night and on the same files, is DuckDB alone: `read_json` of all lines into a table without key, and a `copy` of that
+table to one Parquet file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+
+from flows.nightly.checkpoint import PART_ROWS
+from tests.bench.measured import Figure, report
+from tests.warehouse.crash_worker import Plan, open_store
+from tests.warehouse.sample_nights import night_report, seen
+from tests.warehouse.sample_rows import NOON, assessment, exchange
+from warehouse.database.parquet import export
+from warehouse.database.store import Store
+from warehouse.journal.rows import AssessmentRow, ConversationRow, JournalRow, NightlyRunRow, ResultRow
+from warehouse.journal.segments import EncodedRows
+
+MOST_S = 60.0
+MOST_GROWTH = 1.5
+SAMPLED = 500
+DAY_S = 80_000
+TEXT = "Is cataract covered, and after how many months? " * 12
+WAIT_S = 60.0
+
+
+class Span(NamedTuple):
+    """Seconds of wall and of CPU."""
+
+    wall_s: float
+    cpu_s: float
+
+
+def timed(job: Callable[[], object]) -> Span:
+    wall, cpu = time.perf_counter(), time.process_time()
+    job()
+    return Span(time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def write_night(store: Store, night: int, count: int) -> list[str]:
+    """Segments of one night; their paths."""
+    chance, run_id, known = random.Random(night), f"night-{night}", set(store.journal.segments.names())
+    begun = NOON + timedelta(days=night)
+    line = ConversationRow(row=seen("CONVERSATION", run_id)).model_dump_json()
+    before, _, rest = line.partition("CONVERSATION")
+    middle, moment, end = rest.partition("2026-03-01T12:00:00Z")
+    assert moment
+    for first in range(0, count, PART_ROWS):
+        numbers = range(first, min(first + PART_ROWS, count))
+        lines = [
+            f"{before}{chance.getrandbits(128):032x}{middle}"
+            f"{begun + timedelta(seconds=number * DAY_S // count):%Y-%m-%dT%H:%M:%SZ}{end}\n"
+            for number in numbers
+        ]
+        rows = EncodedRows("".join(lines).encode(), {"conversations": len(numbers)})
+        store.journal.append_encoded(rows, run_id=None)
+    store.journal.append(sample_of(run_id, night), run_id=run_id)
+    store.journal.append([NightlyRunRow(row=night_report(run_id, nights=night))], run_id=run_id)
+    return [store.journal.segments.place(name) for name in store.journal.segments.names() if name not in known]
+
+
+def sample_of(run_id: str, night: int) -> list[JournalRow]:
+    """The sampled conversations, one reply each, and their grades."""
+    rows: list[JournalRow] = []
+    for number in range(SAMPLED):
+        name = f"talk-{night}-{number}"
+        rows.append(ConversationRow(row=seen(name, run_id, drawn=TEXT, minutes=1440 * night)))
+        rows.append(ResultRow(row=exchange(run_id, name, text=TEXT)))
+        rows.append(AssessmentRow(row=assessment(run_id, name)))
+    return rows
+
+
+def bare(paths: list[str], folder: Path) -> tuple[Span, Span]:
+    """DuckDB alone: the same lines into a table without key, and that table to Parquet."""
+    file = folder / "bare.duckdb"
+    connection = duckdb.connect(str(file))
+    read = (
+        "create table bare as select unnest(\"row\") from read_json(?, format = 'newline_delimited', columns = {"
+        "'table': 'VARCHAR', 'row': 'STRUCT(target VARCHAR, source VARCHAR, run_id VARCHAR, id VARCHAR, completed_at"
+        " TIMESTAMPTZ, stratum VARCHAR, sampled JSON)'}) where \"table\" = 'conversations'"
+    )
+    loaded = timed(lambda: connection.execute(read, [paths]))
+    out = folder / "bare.parquet"
+    exported = timed(lambda: connection.execute(f"copy bare to '{out}' (format parquet, codec zstd)"))
+    connection.close()
+    for path in (file, out):
+        path.unlink(missing_ok=True)
+    return loaded, exported
+
+
+def day_of(night: int) -> date:
+    return (NOON + timedelta(days=night)).date()
+
+
+def one_night(store: Store, night: int, count: int, folder: Path) -> tuple[Span, Span, Span, Span]:
+    """Load and export of one night, and the baseline's."""
+    paths = write_night(store, night, count)
+    load = timed(lambda: store.load_pending(WAIT_S))
+    since, until = day_of(night), day_of(night + 1)
+    out = timed(lambda: export(store, folder / "export", since=since, until=until, wait_s=WAIT_S))
+    found = store.query(
+        "select count(*) from conversations where run_id = $run", {"run": f"night-{night}"}, wait_s=WAIT_S
+    )
+    assert found.rows == ((count + SAMPLED,),)
+    return load, out, *bare(paths, folder)
+
+
+def figures(nights: list[tuple[Span, Span, Span, Span]], count: int) -> list[Figure]:
+    cpu = " and ".join(f"{sum(night[part].cpu_s for night in nights) / len(nights):.1f}" for part in (0, 1))
+    note = f"{len(nights)} nights one after the other, since each takes half a minute; {cpu} s of CPU"
+    columns = list(zip(*[[span.wall_s for span in night] for night in nights], strict=True))
+    loads, exports, bare_loads, bare_exports = columns
+    whole = tuple(load + out for load, out in zip(loads, exports, strict=True))
+    bare_whole = tuple(load + out for load, out in zip(bare_loads, bare_exports, strict=True))
+    rows = f"{count:,} conversations"
+    growth = tuple(night[0].cpu_s for night in nights[1:])
+    pair: dict[str, Any] = {"unit": "s", "baseline": "DuckDB alone, without key"}
+    goal = MOST_S * max(count / 1_000_000, 1.0)
+    found = [
+        Figure(id="night load", what=f"load of {rows}", values=loads, baselines=bare_loads, **pair),
+        Figure(id="night export", what=f"export of {rows}", values=exports, baselines=bare_exports, **pair),
+        Figure(
+            id="night",
+            what=f"load and export of {rows}",
+            values=whole,
+            baselines=bare_whole,
+            goal=goal,
+            note=note,
+            **pair,
+        ),
+    ]
+    if growth:
+        found.append(
+            Figure(
+                id="night later",
+                what="CPU of a load into tables that have nights",
+                unit="s",
+                values=growth,
+                baseline="of the first night",
+                baselines=(nights[0][0].cpu_s,) * len(growth),
+                of="ratio",
+                goal=MOST_GROWTH,
+            )
+        )
+    return found
+
+
+def main() -> int:
+    """Print the figures; exit code 1 when a goal is missed."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--conversations", type=int, default=1_000_000)
+    options.add_argument("--nights", type=int, default=3)
+    options.add_argument("--folder", type=Path, default=None, help="where to work: two gigabytes of a real disk")
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory(dir=given.folder) as temporary:
+        folder = Path(temporary)
+        store = open_store(Plan(folder / "data", 1))
+        (folder / "data").mkdir()
+        store.load_pending(WAIT_S)
+        nights = [one_night(store, night, given.conversations, folder) for night in range(given.nights)]
+    missed = [figure.id for figure in figures(nights, given.conversations) if not report(figure)]
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""The sieve lets everything through that the rules would find, and keeps back most of what they would not."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from monitors.facts.disclosures import candidates, personal, secrets, sieve
+from monitors.facts.disclosures.candidates import Context, view_of
+from monitors.facts.disclosures.find import find_disclosures
+from monitors.facts.disclosures.masking import LABELS, mask
+from monitors.facts.disclosures.sieve import any_may_disclose, may_disclose
+from monitors.facts.text import LONGEST
+from tests.monitors.facts.disclosures.test_disclosures_quick_looks import AROUND, TEXTS
+
+ORDINARY = (
+    "Cataract is covered after 24 months up to 40,000 rupees per eye, see clause 4.2.",
+    "Room rent is paid up to **₹5,000** per day — ask `Nova Gold` for the list.",
+    "A co-payment of 10% applies to every claim above the age of sixty years.",
+    "मोतियाबिंद के लिए चौबीस महीने की प्रतीक्षा अवधि है।",
+    "2026-03-01T10:00:00.123456+05:30",
+    "3f2a9c1e-77d0-4b1c-9a55-0c8b1e6f2d31",
+    "unsupported_number: 1,00,000 stands in no retrieved clause",
+    "The policy year 2024 ends in 2025.",
+)
+SAID = (
+    Context.AADHAAR,
+    Context.CARD,
+    Context.PHONE,
+    Context.ACCOUNT,
+    Context.PASSPORT,
+    Context.LICENCE,
+    Context.VEHICLE,
+)
+
+
+@given(AROUND, TEXTS, AROUND)
+@settings(max_examples=400)
+def test_what_the_rules_find_passes(before: str, text: str, after: str) -> None:
+    whole = f"{before}{text} {after}"
+    if find_disclosures(whole):
+        assert may_disclose(whole)
+        assert any_may_disclose([ORDINARY[0], whole, ORDINARY[1]])
+
+
+@given(TEXTS, st.sampled_from(("**", "`", "\u200b", "—", "\x1c", "***", "\u00a0", "[phone]")), st.integers(0, 60))
+@settings(max_examples=400)
+def test_marks_and_hidden_characters_hide_nothing(text: str, put: str, place: int) -> None:
+    broken = text[:place] + put + text[place:]
+    if mask(broken).text != broken:
+        assert may_disclose(broken)
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_texts_are_spared_the_rules(text: str) -> None:
+    assert not find_disclosures(text)
+    assert not may_disclose(text)
+
+
+def test_every_character_that_the_view_changes_is_folded_first() -> None:
+    """All of Unicode, in pieces: where the view differs from the text, the sieve knows."""
+    for start in range(0, sys.maxunicode + 1, 256):
+        piece = "".join(chr(code) for code in range(start, start + 256) if not 0xD800 <= code < 0xE000)
+        if view_of(piece).text != piece:
+            changed = [one for one in piece if one not in "*`" and view_of(f"a{one}a").text != f"a{one}a"]
+            assert all(sieve._unusual(one) for one in changed)
+
+
+@pytest.mark.parametrize("context", SAID)
+def test_the_words_before_a_number_are_known(context: Context) -> None:
+    for word in candidates._WORDS[context].split():
+        if re.fullmatch("[a-z/]+", word) or not word.isascii():
+            assert sieve._says(f"the {word} is"), word
+
+
+def test_digits_in_words_are_known() -> None:
+    for word in {*personal._VALUE, *personal._TIMES}:
+        assert sieve._shows(" ".join([word] * 6)), word
+
+
+def test_prefixes_of_tokens_are_known() -> None:
+    """A token of each issuer, as long as the rules ask for."""
+    for prefix in secrets._PREFIXES:
+        texts = [
+            f"{head}{prefix}{body}" for head in ("", "sk", "rzp") for body in ("a1b2c3d4e5" * 4, "ABCD1234" * 4)
+        ]
+        texts += [
+            f"{prefix}{'0a' * 16}",
+            f"{prefix}/services/T0000/B0000",
+            f"{prefix}aaaaaaaaaa.bbbbbbbbbb",
+            f"{prefix}b-1234567890",
+        ]
+        found = [text for text in texts if find_disclosures(text)]
+        assert found, prefix
+        assert all(map(may_disclose, found))
+
+
+@pytest.mark.parametrize("label", LABELS.values())
+def test_a_text_with_a_label_is_read(label: str) -> None:
+    """A label is one mark for the rules, so that what stands on both sides of it is nearer than it looks."""
+    assert may_disclose(f"on {label} only")
+
+
+def test_a_very_long_text_is_read() -> None:
+    assert may_disclose("x" * (LONGEST + 1))
+
+
+def test_a_text_with_half_a_surrogate_pair_is_read() -> None:
+    assert may_disclose("a\ud800")
+
+
+def test_the_targets_own_patterns_count() -> None:
+    assert may_disclose("see LP-77", (r"LP-\d+",))
+    assert may_disclose("see L**P-77**", (r"^see LP-\d+$",))
+    assert any_may_disclose(["a", "LP-77", "b"], (r"\ALP-\d+\Z",))
+    assert not any_may_disclose(["a", "LP-x", "b"], (r"\ALP-\d+\Z",))
