@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 async def verify(request: VerifyRequest) -> RunReport:
     """The report of a run that asks at once. Raises as `verify_deploy`, and `PrefectUnavailable`."""
     config = configuration(request)
-    async with _begun(await prepared(request, unreported=(ConfigError,))) as early:
+    async with _asking(await prepared(request, unreported=(ConfigError,))) as early:
         early_run.set(early)
         with _stopped_by_sigterm(), _shown_waiting(early.asking):
             await _beside(lambda: connect_prefect(config))
@@ -44,7 +44,7 @@ async def verify(request: VerifyRequest) -> RunReport:
 
 
 @asynccontextmanager
-async def _begun(run: LiveRun) -> AsyncGenerator[EarlyRun]:
+async def _asking(run: LiveRun) -> AsyncGenerator[EarlyRun]:
     """Ask; whatever ends the run before all is asked ends the asking too.
 
     Where asking failed by itself and no server came to hear of it, its own error is raised.
@@ -80,18 +80,22 @@ async def _beside(work: Callable[[], Result]) -> Result:
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Result] = loop.create_future()
 
-    def tell(tell_it: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(lambda: None if done.done() else tell_it())
+    def finish(result: Result | None, error: BaseException | None) -> None:
+        if done.done():
+            return
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(cast("Result", result))
 
     def run() -> None:
+        result, problem = None, None
         try:
             result = work()
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is raised where it is waited for
-            known = error
-            tell(lambda: done.set_exception(known))
-        else:
-            tell(lambda: done.set_result(result))
+            problem = error
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(finish, result, problem)
 
     threading.Thread(target=run, name="server-start", daemon=True).start()
     return await done
