@@ -20,7 +20,6 @@ from flows.context import (
     browser_of,
     chat_driver,
     configuration,
-    hub_token,
     notifier_without_run,
     pace,
     runs_folder,
@@ -122,7 +121,9 @@ async def wait_for_deploy(run: LiveRun) -> bool:
         return True
     listener.get().stage("waiting for the deploy")
     try:
-        ready = await wait_until_ready(context.target, settings, commit=context.start.commit, hub_token=hub_token())
+        ready = await wait_until_ready(
+            context.target, settings, commit=context.start.commit, hub_token=context.hub_token
+        )
     except ProbeError as error:
         run.not_ready = error
         return False
@@ -139,7 +140,7 @@ async def wait_out(run: LiveRun) -> None:
     listener.get().stage("waiting for the app to come back")
     try:
         await wait_until_back(
-            run.context.target, settings, known=run.has_answers, commit=run.commit, hub_token=hub_token()
+            run.context.target, settings, known=run.has_answers, commit=run.commit, hub_token=run.context.hub_token
         )
     finally:
         listener.get().stage("asking")

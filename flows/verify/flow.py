@@ -23,7 +23,7 @@ from prefect.states import Completed
 from flows.alerting.notify import asked_again, fault_of, message_context, notify
 from flows.alerting.threads import finish_first_alerts
 from flows.alerting.watchdog import masked, overseen
-from flows.context import heartbeat, hub_token, log_line, stop_process
+from flows.context import heartbeat, log_line, stop_process
 from flows.deploys.pull_requests import followed, post_results, pulls_of
 from flows.goldset.mutation_testing import severe_mutation_score
 from flows.verify.alerts import flaky_notes, notified, observed, scope_after
@@ -239,7 +239,7 @@ async def ask_again(run: LiveRun, report: RunReport) -> RunReport:
 
     The verdict and its figures stay as they are.
     """
-    found = await recheck_failures(run, hub_token=hub_token())
+    found = await recheck_failures(run, hub_token=run.context.hub_token)
     if found is None:
         return report
     report = report.model_copy(update={"recheck": found})

@@ -123,10 +123,9 @@ def run(folder: Path, environment: dict[str, str], cases: int) -> tuple[Ended, f
     with app("tests.soak.mortal_app", *notes, "--delay-s", BOT_S) as address:
         configure(folder, address, cases, probe=PROBE)
         ended = verify(folder, environment)
-    if len(noted(answered)) != cases:
-        raise SystemExit(
-            f"{len(noted(answered))} of {cases} answered: {(folder / 'lookout.log').read_text('utf-8')}"
-        )
+    if len(noted(answered)) != cases or ended.code != 0:
+        came = f"{len(noted(answered))} of {cases} answered, exit code {ended.code}"
+        raise SystemExit(f"{came}: {(folder / 'lookout.log').read_text('utf-8')}")
     return ended, noted(asked)[0].at, noted(answered)[-1].at
 
 
