@@ -325,6 +325,11 @@ class RunContext:
         return self.start.run_id
 
     @property
+    def hub_token(self) -> str | None:
+        """The token that opens a private Space."""
+        return self.environment.get(HUB_VARIABLE)
+
+    @property
     def notifier(self) -> Notifier:
         """The notifier that decides and sends this run's messages."""
         return notifier_for(self.config, self.store, self.sender, target=self.target.name, run_id=self.run_id)

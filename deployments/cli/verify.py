@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Self, cast
+from typing import Annotated, Self
 from urllib.parse import urlsplit
 
 import typer
@@ -211,22 +211,24 @@ def verified(request: VerifyRequest) -> RunReport | None:
 
     A run whose Prefect server ended is whole all the same where it came to its end.
     """
-    from flows.context import check_request, configuration, connect_prefect, console, runs_folder  # as below
-    from flows.server.prefect_server import is_server_gone  # as below
+    from flows.context import check_request, configuration, console, runs_folder  # as below
+    from flows.server.prefect_server import PrefectUnavailable, is_server_gone  # as below
+    from flows.verify.early import verify  # as below
 
     config = configuration(request)
     _say_what(console, config, request)
     with waiting("Checking what the run needs"):
         check_request(request)
-        doing("Waiting for the Prefect server")
-        connect_prefect(config)
     with TerminalProgress(console) as progress:
         listener.set(progress)
         try:
-            return asyncio.run(_flow(request))
+            return asyncio.run(verify(request))
         except (KeyboardInterrupt, asyncio.CancelledError):
-            _say_stopped(console, progress)
+            _say_stopped(console, progress, "Stopped")
             return None
+        except PrefectUnavailable:
+            _say_stopped(console, progress, "There is no Prefect server to go on with")
+            raise
         except Exception as error:
             report = finished_report(runs_folder(config), progress.run_id) if is_server_gone(error) else None
             if report is None:
@@ -263,19 +265,12 @@ def _say_what(console: Console, config: Config, request: VerifyRequest) -> None:
     )
 
 
-async def _flow(request: VerifyRequest) -> RunReport:
-    from flows.verify.flow import verify_deploy  # Prefect takes 3 s to import, and reads its settings then
-
-    # A flow that returns a state hands out the state's data.
-    return cast("RunReport", await verify_deploy(request))
-
-
-def _say_stopped(console: Console, progress: TerminalProgress) -> None:
+def _say_stopped(console: Console, progress: TerminalProgress, why: str) -> None:
     if progress.run_id is None:
-        console.print("\nStopped before anything was asked.")
+        console.print(f"\n{why}; nothing was asked yet.")
         return
     console.print(
-        f"\nStopped: {progress.answered} of {progress.cases} answers of run {progress.run_id} are kept. "
+        f"\n{why}: {progress.answered} of {progress.cases} answers of run {progress.run_id} are kept. "
         "The same command within the hour goes on from there."
     )
 

@@ -12,8 +12,6 @@ says so.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
 from functools import partial
 
 from prefect import flow, task
@@ -22,152 +20,32 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import deployment
 from prefect.states import Completed
 
-from flows.alerting.notify import Fault, asked_again, fault_of, message_context, notify, notify_fault
+from flows.alerting.notify import asked_again, fault_of, message_context, notify
 from flows.alerting.threads import finish_first_alerts
-from flows.alerting.watchdog import HUNG_RUN, masked, overseen
-from flows.context import (
-    browser_of,
-    chat_driver,
-    configuration,
-    heartbeat,
-    hub_token,
-    log_line,
-    notifier_without_run,
-    pace,
-    runs_folder,
-    stop_process,
-    wire,
-)
+from flows.alerting.watchdog import masked, overseen
+from flows.context import heartbeat, log_line, stop_process
 from flows.deploys.pull_requests import followed, post_results, pulls_of
 from flows.goldset.mutation_testing import severe_mutation_score
-from flows.verify.alerts import EarlyAlerts, flaky_notes, notified, observation_context, observed, scope_after
+from flows.verify.alerts import flaky_notes, notified, observed, scope_after
+from flows.verify.asking import ask_in_time, early_run, prepared
 from flows.verify.experiments import ExperimentWriter, experiment_of
-from flows.verify.judging import JudgeStage
 from flows.verify.progress import RunLog, listener
 from flows.verify.publish import ProgressPage, publish_artifacts
 from flows.verify.recheck import recheck_failures
 from flows.verify.run_folder import VerifyRequest
-from flows.verify.run_state import LiveRun, find_baseline, find_judge_change, named_baseline
+from flows.verify.run_state import LiveRun, find_baseline, find_judge_change
 from flows.verify.snapshot import is_asked, last_pass, snapshot_of_run
 from monitors.alerts.liveness import after_run
 from monitors.alerts.redact import redact
-from monitors.errors import ConfigError, ProbeError, WarehouseBusy, WarehouseDamaged, WarehouseError
+from monitors.errors import ConfigError, WarehouseBusy, WarehouseDamaged, WarehouseError
 from monitors.explain.run_attributes import first_look_at
 from monitors.explain.what_changed import what_changed
-from monitors.gate.assess import assess
 from monitors.gate.evaluate import evaluate
-from monitors.graders.panel import grade_exchange
-from monitors.judge.precheck import is_open
-from monitors.plural import plural
-from monitors.probes.readiness import wait_until_back, wait_until_ready
-from monitors.probes.runner import probe_questions, still_open, worst_first
-from monitors.records.cases import GoldCase
-from monitors.records.exchanges import Exchange, ProbeResult
-from monitors.records.grades import CaseOutcome, Grade
-from monitors.records.incidents import Capability, Incident, Link
-from monitors.records.runs import CaseResult, RunReport
+from monitors.records.incidents import Incident, Link
+from monitors.records.runs import RunReport
 from monitors.reports.write import ReportPaths, write_reports
 from warehouse.database.rebuild import rebuild
 from warehouse.journal.rows import RunRow
-
-
-async def wait_for_deploy(run: LiveRun) -> bool:
-    """Whether the target serves what is to be verified; if not, the run knows why.
-
-    A plain page that names no version is ready when it can be asked: the first question shows that.
-    """
-    context = run.context
-    settings = context.configured.probe.readiness
-    if context.target.space is None and settings.version_url is None:
-        return True
-    listener.get().stage("waiting for the deploy")
-    try:
-        ready = await wait_until_ready(context.target, settings, commit=context.start.commit, hub_token=hub_token())
-    except ProbeError as error:
-        run.not_ready = error
-        return False
-    run.serving = ready.commit
-    return True
-
-
-async def wait_out(run: LiveRun) -> None:
-    """Wait until an app that stopped answering serves again, on the commit that is verified.
-
-    Raises a `ProbeError` when it does not: then the run stops, and one message says so.
-    """
-    settings = run.context.configured.probe
-    listener.get().stage("waiting for the app to come back")
-    try:
-        await wait_until_back(
-            run.context.target, settings, known=run.has_answers, commit=run.commit, hub_token=hub_token()
-        )
-    finally:
-        listener.get().stage("asking")
-
-
-async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None]) -> None:
-    """Ask what is still open, worst first, a few at once; each result is stored before ``on_result`` gets it."""
-    context = run.context
-    settings = context.configured.probe
-    planned = tuple(worst_first(context.suite.cases, repeats_severity_3=settings.repeats_severity_3))
-    listener.get().planned(context.run_id, len(planned), run.resumed)
-    known = frozenset(run.answered)
-    left = tuple(still_open(planned, known))
-    page = ProgressPage(context.target.name, len(planned), run.resumed)
-
-    async def on_graded(result: CaseResult) -> None:
-        on_result(result)
-        if (result.case.id, result.result.repeat) not in known:  # else it was counted as stored, and is judged now
-            listener.get().on_result(result)
-            await page.step()
-
-    async with JudgeStage(run, on_graded) as judges, AsyncExitStack() as stack:
-        if not left or not await wait_for_deploy(run):
-            return
-        listener.get().stage("asking")
-        await page.start()
-        grader = _Grading(run, judges, on_graded)
-        driver = await stack.enter_async_context(chat_driver(context))
-        run.browser = browser_of(driver)
-        await probe_questions(
-            driver,
-            left,
-            run_id=context.run_id,
-            settings=settings,
-            clock=context.now,
-            concurrency=pace(settings),
-            on_result=grader.save,
-            judge_now=grader.is_wrong,
-            recover=lambda: wait_out(run),
-        )
-
-
-class _Grading:
-    """Grades each answer once, while its page is open, and stores it with its evidence when it is final."""
-
-    def __init__(
-        self, run: LiveRun, judges: JudgeStage, on_graded: Callable[[CaseResult], Awaitable[None]]
-    ) -> None:
-        self._run = run
-        self._judges = judges
-        self._on_graded = on_graded
-        self._graded: dict[tuple[str, int], tuple[Grade, ...]] = {}
-
-    async def is_wrong(self, case: GoldCase, exchange: Exchange) -> bool:
-        """Whether the answer is not graded correct, so that a picture of the page is worth storing."""
-        grades = grade_exchange(self._run.context.panel, case, exchange)
-        self._graded[case.id, exchange.repeat] = grades
-        return assess(case, exchange, grades).outcome is not CaseOutcome.CORRECT
-
-    async def save(self, case: GoldCase, result: ProbeResult) -> None:
-        """Store the final result in the journal, then pass it to whoever watches. Open ones go to the judges."""
-        grades = self._graded.pop((case.id, result.repeat), ())
-        assessment = assess(case, result, grades if isinstance(result, Exchange) else ())
-        if isinstance(result, Exchange) and is_open(assessment):
-            await self._judges.settle(case, result, grades)
-            return
-        await self._on_graded(await asyncio.to_thread(self._run.save, case, result, assessment))
-
 
 LOAD_WAIT_S = 30.0
 """Loading may wait this long for another process; the next run loads what this one cannot."""
@@ -213,17 +91,9 @@ async def verify_deploy(request: VerifyRequest) -> State[RunReport]:
 @task(name="prepare", cache_policy=NO_CACHE)
 @masked
 async def prepare(request: VerifyRequest) -> LiveRun:
-    """Load the configuration and the suite, open the journal, and take over a stopped run's answers."""
-    try:
-        await asyncio.to_thread(named_baseline, request.baseline, runs_folder(configuration(request)))
-        run = LiveRun(await asyncio.to_thread(wire, request))
-        await asyncio.to_thread(run.context.journal.append_suite, run.context.suite)
-        if run.context.run_folder.resumed:
-            await asyncio.to_thread(run.recall)
-    except Exception as error:
-        await _notify_unprepared(request, error)
-        raise
-    return run
+    """Take over the run that this process began before it had a server, or prepare one."""
+    early = early_run.get()
+    return early.run if early is not None else await prepared(request, unreported=_raised_for_caller())
 
 
 def _raised_for_caller() -> tuple[type[Exception], ...]:
@@ -231,44 +101,15 @@ def _raised_for_caller() -> tuple[type[Exception], ...]:
     return () if deployment.id else (ConfigError,)  # pyright: ignore[reportUnknownMemberType] - made at run time
 
 
-async def _notify_unprepared(request: VerifyRequest, error: Exception) -> None:
-    """Report a run that could not begin as a fault of the monitor; its caller hears of a wrong configuration.
-
-    A schedule has nobody who reads exit codes: there people hear of the configuration's faults too.
-    """
-    if isinstance(error, _raised_for_caller()):
-        return
-    try:
-        config = configuration(request)
-    except ConfigError:
-        return  # it does not even say whom to notify; Prefect has the failed run
-    await notify_fault(
-        notifier_without_run(config, request.target, Capability.VERIFY), fault_of(error), commit=request.commit
-    )
-
-
 @task(name="ask and grade", cache_policy=NO_CACHE)
 @masked
 async def ask_and_grade(run: LiveRun) -> None:
     """Ask every case, worst first; grade and store each answer, and send an alert at once when it is severe."""
-    limit_s = run.context.config.watchdog.run_deadline_s
-    async with EarlyAlerts(run, observation_context(run)) as pages:
-        asking = asyncio.timeout(limit_s)
-        try:
-            async with asking:
-                await ask_all(run, on_result=pages.on_result)
-        except TimeoutError:
-            if not asking.expired():
-                raise
-            run.interrupted = True
-            run.faults.append(Fault(HUNG_RUN, _stopped_after(run, limit_s)))
-
-
-def _stopped_after(run: LiveRun, limit_s: float) -> str:
-    return (
-        f"Asking was not over after {limit_s:g} s and was stopped: {plural(len(run.results), 'answer')} came, "
-        "the rest was not asked. If the suite needs longer, set watchdog.run_deadline_s in lookout.toml."
-    )
+    page = ProgressPage(run.context.target.name)
+    await page.start(run.done, run.planned)
+    run.on_step = page.show
+    early = early_run.get()
+    await (early.asking if early is not None else ask_in_time(run))
 
 
 @task(name="evaluate", cache_policy=NO_CACHE)
@@ -398,7 +239,7 @@ async def ask_again(run: LiveRun, report: RunReport) -> RunReport:
 
     The verdict and its figures stay as they are.
     """
-    found = await recheck_failures(run, hub_token=hub_token())
+    found = await recheck_failures(run, hub_token=run.context.hub_token)
     if found is None:
         return report
     report = report.model_copy(update={"recheck": found})

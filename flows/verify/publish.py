@@ -74,34 +74,32 @@ def _key(target: str) -> str:
 class ProgressPage:
     """The run's progress on Prefect's page, in steps. Needs a task run."""
 
-    def __init__(self, target: str, cases: int, done: int) -> None:
+    def __init__(self, target: str) -> None:
         self._key = f"{_key(target)}-progress"
-        self._cases = max(1, cases)
-        self._done = done
         self._shown = 0.0
         self._artifact: UUID | None = None
 
-    async def start(self) -> None:
-        """Show where the run begins."""
-        self._shown = self._percent()
+    async def start(self, done: int, cases: int) -> None:
+        """Show where the run begins, or how far it came before it had a page."""
+        self._shown = _percent(done, cases)
         async with _unless_server_gone():
             self._artifact = await acreate_progress_artifact(
                 self._shown, key=self._key, description="questions asked"
             )
 
-    async def step(self) -> None:
-        """One more result."""
-        self._done += 1
-        percent = self._percent()
+    async def show(self, done: int, cases: int) -> None:
+        """So many results of so many."""
+        percent = _percent(done, cases)
         artifact = self._artifact
-        if artifact is not None and (percent - self._shown >= STEP_PERCENT or self._done == self._cases):
+        if artifact is not None and (percent - self._shown >= STEP_PERCENT or done == cases):
             self._shown, self._artifact = percent, None  # where this one fails, no other is tried
             async with _unless_server_gone():
                 await aupdate_progress_artifact(artifact, percent)
                 self._artifact = artifact
 
-    def _percent(self) -> float:
-        return min(100.0, 100.0 * self._done / self._cases)
+
+def _percent(done: int, cases: int) -> float:
+    return min(100.0, 100.0 * done / max(1, cases))
 
 
 def _row(result: CaseResult) -> dict[str, str]:

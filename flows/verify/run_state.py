@@ -8,7 +8,7 @@ the two are not compared.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Final, TypeVar, overload
@@ -22,6 +22,7 @@ from monitors.errors import ConfigError, ProbeError, WarehouseError
 from monitors.gate.compare import baseline_of
 from monitors.gate.evaluate import RunFacts
 from monitors.judge.lineage import compare_lineages
+from monitors.probes.runner import worst_first
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, NoAnswer, ProbeResult
 from monitors.records.grades import Assessment, CaseOutcome
@@ -111,6 +112,14 @@ def _slim(record: Model) -> Model:
     return record
 
 
+OnStep = Callable[[int, int], Awaitable[None]]
+"""Hears after each final result how many there are, and of how many."""
+
+
+async def _nobody(done: int, planned: int) -> None:
+    del done, planned
+
+
 class LiveRun:
     """Belongs to one flow run and its event loop. Not a record: it is alive, and Prefect passes it as it is."""
 
@@ -119,6 +128,9 @@ class LiveRun:
         self._cases = {case.id: case for case in context.suite.cases}
         self._results = PackedResults()
         self.resumed = 0
+        self.done = 0
+        """Final results, those of a stopped run included."""
+        self.on_step: OnStep = _nobody
         self.interrupted = False
         self.faults: list[Fault] = []
         self.serving: str | None = None
@@ -128,6 +140,12 @@ class LiveRun:
         self.judge_changed = False
         self.browser: str | None = None
         self.accepted_commit: str | None = None
+
+    @property
+    def planned(self) -> int:
+        """How many results the run will have, repeats included."""
+        repeats = self.context.configured.probe.repeats_severity_3
+        return sum(1 for _ in worst_first(self.context.suite.cases, repeats_severity_3=repeats))
 
     @property
     def results(self) -> Sequence[CaseResult]:
@@ -155,7 +173,7 @@ class LiveRun:
                     self._recall_one(found.get((assessment.case_id, assessment.repeat)), assessment)
                 case _:
                     continue
-        self.resumed = len(self._results)
+        self.resumed = self.done = len(self._results)
 
     def _recall_one(self, result: Exchange | NoAnswer | None, assessment: Assessment) -> None:
         case = self._cases.get(assessment.case_id)

@@ -1,6 +1,6 @@
 """P1: what the guarded way out and the silent page cost a question, pair by pair with and without.
 
-    python -m tests.bench.bench_guard [--pairs 40] [--bot-s 1] [--run 24]
+    python -m tests.bench.bench_guard [--pairs 14] [--bot-s 1] [--run 8]
 
 Two browsers ask a Gradio page in turn, one question at a time, in an order that changes from pair to pair: other work
 on the machine weighs on both alike. One connects through a guarded proxy for each page, as every run does; the other
@@ -29,16 +29,17 @@ from monitors.probes.browser.proxy import GuardedProxy
 from monitors.probes.browser.visit import Visit
 from monitors.probes.settings import CapturePolicy, ProbeSettings
 from tests.bench.bench_probe import gradio, run
-from tests.bench.verified import told
+from tests.bench.measured import Figure, report
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser
 
     from monitors.probes.browser.login import Login
 
+MOST = 1.03
 RESAMPLES = 4000
 WARM_UP = 2
-RUNS = 3
+RUNS = 5
 
 
 class DirectPages(Pages):
@@ -117,31 +118,45 @@ def ratio_of(pairs: Sequence[tuple[float, float]]) -> tuple[float, float, float]
 async def compare(address: str, pairs: int, bot_s: float, count: int) -> None:
     """Both comparisons, one after the other."""
     found = await paired(address, pairs, bot_s)
-    with_s, without_s = (statistics.median(side) for side in zip(*found, strict=True))
     ratio, low, high = ratio_of(found)
-    print(
-        f"{pairs} pairs, bot {bot_s:g} s, load {os.getloadavg()[0]:.1f}: median {with_s:.3f} s guarded, "
-        f"{without_s:.3f} s direct; ratio {ratio:.3f} (95 % CI {low:.3f} to {high:.3f})",
-        flush=True,
+    report(
+        Figure(
+            id="P1 guard",
+            what="one question, guarded way out",
+            unit="s",
+            values=tuple(guarded for guarded, _ in found),
+            baseline="direct",
+            baselines=tuple(direct for _, direct in found),
+            of="ratio",
+            goal=MOST,
+            note=f"ratio of the medians {ratio:.3f}, 95 % CI {low:.3f} to {high:.3f}",
+        )
     )
-    told("P1 guarded / direct", ratio, 1.03, "x")
     runs: list[tuple[float, float]] = []
     for number in range(RUNS):
         sides = [True, False] if number % 2 else [False, True]
         took = {silent: await whole_run(address, count, bot_s, silent=silent) for silent in sides}
         runs.append((took[True], took[False]))
-        print(
-            f"{count} questions: {took[True]:.1f} s with the silent page, {took[False]:.1f} s without", flush=True
+    report(
+        Figure(
+            id="P1 guard",
+            what=f"{count} questions, with the silent page",
+            unit="s",
+            values=tuple(with_it for with_it, _ in runs),
+            baseline="without",
+            baselines=tuple(without for _, without in runs),
+            of="ratio",
+            goal=MOST,
         )
-    told("P1 with the silent page / without", sum(a for a, _ in runs) / sum(b for _, b in runs), 1.03, "x")
+    )
 
 
 def main() -> None:
     """Run both and print a line for each."""
     options = argparse.ArgumentParser()
-    options.add_argument("--pairs", type=int, default=40)
+    options.add_argument("--pairs", type=int, default=14)
     options.add_argument("--bot-s", type=float, default=1.0)
-    options.add_argument("--run", type=int, default=24)
+    options.add_argument("--run", type=int, default=8)
     given = options.parse_args()
     with gradio() as address:
         asyncio.run(compare(address, given.pairs, given.bot_s, given.run))

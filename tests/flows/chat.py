@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from pathlib import Path
@@ -19,7 +20,8 @@ ASKED_ONCE = "[recheck]\ntimes = 0\n"
 class Chat(ThreadedServer):
     """Answers with ``answers`` in turn: a text, or a whole body; ``None`` never answers.
 
-    ``by_question`` is what some questions get instead, in whatever order they come.
+    ``by_question`` is what some questions get instead, in whatever order they come. From the question of number
+    ``held_from`` on, counted from 1, answers wait until they are ``released``.
     """
 
     def __init__(self, *answers: str | dict[str, Any] | None) -> None:
@@ -27,6 +29,8 @@ class Chat(ThreadedServer):
         self.answers = answers or (RIGHT,)
         self.by_question: dict[str, str] = {}
         self.asked = 0
+        self.held_from: int | None = None
+        self.released = threading.Event()
         self._came = threading.Condition()
 
     def wait_for(self, count: int, timeout_s: float = 120.0) -> bool:
@@ -45,6 +49,8 @@ class Chat(ThreadedServer):
         with self._came:
             self.asked += 1
             self._came.notify_all()
+        if self.held_from is not None and self.asked >= self.held_from:
+            await asyncio.to_thread(self.released.wait)
         answer = self.by_question.get(question) or self.answers[(self.asked - 1) % len(self.answers)]
         if answer is None:
             await self.closing.wait()

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from flows.context import store_in
@@ -102,6 +103,13 @@ def wait_until(holds: Callable[[], bool], working: fork_server.Process) -> None:
         time.sleep(0.1)  # another process works; there is nothing else to wait on
 
 
+def is_in_flow(environment: dict[str, str]) -> bool:
+    """Whether the server has a flow run that runs, at whose step a page shows the progress."""
+    with httpx.Client(base_url=environment["PREFECT_API_URL"], trust_env=False) as server:
+        running = {"flow_runs": {"state": {"type": {"any_": ["RUNNING"]}}}}
+        return bool(server.post("/artifacts/filter", json=running).json())
+
+
 def said_once(slack: SlackServer) -> None:
     texts = Counter(message.text for message in slack.messages)
     assert set(texts.values()) <= {1}, texts
@@ -119,11 +127,13 @@ def test_a_verification_comes_to_its_end_and_the_next_one_tells_nobody_again(tmp
 def verify_twice(folder: Path, server: Victim, slack: SlackServer, *, to_the_end: bool) -> None:
     """The first of two runs has its server killed. ``to_the_end`` waits as long as Prefect's client tries: minutes."""
     with Chat(RIGHT, WRONG, *[RIGHT] * (CASES - 2)) as chat:
+        chat.held_from = 3
         watched(folder, chat, cases=CASES, more=SLACK.format(slack=slack.api_url))
         environment = server.up()
         with lookout(folder, environment, "verify", "demo", "--json") as run:
-            wait_until(lambda: chat.asked >= 3, run)
+            wait_until(lambda: chat.asked >= 3 and is_in_flow(environment), run)
             server.kill()
+            chat.released.set()
             if to_the_end:
                 printed, said = run.communicate()
                 assert run.returncode == 1, said

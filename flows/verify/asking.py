@@ -1,0 +1,209 @@
+"""Ask a run's questions: the part of a verification that needs no Prefect server, and does not wait for one.
+
+prepared ─▶ ask_in_time ─▶ wait_for_deploy ─▶ question ─▶ grade ─▶ journal ─┬─▶ severity-3 failure: alert, at once
+▲                          └─▶ open: the judge
+└── wait_out, where the app stopped answering
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Final
+
+from flows.alerting.notify import Fault, fault_of, notify_fault
+from flows.alerting.watchdog import HUNG_RUN
+from flows.context import (
+    browser_of,
+    chat_driver,
+    configuration,
+    notifier_without_run,
+    pace,
+    runs_folder,
+    wire,
+)
+from flows.verify.alerts import EarlyAlerts, observation_context
+from flows.verify.judging import JudgeStage
+from flows.verify.progress import listener
+from flows.verify.run_folder import VerifyRequest
+from flows.verify.run_state import LiveRun, named_baseline
+from monitors.errors import ConfigError, ProbeError
+from monitors.gate.assess import assess
+from monitors.graders.panel import grade_exchange
+from monitors.judge.precheck import is_open
+from monitors.plural import plural
+from monitors.probes.readiness import wait_until_back, wait_until_ready
+from monitors.probes.runner import probe_questions, still_open, worst_first
+from monitors.records.cases import GoldCase
+from monitors.records.exchanges import Exchange, ProbeResult
+from monitors.records.grades import CaseOutcome, Grade
+from monitors.records.incidents import Capability
+from monitors.records.runs import CaseResult
+
+
+@dataclass(frozen=True)
+class EarlyRun:
+    """A run whose questions are being asked before its flow begins."""
+
+    run: LiveRun
+    asking: asyncio.Task[None]
+
+
+early_run: Final[ContextVar[EarlyRun | None]] = ContextVar("early_run", default=None)
+"""A flow's parameters are stored on the server; what lives comes beside them."""
+
+
+async def prepared(request: VerifyRequest, *, unreported: tuple[type[Exception], ...]) -> LiveRun:
+    """Load the configuration and the suite, open the journal, and take over a stopped run's answers.
+
+    No message is sent about errors that are ``unreported``: whoever started the run reads them.
+    """
+    try:
+        await asyncio.to_thread(named_baseline, request.baseline, runs_folder(configuration(request)))
+        run = LiveRun(await asyncio.to_thread(wire, request))
+        await asyncio.to_thread(run.context.journal.append_suite, run.context.suite)
+        if run.context.run_folder.resumed:
+            await asyncio.to_thread(run.recall)
+    except Exception as error:
+        if not isinstance(error, unreported):
+            await _notify_unprepared(request, error)
+        raise
+    return run
+
+
+async def _notify_unprepared(request: VerifyRequest, error: Exception) -> None:
+    """Report a run that could not begin as a fault of the monitor.
+
+    A schedule has nobody who reads exit codes: there people hear of the configuration's faults too.
+    """
+    try:
+        config = configuration(request)
+    except ConfigError:
+        return  # it does not even say whom to notify; Prefect has the failed run
+    await notify_fault(
+        notifier_without_run(config, request.target, Capability.VERIFY), fault_of(error), commit=request.commit
+    )
+
+
+async def ask_in_time(run: LiveRun) -> None:
+    """Ask every case until the run's deadline, and send an alert at once about a severe failure."""
+    limit_s = run.context.config.watchdog.run_deadline_s
+    async with EarlyAlerts(run, observation_context(run)) as alerts:
+        asking = asyncio.timeout(limit_s)
+        try:
+            async with asking:
+                await ask_all(run, on_result=alerts.on_result)
+        except TimeoutError:
+            if not asking.expired():
+                raise
+            run.interrupted = True
+            run.faults.append(Fault(HUNG_RUN, _stopped_after(run, limit_s)))
+
+
+def _stopped_after(run: LiveRun, limit_s: float) -> str:
+    return (
+        f"Asking was not over after {limit_s:g} s and was stopped: {plural(len(run.results), 'answer')} came, "
+        "the rest was not asked. If the suite needs longer, set watchdog.run_deadline_s in lookout.toml."
+    )
+
+
+async def wait_for_deploy(run: LiveRun) -> bool:
+    """Whether the target serves what is to be verified; if not, the run knows why.
+
+    A plain page that names no version is ready when it can be asked: the first question shows that.
+    """
+    context = run.context
+    settings = context.configured.probe.readiness
+    if context.target.space is None and settings.version_url is None:
+        return True
+    listener.get().stage("waiting for the deploy")
+    try:
+        ready = await wait_until_ready(
+            context.target, settings, commit=context.start.commit, hub_token=context.hub_token
+        )
+    except ProbeError as error:
+        run.not_ready = error
+        return False
+    run.serving = ready.commit
+    return True
+
+
+async def wait_out(run: LiveRun) -> None:
+    """Wait until an app that stopped answering serves again, on the commit that is verified.
+
+    Raises a `ProbeError` when it does not: then the run stops, and one message says so.
+    """
+    settings = run.context.configured.probe
+    listener.get().stage("waiting for the app to come back")
+    try:
+        await wait_until_back(
+            run.context.target, settings, known=run.has_answers, commit=run.commit, hub_token=run.context.hub_token
+        )
+    finally:
+        listener.get().stage("asking")
+
+
+async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None]) -> None:
+    """Ask what is still open, worst first, a few at once; each result is stored before ``on_result`` gets it."""
+    context = run.context
+    settings = context.configured.probe
+    planned = tuple(worst_first(context.suite.cases, repeats_severity_3=settings.repeats_severity_3))
+    listener.get().planned(context.run_id, len(planned), run.resumed)
+    known = frozenset(run.answered)
+    left = tuple(still_open(planned, known))
+
+    async def on_graded(result: CaseResult) -> None:
+        on_result(result)
+        if (result.case.id, result.result.repeat) not in known:  # else it was counted as stored, and is judged now
+            listener.get().on_result(result)
+            run.done += 1
+            await run.on_step(run.done, len(planned))
+
+    async with JudgeStage(run, on_graded) as judges, AsyncExitStack() as stack:
+        if not left or not await wait_for_deploy(run):
+            return
+        listener.get().stage("asking")
+        grader = _Grading(run, judges, on_graded)
+        driver = await stack.enter_async_context(chat_driver(context))
+        run.browser = browser_of(driver)
+        await probe_questions(
+            driver,
+            left,
+            run_id=context.run_id,
+            settings=settings,
+            clock=context.now,
+            concurrency=pace(settings),
+            on_result=grader.save,
+            judge_now=grader.is_wrong,
+            recover=lambda: wait_out(run),
+        )
+
+
+class _Grading:
+    """Grades each answer once, while its page is open, and stores it with its evidence when it is final."""
+
+    def __init__(
+        self, run: LiveRun, judges: JudgeStage, on_graded: Callable[[CaseResult], Awaitable[None]]
+    ) -> None:
+        self._run = run
+        self._judges = judges
+        self._on_graded = on_graded
+        self._graded: dict[tuple[str, int], tuple[Grade, ...]] = {}
+
+    async def is_wrong(self, case: GoldCase, exchange: Exchange) -> bool:
+        """Whether the answer is not graded correct, so that a picture of the page is worth storing."""
+        grades = grade_exchange(self._run.context.panel, case, exchange)
+        self._graded[case.id, exchange.repeat] = grades
+        return assess(case, exchange, grades).outcome is not CaseOutcome.CORRECT
+
+    async def save(self, case: GoldCase, result: ProbeResult) -> None:
+        """Store the final result in the journal, then pass it to whoever watches. Open ones go to the judges."""
+        grades = self._graded.pop((case.id, result.repeat), ())
+        assessment = assess(case, result, grades if isinstance(result, Exchange) else ())
+        if isinstance(result, Exchange) and is_open(assessment):
+            await self._judges.settle(case, result, grades)
+            return
+        await self._on_graded(await asyncio.to_thread(self._run.save, case, result, assessment))

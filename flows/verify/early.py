@@ -1,0 +1,114 @@
+"""Verify at once, without waiting for the Prefect server: the flow takes the run over when the server answers.
+
+    prepared ─▶ asking ─────────────────────────────▶ ask_and_grade waits for it ─▶ …
+           └──▶ server starts ─▶ Prefect is imported ─▶ verify_deploy ┘
+
+The journal has every result at once, as in the flow. Where no server comes, asking ends, and what was answered is
+what a stopped run leaves: the same command goes on from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from importlib import import_module
+from typing import TypeVar, cast
+
+from flows.context import configuration, connect_prefect
+from flows.server.prefect_server import PrefectUnavailable
+from flows.verify.asking import EarlyRun, ask_in_time, early_run, prepared
+from flows.verify.progress import listener
+from flows.verify.run_folder import VerifyRequest
+from flows.verify.run_state import LiveRun
+from monitors.errors import ConfigError
+from monitors.records.runs import RunReport
+
+Result = TypeVar("Result")
+
+
+async def verify(request: VerifyRequest) -> RunReport:
+    """The report of a run that asks at once. Raises as `verify_deploy`, and `PrefectUnavailable`."""
+    config = configuration(request)
+    async with _asking(await prepared(request, unreported=(ConfigError,))) as early:
+        early_run.set(early)
+        with _stopped_by_sigterm(), _shown_waiting(early.asking):
+            await _beside(lambda: connect_prefect(config))
+            await _beside(lambda: import_module("flows.verify.flow"))  # 3 s, in which answers must be heard
+        from flows.verify.flow import verify_deploy  # Prefect reads its server's address at import
+
+        # A flow that returns a state hands out the state's data.
+        return cast("RunReport", await verify_deploy(request))
+
+
+@asynccontextmanager
+async def _asking(run: LiveRun) -> AsyncGenerator[EarlyRun]:
+    """Ask; whatever ends the run before all is asked ends the asking too.
+
+    Where asking failed by itself and no server came to hear of it, its own error is raised.
+    """
+    with run.context.run_folder:
+        asking = asyncio.create_task(ask_in_time(run))
+        try:
+            yield EarlyRun(run, asking)
+        except PrefectUnavailable as unavailable:
+            error = asking.exception() if asking.done() and not asking.cancelled() else None
+            if error is not None:
+                raise error from unavailable
+            raise
+        finally:
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+
+
+@contextmanager
+def _shown_waiting(asking: asyncio.Task[None]) -> Generator[None]:
+    """Say so when all is asked before there is a server."""
+
+    def show(_: asyncio.Task[None]) -> None:
+        listener.get().stage("waiting for the Prefect server")
+
+    asking.add_done_callback(show)
+    yield
+    asking.remove_done_callback(show)
+
+
+async def _beside(work: Callable[[], Result]) -> Result:
+    """Do ``work`` in a thread that the end of this process does not wait for: Ctrl-C ends a run at once."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Result] = loop.create_future()
+
+    def finish(result: Result | None, error: BaseException | None) -> None:
+        if done.done():
+            return
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(cast("Result", result))
+
+    def run() -> None:
+        result, problem = None, None
+        try:
+            result = work()
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is raised where it is waited for
+            problem = error
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(finish, result, problem)
+
+    threading.Thread(target=run, name="server-start", daemon=True).start()
+    return await done
+
+
+@contextmanager
+def _stopped_by_sigterm() -> Generator[None]:
+    """Let SIGTERM stop the run as Ctrl-C does; inside its flow Prefect sees to that."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    if task is None:
+        raise AssertionError("a coroutine runs in a task")
+    loop.add_signal_handler(signal.SIGTERM, task.cancel)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)

@@ -1,0 +1,119 @@
+"""A run asks while its Prefect server is still to come; where none comes, nothing that was answered is lost."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import time
+
+import httpx
+import pytest
+
+from tests import fork_server
+from tests.flows.chat import RIGHT, Chat, watched
+from tests.prefect_home import with_tables
+from tests.servers.slack import TOKEN, SlackServer
+
+pytestmark = pytest.mark.prefect
+
+CASES = 8
+HELD = 5
+WRONG = "The waiting period is 99 months. [Source: Gold, clause 4.2]"
+MORE = """
+[alerts]
+slack_channel = "C0ALERTS"
+slack_api_url = "{slack}"
+[prefect]
+start_timeout_s = 0.01
+"""
+
+
+@pytest.fixture
+def slack():
+    with SlackServer() as server:
+        yield server
+
+
+@pytest.fixture
+def chat():
+    with Chat(WRONG, *[RIGHT] * CASES) as server:  # one question is asked twice
+        server.held_from = HELD
+        yield server
+        server.released.set()
+
+
+def started(folder, chat, slack):
+    """A command whose server does not come, which has ``HELD - 1`` answers and an alert sent; its lock on the start."""
+    watched(folder, chat, cases=CASES, more=MORE.format(slack=slack.api_url))
+    home = with_tables(folder / "data" / "prefect")
+    lock = (home / "server.lock").open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    bare = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    variables = bare | fork_server.WARM | {"SLACK_BOT_TOKEN": TOKEN}
+    pipe = subprocess.PIPE
+    run = fork_server.start("verify", "demo", cwd=folder, env=variables, stdout=pipe, stderr=pipe)
+    assert chat.wait_for(HELD), run.poll()
+    assert slack.wait_for("chat.postMessage", 120)
+    return run, lock
+
+
+def goes_on(folder, chat, slack, lookout):
+    """The same command with a server asks what is open, and notifies nobody again of what is known."""
+    chat.released.set()
+    done = lookout("verify", "demo", cwd=folder, SLACK_BOT_TOKEN=TOKEN)
+    assert done.returncode == 1, done.stderr
+    assert f"{HELD - 1} of {CASES} were answered before it was stopped" in done.stderr
+    assert chat.asked == CASES + 1, "one was under way"
+    texts = [message.text.split(" · ")[1] for message in slack.messages]
+    assert texts == ["Wrong fact stated", "Gate FAIL"]
+
+
+def test_no_server_comes_and_the_answers_are_kept_for_the_same_command(tmp_path, chat, slack, lookout):
+    run, lock = started(tmp_path, chat, slack)
+    lock.close()
+    _, said = run.communicate()
+    assert run.returncode == 4, said
+    said = " ".join(said.split())
+    assert f"There is no Prefect server to go on with: {HELD - 1} of {CASES} answers of run" in said
+    assert "the local Prefect server did not answer within 0.01 s" in said
+    goes_on(tmp_path, chat, slack, lookout)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_person_stops_a_run_that_waits_for_its_server(tmp_path, chat, slack, lookout, number):
+    run, lock = started(tmp_path, chat, slack)
+    os.kill(run.pid, number)
+    _, said = run.communicate()
+    lock.close()
+    assert run.returncode == 3, said
+    assert f"Stopped: {HELD - 1} of {CASES} answers of run" in " ".join(said.split())
+    goes_on(tmp_path, chat, slack, lookout)
+
+
+def test_the_flow_takes_the_run_over_with_all_that_it_has(tmp_path, chat, lookout, prefect_environment):
+    """Prefect shows one run of the whole suite, its progress counted from what was answered before."""
+    watched(tmp_path, chat, cases=CASES)
+    pipe = subprocess.PIPE
+    variables = prefect_environment | fork_server.WARM
+    about = {"flow_runs": {"state": {"type": {"any_": ["RUNNING"]}}}}
+    command = ("verify", "demo", "--commit", "early77")
+    run = fork_server.start(*command, cwd=tmp_path, env=variables, stdout=pipe, stderr=pipe)
+    with httpx.Client(base_url=prefect_environment["PREFECT_API_URL"], trust_env=False) as server:
+
+        def shown() -> list[float]:
+            found = server.post("/artifacts/filter", json=about).json()
+            return [one["data"] for one in found if one["type"] == "progress"]
+
+        end = time.monotonic() + 120
+        while shown() != [100 * (HELD - 1) / CASES] and time.monotonic() < end:
+            assert run.poll() is None, run.communicate()
+            time.sleep(0.1)  # another process works; there is nothing else to wait on
+        chat.released.set()
+        _, said = run.communicate()
+        assert run.returncode == 1, said
+        runs = server.post("/flow_runs/filter", json={"sort": "START_TIME_DESC"}).json()
+    mine = [one for one in runs if one["parameters"].get("request", {}).get("commit") == "early77"]
+    assert [one["state_name"] for one in mine] == ["Fail"]
+    assert chat.asked == CASES
