@@ -187,7 +187,7 @@ def _form(piece: str) -> tuple[int, str]:
 
 
 _FORMS: Final = _Forms()
-_new_token: Final[Callable[[tuple[int, str, int, int, str]], Token]] = partial(tuple.__new__, Token)
+_new_token: Final[Callable[[tuple[int, str, int, int, str]], Token]] = partial(tuple[int | str, ...].__new__, Token)
 """A named tuple's own constructor takes twice as long."""
 
 
