@@ -23,7 +23,7 @@ from typing import Annotated, Final, NamedTuple
 
 from pydantic import Field
 
-from monitors.facts.text import caseless
+from monitors.facts.text import Hinted, caseless
 from monitors.records.base import Record
 
 _REASONS = (
@@ -196,20 +196,12 @@ NAME = re.compile(
 URL = re.compile(r"https?://\S{1,300}|`[^`\n]{1,160}`|\"[^\"\n]{1,160}\"|(?<!\w)'[^'\n]{1,160}'(?!\w)")
 """Addresses and what is quoted: their words explain nothing."""
 
-
-class Shape(NamedTuple):
-    """``hints``: one of these is in every match, as `caseless` writes it: a quick scan that spares the search."""
-
-    pattern: re.Pattern[str]
-    hints: tuple[str, ...] = ("",)
-
-
-FORMAL: Final[tuple[tuple[Shape, ...], ...]] = (
-    (Shape(ENVELOPE, ('"', "'", "<")),),
-    (Shape(HTML, ("<",)),),
-    (Shape(TRACE),),
+FORMAL: Final[tuple[tuple[Hinted, ...], ...]] = (
+    (Hinted(ENVELOPE, ('"', "'", "<")),),
+    (Hinted(HTML, ("<",)),),
+    (Hinted(TRACE),),
     (
-        Shape(
+        Hinted(
             EXCEPTION,
             (
                 "error", "exception", "fault", "failure", "timeout", "timedout", "rejection", "exhausted",
@@ -218,10 +210,10 @@ FORMAL: Final[tuple[tuple[Shape, ...], ...]] = (
             ),
         ),
     ),
-    (Shape(STATUS, ("4", "5", "10", "12")), Shape(REASON)),
-    (Shape(CODE, ("_", "[errno", "os error", "ora-", "sqlstate", "rpc error", "statuscode")), Shape(ERRNO)),
+    (Hinted(STATUS, ("4", "5", "10", "12")), Hinted(REASON)),
+    (Hinted(CODE, ("_", "[errno", "os error", "ora-", "sqlstate", "rpc error", "statuscode")), Hinted(ERRNO)),
     (
-        Shape(
+        Hinted(
             REPR,
             (
                 "0x", "b'", "dict(", "('", "kind: ", "[type=", "connectionpool", "newconnectionerror",
@@ -230,7 +222,7 @@ FORMAL: Final[tuple[tuple[Shape, ...], ...]] = (
         ),
     ),
     (
-        Shape(
+        Hinted(
             RUNTIME,
             (
                 "has no attribute", "object is not", "out of ", "pointer", "null", "nil", "undefined", "not a ",
@@ -620,7 +612,7 @@ def _suspect(said: str, start: int, end: int, asked: frozenset[str], *, technica
 
 def _strength(said: str) -> int:
     lowered = caseless(said)
-    formal = sum(any(_has(shape, said, lowered) for shape in shapes) for shapes in FORMAL)
+    formal = sum(any(shape.search(said, lowered) for shape in shapes) for shapes in FORMAL)
     failed = FAILED.search(said) is not None
     provider = failed and PROVIDERS.search(said) is not None
     part = failed and (provider or COMPONENT.search(said) is not None)
@@ -628,10 +620,6 @@ def _strength(said: str) -> int:
         return 0
     beside = (HEAD, NAME, IDENTIFIER, ADDRESS)
     return formal + 2 * provider + sum(pattern.search(said) is not None for pattern in beside)
-
-
-def _has(shape: Shape, said: str, lowered: str) -> bool:
-    return any(map(lowered.__contains__, shape.hints)) and shape.pattern.search(said) is not None
 
 
 def _sort(said: str, strength: int, words: int, asked: frozenset[str], *, technical: bool) -> _Sort:

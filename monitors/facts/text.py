@@ -118,6 +118,20 @@ def caseless(text: str) -> str:
     return lowered.replace("ſ", "s").replace("ı", "i").replace("i\u0307", "i")
 
 
+class Hinted(NamedTuple):
+    """A pattern that is only searched for where one of its hints stands: a quick scan that spares most texts it.
+
+    One of ``hints`` is in every match as `caseless` writes it; a hint that stands elsewhere costs a search.
+    """
+
+    pattern: re.Pattern[str]
+    hints: tuple[str, ...] = ("",)
+
+    def search(self, text: str, plain: str) -> re.Match[str] | None:
+        """The first match in ``text``; ``plain`` is `caseless` of it."""
+        return self.pattern.search(text) if any(map(plain.__contains__, self.hints)) else None
+
+
 _NUKTA = "\u093c"
 _WORD_FOLDING = str.maketrans({_NUKTA: None, "ँ": "ं", "’": "'"})
 
