@@ -7,6 +7,9 @@ is the whole panel: disclosures, error leaks, refusals, facts, citations, langua
 graded once before the clock starts (tables are built and texts of the case are cached, as in a run); no text comes
 twice within what the graders remember of the last ones. Milliseconds are of processor time: what other processes do
 meanwhile does not count, though a busy machine makes each of them longer.
+
+Every reader is linear. What costs most is a reply that is nothing but numbers with the form of an Aadhaar: it gives
+away ten thousand, and each is checked, looked up in what the user wrote, and becomes a record with its place.
 """
 
 from __future__ import annotations
