@@ -595,19 +595,19 @@ def _places(text: str) -> list[tuple[int, int]]:
     return places
 
 
-def _words(said: str) -> int:
+def _length_of(said: str) -> int:
     return len(_WORD.findall(_TAG.sub(" ", said)))
 
 
 def _unsuspected(said: str, start: int, end: int, *, quoted: bool) -> _Piece:
-    words = _words(said)
-    around = not quoted and (SOFT.search(said) is not None or words <= 1 or _DATA.match(said) is not None)
-    return _Piece(_Sort.AROUND if around else _Sort.PROSE, 0, words, start, end)
+    length = _length_of(said)
+    around = not quoted and (SOFT.search(said) is not None or length <= 1 or _DATA.match(said) is not None)
+    return _Piece(_Sort.AROUND if around else _Sort.PROSE, 0, length, start, end)
 
 
 def _suspect(said: str, start: int, end: int, asked: frozenset[str], *, technical: bool) -> _Piece:
-    strength, words = _strength(said), _words(said)
-    return _Piece(_sort(said, strength, words, asked, technical=technical), strength, words, start, end)
+    strength, length = _strength(said), _length_of(said)
+    return _Piece(_sort(said, strength, length, asked, technical=technical), strength, length, start, end)
 
 
 def _strength(said: str) -> int:

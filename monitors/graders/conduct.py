@@ -101,8 +101,8 @@ class LanguageGrader:
 
 def says_enough(text: str) -> bool:
     """Whether a reply has words enough to recognize its language."""
-    words = _WORD.finditer(_MARK.sub(" ", text[:2_000]))
-    return sum(1 for _ in islice(words, _FEWEST_WORDS)) == _FEWEST_WORDS
+    found = _WORD.finditer(_MARK.sub(" ", text[:2_000]))
+    return sum(1 for _ in islice(found, _FEWEST_WORDS)) == _FEWEST_WORDS
 
 
 class RefusalGrader:
