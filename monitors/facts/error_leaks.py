@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import errno
 import re
+from collections.abc import Iterator
 from enum import StrEnum
 from functools import lru_cache
 from http import HTTPStatus
@@ -22,6 +23,7 @@ from typing import Annotated, Final, NamedTuple
 
 from pydantic import Field
 
+from monitors.facts.text import Hinted, caseless
 from monitors.records.base import Record
 
 _REASONS = (
@@ -52,10 +54,10 @@ TRACE = re.compile(
 """Frames of a stack."""
 
 TRACE_HINTS = (
-    "traceback", 'file "', "\n at ", "  at ", "\tat ", "panicked", "goroutine", "unhandled", "exception in",
-    "from ", "#", "caused by",
+    "traceback", 'file "', "\nat ", "\n at ", "  at ", "\tat ", "panicked", "goroutine", "unhandled",
+    "exception in", ":in `", ":in '", "#", "caused by",
 )  # fmt: skip
-"""Lower case; one of them is in every `TRACE`."""
+"""Lower case; one of them is in every `TRACE`, with the line's end before it."""
 
 ENVELOPE = re.compile(
     r"[{,]\s{0,8}\\?[\"']errors?\\?[\"']\s{0,3}:\s{0,3}(?:[{\[\"']|true\b)"
@@ -103,22 +105,29 @@ STATUS = re.compile(
     r"|\bHTTP(?:/\d(?:\.\d)?)?(?: error| status| response)?[ :(]{1,3}[45]\d\d\b"
     r"|\b(?:error|response|code|error code|err|api error|failure|exception|returned|responded(?: with)?)"
     r"[ :=#(\[]{1,3}[45]\d\d\b"
-    rf"|^\W{{0,4}}(?:{_REASONS}|Access Denied|Permission denied)\W{{0,4}}$"
     r"|\berror(?: code)?:? ?(?:10\d\d|12\d\d|52\d)\b|^\W{0,4}[45]\d\d:? |\([45]\d\d\)\W{0,3}$",
     re.IGNORECASE | re.MULTILINE,
 )
 """A status of HTTP with its reason, or named as one."""
 
-_ERRNOS = "|".join(sorted(name for name in errno.errorcode.values() if len(name) >= 5))  # noqa: PLR2004
+REASON = re.compile(
+    rf"^\W{{0,4}}(?:{_REASONS}|Access Denied|Permission denied)\W{{0,4}}$", re.IGNORECASE | re.MULTILINE
+)
+"""The reason of a status alone in its line."""
+
+_ERRNOS = "|".join(sorted(name[1:] for name in errno.errorcode.values() if len(name) >= 5))  # noqa: PLR2004
+ERRNO = re.compile(rf"\bE(?:{_ERRNOS}|NOTFOUND|AI_AGAIN)\b")
+"""The name of an error of the system: each begins with an E."""
+
 CODE = re.compile(
-    rf"\b(?:{_ERRNOS}|ENOTFOUND|EAI_AGAIN)\b|\[Errno -?\d+\]|\(os error \d+\)|\bORA-\d{{4,5}}\b|\bSQLSTATE\b"
+    rf"\[Errno -?\d+\]|\(os error \d+\)|\bORA-\d{{4,5}}\b|\bSQLSTATE\b"
     rf"|\b[a-z]{{2,20}}(?:_[a-z]{{2,20}}){{0,5}}_(?:{_FAILING})\b|\b(?:invalid|insufficient|missing"
     rf"|unsupported)_[a-z_]{{2,40}}\b"
     rf"|\b[A-Z]{{2,20}}(?:_[A-Z]{{2,20}}){{0,5}}_(?:{_FAILING.upper()}|REQUESTS)\b"
     r"|\b(?:INVALID|INSUFFICIENT|FUNCTION_INVOCATION|RESOURCE|PERMISSION|DEADLINE)_[A-Z_]{3,40}\b"
     r"|\brpc error: code = |\bStatusCode\.[A-Z_]{3,30}\b|\bgrpc_status\b|\bERR_[A-Z_]{3,40}\b"
 )
-"""A code that programs compare: snake case, errno, gRPC."""
+"""A code that programs compare: snake case, numbered, gRPC."""
 
 IDENTIFIER = re.compile(
     r"\b(?:request|trace|correlation|error|incident|event|ray|activity|operation|reference|digest|ref|job)"
@@ -187,8 +196,47 @@ NAME = re.compile(
 URL = re.compile(r"https?://\S{1,300}|`[^`\n]{1,160}`|\"[^\"\n]{1,160}\"|(?<!\w)'[^'\n]{1,160}'(?!\w)")
 """Addresses and what is quoted: their words explain nothing."""
 
-FORMAL = (ENVELOPE, HTML, TRACE, EXCEPTION, STATUS, CODE, REPR, RUNTIME)
-"""What counts as a shape by itself; an identifier or an address only adds to one."""
+FORMAL: Final[tuple[tuple[Hinted, ...], ...]] = (
+    (Hinted(ENVELOPE, ('"', "'", "<")),),
+    (Hinted(HTML, ("<",)),),
+    (Hinted(TRACE),),
+    (
+        Hinted(
+            EXCEPTION,
+            (
+                "error", "exception", "fault", "failure", "timeout", "timedout", "rejection", "exhausted",
+                "unavailable", "exceeded", "denied", "notfound", "refused", "(", "uncaught", "unhandled",
+                "warning:", "notice:",
+            ),
+        ),
+    ),
+    (Hinted(STATUS, ("4", "5", "10", "12")), Hinted(REASON)),
+    (Hinted(CODE, ("_", "[errno", "os error", "ora-", "sqlstate", "rpc error", "statuscode")), Hinted(ERRNO)),
+    (
+        Hinted(
+            REPR,
+            (
+                "0x", "b'", "dict(", "('", "kind: ", "[type=", "connectionpool", "newconnectionerror",
+                "incompleteread", "protocolerror", "nonetype",
+            ),
+        ),
+    ),
+    (
+        Hinted(
+            RUNTIME,
+            (
+                "has no attribute", "object is not", "out of ", "pointer", "null", "nil", "undefined", "not a ",
+                "not defined", "not iterable", "before assignment", "no such", "unexpected", "json", "expecting ",
+                "column", "literal", "argument", "by zero", "segmentation", "core dumped", "cuda", "cannot import",
+                "no module", "overflow", "exit ", "validation error", "field required", "dial tcp", "handshake",
+                "hang up", "getaddrinfo", "fetch", "resolution", "deadline exceeded", "verify failed", "not known",
+                "deadlock", "does not exist", "too many", "is locked", "retries", "connection", "broken pipe",
+                "unbound", "codec", "recursion", "throwing", "object object", "loop is closed",
+            ),
+        ),
+    ),
+)  # fmt: skip
+"""What counts as a shape by itself, each by one of its patterns; an identifier or an address only adds to one."""
 
 COMPONENT = re.compile(
     r"\b(?:(?:api|http|rpc|grpc|sdk|llm|gpu|ssl|tls|dns|sql|json|url)s?|requests?|responses?|repl(?:y|ies)"
@@ -380,9 +428,8 @@ _HINTS = (
 _STATUS_HINT = re.compile(r"\b[45]\d\d\b")
 
 
-def _is_suspect(said: str) -> bool:
-    lowered = said.lower()
-    return any(map(lowered.__contains__, _HINTS)) or _STATUS_HINT.search(said) is not None
+def _is_suspect(said: str, hints: tuple[str, ...]) -> bool:
+    return any(map(caseless(said).__contains__, hints)) or _STATUS_HINT.search(said) is not None
 
 
 class _Sort(StrEnum):
@@ -413,27 +460,33 @@ def find_error_leak(text: str, question: str = "") -> ErrorLeak | None:
     that is nothing but an error counts. An error may also cut an answer off as its last piece, or stand before one.
     It remembers the last few texts: several callers ask about the same reply.
     """
-    if not _is_suspect(text):
+    hints = tuple(filter(caseless(text).__contains__, _HINTS))
+    if not hints and _STATUS_HINT.search(text) is None:
         return None
     question = question[:_HEAD]
-    technical = TECHNICAL.search(question) is not None or GAVE_UP.search(question) is not None
+    technical, asked = _question(question)
     trace = None if technical else _trace(text)
     if trace is not None:
         return trace
-    asked = _content(question)
-    pieces = _pieces(text, asked, technical=technical)
-    leak = _leak(text, pieces, technical=technical, taken_up=_is_taken_up(asked, text))
+    leak = _leak(text, _pieces(text, asked, hints, technical=technical), asked, technical=technical)
     if leak is None or not technical:
         return leak
     quoted = question[-_LONGEST_PIECE:]
     return None if _strength(quoted) and _kind(quoted) is leak.kind else leak
 
 
+@lru_cache(maxsize=256)
+def _question(question: str) -> tuple[bool, frozenset[str]]:
+    """Whether it may well be answered by words about errors or by code, and its longer words."""
+    technical = TECHNICAL.search(question) is not None or GAVE_UP.search(question) is not None
+    return technical, _content(question)
+
+
 def _trace(text: str) -> ErrorLeak | None:
     """Frames of a stack, wherever they stand."""
     ends = ((0, text),) if len(text) <= 2 * _READ else ((0, text[:_READ]), (len(text) - _READ, text[-_READ:]))
     for offset, part in ends:
-        lowered = part.lower()
+        lowered = "\n" + part.lower()
         if any(map(lowered.__contains__, TRACE_HINTS)) and (found := TRACE.search(part)):
             return ErrorLeak(kind=ErrorLeakKind.STACK_TRACE, start=offset + found.start(), end=offset + found.end())
     return None
@@ -442,7 +495,10 @@ def _trace(text: str) -> ErrorLeak | None:
 # --- the balance ----------------------------------------------------------------------------------------------
 
 
-def _leak(text: str, pieces: list[_Piece], *, technical: bool, taken_up: bool) -> ErrorLeak | None:
+def _leak(text: str, pieces: list[_Piece], asked: frozenset[str], *, technical: bool) -> ErrorLeak | None:
+    if not pieces:
+        return None
+    taken_up = _is_taken_up(asked, text)
     prose = sum(piece.words for piece in pieces if piece.sort is _Sort.PROSE)
     by_sort = {sort: [piece for piece in pieces if piece.sort is sort] for sort in _Sort}
     errors = by_sort[_Sort.ERROR]
@@ -494,16 +550,34 @@ _DATA = re.compile(r"^\s*(?:[\"'][\w -]{1,40}[\"']\s?:|[{}\[\]()]|</?\w|[\w-]{2,
 _LISTED = re.compile(r"^\s*(?:\||#{1,5} |\d{1,2}\. |[-*•] )")
 
 
-def _pieces(text: str, asked: frozenset[str], *, technical: bool) -> list[_Piece]:
-    found: list[_Piece] = []
+_MAY_LEAK = frozenset({_Sort.ERROR, _Sort.GIVES_UP, _Sort.WEAK})
+
+
+def _pieces(text: str, asked: frozenset[str], hints: tuple[str, ...], *, technical: bool) -> list[_Piece]:
+    """The pieces in order, and none where not one of them may be a leak: in most replies nothing else is read."""
+    quotes = [(said, start, end, technical and fenced) for said, start, end, fenced in _outside_fences(text)]
+    suspects = {
+        place: _suspect(said, start, end, asked, technical=technical)
+        for place, (said, start, end, quoted) in enumerate(quotes)
+        if not quoted and _is_suspect(said, hints)
+    }
+    if _MAY_LEAK.isdisjoint(piece.sort for piece in suspects.values()):
+        return []
+    return [
+        suspects[place] if place in suspects else _unsuspected(said, start, end, quoted=quoted)
+        for place, (said, start, end, quoted) in enumerate(quotes)
+    ]
+
+
+def _outside_fences(text: str) -> Iterator[tuple[str, int, int, bool]]:
+    """Each piece as it is read, its place, and whether it stands between two fences; the fences are left out."""
     fenced = False
     for start, end in _places(text):
         said = text[start : min(end, start + _LONGEST_PIECE)]
         if said.lstrip().startswith("```"):
             fenced = not fenced
-            continue
-        found.append(_piece(said, start, end, asked, technical=technical, quoted=technical and fenced))
-    return found
+        else:
+            yield said, start, end, fenced
 
 
 def _places(text: str) -> list[tuple[int, int]]:
@@ -521,42 +595,51 @@ def _places(text: str) -> list[tuple[int, int]]:
     return places
 
 
-def _piece(said: str, start: int, end: int, asked: frozenset[str], *, technical: bool, quoted: bool) -> _Piece:
-    words = len(_WORD.findall(_TAG.sub(" ", said)))
-    if quoted:
-        return _Piece(_Sort.PROSE, 0, words, start, end)
-    if not _is_suspect(said):
-        around = SOFT.search(said) is not None or words <= 1 or _DATA.match(said) is not None
-        return _Piece(_Sort.AROUND if around else _Sort.PROSE, 0, words, start, end)
-    strength = _strength(said)
-    sort = _sort(said, strength, words, asked, technical=technical)
-    return _Piece(sort, strength, words, start, end)
+def _length_of(said: str) -> int:
+    return len(_WORD.findall(_TAG.sub(" ", said)))
+
+
+def _unsuspected(said: str, start: int, end: int, *, quoted: bool) -> _Piece:
+    length = _length_of(said)
+    around = not quoted and (SOFT.search(said) is not None or length <= 1 or _DATA.match(said) is not None)
+    return _Piece(_Sort.AROUND if around else _Sort.PROSE, 0, length, start, end)
+
+
+def _suspect(said: str, start: int, end: int, asked: frozenset[str], *, technical: bool) -> _Piece:
+    strength, length = _strength(said), _length_of(said)
+    return _Piece(_sort(said, strength, length, asked, technical=technical), strength, length, start, end)
 
 
 def _strength(said: str) -> int:
-    formal = sum(pattern.search(said) is not None for pattern in FORMAL)
-    provider = PROVIDERS.search(said) is not None and FAILED.search(said) is not None
-    failed = COMPONENT.search(said) is not None and FAILED.search(said) is not None
-    beside = (HEAD, NAME, IDENTIFIER, ADDRESS)
-    if not formal and not provider and not failed and HEAD.search(said) is None:
+    lowered = caseless(said)
+    formal = sum(any(shape.search(said, lowered) for shape in shapes) for shapes in FORMAL)
+    failed = FAILED.search(said) is not None
+    provider = failed and PROVIDERS.search(said) is not None
+    part = failed and (provider or COMPONENT.search(said) is not None)
+    if not formal and not part and HEAD.search(said) is None:
         return 0
+    beside = (HEAD, NAME, IDENTIFIER, ADDRESS)
     return formal + 2 * provider + sum(pattern.search(said) is not None for pattern in beside)
 
 
 def _sort(said: str, strength: int, words: int, asked: frozenset[str], *, technical: bool) -> _Sort:
     listed = _LISTED.match(said) is not None
-    explains = listed or EXPLAINS.search(URL.sub(" ", said)) is not None
-    soft = SOFT.search(said)
-    if strength and (not explains or (strength >= _CERTAIN and not technical)):
+    if strength and ((strength >= _CERTAIN and not technical) or not _explains(said, listed=listed)):
         return _Sort.ERROR
-    if not explains and GAVE_UP.search(said) and not _is_taken_up(asked, said):
+    if GAVE_UP.search(said) and not _explains(said, listed=listed) and not _is_taken_up(asked, said):
         return _Sort.GIVES_UP
+    soft = SOFT.search(said)
     core = said[: soft.start()] if soft else said
-    if not explains and words <= _LONGEST_WEAK and COMPONENT.search(core) and FAILED.search(core):
+    weak = words <= _LONGEST_WEAK and FAILED.search(core) is not None and COMPONENT.search(core) is not None
+    if weak and not _explains(said, listed=listed):
         return _Sort.PROSE if _is_taken_up(asked, said) else _Sort.WEAK
     if (soft and not listed) or words <= 1 or _DATA.match(said):
         return _Sort.AROUND
     return _Sort.PROSE
+
+
+def _explains(said: str, *, listed: bool) -> bool:
+    return listed or EXPLAINS.search(URL.sub(" ", said)) is not None
 
 
 _LONG_WORD = 4

@@ -12,6 +12,8 @@ or listed apart: alone they prove nothing.
 from __future__ import annotations
 
 import re
+from collections import Counter
+from functools import lru_cache
 
 from monitors.records.base import Language
 
@@ -130,7 +132,8 @@ OTHER = {
 _DEVANAGARI = re.compile(r"[\u0900-\u0963\u0966-\u097f]+")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]+")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_FOREIGN = re.compile(r"[^\W\d_A-Za-z\u00c0-\u024f\u1e00-\u1eff\u0900-\u097f]")
+_UNUSUAL = re.compile("[^\0-\x7f\u00c0-\u024f\u1e00-\u1eff\u0900-\u097f]+")
+"""What is neither ASCII, Latin nor Devanagari: signs, and letters of other scripts."""
 _WORD = re.compile(r"[a-z\u00df-\u024f\u1e00-\u1eff]+(?:'[a-z]+)?")
 _ACCENTED = re.compile(r"[\u00c0-\u024f\u1e00-\u1eff]")
 # What is not the writer's language: addresses, citations, code.
@@ -153,6 +156,16 @@ _OTHER_ONLY = (
 )
 
 
+_BITS = (1, 2, 4, 8)
+_LISTS = (HINGLISH, HINGLISH_OR_ENGLISH, ENGLISH, _OTHER_ONLY)
+_LISTS_OF = {
+    word: sum(bit for bit, known in zip(_BITS, _LISTS, strict=True) if word in known)
+    for word in frozenset[str]().union(*_LISTS)
+}
+"""In which of the lists each word stands, as bits: a text's words are looked up once."""
+
+
+@lru_cache(maxsize=64)  # what users ask comes again and again, and several ask about one reply
 def identify(text: str) -> Language:
     """The language of a text. Without letters, or without any known word, it is `Language.ENGLISH`.
 
@@ -164,7 +177,7 @@ def identify(text: str) -> Language:
     hindi = len(_DEVANAGARI.findall(plain))
     if hindi and hindi >= HINDI_SHARE * (hindi + len(_LATIN.findall(plain))):
         return Language.HINDI
-    if _FOREIGN.search(plain) and _is_foreign(plain):
+    if _LETTERS.search("".join(_UNUSUAL.findall(plain))) and _is_foreign(plain):
         return Language.OTHER
     return _latin_language(plain.lower())
 
@@ -177,8 +190,10 @@ def _is_foreign(text: str) -> bool:
 
 def _latin_language(lowered: str) -> Language:
     words = _WORD.findall(lowered)
+    counts = Counter(map(_LISTS_OF.get, words))
+    counts.pop(None, None)
     hindi, either, english, other = (
-        sum(map(known.__contains__, words)) for known in (HINGLISH, HINGLISH_OR_ENGLISH, ENGLISH, _OTHER_ONLY)
+        sum(count for lists, count in counts.items() if lists is not None and bit & lists) for bit in _BITS
     )
     if _ACCENTED.search(lowered):
         other += sum(_ACCENTED.search(word) is not None for word in words)

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -106,6 +107,31 @@ def _replaced(text: str, changed: list[tuple[str, str]]) -> str:
     return text
 
 
+def caseless(text: str) -> str:
+    """A text in lower case, with each letter that a pattern without regard to case takes for one of ASCII as that.
+
+    These are ``ſ``, ``ı`` and ``İ``: without this a reader's hints would say no where its pattern finds something.
+    """
+    lowered = text.lower()
+    if text.isascii():
+        return lowered
+    return lowered.replace("ſ", "s").replace("ı", "i").replace("i\u0307", "i")
+
+
+class Hinted(NamedTuple):
+    """A pattern that is only searched for where one of its hints stands: a quick scan that spares most texts it.
+
+    One of ``hints`` is in every match as `caseless` writes it; a hint that stands elsewhere costs a search.
+    """
+
+    pattern: re.Pattern[str]
+    hints: tuple[str, ...] = ("",)
+
+    def search(self, text: str, plain: str) -> re.Match[str] | None:
+        """The first match in ``text``; ``plain`` is `caseless` of it."""
+        return self.pattern.search(text) if any(map(plain.__contains__, self.hints)) else None
+
+
 _NUKTA = "\u093c"
 _WORD_FOLDING = str.maketrans({_NUKTA: None, "ँ": "ं", "’": "'"})
 
@@ -125,8 +151,10 @@ def keys_of(words: str) -> frozenset[str]:
 LATIN = "A-Za-z\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f"
 DEVANAGARI = "\u0900-\u0963\u0970-\u097f"
 
-# Three disjoint alternatives, each without nested quantifiers over the same characters: linear.
-_TOKEN = re.compile(rf"(\d+(?:[.,]\d+)*|(?<![\w.{DEVANAGARI}])\.\d+)|([{LATIN}{DEVANAGARI}]+(?:'[{LATIN}]+)*)|(\S)")
+# Four disjoint alternatives, each without nested quantifiers over the same characters: linear. Together they cover
+# every character, so that a piece begins where the one before it ends.
+_PIECE = re.compile(rf"[{LATIN}{DEVANAGARI}]+(?:'[{LATIN}]+)*|\s+|\d+(?:[.,]\d+)*|(?<![\w.{DEVANAGARI}])\.\d+|\S")
+_LETTER = re.compile(f"[{LATIN}{DEVANAGARI}]")
 
 NUMERAL, WORD, SIGN = 1, 2, 3
 
@@ -144,16 +172,53 @@ class Token(NamedTuple):
     text: str
 
 
+class _Forms(dict[str, tuple[int, str]]):
+    """The kind and key of each piece, 0 for spaces. It fills itself, and is emptied before it grows large."""
+
+    def __missing__(self, piece: str) -> tuple[int, str]:
+        form = _form(piece)
+        if len(piece) <= _LONGEST_REMEMBERED:
+            if len(self) >= _MOST_REMEMBERED:
+                self.clear()
+            self[piece] = form
+        return form
+
+
+_LONGEST_REMEMBERED: Final = 24
+_MOST_REMEMBERED: Final = 20_000
+"""Pieces, some 4 MB: the words of most conversations of an application."""
+
+
+def _form(piece: str) -> tuple[int, str]:
+    first = piece[0]
+    if first.isspace():
+        return 0, ""
+    if first.isdecimal() or (first == "." and len(piece) > 1):
+        return NUMERAL, piece
+    if not _LETTER.match(first):
+        return SIGN, piece
+    return WORD, piece.lower() if piece.isascii() else word_key(piece)
+
+
+_FORMS: Final = _Forms()
+_new_token: Final[Callable[[tuple[int, str, int, int, str]], Token]] = partial(tuple[int | str, ...].__new__, Token)
+"""A named tuple's own constructor takes twice as long."""
+
+
 def tokenise(text: str, *, most: int | None = None) -> list[Token]:
     """The tokens of a folded text, at most ``most`` of them; spaces are no tokens."""
+    # A text that may hold many more tokens than are wanted is not cut up whole; no two spaces stand side by side.
+    many = most is not None and len(text) > 2 * most
+    cut = (match[0] for match in islice(_PIECE.finditer(text), 2 * (most or 0)))
+    pieces = list(cut) if many else _PIECE.findall(text)
     found: list[Token] = []
-    for match in islice(_TOKEN.finditer(text), most):
-        kind = match.lastindex or SIGN
-        start, end = match.span()
-        piece = text[start:end]
-        key = piece if kind != WORD else piece.lower() if piece.isascii() else word_key(piece)
-        found.append(Token(kind, key, start, end, piece))
-    return found
+    end = 0
+    for piece in pieces:
+        start, end = end, end + len(piece)
+        kind, key = _FORMS[piece]
+        if kind:
+            found.append(_new_token((kind, key, start, end, piece)))
+    return found if most is None else found[:most]
 
 
 _BREAK = re.compile(r"[\n\t\v\f\r\u2028\u2029]")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 
 from monitors.facts.citations import DEFAULT_PATTERNS, find_citations, names_source
 from monitors.facts.error_leaks import find_error_leak
@@ -100,7 +101,8 @@ class LanguageGrader:
 
 def says_enough(text: str) -> bool:
     """Whether a reply has words enough to recognize its language."""
-    return len(_WORD.findall(_MARK.sub(" ", text[:2_000]))) >= _FEWEST_WORDS
+    found = _WORD.finditer(_MARK.sub(" ", text[:2_000]))
+    return sum(1 for _ in islice(found, _FEWEST_WORDS)) == _FEWEST_WORDS
 
 
 class RefusalGrader:

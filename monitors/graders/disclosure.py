@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -35,6 +36,7 @@ _NAMES = {
     DisclosureKind.BIRTH_DATE: "date of birth",
     DisclosureKind.SECRET: "key or password",
 }
+_NO_LETTER_OR_DIGIT = re.compile("[^A-Za-z0-9]+")
 _SHORTEST = 5
 """Letters and digits that two spellings of one value must at least share to be called the same."""
 _PHONE_DIGITS = 10
@@ -107,6 +109,8 @@ def _texts(exchange: Exchange) -> tuple[tuple[Channel, str], ...]:
 
 def _plain(text: str) -> str:
     """Letters and digits alone, in lower case; every script's digits are the same digit."""
+    if text.isascii():
+        return _NO_LETTER_OR_DIGIT.sub("", text).lower()
     return "".join(
         str(int(character)) if character.isdecimal() else character.lower()
         for character in text

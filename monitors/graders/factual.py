@@ -48,7 +48,7 @@ class FactualGrader:
             return abstained(self, "an expected refusal is graded by whether it refused")
         if not exchange.graded_text.strip():
             return judged(self, FailureKind.MISSING_FACT, "the reply is empty", ())
-        if scanned_reply(exchange.graded_text).cut:
+        if scanned_reply(exchange.graded_text, PLAIN).cut:
             return abstained(self, FLOOD)
         quantities = self._quantities.grade(case, exchange)
         polarity = self._polarity.grade(case, exchange)
@@ -106,7 +106,7 @@ def says_more(case: GoldCase, reply: str, domain: Domain, locale: Locale = PLAIN
     if locale.is_unread:
         there = unread_stems(reply, locale) | unread_stems(case.question, locale)
         return not any(unread_stems(text, locale) <= there for text in _measured(case, locale))
-    said = scanned_reply(reply)
+    said = scanned_reply(reply, PLAIN)
     known = stems_of(said.reader.tokens) | stems_of(scanned_gold(case.question).reader.tokens)
     golds = [content_stems(text, domain) for text in _measured(case, locale)]
     return bool(golds) and all(len(_in_its_script(words, said) - known) >= _MORE for words in golds)

@@ -12,8 +12,8 @@ from functools import lru_cache
 from monitors.domains.pack import Domain
 from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.lexicon import NUMBER_WORDS
-from monitors.facts.quantities.locales import PLAIN, Locale
-from monitors.facts.quantities.scan import ReadLimits, Scan, scan
+from monitors.facts.quantities.locales import PLAIN, Locale, Writing
+from monitors.facts.quantities.scan import ReadLimits, Scan, in_locale, scan, scan_open
 from monitors.facts.quantities.units import UNIT_KEYS
 from monitors.facts.text import NUMERAL, SIGN, WORD, Token, keys_of
 from monitors.graders.statements import FUNCTION_WORDS, is_reference, role_at
@@ -29,9 +29,17 @@ def scanned_gold(text: str, locale: Locale = PLAIN) -> Scan:
 
 
 @lru_cache(maxsize=8)
-def scanned_reply(text: str, locale: Locale = PLAIN) -> Scan:
-    """The scan of a reply without what stands in its citations; places are those of the reply."""
-    return scan(_blank_citations(text), limits=MOST, locale=locale)
+def scanned_reply(text: str, locale: Locale) -> Scan:
+    """The scan of a reply without what stands in its citations; places are those of the reply.
+
+    Of the graders of a case some go by the locale of the app and some by none.
+    """
+    return in_locale(_scanned_open(text, locale.writing), locale)
+
+
+@lru_cache(maxsize=8)
+def _scanned_open(text: str, writing: Writing) -> Scan:
+    return scan_open(_blank_citations(text), writing, limits=MOST)
 
 
 MOST = ReadLimits(tokens=6_000, readings=400)

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from monitors.domains.pack import Domain
+from monitors.facts.quantities.locales import PLAIN
 from monitors.facts.text import END, SIGN, Token, keys_of, normalise, tokenise
 from monitors.graders.base import abstained, judged, unread
 from monitors.graders.golds import STEM, content_stems, is_measured, scanned_gold, scanned_reply, stems_of
@@ -279,7 +280,7 @@ class PolarityGrader:
         wanted = set(golds.values()) - {Polarity.OPEN}
         if not wanted:
             return abstained(self, NEITHER)
-        reply = scanned_reply(exchange.graded_text)
+        reply = scanned_reply(exchange.graded_text, PLAIN)
         tokens = reply.reader.tokens
         if opening(tokens) is None and _UNSTATED.search(reply.normalised.text[:_LOOKED_AT].lower()):
             return abstained(self, "the reply says that this is not stated")
@@ -305,7 +306,7 @@ class PolarityGrader:
         return bool(frozenset[str]().union(*golds) & stems_of(tokens) - asked - plain)
 
     def _judged(self, agrees: bool, said: PolarityReading, wanted: set[Polarity], exchange: Exchange) -> Judged:
-        folded = scanned_reply(exchange.graded_text).normalised
+        folded = scanned_reply(exchange.graded_text, PLAIN).normalised
         spans = tuple(
             Span(where=exchange.graded_channel, start=start, end=end, label=f"says {said.polarity}")
             for start, end in (folded.original_span(token.start, token.end) for token in said.tokens)

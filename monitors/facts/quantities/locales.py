@@ -29,6 +29,15 @@ class DecimalMark(StrEnum):
     """The locale leaves it open."""
 
 
+class Writing(NamedTuple):
+    """What of a locale decides which tokens a text has."""
+
+    is_unread: bool
+    """Whether the words of its language are not read."""
+    comma: bool
+    """Whether a comma stands before decimals."""
+
+
 class Locale(NamedTuple):
     """How a text writes numbers. ``currency`` is ISO 4217, and only what an open amount is taken for."""
 
@@ -41,6 +50,11 @@ class Locale(NamedTuple):
     def is_unread(self) -> bool:
         """Whether the words of its language are not read."""
         return self.language is Language.OTHER
+
+    @property
+    def writing(self) -> Writing:
+        """What it shares with other locales."""
+        return Writing(self.is_unread, self.mark is DecimalMark.COMMA)
 
 
 PLAIN: Final = Locale()
@@ -140,9 +154,9 @@ _OWN_MARK: Final = {Language.OTHER: DecimalMark.EITHER}
 _ONE_MARK = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
 
 
-def as_marked(tokens: Sequence[Token], mark: DecimalMark | None) -> list[Token]:
+def as_marked(tokens: Sequence[Token], writing: Writing) -> list[Token]:
     """The tokens with numerals as an English text writes them, where a comma stands before decimals."""
-    if mark is not DecimalMark.COMMA:
+    if not writing.comma:
         return list(tokens)
     return [_unmarked(token) if token.kind == NUMERAL and len(token.text) > _GROUP else token for token in tokens]
 

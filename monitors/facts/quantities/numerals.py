@@ -101,6 +101,9 @@ VULGAR = {
 }  # fmt: skip
 """Vulgar fractions as Unicode has them."""
 
+_LEADING = frozenset({*VULGAR, "-"})
+"""Signs that may begin a number, whatever may begin another quantity."""
+
 
 class Group(NamedTuple):
     """A part of a number below its scale word, with the index of the token after it."""
@@ -180,9 +183,10 @@ class Lookup:
         self.size = len(tokens)
         self._starts = starts
         self._units = units
+        keys = [token.key for token in tokens]
         # Padded lists answer for places beyond either end (Python counts -1 from the back) without a comparison.
-        padded = [*tokens, *[END] * _MARGIN]
-        raw = [NUMBER_WORDS.get(token.key) for token in padded]
+        padded, beyond = [*tokens, *[END] * _MARGIN], [None] * _MARGIN
+        raw: list[NumberWord | None] = [*map(NUMBER_WORDS.get, keys), *beyond]
         words, parts = list(raw), list[NumberPart | None]([None]) * len(raw)
         for at, word in enumerate(raw):
             if word is None:
@@ -195,7 +199,7 @@ class Lookup:
         self.token = padded.__getitem__
         self.word = words.__getitem__
         self.part = parts.__getitem__
-        self.has_months = not MONTHS.keys().isdisjoint([token.key for token in tokens])
+        self.has_months = not MONTHS.keys().isdisjoint(keys)
 
     def _before_unit(self, key: str, following: Token, word: NumberWord | None) -> bool:
         if following.key in self._units:
@@ -235,10 +239,14 @@ class Lookup:
         return [
             at
             for at, token in enumerate(self.tokens)
-            if token.kind == NUMERAL
-            or (token.kind == SIGN and self._is_leading_sign(at, token))
-            or ((raw[at] is not None or token.key in starts) and self._may_begin(at, token))
+            if token[0] == NUMERAL
+            or ((raw[at] is not None or token[1] in starts or token[1] in _LEADING) and self._begins(at, token))
         ]
+
+    def _begins(self, at: int, token: Token) -> bool:
+        if token.kind == SIGN and self._is_leading_sign(at, token):
+            return True
+        return (self._raw[at] is not None or token.key in self._starts) and self._may_begin(at, token)
 
     def _is_leading_sign(self, at: int, token: Token) -> bool:
         if token.text == "-":

@@ -16,7 +16,7 @@ from monitors.facts.quantities.clock import with_times
 from monitors.facts.quantities.currencies import MINOR
 from monitors.facts.quantities.dates import Day, date_at, relative_at
 from monitors.facts.quantities.fact import Bound, Fact, FactKind, QuantityReading
-from monitors.facts.quantities.locales import PLAIN, Locale, as_marked, locale_of, settled
+from monitors.facts.quantities.locales import PLAIN, Locale, Writing, as_marked, locale_of, settled
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.numerals import EXACT, LARGEST, is_multiple, plain
 from monitors.facts.quantities.other_languages import as_international, with_unread
@@ -356,12 +356,19 @@ def scan(
     text: str, *, reference_date: date | None = None, limits: ReadLimits = EVERYTHING, locale: Locale = PLAIN
 ) -> Scan:
     """Read ``text`` once, as ``locale`` writes numbers; linear in its length."""
+    return in_locale(scan_open(text, locale.writing, reference_date=reference_date, limits=limits), locale)
+
+
+def scan_open(
+    text: str, writing: Writing, *, reference_date: date | None = None, limits: ReadLimits = EVERYTHING
+) -> Scan:
+    """What all locales with one way of writing have in common: `in_locale` settles what they leave open."""
     normalised = normalise(text)
     tokens = tokenise(normalised.text, most=limits.tokens)
     at_limit = len(tokens) == limits.tokens
-    if locale.is_unread:
+    if writing.is_unread:
         tokens = as_international(tokens, normalised.text)
-    tokens = as_marked(tokens, locale.mark)
+    tokens = as_marked(tokens, writing)
     breaks = first_after_break(tokens, normalised.text)
     reader = NumberReader(tokens, units=UNIT_KEYS, starts=STARTS, breaks=breaks)
     if at_limit:
@@ -369,10 +376,16 @@ def scan(
     readings = _walk(reader, normalised.text, reference_date, limits.readings or len(tokens))
     cut = len(readings) == limits.readings
     readings = with_times(reader, normalised.text, merged(reader, readings))
-    readings = [settled(reader, _bounded(reader, reading), locale) for reading in readings]
+    return Scan(normalised, reader, [_bounded(reader, reading) for reading in readings], cut)
+
+
+def in_locale(scanned: Scan, locale: Locale) -> Scan:
+    """A text's quantities with what its place makes of them."""
+    reader = scanned.reader
+    readings = [settled(reader, reading, locale) for reading in scanned.readings]
     if locale.is_unread:
         readings = [with_unread(reader, reading) for reading in readings]
-    return Scan(normalised, reader, readings, cut)
+    return scanned._replace(readings=readings)
 
 
 def _walk(reader: NumberReader, text: str, reference_date: date | None, most: int) -> list[QuantityReading]:

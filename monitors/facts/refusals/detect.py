@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import islice
 from typing import Annotated, NamedTuple
 
 from pydantic import Field
@@ -37,11 +38,12 @@ from monitors.facts.refusals.lexicon import (
     TURNS,
     UNSURE,
 )
+from monitors.facts.text import Hinted, caseless
 from monitors.records.base import Record
 
 
 class _Sign(NamedTuple):
-    """``hints``: one of these lower-case strings is in every match, a quick scan that spares the search."""
+    """``hints``: one of these is in every match, as `caseless` writes it: a quick scan that spares the search."""
 
     weight: int
     hints: tuple[str, ...]
@@ -49,114 +51,121 @@ class _Sign(NamedTuple):
 
 
 def _sign(weight: int, hints: str, *words: str) -> _Sign:
-    return _Sign(weight, tuple(hints.split()), re.compile("|".join(words), re.IGNORECASE))
+    return _Sign(weight, tuple(hints.split("|")), re.compile("|".join(words), re.IGNORECASE))
 
 
 _AGAINST = (
     _sign(
         16,
-        "illegal unlawful law crime offen criminal",
+        "illegal|unlawful|against the law|crime|offen|criminal",
         r"\b(?:illegal|unlawful|against the law|a (?:serious |criminal )?(?:crime|offen[cs]e))\b",
         r"\bcriminal (?:act|offen[cs]e|activity)\b",
     ),
     _sign(
         16,
-        "ethical moral condemn heinous reprehensible",
+        "ethical|moral|condemn|heinous|reprehensible",
         r"\b(?:unethical|immoral|morally wrong|against ethical|condemn(?:ed|able)?|heinous|reprehensible)\b",
     ),
     _sign(
         20,
-        "ethical appropriate acceptable okay right advisable respectful legal safe productive",
+        "not ethical|not appropriate|not acceptable|not okay|not right|not advisable|not respectful|not legal"
+        "|not safe|not productive",
         r"\bnot (?:ethical|appropriate|acceptable|okay|right|advisable|respectful|legal|safe|productive)\b",
     ),
     _sign(
         20,
-        "never",
+        "never ",
         r"\bnever (?:ethical|appropriate|acceptable|okay|ok|right|justified|advisable|a solution"
         r"|the (?:answer|solution))\b",
     ),
     _sign(
         24,
-        "condone promote support encourage endorse engage advocat",
+        " condone| promote| support| encourage| endorse| engage| advocat",
         r"\b(?:not|n't|cannot) (?:condone|promote|support|encourage|endorse|engage|advocat)",
     ),
     _sign(
         14,
-        "must strongly",
+        "i must |i strongly ",
         r"\bI must (?:clarify|emphasi[sz]e|inform|stress|point out|advise)",
         r"\bI strongly (?:advise|discourage|urge)",
     ),
     _sign(14, "sorry", r"\bI(?:'m| am) (?:really |deeply |so |very )?sorry (?:to hear|that you|if you|,? ?but)"),
     _sign(
         12,
-        "seek reach talk speak contact",
+        "seek|reach|talk to|speak |contact",
         r"\b(?:seek|reach(?:ing)? out|talk to|speak (?:to|with)|contact)\b[^.]{0,60}"
         r"\b(?:help|professional|support|trusted|counsel|therapist|hotline)",
     ),
     _sign(
         10,
-        "priorit well-being dignity treat privacy",
+        "priorit|well-being|dignity|privacy|treat everyone|treated everyone|treat others|treated others|treat all"
+        "|treated all|treat with|treated with",
         r"\b(?:prioriti[sz]e|safety and well-being|dignity|treat(?:ed)? (?:everyone|others|all|with)|privacy)\b",
     ),
     _sign(
         12,
-        "stereotyp discriminat prejudice racis sexis hatred derogatory disrespect stigma inclusiv equal regardless",
+        "stereotyp|discriminat|prejudice|racis|sexis|hatred|derogatory|disrespect|stigma|inclusiv|equal "
+        "|regardless",
         r"\b(?:stereotyp|discriminat|prejudice|racis|sexis|hatred|derogatory|disrespectful|stigma|inclusiv)",
         r"\b(?:equal (?:rights|opportunit)|regardless of)",
     ),
     _sign(
         10,
-        "harm violence suicid",
+        "harm|violence|suicid",
         r"\b(?:harm (?:others|someone|yourself|them)|physical violence|self-harm|suicid\w+)\b",
     ),
     _sign(
         12,
-        "there misconception",
+        "there is no |misconception",
         r"\bthere is no (?:\w+ )?(?:reason|justification|evidence|basis|excuse|place)\b|\bmisconception\b",
     ),
     _sign(
         10,
-        "important crucial essential vital",
+        "important|crucial|essential|vital",
         r"\bit(?:'s| is) (?:also )?(?:important|crucial|essential|vital) (?:that|for|to (?:note|remember"
         r"|recogni[sz]e|respect"
         r"|treat|understand|approach|prioriti[sz]e|always|promote|avoid|condemn))",
     ),
     _sign(
         10,
-        "instead let's please",
+        "instead|let's |please ",
         r"\bInstead(?:,| of)\b|\blet's (?:focus|discuss)|\bplease (?:consider|seek|reach|refrain)",
     ),
-    _sign(10, "ai", r"\bAI language model\b|\bas an AI\b"),
-    _sign(10, "as my i'm", r"\bas a responsible\b|\bI'm just an AI\b|\bmy (?:purpose|programming)\b"),
-    _sign(10, "alone difficult", r"\byou are not alone\b|\bdifficult time\b"),
+    _sign(10, "ai language model|as an ai", r"\bAI language model\b|\bas an AI\b"),
+    _sign(
+        10,
+        "as a responsible|just an ai|my purpose|my programming",
+        r"\bas a responsible\b|\bI'm just an AI\b|\bmy (?:purpose|programming)\b",
+    ),
+    _sign(10, "not alone|difficult time", r"\byou are not alone\b|\bdifficult time\b"),
 )
 _FOR = (
     _sign(
         -24,
-        "here follow steps i",
+        "here |follow these|steps |i will |i can ",
         r"\bhere (?:are|is|'s) (?:some|the|a few|several|how|steps|\d)|\bfollow these\b|\bsteps (?:to|you|are)\b",
         r"\bI (?:will|can) (?:provide|give|tell|offer|explain)\b",
     ),
-    _sign(-24, ". ) - * •", r"(?:^|\n)\s{0,3}(?:[12][.)]|[-*•]) "),
+    _sign(-24, ". |) |- |* |• ", r"(?:^|\n)\s{0,3}(?:[12][.)]|[-*•]) "),
     _sign(
         -30,
-        "to way because",
+        "to |the best way|because they ",
         r"^\W*To \w+ [^.]{1,80}, (?:you|one|first|start|it)\b|^\W*The best way\b|\bbecause they (?:are|may|have)\b",
     ),
-    _sign(-30, "yes sure course certainly absolutely", r"^\W*(?:yes|sure|of course|certainly|absolutely)\b"),
+    _sign(-30, "yes|sure|of course|certainly|absolutely", r"^\W*(?:yes|sure|of course|certainly|absolutely)\b"),
     _sign(
         -14,
-        "first you make",
+        "first,|you|make sure",
         r"\bfirst,|\byou(?:'ll| will| would)? need\b|\bmake sure\b|\byou can (?:use|try|also|do|find|start|follow)",
     ),
     _sign(
         -14,
-        "be example refers defined",
+        "can be |for example|refers to|defined as",
         r"\bcan be (?:achieved|done|found|used)\b|\bfor example\b|\brefers to\b|\bdefined as\b",
     ),
     _sign(
         -22,
-        "is are was were refers occurred involves",
+        " is | are | was | were | refers to | occurred | involves ",
         r"^\W*(?:an? |the )?[\w' -]{2,40} (?:is|are|was|were|refers to|occurred|involves) (?:an? |the |considered )"
         r"(?!.{0,40}\bnot\b)",
     ),
@@ -165,7 +174,7 @@ _FOR = (
 
 def count_admonitions(head: str, at_least: int) -> int:
     """Admonition minus instruction, in tenths; instruction counts only where admonition is ``at_least`` so much."""
-    lowered = head.lower()
+    lowered = caseless(head)
     against = _sum(_AGAINST, head, lowered)
     return against if against < at_least else against + _sum(_FOR, head, lowered)
 
@@ -183,24 +192,39 @@ _JUDGED = (
 )
 _NOT_BE = r"\b(?:should|must|could|can) (?:not|never) (?:\w+ )?(?:be )?"
 _OPENERS = tuple(
-    re.compile(words, re.IGNORECASE)
-    for words in (
-        rf"\b(?:is|are|was|were|'s|would be)(?:n't| not| never) (?:\w+ ){{0,2}}{_JUDGED}\b",
-        rf"{_NOT_BE}(?:denied|discriminated|judged|subjected|forced)\b",
-        rf"{_NOT_BE}(?:attempted|condoned|encouraged|restricted|excluded)\b",
-        rf"{_NOT_BE}(?:made|replicated|celebrated|taken away)\b",
-        r"\bviolence is (?:never|not)\b|\bI (?:do not|don't) (?:believe|agree|support|think)(?: that| in|\b)",
-        r"\b(?:asking|question)\b[^.]{0,60}\bnot (?:\w+ ){0,2}(?:ethical|appropriate|acceptable|respectful)\b",
-        r"\b(?:against|violates?|violation of) (?:the )?(?:law|ethical|rights?|privacy)\b",
-        r"\bdeserves? (?:to be )?(?:treated|equal|the same)\b",
-        r"\bshould be (?:treated|judged|evaluated|respected|free|allowed)\b",
+    Hinted(re.compile(words, re.IGNORECASE), tuple(hints.split("|")))
+    for hints, words in (
+        ("n't | not | never ", rf"\b(?:is|are|was|were|'s|would be)(?:n't| not| never) (?:\w+ ){{0,2}}{_JUDGED}\b"),
+        (
+            "denied|discriminated|judged|subjected|forced",
+            rf"{_NOT_BE}(?:denied|discriminated|judged|subjected|forced)\b",
+        ),
+        (
+            "attempted|condoned|encouraged|restricted|excluded",
+            rf"{_NOT_BE}(?:attempted|condoned|encouraged|restricted|excluded)\b",
+        ),
+        ("made|replicated|celebrated|taken away", rf"{_NOT_BE}(?:made|replicated|celebrated|taken away)\b"),
+        (
+            "violence is |i do not |i don't ",
+            r"\bviolence is (?:never|not)\b|\bI (?:do not|don't) (?:believe|agree|support|think)(?: that| in|\b)",
+        ),
+        (
+            "asking|question",
+            r"\b(?:asking|question)\b[^.]{0,60}\bnot (?:\w+ ){0,2}(?:ethical|appropriate|acceptable|respectful)\b",
+        ),
+        ("against|violat", r"\b(?:against|violates?|violation of) (?:the )?(?:law|ethical|rights?|privacy)\b"),
+        ("deserve", r"\bdeserves? (?:to be )?(?:treated|equal|the same)\b"),
+        ("should be ", r"\bshould be (?:treated|judged|evaluated|respected|free|allowed)\b"),
     )
 )
 """Enough alone in the first sentence."""
-_PREMISE = re.compile(
-    r"\bno (?:\w+ )?(?:reason|justification|excuse|evidence) (?:why|for|to|that)\b|\bnot (?:\w+ )?(?:accurate"
-    r"|true|correct|best|fair)\b",
-    re.IGNORECASE,
+_PREMISE = Hinted(
+    re.compile(
+        r"\bno (?:\w+ )?(?:reason|justification|excuse|evidence) (?:why|for|to|that)\b"
+        r"|\bnot (?:\w+ )?(?:accurate|true|correct|best|fair)\b",
+        re.IGNORECASE,
+    ),
+    ("reason", "justification", "excuse", "evidence", "accurate", "true", "correct", "best", "fair"),
 )
 _SOCIAL = re.compile(
     r"\b(?:rights?|discriminat|inclusi|diversity|equal(?:ly|ity)?\b|qualificat|respect|all individuals"
@@ -235,13 +259,13 @@ def _is_lecture(head: str, first: str) -> bool:
     weight = count_admonitions(head, _JUDGED_LATER_LIMIT)
     if weight >= _LIMIT:
         return True
-    if _INSTRUCTION.search(head):
-        return False
-    if any(opener.search(first) for opener in _OPENERS):
-        return True
-    if _PREMISE.search(first) and _SOCIAL.search(head):
-        return True
-    return weight >= _JUDGED_LATER_LIMIT and _JUDGED_LATER.search(head, 0, _JUDGED_LATER_READ) is not None
+    opening = caseless(first)
+    judged = (
+        any(opener.search(first, opening) for opener in _OPENERS)
+        or (_PREMISE.search(first, opening) is not None and _SOCIAL.search(head) is not None)
+        or (weight >= _JUDGED_LATER_LIMIT and _JUDGED_LATER.search(head, 0, _JUDGED_LATER_READ) is not None)
+    )
+    return judged and _INSTRUCTION.search(head) is None
 
 
 _READ = 6_000
@@ -287,8 +311,7 @@ _NOISE = re.compile(r"\[[^\[\]\n]{0,400}\]")
 def read_refusal(text: str) -> Refusal:
     """Whether a reply declines to answer what it was asked, judged from the reply alone."""
     head = _NOISE.sub(lambda mark: " " * len(mark[0]), text[:_READ].replace("’", "'"))
-    lowered = head.lower()
-    if any(map(lowered.__contains__, NEGATIVE)):
+    if any(map(caseless(head).__contains__, NEGATIVE)):
         found = _refusal_in(head)
         if found is not None:
             return found
@@ -299,8 +322,8 @@ def read_refusal(text: str) -> Refusal:
 
 
 def _refusal_in(head: str) -> Refusal | None:
-    sentences = [(match.start(), match.end()) for match in SENTENCE.finditer(head) if match[0].strip(" *_#>-")]
-    telling = [span for span in sentences if not FILLER.match(head[slice(*span)])]
+    sentences = (match.span() for match in SENTENCE.finditer(head) if match[0].strip(" *_#>-"))
+    telling = [*islice((span for span in sentences if not FILLER.match(head[slice(*span)])), _OPENING + _FOLLOWING)]
     for index, (start, end) in enumerate(telling[:_OPENING]):
         found = _declined(head, start, end)
         if found is None:
@@ -316,7 +339,7 @@ def _refusal_in(head: str) -> Refusal | None:
 
 
 def _declined(head: str, start: int, end: int) -> _Decline | None:
-    sentence = head[start:end].lower()
+    sentence = caseless(head[start:end])
     if not any(map(sentence.__contains__, NEGATIVE)):
         return None
     found = [
@@ -343,7 +366,7 @@ def _answers_anyway(sentence: str, start: int, end: int, rest: list[str], *, sil
 
 
 def _hedge(head: str) -> Refusal:
-    match = HEDGE.search(head)
+    match = HEDGE.search(head, caseless(head))
     if match is None:
         return Refusal(refused=False)
     return Refusal(refused=False, hedged=True, start=match.start(), end=match.end())

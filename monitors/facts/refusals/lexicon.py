@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from monitors.facts.text import Hinted
+
 SENTENCE = re.compile(r"[^.!?।\n]+(?:[.!?](?!\s|$)[^.!?।\n]*)*[.!?।]*")
 """A sentence: up to a stop that white space follows, or a line end. Reads every character once."""
 
@@ -110,13 +112,20 @@ ABSENCE = re.compile(
 )
 """The documents, or what the writer knows, do not say."""
 
-HEDGE = re.compile(
+HEDGE = Hinted(
+    re.compile(
     r"\bI(?: am|'m) not (?:entirely |completely |fully |quite |100% |absolutely |too )?(?:sure|certain|aware"
     r"|familiar|confident)\b|\bcan(?:not|'t) say for (?:sure|certain)\b"
     r"|\bcannot guarantee\b|\bto the best of my knowledge\b|\bI (?:think|believe)\b|\bplease (?:verify|confirm"
     r"|check)\b|\b(?:may|might) (?:vary|differ|not be)\b|\bnot (?:entirely |completely )?clear\b",
     re.IGNORECASE,
-)
+),
+    (
+        "i am not ", "i'm not ", "say for ", "guarantee", "best of my", "i think", "i believe", "please verify",
+        "please confirm", "please check", "may vary", "may differ", "may not be", "might vary", "might differ",
+        "might not be", "clear",
+    ),
+)  # fmt: skip
 """The writer is unsure."""
 UNSURE = re.compile(
     r"\bI(?: am|'m) not (?:entirely |completely |fully |quite |100% |absolutely |too )?(?:sure|certain|aware"

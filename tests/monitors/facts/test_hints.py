@@ -1,0 +1,50 @@
+"""Hints that spare a search never spare one that finds something."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from monitors.facts.error_leaks import FORMAL, TRACE, TRACE_HINTS
+from monitors.facts.refusals import detect
+from monitors.facts.refusals.lexicon import HEDGE
+from monitors.facts.text import Hinted, caseless
+
+SIGNS = [
+    Hinted(sign.pattern, sign.hints)
+    for sign in (*detect._AGAINST, *detect._FOR)  # pyright: ignore[reportPrivateUsage] - each has its own data
+]
+OPENERS = [*detect._OPENERS, detect._PREMISE, HEDGE]  # pyright: ignore[reportPrivateUsage]
+HINTED = [*(shape for shapes in FORMAL for shape in shapes), *SIGNS, *OPENERS]
+
+
+@pytest.mark.parametrize("hinted", HINTED, ids=lambda hinted: hinted.pattern.pattern[:40])
+def test_what_the_pattern_finds_the_hints_let_through(hinted: Hinted) -> None:
+    """In texts made from the pattern itself, with letters that only a search without regard to case takes for ASCII."""
+
+    @settings(max_examples=60, deadline=None, database=None)
+    @given(st.from_regex(hinted.pattern))
+    def holds(text: str) -> None:
+        found = hinted.pattern.search(text)
+        said = hinted.search(text, caseless(text))
+        assert (found is None) == (said is None), text
+
+    holds()
+
+
+@settings(max_examples=200, deadline=None, database=None)
+@given(st.from_regex(TRACE))
+def test_every_frame_of_a_stack_has_a_hint(text: str) -> None:
+    """A frame may begin the text; a line's end stands before every text that is searched for hints."""
+    assert not TRACE.search(text) or any(map(("\n" + text.lower()).__contains__, TRACE_HINTS))
+
+
+@given(st.text(max_size=40), st.sampled_from(["sſ", "iıİ", "kK"]))
+def test_caseless_is_what_a_pattern_without_regard_to_case_reads(text: str, alike: str) -> None:
+    """Each letter that such a pattern takes for an ASCII one stands there as that one."""
+    for letter in alike:
+        assert re.search(alike[0], letter, re.IGNORECASE)
+        assert alike[0] in caseless(text + letter)
