@@ -90,7 +90,7 @@ class EarlyAlerts:
             await self._news.wait()
             self._news.clear()
             batch, self._waiting = self._waiting, []
-            context = MessageContext(commit=self._at.commit)
+            context = MessageContext(commit=self._at.commit, under_way=True)
             self._message = asyncio.create_task(
                 notify(self._run.context.notifier, batch, context=context, under_way=True)
             )
@@ -131,10 +131,10 @@ def observed(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
         )
     )
     if report.verdict is Verdict.FAIL:
-        examples, others = gate_examples(
-            run.results, settings=context.config.alerts, account_patterns=at.account_patterns
+        failed = gate_examples(
+            run.results, settings=context.config.alerts, account_patterns=at.account_patterns, known=_known(run)
         )
-        seen.append(gate_failed(report, at, examples, others))
+        seen.append(gate_failed(report, at, failed))
     seen.extend(_outages(run, at))
     if run.judge_void:
         seen.append(judge_void(at, detail=run.judge_void))
@@ -142,6 +142,15 @@ def observed(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
     if not run.graded and not any(one.kind in SAYS_WHY_NOTHING for one in seen):
         seen.append(monitor_fault(at, what=NOTHING_GRADED, detail=_nothing_graded(run)))
     return tuple(seen)
+
+
+def _known(run: LiveRun) -> frozenset[str]:
+    """The failed cases that a message about the open gate incident has reported: the new ones are shown first."""
+    try:
+        still = run.context.store.open_incidents(run.context.target.name)
+    except WarehouseError:
+        return frozenset()  # then the worst are shown first
+    return frozenset(case for one in still for case in one.notified_cases)
 
 
 def flaky_notes(report: RunReport) -> Mapping[str, str]:
