@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Final, Self
+from urllib.parse import urlsplit
 
 from flows.alerting.notifier import Notifier
 from flows.alerting.notify import Fault, MessageContext, fault_of, notify
@@ -180,15 +181,15 @@ def _outages(run: LiveRun, at: ObservationContext) -> list[Observation]:
     down = [n for n in silent if n.reason is not NoAnswerReason.CIRCUIT_OPEN and n.blame is Blame.APP]
     blind = [n for n in silent if n.blame is not Blame.APP]
     seen: list[Observation] = []
+    not_asked = [n for n in silent if n.reason is NoAnswerReason.CIRCUIT_OPEN]
+    rest = f", {len(not_asked):,} {'was' if len(not_asked) == 1 else 'were'} not asked" if not_asked else ""
     stopped = any(n.reason is NoAnswerReason.CIRCUIT_OPEN and n.blame is Blame.APP for n in silent)
     if stopped or len(down) == len(run.results) > 0:
         detail = down[0].detail if down else "nothing came back"
-        asked = plural(len(run.results), "question")
-        seen.append(app_down(at, detail=f"{len(silent)} of {asked} got no answer: {detail}"))
-    if blind:
-        what = blind[0].reason.value
-        detail = f"{plural(len(blind), 'question')} could not be asked: {blind[0].detail}"
-        seen.append(monitor_fault(at, what=what, detail=detail))
+        seen.append(app_down(at, detail=f"{plural(len(down), 'question')} got no answer{rest}: {detail}"))
+    if refused := [n for n in blind if n not in not_asked] or blind:
+        detail = f"{plural(len(refused), 'question')} could not be asked{rest}: {refused[0].detail}"
+        seen.append(monitor_fault(at, what=refused[0].reason.value, detail=detail))
     return seen
 
 
@@ -226,7 +227,14 @@ def observation_context(run: LiveRun) -> ObservationContext:
         seen_at=context.now(),
         commit=run.commit,
         account_patterns=context.configured.graders.account_patterns,
+        address=_origin(context.target.address),
     )
+
+
+def _origin(address: str) -> str:
+    """``http://host:port`` of an address, without what else may stand in it."""
+    found = urlsplit(address)
+    return f"{found.scheme}://{found.netloc.rpartition('@')[2]}"
 
 
 REASONS: Final[dict[NotifyReason, str]] = {

@@ -282,7 +282,7 @@ def _ending(incident: Incident, scope: ResolutionScope) -> str:
 
 
 class PrintRecord(Record):
-    """What a terminal last printed of an incident, and when, with its run's scores and links: nobody was notified."""
+    """What a terminal last printed of an incident, and when, with its run's scores: nobody was notified."""
 
     at: datetime
     observation: Observation

@@ -43,11 +43,12 @@ from monitors.records.incidents import (
     Observation,
     OperatorMark,
 )
-from monitors.records.self_checks import DRILL_TARGET
+from monitors.records.self_checks import DRILL_TARGET, TEST_TARGET
 
 TARGET_CHARACTERS: Final = 60
 KINDS_NAMED: Final = 2
 
+TEST_HEADLINE: Final = f"{RECOVERED_MARK} Test · Lookout can reach this channel · nothing is wrong"
 _PREFIX: Final[dict[NotifyReason, str]] = {
     NotifyReason.FIRST_SEEN: "",
     NotifyReason.WORSE: "Worse: ",
@@ -60,6 +61,8 @@ _PREFIX: Final[dict[NotifyReason, str]] = {
 
 def headline(alert: Alert) -> str:
     """``🔴 SEV 3 · Personal data disclosed · suraksha-demo``; whatever comes of a drill begins with Drill."""
+    if alert.target == TEST_TARGET:
+        return TEST_HEADLINE
     if alert.kind is IncidentKind.DRILL:
         return alert.items[0].observation.title
     what = _open_before(alert) if alert.reason is NotifyReason.OPEN_BEFORE else _what(alert.items)
@@ -219,6 +222,7 @@ class MessageSection(Record):
     flaky: str = ""
     examples: tuple[MessageSection, ...] = ()
     others: str = ""
+    address: str = ""
 
 
 class Message(Record):
@@ -241,6 +245,7 @@ class Message(Record):
     links: tuple[Link, ...] = ()
     marks: tuple[str, ...] = ()
     over: bool = False
+    address: str = ""
 
     @property
     def alone(self) -> bool:
@@ -254,14 +259,14 @@ def message(alert: Alert, *, group_limit: int, site_url: str | None = None) -> M
     ``site_url`` is where its readers reach the site; without it links lead to files of this machine.
     """
     items = one_of_each_first(alert.items)
-    is_drill = alert.kind is IncidentKind.DRILL
+    is_drill, is_test = alert.kind is IncidentKind.DRILL, alert.target == TEST_TARGET
     shown, rest = items[:group_limit], items[group_limit:]
     return Message(
         id=alert.id,
         headline=headline(alert),
         one_line=_one_line(alert),
-        why_sent=f"{alert.target}: in no score" if is_drill else _why_sent(alert),
-        since="" if is_drill else _since(alert),
+        why_sent=_why_sent(alert),
+        since="" if is_drill or is_test else _since(alert),
         run_id=alert.run_id,
         at=utc(alert.created_at),
         parts=tuple(_part(item, alert) for item in shown),
@@ -271,14 +276,19 @@ def message(alert: Alert, *, group_limit: int, site_url: str | None = None) -> M
         again=alert.again if alert.kind in SCORED else "",
         in_common=alert.in_common if alert.kind in SCORED else (),
         changed=alert.changed if alert.kind in SCORED else (),
-        links=_site_links(alert, site_url) if site_url and not is_drill else alert.links,
+        links=_site_links(alert, site_url) if site_url and not (is_drill or is_test) else alert.links,
         marks=tuple(mark_line(mark, alert, slack=False) for mark in alert.marks),
-        over=alert.reason is NotifyReason.RECOVERED or is_drill,
+        over=alert.reason is NotifyReason.RECOVERED or is_drill or is_test,
+        address=alert.items[0].observation.address,
     )
 
 
 def _why_sent(alert: Alert) -> str:
     """Why it was sent: of a gate that fails with more cases, which those are."""
+    if alert.kind is IncidentKind.DRILL:
+        return f"{alert.target}: in no score"
+    if alert.target == TEST_TARGET:
+        return "asked for by a person: nothing is to be done"
     more = [case for item in alert.items for case in item.new_cases]
     if not more:
         return REASON_WORDS[alert.reason]
@@ -330,6 +340,7 @@ def _part(item: AlertItem, alert: Alert) -> MessageSection:
         flaky=seen.flaky,
         examples=tuple(map(_example, seen.examples)),
         others=visible(_others(seen, alert)),
+        address=seen.address,
     )
 
 
@@ -461,7 +472,7 @@ def _one_line(alert: Alert) -> str:
         f"{len(alert.items) - 1:,} more" if len(alert.items) > 1 else "",
     ]
     detail = ", ".join(piece for piece in said if piece)
-    if alert.kind is IncidentKind.DRILL:
+    if alert.kind is IncidentKind.DRILL or alert.target == TEST_TARGET:
         return _short(f"{headline(alert)}: {detail}", ONE_LINE_CHARACTERS - len(alert.id) - 3) + f" · {alert.id}"
     why = "" if alert.reason is NotifyReason.RECOVERED else f" · {_why_sent(alert)}"
     since = _since(alert)

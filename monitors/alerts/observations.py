@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from monitors.alerts.redact import excerpt
+from monitors.alerts.redact import excerpt, excerpt_but
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import FAILURE_TITLES, KIND_WORDS
 from monitors.facts.triage_report import read_report
@@ -132,6 +132,8 @@ class ObservationContext(Record):
     commit: str | None = None
     account_patterns: tuple[str, ...] = ()
     owner: Capability = Capability.VERIFY
+    address: str = ""
+    """Where the target is configured to be, ``http://host:port``: no secret of the application's."""
 
 
 def app_down(at: ObservationContext, *, detail: str) -> Observation:
@@ -261,9 +263,13 @@ def _observation(
         commit=at.commit,
         owner=at.owner,
         title=excerpt(KIND_WORDS[kind], limit=LOG_REASON_CHARACTERS),
-        reason=excerpt(
-            detail or KIND_WORDS[kind], limit=LOG_REASON_CHARACTERS, account_patterns=at.account_patterns
+        reason=excerpt_but(
+            detail or KIND_WORDS[kind],
+            at.address,
+            limit=LOG_REASON_CHARACTERS,
+            account_patterns=at.account_patterns,
         ),
+        address=at.address,
     )
 
 

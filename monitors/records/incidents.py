@@ -153,6 +153,8 @@ class Observation(Record):
     verdict_reasons: tuple[str, ...] = ()
     owner: Capability = Capability.VERIFY
     is_report: bool = False
+    address: str = ""
+    """The target's configured address, which stays readable in ``reason``: it is not the application's text."""
 
 
 class Incident(Record):
