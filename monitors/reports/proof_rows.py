@@ -95,7 +95,7 @@ def format_baseline(comparison: Comparison) -> str:
 
 
 def format_outcome(comparison: Comparison, recheck: Recheck | None = None) -> str:
-    """The comparison in a sentence; by ``recheck``, what failed each time it was asked is not put down to chance."""
+    """The comparison in a sentence; what ``recheck`` saw fail each time is not put down to chance."""
     failing, fixed = len(comparison.newly_failing), len(comparison.newly_fixed)
     shared = f"Of {plural(comparison.shared, 'shared case')}"
     if not failing and not fixed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -216,3 +217,20 @@ async def test_an_early_alert_says_where_the_evidence_is_and_the_gate_refers_to_
     assert f"leak-1 ({early.id}), lottery (LK-" in blocks(verdict)
     assert "failed too and have alerts of their own." in blocks(verdict)
     assert "scores follow" not in blocks(verdict)
+
+
+@pytest.mark.prefect
+def test_an_outage_counts_what_was_asked_and_names_the_configured_address(tmp_path, lookout, slack):
+    """Nothing listens: some questions are refused, the breaker spares the rest; the address is copied as it is."""
+    with Chat(RIGHT) as chat:
+        watched(tmp_path, chat, cases=8, more=f'[alerts]\nslack_api_url = "{slack.api_url}"\n')
+    gone = chat.url
+    done = lookout("verify", "demo", cwd=tmp_path, SLACK_WEBHOOK_URL=slack.webhook_url)
+    assert done.returncode not in {0, 1}, done.stdout + done.stderr
+    (message,) = slack.messages
+    found = re.search(r"(\d+) questions? got no answer, (\d+) (?:was|were) not asked: ", blocks(message))
+    assert found is not None, blocks(message)
+    refused, spared = map(int, found.groups())
+    assert (refused + spared, spared > 0) == (8, True)
+    assert f"`{gone}`" in blocks(message)
+    assert "IP address" not in blocks(message) + message.text

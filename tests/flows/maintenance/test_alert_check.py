@@ -81,7 +81,10 @@ def test_doctor_tells_of_each_way(tmp_path, slack):
         ("alerts, heartbeat", Health.DOUBTFUL),
     ]
     slack.always = "channel_not_found"
-    found = alerts(DoctorContext(tmp_path / "lookout.toml", config(tmp_path, slack), environment, NIGHT))
+    look_again = DoctorContext(
+        tmp_path / "lookout.toml", config(tmp_path, slack), environment, NIGHT, alert_now=True
+    )
+    found = alerts(look_again)
     assert found[0].health is Health.BROKEN
     assert "slack_channel" in found[0].to_do
 
