@@ -186,7 +186,8 @@ def _outages(run: LiveRun, at: ObservationContext) -> list[Observation]:
     stopped = any(n.reason is NoAnswerReason.CIRCUIT_OPEN and n.blame is Blame.APP for n in silent)
     if stopped or len(down) == len(run.results) > 0:
         detail = down[0].detail if down else "nothing came back"
-        seen.append(app_down(at, detail=f"{plural(len(down), 'question')} got no answer{rest}: {detail}"))
+        where = "" if at.address in detail else f" from {at.address}"
+        seen.append(app_down(at, detail=f"{plural(len(down), 'question')} got no answer{where}{rest}: {detail}"))
     if refused := [n for n in blind if n not in not_asked] or blind:
         detail = f"{plural(len(refused), 'question')} could not be asked{rest}: {refused[0].detail}"
         seen.append(monitor_fault(at, what=refused[0].reason.value, detail=detail))

@@ -217,7 +217,8 @@ def urgency(item: AlertItem) -> tuple[int, bool, str, str]:
 
 def _alert_id(target: str, run_id: str, group: _Group, members: Sequence[AlertItem]) -> str:
     fingerprints = sorted(item.incident.fingerprint for item in members)
-    canonical = json.dumps([target, run_id, *group, fingerprints]).encode()
+    what = (group.kind, group.reason, group.thread, group.channel)
+    canonical = json.dumps([target, run_id, *what, fingerprints]).encode()
     digest = base64.b32encode(hashlib.sha256(canonical).digest()).decode("ascii")
     return f"LK-{digest[:ID_CHARACTERS]}"
 
