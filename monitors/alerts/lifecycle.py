@@ -399,8 +399,8 @@ def _item(
     """One alert item. What was open before goes into a message of its own, never below another."""
     known = previous.get(incident.fingerprint)
     fresh = new_cases(known, seen) if known and reason is NotifyReason.WORSE else ()
-    told = tuple(dict.fromkeys((*incident.notified_cases, *seen.failed_cases)))
-    notified = _notified(incident, now).model_copy(update={"notified_cases": told})
+    cases = tuple(dict.fromkeys((*incident.notified_cases, *seen.failed_cases)))
+    notified = _notified(incident, now).model_copy(update={"notified_cases": cases})
     item = AlertItem(incident=notified, observation=seen, reason=reason, new_cases=fresh)
     return item if reason is NotifyReason.OPEN_BEFORE else below_the_first_alert(item, previous.values())
 

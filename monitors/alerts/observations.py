@@ -335,7 +335,7 @@ def gate_examples(
     shown, rest = mild[: settings.group_limit], mild[settings.group_limit :]
     return FailedCases(
         examples=tuple(_named(result, settings, account_patterns) for result in shown),
-        others=f"{plural(len(rest), 'more case')} failed: {some_of([r.case.id for r in rest])}." if rest else "",
+        others=_others([r.case.id for r in rest], known),
         failed_cases=tuple(result.case.id for result in worst),
         cases_with_alerts=alone,
     )
@@ -357,6 +357,14 @@ def _named(result: CaseResult, settings: AlertSettings, account_patterns: Sequen
         answered=short(*_answer(result, kind)),
         is_report=result.case.triage is not None,
     )
+
+
+def _others(ids: Sequence[str], known: Collection[str]) -> str:
+    """``2 more cases failed: a, b.``, or ``Failed before too: a, b.`` where a message has named them all."""
+    if not ids:
+        return ""
+    which = "Failed before too" if set(ids) <= set(known) else f"{plural(len(ids), 'more case')} failed"
+    return f"{which}: {some_of(ids)}."
 
 
 def some_of(ids: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from flows.drill.wrong_answer import PASSED_TEXT
 from monitors.alerts.grouping import Digest, DigestFigure, compose
@@ -267,7 +267,7 @@ GATE_LATER: Final = GATE.model_copy(
         "severity": Severity.WRONG,
         "run_id": "run-0302",
         "reason": excerpt("weighted score 0.931 is below 0.980", limit=400),
-        "others": "1 more case failed: waiting-02.",
+        "others": "Failed before too: waiting-02.",
         "failed_cases": ("premium-12", "waiting-02"),
         "cases_with_alerts": (),
     }
@@ -388,7 +388,7 @@ def _items(
 def _composed(
     items: Sequence[AlertItem], at: datetime, *, run_id: str, commit: str | None, scored: bool = True
 ) -> Alert:
-    scores = {"flat": "0.924", "weighted": "0.871"} if scored else {}
+    scores: dict[str, Any] = {"flat": "0.924", "weighted": "0.871"} if scored else {}
     (alert,) = compose(items, target=TARGET, run_id=run_id, now=at, commit=commit, links=LINKS, **scores)
     return alert
 
@@ -423,7 +423,7 @@ def _drilled(seen: Observation) -> Alert:
 def _on_issues(*seen: Observation, dimensions: str | None = None) -> Alert:
     """A message about the agent; of a finished run where it says how the dimensions moved."""
     _, items = _items((), seen, NIGHT)
-    scores = {"flat": "0.833", "weighted": "0.833", "dimensions": dimensions} if dimensions else {}
+    scores: dict[str, Any] = {"flat": "0.833", "weighted": "0.833", "dimensions": dimensions} if dimensions else {}
     (alert,) = compose(
         items, target=AGENT, run_id="run-0301", now=NIGHT, commit=AT.commit, links=LINKS[:1], **scores
     )

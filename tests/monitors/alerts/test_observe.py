@@ -142,6 +142,7 @@ def test_a_failed_gate_shows_the_cases_first_that_no_message_has_named():
     trifles = [case_result(gold_case(f"tone-{n}", severity=Severity.ANNOYING), WRONG) for n in range(4)]
     failed = gate_examples([price, *trifles], settings=SETTINGS, known={"price-1", "tone-0", "tone-1"})
     assert [one.case_id for one in failed.examples] == ["tone-2", "tone-3", "price-1"]
+    assert failed.others == "Failed before too: tone-0, tone-1."
 
 
 def test_what_a_failed_gate_names_is_redacted():
