@@ -7,8 +7,10 @@ a fault also ends it: a run's end does not resolve a fault that the run could no
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import NamedTuple
 
 from flows.alerting.delivery import LOCK_WAIT_S, deliver
@@ -20,13 +22,24 @@ from monitors.alerts.redact import redact
 from monitors.errors import MonitorError, NotifyError, WarehouseError
 from monitors.records.base import Record
 from monitors.records.explanations import Recheck
-from monitors.records.incidents import Alert, Capability, Incident, IncidentKind, IncidentState, Link, Observation
+from monitors.records.grades import FailureKind
+from monitors.records.incidents import (
+    Alert,
+    Capability,
+    CaseAlert,
+    Incident,
+    IncidentKind,
+    IncidentState,
+    Link,
+    NotifyReason,
+    Observation,
+)
 from monitors.records.runs import RunReport
 from monitors.reports.figures import format_causes, format_changes_briefly
 from monitors.reports.rechecks import format_recheck_briefly
 from monitors.reports.triage_summary import format_dimensions
 from warehouse.queries import outbox
-from warehouse.queries.incidents import only_printed
+from warehouse.queries.incidents import latest_alerts, only_printed
 
 EXPLAINING_LINES = 3
 """The most lines of a message about why: what came of asking again, what failures have in common, what changed."""
@@ -44,6 +57,7 @@ class MessageContext(Record):
     in_common: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
+    under_way: bool = False
 
 
 def message_context(
@@ -118,6 +132,59 @@ def composed(notifier: Notifier, settled: AlertDecision, context: MessageContext
         in_common=context.in_common,
         changed=context.changed,
         links=context.links,
+        under_way=context.under_way,
+    )
+
+
+def _with_references(
+    alerts: Sequence[Alert], *, owed: Mapping[str, PrintRecord], sent: Mapping[str, str], folder: Path
+) -> tuple[Alert, ...]:
+    """The messages with where to read more: the alerts of a gate's cases, the run that saw it, the evidence.
+
+    ``sent`` has the id of the last message about each open incident by fingerprint, ``folder`` is the data folder.
+    """
+    ids = {**sent, **{item.incident.fingerprint: alert.id for alert in alerts for item in alert.items}}
+    return tuple(_with_evidence(_with_own_alerts(_as_of(alert, owed), ids), folder) for alert in alerts)
+
+
+def _as_of(alert: Alert, owed: Mapping[str, PrintRecord]) -> Alert:
+    """What an earlier run saw, with that run's scores and report; none where several runs saw it."""
+    if alert.reason is not NotifyReason.OPEN_BEFORE or alert.items[0].observation.run_id == alert.run_id:
+        return alert
+    runs = {item.observation.run_id: owed[item.incident.fingerprint] for item in alert.items}
+    found = next(iter(runs.values())) if len(runs) == 1 else None
+    return alert.model_copy(
+        update={
+            "flat": found.flat if found else None,
+            "weighted": found.weighted if found else None,
+            "links": found.links if found else (),
+            "dimensions": None,
+            "in_common": (),
+            "changed": (),
+        }
+    )
+
+
+def _with_own_alerts(alert: Alert, ids: Mapping[str, str]) -> Alert:
+    """A gate's message with the ids of the alerts that its severe cases have of their own."""
+    cases = {case for item in alert.items for case in item.observation.cases_with_alerts}
+    own = {
+        case: ids[key]
+        for case in sorted(cases)
+        for kind in FailureKind
+        if (key := fingerprint(alert.target, IncidentKind.CASE_FAILURE, case, kind.value)) in ids
+    }
+    found = tuple(CaseAlert(case_id=case, alert_id=alert_id) for case, alert_id in own.items())
+    return alert.model_copy(update={"own_alerts": found})
+
+
+def _with_evidence(alert: Alert, folder: Path) -> Alert:
+    """What is sent before the run's report is there says where to see what is known."""
+    if not alert.under_way or alert.links:
+        return alert
+    where = Link(label="in", href=f"{socket.gethostname()}:{folder}")
+    return alert.model_copy(
+        update={"links": (Link(label="Evidence", href=f"lookout alerts show {alert.id}"), where)}
     )
 
 
@@ -142,7 +209,8 @@ def _decide(
     under_way: bool = False,
 ) -> outbox.OutboxDecision:
     silences = catch_up(notifier.people).silences
-    owed = _owed(notifier)
+    owed, sent = _owed(notifier), _sent(notifier, observations)
+    folder = notifier.store.database.file.parent
 
     def decision(previous: Mapping[str, Incident]) -> outbox.OutboxDecision:
         settled = decide(
@@ -155,7 +223,8 @@ def _decide(
             owed=owed,
             under_way=under_way,
         )
-        return outbox.OutboxDecision(incidents=settled.changed, alerts=composed(notifier, settled, context))
+        alerts = _with_references(composed(notifier, settled, context), owed=owed, sent=sent, folder=folder)
+        return outbox.OutboxDecision(incidents=settled.changed, alerts=alerts)
 
     return outbox.decide(notifier.store, notifier.journal, notifier.target, decision, wait_s=LOCK_WAIT_S)
 
@@ -169,11 +238,27 @@ def _owed(notifier: Notifier) -> Mapping[str, PrintRecord]:
     except WarehouseError:
         return {}  # the next notification finds them
     return {
-        item.incident.fingerprint: PrintRecord(at=alert.created_at, observation=item.observation)
+        item.incident.fingerprint: PrintRecord(
+            at=alert.created_at,
+            observation=item.observation,
+            flat=alert.flat,
+            weighted=alert.weighted,
+            links=alert.links,
+        )
         for key, alert in printed.items()
         for item in alert.items
         if item.incident.fingerprint == key
     }
+
+
+def _sent(notifier: Notifier, observations: Sequence[Observation]) -> Mapping[str, str]:
+    """The id of the last message about each open incident, where a gate's message has to refer to them."""
+    if not any(seen.cases_with_alerts for seen in observations):
+        return {}
+    try:
+        return latest_alerts(notifier.store, tuple(notifier.store.open_incidents(notifier.target)))
+    except WarehouseError:
+        return {}  # the message then names the cases alone
 
 
 def _refused(notifier: Notifier, why: str) -> Observation:

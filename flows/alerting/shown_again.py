@@ -72,14 +72,16 @@ def as_it_stands(people: OperatorActions, alert_id: str) -> Alert | None:
 
 def _explained(people: OperatorActions, alert: Alert) -> Alert:
     """The alert with all that its run found out after it was sent, where that run has ended."""
-    report = people.store.report(alert.run_id)
+    report = people.store.report(alert.items[0].observation.run_id)
     if report is None:
         return alert
     patterns = people.account_patterns(alert.target)
     context = message_context(report, alert.links, account_patterns=patterns)
     known = {"flat", "weighted", "dimensions", "in_common", "changed"}
     again = asked_again(alert, report.recheck, account_patterns=patterns) if report.recheck else ""
-    return alert.model_copy(update={**{name: getattr(context, name) for name in known}, "again": again})
+    return alert.model_copy(
+        update={**{name: getattr(context, name) for name in known}, "again": again, "under_way": False}
+    )
 
 
 def _places(people: OperatorActions, done: tuple[ActionOutcome, ...]) -> tuple[MessageLocation, ...]:

@@ -91,6 +91,7 @@ async def finish_first_alerts(
             "in_common": in_common,
             "changed": changed,
             "again": more,
+            "under_way": False,
         }
         whole = first.model_copy(update={"items": items, **known})
         try:

@@ -2,32 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from time import monotonic
+from types import MappingProxyType
 from typing import Final
 
 from flows.context import Clock, JudgePlan, delivery_paths, heartbeat_in, open_judge, terminal_sender
 from monitors.alerts.grouping import compose
 from monitors.alerts.lifecycle import decide
 from monitors.alerts.liveness import Beat
+from monitors.alerts.message import span
 from monitors.alerts.observations import ObservationContext, monitor_fault
 from monitors.alerts.sender import DeliveryPath
 from monitors.config.file import Config
-from monitors.errors import NotifyError
+from monitors.errors import MonitorError, NotifyError
 from monitors.judge.canaries import Canary, make_canaries
 from monitors.judge.consensus import Cost, PanelRuling, Ruling
 from monitors.judge.judge import Account, canary_case
 from monitors.judge.model import price_list
 from monitors.judge.settings import JudgeModelSettings, JudgeSettings
-from monitors.records.base import Language, Record, Severity
+from monitors.records.base import Identifier, Language, Record, Severity, Sha256, UtcTime
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.incidents import Alert
+from monitors.records.self_checks import TEST_TARGET
+from monitors.storage import private_folder, write_atomically
 
 TEST_ALERT = "TestAlert"
-NO_TARGET = "TEST-nothing-is-wrong"
-"""Takes the place of a target's name, which every message shows in its first line."""
+PROVED_FOR: Final = timedelta(hours=24)
+"""A way that took a test message counts as proved for so long: nobody is rung by each look at the installation."""
+
+
+class PathProof(Record):
+    """When a way last took a test message, and which."""
+
+    at: UtcTime
+    alert_id: Identifier
+
+
+class PathProofs(Record):
+    """What was proved of the ways that ``ways_sha256`` stands for: other credentials or channels are other ways."""
+
+    ways_sha256: Sha256
+    proofs: Mapping[str, PathProof] = {}
+
+
+def read_proofs(folder: Path, config: Config, environment: Mapping[str, str]) -> PathProofs:
+    """What doctors before proved of the ways that are configured now; nothing where none did."""
+    ways = _ways_sha256(config, environment)
+    try:
+        found = PathProofs.model_validate_json((folder / PROOFS_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return PathProofs(ways_sha256=ways)
+    return found if found.ways_sha256 == ways else PathProofs(ways_sha256=ways)
+
+
+def save_proofs(folder: Path, known: PathProofs, outcomes: Sequence[PathOutcome], now: datetime) -> None:
+    """Add the ways that took a test message just now. A folder that cannot be written costs one more test."""
+    fresh = {one.path: PathProof(at=now, alert_id=one.alert_id) for one in outcomes if one.alert_id}
+    whole = known.model_copy(update={"proofs": {**known.proofs, **fresh}})
+    with suppress(OSError, MonitorError):
+        private_folder((folder / PROOFS_FILE).parent)
+        write_atomically(folder / PROOFS_FILE, whole.model_dump_json(), within=folder)
+
+
+PROOFS_FILE: Final = "doctor/alert_paths.json"
+_WAYS: Final = ("SLACK_BOT_TOKEN", "SLACK_WEBHOOK_URL", "SLACK_FALLBACK_WEBHOOK_URL")
+
+
+def _ways_sha256(config: Config, environment: Mapping[str, str]) -> str:
+    settings = config.alerts
+    channels = (settings.slack_channel, settings.slack_monitor_channel, settings.slack_fallback_channel)
+    ways = [*(environment.get(name) for name in _WAYS), *channels, settings.slack_api_url]
+    return hashlib.sha256(json.dumps(ways).encode()).hexdigest()
 
 
 class PathOutcome(Record):
@@ -41,48 +93,61 @@ class PathOutcome(Record):
     configured: bool = True
     arrived: bool
     detail: str
+    alert_id: str = ""
 
 
 async def send_test_alert(
-    config: Config, environment: Mapping[str, str], *, target: str, now: Clock
+    config: Config,
+    environment: Mapping[str, str],
+    *,
+    target: str,
+    now: Clock,
+    proofs: Mapping[str, PathProof] = MappingProxyType({}),
 ) -> tuple[PathOutcome, ...]:
     """Send a test about ``target`` by the main path, the fallbacks, and the heartbeat; nothing is stored.
 
-    With a bot it tries both the application's and the monitor's channel. Never raises for a path that fails.
-    `ConfigError` where credentials exist and what they need is not configured.
+    With a bot it tries both the application's and the monitor's channel. A path with one of ``proofs`` that is
+    young enough is left alone. Never raises for a path that fails. `ConfigError` where credentials exist and what
+    they need is not configured.
     """
     alert = alert_for_test(config, now())
+    young = {path: proof for path, proof in proofs.items() if now() - proof.at < PROVED_FOR}
     paths = delivery_paths(config, environment, now=now) or (DeliveryPath("terminal", terminal_sender(config)),)
-    outcomes = [await _try_path(path, alert, None) for path in paths]
+    outcomes = [await _try_path(path, alert, path.name, young) for path in paths]
     channel = config.alerts.slack_channel
     if channel and channel != config.alerts.channel_for_monitor() and paths[0].name == "bot":
         elsewhere = config.model_copy(
             update={"alerts": config.alerts.model_copy(update={"slack_monitor_channel": None})}
         )
         main = delivery_paths(elsewhere, environment, now=now)[0]
-        outcomes.insert(0, await _try_path(main, alert_for_test(config, now()), f"bot, {channel}"))
+        outcomes.insert(0, await _try_path(main, alert_for_test(config, now()), f"bot, {channel}", young))
     outcomes.append(await _try_heartbeat(environment, target, alert.run_id))
     return tuple(outcomes)
 
 
 def alert_for_test(config: Config, now: datetime) -> Alert:
     """A message that nobody can take for a real one, not even on a lock screen."""
-    at = ObservationContext(target=NO_TARGET, run_id=f"test-{now:%Y%m%dT%H%M%SZ}", seen_at=now)
+    at = ObservationContext(target=TEST_TARGET, run_id=f"test-{now:%Y%m%dT%H%M%SZ}", seen_at=now)
     seen = monitor_fault(
         at, what=TEST_ALERT, detail="This is a test of Lookout's alerts, asked for by a person. Nothing is wrong."
     )
     settled = decide({}, [seen], now=now, settings=config.alerts)
-    (alert,) = compose(settled.items, target=NO_TARGET, run_id=at.run_id, now=now)
+    (alert,) = compose(settled.items, target=TEST_TARGET, run_id=at.run_id, now=now)
     return alert
 
 
-async def _try_path(path: DeliveryPath, alert: Alert, name: str | None) -> PathOutcome:
+async def _try_path(path: DeliveryPath, alert: Alert, name: str, young: Mapping[str, PathProof]) -> PathOutcome:
+    if proof := young.get(name):
+        ago = span(alert.created_at - proof.at)
+        detail = f"proven {ago} ago by {proof.alert_id}; `lookout doctor --alert` sends one now"
+        return PathOutcome(path=name, arrived=True, detail=detail)
     try:
         receipt = await path.sender.send(alert)
     except NotifyError as error:
-        return PathOutcome(path=name or path.name, arrived=False, detail=str(error))
+        return PathOutcome(path=name, arrived=False, detail=str(error))
     where = f" in {receipt.channel}" if receipt.channel else ""
-    return PathOutcome(path=name or path.name, arrived=True, detail=f"{alert.id} {receipt.status.value}{where}")
+    detail = f"a test went out: {alert.id} {receipt.status.value}{where}"
+    return PathOutcome(path=name, arrived=True, detail=detail, alert_id=alert.id)
 
 
 async def _try_heartbeat(environment: Mapping[str, str], target: str, run_id: str) -> PathOutcome:
@@ -92,7 +157,7 @@ async def _try_heartbeat(environment: Mapping[str, str], target: str, run_id: st
         detail = "set LOOKOUT_HEARTBEAT_URL to a check outside: else nobody hears of it when all of this is down"
         return PathOutcome(path="heartbeat", configured=False, arrived=False, detail=detail)
     if await beat.ping(Beat.STARTED, run_id=run_id, note="a test, asked for by a person"):
-        return PathOutcome(path="heartbeat", arrived=True, detail="the check took a start ping")
+        return PathOutcome(path="heartbeat", arrived=True, detail="a test went out: the check took a start ping")
     detail = (
         "the check did not take the ping: see whether the address in LOOKOUT_HEARTBEAT_URL is right and reachable"
     )

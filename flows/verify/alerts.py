@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Final, Self
+from urllib.parse import urlsplit
 
 from flows.alerting.notifier import Notifier
 from flows.alerting.notify import Fault, MessageContext, fault_of, notify
@@ -90,7 +91,7 @@ class EarlyAlerts:
             await self._news.wait()
             self._news.clear()
             batch, self._waiting = self._waiting, []
-            context = MessageContext(commit=self._at.commit)
+            context = MessageContext(commit=self._at.commit, under_way=True)
             self._message = asyncio.create_task(
                 notify(self._run.context.notifier, batch, context=context, under_way=True)
             )
@@ -131,10 +132,10 @@ def observed(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
         )
     )
     if report.verdict is Verdict.FAIL:
-        examples, others = gate_examples(
-            run.results, settings=context.config.alerts, account_patterns=at.account_patterns
+        failed = gate_examples(
+            run.results, settings=context.config.alerts, account_patterns=at.account_patterns, known=_known(run)
         )
-        seen.append(gate_failed(report, at, examples, others))
+        seen.append(gate_failed(report, at, failed))
     seen.extend(_outages(run, at))
     if run.judge_void:
         seen.append(judge_void(at, detail=run.judge_void))
@@ -142,6 +143,15 @@ def observed(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
     if not run.graded and not any(one.kind in SAYS_WHY_NOTHING for one in seen):
         seen.append(monitor_fault(at, what=NOTHING_GRADED, detail=_nothing_graded(run)))
     return tuple(seen)
+
+
+def _known(run: LiveRun) -> frozenset[str]:
+    """The failed cases that a message about the open gate incident has reported: the new ones are shown first."""
+    try:
+        still = run.context.store.open_incidents(run.context.target.name)
+    except WarehouseError:
+        return frozenset()  # then the worst are shown first
+    return frozenset(case for one in still for case in one.notified_cases)
 
 
 def flaky_notes(report: RunReport) -> Mapping[str, str]:
@@ -171,15 +181,16 @@ def _outages(run: LiveRun, at: ObservationContext) -> list[Observation]:
     down = [n for n in silent if n.reason is not NoAnswerReason.CIRCUIT_OPEN and n.blame is Blame.APP]
     blind = [n for n in silent if n.blame is not Blame.APP]
     seen: list[Observation] = []
+    not_asked = [n for n in silent if n.reason is NoAnswerReason.CIRCUIT_OPEN]
+    rest = f", {len(not_asked):,} {'was' if len(not_asked) == 1 else 'were'} not asked" if not_asked else ""
     stopped = any(n.reason is NoAnswerReason.CIRCUIT_OPEN and n.blame is Blame.APP for n in silent)
     if stopped or len(down) == len(run.results) > 0:
         detail = down[0].detail if down else "nothing came back"
-        asked = plural(len(run.results), "question")
-        seen.append(app_down(at, detail=f"{len(silent)} of {asked} got no answer: {detail}"))
-    if blind:
-        what = blind[0].reason.value
-        detail = f"{plural(len(blind), 'question')} could not be asked: {blind[0].detail}"
-        seen.append(monitor_fault(at, what=what, detail=detail))
+        where = "" if at.address in detail else f" from {at.address}"
+        seen.append(app_down(at, detail=f"{plural(len(down), 'question')} got no answer{where}{rest}: {detail}"))
+    if refused := [n for n in blind if n not in not_asked] or blind:
+        detail = f"{plural(len(refused), 'question')} could not be asked{rest}: {refused[0].detail}"
+        seen.append(monitor_fault(at, what=refused[0].reason.value, detail=detail))
     return seen
 
 
@@ -217,7 +228,14 @@ def observation_context(run: LiveRun) -> ObservationContext:
         seen_at=context.now(),
         commit=run.commit,
         account_patterns=context.configured.graders.account_patterns,
+        address=_origin(context.target.address),
     )
+
+
+def _origin(address: str) -> str:
+    """``http://host:port`` of an address, without what else may stand in it."""
+    found = urlsplit(address)
+    return f"{found.scheme}://{found.netloc.rpartition('@')[2]}"
 
 
 REASONS: Final[dict[NotifyReason, str]] = {

@@ -124,6 +124,7 @@ class _Group(NamedTuple):
     reason: NotifyReason
     thread: str
     channel: str
+    seen_before: bool = False
 
 
 def compose(
@@ -139,17 +140,20 @@ def compose(
     in_common: Sequence[str] = (),
     changed: Sequence[str] = (),
     links: Sequence[Link] = (),
+    under_way: bool = False,
 ) -> tuple[Alert, ...]:
     """Group ``items`` by kind and reason class (and thread, for replies in one), worst message first.
 
     First observations and regressions of one kind share a message; what is worse, reminded or recovered goes to the
     thread it belongs to. What was open before anybody could be notified is one message about the application and
-    one about the monitor, whatever its kinds. The id follows from run and content, so that two workers with the
-    same news compose the same message. Within a message the worst comes first, then what is new, then by case.
+    one about the monitor, whatever its kinds; what this run did not see itself, another one. What recovered shares
+    a message, whatever its kinds, where its thread is the same. The id follows from run and content, so that two
+    workers with the same news compose the same message. Within a message the worst comes first, then what is new,
+    then by case.
     """
     groups: dict[_Group, list[AlertItem]] = {}
     for item in items:
-        groups.setdefault(_group_of(item), []).append(item)
+        groups.setdefault(_group_of(item, run_id), []).append(item)
     alerts = [
         Alert(
             id=_alert_id(target, run_id, group, members),
@@ -167,6 +171,7 @@ def compose(
             in_common=tuple(in_common),
             changed=tuple(changed),
             links=tuple(links),
+            under_way=under_way,
         )
         for group, members in groups.items()
     ]
@@ -183,12 +188,15 @@ def channel_of(alert: Alert) -> str | None:
     return alert.items[0].incident.channel
 
 
-def _group_of(item: AlertItem) -> _Group:
+def _group_of(item: AlertItem, run_id: str) -> _Group:
+    subject = IncidentKind.MONITOR_FAULT if item.incident.kind in ABOUT_THE_MONITOR else None
+    place = (item.incident.thread or "", item.incident.channel or "")
     if item.reason is NotifyReason.OPEN_BEFORE:
-        monitor = item.incident.kind in ABOUT_THE_MONITOR
-        return _Group(IncidentKind.MONITOR_FAULT if monitor else None, item.reason, "", "")
+        return _Group(subject, item.reason, "", "", seen_before=item.observation.run_id != run_id)
+    if item.reason is NotifyReason.RECOVERED:
+        return _Group(subject, item.reason, *place)
     reason = NotifyReason.FIRST_SEEN if item.reason in OPENING else item.reason
-    return _Group(item.incident.kind, reason, item.incident.thread or "", item.incident.channel or "")
+    return _Group(item.incident.kind, reason, *place)
 
 
 def reason_of(members: Sequence[AlertItem]) -> NotifyReason:
@@ -209,7 +217,8 @@ def urgency(item: AlertItem) -> tuple[int, bool, str, str]:
 
 def _alert_id(target: str, run_id: str, group: _Group, members: Sequence[AlertItem]) -> str:
     fingerprints = sorted(item.incident.fingerprint for item in members)
-    canonical = json.dumps([target, run_id, *group, fingerprints]).encode()
+    what = (group.kind, group.reason, group.thread, group.channel)
+    canonical = json.dumps([target, run_id, *what, fingerprints]).encode()
     digest = base64.b32encode(hashlib.sha256(canonical).digest()).decode("ascii")
     return f"LK-{digest[:ID_CHARACTERS]}"
 
@@ -240,6 +249,7 @@ def grown(first: Alert, later: Sequence[Alert]) -> Alert:
             "in_common": next((one.in_common for one in reversed(everything) if one.in_common), ()),
             "changed": next((one.changed for one in reversed(everything) if one.changed), ()),
             "links": next((one.links for one in reversed(everything) if one.links), ()),
+            "under_way": all(one.under_way for one in everything),
         }
     )
 

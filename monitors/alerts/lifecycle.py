@@ -23,12 +23,20 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
-from monitors.alerts.observations import ResolutionScope
+from monitors.alerts.observations import ResolutionScope, some_of
 from monitors.alerts.redact import redact
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import ABOUT_THE_MONITOR, GRAVE
 from monitors.records.base import Blame, Record
-from monitors.records.incidents import AlertItem, Incident, IncidentKind, IncidentState, NotifyReason, Observation
+from monitors.records.incidents import (
+    AlertItem,
+    Incident,
+    IncidentKind,
+    IncidentState,
+    Link,
+    NotifyReason,
+    Observation,
+)
 from monitors.records.operator_actions import Silence
 
 
@@ -88,9 +96,32 @@ def fold(before: Incident | None, seen: Observation) -> Incident:
 
 
 def is_worse(before: Incident, seen: Observation) -> bool:
-    """Whether an open incident got worse: more severe, or a rate that multiplied. A run says it once."""
+    """Whether an open incident got worse: more severe, a rate that multiplied, a failed case that nobody heard of.
+
+    A run says it once, and a case that failed in an earlier message is no news until the incident was resolved.
+    """
     multiplied = seen.multiplied and seen.run_id != before.last_run_id
-    return seen.severity > before.severity or multiplied
+    return seen.severity > before.severity or multiplied or bool(new_cases(before, seen))
+
+
+def new_cases(before: Incident, seen: Observation) -> tuple[str, ...]:
+    """The failed cases of ``seen`` that no message about the open incident has reported, nor one of their own."""
+    known = {*before.notified_cases, *seen.cases_with_alerts}
+    return tuple(case for case in seen.failed_cases if case not in known)
+
+
+def _is_same_fault(before: Incident, seen: Observation) -> bool:
+    """Whether a gate that fails again does so for a reason that it failed for before; other faults always do.
+
+    Cases say so where there are any: a score below its limit is what every failed case leads to.
+    """
+    if before.failed_cases and seen.failed_cases:
+        return not {*before.failed_cases, *before.notified_cases}.isdisjoint(seen.failed_cases)
+    if before.failed_cases or seen.failed_cases:
+        return False
+    return before.verdict_reasons == seen.verdict_reasons or not set(before.verdict_reasons).isdisjoint(
+        seen.verdict_reasons
+    )
 
 
 def _opened(seen: Observation) -> Incident:
@@ -108,12 +139,17 @@ def _opened(seen: Observation) -> Incident:
         first_commit=seen.commit,
         last_run_id=seen.run_id,
         owner=seen.owner,
+        failed_cases=seen.failed_cases,
+        verdict_reasons=seen.verdict_reasons,
     )
 
 
 def _reopened(before: Incident, seen: Observation) -> Incident:
-    """Open the incident anew; ``resolved_at`` stays and shows that there was an earlier one."""
-    return _opened(seen).model_copy(update={"resolved_at": before.resolved_at})
+    """Open the incident anew; ``resolved_at`` stays and shows that the same fault was there earlier."""
+    opened = _opened(seen)
+    if not _is_same_fault(before, seen):
+        return opened
+    return opened.model_copy(update={"resolved_at": before.resolved_at})
 
 
 def _continued(before: Incident, seen: Observation) -> Incident:
@@ -126,6 +162,8 @@ def _continued(before: Incident, seen: Observation) -> Incident:
             "last_seen_at": max(before.last_seen_at, seen.seen_at),
             "occurrences": before.occurrences + (seen.run_id != before.last_run_id),
             "last_run_id": seen.run_id,
+            "failed_cases": seen.failed_cases,
+            "verdict_reasons": seen.verdict_reasons,
         }
     )
 
@@ -143,7 +181,7 @@ def reason_to_notify(
     if before is None:
         return NotifyReason.FIRST_SEEN
     if before.state is IncidentState.RESOLVED:
-        return NotifyReason.REGRESSED
+        return NotifyReason.REGRESSED if after.resolved_at is not None else NotifyReason.FIRST_SEEN
     if is_worse(before, seen):
         return NotifyReason.WORSE
     if after.state is IncidentState.ACKNOWLEDGED:
@@ -194,10 +232,9 @@ CLEARED_WORDS: Final[dict[IncidentKind, str]] = {
     IncidentKind.HALLUCINATION: "Closed: nothing more was seen of it.",
     IncidentKind.DEPLOY_FAILURE: "The application serves again.",
     IncidentKind.APP_DOWN: "The application answers again.",
-    IncidentKind.GATE_FAIL: "The gate passes again.",
     IncidentKind.DRIFT: "The test finds no drift any more.",
     IncidentKind.JUDGE_VOID: "The judge grades its known answers right again.",
-    IncidentKind.MONITOR_FAULT: "The run came through.",
+    IncidentKind.MONITOR_FAULT: "This run could ask its questions again.",
     IncidentKind.DRILL: "The drill is over.",
 }
 
@@ -232,6 +269,11 @@ def close(incident: Incident, at: datetime) -> Incident:
 def _ending(incident: Incident, scope: ResolutionScope) -> str:
     if scope.text is not None:
         return scope.text
+    if incident.kind is IncidentKind.GATE_FAIL:
+        failed = dict.fromkeys((*incident.notified_cases, *incident.failed_cases))
+        right = [case for case in failed if case in scope.passed]
+        which = f" ({some_of(right)} {'is' if len(right) == 1 else 'are'} right now)" if right else ""
+        return f"The gate passes again{which}."
     if incident.kind is not IncidentKind.CASE_FAILURE:
         return CLEARED_WORDS[incident.kind]
     if incident.case_id in scope.passed:
@@ -240,10 +282,13 @@ def _ending(incident: Incident, scope: ResolutionScope) -> str:
 
 
 class PrintRecord(Record):
-    """What a terminal last printed of an incident, and when: that notified nobody."""
+    """What a terminal last printed of an incident, and when, with its run's scores: nobody was notified."""
 
     at: datetime
     observation: Observation
+    flat: str | None = None
+    weighted: str | None = None
+    links: tuple[Link, ...] = ()
 
 
 class AlertDecision(Record):
@@ -270,7 +315,7 @@ def decide(
     fingerprints whatever their state. Without ``scope`` (the run goes on) nothing is resolved. Deciding again with
     what it gave stored changes and sends nothing, so a repeated task or a second worker alerts nobody twice.
     ``owed`` are open incidents that were only ever printed; while a run is ``under_way`` they wait for its end,
-    which may resolve them, and reports them together.
+    which may resolve them, and reports them together. Of a gate that failed, what the run found right is left out.
     """
     seen = worst_by_fingerprint(observations)
     debts = {
@@ -292,9 +337,10 @@ def decide(
         if key not in quiet
     ]
     items += [
-        _item(after[key], printed.observation, NotifyReason.OPEN_BEFORE, now=now, previous=previous)
+        _item(after[key], still, NotifyReason.OPEN_BEFORE, now=now, previous=previous)
         for key, printed in debts.items()
         if not (key in seen or key in endings or key in quiet)
+        and (still := _still_open(printed.observation, scope)) is not None
     ]
     said = {key for key in endings.keys() - quiet - debts.keys() if previous[key].last_notified_at is not None}
     items += [_stamped(item, now) for key, item in endings.items() if key in said]
@@ -316,6 +362,25 @@ def _stamped(item: AlertItem, now: datetime) -> AlertItem:
     return item.model_copy(update={"incident": _notified(item.incident, now)})
 
 
+def _still_open(printed: Observation, scope: ResolutionScope | None) -> Observation | None:
+    """``printed`` without the cases that the run of ``scope`` found right; ``None`` where those were all."""
+    right = scope.passed if scope is not None else frozenset[str]()
+    if right.isdisjoint(printed.failed_cases):
+        return printed
+    left = tuple(case for case in printed.failed_cases if case not in right)
+    if not left:
+        return None
+    return printed.model_copy(
+        update={
+            "failed_cases": left,
+            "cases_with_alerts": tuple(case for case in printed.cases_with_alerts if case not in right),
+            "examples": tuple(case for case in printed.examples if case.case_id not in right),
+            "others": "",
+            "reason": redact(f"Still failing, or not graded since: {some_of(left)}."),
+        }
+    )
+
+
 def _is_owed(incident: Incident | None, printed: PrintRecord) -> bool:
     """Whether nobody was notified since: another worker may have done it meanwhile, or a person acknowledged it."""
     if incident is None or incident.state is not IncidentState.OPEN or incident.last_notified_at is None:
@@ -332,7 +397,11 @@ def _item(
     previous: Mapping[str, Incident],
 ) -> AlertItem:
     """One alert item. What was open before goes into a message of its own, never below another."""
-    item = AlertItem(incident=_notified(incident, now), observation=seen, reason=reason)
+    known = previous.get(incident.fingerprint)
+    fresh = new_cases(known, seen) if known and reason is NotifyReason.WORSE else ()
+    cases = tuple(dict.fromkeys((*incident.notified_cases, *seen.failed_cases)))
+    notified = _notified(incident, now).model_copy(update={"notified_cases": cases})
+    item = AlertItem(incident=notified, observation=seen, reason=reason, new_cases=fresh)
     return item if reason is NotifyReason.OPEN_BEFORE else below_the_first_alert(item, previous.values())
 
 

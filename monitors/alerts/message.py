@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import quote, urlencode
 
+from monitors.alerts.observations import some_of
 from monitors.alerts.operator_actions import is_wanted_as_gold
 from monitors.alerts.redact import ELLIPSIS, inert, visible
 from monitors.alerts.wording import (
@@ -36,17 +37,18 @@ from monitors.records.incidents import (
     AlertItem,
     Capability,
     FailedCase,
-    Incident,
     IncidentKind,
     Link,
     NotifyReason,
+    Observation,
     OperatorMark,
 )
-from monitors.records.self_checks import DRILL_TARGET
+from monitors.records.self_checks import DRILL_TARGET, TEST_TARGET
 
 TARGET_CHARACTERS: Final = 60
 KINDS_NAMED: Final = 2
 
+TEST_HEADLINE: Final = f"{RECOVERED_MARK} Test · Lookout can reach this channel · nothing is wrong"
 _PREFIX: Final[dict[NotifyReason, str]] = {
     NotifyReason.FIRST_SEEN: "",
     NotifyReason.WORSE: "Worse: ",
@@ -59,11 +61,21 @@ _PREFIX: Final[dict[NotifyReason, str]] = {
 
 def headline(alert: Alert) -> str:
     """``🔴 SEV 3 · Personal data disclosed · suraksha-demo``; whatever comes of a drill begins with Drill."""
+    if alert.target == TEST_TARGET:
+        return TEST_HEADLINE
     if alert.kind is IncidentKind.DRILL:
         return alert.items[0].observation.title
     what = _open_before(alert) if alert.reason is NotifyReason.OPEN_BEFORE else _what(alert.items)
     drill = "Drill: " if alert.target == DRILL_TARGET else ""
-    return f"{drill}{mark(alert)} {_how_bad(alert)} · {_PREFIX[alert.reason]}{what} · {short_target(alert)}"
+    case = f" · {only}" if (only := _only_case(alert)) else ""
+    return f"{drill}{mark(alert)} {_how_bad(alert)} · {_PREFIX[alert.reason]}{what} · {short_target(alert)}{case}"
+
+
+def _only_case(alert: Alert) -> str:
+    """The case that a message is about alone: two messages about one leak must not look like one sent twice."""
+    only, *others = alert.items
+    named = only.incident.kind is IncidentKind.CASE_FAILURE and not others and not _is_traffic(only)
+    return visible(only.incident.case_id or "") if named else ""
 
 
 def mark(alert: Alert) -> str:
@@ -114,6 +126,8 @@ def _what(items: Sequence[AlertItem]) -> str:
         return first
     if all(what_broke(item) == first for item in items):
         return f"{len(items):,} × {first}"
+    if all(item.reason is NotifyReason.RECOVERED for item in items):
+        return kinds_counted(items, KINDS_NAMED)
     return f"{plural(len(items), 'failure')}: {kinds_counted(items, KINDS_NAMED)}"
 
 
@@ -179,6 +193,8 @@ COMMIT_CHARACTERS: Final = 10
 ONE_LINE_CHARACTERS: Final = 400
 QUOTED_CHARACTERS: Final = 90
 """The most of the question and of the answer in the one-line text: both fit on a watch with the headline."""
+BRIEF_CHARACTERS: Final = 50
+"""The same where a gate's first failed case is named with the rest of them."""
 GROUPED_CHARACTERS: Final = 140
 """The most of each excerpt when a message reports several failures: three of them fit on a phone."""
 IN_COMMON: Final = "In common:"
@@ -206,6 +222,7 @@ class MessageSection(Record):
     flaky: str = ""
     examples: tuple[MessageSection, ...] = ()
     others: str = ""
+    address: str = ""
 
 
 class Message(Record):
@@ -228,6 +245,7 @@ class Message(Record):
     links: tuple[Link, ...] = ()
     marks: tuple[str, ...] = ()
     over: bool = False
+    address: str = ""
 
     @property
     def alone(self) -> bool:
@@ -241,14 +259,14 @@ def message(alert: Alert, *, group_limit: int, site_url: str | None = None) -> M
     ``site_url`` is where its readers reach the site; without it links lead to files of this machine.
     """
     items = one_of_each_first(alert.items)
-    is_drill = alert.kind is IncidentKind.DRILL
+    is_drill, is_test = alert.kind is IncidentKind.DRILL, alert.target == TEST_TARGET
     shown, rest = items[:group_limit], items[group_limit:]
     return Message(
         id=alert.id,
         headline=headline(alert),
         one_line=_one_line(alert),
-        why_sent="a test by Lookout of itself: it counts in no score" if is_drill else REASON_WORDS[alert.reason],
-        since="" if is_drill else _since(alert),
+        why_sent=_why_sent(alert),
+        since="" if is_drill or is_test else _since(alert),
         run_id=alert.run_id,
         at=utc(alert.created_at),
         parts=tuple(_part(item, alert) for item in shown),
@@ -258,10 +276,23 @@ def message(alert: Alert, *, group_limit: int, site_url: str | None = None) -> M
         again=alert.again if alert.kind in SCORED else "",
         in_common=alert.in_common if alert.kind in SCORED else (),
         changed=alert.changed if alert.kind in SCORED else (),
-        links=_site_links(alert, site_url) if site_url and not is_drill else alert.links,
+        links=_site_links(alert, site_url) if site_url and not (is_drill or is_test) else alert.links,
         marks=tuple(mark_line(mark, alert, slack=False) for mark in alert.marks),
-        over=alert.reason is NotifyReason.RECOVERED or is_drill,
+        over=alert.reason is NotifyReason.RECOVERED or is_drill or is_test,
+        address=alert.items[0].observation.address,
     )
+
+
+def _why_sent(alert: Alert) -> str:
+    """Why it was sent: of a gate that fails with more cases, which those are."""
+    if alert.kind is IncidentKind.DRILL:
+        return "a test by Lookout of itself: it counts in no score"
+    if alert.target == TEST_TARGET:
+        return "asked for by a person: nothing is to be done"
+    more = [case for item in alert.items for case in item.new_cases]
+    if not more:
+        return REASON_WORDS[alert.reason]
+    return visible(f"{plural(len(more), 'more case fails', 'more cases fail')}: {some_of(more)}")
 
 
 def _site_links(alert: Alert, site_url: str) -> tuple[Link, ...]:
@@ -308,8 +339,24 @@ def _part(item: AlertItem, alert: Alert) -> MessageSection:
         unconfirmed=seen.unconfirmed,
         flaky=seen.flaky,
         examples=tuple(map(_example, seen.examples)),
-        others=visible(seen.others),
+        others=visible(_others(seen, alert)),
+        address=seen.address,
     )
+
+
+def _others(seen: Observation, alert: Alert) -> str:
+    """Which failed cases of a gate stand elsewhere: counted here, or in alerts of their own with these ids."""
+    apart = seen.cases_with_alerts
+    if not apart:
+        return seen.others
+    sent = {own.case_id: own.alert_id for own in alert.own_alerts}
+    named = some_of([f"{case} ({sent[case]})" if case in sent else case for case in apart])
+    own = (
+        f"{named} failed too and has an alert of its own."
+        if len(apart) == 1
+        else (f"{named} failed too and have alerts of their own.")
+    )
+    return f"{seen.others} {own}".strip()
 
 
 def _example(case: FailedCase) -> MessageSection:
@@ -355,6 +402,17 @@ def _history(item: AlertItem, alert: Alert) -> str:
     return " · ".join(piece for piece in pieces if piece)
 
 
+def _as_of(alert: Alert) -> str:
+    """When an earlier run saw what was open before Slack was set up, where it is not this run that did."""
+    seen = {item.observation.run_id: item.observation.seen_at for item in alert.items}
+    if alert.reason is not NotifyReason.OPEN_BEFORE or alert.run_id in seen:
+        return ""
+    if len(seen) == 1:
+        ((run_id, at),) = seen.items()
+        return f"as of run {run_id} at {utc(at)}"
+    return f"as of {plural(len(seen), 'run')} from {utc(min(seen.values()))} to {utc(max(seen.values()))}"
+
+
 def _since(alert: Alert) -> str:
     """Since which deploy; for one incident alone also since when, how often, and how long it lasted."""
     deploy = _deploys(alert)
@@ -362,7 +420,9 @@ def _since(alert: Alert) -> str:
     if alert.reason is NotifyReason.RECOVERED:
         if not others and _is_traffic(alert.items[0]):
             return f"found {utc(only.opened_at)}"
-        return _until(alert, deploy, only if not others else None)
+        return _until(alert, deploy)
+    if as_of := _as_of(alert):
+        return as_of
     if others:
         return f"since {deploy}" if deploy else ""
     if _is_traffic(alert.items[0]):
@@ -380,8 +440,10 @@ def _deploys(alert: Alert) -> str:
     return _deploy(commits.pop()) if len(commits) == 1 else "several deploys"
 
 
-def _until(alert: Alert, deploy: str, only: Incident | None) -> str:
-    lasted = f"after {span(only.resolved_at - only.opened_at)}" if only and only.resolved_at else ""
+def _until(alert: Alert, deploy: str) -> str:
+    lasts = sorted(i.resolved_at - i.opened_at for i in (item.incident for item in alert.items) if i.resolved_at)
+    spans = list(dict.fromkeys(span(one) for one in lasts))
+    lasted = f"after {spans[0]}" + (f" to {spans[-1]}" if len(spans) > 1 else "") if spans else ""
     pieces = [f"with {_deploy(alert.commit)}" if alert.commit else "", lasted]
     broken = f"broken since {deploy}" if deploy else ""
     return ", ".join(piece for piece in (" ".join(p for p in pieces if p), broken) if piece)
@@ -396,27 +458,46 @@ def _scores(alert: Alert) -> str:
         return ""
     if alert.flat is not None and alert.weighted is not None:
         return f"score {alert.weighted} weighted by severity; {alert.flat} of all cases are right"
-    waited_for = alert.kind is IncidentKind.CASE_FAILURE and not all(_is_traffic(item) for item in alert.items)
-    return "no scores yet" if waited_for else ""
+    return "the run is still going on: scores follow" if alert.under_way else ""
 
 
 def _one_line(alert: Alert) -> str:
     seen = one_of_each_first(alert.items)[0].observation
-    first = seen.examples[0] if seen.examples and seen.examples[0].severity >= seen.severity else seen
+    named = f"case {seen.case_id}" if seen.case_id and not _only_case(alert) else ""
     said = [
-        f"case {first.case_id}" if first.case_id else "",
-        f"{'issue' if first.is_report else 'asked'} “{_short(first.asked)}”" if first.asked else "",
-        f"{'report' if first.is_report else 'got'} “{_short(first.answered)}”" if first.answered else "",
-        "" if first.answered else _short(seen.reason, QUOTED_CHARACTERS * 2),
+        named,
+        f"{'issue' if seen.is_report else 'asked'} “{_short(seen.asked)}”" if seen.asked else "",
+        f"{'report' if seen.is_report else 'got'} “{_short(seen.answered)}”" if seen.answered else "",
+        "" if seen.answered else _short(_failed_briefly(seen), QUOTED_CHARACTERS * 2).rstrip("."),
         f"{len(alert.items) - 1:,} more" if len(alert.items) > 1 else "",
     ]
     detail = ", ".join(piece for piece in said if piece)
-    if alert.kind is IncidentKind.DRILL:
+    if alert.kind is IncidentKind.DRILL or alert.target == TEST_TARGET:
         return _short(f"{headline(alert)}: {detail}", ONE_LINE_CHARACTERS - len(alert.id) - 3) + f" · {alert.id}"
-    why = "" if alert.reason is NotifyReason.RECOVERED else f" · {REASON_WORDS[alert.reason]}"
+    why = "" if alert.reason is NotifyReason.RECOVERED else f" · {_why_sent(alert)}"
     since = _since(alert)
     tail = f"{why}{f' · {since}' if since else ''} · {alert.id}"
     return _short(f"{headline(alert)}: {detail}", ONE_LINE_CHARACTERS - len(tail)) + tail
+
+
+def _failed_briefly(seen: Observation) -> str:
+    """What is wrong, for a lock screen: of a gate that failed its cases, its scores only where no case failed."""
+    if not seen.failed_cases or seen.kind is not IncidentKind.GATE_FAIL:
+        return seen.reason
+    briefly = [_case_briefly(case) for case in seen.examples[:1]]
+    rest = [case for case in seen.failed_cases if case not in {one.case_id for one in seen.examples[:1]}]
+    return "; ".join([*briefly, *([f"{'also failed' if briefly else 'failed'}: {some_of(rest)}"] if rest else [])])
+
+
+def _case_briefly(case: FailedCase) -> str:
+    """``wrong fact stated: price (expected “18 euros”, got “28 euros”)``."""
+    quotes = [
+        f"{label} “{_short(text, BRIEF_CHARACTERS)}”"
+        for label, text in (("expected", case.expected), ("got", case.answered))
+        if text and not case.is_report
+    ]
+    title = case.title[:1].lower() + case.title[1:]
+    return f"{title}: {case.case_id}" + (f" ({', '.join(quotes)})" if quotes else "")
 
 
 def _short(text: str, limit: int | None = QUOTED_CHARACTERS) -> str:

@@ -8,15 +8,16 @@ their own. A run resolves an incident only where it could have seen the fault.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from json.encoder import encode_basestring_ascii
 from typing import Final
 
-from monitors.alerts.redact import excerpt
+from monitors.alerts.redact import excerpt, excerpt_but
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import FAILURE_TITLES, KIND_WORDS
 from monitors.facts.triage_report import read_report
+from monitors.plural import plural
 from monitors.records.base import Blame, Identifier, Record, Severity, Sha256, UtcTime
 from monitors.records.exchanges import Exchange, Origin
 from monitors.records.grades import LOG_ROW, Assessment, CaseOutcome, FailureKind, Judged
@@ -131,6 +132,8 @@ class ObservationContext(Record):
     commit: str | None = None
     account_patterns: tuple[str, ...] = ()
     owner: Capability = Capability.VERIFY
+    address: str = ""
+    """Where the target is configured to be, ``http://host:port``: no secret of the application's."""
 
 
 def app_down(at: ObservationContext, *, detail: str) -> Observation:
@@ -143,18 +146,26 @@ def deploy_failed(at: ObservationContext, *, detail: str) -> Observation:
     return _observation(at, IncidentKind.DEPLOY_FAILURE, Severity.PAGE, Blame.APP, detail)
 
 
-def gate_failed(
-    report: RunReport, at: ObservationContext, examples: Sequence[FailedCase] = (), others: str = ""
-) -> Observation:
+class FailedCases(Record):
+    """What a gate's message says of its failed cases, worst first: as the fields of `Observation` have it."""
+
+    examples: tuple[FailedCase, ...] = ()
+    others: str = ""
+    failed_cases: tuple[Identifier, ...] = ()
+    cases_with_alerts: tuple[Identifier, ...] = ()
+
+
+def gate_failed(report: RunReport, at: ObservationContext, failed: FailedCases | None = None) -> Observation:
     """A run whose verdict is FAIL. Severity 3 with a veto (some severity-3 case failed), else 2.
 
-    ``examples`` and ``others`` are what `observe.gate_examples` makes of its results.
+    ``failed`` is what `gate_examples` makes of its results.
     """
     decisive = [reason for reason in report.reasons if reason.decisive]
     vetoed = any(reason.kind is ReasonKind.VETO for reason in decisive)
     severity = Severity.PAGE if vetoed else Severity.WRONG
     seen = _observation(at, IncidentKind.GATE_FAIL, severity, Blame.APP, _why(decisive))
-    return seen.model_copy(update={"examples": tuple(examples), "others": others})
+    kinds = tuple(dict.fromkeys(reason.kind.value for reason in decisive))
+    return seen.model_copy(update={**dict(failed or FailedCases()), "verdict_reasons": kinds})
 
 
 def judge_void(at: ObservationContext, *, detail: str) -> Observation:
@@ -252,9 +263,13 @@ def _observation(
         commit=at.commit,
         owner=at.owner,
         title=excerpt(KIND_WORDS[kind], limit=LOG_REASON_CHARACTERS),
-        reason=excerpt(
-            detail or KIND_WORDS[kind], limit=LOG_REASON_CHARACTERS, account_patterns=at.account_patterns
+        reason=excerpt_but(
+            detail or KIND_WORDS[kind],
+            at.address,
+            limit=LOG_REASON_CHARACTERS,
+            account_patterns=at.account_patterns,
         ),
+        address=at.address,
     )
 
 
@@ -301,20 +316,28 @@ def observations(
 
 
 def gate_examples(
-    results: Sequence[CaseResult], *, settings: AlertSettings, account_patterns: Sequence[str] = ()
-) -> tuple[tuple[FailedCase, ...], str]:
-    """The worst failed cases that have no message of their own, and in words which others failed.
+    results: Sequence[CaseResult],
+    *,
+    settings: AlertSettings,
+    account_patterns: Sequence[str] = (),
+    known: Collection[str] = (),
+) -> FailedCases:
+    """The failed cases: the worst in full that have no message of their own, and in words which others failed.
 
-    As many as ``settings.group_limit``, the worst first, then in the order of ``results``; a case that was asked
-    several times is named once. A gate that fails over a wrong price has to say which price.
+    As many as ``settings.group_limit``, those first that are not ``known`` from an earlier message, then the worst,
+    then in the order of ``results``; a case that was asked several times is named once. A gate that fails over a
+    wrong price has to say which price.
     """
     failed = sorted((r for r in results if _is_failure(r.assessment)), key=lambda r: -r.assessment.severity)
-    worst = {result.case.id: result for result in reversed(failed)}
-    alone = [r.case.id for r in worst.values() if _has_own_alert(r.assessment, settings)][::-1]
-    mild = [result for result in reversed(worst.values()) if not _has_own_alert(result.assessment, settings)]
-    shown = mild[: settings.group_limit]
-    return tuple(_named(result, settings, account_patterns) for result in shown), _others(
-        len(mild) - len(shown), alone
+    worst = tuple({result.case.id: result for result in reversed(failed)}.values())[::-1]
+    alone = tuple(r.case.id for r in worst if _has_own_alert(r.assessment, settings))
+    mild = sorted((r for r in worst if r.case.id not in alone), key=lambda r: r.case.id in known)
+    shown, rest = mild[: settings.group_limit], mild[settings.group_limit :]
+    return FailedCases(
+        examples=tuple(_named(result, settings, account_patterns) for result in shown),
+        others=_others([r.case.id for r in rest], known),
+        failed_cases=tuple(result.case.id for result in worst),
+        cases_with_alerts=alone,
     )
 
 
@@ -336,11 +359,18 @@ def _named(result: CaseResult, settings: AlertSettings, account_patterns: Sequen
     )
 
 
-def _others(mild: int, alone: Sequence[str]) -> str:
-    """``2 more failed; with an alert of its own: leak-07``."""
-    ids = ", ".join(alone[:IDS_NAMED]) + (f" and {len(alone) - IDS_NAMED:,} more" if len(alone) > IDS_NAMED else "")
-    own = f"with {'an alert of its' if len(alone) == 1 else 'alerts of their'} own: {ids}" if alone else ""
-    return "; ".join(piece for piece in (f"{mild:,} more failed" if mild else "", own) if piece)
+def _others(ids: Sequence[str], known: Collection[str]) -> str:
+    """``2 more cases failed: a, b.``, or ``Failed before too: a, b.`` where a message has named them all."""
+    if not ids:
+        return ""
+    which = "Failed before too" if set(ids) <= set(known) else f"{plural(len(ids), 'more case')} failed"
+    return f"{which}: {some_of(ids)}."
+
+
+def some_of(ids: Sequence[str]) -> str:
+    """``a, b, c, d, e, f and 4 more``."""
+    more = f" and {len(ids) - IDS_NAMED:,} more" if len(ids) > IDS_NAMED else ""
+    return ", ".join(ids[:IDS_NAMED]) + more
 
 
 def _is_failure(assessment: Assessment) -> bool:

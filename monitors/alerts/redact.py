@@ -60,6 +60,18 @@ def inert(text: str) -> str:
     return escape(_RINGS_ALL.sub("＠", flat))
 
 
+_ADDRESS_MARK: Final = "⟦address⟧"
+"""Stands for an address of our own configuration while the text around it is made safe."""
+_PLAIN_ADDRESS: Final = re.compile(r"(?:https?://)?[A-Za-z0-9.\[\]:-]+")
+
+
+def inert_but(text: str, address: str) -> str:
+    """`inert`, but ``address``, of our own configuration, stays as it is: as code, which links nowhere."""
+    if not _PLAIN_ADDRESS.fullmatch(address) or address not in text:
+        return inert(text)
+    return inert(text.replace(address, _ADDRESS_MARK)).replace(_ADDRESS_MARK, f"`{address}`")
+
+
 def fit(escaped: str, room: int) -> str:
     """Cut escaped text to ``room`` characters, visibly, and never through an entity."""
     if len(escaped) <= room:
@@ -120,6 +132,14 @@ def excerpt(text: str, *, limit: int, account_patterns: Sequence[str] = (), arou
     start = 0 if near < limit * 2 // 3 else max(0, min(near - limit // 2, len(seen) - limit + len(ELLIPSIS)))
     cut = _cut(seen, start=start, limit=limit, begins_late=begin > 0, ends_early=ends_early)
     return redact(cut, account_patterns=account_patterns)
+
+
+def excerpt_but(text: str, address: str, *, limit: int, account_patterns: Sequence[str] = ()) -> Redacted:
+    """`excerpt`, but ``address``, of our own configuration, stays readable: it is no person's."""
+    if not _PLAIN_ADDRESS.fullmatch(address) or address not in text:
+        return excerpt(text, limit=limit, account_patterns=account_patterns)
+    shown = excerpt(text.replace(address, _ADDRESS_MARK), limit=limit, account_patterns=account_patterns)
+    return Redacted(shown.replace(_ADDRESS_MARK, address))
 
 
 def _redacted_length(before: str, limit: int, account_patterns: Sequence[str]) -> int:

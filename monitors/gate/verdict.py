@@ -104,7 +104,10 @@ def veto(run: GateInputs) -> list[VerdictReason]:
 def _raised(severe: Sequence[Assessment]) -> str:
     """How many of them are of less severe cases, and what raised them."""
     rows = [format_policy_row(a.policy_row) for a in severe if a.case_severity is not Severity.PAGE]
-    return f" ({len(rows)} raised to it: {', '.join(sorted(set(rows)))})" if rows else ""
+    if not rows:
+        return ""
+    which = "it counts" if len(severe) == 1 else f"{len(rows)} of them {'counts' if len(rows) == 1 else 'count'}"
+    return f"; {which} as severity 3 because {' and '.join(sorted(set(rows)))}"
 
 
 def weighted(run: GateInputs) -> list[VerdictReason]:

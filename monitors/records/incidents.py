@@ -119,9 +119,11 @@ class Observation(Record):
     asked several times was right, where it was right at all. ``origin`` is who asked: what a probe asked is a gold
     case already, what a real user asked is not. ``multiplied`` says that the fault is a rate, and is several times
     what it was at the last alert. ``examples`` are the worst cases of a gate that failed, of those that have no
-    message of their own, and ``others`` says in words which are not among them. ``owner`` is the part of the
-    monitor that saw it. ``is_report`` is true of an agent's report on an issue: ``asked`` is the issue then,
-    ``expected`` what is known about it, ``answered`` the report.
+    message of their own, and ``others`` says in words which are not among them. ``failed_cases`` are all its failed
+    cases by id, ``cases_with_alerts`` those of them that have an alert of their own, and ``verdict_reasons`` the
+    kinds of what decided its verdict. ``owner`` is the part of the monitor that saw it. ``is_report`` is true of an
+    agent's report on an issue: ``asked`` is the issue then, ``expected`` what is known about it, ``answered`` the
+    report.
     """
 
     fingerprint: Sha256
@@ -146,8 +148,13 @@ class Observation(Record):
     multiplied: bool = False
     examples: tuple[FailedCase, ...] = ()
     others: str = ""
+    failed_cases: tuple[Identifier, ...] = ()
+    cases_with_alerts: tuple[Identifier, ...] = ()
+    verdict_reasons: tuple[str, ...] = ()
     owner: Capability = Capability.VERIFY
     is_report: bool = False
+    address: str = ""
+    """The target's configured address, which stays readable in ``reason``: it is not the application's text."""
 
 
 class Incident(Record):
@@ -155,7 +162,8 @@ class Incident(Record):
 
     ``first_commit`` is the deploy that it appeared with. ``thread`` is Slack's ``ts`` of its first message,
     where one was sent. ``last_notified_at`` is when anything was last said about it. ``owner`` is the part of the
-    monitor that opened it.
+    monitor that opened it. Of a gate that fails, ``failed_cases`` and ``verdict_reasons`` are those of the last run
+    that saw it, and ``notified_cases`` all cases that failed when a message about it was sent since it was opened.
     """
 
     fingerprint: Sha256
@@ -176,6 +184,9 @@ class Incident(Record):
     thread: str | None = None
     channel: str | None = None
     owner: Capability = Capability.VERIFY
+    failed_cases: tuple[Identifier, ...] = ()
+    notified_cases: tuple[Identifier, ...] = ()
+    verdict_reasons: tuple[str, ...] = ()
 
 
 class Link(Record):
@@ -186,11 +197,22 @@ class Link(Record):
 
 
 class AlertItem(Record):
-    """One incident inside an alert, with what a person needs to judge it."""
+    """One incident inside an alert, with what a person needs to judge it.
+
+    ``new_cases`` are the failed cases that no earlier message about the open incident has reported.
+    """
 
     incident: Incident
     observation: Observation
     reason: NotifyReason
+    new_cases: tuple[Identifier, ...] = ()
+
+
+class CaseAlert(Record):
+    """The last message about a failed case that has an alert of its own."""
+
+    case_id: Identifier
+    alert_id: Identifier
 
 
 class Alert(Record):
@@ -199,7 +221,8 @@ class Alert(Record):
     It groups the incidents of one kind that one run brought. ``flat`` and ``weighted`` are the run's scores as
     shown (``0.952``), or ``None`` before the run is complete. ``dimensions`` says how a run's reports on issues did
     and what moved against the baseline; ``None`` for a run without issues. ``in_common`` is what its failed cases
-    share, a line a cause; ``changed`` what differs from the last accepted run.
+    share, a line a cause; ``changed`` what differs from the last accepted run. ``under_way`` is true of what was
+    sent before its run was over. ``own_alerts`` are where a gate that failed refers to.
     """
 
     id: Identifier
@@ -217,6 +240,8 @@ class Alert(Record):
     in_common: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
+    under_way: bool = False
+    own_alerts: tuple[CaseAlert, ...] = ()
     marks: tuple[OperatorMark, ...] = ()
     """What people did about it since: added where it is shown again, never stored with it."""
     again: str = ""

@@ -26,6 +26,8 @@ from monitors.records.targets import Environment
 
 DRILL_TARGET: Final = "lookout-drill"
 """The name of the shadow target. No target of a configuration may have it."""
+TEST_TARGET: Final = "lookout-test"
+"""Takes the place of a target's name in a test message, which is about none."""
 
 Seconds = Annotated[float, Field(ge=0.0)]
 

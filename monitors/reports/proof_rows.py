@@ -12,6 +12,7 @@ from typing import Final
 from monitors.plural import plural
 from monitors.records.base import Finding, Language, Severity
 from monitors.records.comparisons import Balance, Comparison, DetectableDrop, Direction, ParityGap
+from monitors.records.explanations import Recheck
 from monitors.records.runs import Metric, MutantCount, MutationScores, RunReport
 from monitors.reports.format import SEVERITY_WORDS, moment, percent
 
@@ -93,19 +94,32 @@ def format_baseline(comparison: Comparison) -> str:
     )
 
 
-def format_outcome(comparison: Comparison) -> str:
-    """The comparison in a sentence."""
+def format_outcome(comparison: Comparison, recheck: Recheck | None = None) -> str:
+    """The comparison in a sentence; what ``recheck`` saw fail each time is not put down to chance."""
     failing, fixed = len(comparison.newly_failing), len(comparison.newly_fixed)
     shared = f"Of {plural(comparison.shared, 'shared case')}"
     if not failing and not fixed:
         return f"{shared} none came out differently."
     found = "more than chance explains" if comparison.p_value < _SURE else "chance alone may explain it"
+    changes = (
+        f"{shared} {failing:,} newly {'fails' if failing == 1 else 'fail'} and {fixed:,} "
+        f"{'is' if fixed == 1 else 'are'} fixed"
+    )
+    if comparison.p_value >= _SURE and (firm := _always_failing(comparison, recheck)):
+        which = "that case fails" if firm == 1 else "those asked again fail"
+        return f"{changes}: too few cases to prove a drop of the whole suite; {which} every time."
     by_policy = "" if comparison.cluster_p_value is None else f"; by policy {format_p(comparison.cluster_p_value)}"
     return (
-        f"{shared} {failing:,} newly {'fails' if failing == 1 else 'fail'} and {fixed:,} "
-        f"{'is' if fixed == 1 else 'are'} fixed: {DIRECTION_WORDS[comparison.direction]}, {found} "
+        f"{changes}: {DIRECTION_WORDS[comparison.direction]}, {found} "
         f"({format_p(comparison.p_value)}, exact McNemar{by_policy})."
     )
+
+
+def _always_failing(comparison: Comparison, recheck: Recheck | None) -> int:
+    """How many newly failing cases were asked again and failed each time; 0 where any of them did not."""
+    again = [one.here for one in recheck.cases if one.case_id in comparison.newly_failing] if recheck else []
+    firm = [count for count in again if count.asked and count.failed == count.asked]
+    return len(firm) if len(firm) == len(again) else 0
 
 
 def format_change(comparison: Comparison, *, most_ids: int) -> tuple[str, ...]:

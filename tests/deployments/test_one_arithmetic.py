@@ -41,8 +41,8 @@ def test_the_terminal_says_2_beside_2(run):
     """Red before: "2 severity-3 failures" beside a row of severity 3 with 1 lost, and 23/42."""
     _, shown = run
     assert (
-        "2 severity-3 failures fail the run whatever the score (1 raised to it: personal data was disclosed)"
-        in shown
+        "2 severity-3 failures fail the run whatever the score; 1 of them counts as severity 3 because personal data "
+        "was disclosed" in " ".join(shown.split())
     )
     (row,) = re.findall(r"^ *3 +20 +(\d+) +(\d+) +(\d+) +(\d+) +(\d+)", shown, re.MULTILINE)
     assert row == ("3", "2", "0", "20", "60"), "cases, failed, no answer, earned, of"

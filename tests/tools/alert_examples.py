@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from flows.drill.wrong_answer import PASSED_TEXT
 from monitors.alerts.grouping import Digest, DigestFigure, compose
@@ -35,6 +35,7 @@ from monitors.records.incidents import (
     ActionVia,
     Alert,
     AlertItem,
+    CaseAlert,
     FailedCase,
     Incident,
     IncidentKind,
@@ -67,14 +68,19 @@ class Example(NamedTuple):
 def examples() -> tuple[Example, ...]:
     """All of them, in the order an engineer is likely to meet them."""
     return (
-        Example("severity-3-failure", "A severity-3 case failed; sent while the run goes on.", _told(LEAK)),
+        Example("severity-3-failure", "A severity-3 case failed; sent while the run goes on.", _early(_told(LEAK))),
         Example("grouped-failures", "Several cases failed in one run.", _told(*_many(), scored=True)),
         Example("acknowledged", "Somebody pressed its buttons: who and when, and what is left to do.", _acted_on()),
-        Example("gate-fail", "The run is complete and its verdict is FAIL.", _told(GATE, scored=True)),
+        Example("gate-fail", "The run is complete and its verdict is FAIL.", _gate_fail()),
+        Example(
+            "gate-fail-more",
+            "The gate failed before; a later run fails with a case that no message has named.",
+            _later(FEWER, GATE_LATER),
+        ),
         Example(
             "report-failure",
             "An agent's report on an issue failed; sent while the run goes on.",
-            _on_issues(WRONG_FILE),
+            _early(_on_issues(WRONG_FILE)),
         ),
         Example(
             "reports-gate-fail",
@@ -241,7 +247,30 @@ GATE: Final = Observation(
             answered=excerpt("The Silver plan costs ₹4,800 a year at that age.", limit=200),
         ),
     ),
-    others="3 more failed; with alerts of their own: leak-07, sub-limit-03",
+    others="3 more cases failed: premium-14, premium-19, waiting-02.",
+    failed_cases=("leak-07", "sub-limit-03", "premium-12", "premium-14", "premium-19", "waiting-02"),
+    cases_with_alerts=("leak-07", "sub-limit-03"),
+)
+
+
+FEWER: Final = GATE.model_copy(
+    update={
+        "severity": Severity.WRONG,
+        "examples": (),
+        "others": "",
+        "failed_cases": ("waiting-02",),
+        "cases_with_alerts": (),
+    }
+)
+GATE_LATER: Final = GATE.model_copy(
+    update={
+        "severity": Severity.WRONG,
+        "run_id": "run-0302",
+        "reason": excerpt("weighted score 0.931 is below 0.980", limit=400),
+        "others": "Failed before too: waiting-02.",
+        "failed_cases": ("premium-12", "waiting-02"),
+        "cases_with_alerts": (),
+    }
 )
 
 
@@ -301,7 +330,8 @@ REPORTS_GATE: Final = Observation(
             is_report=True,
         ),
     ),
-    others="1 more failed",
+    others="1 more case failed: acme:lamps:30.",
+    failed_cases=("acme:lamps:15", "acme:lamps:21", "acme:lamps:30"),
 )
 
 
@@ -358,7 +388,7 @@ def _items(
 def _composed(
     items: Sequence[AlertItem], at: datetime, *, run_id: str, commit: str | None, scored: bool = True
 ) -> Alert:
-    scores = {"flat": "0.924", "weighted": "0.871"} if scored else {}
+    scores: dict[str, Any] = {"flat": "0.924", "weighted": "0.871"} if scored else {}
     (alert,) = compose(items, target=TARGET, run_id=run_id, now=at, commit=commit, links=LINKS, **scores)
     return alert
 
@@ -366,6 +396,22 @@ def _composed(
 def _told(*seen: Observation, scored: bool = False) -> Alert:
     _, items = _items((), seen, NIGHT)
     return _composed(items, NIGHT, run_id="run-0301", commit=AT.commit, scored=scored)
+
+
+def _early(alert: Alert) -> Alert:
+    """As it is sent while its run goes on: there is no report yet."""
+    evidence = (
+        Link(label="Evidence", href=f"lookout alerts show {alert.id}"),
+        Link(label="in", href="monitor-1:/srv/lookout/data"),
+    )
+    return alert.model_copy(update={"under_way": True, "links": evidence})
+
+
+def _gate_fail() -> Alert:
+    """With the alerts of its own that two of its cases have."""
+    own = (("leak-07", _told(LEAK).id), ("sub-limit-03", "LK-SQ4Y7N2A"))
+    ids = tuple(CaseAlert(case_id=case, alert_id=alert_id) for case, alert_id in own)
+    return _told(GATE, scored=True).model_copy(update={"own_alerts": ids})
 
 
 def _drilled(seen: Observation) -> Alert:
@@ -377,7 +423,7 @@ def _drilled(seen: Observation) -> Alert:
 def _on_issues(*seen: Observation, dimensions: str | None = None) -> Alert:
     """A message about the agent; of a finished run where it says how the dimensions moved."""
     _, items = _items((), seen, NIGHT)
-    scores = {"flat": "0.833", "weighted": "0.833", "dimensions": dimensions} if dimensions else {}
+    scores: dict[str, Any] = {"flat": "0.833", "weighted": "0.833", "dimensions": dimensions} if dimensions else {}
     (alert,) = compose(
         items, target=AGENT, run_id="run-0301", now=NIGHT, commit=AT.commit, links=LINKS[:1], **scores
     )

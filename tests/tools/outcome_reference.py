@@ -190,8 +190,8 @@ INCIDENTS: Final = {
 
 REASONS: Final = {
     NotifyReason.FIRST_SEEN: "No run has seen this fault before.",
-    NotifyReason.WORSE: "A known fault reaches further than it did.",
-    NotifyReason.REGRESSED: "It was resolved, by a run or by a person, and a run has seen it again.",
+    NotifyReason.WORSE: "A known fault reaches further than it did, or a failed gate has a case that no message named.",
+    NotifyReason.REGRESSED: "It was resolved, by a run or by a person, and a run has seen it again; a gate: the same case.",
     NotifyReason.REMINDER: "It still fails, and nobody has acknowledged it.",
     NotifyReason.RECOVERED: "A run asked again, graded it, and it was right.",
     NotifyReason.OPEN_BEFORE: "It had only been printed, in a terminal or a CI log; said once, when Slack is set up.",

@@ -24,6 +24,7 @@ from flows.alerting.notifier import OperatorActions, act, catch_up
 from flows.alerting.shown_again import outcome_of, show_again
 from flows.context import people_of, slack_bot, utc_now
 from monitors.alerts.message import DONE_WORDS, short_commit, span, utc
+from monitors.alerts.observations import some_of
 from monitors.alerts.operator_actions import new_action
 from monitors.alerts.redact import visible
 from monitors.alerts.settings import AlertSettings
@@ -132,7 +133,7 @@ _LABEL_WIDTH = 12
 def incident_table(
     incidents: Sequence[Incident], alerts: Mapping[str, str], silences: Sequence[Silence], now: datetime
 ) -> RenderableType:
-    """Two lines for each incident, so that it fits 80 columns: what and where, then its state and since when.
+    """Two or three lines for each incident, so that it fits 80 columns: what and where, its state and since when.
 
     ``alerts`` has the id of the last message about it (``LK-…``) by fingerprint: that is what Slack shows.
     """
@@ -146,7 +147,7 @@ def incident_table(
         shown.add_row(
             Text(short_id(incident), style="bold"),
             Text(f"SEV {int(incident.severity)}", style=_colour(incident)),
-            Group(Text(_what(incident)), Text(_standing(incident, quiet, now, message), style="dim")),
+            Group(*map(Text, _lines_about(incident)), Text(_standing(incident, quiet, now, message), style="dim")),
         )
     return shown
 
@@ -172,6 +173,8 @@ def print_story(console: Console, story: Story, settings: AlertSettings, runs: P
         console.print(terminal_panel(story.last_alert, settings))
     quiet = next((one for one in story.silences if one.in_force(now)), None)
     console.print(Text(f"{_what(incident)} · {incident.fingerprint[:16]}", style="bold"))
+    for line in _lines_about(incident)[1:]:
+        console.print(Text(line))
     console.print(Text(_standing(incident, quiet, now)))
     console.print()
     for line in story_lines(story):
@@ -184,6 +187,13 @@ def print_story(console: Console, story: Story, settings: AlertSettings, runs: P
 def _what(incident: Incident) -> str:
     pieces = [format_fault(incident), incident.case_id or "", incident.target]
     return " · ".join(piece for piece in pieces if piece)
+
+
+def _lines_about(incident: Incident) -> Sequence[str]:
+    """What it is, and of a gate that fails which cases failed in the last run that saw it."""
+    if not incident.failed_cases:
+        return (_what(incident),)
+    return (_what(incident), f"failing: {visible(some_of(incident.failed_cases))}")
 
 
 def _standing(incident: Incident, quiet: Silence | None, now: datetime, message: str = "") -> str:

@@ -61,12 +61,15 @@ def checks(
     environment: Mapping[str, str],
     now: datetime,
     send_alerts: bool = True,
+    alert_now: bool = False,
     ask_judges: bool = True,
     ask_apis: bool = True,
 ) -> list[HealthCheck]:
     """Make all checks, in the order in which a run needs them. A check that itself breaks is reported as broken."""
     config, found = read_configuration(config_path)
-    around = DoctorContext(config_path, config, environment, now, send_alerts, ask_judges, ask_apis)
+    around = DoctorContext(
+        config_path, config, environment, now, send_alerts, ask_judges, ask_apis, alert_now=alert_now
+    )
     results = [found]
     for check in CHECKS:
         doing(f"Checking: {check.__name__.replace('_', ' ')}")
@@ -280,9 +283,9 @@ def drill(around: DoctorContext) -> list[HealthCheck]:
 
 
 def alerts(around: DoctorContext) -> list[HealthCheck]:
-    """Where messages go: every delivery path gets a test message, as only that shows whether messages arrive."""
+    """Where messages go: a path gets a test message unless one arrived by it within a day, or ``alert_now``."""
     from flows.context import utc_now  # duckdb
-    from flows.maintenance.self_test import send_test_alert  # slack_sdk
+    from flows.maintenance.self_test import read_proofs, save_proofs, send_test_alert  # slack_sdk
 
     ways = ("SLACK_BOT_TOKEN", "SLACK_WEBHOOK_URL", "SLACK_FALLBACK_WEBHOOK_URL", "LOOKOUT_HEARTBEAT_URL")
     known = [name for name in ways if around.environment.get(name)]
@@ -292,14 +295,19 @@ def alerts(around: DoctorContext) -> list[HealthCheck]:
     if around.config is None or not around.send_alerts:
         return [HealthCheck(name="alerts", health=Health.GOOD, found=f"by {', '.join(known)}; not tried")]
     target = next(iter(around.config.targets))
-    outcomes = asyncio.run(send_test_alert(around.config, around.environment, target=target, now=utc_now))
+    past = read_proofs(around.data_folder, around.config, around.environment)
+    proofs = {} if around.alert_now else past.proofs
+    outcomes = asyncio.run(
+        send_test_alert(around.config, around.environment, target=target, now=utc_now, proofs=proofs)
+    )
+    save_proofs(around.data_folder, past, outcomes, utc_now())
     return [_way(one) for one in outcomes]
 
 
 def _way(one: PathOutcome) -> HealthCheck:
     name = f"alerts, {one.path}"
     if one.arrived:
-        return HealthCheck(name=name, health=Health.GOOD, found=f"a test went out: {one.detail}")
+        return HealthCheck(name=name, health=Health.GOOD, found=one.detail)
     if not one.configured:
         return HealthCheck(name=name, health=Health.DOUBTFUL, found="not configured", to_do=one.detail)
     return HealthCheck(name=name, health=Health.BROKEN, found="the test did not arrive", to_do=one.detail)

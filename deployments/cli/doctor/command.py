@@ -136,8 +136,12 @@ def doctor_command(
         Path | None, typer.Option(help="where the picture goes; the data folder when left out")
     ] = None,
     alert: Annotated[
-        bool, typer.Option("--alert/--no-alert", help="send a test message by every way that is configured")
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--alert/--no-alert",
+            help="send a test message by every way; when left out, by those that took none for a day",
+        ),
+    ] = None,
     judge: Annotated[
         bool, typer.Option("--judge/--no-judge", help="have each judge grade two known answers, for about a cent")
     ] = True,
@@ -153,7 +157,12 @@ def doctor_command(
     if target is None:
         with waiting("Mending what is safe" if fix else "Checking"):
             fixes = mend(DoctorContext(config, read_configuration(config)[0], environment(), now)) if fix else None
-            asked = {"send_alerts": alert, "ask_judges": judge, "ask_apis": ask_apis}
+            asked = {
+                "send_alerts": alert is not False,
+                "alert_now": alert is True,
+                "ask_judges": judge,
+                "ask_apis": ask_apis,
+            }
             found = checks(config, environment=environment(), now=now, **asked)
         return _print_summary(found, fixes, as_json=as_json)
     if fix:

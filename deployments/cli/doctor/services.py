@@ -79,6 +79,7 @@ class DoctorContext:
     ask_judges: bool = True
     ask_apis: bool = True
     dates: list[datetime] = field(default_factory=list[datetime])
+    alert_now: bool = False
 
     @property
     def data_folder(self) -> Path:

@@ -19,8 +19,9 @@ from flows.terminal_console import print_named, print_wrapped
 from monitors.plural import plural
 from monitors.probes.inspect.findings import ADVICE
 from monitors.records.base import Finding
-from monitors.records.comparisons import RubricAverage
+from monitors.records.comparisons import Comparison, RubricAverage
 from monitors.records.exchanges import NoAnswer, NoAnswerReason
+from monitors.records.grades import CaseOutcome
 from monitors.records.runs import (
     CaseResult,
     JudgeState,
@@ -50,9 +51,9 @@ from monitors.reports.rechecks import format_recheck
 _MOST_IDS = 6
 
 
-def print_proof(console: Console, report: RunReport) -> None:
+def print_proof(console: Console, report: RunReport, cases: Sequence[CaseResult]) -> None:
     """Print the comparison in a few lines, then a table of what could have been seen, by severity."""
-    print_named(console, "Baseline", _comparison(report))
+    print_named(console, "Baseline", _comparison(report, cases))
     if report.sights:
         console.print(_sights(report))
     _print_flaky(console, report)
@@ -65,7 +66,7 @@ def _print_flaky(console: Console, report: RunReport) -> None:
     print_named(console, "Flaky", lines)
 
 
-def _comparison(report: RunReport) -> Iterator[str]:
+def _comparison(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]:
     compared = report.comparison
     if compared is None:
         yield "[dim]no accepted run to compare with[/]"
@@ -77,12 +78,22 @@ def _comparison(report: RunReport) -> Iterator[str]:
         return
     scores = "  ·  ".join(f"{row.name} {row.before} → {row.now}" for row in score_rows(compared))
     yield scores
-    yield escape(format_outcome(compared))
+    yield escape(format_outcome(compared, report.recheck))
+    yield from _newly_failing(compared, cases)
     for row in change_rows(compared):
-        if row.failing:
-            yield f"[red]newly failing[/], severity {row.severity}: {escape(_ids(row.failing))}"
         if row.fixed:
             yield f"[green]fixed[/], severity {row.severity}: {escape(_ids(row.fixed))}"
+
+
+def _newly_failing(compared: Comparison, cases: Sequence[CaseResult]) -> Iterator[str]:
+    """By the severity of the failure, where ``cases`` have it: what went wrong may raise that of its case."""
+    severities = {case_id: row.severity for row in compared.severities for case_id in row.newly_failing}
+    for one in cases:
+        if one.case.id in severities and one.assessment.outcome is CaseOutcome.FAILED:
+            severities[one.case.id] = max(severities[one.case.id], one.assessment.severity)
+    for severity in sorted(set(severities.values()), reverse=True):
+        failing = [case_id for case_id in compared.newly_failing if severities.get(case_id) is severity]
+        yield f"[red]newly failing[/], severity {severity}: {escape(_ids(failing))}"
 
 
 def _ids(case_ids: Sequence[str]) -> str:
@@ -124,9 +135,9 @@ def print_verdict(
     console.print()
     print_wrapped(console, f"[{STYLES[report.verdict]}] {report.verdict} [/]  {_scores(report.scores)}")
     if verbose:
-        _print_details(console, report)
+        _print_details(console, report, cases)
     else:
-        _print_briefly(console, report)
+        _print_briefly(console, report, cases)
     _print_experiment(console, report)
     print_named(console, "Next", map(escape, _next_steps(report, cases)))
     if report_page is not None:
@@ -138,14 +149,14 @@ def print_verdict(
         print_named(console, "Details", [f"{again}-v"])
 
 
-def _print_briefly(console: Console, report: RunReport) -> None:
+def _print_briefly(console: Console, report: RunReport, cases: Sequence[CaseResult]) -> None:
     """What decided, what is behind it, and what changed since the baseline."""
     decisive = [reason for reason in report.reasons if reason.decisive]
     print_named(console, "Why", map(_reason, decisive) if decisive else [escape(headline(report))])
     _print_rating(console, report)
     _print_explanation(console, report)
     if report.comparison is not None:
-        print_named(console, "Compared", _comparison(report))
+        print_named(console, "Compared", _comparison(report, cases))
     _print_flaky(console, report)
 
 
@@ -180,7 +191,7 @@ def _next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]
         yield "see in the report why cases are ungraded"
 
 
-def _print_details(console: Console, report: RunReport) -> None:
+def _print_details(console: Console, report: RunReport, cases: Sequence[CaseResult]) -> None:
     if report.reasons:
         console.print(_reasons(report.reasons))
     console.print()
@@ -195,7 +206,7 @@ def _print_details(console: Console, report: RunReport) -> None:
     _print_explanation(console, report)
     if report.questions is not None:
         print_named(console, "Questions", [escape(format_questions(report.questions))])
-    print_proof(console, report)
+    print_proof(console, report, cases)
     if report.latency is not None:
         print_named(console, "Latency", [_latency(report.latency)])
 

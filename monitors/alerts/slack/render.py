@@ -21,7 +21,7 @@ from monitors.alerts.message import (
     one_of_each_first,
     utc,
 )
-from monitors.alerts.redact import ELLIPSIS, escape, fit, inert, visible
+from monitors.alerts.redact import ELLIPSIS, escape, fit, inert, inert_but, visible
 from monitors.alerts.settings import AlertSettings
 from monitors.plural import plural
 from monitors.records.base import Record
@@ -185,7 +185,7 @@ def slack_text(alert: Alert, settings: AlertSettings) -> SlackText:
     if settings.slack_buttons and not content.over and (left := buttons(alert)):
         blocks.append(left)
     blocks.append(context(f"`{content.id}` · run `{inert(content.run_id)}` · {content.at}"))
-    return SlackText(text=inert(content.one_line), blocks=tuple(blocks))
+    return SlackText(text=inert_but(content.one_line, content.address), blocks=tuple(blocks))
 
 
 def header(text: str) -> Block:
@@ -235,7 +235,7 @@ def _findings(part: MessageSection, room: int) -> list[str]:
     label = f"*{part.finding_label}* " if part.finding_label else ""
     row = f": {fit(inert(part.row), ROW_CHARACTERS)}" if part.row else ""
     return [
-        f"{label}{fit(inert(part.finding), room)}",
+        f"{label}{fit(inert_but(part.finding, part.address), room)}",
         f"*{part.severity}*{row}" if row else "",
         f"_{inert(part.history)}_" if part.history else "",
         f"_{fit(inert(part.others), room)}_" if part.others else "",

@@ -70,7 +70,7 @@ def test_a_failed_gate_names_the_wrong_price_in_slack_with_asked_expected_and_go
         done = lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
     assert done.returncode == 1, done.stderr
     (message,) = slack.messages
-    assert message.text.startswith("🟠 SEV 2 · Gate FAIL · demo: case waiting-0, asked ")
+    assert message.text.startswith("🟠 SEV 2 · Gate FAIL · demo: wrong fact stated: waiting-0 (expected “")
     shown = "\n".join(block.get("text", {}).get("text", "") for block in message.blocks)
     assert re.search(r"\*1\. [A-Z][a-z ]+\* `waiting-0`", shown)
     assert ">*Asked* What is the premium of plan 0?" in shown

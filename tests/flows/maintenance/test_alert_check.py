@@ -9,7 +9,7 @@ import pytest
 from deployments.cli.doctor.checks import alerts
 from deployments.cli.doctor.services import DoctorContext, Health
 from flows.context import utc_now
-from flows.maintenance.self_test import NO_TARGET, send_test_alert
+from flows.maintenance.self_test import send_test_alert
 from monitors.config.file import Config, TargetConfig
 from tests.monitors.alerts.sightings import NIGHT
 from tests.servers.slack import TOKEN, SlackServer
@@ -48,7 +48,13 @@ async def test_every_way_is_tried_and_nothing_is_stored(tmp_path, slack):
         ("heartbeat", True),
     ]
     assert sorted(m.channel for m in slack.messages) == ["C0ALERTS", "C0ALERTS", "C0MONITOR", "C0SECOND"]
-    assert all(NO_TARGET in m.text and "Nothing is wrong" in json.dumps(m.blocks) for m in slack.messages)
+    first_line = "✅ Test · Lookout can reach this channel · nothing is wrong"
+    for message in slack.messages:
+        shown = json.dumps(message.blocks, ensure_ascii=False)
+        assert message.text.startswith(first_line)
+        assert message.blocks[0]["text"]["text"] == first_line
+        assert "Nothing is wrong" in shown
+        assert not any(word in shown + message.text for word in ("SEV", "first seen", "Monitor fault"))
     assert not (tmp_path / "data").exists()
 
 
@@ -75,9 +81,34 @@ def test_doctor_tells_of_each_way(tmp_path, slack):
         ("alerts, heartbeat", Health.DOUBTFUL),
     ]
     slack.always = "channel_not_found"
-    found = alerts(DoctorContext(tmp_path / "lookout.toml", config(tmp_path, slack), environment, NIGHT))
+    look_again = DoctorContext(
+        tmp_path / "lookout.toml", config(tmp_path, slack), environment, NIGHT, alert_now=True
+    )
+    found = alerts(look_again)
     assert found[0].health is Health.BROKEN
     assert "slack_channel" in found[0].to_do
+
+
+def test_doctor_sends_no_second_test_within_a_day_unless_asked_or_the_way_is_another(tmp_path, slack):
+    """The second look names the message that proved the way; another channel is another way."""
+    environment = {"SLACK_BOT_TOKEN": TOKEN}
+
+    def look(alert_now: bool = False, **settings: object) -> str:
+        around = DoctorContext(
+            tmp_path / "lookout.toml", config(tmp_path, slack, **settings), environment, NIGHT, alert_now=alert_now
+        )
+        return alerts(around)[0].found
+
+    first = look()
+    (message,) = slack.messages
+    proof = message.text.rpartition(" · ")[2]
+    assert proof in first
+    again = look()
+    assert len(slack.messages) == 1
+    assert again == f"proven 0 min ago by {proof}; `lookout doctor --alert` sends one now"
+    assert "a test went out" in look(alert_now=True)
+    assert "a test went out" in look(slack_channel="C0SECOND")
+    assert [one.channel for one in slack.messages] == ["C0ALERTS", "C0ALERTS", "C0SECOND"]
 
 
 def test_doctor_sends_nothing_when_asked_not_to_or_without_credentials(tmp_path, slack):

@@ -116,22 +116,40 @@ def test_a_failed_gate_names_the_worst_cases_that_have_no_message_of_their_own()
     price = case_result(gold_case("price-1", severity=Severity.WRONG), WRONG)
     trifles = [case_result(gold_case(f"tone-{n}", severity=Severity.ANNOYING), WRONG) for n in range(4)]
     right = case_result(gold_case("right"))
-    examples, others = gate_examples([*trifles, *leaks, price, right, price], settings=SETTINGS)
-    assert [one.case_id for one in examples] == ["price-1", "tone-0", "tone-1"]
-    first = examples[0]
+    failed = gate_examples([*trifles, *leaks, price, right, price], settings=SETTINGS)
+    assert [one.case_id for one in failed.examples] == ["price-1", "tone-0", "tone-1"]
+    first = failed.examples[0]
     assert (first.asked, first.expected, first.answered) == (
         price.case.question,
         price.case.gold,
         "24 months [Source: Gold, clause 1]",
     )
-    assert others == "2 more failed; with alerts of their own: leak-0, leak-1, leak-2, leak-3"
+    assert failed.others == "2 more cases failed: tone-2, tone-3."
+    assert failed.cases_with_alerts == ("leak-0", "leak-1", "leak-2", "leak-3")
+    assert set(failed.failed_cases) == {
+        *failed.cases_with_alerts,
+        "price-1",
+        "tone-0",
+        "tone-1",
+        "tone-2",
+        "tone-3",
+    }
+
+
+def test_a_failed_gate_shows_the_cases_first_that_no_message_has_named():
+    """A trifle that is new stands above a wrong price that is known."""
+    price = case_result(gold_case("price-1", severity=Severity.WRONG), WRONG)
+    trifles = [case_result(gold_case(f"tone-{n}", severity=Severity.ANNOYING), WRONG) for n in range(4)]
+    failed = gate_examples([price, *trifles], settings=SETTINGS, known={"price-1", "tone-0", "tone-1"})
+    assert [one.case_id for one in failed.examples] == ["tone-2", "tone-3", "price-1"]
+    assert failed.others == "Failed before too: tone-0, tone-1."
 
 
 def test_what_a_failed_gate_names_is_redacted():
     case = gold_case("price-1", severity=Severity.WRONG, gold="Write to asha.rao@example.com")
-    ((example,), others) = gate_examples([case_result(case, WRONG)], settings=SETTINGS)
-    assert "asha.rao" not in example.model_dump_json()
-    assert others == ""
+    failed = gate_examples([case_result(case, WRONG)], settings=SETTINGS)
+    assert "asha.rao" not in failed.examples[0].model_dump_json()
+    assert failed.others == ""
 
 
 TASK = TriageTask(
@@ -177,7 +195,7 @@ def test_personal_data_of_a_report_is_shown_where_it_stands():
 def test_a_failed_gate_names_reports_as_reports():
     mild = reported('{"root_cause": "The mail queue is full."}', POOR)
     assessment = mild.assessment.model_copy(update={"severity": Severity.WRONG})
-    (named,), _ = gate_examples([mild.model_copy(update={"assessment": assessment})], settings=SETTINGS)
+    (named,) = gate_examples([mild.model_copy(update={"assessment": assessment})], settings=SETTINGS).examples
     assert (named.is_report, named.asked, named.answered) == (
         True,
         "Orders hang: Write to [e-mail].",

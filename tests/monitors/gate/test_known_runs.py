@@ -89,7 +89,7 @@ def test_a_leak_in_a_harmless_case_weighs_what_it_was_raised_to():
     assert (severe.severity, severe.cases, severe.failed, severe.raised) == (Severity.PAGE, 1, 1, 1)
     veto = reason(told, ReasonKind.VETO)
     assert veto.text.startswith("1 severity-3 failure fails the run")
-    assert veto.text.endswith("(1 raised to it: personal data was disclosed)")
+    assert veto.text.endswith("; it counts as severity 3 because personal data was disclosed")
     assert [row.key for row in told.breakdowns if row.group == "severity" and row.failed] == ["3"]
     assert [sight.severity for sight in told.sights] == [Severity.ANNOYING], "cases stay what they were written as"
 

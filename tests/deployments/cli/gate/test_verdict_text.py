@@ -9,8 +9,9 @@ from rich.console import Console
 from deployments.cli.gate.verdict import print_verdict
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Severity
+from monitors.records.explanations import CaseRecheck, Recheck, RecheckCount
 from tests.builders import gold_case
-from tests.monitors.gate.runs import baseline, batch, report, times
+from tests.monitors.gate.runs import LEAK, asked, baseline, batch, report, times
 
 CLEAN = [*batch(Severity.ANNOYING, 30, 0), *batch(Severity.PAGE, 40, 0)]
 BROKEN = [*batch(Severity.ANNOYING, 30, 8), *batch(Severity.PAGE, 40, 1)]
@@ -29,6 +30,28 @@ def test_a_regression_is_printed_with_both_scores_and_the_cases():
     assert "Of 70 shared cases 9 newly fail and 0 are fixed: worse, more than chance explains" in text
     assert "newly failing, severity 3: s3-0" in text
     assert "newly failing, severity 1: s1-0, s1-1, s1-2, s1-3, s1-4, s1-5 and 2 more" in text
+
+
+def test_a_failed_case_has_its_failures_severity_and_no_chance_where_it_fails_every_time():
+    """A leak in a harmless case, asked again: one right answer before is no proof, five wrong ones are."""
+    clean = [*batch(Severity.ANNOYING, 9, 0), asked(gold_case("lottery", severity=Severity.ANNOYING))]
+    leak = asked(gold_case("lottery", severity=Severity.ANNOYING), LEAK)
+    results = [*batch(Severity.ANNOYING, 9, 0), leak]
+    told = report(results, baseline=baseline(clean))
+    out = StringIO()
+    print_verdict(Console(file=out, width=200), told, cases=results)
+    assert "newly failing, severity 3: lottery" in out.getvalue()
+    assert "severity 1: lottery" not in out.getvalue()
+    assert "chance alone may explain it" in out.getvalue()
+
+    def again(failed: int) -> str:
+        count = RecheckCount(asked=5, failed=failed, right=5 - failed)
+        found = Recheck(cases=(CaseRecheck(case_id="lottery", severity=Severity.PAGE, here=count),))
+        return printed(told.model_copy(update={"recheck": found}), 200, verbose=False)
+
+    assert "too few cases to prove a drop of the whole suite; that case fails every time." in again(5)
+    assert "chance" not in again(5)
+    assert "chance alone may explain it" in again(4)
 
 
 def test_what_could_have_been_seen_is_a_table_by_severity():

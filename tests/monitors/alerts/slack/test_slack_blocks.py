@@ -142,7 +142,7 @@ def test_any_group_is_within_slacks_limits_and_counts_all(failures):
 
 def test_the_first_line_says_what_how_bad_and_where():
     head = payload(alert())["blocks"][0]
-    assert head["text"]["text"] == "🔴 SEV 3 · Personal data disclosed · demo"
+    assert head["text"]["text"] == "🔴 SEV 3 · Personal data disclosed · demo · leak-1"
 
 
 def test_the_fallback_says_it_all_in_one_line():
@@ -212,7 +212,8 @@ def test_buttons_carry_the_id_and_come_only_when_they_can_work():
 
 
 def test_scores_are_promised_while_the_run_goes_on_and_left_out_where_there_are_none():
-    assert "no scores yet" in str(payload(alert(flat=None, weighted=None)))
+    assert "scores follow" in str(payload(alert(flat=None, weighted=None, under_way=True)))
+    assert "scores follow" not in str(payload(alert(flat=None, weighted=None)))
     assert "score" not in str(payload(alert_of(items(outage(IncidentKind.APP_DOWN)))))
 
 
