@@ -266,7 +266,7 @@ GATE_LATER: Final = GATE.model_copy(
     update={
         "severity": Severity.WRONG,
         "run_id": "run-0302",
-        "reason": excerpt("weighted score 0.931 is below 0.980", limit=400),
+        "reason": excerpt("weighted score 0.871 (1226/1408) is below 0.98", limit=400),
         "others": "Failed before too: waiting-02.",
         "failed_cases": ("premium-12", "waiting-02"),
         "cases_with_alerts": (),
