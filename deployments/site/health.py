@@ -43,8 +43,8 @@ _BEATS: Final = {Beat.STARTED: "a run began", Beat.PROVED: "a run graded", Beat.
 class HealthLine(Record):
     """One thing that shows whether the monitor itself works. ``ok`` is ``None`` where nothing is known.
 
-    ``command`` ends the sentence ``to_do``. ``next_at`` is shown in the zone of its schedule. ``unknown`` is the word
-    for what nobody knows.
+    ``command`` ends the sentence ``to_do``. ``next_at`` is shown in the zone of its schedule. ``unknown`` is the
+    word for what nobody knows.
     """
 
     what: str
@@ -186,7 +186,7 @@ def _free_gb(folder: Path) -> float:
 
 
 def _schedules(site: Site, known: Mapping[str, ScheduleState] | None) -> Iterator[HealthLine]:
-    config, installation = site.config, holder_of(site.config.data_folder, site.now())
+    installation = holder_of(site.config.data_folder, site.now())
     if installation is not None and not _all_served(site, known) and _starts(installation, site.now()):
         since = installation.started_at
         text = "`lookout up` registers them; started"

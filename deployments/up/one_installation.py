@@ -115,7 +115,7 @@ def _beating(lock: TextIO, now: Callable[[], datetime]) -> Generator[None]:
         while not ended.wait(BEAT_S):
             _say(lock, _this(now(), started_at).model_dump_json())
 
-    _say(lock, _this(started_at, started_at).model_dump_json())
+    _say(lock, _this(now(), started_at).model_dump_json())
     beats = threading.Thread(target=beat, name="beats", daemon=True)
     beats.start()
     try:

@@ -101,8 +101,8 @@ def connect(
     """Point ``environment`` at a server that answers; the local server when it is ours, else ``None``.
 
     A URL in the configuration wins over ``PREFECT_API_URL``, which wins over a local server. A configured server
-    that does not answer is an error: a second, empty one would hide it. ``say`` gets a line when the start takes time,
-    and one every half minute that it takes longer. ``stays`` is false where the caller ends the server itself.
+    that does not answer is an error: a second, empty one would hide it. ``say`` gets a line when the start takes
+    time, and one every half minute that it takes longer. ``stays`` is false where the caller ends it itself.
     """
     url = configured_url or environment.get("PREFECT_API_URL")
     local = None
