@@ -70,6 +70,12 @@ def test_from_one_command_a_delivery_becomes_a_run_a_killed_part_comes_back_and_
         wait_until_gone(*family)
     said = running.said()
     assert said.splitlines()[-1].endswith("up       | stopped")
+    assert "Starting a local Prefect server (about 15 s) …" in said, "and not that a command ends it"
+    next_at = r"\d{4}-\d\d-\d\d 01:00 UTC"
+    assert re.search(
+        rf"runner   \| scheduled-verify-bot  asks bot the whole suite; may alert  ·  next {next_at}\n", said
+    )
+    assert re.search(r"runner   \| load-warehouse +loads, .* asks no bot; .*  ·  next \S+ 04:30 UTC\n", said)
     assert GITHUB_SECRET not in said
     assert "Traceback" not in said
     assert all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ [a-z]+ +\| ", line) for line in said.splitlines())
