@@ -259,14 +259,14 @@ def print_fixes(console: Console, fixes: Sequence[Fix], found: Iterable[HealthCh
 def print_checks(console: Console, found: Iterable[HealthCheck]) -> None:
     """A line for each check, and what to do where something is wrong."""
     table = Table.grid(padding=(0, 2))
-    words: list[str] = []
+    shown: list[str] = []
     for check in found:
         colour = COLOURS[check.health]
-        words.append(check.word)
+        shown.append(check.word)
         table.add_row(f"[{colour}]{check.word}[/]", f"[bold]{check.name}[/]", escape(check.found))
         if check.to_do:
             table.add_row("", "", f"[{colour}]→[/] {escape(check.to_do)}")
     console.print(table)
-    legend = "; ".join(text for word, text in LEGEND.items() if word in words)
+    legend = "; ".join(text for word, text in LEGEND.items() if word in shown)
     if legend:
         console.print(f"\n{legend}.", highlight=False, soft_wrap=True)

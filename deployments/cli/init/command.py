@@ -130,13 +130,13 @@ def _again(
     config_path: Path, options: Mapping[str, str], answers: Answers, *, driver: str | None, yes: bool
 ) -> str:
     """The command that finds out the rest, with the options of this one."""
-    said = {"--target": answers.target.address} | options
+    said = {"--target": answers.target.address, **options}
     if driver is not None:
         said["--driver"] = driver
     if config_path != DEFAULT_CONFIG:
         said["--config"] = str(config_path)
-    words = [word for flag, answer in said.items() for word in (flag, answer)]
-    return shlex.join(["lookout", "init", "--force", *words, *(["--yes"] if yes else [])])
+    flags = [part for flag, answer in said.items() for part in (flag, answer)]
+    return shlex.join(["lookout", "init", "--force", *flags, *(["--yes"] if yes else [])])
 
 
 def _summarise(

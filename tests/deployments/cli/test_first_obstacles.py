@@ -67,9 +67,9 @@ def closed_port() -> int:
         return taken.getsockname()[1]
 
 
-def run(folder: Path, *words: str, **variables: str):
+def run(folder: Path, *arguments: str, **variables: str):
     """The command in an environment that knows nothing but these."""
-    return fork_server.run(*words, cwd=folder, env=fork_server.bare(**variables), timeout_s=END_S)
+    return fork_server.run(*arguments, cwd=folder, env=fork_server.bare(**variables), timeout_s=END_S)
 
 
 def test_where_nothing_listens_it_is_said_before_a_server_is_started(tmp_path: Path) -> None:

@@ -69,9 +69,9 @@ def test_local_servers_are_started_once_found_again_and_stopped(tmp_path):
 def test_a_start_that_takes_longer_than_it_said_is_heard_of_again_and_again(tmp_path, monkeypatch):
     """A process that another run started as the server, and that never answers."""
     monkeypatch.setattr(prefect_server, "STILL_EVERY_S", 0.5)
-    words = ("-c", "import time; time.sleep(600)", "prefect", "server", "start", "--port", "4299", "")
+    pretends = ("-c", "import time; time.sleep(600)", "prefect", "server", "start", "--port", "4299", "")
     said: list[str] = []
-    with subprocess.Popen([sys.executable, *words], start_new_session=True) as silent:
+    with subprocess.Popen([sys.executable, *pretends], start_new_session=True) as silent:
         home = tmp_path / "home"
         home.mkdir()
         note = prefect_server.LocalServer(pid=silent.pid, port=4299)
