@@ -274,7 +274,7 @@ def verify_and_print(request: VerifyRequest, *, as_json: bool, verbose: bool = F
     from flows.context import configuration, runs_folder  # as below
     from monitors.reports.results_json import read_results
 
-    report = verified(request, look_first=not as_json)
+    report = verified(request, check_address=not as_json)
     if report is None:
         return ExitCode.INCONCLUSIVE
     if as_json:
@@ -286,10 +286,10 @@ def verify_and_print(request: VerifyRequest, *, as_json: bool, verbose: bool = F
     return of_verdict(report.verdict)
 
 
-def verified(request: VerifyRequest, *, look_first: bool = False) -> RunReport | None:
+def verified(request: VerifyRequest, *, check_address: bool = False) -> RunReport | None:
     """The run's report; ``None`` when a person stopped it. After Ctrl-C the answers stay stored.
 
-    With ``look_first`` also ``None`` where nothing listens at the address, which was said then.
+    With ``check_address`` also ``None`` where nothing listens at the address, which was said then.
 
     A run whose Prefect server ended is whole all the same where it came to its end.
     """
@@ -299,7 +299,7 @@ def verified(request: VerifyRequest, *, look_first: bool = False) -> RunReport |
     config = configuration(request)
     _say_what(console, config, request)
     check_request(request)
-    if look_first and _is_nobody_there(request):
+    if check_address and _is_nobody_there(request):
         return None
     connect_prefect(config)
     with TerminalProgress(console) as progress:
