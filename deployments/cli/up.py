@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final
@@ -28,7 +29,7 @@ from flows.server.prefect_server import LocalServer, ServerOnMachine
 from flows.server.schedules import planned_deployments
 from flows.terminal import print_text, write_json, write_note
 from monitors.config.file import Config, load_config
-from monitors.errors import ConfigError
+from monitors.errors import ConfigError, WarehouseUnwritable
 from monitors.records.base import Record
 from monitors.records.incidents import Capability
 
@@ -50,7 +51,14 @@ def up_command(
     """Run the whole monitor on this machine: server, schedules, receivers, pages; until SIGTERM or Ctrl-C."""
     absolute = config.resolve()
     loaded = load_config(absolute)
-    with only_one(loaded.data_folder, utc_now):  # before the ports: they are the other one's too
+    with ExitStack() as held:
+        try:
+            held.enter_context(
+                only_one(loaded.data_folder, utc_now)
+            )  # before the ports: they are the other one's too
+        except WarehouseUnwritable:
+            check_whole(loaded, host=host, port=port, environment=environment())  # which lists it with all else
+            raise
         check_whole(loaded, host=host, port=port, environment=environment())
         parts = parts_of(loaded, absolute, host=host, port=port, environment=environment())
         log = _announced(absolute, parts)

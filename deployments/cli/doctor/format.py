@@ -13,7 +13,7 @@ from rich.table import Table
 from deployments.cli.doctor.checks import FIX
 from deployments.cli.doctor.fixes import Fix
 from deployments.cli.doctor.services import Health, HealthCheck
-from flows.terminal_console import print_named
+from flows.terminal_console import print_named, print_wrapped
 from monitors.facts.citations import find_citations
 from monitors.graders.base import GraderSettings
 from monitors.probes.inspect.findings import PageElement, PageInspection, Trial
@@ -269,4 +269,5 @@ def print_checks(console: Console, found: Iterable[HealthCheck]) -> None:
     console.print(table)
     legend = "; ".join(text for word, text in LEGEND.items() if word in shown)
     if legend:
-        console.print(f"\n{legend}.", highlight=False, soft_wrap=True)
+        console.print()
+        print_wrapped(console, f"{legend}.")
