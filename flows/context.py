@@ -359,16 +359,21 @@ def check_request(request: VerifyRequest) -> None:
         open_platform(config, dataset_address(configured.experiments).scheme, os.environ)
     load_suite(configured.suite)
     judge = plan_judge(config.judge, target_record(request.target, configured), os.environ)
-    if config.gate.rating_needed and judge.settings is not None and judge.why_off:
-        raise ConfigError(
-            f"{judge.why_off}, so the judge is off, and an average rating of {config.gate.min_rubric:g} is asked "
-            "for (--min-score above 1, or gate.rating_needed), which a judge gives"
-        )
+    refuse_rating_without_judge(config, judge)
     alert_sender(config, os.environ)
     default_panel(configured.graders, configured.domain)
     if configured.probe.driver != "browser":
         probe_headers(configured.probe, os.environ)
     login_of(config, request.target, os.environ)
+
+
+def refuse_rating_without_judge(config: Config, judge: JudgePlan) -> None:
+    """Raise `ConfigError` where a rating is asked for that only a judge gives, and its key is not set."""
+    if config.gate.rating_needed and judge.settings is not None and judge.why_off:
+        raise ConfigError(
+            f"{judge.why_off}, so the judge is off, and an average rating of {config.gate.min_rubric:g} is asked "
+            "for (--min-score above 1, or gate.rating_needed), which a judge gives"
+        )
 
 
 def wire(request: VerifyRequest) -> RunContext:

@@ -90,6 +90,20 @@ def sendable(value: str) -> bool:
     return value.isascii() and (value.isprintable() or not value)
 
 
+_REFUSED: Final = re.compile(
+    r"(?: from|the bearer token in|, because) ([A-Za-z_][A-Za-z0-9_]*)(?= and |\. Is| is )"
+)
+
+
+def variables_refused(text: str) -> tuple[str, ...]:
+    """The variables that a message of `RequestHeaders.refused` names; none in any other text."""
+    return (
+        tuple(_REFUSED.findall(text))
+        if re.search(r"HTTP \d+: (it does not accept|no token was sent)", text)
+        else ()
+    )
+
+
 @dataclass(frozen=True)
 class RequestHeaders:
     """What is sent along with each request. Neither ``repr`` nor any method shows a value.

@@ -42,6 +42,7 @@ VARIES = (
     (r"/\S*/watch\b", "/home/you/watch"),
     (r"\d{8}T\d+Z?(-bot-[0-9a-f]{6})?", "RUN"),
     (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(Z| UTC)", "TIME"),
+    (r"\d{4}-\d\d-\d\d (\d\d:\d\d) Europe/Berlin \(.*? UTC\)", r"DAY \1 Europe/Berlin"),
     (r"LK-[A-Z2-7]{8}", "LK-…"),
     (r"\d+(\.\d+)? (s|MB)\b", r"N \2"),
     (r"(?<=\S) {2,}", "  "),  # columns are as wide as their longest text
@@ -287,7 +288,7 @@ class Hour:
         return shown
 
     def up(self, environment: dict[str, str]) -> str:
-        """Until the runner has its deployments; then Ctrl-C."""
+        """Until the runner has said what it runs, and when; then Ctrl-C."""
         log = self.project / "up.log"
         port = free_port("127.0.0.1", 0)
         with log.open("wb") as output:
@@ -296,7 +297,7 @@ class Hour:
             )
         end = time.monotonic() + END_S
         try:
-            while "fire-drill/fire-drill" not in (shown := log.read_text(encoding="utf-8")):
+            while "one message to prove the way" not in (shown := log.read_text(encoding="utf-8")):
                 assert process.poll() is None, shown
                 assert time.monotonic() < end, shown
                 time.sleep(0.3)  # another process; there is nothing else to wait on

@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final
@@ -20,8 +19,8 @@ from deployments.cli.data_folder import data_folder_of
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
 from deployments.receivers.slack_actions import SECRET_VARIABLE as SLACK_SECRET
-from deployments.up.one_installation import only_one
-from deployments.up.parts import check_port, check_whole, parts_of, site_port
+from deployments.up.one_installation import LOCK_NAME, is_held, only_one
+from deployments.up.parts import check_deploys, check_whole, parts_of, site_port
 from deployments.up.supervisor import OWN_NAME, RestartPolicy, SupervisedProcess, Supervisor, SupervisorLog
 from flows.alerting.notify import Fault, fault_over, notify_fault
 from flows.context import PREFECT_FOLDER, RUNS_FOLDER, environment, notifier_without_run, utc_now
@@ -31,7 +30,7 @@ from flows.server.schedules import planned_deployments
 from flows.terminal import print_text, write_json, write_note
 from flows.waiting import waiting
 from monitors.config.file import Config, load_config
-from monitors.errors import ConfigError
+from monitors.errors import ConfigError, WarehouseUnwritable
 from monitors.records.base import Record
 from monitors.records.incidents import Capability
 
@@ -53,9 +52,16 @@ def up_command(
     """Run the whole monitor on this machine: server, schedules, receivers, pages; until SIGTERM or Ctrl-C."""
     absolute = config.resolve()
     loaded = load_config(absolute)
-    check_whole(loaded, host=host, port=port, environment=environment())
-    parts = parts_of(loaded, absolute, host=host, port=port, environment=environment())
-    with only_one(loaded.data_folder, utc_now):
+    with ExitStack() as held:
+        try:
+            held.enter_context(
+                only_one(loaded.data_folder, utc_now)
+            )  # before the ports: they are the other one's too
+        except WarehouseUnwritable:
+            check_whole(loaded, host=host, port=port, environment=environment())  # which lists it with all else
+            raise
+        check_whole(loaded, host=host, port=port, environment=environment())
+        parts = parts_of(loaded, absolute, host=host, port=port, environment=environment())
         log = _announced(absolute, parts)
         if loaded.site.enabled:
             log(OWN_NAME, f"the site: {loaded.site.address(site_port(loaded, port))}")
@@ -68,7 +74,13 @@ def up_command(
 def _left_out(config: Config, variables: Mapping[str, str]) -> Iterator[str]:
     """What the owner may believe to be on, and is not."""
     if not config.deploys.triggers:
-        yield "no [[deploys.triggers]]: no deploy is received; the running commit of each Space is polled instead"
+        instead = any(one.space is not None for one in config.targets.values())
+        polled = "; the running commit of each Space is polled instead" if instead else ""
+        yield f"no [[deploys.triggers]]: no deploy is received{polled}"
+    if config.judge is not None:
+        lacking = sorted({one.key_from for one in config.judge.models if not variables.get(one.key_from)})
+        if lacking:
+            yield f"the judge is off, and what it would decide stays ungraded: {', '.join(lacking)} is not set"
     if variables.get(SLACK_SECRET) and not config.alerts.slack_buttons:
         yield f"messages carry no buttons, although {SLACK_SECRET} is set: set slack_buttons = true under [alerts]"
 
@@ -89,7 +101,7 @@ def receive_and_run(
             "yourself"
         )
     with only_one(config.data_folder, utc_now):
-        check_port(host, port)
+        check_deploys(config, host=host, port=port, environment=environment)
         parts = parts_of(config, config_path, host=host, port=port, environment=environment, only_deploys=True)
         log = _announced(config_path, parts)
         log(OWN_NAME, "only deploys are verified; `lookout up` also keeps the schedules and follows logs")
@@ -144,10 +156,6 @@ def _fault_name(part: str) -> str:
     return f"PartDies:{part}"
 
 
-UP_LOCK = "up.lock"
-"""Held by ``lookout up`` in the data folder while it runs."""
-
-
 class ShutdownReport(Record):
     """What ``lookout down`` did: the server that it ended, ``None`` when none ran, and other folders' servers."""
 
@@ -182,28 +190,16 @@ def down_command(
 
 
 def _refuse_while_used(folder: Path) -> None:
-    if _is_held(folder / UP_LOCK):
+    if is_held(folder / LOCK_NAME):
         raise ConfigError(
             f"`lookout up` runs over {folder} and would start its server again; stop that first (Ctrl-C, or "
             "systemctl stop lookout)"
         )
     runs = folder / RUNS_FOLDER
-    held = [lock for pattern in ("*/*.lock", ".*.lock") for lock in runs.glob(pattern) if _is_held(lock)]
+    held = [lock for pattern in ("*/*.lock", ".*.lock") for lock in runs.glob(pattern) if is_held(lock)]
     if held:
         named = held[0].parent.name if held[0].parent != runs else "a nightly run"
         raise ConfigError(f"{folder}: {named} is going on and needs the server; wait for it, or say --force")
-
-
-def _is_held(lock: Path) -> bool:
-    """Whether a process has this lock now."""
-    if not lock.exists():
-        return False
-    with lock.open(encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
 
 
 def _own_server(config: Path, environment: Mapping[str, str]) -> str | None:
@@ -221,7 +217,8 @@ def _lines(found: ShutdownReport, known: ServerOnMachine | None, own: str | None
     if own is not None:
         yield f"{own} is a Prefect server of your own: it was left alone."
     if found.running:
-        yield "Still running, each for a data folder of its own:"
+        yield "These belong to other data folders; leave them if they are not yours:"
     for one in found.running:
-        folder = one.home.parent
-        yield f"  {one.server.ui_url}  {one.memory_mb:.0f} MB  lookout down --data-folder {os.path.relpath(folder)}"
+        yield f"  {one.server.ui_url}  {one.memory_mb:.0f} MB  {one.home.parent}"
+    if found.running:
+        yield "`lookout down --data-folder FOLDER` ends one of yours."

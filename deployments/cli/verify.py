@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator, Mapping
+import socket
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -49,6 +51,7 @@ from monitors.github.actions import is_ci
 from monitors.goldset.load import load_suite
 from monitors.plural import plural
 from monitors.records.base import Severity
+from monitors.records.exchanges import NoAnswer, NoAnswerReason
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome
 from monitors.records.runs import CaseResult, RunReport
 from monitors.records.targets import Environment
@@ -107,7 +110,8 @@ def _host(config: Config, target: str) -> str:
     return urlsplit(target_record(target, config.target(target)).address).netloc.lower()
 
 
-MARKS = {CaseOutcome.FAILED: "[red]✗[/]", CaseOutcome.NO_ANSWER: "[yellow]∅[/]", CaseOutcome.UNGRADED: "[blue]?[/]"}
+NO_ANSWER = "[yellow]∅[/]"
+MARKS = {CaseOutcome.FAILED: "[red]✗[/]", CaseOutcome.NO_ANSWER: NO_ANSWER, CaseOutcome.UNGRADED: "[blue]?[/]"}
 MOST_LINES = 40
 """A page of lines says enough while the run goes; the report has them all."""
 
@@ -128,6 +132,7 @@ class TerminalProgress:
         self._task: TaskID | None = None
         self._starting = ExitStack()
         self._wrong = 0
+        self._unanswered: list[CaseResult] = []
         self.run_id: str | None = None
         self.answered = 0
         self.cases = 0
@@ -140,6 +145,7 @@ class TerminalProgress:
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         self._starting.close()
+        self._say_unanswered()
         self._bar.stop()
 
     def planned(self, run_id: str, cases: int, resumed: int) -> None:
@@ -159,13 +165,17 @@ class TerminalProgress:
         self.answered += 1
         if result.assessment.outcome is not CaseOutcome.CORRECT:
             self._wrong += 1
-            self._say(result)
+            if isinstance(result.result, NoAnswer):
+                self._unanswered.append(result)  # one cause takes many answers: one line says it for all
+            else:
+                self._say(result)
         if self._task is not None:
             wrong = f"[red]{self._wrong} not right[/]" if self._wrong else ""
             self._bar.update(self._task, advance=1, wrong=wrong)
 
     def stage(self, name: str) -> None:
-        """Show what the run does now."""
+        """Show what the run does now, and first what came of the stage before."""
+        self._say_unanswered()
         if self._task is not None:
             self._bar.update(self._task, description=name.capitalize())
         else:
@@ -175,6 +185,12 @@ class TerminalProgress:
         """Show what came of the messages; the report's place is printed with the verdict."""
         del report
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def _say_unanswered(self) -> None:
+        """One line for each cause, with how many questions it took the answer of; the commonest first."""
+        found, self._unanswered = self._unanswered, []
+        for line in unanswered_lines(found):
+            print_wrapped(self._console, escape(redact(line)), Text.assemble(" ", Text.from_markup(NO_ANSWER), " "))
 
     def _say(self, result: CaseResult) -> None:
         if self._wrong > MOST_LINES:
@@ -189,12 +205,84 @@ class TerminalProgress:
             self._console.print("   … further ones are in the report")
 
 
+def unanswered_lines(results: Sequence[CaseResult]) -> Iterator[str]:
+    """What kept questions from an answer, a line for each cause. Those that were not asked then join the first."""
+    asked = [one for one in results if _reason(one) is not NoAnswerReason.CIRCUIT_OPEN]
+    spared = len(results) - len(asked)
+    causes = Counter(one.assessment.reason for one in asked).most_common()
+    if not causes and results:
+        yield f"{plural(spared, 'question')} not asked: {results[0].assessment.reason.partition(': ')[2]}"
+    for number, (cause, count) in enumerate(causes):
+        case_ids = [one.assessment.case_id for one in asked if one.assessment.reason == cause]
+        named = (
+            f"no answer  {case_ids[0]}: {cause}" if count == 1 else f"{count} questions without an answer: {cause}"
+        )
+        if number or not spared:
+            yield named
+        else:
+            first = "the first failed" if len(asked) == 1 else f"the first {len(asked)} failed"
+            yield f"{count + spared} questions without an answer: {cause}; {spared} of them not asked after {first}"
+
+
+def _reason(one: CaseResult) -> NoAnswerReason | None:
+    return one.result.reason if isinstance(one.result, NoAnswer) else None
+
+
+def why_nobody_listens(address: str, environment: Mapping[str, str]) -> str:
+    """Why nothing can answer there, known at once; empty where a run must find out: a sleeping app accepts."""
+    parts = urlsplit(address)
+    host, port = parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
+    if any(environment.get(name) or environment.get(name.lower()) for name in PROXIES):
+        return ""  # names are looked up elsewhere
+    try:
+        socket.create_connection((host, port), timeout=CONNECT_S).close()
+    except ConnectionRefusedError:
+        return f"connection refused at {address}"
+    except socket.gaierror as error:
+        return f"the host name {host} does not exist" if error.errno == socket.EAI_NONAME else ""
+    except OSError:
+        return ""
+    return ""
+
+
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+CONNECT_S = 5.0
+
+
+def _is_nobody_there(request: VerifyRequest) -> bool:
+    """Say so where nothing listens, before a server is started for it. Whoever is to be alerted needs the run."""
+    from flows.context import (  # as below
+        FALLBACK_VARIABLE,
+        HEARTBEAT_VARIABLE,
+        TOKEN_VARIABLE,
+        WEBHOOK_VARIABLE,
+        configuration,
+        console,
+        environment,
+        prefect_home,
+    )
+    from flows.server.prefect_server import running_server  # as below
+
+    config, variables = configuration(request), environment()
+    target = config.target(request.target)
+    ways = (TOKEN_VARIABLE, WEBHOOK_VARIABLE, FALLBACK_VARIABLE, HEARTBEAT_VARIABLE)
+    has_server = config.prefect.api_url or variables.get("PREFECT_API_URL")
+    if target.url is None or has_server or any(map(variables.get, ways)) or running_server(prefect_home(config)):
+        return False
+    why = why_nobody_listens(target.url, variables)
+    if why:
+        count = plural(len(load_suite(target.suite).cases), "question")
+        to_do = f"Start the app, or mend targets.{request.target}.url."
+        console.print(f"{count} not asked: {why}. {to_do}", highlight=False, markup=False, soft_wrap=True)
+    return bool(why)
+
+
 def verify_and_print(request: VerifyRequest, *, as_json: bool, verbose: bool = False) -> ExitCode:
     """Verify, print the verdict, and return its exit code."""
     from flows.context import configuration, runs_folder  # as below
     from monitors.reports.results_json import read_results
 
-    report = verified(request)
+    report = verified(request, check_address=not as_json)
     if report is None:
         return ExitCode.INCONCLUSIVE
     if as_json:
@@ -206,8 +294,10 @@ def verify_and_print(request: VerifyRequest, *, as_json: bool, verbose: bool = F
     return of_verdict(report.verdict)
 
 
-def verified(request: VerifyRequest) -> RunReport | None:
+def verified(request: VerifyRequest, *, check_address: bool = False) -> RunReport | None:
     """The run's report; ``None`` when a person stopped it. After Ctrl-C the answers stay stored.
+
+    With ``check_address`` also ``None`` where nothing listens at the address, which was said then.
 
     A run whose Prefect server ended is whole all the same where it came to its end.
     """
@@ -219,6 +309,8 @@ def verified(request: VerifyRequest) -> RunReport | None:
     _say_what(console, config, request)
     with waiting("Checking what the run needs"):
         check_request(request)
+        if check_address and _is_nobody_there(request):
+            return None
     with TerminalProgress(console) as progress:
         listener.set(progress)
         try:

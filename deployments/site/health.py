@@ -13,10 +13,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from deployments.up.one_installation import Holder, holder_of
 from flows.context import last_ping, prefect_home
 from flows.drill.standing import DrillState, standing_of
 from flows.server.schedule_state import ScheduleState, api_in, schedule_states
-from flows.server.schedules import PlannedDeployment, planned_deployments
+from flows.server.schedules import UTC_ZONE, Cron, PlannedDeployment, planned_deployments
 from flows.verify.run_watch import RunState
 from monitors.alerts.liveness import Beat
 from monitors.errors import MonitorError
@@ -32,6 +33,8 @@ ASK_EVERY: Final = timedelta(seconds=30)
 LATE_LOAD: Final = timedelta(hours=1)
 """Segments of runs that are over are loaded at once: what waits for so long, nobody loads."""
 LATE_SCHEDULE: Final = timedelta(minutes=10)
+STARTS_WITHIN: Final = timedelta(minutes=2)
+"""A quarter of a minute on an idle machine; what is asked in the background is up to half a minute old."""
 LITTLE_DISK_GB: Final = 5.0
 _GIGABYTE: Final = 1e9
 _BEATS: Final = {Beat.STARTED: "a run began", Beat.PROVED: "a run graded", Beat.FAILED: "a run failed"}
@@ -40,7 +43,8 @@ _BEATS: Final = {Beat.STARTED: "a run began", Beat.PROVED: "a run graded", Beat.
 class HealthLine(Record):
     """One thing that shows whether the monitor itself works. ``ok`` is ``None`` where nothing is known.
 
-    ``command`` ends the sentence ``to_do``.
+    ``command`` ends the sentence ``to_do``. ``next_at`` is shown in the zone of its schedule. ``unknown`` is the
+    word for what nobody knows.
     """
 
     what: str
@@ -48,6 +52,8 @@ class HealthLine(Record):
     text: str
     at: UtcTime | None = None
     next_at: UtcTime | None = None
+    zone: str = UTC_ZONE
+    unknown: str = "no data"
     to_do: str = ""
     command: str = ""
 
@@ -180,18 +186,44 @@ def _free_gb(folder: Path) -> float:
 
 
 def _schedules(site: Site, known: Mapping[str, ScheduleState] | None) -> Iterator[HealthLine]:
-    config = site.config
+    installation = holder_of(site.config.data_folder, site.now())
+    if installation is not None and not _all_served(site, known) and _starts(installation, site.now()):
+        since = installation.started_at
+        text = "`lookout up` registers them; started"
+        yield HealthLine(what="schedules", ok=None, unknown="starting", text=text, at=since)
+        return
+    if known is None and installation is not None:
+        text = "unknown: Prefect's server does not answer yet. `lookout up` runs, and its log says why."
+        yield HealthLine(what="schedules", ok=None, text=text)
+        return
     if known is None:
         to_do = "Prefect's server, which knows, does not answer. This runs it and the schedules:"
         yield HealthLine(what="schedules", ok=None, text="unknown.", to_do=to_do, command="lookout up")
         return
-    for planned in planned_deployments(config, Path("lookout.toml"), config.schedules):
-        if planned.when is not None:
-            yield _schedule(planned, known.get(planned.name), site.now())
+    for planned in _scheduled(site):
+        yield _schedule(planned, known.get(planned.name), site.now(), is_up=installation is not None)
 
 
-def _schedule(planned: PlannedDeployment, state: ScheduleState | None, now: datetime) -> HealthLine:
+def _scheduled(site: Site) -> Iterator[PlannedDeployment]:
+    planned = planned_deployments(site.config, Path("lookout.toml"), site.config.schedules)
+    return (one for one in planned if one.when is not None)
+
+
+def _all_served(site: Site, known: Mapping[str, ScheduleState] | None) -> bool:
+    states = [known.get(one.name) for one in _scheduled(site)] if known is not None else [None]
+    return all(state is not None and not state.paused for state in states)
+
+
+def _starts(installation: Holder, now: datetime) -> bool:
+    """Whether it was started so lately that its schedules need not stand yet."""
+    return installation.started_at is not None and now - installation.started_at < STARTS_WITHIN
+
+
+def _schedule(planned: PlannedDeployment, state: ScheduleState | None, now: datetime, *, is_up: bool) -> HealthLine:
     what = f"schedule {planned.name}"
+    if (state is None or state.paused) and is_up:
+        text = "not run yet: `lookout up` runs, but not its runner, or only deploys; its log says why."
+        return HealthLine(what=what, ok=False, text=text)
     if state is None or state.paused:
         text = "nobody runs it." if state is None else "paused: nobody runs it."
         return HealthLine(what=what, ok=False, text=text, to_do="This does:", command="lookout up")
@@ -199,4 +231,11 @@ def _schedule(planned: PlannedDeployment, state: ScheduleState | None, now: date
     text = f"last run {state.ended.lower()}" if state.last_at else "never ran yet"
     if late:
         text = f"overdue; {text}"
-    return HealthLine(what=what, ok=not (late or state.broke), text=text, at=state.last_at, next_at=state.next_at)
+    return HealthLine(
+        what=what,
+        ok=not (late or state.broke),
+        text=text,
+        at=state.last_at,
+        next_at=state.next_at,
+        zone=planned.when.time_zone if isinstance(planned.when, Cron) else UTC_ZONE,
+    )

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from monitors.errors import ConfigError
 from monitors.records.base import Record, UtcTime
+from monitors.storage import private_folder
 from warehouse.data_folder import lock_file
 
 LOCK_NAME: Final = "up.lock"
@@ -31,12 +32,16 @@ class AlreadyRuns(ConfigError):
 
 
 class Holder(Record):
-    """Who holds the folder. ``kernel`` is the same for all containers of a machine until it restarts."""
+    """Who holds the folder. ``kernel`` is the same for all containers of a machine until it restarts.
+
+    ``started_at`` is ``None`` for one of an earlier version.
+    """
 
     host: str
     kernel: str
     pid: int
     alive_at: UtcTime
+    started_at: UtcTime | None = None
 
     def elsewhere(self, other: Holder) -> bool:
         """Whether ``other`` runs where our locks do not count: neither this machine nor one that restarted."""
@@ -50,6 +55,7 @@ def only_one(data_folder: Path, now: Callable[[], datetime]) -> Generator[None]:
     On one machine a lock decides. Where a folder is shared over a network locks may not count, so the holder says
     every half minute that it lives.
     """
+    private_folder(data_folder)
     with lock_file(data_folder / LOCK_NAME) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -63,13 +69,37 @@ def only_one(data_folder: Path, now: Callable[[], datetime]) -> Generator[None]:
             yield
 
 
+def holder_of(data_folder: Path, at: datetime) -> Holder | None:
+    """Who runs over the folder now; ``None`` where nobody does, or the moment is one of its own notes."""
+    lock = data_folder / LOCK_NAME
+    try:
+        holder = Holder.model_validate_json(lock.read_text(encoding="utf-8"))
+        recent = abs(at - holder.alive_at) < ALIVE_FOR
+        alive = recent and (holder.elsewhere(_this(at, at)) or is_held(lock))
+    except (OSError, ValidationError):
+        return None
+    return holder if alive else None
+
+
+def is_held(lock: Path) -> bool:
+    """Whether a process has this lock now."""
+    if not lock.exists():
+        return False
+    with lock.open(encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def _refuse_another_machine(lock: TextIO, data_folder: Path, at: datetime) -> None:
     lock.seek(0)
     try:
         before = Holder.model_validate_json(lock.read())
     except ValidationError:  # nobody before, or one that ended as it should
         return
-    if before.elsewhere(_this(at)) and abs(at - before.alive_at) < ALIVE_FOR:
+    if before.elsewhere(_this(at, at)) and abs(at - before.alive_at) < ALIVE_FOR:
         raise AlreadyRuns(
             f"a `lookout up` on {before.host} (process {before.pid}) runs over {data_folder}, last seen at "
             f"{before.alive_at:%H:%M:%S} UTC; two machines cannot share a data folder: stop one of them, or set "
@@ -79,13 +109,13 @@ def _refuse_another_machine(lock: TextIO, data_folder: Path, at: datetime) -> No
 
 @contextmanager
 def _beating(lock: TextIO, now: Callable[[], datetime]) -> Generator[None]:
-    ended = threading.Event()
+    ended, started_at = threading.Event(), now()
 
     def beat() -> None:
         while not ended.wait(BEAT_S):
-            _say(lock, _this(now()).model_dump_json())
+            _say(lock, _this(now(), started_at).model_dump_json())
 
-    _say(lock, _this(now()).model_dump_json())
+    _say(lock, _this(now(), started_at).model_dump_json())
     beats = threading.Thread(target=beat, name="beats", daemon=True)
     beats.start()
     try:
@@ -105,6 +135,6 @@ def _say(lock: TextIO, text: str) -> None:
         return
 
 
-def _this(at: datetime) -> Holder:
+def _this(at: datetime, started_at: datetime) -> Holder:
     kernel = _BOOT_ID.read_text(encoding="ascii").strip() if _BOOT_ID.exists() else ""
-    return Holder(host=platform.node(), kernel=kernel, pid=os.getpid(), alive_at=at)
+    return Holder(host=platform.node(), kernel=kernel, pid=os.getpid(), alive_at=at, started_at=started_at)

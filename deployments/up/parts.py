@@ -14,15 +14,15 @@ from deployments.receivers.slack_actions import signing_secrets
 from deployments.site.access import check_tokens
 from deployments.site.tokens import TokenStore
 from deployments.triggers.routes import secrets_for
+from deployments.up.run_needs import check_set, traffic_checks, verify_checks
 from deployments.up.supervisor import SupervisedProcess
-from flows.context import AGE_KEY_VARIABLE, TOKEN_VARIABLE, fresh_key, plan_judge, prefect_home
+from flows.context import TOKEN_VARIABLE, fresh_key, prefect_home
 from flows.deploys.queue import DeployQueue
 from flows.drill.receiver import RECEIVER_VARIABLE
 from flows.server.prefect_server import running_server, settings_for
-from monitors.config.file import Config, target_record
+from monitors.config.file import Config
 from monitors.errors import ConfigError, MonitorError
 from monitors.goldset.load import load_suite
-from monitors.sources.privacy import PrivacyMode
 
 SERVER: Final = "server"
 RUNNER: Final = "runner"
@@ -90,21 +90,36 @@ def site_port(config: Config, port: int) -> int:
 
 def check_whole(config: Config, *, host: str, port: int, environment: Mapping[str, str]) -> None:
     """Raise `ConfigError` with a line for all that is missing or wrong: half a monitor passes for a whole one."""
-    found = [line for check in _checks(config, host, port, environment) if (line := _refusal(check))]
+    _refuse_all(_checks(config, host, port, environment))
+
+
+def check_deploys(config: Config, *, host: str, port: int, environment: Mapping[str, str]) -> None:
+    """The same for what runs after deploys need, and nothing else."""
+    _refuse_all(_checks_of_deploys(config, host, port, environment))
+
+
+def _refuse_all(checks: Iterator[Callable[[], object]]) -> None:
+    found = [line for check in checks if (line := _refusal(check))]
     if found:
         raise ConfigError("\n".join(dict.fromkeys(found)))
+
+
+def _checks_of_deploys(
+    config: Config, host: str, port: int, environment: Mapping[str, str]
+) -> Iterator[Callable[[], object]]:
+    for name in dict.fromkeys(trigger.target for trigger in config.deploys.triggers):
+        yield lambda named=name: load_suite(config.target(named).suite)
+        if name in config.targets:
+            yield from verify_checks(config, name, environment)
+    yield lambda: check_free(host, port, "the receiver of deploys")
 
 
 def _checks(config: Config, host: str, port: int, environment: Mapping[str, str]) -> Iterator[Callable[[], object]]:
     yield DeployQueue(config.data_folder).check_writable
     for name, target in config.targets.items():
         yield lambda path=target.suite: load_suite(path)
-        record = target_record(name, target)
-        yield lambda one=record: plan_judge(config.judge, one, environment)
-        if target.traffic is not None and target.traffic.privacy is PrivacyMode.PSEUDONYMISE:
-            yield lambda place=name: _set(
-                AGE_KEY_VARIABLE, environment, f"targets.{place}.traffic.privacy = pseudonymise needs it"
-            )
+        yield from verify_checks(config, name, environment)
+        yield from traffic_checks(name, target, environment)
     for trigger in config.deploys.triggers:
         yield lambda target=trigger.target: config.target(target)
     for provider in sorted(config.deploys.providers):
@@ -113,7 +128,7 @@ def _checks(config: Config, host: str, port: int, environment: Mapping[str, str]
         yield lambda: check_port(host, port)
     if config.alerts.slack_buttons:
         yield lambda: signing_secrets(environment.get(SLACK_SECRET))
-        yield lambda: _set(
+        yield lambda: check_set(
             TOKEN_VARIABLE, environment, "alerts.slack_buttons needs a bot: a webhook has no buttons"
         )
         yield lambda: check_free(host, port + 1, "the receiver of Slack's buttons")
@@ -133,11 +148,6 @@ def _refusal(check: Callable[[], object]) -> str | None:
     except MonitorError as error:
         return str(error)
     return None
-
-
-def _set(variable: str, environment: Mapping[str, str], why: str) -> None:
-    if not environment.get(variable):
-        raise ConfigError(f"{variable} is not set: {why}")
 
 
 def _server_of(config: Config, environment: Mapping[str, str]) -> str | None:

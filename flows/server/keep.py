@@ -41,6 +41,7 @@ def main() -> int:
             environment=dict(environment()),
             start_timeout_s=config.prefect.start_timeout_s,
             say=_say,
+            stays=False,
         )
         if server is not None:
             _say(f"Prefect's pages: {server.ui_url}")

@@ -34,6 +34,8 @@ PORT_FREED_S = 3.0
 STOP_TIMEOUT_S = 30.0
 PORTS_LOST = 3
 """So often somebody else's server may come up first on the port that was chosen."""
+STILL_EVERY_S = 30.0
+"""How often a start that takes longer than it said is heard of."""
 LOG = "server.log"
 
 _WHEN_NOTED = (
@@ -94,17 +96,18 @@ def connect(
     environment: MutableMapping[str, str],
     start_timeout_s: float,
     say: Callable[[str], None],
+    stays: bool = True,
 ) -> LocalServer | None:
     """Point ``environment`` at a server that answers; the local server when it is ours, else ``None``.
 
     A URL in the configuration wins over ``PREFECT_API_URL``, which wins over a local server. A configured server
-    that does not answer is an error: a second, empty one would hide it. ``say`` gets one line when the start takes
-    time.
+    that does not answer is an error: a second, empty one would hide it. ``say`` gets a line when the start takes
+    time, and one every half minute that it takes longer. ``stays`` is false where the caller ends it itself.
     """
     url = configured_url or environment.get("PREFECT_API_URL")
     local = None
     if url is None:
-        local = _local_server(home, environment, start_timeout_s, say)
+        local = _local_server(home, environment, start_timeout_s, say, stays=stays)
         url = local.api_url
     elif not _answers(url):
         raise PrefectUnavailable(
@@ -148,7 +151,10 @@ class ServerOnMachine(Record):
 
 
 def servers_on_machine() -> tuple[ServerOnMachine, ...]:
-    """This user's local servers that Lookout started, by home. Empty where the system has no ``/proc``."""
+    """This user's local servers that Lookout started, by home. Empty where the system has no ``/proc``.
+
+    Root can read everybody's processes; the folders say whose they are.
+    """
     found: list[ServerOnMachine] = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -157,9 +163,16 @@ def servers_on_machine() -> tuple[ServerOnMachine, ...]:
             continue
         home = next((Path(os.fsdecode(one[13:])) for one in variables if one.startswith(b"PREFECT_HOME=")), None)
         server = noted_server(home) if home else None
-        if home and server and str(server.pid) == process.name and _lives(server):
+        if home and server and str(server.pid) == process.name and _is_own(home) and _lives(server):
             found.append(ServerOnMachine(home=home, server=server, memory_mb=memory_mb(server)))
     return tuple(sorted(found, key=lambda one: one.home))
+
+
+def _is_own(home: Path) -> bool:
+    try:
+        return home.stat().st_uid == os.getuid()
+    except OSError:
+        return False
 
 
 def memory_mb(server: LocalServer) -> float:
@@ -241,7 +254,7 @@ def _is_gone(server: LocalServer, within_s: float) -> bool:
 
 
 def _local_server(
-    home: Path, environment: Mapping[str, str], start_timeout_s: float, say: Callable[[str], None]
+    home: Path, environment: Mapping[str, str], start_timeout_s: float, say: Callable[[str], None], *, stays: bool
 ) -> LocalServer:
     private_folder(home)  # Prefect makes no folder above its home, and warns of that at every start
     with _one_at_a_time(home):
@@ -251,15 +264,18 @@ def _local_server(
         coming = noted_server(home)
         if coming is not None and _lives(coming):
             say("Waiting for the local Prefect server that another run was starting …")
-            if _comes_up(coming, home, start_timeout_s):
+            if _comes_up(coming, home, start_timeout_s, say):
                 return coming
             stop_server(home)
-        say("Starting a local Prefect server (about 15 s; later runs use it too; `lookout down` ends it) …")
+        use = "; later runs use it too; `lookout down` ends it" if stays else ""
+        say(f"Starting a local Prefect server (about 15 s{use}) …")
         with _one_choice_of_port(start_timeout_s):
-            return _start(home, environment, start_timeout_s)
+            return _start(home, environment, start_timeout_s, say)
 
 
-def _start(home: Path, environment: Mapping[str, str], start_timeout_s: float) -> LocalServer:
+def _start(
+    home: Path, environment: Mapping[str, str], start_timeout_s: float, say: Callable[[str], None]
+) -> LocalServer:
     for pid in [pid for pid, child in _children.items() if child.poll() is not None]:
         del _children[pid]
     before = noted_server(home)
@@ -268,7 +284,7 @@ def _start(home: Path, environment: Mapping[str, str], start_timeout_s: float) -
     others = 0
     while True:
         server, process = _begin(home, environment, port)
-        if _comes_up(server, home, start_timeout_s):
+        if _comes_up(server, home, start_timeout_s, say):
             return server
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
@@ -302,14 +318,18 @@ def _begin(home: Path, environment: Mapping[str, str], port: int) -> tuple[Local
     return server, process
 
 
-def _comes_up(server: LocalServer, home: Path, within_s: float) -> bool:
-    """Whether it answers in time; false at once when it ends."""
+def _comes_up(server: LocalServer, home: Path, within_s: float, say: Callable[[str], None]) -> bool:
+    """Whether it answers in time; false at once when it ends. ``say`` hears that it still starts."""
     child = _children.get(server.pid)
-    deadline = time.monotonic() + within_s
+    began, said = time.monotonic(), 0
     while not _serves(server, home):
         ended = child.poll() is not None if child is not None else not _lives(server)
-        if ended or time.monotonic() > deadline:
+        so_far_s = time.monotonic() - began
+        if ended or so_far_s > within_s:
             return False
+        if so_far_s >= (said + 1) * STILL_EVERY_S:
+            said = int(so_far_s // STILL_EVERY_S)
+            say(f"Still starting, {so_far_s:.0f} s so far; a busy machine takes longer …")
         time.sleep(POLL_INTERVAL_S)
     return True
 

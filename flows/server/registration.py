@@ -21,8 +21,8 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 from uuid import UUID
@@ -38,12 +38,14 @@ from prefect.flows import Flow
 from prefect.runner import Runner
 from prefect.schedules import Cron as PrefectCron
 from prefect.schedules import Interval, Schedule
+from prefect.server.schemas.schedules import CronSchedule
 from prefect.types import SecretDict
 from prefect.types.entrypoint import EntrypointType
 
 from flows.context import SlackWay
-from flows.server.schedules import TAG, Cron, Every, PlannedDeployment
+from flows.server.schedules import DRILL, TAG, Cron, Every, PlannedDeployment
 from monitors.records.base import Record
+from monitors.reports.format import zoned_moment
 
 PREFIX: Final = "lookout: "
 """The beginning of the name of each of our automations; others are never touched."""
@@ -295,16 +297,42 @@ def runs_at_once(planned: Sequence[PlannedDeployment]) -> int:
     return RUNS_AT_ONCE + sum(isinstance(one.when, Every) for one in planned)
 
 
-async def serve_all(planned: Sequence[PlannedDeployment], way: SlackWay | None) -> None:
+async def serve_all(
+    planned: Sequence[PlannedDeployment],
+    way: SlackWay | None,
+    now: Callable[[], datetime],
+    say: Callable[[str], None],
+) -> None:
     """Register all, then run what is due until SIGTERM, which pauses the schedules and ends the runs under way.
 
-    A new registration drops what was due while nobody was there: a minute that is over is not made up for.
+    ``say`` gets a line for each: what it does, and when next. A new registration drops what was due while nobody
+    was there: a minute that is over is not made up for.
     """
     runner = _Runner(name=TAG, limit=runs_at_once(planned), pause_on_shutdown=True)
     for one in planned:
         await runner.aadd_deployment(await runner_deployment(one))
     await watched_over(planned, way)
+    for line in await timetable(planned, now()):
+        say(line)
     await runner.start()
+
+
+async def timetable(planned: Sequence[PlannedDeployment], at: datetime) -> tuple[str, ...]:
+    """A line for each deployment: its name, what it does, and when next, in the zone of its schedule."""
+    width = max(len(one.name) for one in planned)
+    return tuple([f"{one.name:<{width}}  {one.purpose}  ·  {await _next_run(one, at)}" for one in planned])
+
+
+async def _next_run(planned: PlannedDeployment, at: datetime) -> str:
+    match planned.when:
+        case Cron() as when:
+            schedule = CronSchedule(cron=when.line, timezone=when.time_zone)  # as the server reckons it
+            dates = await schedule.get_dates(n=1, start=at)
+            return f"next {zoned_moment(dates[0], when.time_zone)}"
+        case Every(seconds=seconds):
+            return f"every {seconds:g} s"
+        case None:
+            return "only by `lookout drill`" if planned.flow == DRILL else "when a deploy is reported"
 
 
 async def watched_over(planned: Sequence[PlannedDeployment], way: SlackWay | None) -> Mapping[str, Change]:

@@ -69,6 +69,18 @@ _HOMES = {
 }
 """The module of each flow."""
 
+_PURPOSES: Final = {
+    "verify-deploy": "asks {target} the whole suite; may alert",
+    "measure-repeatability": "asks {target} some cases twice, to measure chance; may alert only when it breaks",
+    "grade-traffic": "grades what users asked {target}, and asks it nothing; may alert",
+    "follow-log": "reads the hallucination logs, and asks no bot; may alert",
+    "watch-deploys": "polls which commit runs, and asks no bot; may alert only when it breaks",
+    "load-warehouse": "loads, checks and ages the warehouse, and asks no bot; may alert only when it breaks",
+    "digest": "sends one message for each target, and asks no bot",
+    "fire-drill": "plants a wrong answer on a page of its own, and asks no bot; sends one message to prove the way",
+}
+"""What each flow does, in the words of whoever owns the bot and the phone."""
+
 
 class PlannedDeployment(Record):
     """One deployment: the ``flow`` (its function has its name, with ``_``), when, and with what.
@@ -93,6 +105,12 @@ class PlannedDeployment(Record):
     def function(self) -> str:
         """The flow's function."""
         return self.flow.replace("-", "_")
+
+    @property
+    def purpose(self) -> str:
+        """What it does: whether it asks the bot, and whether people may hear of it."""
+        request = self.parameters.get("request", self.parameters)
+        return _PURPOSES[self.flow].format(target=request.get("target", "the target that was deployed"))
 
     @property
     def full_name(self) -> str:

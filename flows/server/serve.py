@@ -15,7 +15,16 @@ from pathlib import Path
 from typing import Final
 
 from flows.alerting.notify import send_owed
-from flows.context import connect_prefect, environment, notifier_without_run, open_store, prefect_home, slack_way
+from flows.context import (
+    connect_prefect,
+    environment,
+    log_line,
+    notifier_without_run,
+    open_store,
+    prefect_home,
+    slack_way,
+    utc_now,
+)
 from flows.server.prefect_server import running_server
 from flows.server.schedules import planned_deployments
 from flows.terminal import guarded_output, write_note
@@ -56,7 +65,7 @@ def _serve(config_path: Path, *, only_deploys: bool) -> None:
     if only_deploys:
         planned = tuple(one for one in planned if one.full_name == config.deploys.deployment)
     write_note(f"{plural(len(planned), 'deployment')}: {', '.join(one.full_name for one in planned)}\n")
-    asyncio.run(serve_all(planned, slack_way(config, environment())))
+    asyncio.run(serve_all(planned, slack_way(config, environment()), utc_now, log_line))
 
 
 def _leave_folder(config: Config) -> None:

@@ -8,9 +8,10 @@ name from outside, are escaped.
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from monitors.plural import plural
 from monitors.records.base import Blame, Severity
@@ -82,6 +83,15 @@ def seconds(milliseconds: float) -> str:
 def moment(when: datetime) -> str:
     """``2026-11-21 03:12:09 UTC``; records hold UTC only."""
     return f"{when:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def zoned_moment(when: datetime, zone: str) -> str:
+    """``2026-11-21 03:15 Europe/Berlin (02:15 UTC)``; the date of UTC stands beside it where it is another."""
+    here, utc = when.astimezone(ZoneInfo(zone)), when.astimezone(UTC)
+    if here.replace(tzinfo=None) == utc.replace(tzinfo=None):
+        return f"{utc:%Y-%m-%d %H:%M} UTC"
+    day = "" if here.date() == utc.date() else f"{utc:%Y-%m-%d} "
+    return f"{here:%Y-%m-%d %H:%M} {zone} ({day}{utc:%H:%M} UTC)"
 
 
 def headline(report: RunReport) -> str:

@@ -19,6 +19,7 @@ from monitors.reports.format import (
     quantity,
     score,
     seconds,
+    zoned_moment,
 )
 from monitors.reports.invisible import show_invisible
 
@@ -33,6 +34,7 @@ _FILTERS: Final[dict[str, Callable[..., str | tuple[str, ...]]]] = {
     "score": score,
     "seconds": seconds,
     "shown": show_invisible,
+    "zoned_moment": zoned_moment,
 }
 
 

@@ -113,7 +113,7 @@ def browser(around: DoctorContext) -> list[HealthCheck]:
     checks = [HealthCheck(name="browser", health=Health.GOOD, found=what)]
     if found.unsandboxed:
         reason, to_do = found.unsandboxed.split(": ", 1)
-        checks.append(HealthCheck(name="sandbox", health=Health.DOUBTFUL, found=reason, to_do=to_do))
+        checks.append(HealthCheck(name="sandbox", health=Health.DOUBTFUL, found=reason, to_do=to_do, optional=True))
     return checks
 
 
@@ -215,6 +215,7 @@ def rights(around: DoctorContext) -> list[HealthCheck]:
             health=Health.DOUBTFUL,
             found=f"{folder} is open to others on this machine ({mode:o})",
             to_do=f"chmod 700 {folder}, unless you opened it on purpose",
+            optional=True,
         )
     ]
 
@@ -253,11 +254,17 @@ def warehouse(around: DoctorContext) -> list[HealthCheck]:
 
 
 def prefect(around: DoctorContext) -> list[HealthCheck]:
-    """Check that the Prefect server answers, where one is named."""
+    """Check that the Prefect server answers, where one is named; else say how the local one stands."""
+    from flows.context import PREFECT_FOLDER  # duckdb
+    from flows.server.prefect_server import running_server
+
     configured = around.config.prefect.api_url if around.config else None
     url = configured or around.environment.get("PREFECT_API_URL")
     if url is None:
-        found = "no server is named: a local one is started by the first run"
+        local = running_server(around.data_folder / PREFECT_FOLDER)
+        found = "no server is named, and no local one runs: the next run starts one"
+        if local is not None:
+            found = f"the local one runs: {local.ui_url}; `lookout down` ends it"
         return [HealthCheck(name="Prefect", health=Health.GOOD, found=found)]
     try:
         answer = httpx.get(f"{url}/health", timeout=REQUEST_S)
@@ -279,7 +286,7 @@ def drill(around: DoctorContext) -> list[HealthCheck]:
         return []
     stands = standing_of(read_report(around.data_folder), around.config.drill, around.now)
     health = {DrillState.PROVED: Health.GOOD, DrillState.NEVER: Health.DOUBTFUL}.get(stands.state, Health.BROKEN)
-    return [HealthCheck(name="last drill", health=health, found=stands.text, to_do=stands.to_do)]
+    return [HealthCheck(name="last drill", health=health, found=stands.text, to_do=stands.to_do, optional=True)]
 
 
 def alerts(around: DoctorContext) -> list[HealthCheck]:
@@ -309,7 +316,9 @@ def _way(one: PathOutcome) -> HealthCheck:
     if one.arrived:
         return HealthCheck(name=name, health=Health.GOOD, found=one.detail)
     if not one.configured:
-        return HealthCheck(name=name, health=Health.DOUBTFUL, found="not configured", to_do=one.detail)
+        return HealthCheck(
+            name=name, health=Health.DOUBTFUL, found="not configured", to_do=one.detail, optional=True
+        )
     return HealthCheck(name=name, health=Health.BROKEN, found="the test did not arrive", to_do=one.detail)
 
 

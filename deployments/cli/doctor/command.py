@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
+from rich.markup import escape
 
 from deployments.cli.doctor.checks import checks, read_configuration
 from deployments.cli.doctor.fixes import Fix, mend
 from deployments.cli.doctor.format import print_checks, print_fixes, print_inspection
 from deployments.cli.doctor.services import DoctorContext, Health, HealthCheck, check_api
 from deployments.cli.exit_codes import ExitCode
+from deployments.cli.init.answers import target_of
+from deployments.cli.init.api import api_in_place
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from deployments.cli.verify import is_address, name_of
 from flows.terminal import write_json
@@ -30,13 +33,13 @@ from monitors.goldset.load import load_suite
 from monitors.graders.base import Grader, GraderSettings
 from monitors.graders.panel import default_panel, grade_exchange
 from monitors.probes.browser.login import Login
-from monitors.probes.inspect.findings import AskPermission, PageInspection, Trial
+from monitors.probes.inspect.findings import AskPermission, PageInspection, PageProblem, Trial
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Blame, Record, Severity
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Channel, Exchange, Timings
 from monitors.records.grades import CaseOutcome
-from monitors.storage import OWNER_ONLY_FOLDER
+from monitors.storage import private_folder
 
 TRIALS: Final = 3
 _UNTIMED: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -174,6 +177,12 @@ def doctor_command(
             found = [check_api(*api, environment(), ask=ask_apis)]
         return _print_summary(found, as_json=as_json)
     name, address, settings = _what(target, loaded, environment())
+    if (
+        name not in (loaded.targets if loaded else {})
+        and not as_json
+        and (said := api_in_place(address, environment(), ask=ask_apis))
+    ):
+        return _print_api(address, said)
     configured = loaded.targets.get(name) if loaded else None
     login = _login(loaded, name, environment())
     asking = AskPermission.IF_NEEDED if ask is None else AskPermission.ALWAYS if ask else AskPermission.NEVER
@@ -183,8 +192,17 @@ def doctor_command(
         if inspection.trouble is None and ask_apis:
             doing(f"Asking {address} {TRIALS} questions")
             inspection = with_trials(inspection, address, settings, configured, login)
-    _print_inspection(inspection, name, settings, configured, as_json=as_json)
+    written = _name_to_write(name, address, loaded)
+    _print_inspection(inspection, written, settings, configured, as_json=as_json)
     return exit_code_of(inspection)
+
+
+def _print_api(address: str, seen: PageProblem) -> ExitCode:
+    """What to do at an address that is no page: the browser would find no box there, and send people after one."""
+    console = terminal_console(highlight=False, soft_wrap=True)
+    console.print(f"[bold]{escape(address)}[/]\n\n[bold red]{escape(seen.detail)}[/]")
+    console.print(f"What to do: {escape(seen.to_do)}")
+    return ExitCode.INCONCLUSIVE
 
 
 def _print_inspection(
@@ -206,13 +224,14 @@ def exit_code_of(inspection: PageInspection) -> ExitCode:
     trouble = inspection.trouble or next((trial.trouble for trial in inspection.trials if trial.trouble), None)
     if trouble is not None:
         return ExitCode.FAIL if trouble.blame is Blame.APP else ExitCode.INCONCLUSIVE
-    return ExitCode.INCONCLUSIVE if any(trial.doubt for trial in inspection.trials) else ExitCode.PASS
+    doubtful = any(trial.doubt for trial in inspection.trials) and not inspection.small_talk_falls_back
+    return ExitCode.INCONCLUSIVE if doubtful else ExitCode.PASS
 
 
 def _what(target: str, config: Config | None, environment: Mapping[str, str]) -> tuple[str, str, ProbeSettings]:
     """Name, address and settings; an address that a target has is inspected with that target's settings."""
     if is_address(target):
-        known = {name: t for name, t in (config.targets if config else {}).items() if t.url == target}
+        known = _at_address(config, target)
         if not known:
             return name_of(target), target, _with_browser(ProbeSettings(), environment)
         target = next(iter(known))
@@ -226,11 +245,18 @@ def _api_of(target: str, config: Config | None) -> tuple[str, TargetConfig] | No
     """The configured target that is asked through an API, by its name or address; ``None`` for any other."""
     if config is None:
         return None
-    if not is_address(target):
-        known = {target: config.target(target)}
-    else:
-        known = {name: one for name, one in config.targets.items() if one.url == target}
+    known = _at_address(config, target) if is_address(target) else {target: config.target(target)}
     return next(((name, one) for name, one in known.items() if one.probe.driver != "browser"), None)
+
+
+def _at_address(config: Config | None, address: str) -> dict[str, TargetConfig]:
+    targets = config.targets if config else {}
+    return {name: one for name, one in targets.items() if (one.url or "").rstrip("/") == address.rstrip("/")}
+
+
+def _name_to_write(name: str, address: str, config: Config | None) -> str:
+    """The target's name in lines for lookout.toml: the one there, or the one that `lookout init` gives."""
+    return name if config is not None and name in config.targets else target_of(address).name
 
 
 def _with_browser(settings: ProbeSettings, environment: Mapping[str, str]) -> ProbeSettings:
@@ -241,7 +267,7 @@ def _with_browser(settings: ProbeSettings, environment: Mapping[str, str]) -> Pr
 def _picture_path(config: Config | None, name: str, now: datetime) -> Path:
     """A new file for each inspection, for its owner's eyes: the page may show anything."""
     folder = (config.data_folder if config else Path(".lookout")) / PICTURES
-    folder.mkdir(parents=True, exist_ok=True, mode=OWNER_ONLY_FOLDER)
+    private_folder(folder)
     return folder / f"{name}-{now:%Y%m%dT%H%M%S}.png"
 
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from deployments.cli.doctor.checks import FIX
 from deployments.cli.doctor.fixes import Fix
 from deployments.cli.doctor.services import Health, HealthCheck
-from flows.terminal_console import print_named
+from flows.terminal_console import print_named, print_wrapped
 from monitors.facts.citations import find_citations
 from monitors.graders.base import GraderSettings
 from monitors.probes.inspect.findings import PageElement, PageInspection, Trial
@@ -22,6 +22,11 @@ from monitors.probes.wire import WireRule
 from monitors.records.exchanges import Channel
 
 SHOWN_OF_ANSWER = 200
+LEGEND = {
+    "broken": "broken: a run needs it, mend it first",
+    "check": "check: a run may stumble over it",
+    "optional": "optional: all works without it",
+}
 COLOURS = {Health.GOOD: "green", Health.DOUBTFUL: "yellow", Health.BROKEN: "red"}
 
 
@@ -98,7 +103,12 @@ def _conclusion(inspection: PageInspection, configured: ProbeSettings) -> Iterat
         yield "No question was asked, so nothing is proved: look again with --ask before you rely on it."
         return
     bad = [trial for trial in trials if trial.doubt or trial.trouble]
-    if bad:
+    if inspection.small_talk_falls_back:
+        yield (
+            "The page was read right. Your bot gave the same answer to all three questions: it may know no small "
+            "talk. Go on."
+        )
+    elif bad:
         yield f"{len(bad)} of {len(trials)} answers cannot be relied on; see above, and compare with the picture."
     hides = best is not None and best.hides and configured.wire is None
     if best is not None and hides:
@@ -188,7 +198,8 @@ def _print_wire(console: Console, inspection: PageInspection, name: str, configu
     best = inspection.wire[0]
     same = "the same text as the page showed" if best.likeness == 1 else "more than the page showed"
     more = f": {best.more}" if best.more else ""
-    to_do = "Add these lines to lookout.toml" if best.hides else "To grade what was sent instead"
+    when = "Leave it, unless the page shows less than should be graded (hidden sources, cut answers); then add"
+    to_do = "Add these lines to lookout.toml" if best.hides else when
     console.print(f"\nThe answer came as a {best.kind}, {same}{escape(more)}. {to_do}:", soft_wrap=True)
     console.print(escape(wire_toml(best.rule, name)), highlight=False, soft_wrap=True)
     for other in inspection.wire[1:4]:
@@ -248,9 +259,15 @@ def print_fixes(console: Console, fixes: Sequence[Fix], found: Iterable[HealthCh
 def print_checks(console: Console, found: Iterable[HealthCheck]) -> None:
     """A line for each check, and what to do where something is wrong."""
     table = Table.grid(padding=(0, 2))
+    shown: list[str] = []
     for check in found:
         colour = COLOURS[check.health]
-        table.add_row(f"[{colour}]{check.health.word}[/]", f"[bold]{check.name}[/]", escape(check.found))
+        shown.append(check.word)
+        table.add_row(f"[{colour}]{check.word}[/]", f"[bold]{check.name}[/]", escape(check.found))
         if check.to_do:
             table.add_row("", "", f"[{colour}]→[/] {escape(check.to_do)}")
     console.print(table)
+    legend = "; ".join(text for word, text in LEGEND.items() if word in shown)
+    if legend:
+        console.print()
+        print_wrapped(console, f"{legend}.")

@@ -59,12 +59,21 @@ class Health(IntEnum):
 
 
 class HealthCheck(Record):
-    """One thing that was checked; ``to_do`` is empty where nothing is to be done."""
+    """One thing that was checked; ``to_do`` is empty where nothing is to be done.
+
+    ``optional``: no run needs what is doubtful.
+    """
 
     name: str
     health: Health
     found: str
     to_do: str = ""
+    optional: bool = False
+
+    @property
+    def word(self) -> str:
+        """As it is printed."""
+        return "optional" if self.optional and self.health is Health.DOUBTFUL else self.health.word
 
 
 @dataclass
@@ -200,12 +209,16 @@ def _separate_keys(around: DoctorContext, place: str, settings: LangSmithSetting
     if settings.production_project is None:
         to_do = f"name it as {place}.production_project: a run that would write there is refused before it asks"
         return HealthCheck(
-            name=what, health=Health.DOUBTFUL, found="production's project is not named", to_do=to_do
+            name=what,
+            health=Health.DOUBTFUL,
+            found="production's project is not named",
+            to_do=to_do,
+            optional=True,
         )
     if settings.production_key_env is None:
         found = f"nothing says that {key} is another key than production's"
         to_do = f"make a key for each, and name production's variable as {place}.production_key_env"
-        return HealthCheck(name=what, health=Health.DOUBTFUL, found=found, to_do=to_do)
+        return HealthCheck(name=what, health=Health.DOUBTFUL, found=found, to_do=to_do, optional=True)
     there = bool(around.environment.get(settings.production_key_env))
     beside = "another than production's" if there else "production's is not on this machine"
     return HealthCheck(name=what, health=Health.GOOD, found=f"{key} is set; {beside}")
@@ -333,7 +346,11 @@ def _at_work(around: DoctorContext, plan: JudgePlan) -> Iterator[HealthCheck]:
     if plan.why_off:
         to_do = "set it where runs are started; until then what the plain graders leave open stays open"
         yield HealthCheck(
-            name="judge", health=Health.DOUBTFUL, found=f"{models}: off, as {plan.why_off}", to_do=to_do
+            name="judge",
+            health=Health.DOUBTFUL,
+            found=f"{models}: off, as {plan.why_off}",
+            to_do=to_do,
+            optional=True,
         )
     elif not around.ask_judges:
         yield HealthCheck(name="judge", health=Health.GOOD, found=f"{models}: has its key; not tried")

@@ -47,6 +47,7 @@ from monitors.reports.proof_rows import (
     sight_rows,
 )
 from monitors.reports.rechecks import format_recheck
+from monitors.request_headers import variables_refused
 
 _MOST_IDS = 6
 
@@ -173,22 +174,39 @@ def _cases_of(reason: VerdictReason) -> str:
     return f": {_ids(reason.case_ids)}" if reason.case_ids else ""
 
 
+_ALTERNATIVES: Final = "if a reply is right, add its words to `alternatives` of that case in the suite"
+
+
 def _next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]:
     """What a person does now; nothing after a PASS."""
     reasons = Counter(case.result.reason for case in cases if isinstance(case.result, NoAnswer))
     del reasons[NoAnswerReason.CIRCUIT_OPEN]  # what was not asked says nothing about why
     if report.verdict is Verdict.PASS:
         return
-    if reasons and report.verdict is Verdict.INCONCLUSIVE:
+    refused = _refused_key(cases)
+    if refused and report.verdict is Verdict.INCONCLUSIVE:
+        yield f"set {refused}, then `lookout doctor {report.target.name}`"
+    elif reasons and report.verdict is Verdict.INCONCLUSIVE:
         yield ADVICE[reasons.most_common(1)[0][0]]
         yield f"`lookout doctor {report.target.address}` shows what stands there, with a picture"
     elif report.verdict is Verdict.FAIL:
         yield "read the failed cases in the report; `lookout alerts list` shows what is broken and how to answer"
     elif report.judging is not None and report.judging.state is JudgeState.OFF:
         off = f"the judge is off ({report.judging.why})"
+        yield _ALTERNATIVES
         yield f"{off}: it would grade what rules cannot ([judge], docs/configuration.md)"
     else:
         yield "see in the report why cases are ungraded"
+        yield _ALTERNATIVES
+
+
+def _refused_key(cases: Sequence[CaseResult]) -> str:
+    """The variables of the headers that an API did not accept, or misses; empty where a page refuses."""
+    for case in cases:
+        found = case.result
+        if isinstance(found, NoAnswer) and found.reason is NoAnswerReason.ACCESS_DENIED:
+            return " and ".join(variables_refused(found.detail))
+    return ""
 
 
 def _print_details(console: Console, report: RunReport, cases: Sequence[CaseResult]) -> None:

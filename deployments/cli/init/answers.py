@@ -22,6 +22,7 @@ from monitors.records.targets import Environment, Target
 
 UNKNOWN: Final = "unknown"
 NOWHERE: Final = "none"
+WEBHOOK: Final = "webhook"
 LONGEST_NAME: Final = 60
 PLAIN_NAME: Final = "bot"
 """For an address that gives no name."""
@@ -33,10 +34,11 @@ _SECRET: Final = re.compile(r"hooks\.slack\.com|^xox[a-z]-|^xapp-|^hf_|^sk-")
 
 
 class Answers(Record):
-    """The answers. ``target`` holds the first three; without a ``channel`` Slack notifies nobody."""
+    """The answers. ``target`` holds the first three; without a ``channel`` a webhook's is taken, if any."""
 
     target: Target
     channel: str | None = None
+    by_webhook: bool = False
 
 
 class InitQuestion(NamedTuple):
@@ -107,8 +109,8 @@ def family_of(answer: str) -> str | None:
 
 
 def channel_of(answer: str) -> str | None:
-    """A channel's id, or its name with ``#``; ``None`` for nowhere. Raises `ConfigError`."""
-    if answer.lower() == NOWHERE:
+    """A channel's id, or its name with ``#``; ``None`` for nowhere or a webhook's own. Raises `ConfigError`."""
+    if answer.lower() in {NOWHERE, WEBHOOK}:
         return None
     _refuse_secret(answer, "put it into SLACK_WEBHOOK_URL or SLACK_BOT_TOKEN, and give a channel, or none")
     if _CHANNEL_ID.fullmatch(answer):
@@ -151,14 +153,16 @@ FAMILY: Final = InitQuestion(
 CHANNEL: Final = InitQuestion(
     "--slack-channel",
     "Where do alerts go?",
-    "a Slack channel (#alerts, or its id C0123456789), or none: then they are printed and stored",
+    "a Slack channel (#alerts, or its id C0123456789), webhook (its address goes into SLACK_WEBHOOK_URL), or none: "
+    "then they are printed and stored",
     channel_of,
     NOWHERE,
 )
 QUESTIONS: Final = (TARGET, ENVIRONMENT, FAMILY, CHANNEL)
 
 
-OPENING: Final = "Four questions. Enter takes what is in brackets, Ctrl-C leaves everything as it is."
+OPENING: Final = "Enter takes what is in brackets, Ctrl-C leaves everything as it is."
+_COUNTED: Final = ("", "One question.", "Two questions.", "Three questions.", "Four questions.")
 
 
 class Prompter:
@@ -189,14 +193,16 @@ class Prompter:
             self._check_given(question)
         open_ones = [one for one in QUESTIONS if one.flag not in self._given]
         if open_ones and not self._take_defaults:
-            self._say(f"{OPENING}\n")
-        given = {one.flag: self._answer(one, QUESTIONS.index(one) + 1) for one in QUESTIONS}
+            self._say(f"{_COUNTED[len(open_ones)]} {OPENING}\n")
+        numbers = {one.flag: number for number, one in enumerate(open_ones, 1)}
+        given = {one.flag: self._answer(one, numbers.get(one.flag, 0)) for one in QUESTIONS}
         about = {
             "environment": environment_of(given[ENVIRONMENT.flag]),
             "model_family": family_of(given[FAMILY.flag]),
         }
         target = target_of(given[TARGET.flag]).model_copy(update=about)
-        return Answers(target=target, channel=channel_of(given[CHANNEL.flag]))
+        where = given[CHANNEL.flag]
+        return Answers(target=target, channel=channel_of(where), by_webhook=where.lower() == WEBHOOK)
 
     def _check_given(self, question: InitQuestion) -> None:
         if (answer := self._given.get(question.flag)) is not None:

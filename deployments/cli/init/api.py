@@ -10,8 +10,10 @@ from typing import Final, NamedTuple
 from monitors.errors import ConfigError
 from monitors.github.actions import is_ci
 from monitors.probes.inspect.api import ApiDiscovery, EndpointKind, find, inspect_api
-from monitors.probes.inspect.findings import HARMLESS
+from monitors.probes.inspect.findings import HARMLESS, PageProblem
 from monitors.probes.settings import ApiSettings, ProbeSettings
+from monitors.records.base import Blame
+from monitors.records.exchanges import NoAnswerReason
 from monitors.records.targets import Environment, Target
 from monitors.request_headers import API_TOKEN_VARIABLE, RequestHeaders, headers_of
 
@@ -57,6 +59,30 @@ def probe_of(
         say("Nothing was asked (--no-ask, or a CI run at production): the probe table holds defaults.\n")
         return Probe(_unknown(driver or "json", "", "nobody was asked"), is_api=True, is_known=False)
     return _asked(target.address, environment, driver or "json", say)
+
+
+def api_in_place(address: str, environment: Mapping[str, str], *, ask: bool) -> PageProblem | None:
+    """What to do at an address where an API stands and no page; ``None`` for anything else.
+
+    One that wants a key is asked a harmless question, where ``ask`` allows, to learn which.
+    """
+    seen = asyncio.run(inspect_api(address, _PATIENCE))
+    if seen.kind is not EndpointKind.API:
+        return None
+    what = "answers JSON, not a page" if "json" in seen.said else "is an API, not a page"
+    to_do = f"`lookout init --target {address}` finds out how it is asked"
+    if ask:
+        found = asyncio.run(find(address, _PATIENCE, _headers(_PATIENCE, environment)))
+        if found.refused:
+            variable = KEY_VARIABLE if found.header else API_TOKEN_VARIABLE
+            wants = f"the header {found.header}" if found.header else "a bearer token"
+            to_do = f"it wants {wants} (HTTP {found.refused}): `export {variable}=…`, then {to_do}"
+    return PageProblem(
+        reason=NoAnswerReason.PAGE_NOT_UNDERSTOOD,
+        blame=Blame.MONITOR,
+        detail=f"This address {what} ({seen.said}).",
+        to_do=to_do,
+    )
 
 
 def _headers(settings: ProbeSettings, environment: Mapping[str, str]) -> RequestHeaders:

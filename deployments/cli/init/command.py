@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.init.answers import Answers, Prompter
+from deployments.cli.init.answers import NOWHERE, UNKNOWN, Answers, Prompter
 from deployments.cli.init.api import Probe, check_driver, probe_of
 from deployments.cli.init.files import SUITE_NAME, WEBHOOKS_NAME, places, refuse_existing, write
 from deployments.cli.options import DEFAULT_CONFIG
@@ -20,6 +21,7 @@ from flows.terminal import write_json, write_note
 from flows.terminal_console import print_wrapped, terminal_console
 from flows.waiting import waiting
 from monitors.config.file import load_config
+from monitors.errors import ConfigError
 from monitors.goldset.load import load_suite
 from monitors.records.base import Record
 
@@ -59,7 +61,7 @@ def init_command(
         str | None, typer.Option(help="family or name of the model that answers, or unknown")
     ] = None,
     slack_channel: Annotated[
-        str | None, typer.Option(help="where alerts go: #name, a channel's id, or none")
+        str | None, typer.Option(help="where alerts go: #name, a channel's id, webhook, or none")
     ] = None,
     driver: Annotated[
         str | None,
@@ -86,11 +88,18 @@ def init_command(
         "--model-family": model_family,
         "--slack-channel": slack_channel,
     }
+    options = {flag: answer for flag, answer in given.items() if answer is not None}
+    if force and target is not None:
+        known = known_answers(config, target)
+        if taken := [f"{flag} {answer}" for flag, answer in known.items() if flag not in options]:
+            write_note(f"Taken from {config}: {', '.join(taken)}\n")
+        given = known | options
     answers = _prompter(given, take_defaults=yes).answers()
     with waiting(f"Looking at {answers.target.address}"):
         probe = probe_of(answers.target, variables(), driver=driver, may_ask=ask, say=write_note)
     moved = write(config, answers, force=force, probe=probe.table)
-    result = _summarise(config, answers, moved, probe)
+    again = _again(config, options, answers, driver=driver, yes=yes)
+    result = _summarise(config, answers, moved, probe, again)
     if as_json:
         write_json(result.model_dump_json(indent=2) + "\n")
     else:
@@ -104,7 +113,38 @@ def _prompter(given: Mapping[str, str | None], *, take_defaults: bool) -> Prompt
     return Prompter(answers, take_defaults=take_defaults, say=write_note, line=line, is_typed=is_typed)
 
 
-def _summarise(config_path: Path, answers: Answers, moved: tuple[Path, ...], probe: Probe) -> InitReport:
+def known_answers(config_path: Path, address: str) -> dict[str, str]:
+    """What a lookout.toml that is there says of the target at this address, by flag; nothing where it has none."""
+    try:
+        config = load_config(config_path)
+    except (ConfigError, OSError):
+        return {}
+    one = next((one for one in config.targets.values() if address in {one.url, one.space}), None)
+    if one is None:
+        return {}
+    return {
+        "--environment": one.environment.value,
+        "--model-family": one.model_family or UNKNOWN,
+        "--slack-channel": config.alerts.slack_channel or NOWHERE,
+    }
+
+
+def _again(
+    config_path: Path, options: Mapping[str, str], answers: Answers, *, driver: str | None, yes: bool
+) -> str:
+    """The command that finds out the rest, with the options of this one."""
+    said = {"--target": answers.target.address, **options}
+    if driver is not None:
+        said["--driver"] = driver
+    if config_path != DEFAULT_CONFIG:
+        said["--config"] = str(config_path)
+    flags = [part for flag, answer in said.items() for part in (flag, answer)]
+    return shlex.join(["lookout", "init", "--force", *flags, *(["--yes"] if yes else [])])
+
+
+def _summarise(
+    config_path: Path, answers: Answers, moved: tuple[Path, ...], probe: Probe, again: str
+) -> InitReport:
     """Read back what was written, as the next command will."""
     where = places(config_path)
     config = load_config(config_path)
@@ -116,11 +156,11 @@ def _summarise(config_path: Path, answers: Answers, moved: tuple[Path, ...], pro
         webhooks=where[WEBHOOKS_NAME],
         questions=len(suite.cases),
         moved_aside=moved,
-        next=_next(config_path, answers, probe, judged=config.judge is not None),
+        next=_next(config_path, answers, probe, again, judged=config.judge is not None),
     )
 
 
-def _next(config_path: Path, answers: Answers, probe: Probe, *, judged: bool) -> tuple[NextStep, ...]:
+def _next(config_path: Path, answers: Answers, probe: Probe, again: str, *, judged: bool) -> tuple[NextStep, ...]:
     name = answers.target.name
     option = "" if config_path == DEFAULT_CONFIG else f" --config {config_path}"
     steps = [
@@ -134,16 +174,17 @@ def _next(config_path: Path, answers: Answers, probe: Probe, *, judged: bool) ->
         NextStep(command=f"lookout up{option}", why="watch it: every night, and after each deploy"),
     ]
     if probe.export:
-        again = f"lookout init --force --target {answers.target.address}{option}"
         steps[:0] = [
             NextStep(command=f"export {probe.export}=…", why="the API answers nobody without"),
             NextStep(command=again, why="finds out how the API is asked"),
         ]
-    if judged:
-        steps.insert(0, NextStep(command="export ANTHROPIC_API_KEY=…", why="turns the judge on"))
     if answers.channel:
         why = f"so that alerts reach {answers.channel}; the bot needs chat:write there"
-        steps.insert(0, NextStep(command="export SLACK_BOT_TOKEN=…", why=why))
+        steps.append(NextStep(command="export SLACK_BOT_TOKEN=…", why=why))
+    if answers.by_webhook:
+        steps.append(NextStep(command="export SLACK_WEBHOOK_URL=…", why="so that alerts reach its channel"))
+    if judged:
+        steps.append(NextStep(command="export ANTHROPIC_API_KEY=…", why="optional: turns the judge on"))
     return tuple(steps)
 
 

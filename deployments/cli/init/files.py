@@ -151,7 +151,7 @@ def texts(answers: Answers, probe: str = "") -> Mapping[str, str]:
         family=f"model_family = {_quoted(target.model_family)}" if target.model_family else _NO_FAMILY,
         probe=f"[targets.{name}.probe]\n{probe}\n" if probe else "",
         judge=_judge(target.model_family),
-        channel=_channel(answers.channel),
+        channel=_channel(answers),
         triggers=triggers.format(space=space, name=name),
     )
     webhooks = _WEBHOOKS.format(
@@ -175,7 +175,10 @@ def _judge(family: str | None) -> str:
     return _OTHER_JUDGE.format(family=family) if OWN_FAMILY in family_named(family) else _JUDGE
 
 
-def _channel(channel: str | None) -> str:
+def _channel(answers: Answers) -> str:
+    channel = answers.channel
+    if answers.by_webhook:
+        return "# alerts go where SLACK_WEBHOOK_URL leads; they are printed and stored until it is set"
     if channel is None:
         return '# slack_channel = "#alerts"  # needs SLACK_BOT_TOKEN; alerts are printed and stored until then'
     return f"slack_channel = {_quoted(channel)}  # needs SLACK_BOT_TOKEN; alerts are printed until it is set"

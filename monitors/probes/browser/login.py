@@ -187,7 +187,8 @@ class Login:
         self._target = target
         self._address = address
         self._values = {
-            key: _value(f"targets.{target}.login.{key}", named, environment) for key, named in settings.secrets()
+            key: secret_value(f"targets.{target}.login.{key}", named, environment)
+            for key, named in settings.secrets()
         }
         self.discretion = SecretFilter(self._values.values())
         self.file = SessionFile(data_folder, target)
@@ -431,7 +432,8 @@ class Form:
         self._requests += 1
 
 
-def _value(key: str, named: FromEnvironment, environment: Mapping[str, str]) -> str:
+def secret_value(key: str, named: FromEnvironment, environment: Mapping[str, str]) -> str:
+    """The value that a key of a login takes from the environment. `ConfigError` names key and variable."""
     value = environment.get(named.env)
     if not value:
         state = "is not set" if value is None else "is set but empty"

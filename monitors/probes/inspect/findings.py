@@ -334,6 +334,11 @@ ADVICE = {
 """What a person can do about each reason why nothing gradable came back."""
 
 
+QUESTIONS = (HARMLESS, "Which topics can you answer questions about?", "What can you not help me with?")
+"""Any bot can answer them, they make the app do or search nothing, and no good answer to one fits another."""
+SAME_ANSWER = "another question had the very same answer"
+
+
 class PageProblem(Record):
     """Why the page could not be asked, and what to do."""
 
@@ -388,6 +393,13 @@ class PageInspection(Record):
     picture: str | None = None
     trouble: PageProblem | None = None
     trials: tuple[Trial, ...] = ()
+
+    @property
+    def small_talk_falls_back(self) -> bool:
+        """Whether questions for any bot had one same answer and no other fault, as of a bot without small talk."""
+        asked = tuple(trial.question for trial in self.trials)
+        same = all(trial.doubt == SAME_ANSWER and trial.trouble is None for trial in self.trials)
+        return asked == QUESTIONS and same
 
 
 RESPONSES_AT_MOST = 40

@@ -28,6 +28,8 @@ from monitors.probes.browser.pages import Pages, Tab, page_failure
 from monitors.probes.inspect.findings import (
     ADVICE,
     HARMLESS,
+    QUESTIONS,
+    SAME_ANSWER,
     AskPermission,
     Listener,
     NetworkMessage,
@@ -302,10 +304,6 @@ def _why_not(chat: Chat, asking: AskPermission, *, recognised: bool) -> str:
     return "none was needed: the page marks where messages appear"
 
 
-QUESTIONS = (HARMLESS, "Which topics can you answer questions about?", "What can you not help me with?")
-"""Any bot can answer them, they make the app do or search nothing, and no good answer to one fits another."""
-
-
 @dataclass(frozen=True)
 class TrialAnswer:
     """A question, what was read on the page, and what it received; or why there is no answer."""
@@ -396,6 +394,6 @@ def _doubt(question: str, text: str, others: Sequence[str]) -> str:
     if said in bare(question):
         return "it is the question, or a part of it"
     if said in map(bare, others):
-        return "another question had the very same answer"
+        return SAME_ANSWER
     leak = find_error_leak(text, question)
     return "" if leak is None else "it is an error, shown as an answer"

@@ -12,7 +12,6 @@ import sys
 import httpx
 import pytest
 
-from deployments.demo.configuration import free_port
 from deployments.up.guard import descendants
 from flows.server.prefect_server import running_server
 from tests.conftest import ROOT
@@ -71,6 +70,12 @@ def test_from_one_command_a_delivery_becomes_a_run_a_killed_part_comes_back_and_
         wait_until_gone(*family)
     said = running.said()
     assert said.splitlines()[-1].endswith("up       | stopped")
+    assert "Starting a local Prefect server (about 15 s) …" in said, "and not that a command ends it"
+    next_at = r"\d{4}-\d\d-\d\d 01:00 UTC"
+    assert re.search(
+        rf"runner   \| scheduled-verify-bot  asks bot the whole suite; may alert  ·  next {next_at}\n", said
+    )
+    assert re.search(r"runner   \| load-warehouse +loads, .* asks no bot; .*  ·  next \S+ 04:30 UTC\n", said)
     assert GITHUB_SECRET not in said
     assert "Traceback" not in said
     assert all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ [a-z]+ +\| ", line) for line in said.splitlines())
@@ -89,7 +94,7 @@ def test_killed_itself_it_leaves_nothing_behind_and_a_second_one_is_refused(tmp_
         )
         assert "server" not in running.said().splitlines()[0].rpartition(": ")[2]
         second = subprocess.run(
-            [*UP, str(file), "--port", str(free_port("127.0.0.1", 0))],
+            [*UP, str(file), "--port", running.url.rpartition(":")[2]],
             env=os.environ | {"PYTHONPATH": str(ROOT), "PREFECT_API_URL": api} | SECRETS,
             capture_output=True,
             text=True,
@@ -97,7 +102,10 @@ def test_killed_itself_it_leaves_nothing_behind_and_a_second_one_is_refused(tmp_
             check=False,
         )
         assert second.returncode == 2
-        assert "another `lookout up` or `lookout receive` runs over" in second.stderr
+        assert "another `lookout up` or `lookout receive` runs over" in second.stderr, (
+            "and not that a port is taken"
+        )
+        assert "cannot listen" not in second.stderr
         family = descendants(running.process.pid)
         assert len(family) >= 4
         running.process.kill()
@@ -125,6 +133,74 @@ def test_f31_everything_that_is_wrong_is_named_at_once_and_nothing_is_started(tm
     ):
         assert said.count(wrong) == 1, said
     assert "short" not in said
+    assert not (tmp_path / "data" / "prefect").exists()
+
+
+NEEDS = """
+[targets.bot.probe]
+driver = "json"
+headers = { "X-Api-Key" = { env = "BOT_KEY" }, "X-Tenant-Token" = { env = "TENANT" } }
+api.request = '{"question": "{question}"}'
+api.text = "answer"
+[targets.bot.traffic.sources.export]
+kind = "http"
+url = "http://127.0.0.1:9/export"
+token_env = "EXPORT_TOKEN"
+[targets.page]
+model_family = "llama"
+url = "http://127.0.0.1:9"
+suite = "few.jsonl"
+[targets.page.login]
+user = { env = "PAGE_USER" }
+password = { env = "PAGE_PASSWORD" }
+[judge]
+budget_usd = 2
+[gate]
+rating_needed = true
+"""
+
+
+def test_every_variable_that_a_run_would_miss_is_named_with_its_target_and_key_and_nothing_is_started(tmp_path):
+    """A night must not be the first to miss it."""
+    few_cases(tmp_path, severe=1, others=1)
+    file = tmp_path / "lookout.toml"
+    bot = 'data_folder = "data"\n[targets.bot]\nmodel_family = "llama"\nurl = "http://127.0.0.1:9"\nsuite = "few.jsonl"\n'
+    file.write_text(bot + NEEDS, encoding="utf-8")
+    said = refused(file)
+    for lacking in (
+        "targets.bot.probe.headers.X-Api-Key: BOT_KEY is not set",
+        "targets.bot.probe.headers.X-Tenant-Token: TENANT is not set",
+        "EXPORT_TOKEN is not set: targets.bot.traffic.sources.export.token_env",
+        "targets.page.login.user: PAGE_USER is not set",
+        "targets.page.login.password: PAGE_PASSWORD is not set",
+        "ANTHROPIC_API_KEY is not set, so the judge is off, and an average rating",
+    ):
+        assert " ".join(said.split()).count(lacking) == 1, said
+    assert not (tmp_path / "data" / "prefect").exists()
+    known = {"BOT_KEY": "k-1", "TENANT": "t-1", "EXPORT_TOKEN": "e-1", "PAGE_USER": "u", "PAGE_PASSWORD": "p"}
+    said = refused(file, **known)
+    assert "ANTHROPIC_API_KEY" in said
+    assert not [name for name in known if name in said], said
+
+
+def test_a_receiver_alone_names_what_its_runs_would_miss(tmp_path):
+    """Only those: a target that no deploy starts a run of is not its concern."""
+    few_cases(tmp_path, severe=1, others=1)
+    file = tmp_path / "lookout.toml"
+    bot = 'data_folder = "data"\n[targets.bot]\nmodel_family = "llama"\nurl = "http://127.0.0.1:9"\nsuite = "few.jsonl"\n'
+    file.write_text(bot + NEEDS.partition("[judge]")[0] + TRIGGER, encoding="utf-8")
+    shown = subprocess.run(
+        [sys.executable, "-P", "-m", "deployments.cli.app", "receive", "--config", str(file)],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)} | SECRETS,
+        capture_output=True,
+        text=True,
+        timeout=START_S,
+        check=False,
+    )
+    assert shown.returncode == 2, shown.stderr
+    said = " ".join(shown.stderr.split())
+    assert "targets.bot.probe.headers.X-Api-Key: BOT_KEY is not set" in said
+    assert "PAGE_USER" not in said
     assert not (tmp_path / "data" / "prefect").exists()
 
 

@@ -12,11 +12,12 @@ import pytest
 from deployments.site.health import HealthWatch, monitor_lines
 from deployments.site.page import Site
 from deployments.site.serve import Surroundings, opened_site
+from deployments.up.one_installation import only_one
 from flows.context import heartbeat
 from flows.server.schedule_state import ScheduleState, schedule_states
 from monitors.alerts.liveness import Beat
 from monitors.records.self_checks import DrillReport, DrillStation, StationResult, StationState
-from tests.deployments.site.site_server import config_of, filled
+from tests.deployments.site.site_server import config_of, filled, serving_site
 from tests.servers.watchdog import Watchdog
 from tests.warehouse.sample_rows import alert, exchange
 from warehouse.journal.rows import AlertRow, DrillRow, ResultRow
@@ -168,6 +169,50 @@ def test_a_schedule_is_as_prefect_says(tmp_path, monkeypatch, state, ok, text):
         site.health.renew(site)
         line = lines(site)["schedule digest"]
     assert (line.ok, line.text) == (ok, text)
+
+
+@pytest.mark.parametrize(
+    ("started_before", "shown", "hidden"),
+    [
+        (timedelta(seconds=40), "starting", "not well: schedule"),
+        (timedelta(minutes=20), "`lookout up` runs, but not its runner", "This does:"),
+    ],
+    ids=["just started", "its runner is away"],
+)
+def test_now_never_names_lookout_up_as_the_remedy_while_it_runs(
+    tmp_path, monkeypatch, started_before, shown, hidden
+):
+    """By HTTP, while Prefect's server knows none of the schedules."""
+    before = [datetime.now(UTC) - started_before] * 2  # when it looked at the folder, and took it
+    with only_one(tmp_path, lambda: before.pop() if before else datetime.now(UTC)):
+        page = now_page(tmp_path, monkeypatch, ())
+    assert shown in page
+    assert hidden not in page
+    assert "nobody runs it" not in page
+
+
+def test_without_lookout_up_its_command_is_named(tmp_path, monkeypatch):
+    page = now_page(tmp_path, monkeypatch, ())
+    assert "The monitor itself is not well: schedule" in page
+    assert "nobody runs it. <span" in page
+
+
+def test_the_next_run_is_shown_in_the_zone_of_its_schedule(tmp_path, monkeypatch):
+    """With UTC beside it, which all other times are in."""
+    soon = datetime.now(UTC).replace(month=1, day=3, hour=2, minute=15) + timedelta(days=366)
+    state = ScheduleState(name="digest", paused=False, next_at=soon)
+    page = now_page(tmp_path, monkeypatch, (state,), time_zone="Europe/Berlin")
+    assert f"{soon:%Y}-01-0{soon.day} 03:15 Europe/Berlin (02:15 UTC)</time>" in page
+
+
+def now_page(folder, monkeypatch, known, **schedules) -> str:
+    """The page, by HTTP, once what is asked in the background is there."""
+    monkeypatch.setattr("deployments.site.health.api_in", lambda *_: "http://prefect")
+    monkeypatch.setattr("deployments.site.health.schedule_states", lambda *_: known)
+    store, config = filled(folder), config_of(folder)
+    zoned = config.model_copy(update={"schedules": config.schedules.model_copy(update=schedules)})
+    with serving_site(zoned, store) as site:
+        return httpx.get(f"{site.address}/", timeout=60, trust_env=False).text
 
 
 @pytest.mark.prefect

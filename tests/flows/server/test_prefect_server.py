@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 from prefect.settings.models.server.services import ServerServicesDBVacuumSettings
 
 from flows.server import prefect_server
+from flows.server.prefect_server import PrefectUnavailable
 from monitors.errors import WarehouseUnwritable
 from tests.flows.server_kills import kill_while_it_starts, servers_of
 from tests.prefect_home import with_tables
@@ -53,7 +56,7 @@ def test_local_servers_are_started_once_found_again_and_stopped(tmp_path):
         assert [listening_at(server.port) for server in servers] == [{LOOPBACK}, {LOOPBACK}]
         assert environments[0]["PREFECT_SERVER_ALLOW_EPHEMERAL_MODE"] == "false"
         assert connect(homes[0], {}, said=said) == servers[0]
-        assert len(said) == 2
+        assert [line.partition(" ")[0] for line in said if "Still" not in line] == ["Starting"] * 2
         os.killpg(servers[0].pid, signal.SIGKILL)
         again = connect(homes[0], {}, said=said)
         assert (again.port, again.pid != servers[0].pid) == (servers[0].port, True), "it comes back where it was"
@@ -61,6 +64,27 @@ def test_local_servers_are_started_once_found_again_and_stopped(tmp_path):
         assert [prefect_server.stop_server(home) for home in homes] == [True, True]
     assert prefect_server.running_server(homes[0]) is None
     assert not prefect_server.stop_server(homes[0])
+
+
+def test_a_start_that_takes_longer_than_it_said_is_heard_of_again_and_again(tmp_path, monkeypatch):
+    """A process that another run started as the server, and that never answers."""
+    monkeypatch.setattr(prefect_server, "STILL_EVERY_S", 0.5)
+    pretends = ("-c", "import time; time.sleep(600)", "prefect", "server", "start", "--port", "4299", "")
+    said: list[str] = []
+    with subprocess.Popen([sys.executable, *pretends], start_new_session=True) as silent:
+        home = tmp_path / "home"
+        home.mkdir()
+        note = prefect_server.LocalServer(pid=silent.pid, port=4299)
+        (home / "server.json").write_text(note.model_dump_json(), encoding="utf-8")
+        with pytest.raises(PrefectUnavailable, match=r"did not answer within 1\.2 s"):
+            prefect_server.connect(None, home, environment={}, start_timeout_s=1.2, say=said.append, stays=False)
+    assert said[0].startswith("Waiting for the local Prefect server")
+    starts = said.index("Starting a local Prefect server (about 15 s) …")
+    for lines in (said[1:starts], said[starts + 1 :]):
+        assert [re.sub(r"\d+ s", "N s", line) for line in lines] == [
+            "Still starting, N s so far; a busy machine takes longer …"
+        ] * len(lines)
+        assert lines
 
 
 def test_whoever_starts_one_is_killed_and_there_is_one_all_the_same(tmp_path):

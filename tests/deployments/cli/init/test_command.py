@@ -13,6 +13,7 @@ import pytest
 
 from monitors.config.file import load_config
 from tests import fork_server
+from tests.servers.keyed import Keyed
 
 WRITTEN = ("lookout.toml", "suite.jsonl", "webhooks.md")
 END_S = 60
@@ -145,3 +146,35 @@ def test_doctor_and_verify_work_with_what_it_wrote(tmp_path, lookout, clean_spac
     assert report["verdict"] in {"PASS", "FAIL"}
     lines = (tmp_path / "suite.jsonl").read_text(encoding="utf-8").splitlines()
     assert report["coverage"]["graded"] == report["coverage"]["asked"] == len(lines)
+
+
+def test_what_is_given_is_not_counted_and_a_webhook_is_an_answer(tmp_path):
+    done = init(tmp_path, "--target", "acme/bot", stdin="\n\nwebhook\n")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("Three questions. Enter takes")
+    assert "1. Where does it stand?" in done.stderr
+    assert "webhook (its address goes into SLACK_WEBHOOK_URL)" in done.stderr
+    assert "export SLACK_WEBHOOK_URL=…" in done.stdout
+    assert "SLACK_WEBHOOK_URL" in (tmp_path / "lookout.toml").read_text(encoding="utf-8")
+
+
+def test_a_key_comes_first_the_judge_last_and_again_asks_nothing_that_is_known(tmp_path):
+    """An API that wants a key: the printed command, typed as it is, takes the rest from lookout.toml."""
+    with Keyed("Authorization", "Bearer 1234567890abcdef") as server:
+        options = ("--target", f"{server.url}/json", "--environment", "production", "--model-family", "llama")
+        done = init(tmp_path, *options, "--slack-channel", "none", "--json")
+        assert done.returncode == 0, done.stderr
+        steps = [step["command"] for step in json.loads(done.stdout)["next"]]
+        assert steps[:2] == [
+            "export LOOKOUT_API_TOKEN=…",
+            f"lookout init --force {' '.join(options)} --slack-channel none",
+        ]
+        assert (steps[-1], json.loads(done.stdout)["next"][-1]["why"]) == (
+            "export ANTHROPIC_API_KEY=…",
+            "optional: turns the judge on",
+        )
+        again = init(tmp_path, "--force", *options[:2])
+    assert again.returncode == 0, again.stderr
+    assert "Taken from lookout.toml: --environment production, --model-family llama" in again.stderr
+    assert "1. " not in again.stderr
+    assert load_config(tmp_path / "lookout.toml").target("bot").model_family == "llama"

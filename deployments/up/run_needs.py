@@ -1,0 +1,89 @@
+"""What the runs that an installation starts need from the environment: a night must not be the first to miss it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+from flows.context import AGE_KEY_VARIABLE, open_platform, plan_judge, refuse_rating_without_judge
+from monitors.config.file import Config, TargetConfig, target_record
+from monitors.config.isolation import refuse_production
+from monitors.errors import ConfigError
+from monitors.platforms.settings import LangSmithSettings, PlatformScheme, dataset_address
+from monitors.probes.browser.login import secret_value
+from monitors.records.targets import Target
+from monitors.request_headers import HeaderTable, headers_of
+from monitors.sources.privacy import PrivacyMode
+from monitors.sources.traffic.settings import FileTraffic, HttpTraffic, LangSmithTraffic, TrafficSettings
+
+Check = Callable[[], object]
+"""Raises a `MonitorError` that names target, key and variable where something is missing."""
+
+
+def verify_checks(config: Config, name: str, environment: Mapping[str, str]) -> Iterator[Check]:
+    """What a run that asks a target needs; each variable is a check of its own, so that all are named at once."""
+    target, place = config.targets[name], f"targets.{name}"
+    yield partial(_judge, config, target_record(name, target), environment)
+    if target.probe.driver != "browser":
+        yield from _headers(target.probe.headers, environment, f"{place}.probe.headers")
+    if target.login is not None:
+        for key, named in target.login.secrets():
+            yield partial(secret_value, f"{place}.login.{key}", named, environment)
+    tracing = config.tracing(name)
+    if tracing is not None:
+        yield partial(check_set, tracing.key_env, environment, f"{place}.langsmith reads traces with it (key_env)")
+    if target.experiments is not None:
+        yield from _platform(config, target.experiments, environment, f"{place}.experiments")
+    yield partial(refuse_production, config, name, environment)
+
+
+def traffic_checks(name: str, target: TargetConfig, environment: Mapping[str, str]) -> Iterator[Check]:
+    """What a nightly run that grades a target's live traffic needs."""
+    if target.traffic is None:
+        return
+    place = f"targets.{name}.traffic"
+    if target.traffic.privacy is PrivacyMode.PSEUDONYMISE:
+        yield partial(check_set, AGE_KEY_VARIABLE, environment, f"{place}.privacy = pseudonymise needs it")
+    for source_name, source in target.traffic.sources.items():
+        yield from _source(source, environment, f"{place}.sources.{source_name}")
+
+
+def check_set(variable: str, environment: Mapping[str, str], why: str) -> None:
+    """Raise `ConfigError` with ``why`` where a variable is missing or empty."""
+    if not environment.get(variable):
+        raise ConfigError(f"{variable} is not set: {why}")
+
+
+def _judge(config: Config, target: Target, environment: Mapping[str, str]) -> None:
+    refuse_rating_without_judge(config, plan_judge(config.judge, target, environment))
+
+
+def _headers(table: HeaderTable, environment: Mapping[str, str], key: str) -> Iterator[Check]:
+    for name, header in table.items():
+        yield partial(headers_of, {name: header}, environment, key=key)
+
+
+def _platform(config: Config, written: str, environment: Mapping[str, str], place: str) -> Iterator[Check]:
+    scheme = dataset_address(written).scheme
+    if scheme is PlatformScheme.LANGSMITH:
+        variables = ((config.langsmith or LangSmithSettings()).key_env,)
+    elif config.langfuse is not None:
+        variables = (config.langfuse.public_key_env, config.langfuse.secret_key_env)
+    else:  # its table is missing
+        variables = ()
+        yield partial(open_platform, config, scheme, environment)
+    for variable in variables:
+        yield partial(check_set, variable, environment, f"{place} = {written!r} needs it")
+
+
+def _source(source: TrafficSettings, environment: Mapping[str, str], place: str) -> Iterator[Check]:
+    match source:
+        case LangSmithTraffic():
+            yield partial(check_set, source.key_env, environment, f"{place}.key_env names it")
+        case FileTraffic() | HttpTraffic():
+            if source.token_env is not None:
+                yield partial(check_set, source.token_env, environment, f"{place}.token_env names it")
+            if isinstance(source, HttpTraffic):
+                yield from _headers(source.headers, environment, f"{place}.headers")
+        case _:  # a page needs no variable
+            pass
