@@ -292,7 +292,7 @@ lookout: lookout.toml: not valid TOML: Invalid value (at line 2, column 7); mend
             title="The judge has no key",
             typed="lookout doctor --no-alert",
             seen="""\
-check  judge  claude-sonnet-5-5: off, as ANTHROPIC_API_KEY is not set
+optional  judge  claude-sonnet-5-5: off, as ANTHROPIC_API_KEY is not set
 → set it where runs are started; until then what the plain graders leave open
   stays open""",
             code=0,
@@ -409,9 +409,7 @@ lookout: the site cannot listen on port 7860 (address already in use); stop what
         Mistake(
             title="The data folder cannot be written",
             typed="lookout verify bot",
-            seen="""\
-lookout: cannot write {folder}/data/prefect: Read-only file system; the file system
-  is read-only: choose another data folder""",
+            seen="Read-only file system; the file system is read-only: choose another data folder",
             code=4,
             to_do="Set `data_folder` in `lookout.toml` to a folder of the user who runs Lookout.",
             files={"lookout.toml": f'data_folder = "data"\n{TOML}'},
