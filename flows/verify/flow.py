@@ -110,6 +110,7 @@ async def ask_and_grade(run: LiveRun) -> None:
     run.on_step = page.show
     early = early_run.get()
     await (early.asking if early is not None else ask_in_time(run))
+    await page.show(run.done, run.planned)  # what came in while the page was made
 
 
 @task(name="evaluate", cache_policy=NO_CACHE)

@@ -91,7 +91,8 @@ class ProgressPage:
         """So many results of so many."""
         percent = _percent(done, cases)
         artifact = self._artifact
-        if artifact is not None and (percent - self._shown >= STEP_PERCENT or done == cases):
+        due = percent - self._shown >= STEP_PERCENT or (done == cases and percent > self._shown)
+        if artifact is not None and due:
             self._shown, self._artifact = percent, None  # where this one fails, no other is tried
             async with _unless_server_gone():
                 await aupdate_progress_artifact(artifact, percent)
