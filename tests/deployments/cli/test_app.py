@@ -101,6 +101,7 @@ def test_the_help_of_a_group_imports_no_command(group):
         *(f"deployments.cli.{name}" for name in ("app", "exit_codes", "options")),
         "deployments.start",
         "flows.terminal",
+        "flows.waiting",
     ]
     assert sorted(ast.literal_eval(done.stdout.splitlines()[-1])) == sorted(ours)
 
@@ -181,8 +182,9 @@ def test_a_broken_suite_is_told_with_file_and_line(tmp_path, make, said):
 
 def test_a_data_folder_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / "data").write_text("a file stands where the folder should be", encoding="utf-8")
-    configured(tmp_path, "http://127.0.0.1:9", few_cases(tmp_path))
-    done = lookout("verify", "demo", cwd=tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as there:
+        configured(tmp_path, f"http://127.0.0.1:{there.getsockname()[1]}", few_cases(tmp_path))
+        done = lookout("verify", "demo", cwd=tmp_path)
     assert done.returncode == 4, done.stderr
     assert str(tmp_path / "data") in done.stderr
 

@@ -111,7 +111,7 @@ def test_what_graders_without_a_model_cannot_tell_is_told_and_left_to_the_person
 
 def test_severity_is_proposed_with_its_reason_and_the_person_may_set_it(folder, grow):
     shown = grow(folder, "3\ng\n\n24 months\nwaiting_period\n")
-    assert "2, proposed: the finding was severity 2: the suite marks this question so" in shown
+    assert "2, proposed: the finding was severity 2: the suite marks this question so" in " ".join(shown.split())
     assert "3, set by you" in shown
     (case,) = load_suite(folder / "suite.jsonl").cases
     assert (case.severity, case.type) == (Severity.PAGE, "waiting_period")

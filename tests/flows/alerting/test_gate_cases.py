@@ -172,7 +172,7 @@ async def test_what_was_printed_is_sent_with_its_own_run_and_without_what_is_rig
     (message,) = slack.messages
     shown = blocks(message) + message.text
     assert "as of run by-hand at 2026-03-01" in shown
-    assert "weighted 0.826" in shown
+    assert "score 0.826 weighted" in shown
     assert "by-hand.html" in shown
     assert "kids" in shown
     assert not any(text in shown for text in ("freeze", "1.000", "now.html"))

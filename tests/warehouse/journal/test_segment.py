@@ -119,4 +119,4 @@ def test_two_processes_with_the_same_clock_give_different_ids():
 
 def test_an_empty_segment_is_refused():
     with pytest.raises(ValueError, match="at least one row"):
-        encode([], segment_id=SegmentId("s-1"), run_id=None)
+        encode(encode_rows([]), segment_id=SegmentId("s-1"), run_id=None)
