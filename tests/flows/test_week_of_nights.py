@@ -88,7 +88,7 @@ def test_what_the_messages_say_is_true(week):
     nights, digests = week
     (burst,) = texts(nights[BURST])
     assert "found 2026-03-03 02:00 UTC" in burst
-    assert "no scores yet" not in burst
+    assert "scores follow" not in burst
     assert (
         "25 of 300 conversations (8.3 %), from 2026-03-02 14:02 to 2026-03-02 15:57 UTC; before: 0 of 300" in burst
     )
