@@ -42,7 +42,7 @@ def test_a_count_says_no_more_than_is_known(count, text):
     ("found", "line"),
     [
         (None, ""),
-        (rechecked(problem="away"), ""),
+        (rechecked(problem="away"), "Asked again: nothing came back; away."),
         (rechecked(FAILS), "Asked again: fails 5 of 5."),
         (
             rechecked(FAILS, previous=[RIGHT]),
