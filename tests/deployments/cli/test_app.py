@@ -246,7 +246,8 @@ def test_a_run_that_gets_sigterm_says_what_is_stored(prefect_environment, tmp_pa
         with page:
             assert _terminated(process) == ExitCode.INCONCLUSIVE
     text = (tmp_path / "said").read_text(encoding="utf-8")
-    assert "ended by SIGTERM. What was answered or graded is stored" in text
+    early, late = "Stopped: 0 of 2 answers", "ended by SIGTERM. What was answered or graded is stored"
+    assert early in text or late in text, "before and after the Prefect server has come"
     assert "Traceback" not in text
 
 

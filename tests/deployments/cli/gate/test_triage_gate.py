@@ -125,7 +125,8 @@ def test_4_1_passes_and_a_drop_of_0_31_against_what_was_accepted_fails(gate):
     code, printed = gate(spread(5))
     assert code == 1, printed
     assert (
-        "average rating 4.42 to 4.10 on 48 shared reports: -0.31 [-0.47, -0.15]; a drop above 0.3 fails" in printed
+        "average rating 4.42 before and 4.10 now, on the 48 reports of both runs: -0.31 (95 % CI -0.47 to -0.15); "
+        "a drop above 0.3 fails" in printed
     )
     assert "15 reports fell, most of all acme:r" in printed
 
@@ -133,7 +134,7 @@ def test_4_1_passes_and_a_drop_of_0_31_against_what_was_accepted_fails(gate):
 def test_3_9_fails(gate):
     code, printed = gate(spread(0, threes=5))
     assert code == 1, printed
-    assert "average rating 3.90 [3.74, 4.05] of 48 reports is below 4 of 5" in printed
+    assert "average rating 3.90 (95 % CI 3.74 to 4.05) of 48 reports is below 4 of 5" in printed
 
 
 def test_ten_reports_are_too_few_to_tell_and_people_rate_them_too(gate, lookout, tmp_path):
