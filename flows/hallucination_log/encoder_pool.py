@@ -60,8 +60,8 @@ class EncoderPool:
     @contextmanager
     def _workers(self) -> Generator[Callable[[LogBatch], Future[EncodedLines]]]:
         """How to ask one of them; each starts with its first batch."""
-        free: SimpleQueue[_Worker] = SimpleQueue()
-        workers = [_Worker(self._settings) for _ in range(self._most)]
+        free: SimpleQueue[_EncoderProcess] = SimpleQueue()
+        workers = [_EncoderProcess(self._settings) for _ in range(self._most)]
         for worker in workers:
             free.put(worker)
 
@@ -83,7 +83,7 @@ class EncoderPool:
                 worker.stop()
 
 
-class _Worker:
+class _EncoderProcess:
     """One process with one batch at a time."""
 
     def __init__(self, settings: LineSettings) -> None:
