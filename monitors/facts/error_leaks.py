@@ -54,8 +54,8 @@ TRACE = re.compile(
 """Frames of a stack."""
 
 TRACE_HINTS = (
-    "traceback", 'file "', "\nat ", "\n at ", "  at ", "\tat ", "panicked", "goroutine", "unhandled",
-    "exception in", ":in `", ":in '", "#", "caused by",
+    "traceback", 'file "', "\nat ", "\n at ", "  at ", "\t at ", "\tat ", "panicked", "goroutine",
+    "unhandled", "exception in", ":in `", ":in '", "#", "caused by",
 )  # fmt: skip
 """Lower case; one of them is in every `TRACE`, with the line's end before it."""
 

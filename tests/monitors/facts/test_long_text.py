@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from collections.abc import Callable
@@ -76,8 +77,10 @@ def test_a_text_of_the_longest_length_is_read_whole():
 
 
 def calls(work: Callable[[str], object], text: str) -> int:
-    """How many functions are called, Python's own included: it depends on no clock."""
+    """How many functions are called, Python's own included: it depends on no clock, nor on what others left behind."""
     count = 0
+    gc.collect()
+    gc.disable()  # finalizers of what earlier tests left are calls too
 
     def counting(frame: FrameType, event: str, argument: object) -> None:
         nonlocal count
@@ -88,6 +91,7 @@ def calls(work: Callable[[str], object], text: str) -> int:
         work(text)
     finally:
         sys.setprofile(None)
+        gc.enable()
     return count
 
 
