@@ -26,6 +26,8 @@ from monitors.records.explanations import Cause, FirstLook, Value
 
 FEWEST_CASES: Final = 3
 """A group of two cases is an anecdote."""
+FEWEST_CASES_OF_TWO: Final = 4
+"""Values can be joined in thousands of ways, most of which hold three cases: trying these drowns the larger ones."""
 FEWEST_FAILURES: Final = 3
 """With fewer failures than this nothing can be said to be common to them."""
 ALPHA_FIRST: Final = 0.01
@@ -295,7 +297,7 @@ def _groups(cases: Sequence[Mapping[str, Value]]) -> Iterator[_CaseGroup]:
     pairs: dict[int, tuple[tuple[str, Value], ...]] = {}
     for (first, one), (second, other) in combinations(singles.items(), 2):
         both = one & other
-        if first[0] != second[0] and both.bit_count() >= FEWEST_CASES and both not in single:
+        if first[0] != second[0] and both.bit_count() >= FEWEST_CASES_OF_TWO and both not in single:
             pairs.setdefault(both, (first, second))
     largest = sorted(pairs.items(), key=lambda pair: -pair[0].bit_count())[:MOST_PAIRS]
     tried = log(2 * max(1, len(largest)))
