@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import AsyncGenerator, Callable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
-from contextvars import ContextVar
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, assert_never
@@ -22,7 +20,9 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr, ValidationError
 
-from flows.alerting.notifier import Notifier, OperatorActions
+from flows.alerting.notifier import Notifier, people_of
+from flows.clock import Clock, clock
+from flows.data_folder import open_store, prefect_home, runs_folder
 from flows.server import prefect_server
 from flows.terminal import write_note
 from flows.terminal_console import terminal_console
@@ -62,8 +62,6 @@ from monitors.records.incidents import Capability
 from monitors.records.targets import Target
 from monitors.request_headers import API_TOKEN_VARIABLE, RequestHeaders, headers_of
 from monitors.storage import write_atomically
-from warehouse.data_folder import refuse_links
-from warehouse.database.connection import WaitPolicy
 from warehouse.database.retention import SHORTEST_KEY
 from warehouse.database.store import Store
 from warehouse.journal.journal import Journal
@@ -255,34 +253,8 @@ def client_of(
 HEARTBEAT_VARIABLE = "LOOKOUT_HEARTBEAT_URL"
 BROWSER_VARIABLE = "CHROMIUM_PATH"
 
-RUNS_FOLDER = "runs"
-"""Inside the data folder: one folder a run."""
-
-PREFECT_FOLDER = "prefect"
-"""Inside the data folder: the local server's home. One server for each data folder, see docs/operations.md."""
-
 console = terminal_console(stderr=True)
 """Where messages are printed when there are no credentials to send them with."""
-
-
-def utc_now() -> datetime:
-    """The real clock."""
-    return datetime.now(UTC)
-
-
-def uptime() -> tuple[str, float] | None:
-    """A name for this start of the machine, and the seconds since then, asleep or not; ``None`` where unknown."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
-        return None
-    return boot, time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
-Clock = Callable[[], datetime]
-
-clock: ContextVar[Clock] = ContextVar("clock", default=utc_now)
-"""The clock of a run and of all that it makes. Only what rehearses days in minutes sets another."""
 
 
 def log_line(line: str) -> None:
@@ -437,33 +409,6 @@ def connect_prefect(config: Config) -> str:
     if "prefect" in sys.modules and os.environ["PREFECT_API_URL"] != known:
         raise AssertionError("prefect was imported before the address of its server was known")
     return os.environ["PREFECT_API_URL"].removesuffix("/api")
-
-
-def runs_folder(config: Config) -> Path:
-    """The folder that holds one folder for each run: screenshots, reports."""
-    return config.data_folder / RUNS_FOLDER
-
-
-def prefect_home(config: Config) -> Path:
-    """Where the local Prefect server stores its database."""
-    return config.data_folder / PREFECT_FOLDER
-
-
-def open_store(config: Config) -> Store:
-    """The warehouse of the configuration's data folder, with its journal there or in an object store."""
-    return store_in(config.data_folder, config.warehouse.journal)
-
-
-def store_in(data_folder: Path, journal_at: str | None = None) -> Store:
-    """The warehouse of a data folder, its journal there or at ``journal_at``. `ConfigError` for a link in it."""
-    refuse_links(data_folder)
-    journal = None
-    if journal_at is not None:
-        from warehouse.journal.object_store import ObjectSegments  # fsspec, and only where it is configured
-
-        journal = Journal(ObjectSegments(journal_at), clock=clock.get(), entropy=os.urandom)
-    patience = WaitPolicy(monotonic=time.monotonic, sleep=time.sleep)
-    return Store(data_folder, clock=clock.get(), entropy=os.urandom, patience=patience, journal=journal)
 
 
 def _langsmith(config: Config, environment: Mapping[str, str]) -> OpenPlatform:
@@ -643,20 +588,10 @@ def notifier_for(
         journal=store.journal,
         sender=sender,
         terminal=terminal_sender(config),
-        people=people_of(config, store),
+        people=people_of(config, store, clock.get()),
         now=clock.get(),
         owner=owner,
     )
-
-
-def people_of(config: Config, store: Store) -> OperatorActions:
-    """The store that carries out operator actions."""
-
-    def account_patterns(target: str) -> tuple[str, ...]:
-        known = config.targets.get(target)
-        return known.graders.account_patterns if known else ()
-
-    return OperatorActions(store=store, settings=config.alerts, account_patterns=account_patterns, now=clock.get())
 
 
 def notifier_without_run(config: Config, target: str, owner: Capability) -> Notifier:

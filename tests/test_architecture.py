@@ -44,7 +44,9 @@ SDK_HOMES: dict[str, tuple[str, ...]] = {
 }
 
 ENTRY_POINTS = (
+    "flows/clock.py",
     "flows/context.py",
+    "flows/data_folder.py",
     "deployments/cli/app.py",
     "deployments/receivers/deploys.py",
 )
@@ -212,7 +214,7 @@ def _outside(path: str, node: ast.AST) -> Iterator[Violation]:
     match node:
         case ast.Attribute():
             names = [ast.unparse(node)]
-        case ast.ImportFrom(module="flows.context") if path.startswith("flows/"):
+        case ast.ImportFrom(module="flows.context" | "flows.clock") if path.startswith("flows/"):
             starts = path in COMPOSITION_ROOT or STARTS.fullmatch(path)
             names = [] if starts else [f"context.{a.name}" for a in node.names if a.name in CONTEXT_SOURCES]
             yield from (
@@ -325,7 +327,7 @@ def test_every_station_is_known_to_the_rules():
         ("flows/steps.py", "from datetime import datetime\nnow = datetime.now()", "clock, randomness"),
         ("warehouse/x.py", "import os\nhome = os.environ['HOME']", "clock, randomness"),
         ("monitors/judge/x.py", "from uuid import uuid4", "clock, randomness"),
-        ("flows/verify/alerts.py", "from flows.context import utc_now", "comes with the context"),
+        ("flows/verify/alerts.py", "from flows.clock import utc_now", "comes with the context"),
         ("deployments/cli/sql.py", "import sys\nsys.stdout.write(text)", "only flows/terminal.py writes"),
         ("flows/x.py", "from sys import stderr", "only flows/terminal.py writes"),
         ("monitors/gate/x.py", "print(answer)", "only flows/terminal.py writes"),

@@ -40,7 +40,7 @@ def store_of(config: Path, given: Path | None) -> Store:
 
     A folder that is not the configuration's has its journal inside: nothing names another place.
     """
-    from flows.context import open_store, store_in  # duckdb
+    from flows.data_folder import open_store, store_in  # duckdb
     from monitors.config.file import load_config  # as above
 
     folder = data_folder_of(config, given)

@@ -13,7 +13,8 @@ import typer
 
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from flows.context import connect_prefect, utc_now
+from flows.clock import utc_now
+from flows.context import connect_prefect
 from flows.nightly.checkpoint import IntakeCheckpoint
 from flows.nightly.context import NightlyContext, build_nightly_context, targets_to_grade
 from flows.nightly.format import format_nightly, intake_lines

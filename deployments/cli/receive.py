@@ -34,7 +34,10 @@ from deployments.triggers.github import GitHubParser
 from deployments.triggers.huggingface import HuggingFaceParser
 from deployments.triggers.routes import VARIABLES, Secrets, secrets_for, unused_variables
 from deployments.triggers.standard_webhooks import StandardParser
-from flows.context import TOKEN_VARIABLE, environment, open_store, people_of, prefect_home, utc_now
+from flows.alerting.notifier import people_of
+from flows.clock import utc_now
+from flows.context import TOKEN_VARIABLE, environment
+from flows.data_folder import open_store, prefect_home
 from flows.deploys.queue import DeployQueue
 from flows.server import prefect_server
 from flows.terminal import log_to_terminal
@@ -262,7 +265,7 @@ def slack_actions_command(
 
 def actions_receiver_of(config: Config, *, secrets: tuple[str, ...], token: str | None) -> Starlette:
     """The receiver over the configuration's warehouse; with a bot token it edits messages itself."""
-    people = people_of(config, open_store(config))
+    people = people_of(config, open_store(config), utc_now)
     sender = SlackBot(config.alerts, token=token, now=utc_now) if token else None
     aftermath = ActionWorker(people, sender=sender, reply=SlackReply(config.alerts))
     return application(secrets=secrets, now=utc_now, aftermath=aftermath)

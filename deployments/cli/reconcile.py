@@ -140,7 +140,8 @@ def reconcile_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Compare the app's own guard with the nightly judge, and estimate what both missed."""
-    from flows.context import open_store, utc_now  # slack_sdk
+    from flows.clock import utc_now  # slack_sdk
+    from flows.data_folder import open_store  # slack_sdk
 
     configured = load_config(config)
     names = tuple(configured.targets) if target is None else (target,)

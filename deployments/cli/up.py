@@ -23,7 +23,9 @@ from deployments.up.one_installation import LOCK_NAME, is_held, only_one
 from deployments.up.parts import check_deploys, check_whole, parts_of, site_port
 from deployments.up.supervisor import OWN_NAME, RestartPolicy, SupervisedProcess, Supervisor, SupervisorLog
 from flows.alerting.notify import Fault, fault_over, notify_fault
-from flows.context import PREFECT_FOLDER, RUNS_FOLDER, environment, notifier_without_run, utc_now
+from flows.clock import utc_now
+from flows.context import environment, notifier_without_run
+from flows.data_folder import PREFECT_FOLDER, RUNS_FOLDER
 from flows.server import prefect_server
 from flows.server.prefect_server import LocalServer, ServerOnMachine
 from flows.server.schedules import planned_deployments

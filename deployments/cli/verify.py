@@ -251,7 +251,7 @@ CONNECT_S = 5.0
 
 def _is_nobody_there(request: VerifyRequest) -> bool:
     """Say so where nothing listens, before a server is started for it. Whoever is to be alerted needs the run."""
-    from flows.context import (  # as below
+    from flows.context import (
         FALLBACK_VARIABLE,
         HEARTBEAT_VARIABLE,
         TOKEN_VARIABLE,
@@ -259,8 +259,8 @@ def _is_nobody_there(request: VerifyRequest) -> bool:
         configuration,
         console,
         environment,
-        prefect_home,
     )
+    from flows.data_folder import prefect_home
     from flows.server.prefect_server import running_server  # as below
 
     config, variables = configuration(request), environment()
@@ -279,7 +279,8 @@ def _is_nobody_there(request: VerifyRequest) -> bool:
 
 def verify_and_print(request: VerifyRequest, *, as_json: bool, verbose: bool = False) -> ExitCode:
     """Verify, print the verdict, and return its exit code."""
-    from flows.context import configuration, runs_folder  # as below
+    from flows.context import configuration  # as below
+    from flows.data_folder import runs_folder  # as below
     from monitors.reports.results_json import read_results
 
     report = verified(request, check_address=not as_json)
@@ -301,7 +302,8 @@ def verified(request: VerifyRequest, *, check_address: bool = False) -> RunRepor
 
     A run whose Prefect server ended is whole all the same where it came to its end.
     """
-    from flows.context import check_request, configuration, console, runs_folder  # as below
+    from flows.context import check_request, configuration, console  # as below
+    from flows.data_folder import runs_folder  # as below
     from flows.server.prefect_server import PrefectUnavailable, is_server_gone  # as below
     from flows.verify.early import verify  # as below
 

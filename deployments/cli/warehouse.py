@@ -93,7 +93,7 @@ def compact_command(
     as_json: JsonOption = False,
 ) -> None:
     """Move old segments into Parquet archives, each proven before a segment goes."""
-    from flows.context import utc_now  # duckdb
+    from flows.clock import utc_now  # duckdb
     from warehouse.database.retention import compact
 
     store = store_of(config, data_folder)
@@ -112,7 +112,8 @@ def age_command(
     as_json: JsonOption = False,
 ) -> None:
     """Remove personal data from what is old; keys stay as pseudonyms, made with LOOKOUT_AGE_KEY."""
-    from flows.context import age_key, utc_now  # duckdb
+    from flows.clock import utc_now  # duckdb
+    from flows.context import age_key  # duckdb
     from warehouse.database.retention import age
 
     key = age_key()
@@ -128,7 +129,7 @@ def age_command(
 
 def pictures_command(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
     """Remove screenshots and traces that are older than [evidence] says; failures are stored longer."""
-    from flows.context import utc_now
+    from flows.clock import utc_now
     from flows.maintenance.findings import age_evidence_of  # pydantic's models
     from monitors.config.file import load_config
 

@@ -14,7 +14,7 @@ from prefect.client.schemas.objects import DeploymentStatus
 from prefect.client.schemas.responses import DeploymentResponse
 from prefect.exceptions import ObjectNotFound, PrefectException
 
-from flows.context import utc_now
+from flows.clock import utc_now
 from flows.deploys.queue import DeployQueue
 from monitors.errors import WarehouseUnwritable
 from monitors.records.base import Record

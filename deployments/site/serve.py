@@ -23,7 +23,9 @@ from deployments.site.page import Site
 from deployments.site.refresher import Refresher
 from deployments.site.rendering import Renderer
 from deployments.site.tokens import SessionSigner, TokenStore
-from flows.context import environment, fresh_key, open_store, people_of, runs_folder, slack_bot
+from flows.alerting.notifier import people_of
+from flows.context import environment, fresh_key, slack_bot
+from flows.data_folder import open_store, runs_folder
 from flows.verify.run_watch import RunWatch
 from monitors.config.file import Config
 from monitors.errors import MonitorError
@@ -83,7 +85,7 @@ def _site(config: Config, host: str, outside: Surroundings) -> Site:
         health=HealthWatch(environment()),
         figures=CopyMemory(snapshot),
         reviews=ReviewMemory(),
-        people=people_of(config, store),
+        people=people_of(config, store, outside.now),
         bot=slack_bot(config),
         now=outside.now,
         prefix=config.site.path_prefix,

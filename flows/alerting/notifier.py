@@ -12,6 +12,7 @@ from datetime import datetime
 from monitors.alerts.operator_actions import settle
 from monitors.alerts.sender import AlertSender
 from monitors.alerts.settings import AlertSettings
+from monitors.config.file import Config
 from monitors.records.incidents import Capability
 from monitors.records.operator_actions import ActionSubject, PersonAction, Settlement
 from warehouse.database.store import Store
@@ -33,6 +34,16 @@ class OperatorActions:
     settings: AlertSettings
     account_patterns: Callable[[str], Sequence[str]]
     now: Callable[[], datetime]
+
+
+def people_of(config: Config, store: Store, now: Callable[[], datetime]) -> OperatorActions:
+    """The store that carries out operator actions."""
+
+    def account_patterns(target: str) -> tuple[str, ...]:
+        known = config.targets.get(target)
+        return known.graders.account_patterns if known else ()
+
+    return OperatorActions(store=store, settings=config.alerts, account_patterns=account_patterns, now=now)
 
 
 def act(people: OperatorActions, action: PersonAction) -> None:

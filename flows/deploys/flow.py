@@ -33,7 +33,9 @@ from pydantic import Field, ValidationError
 from flows.alerting.delivery import deliver_waiting
 from flows.alerting.notifier import Notifier
 from flows.alerting.notify import Fault, fault_over, notify_fault
-from flows.context import clock, environment, hub_token, notifier_without_run, open_store
+from flows.clock import clock
+from flows.context import environment, hub_token, notifier_without_run
+from flows.data_folder import open_store
 from flows.deploys.github_deployments import deployed_commit, polled_triggers
 from flows.deploys.queue import FOLDER, DeployOutcome, DeployQueue, QueuedDeploy
 from flows.deploys.runs import RunPlan, StartReport, start_waiting

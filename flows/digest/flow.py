@@ -22,7 +22,8 @@ from prefect.states import Completed
 
 from flows.alerting.notifier import Notifier
 from flows.alerting.notify import Fault, MessageContext, fault_of, notify, notify_fault, other_faults_over
-from flows.context import notifier_without_run, runs_folder
+from flows.context import notifier_without_run
+from flows.data_folder import runs_folder
 from flows.drill.course import MISSING
 from flows.drill.standing import DrillState, standing_of
 from flows.nightly.context import previous_due_at

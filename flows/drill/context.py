@@ -8,7 +8,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
-from flows.context import Clock, clock, environment, lookout_version, nonce, run_id_of_now
+from flows.clock import Clock, clock
+from flows.context import environment, lookout_version, nonce, run_id_of_now
 from monitors.config.file import Config
 from monitors.errors import MonitorError
 from monitors.records.base import UtcTime

@@ -16,7 +16,8 @@ from typing import Final
 from pydantic import ValidationError
 
 from flows.alerting.notify import MessageContext, close_quietly, notify, other_faults_over
-from flows.context import delivery_paths, heartbeat_in, log_line, open_store, terminal_sender
+from flows.context import delivery_paths, heartbeat_in, log_line, terminal_sender
+from flows.data_folder import open_store
 from flows.drill import stations, wrong_answer
 from flows.drill.context import DrillContext, NotSetUp, StationFailed
 from flows.drill.receiver import receiver

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import httpx
 
-from flows.context import open_store, prefect_home
+from flows.data_folder import open_store, prefect_home
 from flows.drill.context import DrillContext, StationFailed, drill_of
 from flows.drill.course import Course, OnStation, Station, read_report
 from flows.drill.stations import REQUEST_S

@@ -29,9 +29,9 @@ from flows.context import (
     driver_at,
     heartbeat_in,
     notifier_for,
-    open_store,
     plan_judge,
 )
+from flows.data_folder import open_store
 from flows.drill.context import DrillContext, NotSetUp, StationFailed
 from flows.maintenance.self_test import try_judges
 from monitors.alerts.liveness import TARGET_MARK, Beat

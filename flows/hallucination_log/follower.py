@@ -17,7 +17,8 @@ from typing import Final
 from flows.alerting.delivery import deliver_waiting
 from flows.alerting.notifier import Notifier
 from flows.alerting.notify import Fault, MessageContext, faults_over, notify, notify_fault, other_faults_over
-from flows.context import clock, cores, environment, notifier_without_run, run_id_of_now
+from flows.clock import clock
+from flows.context import cores, environment, notifier_without_run, run_id_of_now
 from flows.hallucination_log.encoder_pool import EncoderPool
 from flows.hallucination_log.line_encoder import ASIDE_SHOWN, EncodedLines, LineSettings
 from flows.process_lock import alone

@@ -22,7 +22,8 @@ from prefect.states import Completed, Failed
 
 from flows.alerting.notifier import Notifier
 from flows.alerting.notify import MessageContext, fault_of, notify, notify_fault
-from flows.context import age_key, notifier_without_run, uptime
+from flows.clock import uptime
+from flows.context import age_key, notifier_without_run
 from flows.maintenance.clock_guard import clock_fault, clock_reading
 from flows.maintenance.findings import (
     MENDED_BY_REBUILD,

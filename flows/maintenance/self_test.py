@@ -13,7 +13,8 @@ from time import monotonic
 from types import MappingProxyType
 from typing import Final
 
-from flows.context import Clock, JudgePlan, delivery_paths, heartbeat_in, open_judge, terminal_sender
+from flows.clock import Clock
+from flows.context import JudgePlan, delivery_paths, heartbeat_in, open_judge, terminal_sender
 from monitors.alerts.grouping import compose
 from monitors.alerts.lifecycle import decide
 from monitors.alerts.liveness import Beat

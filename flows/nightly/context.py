@@ -24,10 +24,9 @@ from flows.context import (
     fresh_key,
     nonce,
     notifier_for,
-    open_store,
     plan_judge,
-    runs_folder,
 )
+from flows.data_folder import open_store, runs_folder
 from flows.nightly.checkpoint import READING
 from flows.nightly.grading import TrafficGrader
 from flows.nightly.read import LookbackWindow

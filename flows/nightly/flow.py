@@ -22,7 +22,8 @@ from prefect.states import Completed
 
 from flows.alerting.notify import fault_of, notify_fault
 from flows.alerting.watchdog import masked
-from flows.context import clock, log_line, notifier_without_run
+from flows.clock import clock
+from flows.context import log_line, notifier_without_run
 from flows.nightly.context import build_nightly_context, targets_to_grade, unfinished_runs
 from flows.nightly.format import in_one_line
 from flows.nightly.run import NightlyRun

@@ -8,17 +8,9 @@ from datetime import timedelta
 from random import Random
 from typing import Final
 
-from flows.context import (
-    Clock,
-    JudgePlan,
-    clock,
-    environment,
-    hub_token,
-    nonce,
-    open_store,
-    plan_judge,
-    run_id_of_now,
-)
+from flows.clock import Clock, clock
+from flows.context import JudgePlan, environment, hub_token, nonce, plan_judge, run_id_of_now
+from flows.data_folder import open_store
 from flows.verify.snapshot import grading_hashes
 from monitors.config.file import Config, TargetConfig, target_record
 from monitors.config.isolation import refuse_production

@@ -15,16 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from flows.alerting.notify import send_owed
-from flows.context import (
-    connect_prefect,
-    environment,
-    log_line,
-    notifier_without_run,
-    open_store,
-    prefect_home,
-    slack_way,
-    utc_now,
-)
+from flows.clock import utc_now
+from flows.context import connect_prefect, environment, log_line, notifier_without_run, slack_way
+from flows.data_folder import open_store, prefect_home
 from flows.server.prefect_server import running_server
 from flows.server.schedules import planned_deployments
 from flows.terminal import guarded_output, write_note

@@ -16,15 +16,8 @@ from typing import Final
 
 from flows.alerting.notify import Fault, fault_of, notify_fault
 from flows.alerting.watchdog import HUNG_RUN
-from flows.context import (
-    browser_of,
-    chat_driver,
-    configuration,
-    notifier_without_run,
-    pace,
-    runs_folder,
-    wire,
-)
+from flows.context import browser_of, chat_driver, configuration, notifier_without_run, pace, wire
+from flows.data_folder import runs_folder
 from flows.verify.alerts import EarlyAlerts, observation_context
 from flows.verify.judging import JudgeStage
 from flows.verify.progress import listener

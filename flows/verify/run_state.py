@@ -16,7 +16,8 @@ from typing import Final, TypeVar, overload
 from pydantic import BaseModel, TypeAdapter
 
 from flows.alerting.notify import Fault
-from flows.context import RunContext, runs_folder
+from flows.context import RunContext
+from flows.data_folder import runs_folder
 from flows.verify.run_folder import AUTO, NO_BASELINE
 from monitors.errors import ConfigError, ProbeError, WarehouseError
 from monitors.gate.compare import baseline_of

@@ -27,7 +27,7 @@ from monitors.records.explanations import Cause, FirstLook, Value
 FEWEST_CASES: Final = 3
 """A group of two cases is an anecdote."""
 FEWEST_CASES_OF_TWO: Final = 4
-"""Values can be joined in thousands of ways, most of which hold three cases: trying these drowns the larger ones."""
+"""Values can be joined in thousands of ways, most of them for three cases: trying those hides the larger groups."""
 FEWEST_FAILURES: Final = 3
 """With fewer failures than this nothing can be said to be common to them."""
 ALPHA_FIRST: Final = 0.01

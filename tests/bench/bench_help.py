@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from flows.context import store_in
+from flows.data_folder import store_in
 from tests.bench.measured import Figure, report
 from tests.bench.verified import ROOT, configure
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from flows.context import utc_now, wire
+from flows.clock import utc_now
+from flows.context import wire
 from flows.verify.alerts import observed
 from flows.verify.judging import JudgeStage
 from flows.verify.run_folder import VerifyRequest

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from prefect import Flow
 
-from flows.context import clock
+from flows.clock import clock
 from flows.server.schedules import planned_deployments
 from monitors.config.file import load_config
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from flows.context import store_in
+from flows.data_folder import store_in
 from flows.server import prefect_server
 from tests import fork_server
 from tests.conftest import ROOT

@@ -20,7 +20,7 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from flows.context import store_in
+from flows.data_folder import store_in
 from flows.terminal import guarded_output, print_text, write_data, write_json, write_note
 from flows.terminal_console import TerminalConsole
 from monitors.records.base import Severity

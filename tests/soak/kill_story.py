@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from flows.context import store_in
+from flows.data_folder import store_in
 from flows.verify.run_folder import DONE_FILE
 from monitors.records.exchanges import Exchange
 from tests.process_tree import all_processes, descendants

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from flows.context import store_in
+from flows.data_folder import store_in
 from monitors.records.base import Record
 from monitors.records.exchanges import Exchange, NoAnswer
 from monitors.records.runs import CaseResult

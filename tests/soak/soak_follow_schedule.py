@@ -28,7 +28,7 @@ from typing import Final, NamedTuple
 
 from deployments.demo.configuration import free_port
 from deployments.up.guard import descendants
-from flows.context import store_in
+from flows.data_folder import store_in
 from tests.flows.logs_followed import entry
 from tests.process_tree import all_processes
 from tests.servers.slack import TOKEN, SlackServer

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.context import store_in
+from flows.data_folder import store_in
 from flows.deploys.queue import DeployOutcome, DeployQueue, QueuedDeploy
 from flows.process_lock import alone
 from flows.verify.run_folder import RunStart, begin

@@ -59,7 +59,7 @@ def show_command(
 ) -> None:
     """An incident's last message, its history with why each message was sent, and where the evidence is."""
     from deployments.cli.alerts.incidents import meant, print_story
-    from flows.context import RUNS_FOLDER
+    from flows.data_folder import RUNS_FOLDER
     from warehouse.queries.incidents import story_of
 
     session = _open_session(config, data_folder)

@@ -20,18 +20,15 @@ from rich.table import Table
 from rich.text import Text
 
 from deployments.cli.data_folder import data_folder_of, store_of
-from flows.alerting.notifier import OperatorActions, act, catch_up
-from flows.alerting.shown_again import outcome_of, show_again
-from flows.context import people_of, slack_bot, utc_now
+from flows.alerting.notifier import OperatorActions, act, catch_up, people_of
+from flows.clock import utc_now
 from monitors.alerts.message import DONE_WORDS, short_commit, span, utc
 from monitors.alerts.observations import some_of
 from monitors.alerts.operator_actions import new_action
 from monitors.alerts.redact import visible
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.slack.client import SlackBot
-from monitors.alerts.terminal import terminal_panel
 from monitors.alerts.wording import REASON_WORDS, format_fault
-from monitors.config.file import load_config
+from monitors.config.file import Config, load_config
 from monitors.errors import ConfigError, WarehouseBusy
 from monitors.plural import plural
 from monitors.records.base import Severity
@@ -48,7 +45,7 @@ class IncidentSession:
     """One data folder's incidents and the operator actions on them."""
 
     people: OperatorActions
-    bot: SlackBot | None
+    config: Config | None
 
     @property
     def store(self) -> Store:
@@ -57,13 +54,17 @@ class IncidentSession:
 
     def do(self, kind: ActionKind, incidents: Sequence[Incident], *, by: str, note: str) -> ActionOutcome | None:
         """Store an action on ``incidents``, carry it out and show it; ``None`` while it waits for the file."""
+        from flows.alerting.shown_again import outcome_of, show_again  # messages, and with the next line Slack's
+        from flows.context import slack_bot  # client, which a list can do without
+
         action = new_action(kind, incidents, at=self.people.now(), by=by, via=ActionVia.COMMAND, note=note)
         act(self.people, action)
         with suppress(WarehouseBusy):
             catch_up(self.people, wait_s=WAIT_S)
         outcome = outcome_of(self.people, action.id)
-        if outcome is not None and self.bot is not None:
-            asyncio.run(show_again(self.people, self.bot, [outcome]))
+        bot = slack_bot(self.config) if self.config is not None else None
+        if outcome is not None and bot is not None:
+            asyncio.run(show_again(self.people, bot, [outcome]))
         return outcome
 
 
@@ -82,9 +83,9 @@ def open_alerts_session(config: Path, data_folder: Path | None) -> IncidentSessi
 def _open_session(config: Path, store: Store) -> IncidentSession:
     if config.exists():
         loaded = load_config(config)
-        return IncidentSession(people=people_of(loaded, store), bot=slack_bot(loaded))
+        return IncidentSession(people=people_of(loaded, store, utc_now), config=loaded)
     people = OperatorActions(store=store, settings=AlertSettings(), account_patterns=lambda _: (), now=utc_now)
-    return IncidentSession(people=people, bot=None)
+    return IncidentSession(people=people, config=None)
 
 
 SHOWN_CHARACTERS: Final = 8
@@ -170,6 +171,8 @@ def print_story(console: Console, story: Story, settings: AlertSettings, runs: P
     """The last message as it was sent, then the incident's days line by line, then where the evidence is."""
     incident = story.incident
     if story.last_alert is not None:
+        from monitors.alerts.terminal import terminal_panel  # a message's parts, which a list can do without
+
         console.print(terminal_panel(story.last_alert, settings))
     quiet = next((one for one in story.silences if one.in_force(now)), None)
     console.print(Text(f"{_what(incident)} · {incident.fingerprint[:16]}", style="bold"))

@@ -237,7 +237,7 @@ def disk(around: DoctorContext) -> list[HealthCheck]:
 
 def warehouse(around: DoctorContext) -> list[HealthCheck]:
     """Check that the warehouse opens."""
-    from flows.context import store_in  # duckdb
+    from flows.data_folder import store_in  # duckdb
     from warehouse.queries.runs import count_runs
 
     folder = around.data_folder
@@ -255,7 +255,7 @@ def warehouse(around: DoctorContext) -> list[HealthCheck]:
 
 def prefect(around: DoctorContext) -> list[HealthCheck]:
     """Check that the Prefect server answers, where one is named; else say how the local one stands."""
-    from flows.context import PREFECT_FOLDER  # duckdb
+    from flows.data_folder import PREFECT_FOLDER  # duckdb
     from flows.server.prefect_server import running_server
 
     configured = around.config.prefect.api_url if around.config else None
@@ -291,7 +291,7 @@ def drill(around: DoctorContext) -> list[HealthCheck]:
 
 def alerts(around: DoctorContext) -> list[HealthCheck]:
     """Where messages go: a path gets a test message unless one arrived by it within a day, or ``alert_now``."""
-    from flows.context import utc_now  # duckdb
+    from flows.clock import utc_now  # duckdb
     from flows.maintenance.self_test import read_proofs, save_proofs, send_test_alert  # slack_sdk
 
     ways = ("SLACK_BOT_TOKEN", "SLACK_WEBHOOK_URL", "SLACK_FALLBACK_WEBHOOK_URL", "LOOKOUT_HEARTBEAT_URL")

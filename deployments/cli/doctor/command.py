@@ -154,7 +154,8 @@ def doctor_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Show what is seen on a chat page, with a picture and the lines that pin it; or check what runs need."""
-    from flows.context import environment, utc_now  # duckdb
+    from flows.clock import utc_now  # duckdb
+    from flows.context import environment  # duckdb
 
     ask_apis, now = ask is not False, utc_now()
     if target is None:

@@ -67,7 +67,7 @@ def _first(around: DoctorContext) -> HealthCheck:
 
 def waiting_segments(around: DoctorContext) -> Iterator[Fix]:
     """Load into the warehouse what runs have written; whatever loads it again finds nothing to do."""
-    from flows.context import open_store  # duckdb
+    from flows.data_folder import open_store  # duckdb
     from warehouse.database.store import JOURNAL_FOLDER  # as above
 
     if around.config is None or not (around.data_folder / JOURNAL_FOLDER).exists():

@@ -263,7 +263,7 @@ def bisect_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Find the first bad build, where each build has an address; exit code 3 when it stays open."""
-    from flows.context import open_store  # duckdb
+    from flows.data_folder import open_store  # duckdb
     from warehouse.queries.runs import failed_since
 
     configured = load_config(config)
@@ -307,7 +307,9 @@ def _commits(
 async def _bisected(
     config: Config, target: str, builds: Sequence[Build], cases: Sequence[FailingCase], budget: int
 ) -> BisectReport:
-    from flows.context import environment, runs_folder, utc_now  # duckdb, and every judge
+    from flows.clock import utc_now  # duckdb, and every judge
+    from flows.context import environment  # duckdb, and every judge
+    from flows.data_folder import runs_folder  # duckdb, and every judge
     from flows.explain.bisect import BISECT_FOLDER, BuildAnswers, BuildBisection, build_visitor
 
     run_id = f"bisect-{target}"

@@ -108,7 +108,9 @@ def shrink_command(
 
 
 async def _asker(plan: ShrinkPlan, address: str, stack: AsyncExitStack) -> CaseAsker:
-    from flows.context import environment, runs_folder, utc_now  # duckdb, and every judge
+    from flows.clock import utc_now  # duckdb, and every judge
+    from flows.context import environment  # duckdb, and every judge
+    from flows.data_folder import runs_folder  # duckdb, and every judge
     from flows.explain.asking import asker_at
 
     opening = asker_at(
@@ -161,7 +163,8 @@ def _stored_draft(plan: ShrinkPlan, shrinker: CaseShrinker, shrunk: ShrunkQuesti
 
     A question from which nothing could be left out is no new case, and is not stored.
     """
-    from flows.context import open_store, utc_now  # duckdb
+    from flows.clock import utc_now  # duckdb
+    from flows.data_folder import open_store  # duckdb
     from flows.explain.shrink import shrunk_draft
     from warehouse.queries.operator_actions import append_draft
 

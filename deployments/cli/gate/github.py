@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from flows.context import nonce, utc_now
+from flows.clock import utc_now
+from flows.context import nonce
 from flows.deploys.github_results import GitHubPlace, describe_posted, retry_at_end, retry_at_start
 from flows.terminal import flush_output, write_note, write_notes
 from monitors.errors import ConfigError, NotifyError

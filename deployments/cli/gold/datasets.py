@@ -18,7 +18,8 @@ from deployments.cli.data_folder import store_of
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
 from deployments.cli.reviews.session import ReviewScreen, reviewer
-from flows.context import environment, open_platform, utc_now
+from flows.clock import utc_now
+from flows.context import environment, open_platform
 from flows.goldset.datasets import (
     ComparedDataset,
     DraftSource,

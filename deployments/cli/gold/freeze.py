@@ -12,7 +12,7 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.gold.check import all_findings, format_findings
 from deployments.cli.gold.datasets import TargetOption, compare_command, names_dataset
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from flows.context import utc_now
+from flows.clock import utc_now
 from flows.terminal import print_text, write_json
 from monitors.domains.pack import load_domain
 from monitors.errors import ConfigError

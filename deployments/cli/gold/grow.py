@@ -26,7 +26,7 @@ from deployments.cli.gold.review import NO_CASE, WHY_NOT, ByOption, cut_off, rev
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
 from deployments.cli.reviews.answers import DRAFTS_FILE
 from deployments.cli.reviews.session import Decision, ReviewScreen, ReviewSession, labelled, reviewer
-from flows.context import utc_now
+from flows.clock import utc_now
 from flows.goldset.drafting import draft_of_trace
 from flows.goldset.mutation_testing import MutationOutcome, MutationVerdict, detect_bad_reply
 from flows.terminal import write_json, write_note

@@ -22,7 +22,7 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.gold.draft import DEFAULT_DRAFTS, graders_for
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from deployments.cli.reviews.session import Decision, ReviewScreen, ReviewSession, labelled, reviewer
-from flows.context import utc_now
+from flows.clock import utc_now
 from flows.goldset.mutation_testing import fails_itself
 from flows.terminal import write_jsons
 from monitors.alerts.redact import redact

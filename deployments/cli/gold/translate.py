@@ -21,7 +21,8 @@ from deployments.cli.gold.draft import (
     refused_lines,
 )
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from flows.context import environment, nonce, utc_now
+from flows.clock import utc_now
+from flows.context import environment, nonce
 from flows.goldset.drafting import (
     AT_ONCE,
     DraftResult,

@@ -24,7 +24,7 @@ from deployments.cli.data_folder import data_folder_of, loaded, store_of
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption
 from deployments.cli.reviews.session import Decision, ReviewScreen, ReviewSession, labelled, remembered, reviewer
-from flows.context import utc_now
+from flows.clock import utc_now
 from flows.terminal import write_json, write_jsons, write_text
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config

@@ -39,7 +39,7 @@ def add_command(
     as_json: JsonOption = False,
 ) -> None:
     """Make a token for a person, shown this once: they log in to the site with it."""
-    from flows.context import utc_now  # duckdb and every SDK: not for the help
+    from flows.clock import utc_now  # duckdb and every SDK: not for the help
 
     token = _tokens(config, data_folder).add(name, role, sees_personal_data=personal_data, at=utc_now())
     if as_json:

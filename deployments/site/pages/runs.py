@@ -12,7 +12,7 @@ from starlette.responses import FileResponse, Response
 
 from deployments.site.masking import mask_all, mask_fields
 from deployments.site.page import Page, PageRefused, PageRequest, Paging, missing
-from flows.context import RUNS_FOLDER
+from flows.data_folder import RUNS_FOLDER
 from flows.verify.run_watch import RunProgress, RunState
 from monitors.records.base import Record
 from monitors.records.grades import CaseOutcome

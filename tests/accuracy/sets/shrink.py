@@ -9,7 +9,7 @@ from itertools import combinations
 from pathlib import Path
 from statistics import median
 
-from flows.context import utc_now
+from flows.clock import utc_now
 from flows.explain.asking import asker_at
 from flows.explain.shrink import CaseShrinker
 from monitors.config.file import load_config

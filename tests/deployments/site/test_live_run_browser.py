@@ -84,7 +84,7 @@ async def shown(page, address: str, where: str, text: str) -> None:
 
 
 def store_in(config) -> Store:
-    from flows.context import open_store
+    from flows.data_folder import open_store
 
     return open_store(config)
 

@@ -15,7 +15,7 @@ from deployments.demo.faults import PlantedFaults
 from deployments.demo.policies import load_policies, load_vocabulary
 from deployments.triggers.delivery import Delivery, Ignored, NotForUs
 from flows.alerting.delivery import deliver
-from flows.context import open_store
+from flows.data_folder import open_store
 from flows.digest.flow import notify_missing_drill
 from flows.drill.context import drill_of
 from flows.drill.course import notify_failure, store_report

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from flows.context import utc_now
+from flows.clock import utc_now
 from flows.explain.asking import asker_at, moved_url
 from monitors.config.file import load_config
 from monitors.errors import ConfigError

@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from flows.context import clock, utc_now
+from flows.clock import clock, utc_now
 from flows.maintenance.flow import load_warehouse
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from deployments.cli.doctor.checks import alerts
 from deployments.cli.doctor.services import DoctorContext, Health
-from flows.context import utc_now
+from flows.clock import utc_now
 from flows.maintenance.self_test import send_test_alert
 from monitors.config.file import Config, TargetConfig
 from tests.monitors.alerts.sightings import NIGHT

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.context import uptime
+from flows.clock import uptime
 from flows.maintenance.clock_guard import NOTE, clock_fault, clock_reading
 from monitors.errors import WarehouseUnwritable
 from tests.builders import NOON

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import httpx
 import pytest
 
-from flows.context import store_in, utc_now
+from flows.clock import utc_now
+from flows.data_folder import store_in
 from monitors.records.base import Severity
 from tests import fork_server
 from tests.builders import assessment, exchange, gold_case

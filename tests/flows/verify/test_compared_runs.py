@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from flows.context import utc_now, wire
+from flows.clock import utc_now
+from flows.context import wire
 from flows.verify.run_state import LiveRun, find_baseline
 from monitors.gate.assess import assess
 from monitors.gate.evaluate import evaluate

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.context import store_in
+from flows.data_folder import store_in
 from flows.verify.run_folder import ALIVE_FILE, RunStart, begin, unfinished
 from flows.verify.run_watch import RECENT, RunState, RunWatch
 from monitors.records.base import Blame, Severity

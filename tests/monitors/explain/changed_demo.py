@@ -17,7 +17,8 @@ from aiohttp import web
 from deployments.demo.bot import Bot
 from deployments.demo.configuration import SUITE
 from deployments.demo.policies import Policy, PolicyBook, load_policies, load_vocabulary
-from flows.context import browser_of, chat_driver, utc_now, wire
+from flows.clock import utc_now
+from flows.context import browser_of, chat_driver, wire
 from flows.verify.run_folder import VerifyRequest
 from flows.verify.run_state import LiveRun
 from flows.verify.snapshot import snapshot_of_run

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.context import store_in
+from flows.data_folder import store_in
 from monitors.records.base import Severity
 from tests import fork_server
 from tests.builders import assessment, exchange, gold_case

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from flows.context import store_in
+from flows.data_folder import store_in
 from monitors.probes.browser.chromium import find_browser
 from tests import fork_server
 from tests.servers.threaded import ThreadedServer
