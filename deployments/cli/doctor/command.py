@@ -58,11 +58,13 @@ def with_trials(
 
     cases = _cases(target)
     questions = [case.turns[0] for case in cases] or QUESTIONS
-    trials, found = asyncio.run(try_page(address, settings, questions=questions, login=login))
+    tried = asyncio.run(try_page(address, settings, questions=questions, login=login))
+    trials = tried.trials
     if target is not None and cases:
         panel = default_panel(target.graders, target.domain)
         trials = tuple(_graded(trial, case, panel) for trial, case in zip(trials, cases, strict=True))
-    return inspection.model_copy(update={"trials": trials, "wire": found or inspection.wire})
+    found = {"trials": trials, "wire": tried.wire or inspection.wire, "new_chat": tried.new_chat}
+    return inspection.model_copy(update=found)
 
 
 def _cases(target: TargetConfig | None) -> list[GoldCase]:

@@ -16,7 +16,7 @@ from deployments.cli.doctor.services import Health, HealthCheck
 from flows.terminal_console import print_named, print_wrapped
 from monitors.facts.citations import find_citations
 from monitors.graders.base import GraderSettings
-from monitors.probes.inspect.findings import PageElement, PageInspection, Trial
+from monitors.probes.inspect.findings import NewChat, PageElement, PageInspection, Trial
 from monitors.probes.settings import ProbeSettings, Selectors
 from monitors.probes.wire import WireRule
 from monitors.records.exchanges import Channel
@@ -49,6 +49,7 @@ def print_inspection(
             console.print(f"\n{escape(line)}", highlight=False, soft_wrap=True)
         _print_citations(console, inspection, name, graders)
         _print_wire(console, inspection, name, configured)
+        _print_new_chat(console, inspection.new_chat, name)
         console.print(_pins_title(inspection, configured.selectors))
         console.print(escape(toml_of(inspection, name)), highlight=False, soft_wrap=True)
 
@@ -142,6 +143,30 @@ def _cites(trial: Trial, graders: GraderSettings) -> bool:
     texts = [trial.text, *([trial.sent.text] if trial.sent else [])]
     listed = trial.sent is not None and any(source.strip() for source in trial.sent.citations)
     return listed or any(find_citations(text, graders.citation_patterns) for text in texts)
+
+
+def _print_new_chat(console: Console, found: NewChat | None, name: str) -> None:
+    """Whether the page's "new chat" button can stand for a fresh page, and the line that makes it so."""
+    if found is None:
+        return
+    if not found.recalled:
+        text = (
+            "The page has a button for a new chat. The bot recalled nothing of an earlier turn, so whether the "
+            "button forgets cannot be seen: each case keeps a fresh page."
+        )
+    elif not found.forgotten:
+        text = (
+            "The page's button for a new chat does not begin anew: the bot recalled a word from before it. Each "
+            "case keeps a fresh page."
+        )
+    else:
+        text = (
+            "The page's button for a new chat begins anew: the bot recalled a word before it and not after. It "
+            f"takes {found.button_s:g} s, a fresh page {found.fresh_s:g} s. To ask faster, in lookout.toml:"
+        )
+    console.print(f"\n{text}", highlight=False, soft_wrap=True)
+    if found.forgotten:
+        console.print(escape(f'[targets.{_key(name)}.probe]\nisolation = "new-chat"'), highlight=False)
 
 
 def _page(inspection: PageInspection) -> str:

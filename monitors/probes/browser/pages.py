@@ -27,7 +27,7 @@ from monitors.probes.browser.visit import Visit
 from monitors.probes.settings import Isolation, ProbeSettings
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, BrowserContext, Dialog, Page, Worker
+    from playwright.async_api import Browser, BrowserContext, Dialog, ElementHandle, Page, Worker
 
 VIEWPORT_WIDTH, VIEWPORT_HEIGHT = 1280, 900
 WINDOWS = 50
@@ -120,10 +120,19 @@ class Pages:
 
     async def _chat_on(self, tab: Tab) -> Chat:
         if self._settings.isolation is Isolation.NEW_CHAT and tab.page.url != "about:blank":
-            chat = await self._cleared(tab)
+            chat = await self.cleared(tab)
             if chat is not None:
                 return chat
         return await open_chat(tab.page, self._address, self._settings, tab.visit, self.way)
+
+    async def cleared(self, tab: Tab) -> Chat | None:
+        """The same page after its "new chat" button; ``None`` when it has none."""
+        button = await new_chat_button(tab.page)
+        if button is None:
+            return None
+        await button.click(timeout=self._settings.page_deadline_s * 1000)
+        deadline = monotonic() + self._settings.page_deadline_s
+        return at_home(await find_chat(tab.page, self._settings, deadline, self.way), tab.visit)
 
     async def close(self) -> None:
         """Closes the pages that wait."""
@@ -184,17 +193,14 @@ class Pages:
             await proxy.close()
             raise
 
-    async def _cleared(self, tab: Tab) -> Chat | None:
-        """The same page after its "new chat" button; ``None`` when it has none that works."""
-        page = tab.page
-        frames = [frame for frame in page.frames if not frame.is_detached()]
-        for frame in frames:
-            button = await element(frame, "() => __lookout.startsAnew()")
-            if button is not None:
-                await button.click(timeout=self._settings.page_deadline_s * 1000)
-                deadline = monotonic() + self._settings.page_deadline_s
-                return at_home(await find_chat(page, self._settings, deadline, self.way), tab.visit)
-        return None
+
+async def new_chat_button(page: Page) -> ElementHandle | None:
+    """What begins a new conversation on the page, in whichever frame; ``None`` where nothing says that it does."""
+    for frame in page.frames:
+        button = None if frame.is_detached() else await element(frame, "() => __lookout.startsAnew()")
+        if button is not None:
+            return button
+    return None
 
 
 def _bounded(tab: Tab) -> Tab:

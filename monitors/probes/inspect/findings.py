@@ -364,11 +364,30 @@ class Trial(Record):
     by_wire: str | None = None
 
 
+REMEMBER = ("Please remember this word for a moment: quillfern.", "Which word did I ask you to remember?")
+"""Asked in one conversation; an answer to the second that has the word shows that the bot recalls earlier turns."""
+REMEMBERED = "quillfern"
+
+
+class NewChat(Record):
+    """What the page's "new chat" button does. Seconds until the chat could be asked: by it, and on a fresh page.
+
+    ``recalled``: the bot knew a word of an earlier turn. ``forgotten``: it did not after the button; ``None`` where
+    it was not asked again.
+    """
+
+    recalled: bool
+    forgotten: bool | None = None
+    button_s: float = 0.0
+    fresh_s: float = 0.0
+
+
 class PageInspection(Record):
     """One inspection of one page. Times in seconds from opening it. ``picture`` is a path, or none could be taken.
 
     ``open`` are selectors of what was pressed before the chat was there. ``frame`` is the address of the frame that
     the chat is in, when it is not the page itself. ``why_asked`` says why a question was asked, or why none was.
+    ``new_chat`` is there where the page has such a button and it was tried.
     """
 
     address: str
@@ -393,6 +412,7 @@ class PageInspection(Record):
     picture: str | None = None
     trouble: PageProblem | None = None
     trials: tuple[Trial, ...] = ()
+    new_chat: NewChat | None = None
 
     @property
     def small_talk_falls_back(self) -> bool:

@@ -2,7 +2,7 @@
 
 It goes to the given address alone, and asks one harmless question at most. Where a page could not be asked, it says
 what to do about it. A trial asks three questions as a run asks them: how plausible the answers are, and which rule
-reads what the page hides.
+reads what the page hides. Where the page has a "new chat" button, it finds out whether the bot forgets by it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 from monitors.errors import LoginFailed, LoginWall, ProbeError
 from monitors.facts.error_leaks import find_error_leak
@@ -24,15 +24,18 @@ from monitors.probes.browser.driver import CaptureDoubts
 from monitors.probes.browser.greetings import Greetings
 from monitors.probes.browser.inpage import WatchResult, call, clean
 from monitors.probes.browser.login import Login
-from monitors.probes.browser.pages import Pages, Tab, page_failure
+from monitors.probes.browser.pages import Pages, Tab, new_chat_button, page_failure
 from monitors.probes.inspect.findings import (
     ADVICE,
     HARMLESS,
     QUESTIONS,
+    REMEMBER,
+    REMEMBERED,
     SAME_ANSWER,
     AskPermission,
     Listener,
     NetworkMessage,
+    NewChat,
     Overview,
     PageElement,
     PageInspection,
@@ -44,7 +47,7 @@ from monitors.probes.inspect.findings import (
     common,
     payload_of,
 )
-from monitors.probes.settings import ProbeSettings
+from monitors.probes.settings import Isolation, ProbeSettings
 from monitors.probes.wire import WireRule
 from monitors.storage import OWNER_ONLY
 
@@ -93,7 +96,8 @@ async def inspect_page(
             if login is None:
                 return await _inspected(pages, settings, PageInspection(address=address), asking, picture)
             inspection = await _inspect_signed_in(pages, settings, PageInspection(address=address), asking, picture)
-            return PageInspection.model_validate(login.discretion.hidden_in(inspection.model_dump()))
+            shown = login.discretion.hidden_in(inspection.model_dump(exclude={"picture"}))
+            return PageInspection.model_validate({**shown, "picture": inspection.picture})  # a path of our own
         except Error as error:
             raise page_failure(error.message) from error
 
@@ -306,12 +310,24 @@ def _why_not(chat: Chat, asking: AskPermission, *, recognised: bool) -> str:
 
 @dataclass(frozen=True)
 class TrialAnswer:
-    """A question, what was read on the page, and what it received; or why there is no answer."""
+    """A question, what was read on the page and what it received, or why there is no answer.
+
+    ``new_chat`` says whether the page then had a button for a new conversation: many show it with the first answer.
+    """
 
     question: str
     seen: WatchResult | None = None
     received: tuple[NetworkMessage, ...] = ()
     error: ProbeError | None = None
+    new_chat: bool = False
+
+
+class TriedPage(NamedTuple):
+    """How each question came out, the rules that read every answer, and what the "new chat" button does."""
+
+    trials: tuple[Trial, ...]
+    wire: tuple[WireCandidate, ...]
+    new_chat: NewChat | None
 
 
 async def try_page(
@@ -321,8 +337,8 @@ async def try_page(
     questions: Sequence[str] = QUESTIONS,
     search_path: str | None = None,
     login: Login | None = None,
-) -> tuple[tuple[Trial, ...], tuple[WireCandidate, ...]]:
-    """Ask each question on a page of its own; how each came out, and the rules that read every answer.
+) -> TriedPage:
+    """Ask each question on a page of its own, then try the page's "new chat" button, where cases get fresh pages.
 
     Raises `BrowserMissing` and `BrowserLost` alone.
     """
@@ -334,8 +350,12 @@ async def try_page(
         pages, greetings = Pages(chromium, address, settings, login), Greetings()
         try:
             heard = [await _heard(pages, settings, greetings, question) for question in questions]
+            tries = settings.isolation is Isolation.CONTEXT and any(one.new_chat for one in heard)
+            new_chat = await _new_chat(pages, settings, greetings) if tries else None
         except Error as error:
             raise page_failure(error.message) from None
+        finally:
+            await pages.close()
     found = common([candidates(one.received, one.seen.text) for one in heard if one.seen is not None])
     rule = settings.wire or (found[0].rule if found else None)
     trials = tuple(_trial(one, heard, rule, configured=settings.wire is not None) for one in heard)
@@ -343,7 +363,31 @@ async def try_page(
         hide = login.discretion.hidden_in
         trials = tuple(Trial.model_validate(hide(one.model_dump())) for one in trials)
         found = tuple(WireCandidate.model_validate(hide(one.model_dump())) for one in found)
-    return trials, found
+    return TriedPage(trials, found, new_chat)
+
+
+async def _new_chat(pages: Pages, settings: ProbeSettings, greetings: Greetings) -> NewChat | None:
+    """Whether a bot that recalls earlier turns recalls none after "new chat"; ``None`` where it gave no answer."""
+    remember, recall = REMEMBER
+    try:
+        async with pages.tab() as tab:
+            started = monotonic()
+            conversation = PageConversation(tab.page, settings, tab.visit, greetings)
+            conversation.chat = await pages.chat_on(tab)
+            fresh_s = round(monotonic() - started, 2)
+            await conversation.ask(remember)
+            recalled = REMEMBERED in (await conversation.ask(recall)).text.casefold()
+            started = monotonic()
+            chat = await pages.cleared(tab) if recalled else None
+            if chat is None:
+                return NewChat(recalled=recalled)
+            button_s = round(monotonic() - started, 2)
+            anew = PageConversation(tab.page, settings, tab.visit, greetings)
+            anew.chat = chat
+            forgotten = REMEMBERED not in (await anew.ask(recall)).text.casefold()
+            return NewChat(recalled=True, forgotten=forgotten, button_s=button_s, fresh_s=fresh_s)
+    except ProbeError:
+        return None  # the three questions were answered: this says nothing of the page
 
 
 async def _heard(pages: Pages, settings: ProbeSettings, greetings: Greetings, question: str) -> TrialAnswer:
@@ -372,7 +416,7 @@ async def _asked(
     if settings.wire is None:
         conversation.raise_if_no_chat(seen)
         CaptureDoubts().raise_if_unsure(seen, question, answered=True)
-    return TrialAnswer(question, seen, received)
+    return TrialAnswer(question, seen, received, new_chat=await new_chat_button(tab.page) is not None)
 
 
 def _trial(one: TrialAnswer, all_heard: Sequence[TrialAnswer], rule: WireRule | None, *, configured: bool) -> Trial:

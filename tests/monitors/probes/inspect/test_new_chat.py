@@ -1,0 +1,120 @@
+"""Whether a page's "new chat" button begins anew, as `lookout doctor` finds out; and what it then proposes."""
+
+from __future__ import annotations
+
+import io
+import tomllib
+from collections.abc import Iterator
+
+import pytest
+from aiohttp import web
+from rich.console import Console
+
+from deployments.cli.doctor.format import print_inspection
+from monitors.config.file import parse_config
+from monitors.graders.base import GraderSettings
+from monitors.probes.inspect.findings import NewChat, PageElement, PageInspection
+from monitors.probes.inspect.page import try_page
+from monitors.probes.settings import Isolation, ProbeSettings
+from tests.monitors.probes.conftest import ONE_BROWSER
+from tests.servers.threaded import ThreadedServer
+
+pytestmark = ONE_BROWSER
+
+PAGE = """<!doctype html><title>Bots</title><h1>Help</h1>
+<section class="log" role="log"></section><textarea placeholder="Ask a question"></textarea><button id="send">Send</button>
+<div id="anew"></div>
+<script>
+  const [log, box] = [document.querySelector("section"), document.querySelector("textarea")];
+  const recalls = %(recalls)s, forgets = %(forgets)s;
+  let known = [];
+  function add(side, text) {
+    const line = document.createElement("p");
+    line.className = side; line.textContent = text; log.append(line);
+  }
+  document.querySelector("#send").onclick = () => {
+    const said = box.value;
+    box.value = ""; add("mine", said);
+    const answer = /word did I/.test(said) && recalls && known.length
+      ? "You told me before: " + known.join(" and ") + "." : "Here is what I can say about it: " + said.length + " letters.";
+    known.push(said);
+    setTimeout(() => {
+      add("theirs", answer);
+      if (!document.querySelector("#anew button")) {
+        const anew = document.createElement("button");
+        anew.textContent = "New chat";
+        anew.onclick = () => { log.replaceChildren(); if (forgets) known = []; };
+        document.querySelector("#anew").append(anew);
+      }
+    }, 50);
+  };
+</script>"""
+
+
+KINDS = {
+    "begins_anew": {"recalls": "true", "forgets": "true"},
+    "keeps": {"recalls": "true", "forgets": "false"},
+    "recalls_nothing": {"recalls": "false", "forgets": "true"},
+}
+"""Bots that recall or do not, and whose button forgets or does not; it comes with the first answer."""
+
+
+class Bots(ThreadedServer):
+    """A page for each kind."""
+
+    def application(self) -> web.Application:
+        application = web.Application()
+        application.router.add_get("/{kind}", self._page)
+        return application
+
+    async def _page(self, request: web.Request) -> web.Response:
+        kind = KINDS.get(request.match_info["kind"])
+        return web.Response(text=PAGE % kind, content_type="text/html") if kind else web.Response(status=404)
+
+
+@pytest.fixture(scope="module")
+def bots() -> Iterator[str]:
+    with Bots() as server:
+        yield server.url
+
+
+@pytest.mark.parametrize(
+    ("bot", "forgotten"),
+    [("begins_anew", True), ("keeps", False), ("recalls_nothing", None)],
+)
+async def test_a_bot_s_memory_shows_what_the_button_does(
+    bots: str, settings: ProbeSettings, bot: str, forgotten: bool | None
+) -> None:
+    tried = await try_page(f"{bots}/{bot}", settings, questions=["Hello?"])
+    assert all(trial.trouble is None for trial in tried.trials)
+    assert tried.new_chat is not None
+    assert tried.new_chat.recalled == (forgotten is not None)
+    assert tried.new_chat.forgotten == forgotten
+
+
+async def test_where_pages_are_kept_already_nothing_is_tried(bots: str, settings: ProbeSettings) -> None:
+    kept = settings.model_copy(update={"isolation": Isolation.NEW_CHAT})
+    assert (await try_page(f"{bots}/begins_anew", kept, questions=["Hello?"])).new_chat is None
+
+
+def printed(found: NewChat | None) -> str:
+    """What doctor prints of a page with this button."""
+    out = io.StringIO()
+    box = PageElement(role="textbox", name="", selector="#box", how_sure="sure")
+    inspection = PageInspection(address="http://127.0.0.1:1", box=box, new_chat=found)
+    print_inspection(Console(file=out, width=80), inspection, "bot", ProbeSettings(), GraderSettings())
+    return out.getvalue()
+
+
+async def test_only_a_button_that_begins_anew_is_proposed():
+    proof = printed(NewChat(recalled=True, forgotten=True, button_s=0.2, fresh_s=1.4))
+    assert "It takes 0.2 s, a fresh page 1.4 s." in proof
+    lines = "\n".join(proof.splitlines()[(at := proof.splitlines().index("[targets.bot.probe]")) : at + 2])
+    config = parse_config(
+        tomllib.loads(f'[targets.bot]\nurl = "http://127.0.0.1:1"\nsuite = "s.jsonl"\n{lines}'), "x"
+    )
+    assert config.target("bot").probe.isolation is Isolation.NEW_CHAT
+    for found in (NewChat(recalled=False), NewChat(recalled=True, forgotten=False)):
+        assert "keeps a fresh page" in printed(found)
+        assert "isolation" not in printed(found)
+    assert "new chat" not in printed(None)
