@@ -277,7 +277,7 @@ def _ending(incident: Incident, scope: ResolutionScope) -> str:
     if incident.kind is not IncidentKind.CASE_FAILURE:
         return CLEARED_WORDS[incident.kind]
     if incident.case_id in scope.passed:
-        return "Asked again and answered correctly."
+        return "Asked again, and the answer is right now."
     return CLEARED_WORDS[incident.kind] + " The case still fails in another way."
 
 

@@ -443,10 +443,18 @@ def _deploys(alert: Alert) -> str:
 def _until(alert: Alert, deploy: str) -> str:
     lasts = sorted(i.resolved_at - i.opened_at for i in (item.incident for item in alert.items) if i.resolved_at)
     spans = list(dict.fromkeys(span(one) for one in lasts))
-    lasted = f"after {spans[0]}" + (f" to {spans[-1]}" if len(spans) > 1 else "") if spans else ""
+    lasted = f"after {_from_to(spans[0], spans[-1])}" if spans else ""
     pieces = [f"with {_deploy(alert.commit)}" if alert.commit else "", lasted]
     broken = f"broken since {deploy}" if deploy else ""
     return ", ".join(piece for piece in (" ".join(p for p in pieces if p), broken) if piece)
+
+
+def _from_to(shortest: str, longest: str) -> str:
+    """``5 min``, ``2 to 3 min`` or ``5 min to 3 h``."""
+    if shortest == longest:
+        return shortest
+    count, _, unit = shortest.partition(" ")
+    return f"{count if longest.endswith(f' {unit}') else shortest} to {longest}"
 
 
 def _deploy(commit: str | None) -> str:
@@ -463,6 +471,8 @@ def _scores(alert: Alert) -> str:
 
 def _one_line(alert: Alert) -> str:
     seen = one_of_each_first(alert.items)[0].observation
+    if alert.reason is NotifyReason.RECOVERED and len(alert.items) > 1:
+        return _recovered_in_one_line(alert)
     named = f"case {seen.case_id}" if seen.case_id and not _only_case(alert) else ""
     said = [
         named,
@@ -478,6 +488,15 @@ def _one_line(alert: Alert) -> str:
     since = _since(alert)
     tail = f"{why}{f' · {since}' if since else ''} · {alert.id}"
     return _short(f"{headline(alert)}: {detail}", ONE_LINE_CHARACTERS - len(tail)) + tail
+
+
+def _recovered_in_one_line(alert: Alert) -> str:
+    """What is over, and of which cases, where there are several."""
+    cases = list(dict.fromkeys(case for item in alert.items if (case := item.incident.case_id)))
+    about = f": {some_of(cases)}" if cases and not _is_traffic(alert.items[0]) else ""
+    since = _since(alert)
+    tail = f"{f' · {since}' if since else ''} · {alert.id}"
+    return _short(f"{headline(alert)}{about}", ONE_LINE_CHARACTERS - len(tail)) + tail
 
 
 def _failed_briefly(seen: Observation) -> str:

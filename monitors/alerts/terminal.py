@@ -88,7 +88,8 @@ def _part(part: MessageSection, number: int) -> list[Text]:
 def _title(part: MessageSection, number: int) -> list[Text]:
     if number:
         title = Text(f"{number}. {part.heading}", style=Style(bold=True))
-        return [Text.assemble(title, f" · {part.case_id}" if part.case_id else "")]
+        bad = "" if part.finding else f" · {part.severity.lower()}"  # a gate's headline has the worst of all cases
+        return [Text.assemble(title, f" · {part.case_id}" if part.case_id else "", bad)]
     return [_row("Case", part.case_id)] if part.case_id else []
 
 

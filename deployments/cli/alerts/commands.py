@@ -57,19 +57,18 @@ def show_command(
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """An incident's last message, its history with why each message was sent, and where the evidence is."""
+    """The message that was named, else an incident's last one; its history, and where the evidence is."""
     from deployments.cli.alerts.incidents import meant, print_story
-    from flows.data_folder import RUNS_FOLDER
-    from warehouse.queries.incidents import story_of
+    from warehouse.queries.incidents import alert_shown, story_of
 
     session = _open_session(config, data_folder)
     stories = [story_of(session.store, one) for one in meant(session.store, incident)]
     if as_json:
         _print_lines(stories)
         return
-    runs = session.store.database.file.parent / RUNS_FOLDER
+    named = next(iter(alert_shown(session.store, incident.upper())), None)
     for story in stories:
-        print_story(terminal_console(), story, session.people.settings, runs, session.people.now())
+        print_story(terminal_console(), story, session, shown=named or story.last_alert)
 
 
 def ack_command(

@@ -22,6 +22,7 @@ from rich.text import Text
 from deployments.cli.data_folder import data_folder_of, store_of
 from flows.alerting.notifier import OperatorActions, act, catch_up, people_of
 from flows.clock import utc_now
+from flows.data_folder import RUNS_FOLDER
 from monitors.alerts.message import DONE_WORDS, short_commit, span, utc
 from monitors.alerts.observations import some_of
 from monitors.alerts.operator_actions import new_action
@@ -32,7 +33,7 @@ from monitors.config.file import Config, load_config
 from monitors.errors import ConfigError, WarehouseBusy
 from monitors.plural import plural
 from monitors.records.base import Severity
-from monitors.records.incidents import ActionKind, ActionVia, Incident, IncidentState, NotifyReason
+from monitors.records.incidents import ActionKind, ActionVia, Alert, Incident, IncidentState, NotifyReason
 from monitors.records.operator_actions import ActionOutcome, Silence
 from warehouse.database.store import FILE_NAME, JOURNAL_FOLDER, Store
 from warehouse.queries.incidents import IncidentAction, IncidentMessage, Story, alert_shown, all_incidents
@@ -167,13 +168,20 @@ def silence_table(silences: Sequence[Silence], now: datetime) -> RenderableType:
     return shown
 
 
-def print_story(console: Console, story: Story, settings: AlertSettings, runs: Path, now: datetime) -> None:
-    """The last message as it was sent, then the incident's days line by line, then where the evidence is."""
-    incident = story.incident
-    if story.last_alert is not None:
+def print_story(
+    console: Console,
+    story: Story,
+    session: IncidentSession,
+    *,
+    shown: Alert | None,
+) -> None:
+    """The message that was ``shown``, then the incident's days line by line, then where the evidence is."""
+    incident, now = story.incident, session.people.now()
+    runs = session.store.database.file.parent / RUNS_FOLDER
+    if shown is not None:
         from monitors.alerts.terminal import terminal_panel  # a message's parts, which a list can do without
 
-        console.print(terminal_panel(story.last_alert, settings))
+        console.print(terminal_panel(shown, session.people.settings))
     quiet = next((one for one in story.silences if one.in_force(now)), None)
     console.print(Text(f"{_what(incident)} · {incident.fingerprint[:16]}", style="bold"))
     for line in _lines_about(incident)[1:]:
@@ -243,8 +251,10 @@ def _changes(versions: Sequence[Incident]) -> Iterator[StoryLine]:
     before: Incident | None = None
     for version in versions:
         if version.state is not IncidentState.ACKNOWLEDGED and _standing_of(before) != _standing_of(version):
-            text = f"{version.state.value}, SEV {int(version.severity)}, {version.last_run_id}"
-            yield StoryLine(_changed_at(version), text, version.last_run_id)
+            over = version.state is IncidentState.RESOLVED  # by a later run, which the message of its end names
+            seen_by = "" if over else version.last_run_id
+            text = ", ".join(filter(None, (version.state.value, f"SEV {int(version.severity)}", seen_by)))
+            yield StoryLine(_changed_at(version), text, seen_by)
         before = version
 
 

@@ -221,7 +221,7 @@ def _health(site: Site, name: str, now: datetime, found: _Found) -> Iterator[Hea
     runs, nightly = found.runs.get(name, []), found.nightly.get(name, [])
     late = timedelta(hours=site.config.site.recent_h)
     if site.config.schedules.verify_cron:
-        yield _on_time("scheduled run", runs[-1].finished_at if runs else None, now, late)
+        yield _on_time("run of the suite", runs[-1].finished_at if runs else None, now, late)
     configured = site.config.targets.get(name)
     if configured is not None and configured.traffic is not None:
         yield _on_time("nightly run", nightly[-1].due_at if nightly else None, now, late)

@@ -227,7 +227,8 @@ def _part(part: MessageSection, number: int, room: int) -> str:
 def _title(part: MessageSection, number: int) -> str:
     case = f"`{inert(part.case_id)}`" if part.case_id else ""
     if number:
-        return f"*{number}. {inert(part.heading)}* {case}".rstrip()
+        bad = "" if part.finding else f" · {part.severity.lower()}"  # a gate's headline has the worst of all cases
+        return f"*{number}. {inert(part.heading)}* {case}".rstrip() + bad
     return f"*Case* {case}" if case else ""
 
 

@@ -41,7 +41,8 @@ _FRAMEWORKS: Final = (
     ("Panel", re.compile(r"/static/extensions/panel/")),
 )
 """How frameworks that serve chat pages can be known, the surest first; a group holds the version."""
-_CHANGING: Final = re.compile(r"\bnonce=(?:\"[^\"]*\"|'[^']*')|(?=[\w-]*\d)[\w-]{16,}|\d+|\s+")
+_CHANGING: Final = re.compile(r"\bnonce=(?:\"[^\"]*\"|'[^']*')|0x[0-9a-f]+|(?=[\w-]*\d)[\w-]{16,}|\d+|\s+")
+"""What differs from one load or start of the same page to the next: nonces, places in memory, tokens, numbers."""
 _TIME: Final = re.compile(r"\d{9,}")
 
 
