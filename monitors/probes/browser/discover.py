@@ -317,13 +317,28 @@ async def find_chat(page: Page, settings: ProbeSettings, deadline: float, way: W
             opening.found()
             return await _taken(frame, found, settings)
         is_time = waited_s >= GRACE_S or opening.knows_way or idle
-        if not found.box and is_time and await _opens(frame, opening, deadline):
+        another = is_time and not found.box and await _has_another_box(page, settings)
+        if not found.box and is_time and not another and await _opens(frame, opening, deadline):
             continue
         if monotonic() >= deadline or (not found.box and (idle or await _settled(page, frame, waited_s))):
             raise await _without_chat(
-                frame, found, settings, inspection_s=waited_s / inspections, undone=opening.undone
+                frame,
+                found,
+                settings,
+                inspection_s=waited_s / inspections,
+                undone=opening.undone,
+                another=another,
             )
         was_idle = await is_idle(page, frame)
+
+
+async def _has_another_box(page: Page, settings: ProbeSettings) -> bool:
+    """Whether a box to type in is there beside a pinned one that is not: the chat is open, nothing is pressed."""
+    if settings.selectors.message_box is None:
+        return False
+    selectors = settings.selectors.model_copy(update={"message_box": None})
+    _, found = await _best(page, settings.model_copy(update={"selectors": selectors}))
+    return found.enabled and found.score >= DOUBTFUL_SCORE
 
 
 async def _uncovers(frame: Frame, opening: Opening, waited_s: float) -> bool:
@@ -348,7 +363,13 @@ async def _opens(frame: Frame, opening: Opening, deadline: float) -> bool:
 
 
 async def _without_chat(
-    frame: Frame, found: MessageBoxes, settings: ProbeSettings, *, inspection_s: float, undone: list[str]
+    frame: Frame,
+    found: MessageBoxes,
+    settings: ProbeSettings,
+    *,
+    inspection_s: float,
+    undone: list[str],
+    another: bool,
 ) -> ProbeError:
     """Why there is nothing to ask on a page that has settled, or at its deadline.
 
@@ -364,8 +385,10 @@ async def _without_chat(
     if walls.loading:
         return NotReady(f"the page was still loading after {settings.page_deadline_s:g} s: {seen_on(found, walls)}")
     pinned = nothing_there("message_box", settings.selectors)
+    if another:
+        return PageNotUnderstood(f"{pinned}another box to type in is there: `lookout doctor ADDRESS` names it")
     pressed = "; ".join(f"“{label}”" for label in undone)
-    tried = f"; pressed in vain, and undone: {pressed}" if undone else ""
+    tried = f"; pressed in vain: {pressed}" if undone else ""
     return PageNotUnderstood(f"{pinned}no usable message box: {seen_on(found, walls)}{tried}")
 
 
