@@ -36,6 +36,7 @@ from monitors.errors import ConfigError, WarehouseUnwritable
 from monitors.records.base import Record
 from monitors.records.incidents import Capability
 
+CONFIGURATION_EVERY_S: Final = 5.0
 SUBJECT: Final = "up"
 """The subject of the messages, in the place of a target's name."""
 
@@ -69,7 +70,7 @@ def up_command(
             log(OWN_NAME, f"the site: {loaded.site.address(site_port(loaded, port))}")
         for note in _left_out(loaded, environment()):
             log(OWN_NAME, note)
-        asyncio.run(_run(parts, voice_of(loaded, log)))
+        asyncio.run(_run(parts, voice_of(loaded, log), absolute))
     return ExitCode.PASS
 
 
@@ -107,7 +108,7 @@ def receive_and_run(
         parts = parts_of(config, config_path, host=host, port=port, environment=environment, only_deploys=True)
         log = _announced(config_path, parts)
         log(OWN_NAME, "only deploys are verified; `lookout up` also keeps the schedules and follows logs")
-        asyncio.run(_run(parts, voice_of(config, log)))
+        asyncio.run(_run(parts, voice_of(config, log), config_path))
     return ExitCode.PASS
 
 
@@ -118,12 +119,44 @@ def _announced(config_path: Path, parts: Sequence[SupervisedProcess]) -> Callabl
     return log
 
 
-async def _run(parts: tuple[SupervisedProcess, ...], voice: SupervisorLog) -> None:
+async def _run(parts: tuple[SupervisedProcess, ...], voice: SupervisorLog, config_path: Path) -> None:
     supervisor = Supervisor(parts, voice, RestartPolicy())
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, supervisor.stop)
-    await supervisor.run()
+    watching = loop.create_task(_watch_configuration(config_path, voice.log))
+    try:
+        await supervisor.run()
+    finally:
+        watching.cancel()
+
+
+async def _watch_configuration(path: Path, log: Callable[[str, str], None]) -> None:
+    """Say what becomes of a change of the configuration: runs read it anew, what keeps running does not."""
+    known = await asyncio.to_thread(_content, path)
+    while True:
+        await asyncio.sleep(CONFIGURATION_EVERY_S)
+        now = await asyncio.to_thread(_content, path)
+        if now in {known, None}:  # `None`: an editor may be just putting it in place
+            continue
+        known = now
+        try:
+            await asyncio.to_thread(load_config, path)
+        except ConfigError as error:
+            log(OWN_NAME, f"{path.name} has changed and cannot be read, so that no run can begin: {error}")
+        else:
+            log(
+                OWN_NAME,
+                f"{path.name} has changed: the next run of each target reads it; schedules, receivers and the site "
+                "keep what they began with until `lookout up` is started again",
+            )
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
 
 
 def voice_of(config: Config, log: Callable[[str, str], None]) -> SupervisorLog:
