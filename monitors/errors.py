@@ -10,13 +10,16 @@
     │   │   └─ ReadinessUnknown            no         monitor
     │   ├─ AnswerTimeout                  yes        app
     │   ├─ AnswerIncomplete               yes        app
+    │   │   └─ EndNotFound                yes        monitor    no stream of the run ended as it is configured
     │   ├─ AppErrorShown                  yes        app
     │   ├─ LeftTarget                     no         app
     │   ├─ AccessDenied                   no         monitor
     │   │   ├─ LoginWall                  no         monitor
     │   │   ├─ LoginFailed                no         monitor    its text names the command that mends it
     │   │   └─ SessionEnded               yes        monitor
+    │   ├─ NoSuchPath                     yes        monitor    a proxy answers so while its app restarts
     │   ├─ PageNotUnderstood              no         monitor
+    │   │   └─ AnswerNotFound             no         monitor
     │   ├─ CaptureUnsure                  no         monitor
     │   ├─ OldJob                         no         monitor
     │   └─ BrowserLost                    yes        monitor
@@ -125,6 +128,13 @@ class AnswerIncomplete(ProbeError):
     reason = NoAnswerReason.INCOMPLETE
 
 
+class EndNotFound(AnswerIncomplete):
+    """A stream ended without the event that is to end it, as did all before it: that event may be named wrongly."""
+
+    blame = Blame.MONITOR
+    reason = NoAnswerReason.END_NOT_FOUND
+
+
 class AppErrorShown(ProbeError):
     """The page itself said that something went wrong (a toast, an error box)."""
 
@@ -163,10 +173,23 @@ class SessionEnded(AccessDenied):
     reason = NoAnswerReason.LOGIN_FAILED
 
 
+class NoSuchPath(ProbeError):
+    """An API answered HTTP 404 or 405: no question is taken at the path that is configured."""
+
+    retryable = True
+    reason = NoAnswerReason.NO_SUCH_PATH
+
+
 class PageNotUnderstood(ProbeError):
     """No message box or no answer was found on the page."""
 
     reason = NoAnswerReason.PAGE_NOT_UNDERSTOOD
+
+
+class AnswerNotFound(PageNotUnderstood):
+    """An API answered, and the configured path leads to no text in it."""
+
+    reason = NoAnswerReason.ANSWER_NOT_FOUND
 
 
 class CaptureUnsure(ProbeError):

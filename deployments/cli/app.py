@@ -418,9 +418,9 @@ def _code_of(error: Exception, *, is_refused: bool) -> ExitCode:
 def _fault_text(error: Exception) -> str:
     """The error as a person reads it; with LOOKOUT_DEBUG, where it happened too. The exit code is the same."""
     from flows.server.prefect_server import is_server_gone  # only where something went wrong
-    from monitors.alerts.redact import redact
+    from monitors.alerts.redact import redact, redact_but
 
-    text = redact(str(error))
+    text = redact_but(str(error), (one for one in sys.argv[1:] if one.startswith(("http://", "https://"))))
     if is_server_gone(error):
         text = f"the Prefect server does not answer any more ({text}). {GOES_ON}"
     elif not isinstance(error, MonitorError):

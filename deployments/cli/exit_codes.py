@@ -59,7 +59,8 @@ SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
         ExitCode.FAIL: "with --ask: it fails",
     },
     "doctor": {
-        ExitCode.FAIL: "of a page: the application is in the way",
+        ExitCode.FAIL: "of a page or an API: the application is in the way",
+        ExitCode.USAGE: "of an API: its settings in lookout.toml or its token do not fit what it takes and sends",
         ExitCode.INCONCLUSIVE: "of a page: not sure that it can be asked",
         ExitCode.MONITOR: "without a target: something that runs need is broken",
     },

@@ -30,12 +30,15 @@ from monitors.alerts.observations import (
     scope_of,
 )
 from monitors.errors import ProbeError, WarehouseError
+from monitors.explain.what_changed import our_settings_alone
 from monitors.plural import plural
 from monitors.records.base import Blame
-from monitors.records.exchanges import NoAnswer, NoAnswerReason
+from monitors.records.exchanges import NOT_LET_IN, NOT_READ, NoAnswer, NoAnswerReason
 from monitors.records.incidents import IncidentKind, NotifyReason, Observation
 from monitors.records.runs import CaseResult, RunReport, Verdict
+from monitors.reports.format import shortened
 from warehouse.queries.incidents import RunMessage, messages_of
+from warehouse.queries.runs import last_answered
 
 PAUSE_S: Final = 60.0
 """After an alert, further failures are collected this long: the first second matters, the tenth message does
@@ -136,7 +139,7 @@ def observed(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
             run.results, settings=context.config.alerts, account_patterns=at.account_patterns, known=_known(run)
         )
         seen.append(gate_failed(report, at, failed))
-    seen.extend(_outages(run, at))
+    seen.extend(_outages(run, report, at))
     if run.judge_void:
         seen.append(judge_void(at, detail=run.judge_void))
     seen.extend(monitor_fault(at, what=what, detail=detail) for what, detail in _one_of_each(run.faults))
@@ -173,7 +176,7 @@ def _nothing_graded(run: LiveRun) -> str:
     )
 
 
-def _outages(run: LiveRun, at: ObservationContext) -> list[Observation]:
+def _outages(run: LiveRun, report: RunReport, at: ObservationContext) -> list[Observation]:
     """One message for an app that was down, one for a monitor that could not see; never one per case."""
     if run.not_ready is not None:
         return [_not_served(run.not_ready, at)]
@@ -186,12 +189,75 @@ def _outages(run: LiveRun, at: ObservationContext) -> list[Observation]:
     stopped = any(n.reason is NoAnswerReason.CIRCUIT_OPEN and n.blame is Blame.APP for n in silent)
     if stopped or len(down) == len(run.results) > 0:
         detail = down[0].detail if down else "nothing came back"
-        where = "" if at.address in detail else f" from {at.address}"
-        seen.append(app_down(at, detail=f"{plural(len(down), 'question')} got no answer{where}{rest}: {detail}"))
+        where = "" if at.address in detail else f" from {at.address}{_path(run)}"
+        what = f"{plural(len(down), 'question')} got no answer{where}{rest}: {detail}"
+        ours, cause = _settings(run, report)
+        seen.append(
+            app_down(at, detail=_with_cause(run, cause, what), title=NO_ANSWERS_SINCE)
+            if ours
+            else app_down(at, detail=what)
+        )
     if refused := [n for n in blind if n not in not_asked] or blind:
-        detail = f"{plural(len(refused), 'question')} could not be asked{rest}: {refused[0].detail}"
-        seen.append(monitor_fault(at, what=refused[0].reason.value, detail=detail))
+        reason = refused[0].reason
+        how = "got an answer that cannot be read" if reason in NOT_READ else "could not be asked"
+        what = f"{plural(len(refused), 'question')} {how}{rest}: {refused[0].detail}"
+        ours, cause = _settings(run, report)
+        if ours or reason is NoAnswerReason.NO_SUCH_PATH or reason in NOT_READ:
+            what = _with_cause(run, cause, what)
+        title = CANNOT_READ if reason in NOT_READ else CANNOT_ASK if reason in NOT_LET_IN else ""
+        seen.append(monitor_fault(at, what=reason.value, detail=what, title=title))
     return seen
+
+
+CANNOT_ASK: Final = "Lookout cannot ask"
+CANNOT_READ: Final = "Lookout cannot read the answers"
+NO_ANSWERS_SINCE: Final = "No answers since lookout.toml changed"
+_DETAIL_CHARACTERS: Final = 260
+"""The most of what went wrong, so that the next step behind it is not cut off."""
+
+
+def _with_cause(run: LiveRun, cause: str, what: str) -> str:
+    """The cause first, where one is known, and the next step last."""
+    said = shortened(what, _DETAIL_CHARACTERS).rstrip(".")
+    return f"{f'{cause} ' if cause else ''}{said}. Next: `lookout doctor {run.context.target.name}`."
+
+
+def _settings(run: LiveRun, report: RunReport) -> tuple[bool, str]:
+    """Whether lookout.toml is the likely cause that nothing came back, and that in words.
+
+    It is where its settings of the target are not those of the last run that got answers, and nothing of the
+    application is known to have changed.
+    """
+    if run.has_answers or report.snapshot is None:
+        return False, ""
+    name = run.context.target.name
+    try:
+        since = last_answered(run.context.store, name, before=run.context.run_id)
+    except WarehouseError:
+        return False, ""
+    if since is None or since.snapshot is None:
+        return False, ""
+    if changed := our_settings_alone(report.snapshot, since):
+        tables = " and ".join(f"[targets.{name}{'.probe' if one == 'probe' else ''}]" for one in changed)
+        are = "are" if len(changed) > 1 else "is"
+        return True, (
+            f"lookout.toml changed, which is the likely cause: {tables} {are} not as in the last run that got "
+            f"answers ({since.finished_at:%Y-%m-%d %H:%M} UTC)."
+        )
+    if report.snapshot.settings == since.snapshot.settings:
+        return False, (
+            f"With the same settings the run of {since.finished_at:%Y-%m-%d %H:%M} UTC got answers, so the "
+            "application may have changed."
+        )
+    return False, ""
+
+
+def _path(run: LiveRun) -> str:
+    """The path that an API is asked at; nothing for a page."""
+    probe = run.context.configured.probe
+    if probe.driver not in {"json", "sse"}:
+        return ""
+    return urlsplit(probe.api.url or run.context.target.address).path
 
 
 def _not_served(why: ProbeError, at: ObservationContext) -> Observation:

@@ -26,7 +26,7 @@ from typing import Final
 from monitors.alerts.observations import ResolutionScope, some_of
 from monitors.alerts.redact import redact
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.wording import ABOUT_THE_MONITOR, GRAVE
+from monitors.alerts.wording import ABOUT_THE_MONITOR, GRAVE, KIND_WORDS, TITLED
 from monitors.records.base import Blame, Record
 from monitors.records.incidents import (
     AlertItem,
@@ -239,6 +239,10 @@ CLEARED_WORDS: Final[dict[IncidentKind, str]] = {
 }
 
 
+ANSWERS_AGAIN: Final = "The questions of this run got answers."
+"""Of a fault whose title names Lookout's settings: the application need not have been away."""
+
+
 def recovered(incident: Incident, scope: ResolutionScope) -> AlertItem:
     """Resolve ``incident`` by the run of ``scope``; the caller decides whether to send an alert."""
     resolved = close(incident, scope.ended_at)
@@ -274,6 +278,8 @@ def _ending(incident: Incident, scope: ResolutionScope) -> str:
         right = [case for case in failed if case in scope.passed]
         which = f" ({some_of(right)} {'is' if len(right) == 1 else 'are'} right now)" if right else ""
         return f"The gate passes again{which}."
+    if incident.kind in TITLED and incident.title != KIND_WORDS[incident.kind]:
+        return ANSWERS_AGAIN
     if incident.kind is not IncidentKind.CASE_FAILURE:
         return CLEARED_WORDS[incident.kind]
     if incident.case_id in scope.passed:

@@ -136,9 +136,12 @@ class ObservationContext(Record):
     """Where the target is configured to be, ``http://host:port``: no secret of the application's."""
 
 
-def app_down(at: ObservationContext, *, detail: str) -> Observation:
-    """The application does not answer: unreachable, or the run stopped early because nothing came back."""
-    return _observation(at, IncidentKind.APP_DOWN, Severity.PAGE, Blame.APP, detail)
+def app_down(at: ObservationContext, *, detail: str, title: str = "") -> Observation:
+    """The application does not answer: unreachable, or the run stopped early because nothing came back.
+
+    ``title`` is the message's first line where the kind's own words claim too much.
+    """
+    return _titled(_observation(at, IncidentKind.APP_DOWN, Severity.PAGE, Blame.APP, detail), title)
 
 
 def deploy_failed(at: ObservationContext, *, detail: str) -> Observation:
@@ -178,9 +181,17 @@ def drift(at: ObservationContext, *, metric: str, detail: str) -> Observation:
     return _observation(at, IncidentKind.DRIFT, Severity.WRONG, Blame.APP, detail, metric)
 
 
-def monitor_fault(at: ObservationContext, *, what: str, detail: str) -> Observation:
-    """The monitor is in trouble. ``what`` is the fault's stable name (``WarehouseDamaged``, ``hung_run``)."""
-    return _observation(at, IncidentKind.MONITOR_FAULT, Severity.WRONG, Blame.MONITOR, detail, what)
+def monitor_fault(at: ObservationContext, *, what: str, detail: str, title: str = "") -> Observation:
+    """The monitor is in trouble. ``what`` is the fault's stable name (``WarehouseDamaged``, ``hung_run``).
+
+    ``title`` is the message's first line where more can be said than the kind's own words.
+    """
+    fault = _observation(at, IncidentKind.MONITOR_FAULT, Severity.WRONG, Blame.MONITOR, detail, what)
+    return _titled(fault, title)
+
+
+def _titled(seen: Observation, title: str) -> Observation:
+    return seen.model_copy(update={"title": excerpt(title, limit=LOG_REASON_CHARACTERS)}) if title else seen
 
 
 def drill(at: ObservationContext, *, title: str, detail: str, failed: bool) -> Observation:
@@ -246,7 +257,14 @@ def _support(chunk_count: int | None, top_score: float | None, policy_ids: Seque
 
 
 def _why(decisive: Sequence[VerdictReason]) -> str:
-    return "; ".join(reason.text for reason in decisive) or "the gate gave no reason"
+    return "; ".join(map(_reason, decisive)) or "the gate gave no reason"
+
+
+def _reason(reason: VerdictReason) -> str:
+    """With the first cases that were not graded: nothing else of the message names them."""
+    if reason.kind is not ReasonKind.COVERAGE or not reason.case_ids:
+        return reason.text
+    return f"{reason.text} (not graded: {some_of(reason.case_ids, UNGRADED_NAMED)})"
 
 
 def _observation(
@@ -275,6 +293,7 @@ def _observation(
 
 CASE_REASON_CHARACTERS: Final = 300
 IDS_NAMED: Final = 6
+UNGRADED_NAMED: Final = 3
 
 
 def observations(
@@ -367,10 +386,10 @@ def _others(ids: Sequence[str], known: Collection[str]) -> str:
     return f"{which}: {some_of(ids)}."
 
 
-def some_of(ids: Sequence[str]) -> str:
+def some_of(ids: Sequence[str], named: int = IDS_NAMED) -> str:
     """``a, b, c, d, e, f and 4 more``."""
-    more = f" and {len(ids) - IDS_NAMED:,} more" if len(ids) > IDS_NAMED else ""
-    return ", ".join(ids[:IDS_NAMED]) + more
+    more = f" and {len(ids) - named:,} more" if len(ids) > named else ""
+    return ", ".join(ids[:named]) + more
 
 
 def _is_failure(assessment: Assessment) -> bool:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 from monitors.facts.disclosures.candidates import Disclosure
 from monitors.facts.disclosures.masking import mask
@@ -60,7 +61,7 @@ def inert(text: str) -> str:
     return escape(_RINGS_ALL.sub("＠", flat))
 
 
-_ADDRESS_MARK: Final = "⟦address⟧"
+_ADDRESS_MARK: Final = "⟦x⟧"
 """Stands for an address of our own configuration while the text around it is made safe."""
 _PLAIN_ADDRESS: Final = re.compile(r"(?:https?://)?[A-Za-z0-9.\[\]:-]+")
 
@@ -140,6 +141,25 @@ def excerpt_but(text: str, address: str, *, limit: int, account_patterns: Sequen
         return excerpt(text, limit=limit, account_patterns=account_patterns)
     shown = excerpt(text.replace(address, _ADDRESS_MARK), limit=limit, account_patterns=account_patterns)
     return Redacted(shown.replace(_ADDRESS_MARK, address))
+
+
+def redact_but(text: str, addresses: Iterable[str]) -> Redacted:
+    """`redact`, but the hosts of these ``addresses`` stay readable: whoever reads the text typed them."""
+    marks: dict[str, str] = {}
+    for number, address in enumerate(sorted(map(origin_of, addresses), key=len, reverse=True)):
+        if _PLAIN_ADDRESS.fullmatch(address) and address in text:
+            mark = f"⟦{'x' * (number + 1)}⟧"  # the word "address" itself makes what follows look like a postal one
+            text, marks[mark] = text.replace(address, mark), address
+    shown = str(redact(text))
+    for mark, address in marks.items():
+        shown = shown.replace(mark, address)
+    return Redacted(shown)
+
+
+def origin_of(address: str) -> str:
+    """``http://host:port`` of an address, without what else may stand in it; empty of what is none."""
+    found = urlsplit(address)
+    return f"{found.scheme}://{found.netloc.rpartition('@')[2]}" if found.scheme and found.netloc else ""
 
 
 def _redacted_length(before: str, limit: int, account_patterns: Sequence[str]) -> int:

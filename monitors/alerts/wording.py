@@ -41,6 +41,9 @@ RECOVERED_MARK = "✅"
 UNKNOWN_MARK = "❔"
 MONITOR_MARK = "🛠️"
 
+TITLED = frozenset({IncidentKind.APP_DOWN, IncidentKind.MONITOR_FAULT})
+"""Kinds of which the title says more than the kind: that Lookout cannot ask, and not that the app is down."""
+
 ABOUT_THE_MONITOR = frozenset({IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VOID})
 """Kinds that are the monitor's own trouble: they say nothing about the application."""
 
@@ -68,6 +71,8 @@ def format_fault(incident: Incident) -> str:
     """The fault in a few words: the failure's name where it has one, else its own title or the incident's kind."""
     if incident.kind is IncidentKind.CASE_FAILURE:
         return FAILURE_TITLES[incident.failure_kind] if incident.failure_kind else incident.title
+    if incident.kind in TITLED:
+        return incident.title
     return KIND_WORDS[incident.kind]
 
 

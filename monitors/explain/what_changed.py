@@ -18,7 +18,7 @@ from monitors.plural import plural
 from monitors.records.explanations import Cause
 from monitors.records.grades import JudgeLineage
 from monitors.records.runs import RunReport
-from monitors.records.snapshots import AnswerMark, ChangeKind, RunChange, RunSnapshot, Values, WhatChanged
+from monitors.records.snapshots import OURS, AnswerMark, ChangeKind, RunChange, RunSnapshot, Values, WhatChanged
 from monitors.stats.intervals import median_interval, wilson
 from monitors.stats.paired import mcnemar
 
@@ -53,6 +53,19 @@ def what_changed(now: RunSnapshot, since: RunReport | None) -> WhatChanged:
     if causes:
         behaviour = [change.model_copy(update={"follows": True}) for change in behaviour]
     return known.model_copy(update={"changes": (*causes, *behaviour), "not_known": tuple(_not_known(before, now))})
+
+
+def our_settings_alone(now: RunSnapshot, since: RunReport) -> tuple[str, ...]:
+    """The target's settings in lookout.toml that differ from run ``since``, where nothing of the app's is known to.
+
+    Empty too where another version of Lookout ran: it may have settings of its own that nobody wrote.
+    """
+    before = since.snapshot
+    if before is None or before.lookout != now.lookout:
+        return ()
+    if not what_changed(now, since).claimed <= OURS:
+        return ()
+    return tuple(name for name in ("target", "probe") if before.settings.get(name) != now.settings.get(name))
 
 
 # --- Lookout's own side ----------------------------------------------------------------------------------------

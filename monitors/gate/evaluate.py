@@ -29,7 +29,7 @@ from monitors.plural import plural
 from monitors.records.base import Blame, Record
 from monitors.records.cases import GoldCase
 from monitors.records.comparisons import FlakyCase
-from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
+from monitors.records.exchanges import NOT_READ, Exchange, NoAnswer, NoAnswerReason
 from monitors.records.grades import Assessment, CaseOutcome, Judged
 from monitors.records.runs import (
     Baseline,
@@ -310,8 +310,13 @@ def _outage(results: Sequence[CaseResult]) -> str | None:
         return None  # an app that gives old jobs back serves; coverage says that nothing was graded
     if not asked:
         return f"{DOWN}: nothing was asked"
-    what = DOWN if asked[-1].blame is Blame.APP else "no question could be asked"
-    return f"{what}: {asked[-1].reason.value.replace('_', ' ')}: {asked[-1].detail}"
+    last = asked[-1]
+    if last.reason in NOT_READ:
+        return f"no answer could be read: {last.detail}"
+    if last.reason is NoAnswerReason.NO_SUCH_PATH:
+        return f"no question could be asked: {last.detail}"
+    what = DOWN if last.blame is Blame.APP else "no question could be asked"
+    return f"{what}: {last.reason.value.replace('_', ' ')}: {last.detail}"
 
 
 def _latency(results: Sequence[CaseResult], settings: GateSettings) -> Latency | None:

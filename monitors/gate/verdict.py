@@ -393,7 +393,8 @@ def _too_little(
     graded: int, asked: int, what: str, ungraded: Sequence[Assessment], floor: Coverage
 ) -> VerdictReason:
     text = f"only {graded} of {asked} {what} could be graded; {floor.floor:.0%} are needed"
-    return VerdictReason(kind=ReasonKind.COVERAGE, text=text, case_ids=tuple(a.case_id for a in ungraded))
+    worst_first = sorted(ungraded, key=lambda a: -a.case_severity)
+    return VerdictReason(kind=ReasonKind.COVERAGE, text=text, case_ids=tuple(a.case_id for a in worst_first))
 
 
 def unrated(run: GateInputs) -> list[VerdictReason]:

@@ -123,15 +123,15 @@ def numbered_lines(lines: Iterable[str]) -> NumberedSuite:
             continue
         read = case_from_line(line)
         if isinstance(read, Unusable):
-            bad.append((BadLine(number, read.problems), read.case_id))
+            bad.append((BadLine(number, read.problems, is_issue=read.is_issue), read.case_id))
         else:
             cases.append(NumberedCase(number, read))
     return NumberedSuite(tuple(cases), tuple(bad))
 
 
-_GIVE_SEVERITY = (
-    'add "severity": 1, 2 or 3: what a wrong answer, or report, would cost. How urgent an issue is goes into its '
-    '"reference"'
+_GIVE_SEVERITY = 'add "severity": 1, 2 or 3: what a wrong answer would cost'
+_GIVE_SEVERITY_OF_ISSUE = (
+    'add "severity": 1, 2 or 3: what a wrong report would cost. How urgent an issue is goes into its "reference"'
 )
 
 
@@ -144,7 +144,7 @@ def bad_lines(suite: NumberedSuite) -> Iterator[GoldFinding]:
             weight=Weight.MUST,
             places=(SuiteLocation(line=line.number, case_id=case_id),),
             what="; also: ".join(line.problems),
-            do=_GIVE_SEVERITY if severity else "mend the line",
+            do=(_GIVE_SEVERITY_OF_ISSUE if line.is_issue else _GIVE_SEVERITY) if severity else "mend the line",
         )
 
 

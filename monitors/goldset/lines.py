@@ -170,6 +170,7 @@ class Unusable:
 
     problems: tuple[str, ...]
     case_id: str | None = None
+    is_issue: bool = False
 
 
 class _NotJson(ValueError):
@@ -205,18 +206,19 @@ def case_from_object(fields: dict[str, Any]) -> GoldCase | Unusable:
     """Make a case of a JSON object; ``question`` is short for a single turn. A record's own JSON is read too."""
     given_id = fields.get("id")
     case_id = given_id if isinstance(given_id, str) else None
-    if is_issue(fields):
+    of_issue = is_issue(fields)
+    if of_issue:
         fields = issue_fields(fields)
     own, prepared = _prepared(fields)
     try:
         case = GoldCase.model_validate(prepared)
     except ValidationError as error:
         theirs = [problem for problem in of_validation(error) if not _said_before(problem, own)]
-        return Unusable((*own, *theirs), case_id)
+        return Unusable((*own, *theirs), case_id, of_issue)
     source = case.provenance
     if source.pipeline in NEEDS_REVIEW and not (source.reviewed_by or "").strip():
         own.append(unreviewed(source.pipeline))
-    return Unusable(tuple(own), case_id) if own else case
+    return Unusable(tuple(own), case_id, of_issue) if own else case
 
 
 def _prepared(fields: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:

@@ -48,6 +48,7 @@ class BadLine:
 
     number: int
     problems: tuple[str, ...]
+    is_issue: bool = False
 
 
 def load_suite(path: Path, name: str | None = None) -> Suite:

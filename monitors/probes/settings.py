@@ -339,7 +339,11 @@ class ApiSettings(Record):
         '"{history}" for the list of messages before it (in a list: for each of them), {conversation} for an id of '
         "this conversation",
     )
-    text: str = Field(default="answer", description="path to the answer's text in the response or in each event")
+    text: str = Field(
+        default="answer",
+        description="path to the answer's text in the response or in each event: names joined by dots, a number "
+        'for a place in a list ("part.text", "output.0.content"); so are all paths here',
+    )
     citations: str | None = Field(
         default=None, description="path to the sources: a list gives its items, an empty one none"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -206,6 +206,12 @@ class NoAnswerReason(StrEnum):
     ACCESS_DENIED = "access_denied"
     LOGIN_FAILED = "login_failed"
     """The target has a login, and nobody is signed in: its session has ended, or its form lets nobody in."""
+    NO_SUCH_PATH = "no_such_path"
+    """An API answers, but takes no question at the path that is configured: HTTP 404 or 405."""
+    END_NOT_FOUND = "end_not_found"
+    """An API's streams end, none of them with the event that is configured to end them."""
+    ANSWER_NOT_FOUND = "answer_not_found"
+    """An API answered, and there is no text at the path that is configured."""
     PAGE_NOT_UNDERSTOOD = "page_not_understood"
     CAPTURE_UNSURE = "capture_unsure"
     """Something was read, and it may not be the answer, or not all of it."""
@@ -214,6 +220,14 @@ class NoAnswerReason(StrEnum):
     """The start was answered with a job from before: its report is not one of the deploy that is asked."""
     CIRCUIT_OPEN = "circuit_open"
     """Not asked: the app was already known to be down."""
+
+
+NOT_READ: Final = frozenset({NoAnswerReason.END_NOT_FOUND, NoAnswerReason.ANSWER_NOT_FOUND})
+"""Something was answered, which the configuration does not let Lookout read."""
+NOT_LET_IN: Final = frozenset(
+    {NoAnswerReason.NO_SUCH_PATH, NoAnswerReason.ACCESS_DENIED, NoAnswerReason.LOGIN_FAILED}
+)
+"""Something answered, and took no question."""
 
 
 class NoAnswer(Record):

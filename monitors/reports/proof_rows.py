@@ -97,6 +97,8 @@ def format_baseline(comparison: Comparison) -> str:
 def format_outcome(comparison: Comparison, recheck: Recheck | None = None) -> str:
     """The comparison in a sentence; what ``recheck`` saw fail each time is not put down to chance."""
     failing, fixed = len(comparison.newly_failing), len(comparison.newly_fixed)
+    if not comparison.shared:
+        return "No case was asked in both runs."
     shared = f"Of {plural(comparison.shared, 'shared case')}"
     if not failing and not fixed:
         return f"{shared} none came out differently."

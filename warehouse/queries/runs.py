@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, cast
 from pydantic import TypeAdapter
 
 from monitors.records.grades import JudgeLineage
-from monitors.records.runs import Baseline, BaselineResult
+from monitors.records.runs import Baseline, BaselineResult, RunReport
 from monitors.records.targets import Environment
 from warehouse.database.store import READ_WAIT_S, Store
 
@@ -42,6 +42,20 @@ def last_accepted(
     chosen = next(alike, runs[0] if runs else None)
     report = store.report(chosen.run_id, wait_s=wait_s) if chosen else None
     return Baseline(report=report, asked=_asked(store, report.run_id, wait_s)) if report else None
+
+
+def last_answered(
+    store: Store, target: str, *, before: str | None = None, wait_s: float = READ_WAIT_S
+) -> RunReport | None:
+    """The newest finished run of ``target`` that got answers, whatever its verdict; not run ``before``."""
+    found = store.query(
+        "select run_id from runs where target = $target and not interrupted and run_id is distinct from $before"
+        " and coalesce(json_array_length(report, '$.snapshot.answers'), 0) > 0"
+        " order by finished_at desc, run_id desc limit 1",
+        {"target": target, "before": before},
+        wait_s=wait_s,
+    )
+    return store.report(str(found.rows[0][0]), wait_s=wait_s) if found.rows else None
 
 
 class _Accepted(NamedTuple):

@@ -177,8 +177,9 @@ def doctor_command(
     api = _api_of(target, loaded)
     if api is not None:
         with waiting("Asking the API one question" if ask_apis else "Checking the API"):
-            found = [check_api(*api, environment(), ask=ask_apis)]
-        return _print_summary(found, as_json=as_json)
+            check = check_api(*api, environment(), ask=ask_apis)
+        _print_summary([check], as_json=as_json)
+        return code_of_api(check)
     name, address, settings = _what(target, loaded, environment())
     if (
         name not in (loaded.targets if loaded else {})
@@ -229,6 +230,13 @@ def exit_code_of(inspection: PageInspection) -> ExitCode:
         return ExitCode.FAIL if trouble.blame is Blame.APP else ExitCode.INCONCLUSIVE
     doubtful = any(trial.doubt for trial in inspection.trials) and not inspection.small_talk_falls_back
     return ExitCode.INCONCLUSIVE if doubtful else ExitCode.PASS
+
+
+def code_of_api(check: HealthCheck) -> ExitCode:
+    """PASS when the API answers, FAIL when the application is in the way, USAGE when the settings do not fit it."""
+    if check.health is not Health.BROKEN:
+        return ExitCode.PASS
+    return ExitCode.FAIL if check.blame is Blame.APP else ExitCode.USAGE
 
 
 def _what(target: str, config: Config | None, environment: Mapping[str, str]) -> tuple[str, str, ProbeSettings]:

@@ -33,7 +33,7 @@ from monitors.platforms.langfuse.client import LangfuseClient, langfuse_keys
 from monitors.platforms.langfuse.settings import LangfuseSettings
 from monitors.platforms.settings import LangSmithSettings
 from monitors.probes.driver import Answer
-from monitors.probes.inspect.findings import HARMLESS
+from monitors.probes.inspect.findings import ADVICE, HARMLESS
 from monitors.probes.readiness import HUB_SILENT, ReadinessChecker, ReadinessPoll, Stage, account_of
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Blame, Record
@@ -69,6 +69,8 @@ class HealthCheck(Record):
     found: str
     to_do: str = ""
     optional: bool = False
+    blame: Blame | None = None
+    """Whose fault it is that an API gave no answer; the monitor's stands for the configuration."""
 
     @property
     def word(self) -> str:
@@ -102,8 +104,16 @@ SHOWN: Final = 120
 _TO_DO: Final = {
     NoAnswerReason.UNREACHABLE: "open it from this machine: its spelling, network, proxy, or the app is down",
     NoAnswerReason.ACCESS_DENIED: "set what is named in the environment of whatever starts runs, and look again",
-    NoAnswerReason.OLD_JOB: "ask as another user, or let staging forget old jobs",
     NoAnswerReason.PAGE_NOT_UNDERSTOOD: "mend the path that is named: it leads from the response to the answer",
+    **{
+        reason: ADVICE[reason]
+        for reason in (
+            NoAnswerReason.OLD_JOB,
+            NoAnswerReason.NO_SUCH_PATH,
+            NoAnswerReason.END_NOT_FOUND,
+            NoAnswerReason.ANSWER_NOT_FOUND,
+        )
+    },
 }
 _THE_APP: Final = "ask the app by hand; its own log knows more"
 
@@ -140,12 +150,15 @@ def check_api(name: str, target: TargetConfig, environment: Mapping[str, str], *
         started = monotonic()
         answer = asyncio.run(_answer(address, target.probe, environment))
     except ConfigError as error:
-        return HealthCheck(name=what, health=Health.BROKEN, found=str(error), to_do="set it where runs are started")
+        to_do = "set it where runs are started"
+        return HealthCheck(name=what, health=Health.BROKEN, found=str(error), to_do=to_do, blame=Blame.MONITOR)
     except AnswerTimeout as error:
         return _late(what, address, target, error)
     except ProbeError as error:
         to_do = _TO_DO.get(error.reason, _THE_APP if error.blame is Blame.APP else "mend what is named")
-        return HealthCheck(name=what, health=Health.BROKEN, found=f"{address}: {error}", to_do=to_do)
+        to_do = to_do.replace("NAME", name)
+        found = f"{address}: {error}"
+        return HealthCheck(name=what, health=Health.BROKEN, found=found, to_do=to_do, blame=error.blame)
     said = " ".join(answer.visible_text.split())
     found = f"{address}: answered in {monotonic() - started:.2f} s: “{said[:SHOWN]}{'…' if said[SHOWN:] else ''}”"
     return HealthCheck(name=what, health=Health.GOOD, found=found)
@@ -155,7 +168,8 @@ def _late(what: str, address: str, target: TargetConfig, error: AnswerTimeout) -
     if target.probe.driver == "job" and target.probe.job.deadline_s > API_DEADLINE_S:
         found = f"{address}: took the job and still works on it after {API_DEADLINE_S:g} s"
         return HealthCheck(name=what, health=Health.GOOD, found=found)
-    return HealthCheck(name=what, health=Health.BROKEN, found=f"{address}: {error}", to_do=_THE_APP)
+    found = f"{address}: {error}"
+    return HealthCheck(name=what, health=Health.BROKEN, found=found, to_do=_THE_APP, blame=Blame.APP)
 
 
 async def _answer(address: str, settings: ProbeSettings, environment: Mapping[str, str]) -> Answer:

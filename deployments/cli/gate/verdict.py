@@ -7,7 +7,7 @@ detect, what it lacks.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +17,7 @@ from rich.table import Table
 
 from flows.terminal_console import print_named, print_wrapped
 from monitors.plural import plural
-from monitors.probes.inspect.findings import ADVICE
+from monitors.probes.inspect.findings import advice_on
 from monitors.records.base import Finding
 from monitors.records.comparisons import Comparison, RubricAverage
 from monitors.records.exchanges import NoAnswer, NoAnswerReason
@@ -187,8 +187,12 @@ def _next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]
     if refused and report.verdict is Verdict.INCONCLUSIVE:
         yield f"set {refused}, then `lookout doctor {report.target.name}`"
     elif reasons and report.verdict is Verdict.INCONCLUSIVE:
-        yield ADVICE[reasons.most_common(1)[0][0]]
-        yield f"`lookout doctor {report.target.address}` shows what stands there, with a picture"
+        is_api = _is_by_api(report, reasons)
+        yield advice_on(reasons.most_common(1)[0][0], is_api=is_api).replace("NAME", report.target.name)
+        if is_api:
+            yield f"`lookout doctor {report.target.name}` asks the API one question and shows what comes back"
+        else:
+            yield f"`lookout doctor {report.target.address}` shows what stands there, with a picture"
     elif report.verdict is Verdict.FAIL:
         yield "read the failed cases in the report; `lookout alerts list` shows what is broken and how to answer"
     elif report.judging is not None and report.judging.state is JudgeState.OFF:
@@ -198,6 +202,12 @@ def _next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]
     else:
         yield "see in the report why cases are ungraded"
         yield _ALTERNATIVES
+
+
+def _is_by_api(report: RunReport, reasons: Collection[NoAnswerReason]) -> bool:
+    """Whether no browser asked; a run whose browser could not even start has none to name either."""
+    found = report.snapshot
+    return found is not None and found.browser is None and NoAnswerReason.BROWSER_LOST not in reasons
 
 
 def _refused_key(cases: Sequence[CaseResult]) -> str:

@@ -21,6 +21,10 @@ DRIVERS: Final = ("browser", "json", "sse")
 KEY_VARIABLE: Final = "BOT_KEY"
 """Holds the value of the header that an API asks for."""
 SHOWN: Final = 120
+FILL_IN: Final = (
+    "The configuration is written all the same: fill in the commented lines of its probe table "
+    "(docs/configuration.md has all keys), then `lookout doctor` with the target's name asks one question.\n"
+)
 _PATIENCE: Final = ProbeSettings()
 Say = Callable[[str], None]
 
@@ -67,11 +71,14 @@ def api_in_place(address: str, environment: Mapping[str, str], *, ask: bool) -> 
     One that wants a key is asked a harmless question, where ``ask`` allows, to learn which.
     """
     seen = asyncio.run(inspect_api(address, _PATIENCE))
-    if seen.kind is not EndpointKind.API:
+    if seen.kind in {EndpointKind.PAGE, EndpointKind.UNKNOWN}:
         return None
+    is_api = seen.kind is EndpointKind.API
     what = "answers JSON, not a page" if "json" in seen.said else "is an API, not a page"
+    what = what if is_api else "is neither a page nor a chat API"
     to_do = f"`lookout init --target {address}` finds out how it is asked"
-    if ask:
+    to_do = to_do if is_api else "give the address of the chat's page, or the one to which its questions are posted"
+    if ask and is_api:
         found = asyncio.run(find(address, _PATIENCE, _headers(_PATIENCE, environment)))
         if found.refused:
             variable = KEY_VARIABLE if found.header else API_TOKEN_VARIABLE
@@ -96,11 +103,11 @@ def _is_api(address: str, say: Say) -> bool:
         case EndpointKind.API:
             say(f"{address} is an API and no page ({seen.said}).\n")
         case EndpointKind.UNKNOWN:
-            say(f"{address} cannot be looked at ({seen.said}): taken for a page (else: --driver json).\n")
+            say(f"{address} cannot be looked at ({seen.said}): taken for a page (else: --driver json or sse).\n")
         case EndpointKind.NEITHER:
             raise ConfigError(
                 f"{address} is neither a chat page nor a chat API ({seen.said}), so nothing was written; "
-                "--driver json or --driver browser says which it is"
+                "--driver json, --driver sse or --driver browser says which it is"
             )
         case EndpointKind.PAGE:
             pass
@@ -119,8 +126,12 @@ def _asked(address: str, environment: Mapping[str, str], driver: str, say: Say) 
         return _refused(address, found, _headers(settings, environment), driver, say)
     if found.probe is None:
         tried = "".join(f"\n  {line}" for line in found.tried)
+        tried = f" Tried:{tried}\n" if tried else "\n"
+        if found.asks_for_other_body:
+            say(f"{address}: {found.trouble}.{tried}{FILL_IN}")
+            return Probe(_unknown(driver, "", found.trouble), is_api=True, is_known=False)
         raise ConfigError(
-            f"{address}: {found.trouble}; nothing was written. Tried:{tried}\n"
+            f"{address}: {found.trouble}; nothing was written.{tried}"
             "write probe.api by hand (docs/configuration.md), or say --no-ask for a table to fill in"
         )
     said = " ".join(found.answer.split())
@@ -143,9 +154,14 @@ def _refused(address: str, found: ApiDiscovery, headers: RequestHeaders, driver:
 
 
 def _unknown(driver: str, headers: str, why: str) -> str:
+    """A table to fill in: what is commented out are the defaults."""
+    done = '# api.done = "[DONE]"  # the name or the data of the event that ends each stream\n'
     return (
-        f"driver = {_quoted(driver)}\n{headers}# Not known yet, {why}; `lookout init --force` finds it, or:\n"
-        '# api.request = \'{"question": "{question}"}\'\n# api.text = "answer"\n'
+        f"driver = {_quoted(driver)}\n{headers}"
+        f"# Not known yet, {' '.join(why.split())}; `lookout init --force` finds it, or:\n"
+        '# api.request = \'{"question": "{question}"}\'  # the JSON to post\n'
+        '# api.text = "answer"  # the path to the answer: "part.text" leads to it in {"part": {"text": "…"}}\n'
+        f"{done if driver == 'sse' else ''}"
     )
 
 

@@ -19,8 +19,11 @@ import httpx
 from monitors.errors import (
     AccessDenied,
     AnswerIncomplete,
+    AnswerNotFound,
     AnswerTimeout,
     AppErrorShown,
+    EndNotFound,
+    NoSuchPath,
     PageNotUnderstood,
     Unreachable,
 )
@@ -131,7 +134,10 @@ class Clients:
 
 REFUSED = (401, 403)
 WALLS = (402, 407, 429)
+NO_SUCH_PATH = {404: "no such path there", 405: "no question is taken at this path"}
 ERRORS_FROM = 400
+SHOWN_CHARACTERS = 200
+"""The most of a response that an error shows."""
 Message = dict[str, str]
 
 
@@ -173,6 +179,8 @@ class ApiDriver:
         self._settings = settings
         self._headers = headers
         self._clients = Clients(settings, headers, self._url, guard_of(address, settings))
+        self._end_seen = False
+        """Whether a stream ended as it is configured: only then is one that does not cut off by the application."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -204,6 +212,7 @@ class ApiDriver:
         body = filled(json.loads(api.request), turn, history, conversation)
         reply = ApiReply()
         async with answering(reply, self._settings), client.stream("POST", self._url, json=body) as response:
+            check_path(response)
             check(response, self._headers)
             reply.headers = response.headers
             if "event-stream" in response.headers.get("content-type", ""):
@@ -221,13 +230,24 @@ class ApiDriver:
 
     async def _read_stream(self, response: httpx.Response, reply: ApiReply) -> None:
         api = self._settings.api
+        last: Event | None = None
         async for event in events_in(lines_in(response.aiter_text())):
+            last = event
             if api.done in (event.data, event.name):
+                self._end_seen = True
                 if event.data != api.done:
                     self._take(event, reply)
                 return
             self._take(event, reply)
-        raise AnswerIncomplete(f"the stream ended without {api.done!r}", partial_text=reply.text)
+        without = f"the stream ended without {api.done!r}"
+        if self._end_seen or last is None:
+            raise AnswerIncomplete(without, partial_text=reply.text)
+        raise EndNotFound(f"{without}; {self._shown(last)}: probe.api.done may be wrong", partial_text=reply.text)
+
+    def _shown(self, last: Event) -> str:
+        data = clean(self._headers.hidden(last.data))[:SHOWN_CHARACTERS]
+        named = f"{last.name!r}, " if last.name != "message" else ""
+        return f"its last event was {named}{data}"
 
     def _take(self, event: Event, reply: ApiReply) -> None:
         document = parsed(self._headers.hidden(event.data))
@@ -254,6 +274,13 @@ async def answering(reply: ApiReply, settings: ProbeSettings) -> AsyncGenerator[
             broke = f"the stream broke off: {type(error).__name__}"
             raise AnswerIncomplete(broke, partial_text=reply.text) from error
         raise Unreachable(f"the API does not answer: {type(error).__name__}") from error
+
+
+def check_path(response: httpx.Response) -> None:
+    """Raises `NoSuchPath` where something answers at the address and takes no question at this path."""
+    status = response.status_code
+    if status in NO_SUCH_PATH:
+        raise NoSuchPath(f"HTTP {status} at {clean(response.url.path)}: {NO_SUCH_PATH[status]}")
 
 
 def check(response: httpx.Response, headers: RequestHeaders) -> None:
@@ -325,11 +352,29 @@ def text_in(api: ApiSettings, documents: list[Any]) -> str:
 
 
 def finished(reply: ApiReply, api: ApiSettings) -> ApiReply:
-    """The reply, if it holds a text; else the path to it is wrong, which is ours to fix."""
+    """The reply, if it holds a text; else the path to it is wrong, which is ours to fix.
+
+    Of a stream, its last event seldom has the text: the error shows the one that has the longest.
+    """
     if any(values_at(document, api.text) for document in reply.documents):
         return reply
-    seen = clean(json.dumps(reply.documents[-1] if reply.documents else None, ensure_ascii=False))[:200]
-    raise PageNotUnderstood(f"probe.api.text = {api.text!r} leads nowhere in the response {seen}")
+    telling = max(reply.documents, key=longest_text, default=None)
+    seen = clean(json.dumps(telling, ensure_ascii=False))[:SHOWN_CHARACTERS]
+    where = "in any event; the one with the longest text is" if len(reply.documents) > 1 else "in the response"
+    raise AnswerNotFound(f"probe.api.text = {api.text!r} leads nowhere {where} {seen}")
+
+
+def longest_text(document: Any) -> int:
+    """How long the longest text in a document is: the answer is most likely there."""
+    match document:
+        case str():
+            return len(document)
+        case list():
+            return max(map(longest_text, cast("list[Any]", document)), default=0)
+        case dict():
+            return max(map(longest_text, cast("dict[str, Any]", document).values()), default=0)
+        case _:
+            return 0
 
 
 def as_answer(url: str, api: ApiSettings, reply: ApiReply, earlier: tuple[str, ...]) -> Answer:

@@ -93,6 +93,8 @@ class ApiDiscovery(Record):
     trouble: str = ""
     refused: int | None = None
     header: str | None = None
+    asks_for_other_body: bool = False
+    """The address takes requests, and none of those that were tried is the one that it wants."""
 
 
 class _Reply(Record):
@@ -120,7 +122,7 @@ async def inspect_api(address: str, settings: ProbeSettings) -> AddressResponse:
     try:
         async with asyncio.timeout(INSPECTION_S), clients.one() as client:
             async with client.stream("GET", address) as response:
-                seen = _seen(response)
+                seen = await _seen(response)
             if seen.kind in {EndpointKind.PAGE, EndpointKind.NEITHER} and response.status_code == _NOT_FOUND:
                 allowed = (await client.request("OPTIONS", address)).headers.get("allow", "").upper()
                 if "POST" in allowed and "GET" not in allowed:
@@ -134,12 +136,27 @@ async def inspect_api(address: str, settings: ProbeSettings) -> AddressResponse:
         await clients.aclose()
 
 
-def _seen(response: httpx.Response) -> AddressResponse:
+async def _beginning(response: httpx.Response) -> bytes:
+    """The first piece of a body that is more than white space."""
+    async for piece in response.aiter_bytes():
+        if piece.strip():
+            return piece.lstrip()
+    return b""
+
+
+async def _seen(response: httpx.Response) -> AddressResponse:
     status, written = response.status_code, response.headers.get("content-type", "").partition(";")[0].strip()
-    return AddressResponse(
-        kind=_kind(status, written, response.headers.get("www-authenticate", "")),
-        said=f"HTTP {status}, {written or 'no content type'}",
-    )
+    kind = _kind(status, written, response.headers.get("www-authenticate", ""))
+    said = f"HTTP {status}, {written or 'no content type'}"
+    if status < _ERRORS_FROM and kind in {EndpointKind.PAGE, EndpointKind.NEITHER}:
+        begins = await _beginning(response)
+        if not begins:  # a browser would show a blank page and no chat
+            return AddressResponse(kind=EndpointKind.API, said=f"HTTP {status} with an empty body")
+        if not written and begins.startswith(b"<"):  # a browser shows it as HTML
+            kind = EndpointKind.PAGE
+        elif written == "text/plain":
+            kind = EndpointKind.API
+    return AddressResponse(kind=kind, said=said)
 
 
 def _kind(status: int, content_type: str, scheme: str) -> EndpointKind:
@@ -178,7 +195,8 @@ async def _confirmed(found: ApiDiscovery, address: str, headers: RequestHeaders)
             answer = await driver.ask((HARMLESS,))
     except ProbeError as error:
         trouble = f"{found.probe.api.request} is answered, but asked once more as a run asks: {error}"
-        return found.model_copy(update={"probe": None, "trouble": headers.hidden(trouble)})
+        update = {"probe": None, "trouble": headers.hidden(trouble), "asks_for_other_body": True}
+        return found.model_copy(update=update)
     return found.model_copy(update={"answer": headers.hidden(answer.visible_text)})
 
 
@@ -199,7 +217,11 @@ class _Search:
             if body in self._done:
                 continue
             self._done.append(body)
-            reply = await _post(client, self._address, filled(body, HARMLESS, [], "lookout-init"))
+            try:
+                reply = await _post(client, self._address, filled(body, HARMLESS, [], "lookout-init"))
+            except (httpx.RemoteProtocolError, httpx.ReadError) as error:
+                self.tried.append(f"{json.dumps(body)}: {str(error) or 'it closed the connection'}")
+                continue
             self.tried.append(f"{json.dumps(body)}: {reply.shown(self._headers)}")
             if (stopped := _end(reply, is_first=not body)) is not None:
                 return stopped
@@ -207,7 +229,8 @@ class _Search:
                 return found
             await self._complete(body, reply, client)
         same = "; every request got the same answer, an empty one too" if self._to_nothing else ""
-        return ApiDiscovery(trouble=f"no usual request body brings back a text that Lookout can read{same}")
+        trouble = f"no usual request body brings back a text that Lookout can read{same}"
+        return ApiDiscovery(trouble=trouble, asks_for_other_body=True)
 
     def _read(self, body: dict[str, Any], reply: _Reply) -> ApiDiscovery | None:
         try:

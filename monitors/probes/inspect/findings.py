@@ -325,6 +325,14 @@ ADVICE = {
         'ask the app through its API (probe.driver = "json", with LOOKOUT_API_TOKEN)'
     ),
     NoAnswerReason.LOGIN_FAILED: "run `lookout login NAME`: it signs in and says what stands in the way",
+    NoAnswerReason.NO_SUCH_PATH: "correct the path of url or probe.api.url under [targets.NAME] in lookout.toml",
+    NoAnswerReason.END_NOT_FOUND: (
+        "set probe.api.done to the name, or else the data, of the event that ends each stream"
+    ),
+    NoAnswerReason.ANSWER_NOT_FOUND: (
+        "set probe.api.text to the path that leads to the answer in what the API sent, its steps joined by dots: "
+        'part.text for {"part": {"text": "…"}}'
+    ),
     NoAnswerReason.PAGE_NOT_UNDERSTOOD: f"is there a chat at this very address? If so, {PIN}",
     NoAnswerReason.OLD_JOB: "ask as another user, or let staging forget old jobs",
     NoAnswerReason.CAPTURE_UNSURE: f"compare what was read with the page; then {PIN}",
@@ -332,6 +340,28 @@ ADVICE = {
     NoAnswerReason.CIRCUIT_OPEN: "wait until the app serves, then try again",
 }
 """What a person can do about each reason why nothing gradable came back."""
+
+API_ADVICE = {
+    NoAnswerReason.UNREACHABLE: (
+        "ask the API from this machine: its address in lookout.toml, network, proxy, or the app is down"
+    ),
+    NoAnswerReason.ANSWER_TIMEOUT: (
+        "ask the API by hand; when an answer comes late, raise probe.answer_deadline_s, else see the app's own log"
+    ),
+    NoAnswerReason.INCOMPLETE: (
+        "ask the API by hand; when its answers are long, raise probe.answer_deadline_s, else see the app's own log"
+    ),
+    NoAnswerReason.ACCESS_DENIED: "set what is named in the environment of whatever starts runs",
+    NoAnswerReason.PAGE_NOT_UNDERSTOOD: (
+        "see what the API sends and correct what is named under [targets.NAME.probe] in lookout.toml"
+    ),
+}
+"""The same for an API, where it is something else: an API has no page, no picture and no message box."""
+
+
+def advice_on(reason: NoAnswerReason, *, is_api: bool) -> str:
+    """What a person can do about one reason."""
+    return (API_ADVICE.get(reason) if is_api else None) or ADVICE[reason]
 
 
 QUESTIONS = (HARMLESS, "Which topics can you answer questions about?", "What can you not help me with?")

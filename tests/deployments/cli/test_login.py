@@ -137,7 +137,7 @@ def test_a_run_signs_in_and_keeps_no_secret_and_its_end_is_a_fault_of_the_monito
         site.end_sessions()
         done = installation.run("verify", "bot", "--fresh")
         assert done.returncode == 3, done.stdout + done.stderr
-        assert "Lookout itself is in trouble" in done.stderr
+        assert "Lookout cannot ask" in done.stderr
         assert "run `lookout login bot`" in done.stderr
         assert "is down" not in done.stderr
     finally:

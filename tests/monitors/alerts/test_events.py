@@ -13,14 +13,17 @@ from monitors.alerts.observations import (
     monitor_fault,
 )
 from monitors.alerts.settings import AlertSettings
+from monitors.alerts.slack.render import slack_text
+from monitors.gate.assess import assess
 from monitors.gate.evaluate import RunFacts, evaluate
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Blame, Severity
+from monitors.records.cases import GoldCase
 from monitors.records.grades import Aspect, FailureKind
 from monitors.records.incidents import IncidentKind
-from monitors.records.runs import Verdict
-from tests.builders import NOON, TARGET, case_result, gold_case
-from tests.monitors.alerts.sightings import NIGHT
+from monitors.records.runs import CaseResult, Verdict
+from tests.builders import NOON, TARGET, case_result, gold_case, no_answer
+from tests.monitors.alerts.sightings import NIGHT, alert
 
 AT = ObservationContext(
     target="demo", run_id="run-1", seen_at=NIGHT, commit="c0ffee1", account_patterns=(r"ZX-\d{3}",)
@@ -90,9 +93,22 @@ def test_the_monitors_own_trouble_is_not_blamed_on_the_app():
     assert judge_void(AT, detail="y").blame is Blame.PROVIDER
 
 
-def report_of(*failures, **changes: object):
-    cases = [gold_case(f"leak-{number}", severity=Severity.PAGE) for number in range(3)]
-    results = [case_result(cases[0], *failures), *(case_result(case) for case in cases[1:])]
+def test_the_message_names_the_cases_that_could_not_be_graded_the_severest_first():
+    """Red before: "only 14 of 16 cases could be graded", and nowhere on the phone which two."""
+    severe = [gold_case(f"severe-{number}", severity=Severity.PAGE) for number in range(9)]
+    mild = [gold_case(f"mild-{number}", severity=Severity.WRONG) for number in range(3)]
+    answered = [case_result(severe[0], (Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE))]
+    answered += [case_result(case) for case in severe[1:7]]
+    results = [*map(unanswered, mild), *answered, *map(unanswered, severe[7:])]
+    report = evaluate(run_facts(planned=12), results, GateSettings())
+    seen = gate_failed(report, AT)
+    left = "only 7 of 12 cases could be graded; 95% are needed (not graded: severe-7, severe-8, mild-0 and 2 more)"
+    assert left in seen.reason
+    sent = slack_text(alert(seen), AlertSettings())
+    assert "severe-7, severe-8, mild-0 and 2 more" in str(sent.blocks)
+
+
+def run_facts(**changes: object) -> RunFacts:
     facts = {
         "run_id": "run-1",
         "target": TARGET,
@@ -102,7 +118,18 @@ def report_of(*failures, **changes: object):
         "started_at": NOON,
         "finished_at": NOON,
     }
-    return evaluate(RunFacts(**(facts | changes)), results, GateSettings())
+    return RunFacts(**(facts | changes))
+
+
+def unanswered(case: GoldCase) -> CaseResult:
+    silent = no_answer(case, Blame.MONITOR)
+    return CaseResult(case=case, result=silent, assessment=assess(case, silent, ()))
+
+
+def report_of(*failures, **changes: object):
+    cases = [gold_case(f"leak-{number}", severity=Severity.PAGE) for number in range(3)]
+    results = [case_result(cases[0], *failures), *(case_result(case) for case in cases[1:])]
+    return evaluate(run_facts(**changes), results, GateSettings())
 
 
 def test_a_failed_gate_says_why_and_a_veto_makes_it_a_page():

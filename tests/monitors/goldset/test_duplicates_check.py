@@ -65,5 +65,6 @@ def test_a_case_without_severity_is_told_apart_from_a_broken_line():
     """Each bad line has its own finding, in the loader's words."""
     missing, broken = bad_lines(numbered_of({"severity": None}, {"language": "klingon"}))
     assert missing.check == "severity"
+    assert missing.do == 'add "severity": 1, 2 or 3: what a wrong answer would cost'
     assert missing.places[0].case_id == "case-1"
     assert broken.check == "unreadable"

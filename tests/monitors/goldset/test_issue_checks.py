@@ -176,3 +176,4 @@ def test_a_missing_severity_comes_with_what_to_give(given):
     assert (finding.check, finding.places[0].line) == (SuiteCheck.SEVERITY, 1)
     assert "1 (annoying), 2 (wrong) or 3 (alert at once)" in finding.what
     assert finding.do.startswith('add "severity": 1, 2 or 3')
+    assert "How urgent an issue is" in finding.do

@@ -46,6 +46,8 @@ def test_policies_are_spoken_of_where_cases_share_one():
 def test_a_run_in_which_nothing_changed_says_so():
     same = COMPARISON.model_copy(update={"severities": (), "p_value": 1.0})
     assert format_outcome(same) == "Of 126 shared cases none came out differently."
+    none = same.model_copy(update={"shared": 0})
+    assert format_outcome(none) == "No case was asked in both runs."
 
 
 def test_scores_stand_side_by_side_with_their_change():

@@ -13,6 +13,7 @@ from aiohttp import web
 from monitors.probes.inspect.api import MOST_POSTS
 from monitors.probes.inspect.findings import HARMLESS
 from tests.deployments.cli.test_bare_commands import Installation
+from tests.servers.event_chat import PATH, EventChat
 from tests.servers.threaded import ThreadedServer
 
 TOKEN = "t0ken-of-the-app-1234567890"
@@ -147,6 +148,12 @@ def shapes():
         yield server
 
 
+@pytest.fixture(scope="module")
+def strict():
+    with EventChat("Hello.", strict=True) as server:
+        yield server
+
+
 @pytest.fixture
 def place(tmp_path: Path):
     (tmp_path / "work").mkdir()
@@ -260,7 +267,7 @@ def test_a_page_still_goes_the_browsers_way_and_gets_no_secret(place, shapes):
     [
         ("/file", (), "is neither a chat page nor a chat API (HTTP 200, application/pdf), so nothing was written"),
         ("/page", ("--driver", "json"), "HTTP 405 to a POST of JSON; nothing was written. Tried:"),
-        ("/deaf", (), "every request got the same answer, an empty one too; nothing was written"),
+        ("/file", (), "--driver json, --driver sse or --driver browser says which it is"),
         ("/plain", ("--driver", "telnet"), "accepted: browser, json, sse"),
     ],
 )
@@ -269,6 +276,48 @@ def test_where_nothing_is_found_it_says_what_it_tried_and_writes_nothing(place, 
     assert done.returncode == 2, done.stdout + done.stderr
     assert said in done.stderr
     assert [name for name in FILES if (place.folder / name).exists()] == []
+
+
+@pytest.mark.parametrize("path", ["/deaf", PATH])
+def test_where_no_usual_body_is_answered_a_table_is_written_to_fill_in(place, shapes, strict, path):
+    """Red before: "nothing was written. Tried:", and an empty list where the server closed each connection."""
+    address = f"{shapes.url if path == '/deaf' else strict.url}{path}"
+    done = begun(place, address, "--driver", "sse")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert address in done.stderr
+    assert "[IP address]" not in done.stdout + done.stderr
+    assert "no usual request body brings back a text that Lookout can read" in done.stderr
+    assert '\n  {"question": "{question}"}: ' in done.stderr
+    assert "fill in the commented lines of its probe table" in done.stderr
+    assert table(place) == {"driver": "sse"}
+    written = (place.folder / "lookout.toml").read_text(encoding="utf-8")
+    for line in ("# api.request = ", '# api.text = "answer"', '# api.done = "[DONE]"'):
+        assert line in written
+
+
+def test_an_address_that_gives_a_get_nothing_is_an_api_and_no_page(place, strict):
+    """Red before: a browser waited 30 s for the page to load, and then said to wait until the app serves."""
+    done = place.run("doctor", f"{strict.url}{PATH}", "--no-ask")
+    assert done.returncode == 3, done.stdout + done.stderr
+    said = " ".join(done.stdout.split())
+    assert "This address is an API, not a page (HTTP 200 with an empty body)." in said
+    assert f"`lookout init --target {strict.url}{PATH}` finds out how it is asked" in said
+
+
+def test_the_address_that_was_typed_stays_readable_in_an_error(place, shapes):
+    done = begun(place, f"{shapes.url}/file")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"lookout: {shapes.url}/file is neither a chat page nor a chat API")
+
+
+def test_doctor_says_which_setting_of_an_api_is_wrong_and_exits_as_a_wrong_configuration(place, strict):
+    """Red before: exit code 4, "the monitor itself is in trouble"."""
+    assert begun(place, f"{strict.url}/v2/dialog/tern", "--driver", "sse", "--no-ask").returncode == 0
+    done = place.run("doctor", "bot")
+    said = " ".join(done.stdout.split())
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "HTTP 404 at /v2/dialog/tern: no such path there" in said
+    assert "correct the path of url or probe.api.url under [targets.bot] in lookout.toml" in said
 
 
 def test_nobody_is_asked_who_must_not_be(place, shapes):

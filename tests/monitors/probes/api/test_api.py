@@ -17,6 +17,8 @@ from monitors.errors import (
     AnswerTimeout,
     AppErrorShown,
     ConfigError,
+    EndNotFound,
+    NoSuchPath,
     PageNotUnderstood,
     ProbeError,
     Unreachable,
@@ -26,6 +28,7 @@ from monitors.probes.api.gradio import message_text
 from monitors.probes.choose import driver_for
 from monitors.probes.driver import ChatDriver
 from monitors.probes.settings import ProbeSettings
+from monitors.records.base import Blame
 from tests.monitors.probes.scripted import Ticking
 from tests.zoo.server import reply
 
@@ -104,6 +107,25 @@ async def test_every_way_to_fail_has_its_error(
     assert reply(question).startswith(raised.value.partial_text)
     if error is AnswerIncomplete:
         assert raised.value.partial_text
+
+
+async def test_a_stream_is_cut_off_only_where_another_ended_as_it_is_configured(zoo: str) -> None:
+    """Before one did, nothing tells an application that breaks off from a wrong name in the settings."""
+    async with asking(f"{zoo}/sse", "sse", SSE, answer_deadline_s=5) as driver:
+        with pytest.raises(EndNotFound, match=r"without '\[DONE\]'; its last event was .*token") as first:
+            await driver.ask(("cut eye",))
+        await driver.ask(("eye",))
+        with pytest.raises(AnswerIncomplete) as later:
+            await driver.ask(("cut eye",))
+    assert (first.value.blame, later.value.blame) == (Blame.MONITOR, Blame.APP)
+    assert not isinstance(later.value, EndNotFound)
+
+
+async def test_a_path_that_takes_no_question_is_named_and_no_outage(zoo: str) -> None:
+    async with asking(f"{zoo}/elsewhere?key=1", "json", JSON) as driver:
+        with pytest.raises(NoSuchPath, match=r"^HTTP 404 at /elsewhere: no such path there$") as raised:
+            await driver.ask(("eye",))
+    assert raised.value.blame is Blame.MONITOR
 
 
 async def test_nobody_listens() -> None:

@@ -1,0 +1,55 @@
+"""A chat API that answers with named events: ``piece`` with the text, ``closed`` at the end, a ``note`` between."""
+
+from __future__ import annotations
+
+import json
+
+from aiohttp import web
+
+from tests.servers.threaded import ThreadedServer
+
+PATH = "/v2/dialog/turn"
+
+
+class EventChat(ThreadedServer):
+    """Answers each question with ``text`` at `PATH`; a GET there gives HTTP 200 and nothing.
+
+    ``gone`` makes its path unknown. Where it is ``strict``, it takes no request body that anybody would guess.
+    """
+
+    def __init__(self, text: str, *, strict: bool = False) -> None:
+        super().__init__()
+        self.text = text
+        self.strict = strict
+        self.gone = False
+        self.asked = 0
+
+    def application(self) -> web.Application:
+        """One path."""
+        made = web.Application()
+        made.router.add_post(PATH, self._turn)
+        made.router.add_get(PATH, self._nothing)
+        return made
+
+    async def _nothing(self, _request: web.Request) -> web.Response:
+        return web.Response()
+
+    async def _turn(self, request: web.Request) -> web.StreamResponse:
+        self.asked += 1
+        if self.gone:
+            raise web.HTTPNotFound
+        body = json.loads(await request.read())
+        if self.strict and "utterance" not in body:
+            assert request.transport is not None
+            request.transport.abort()
+            raise ConnectionResetError
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for word in self.text.split(" "):
+            await self._send(response, "piece", {"part": {"text": f"{word} "}})
+        await self._send(response, "note", {"part": {}, "step": 3})
+        await self._send(response, "closed", {"reason": "complete"})
+        return response
+
+    async def _send(self, response: web.StreamResponse, name: str, data: object) -> None:
+        await response.write(f"event: {name}\ndata: {json.dumps(data)}\n\n".encode())
