@@ -202,8 +202,11 @@ def _outages(run: LiveRun, report: RunReport, at: ObservationContext) -> list[Ob
         how = "got an answer that cannot be read" if reason in NOT_READ else "could not be asked"
         what = f"{plural(len(refused), 'question')} {how}{rest}: {refused[0].detail}"
         ours, cause = _settings(run, report)
-        if ours or reason is NoAnswerReason.NO_SUCH_PATH or reason in NOT_READ:
+        of_settings = reason is NoAnswerReason.NO_SUCH_PATH or reason in NOT_READ
+        if ours or of_settings:
             what = _with_cause(run, cause, what)
+        if of_settings and cause and not ours:  # users get nothing either
+            return [*seen, app_down(at, detail=what, title=NO_ANSWERS_THOUGH)]
         title = CANNOT_READ if reason in NOT_READ else CANNOT_ASK if reason in NOT_LET_IN else ""
         seen.append(monitor_fault(at, what=reason.value, detail=what, title=title))
     return seen
@@ -212,6 +215,7 @@ def _outages(run: LiveRun, report: RunReport, at: ObservationContext) -> list[Ob
 CANNOT_ASK: Final = "Lookout cannot ask"
 CANNOT_READ: Final = "Lookout cannot read the answers"
 NO_ANSWERS_SINCE: Final = "No answers since lookout.toml changed"
+NO_ANSWERS_THOUGH: Final = "No answers, though lookout.toml is unchanged"
 _DETAIL_CHARACTERS: Final = 260
 """The most of what went wrong, so that the next step behind it is not cut off."""
 

@@ -98,14 +98,18 @@ def test_settings_that_changed_are_named_first_and_an_app_that_runs_is_not_down(
 
         app.gone = True
         gone = desk.verify(f"{app.url}{PATH}")
+        (phone,) = gone.phone
+        assert phone.startswith(
+            "🔴 SEV 3 · No answers, though lookout.toml is unchanged · demo: With the same settings"
+        )
         assert "got answers, so the application may have changed" in gone.text
         assert "lookout.toml changed" not in gone.text
+        app.gone = False
+        assert desk.verify(f"{app.url}{PATH}").code == 0
 
         away = desk.verify(f"http://127.0.0.1:9{PATH}")
         (phone,) = away.phone
-        assert phone.startswith(
-            "🔴 SEV 3 · No answers since lookout.toml changed · demo: lookout.toml changed, which"
-        )
+        assert "No answers since lookout.toml changed · demo: lookout.toml changed, which" in phone
         assert f"got no answer from `http://127.0.0.1:9`{PATH}" in away.text
         assert "Next: ˋlookout doctor demoˋ" in away.text
 

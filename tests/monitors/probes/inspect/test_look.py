@@ -152,7 +152,10 @@ async def test_a_page_without_a_chat_is_told_as_it_was_seen(
 
 
 PINS = [
-    ({"message_box": "#gone"}, r"probe\.selectors\.message_box = '#gone' matches nothing.*; another box to type in"),
+    (
+        {"message_box": "#gone"},
+        r"probe\.selectors\.message_box = '#gone' matches nothing.*; another box to type in",
+    ),
     ({"send": "#gone"}, r"probe\.selectors\.send = '#gone' matches nothing"),
     ({"answer": "#gone"}, r"probe\.selectors\.answer = '#gone' matches nothing, though the page shows \d+ new"),
     ({"busy": "p::"}, r"probe\.selectors\.busy = 'p::' is no CSS selector"),
