@@ -31,10 +31,13 @@ def compare(
 ) -> Match:
     """Compare two readings by kind and value; bounds by `bounds_agree`.
 
-    ``currency`` is what an amount is in where it names none. A number whose decimal mark stays open never differs
+    ``currency`` is what an amount is in where it names none. Amounts that both name their period must agree in it:
+    €119 a month is not €119 a year. A number whose decimal mark stays open never differs
     from what it may be: it is vague.
     """
     match = _compared(gold, said, month_is_30_days=month_is_30_days, tolerance=tolerance, currency=currency)
+    if match is not Match.OTHER and differ_in_period(gold, said):
+        return Match.DIFFERENT
     if match is not Match.DIFFERENT or (gold.other_value is None and said.other_value is None):
         return match
     others = [
@@ -45,6 +48,11 @@ def compare(
     ]
     may_be = any(_money_or_number(first, second, tolerance) is Match.SAME for first, second in others)
     return Match.VAGUE if may_be else match
+
+
+def differ_in_period(first: QuantityReading, second: QuantityReading) -> bool:
+    """Whether both amounts name the period that they are for, and not the same: a month, a year."""
+    return bool(first.per and second.per) and first.per != second.per
 
 
 def _otherwise(reading: QuantityReading) -> QuantityReading:

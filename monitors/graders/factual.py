@@ -32,7 +32,7 @@ class FactualGrader:
     """
 
     name = "factual"
-    version = "6"
+    version = "7"
     aspect = Aspect.FACTUAL_MATCH
 
     def __init__(self, settings: GraderSettings, domain: Domain) -> None:

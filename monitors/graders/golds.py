@@ -83,7 +83,7 @@ def quantities_of(gold: Scan) -> list[QuantityReading]:
     wanted: list[QuantityReading] = []
     seen: set[tuple[object, ...]] = set()
     for reading in of_substance(stated):
-        key = (reading.kind, reading.value, reading.unit, reading.months, reading.days, reading.date)
+        key = (reading.kind, reading.value, reading.unit, reading.months, reading.days, reading.date, reading.per)
         if key not in seen:
             seen.add(key)
             wanted.append(reading)

@@ -17,7 +17,7 @@ from monitors.facts.quantities.numerals import EXACT
 from monitors.facts.quantities.other_languages import leaves_unread, may_deny
 from monitors.facts.quantities.scan import Scan
 from monitors.graders.base import GraderSettings, abstained, judged
-from monitors.graders.equality import Match, bounds_agree, compare, leaves_currency_open
+from monitors.graders.equality import Match, bounds_agree, compare, differ_in_period, leaves_currency_open
 from monitors.graders.golds import FLOOD, is_measured, quantities_of, scanned_gold, scanned_reply
 from monitors.graders.statements import (
     LOOK_BACK,
@@ -53,7 +53,8 @@ def measured(reading: QuantityReading) -> str:
         return str(reading.date)
     value = EXACT.plus(reading.original_value if reading.original_value is not None else reading.value)
     unit = reading.original_unit or reading.unit or ("$" if "USD" in reading.may_be else "")
-    return f"{_LIMITS[reading.bound]}{_with_unit(reading.kind, value, unit)}"
+    per = f" per {reading.per}" if reading.per else ""
+    return f"{_LIMITS[reading.bound]}{_with_unit(reading.kind, value, unit)}{per}"
 
 
 def _with_unit(kind: FactKind, value: Decimal, unit: str) -> str:
@@ -262,7 +263,7 @@ def _checked(
         return found
     plain = found.gold.kind in {FactKind.NUMBER, FactKind.DATE}
     for other in reply.readings:
-        if other.kind is not said.kind or other is said:
+        if other.kind is not said.kind or other is said or differ_in_period(said, other):
             continue
         if plain and not (said.bare and other.bare and _is_unasked(other, asked)):
             continue
@@ -301,7 +302,7 @@ class QuantitiesGrader:
     """
 
     name = "quantities"
-    version = "5"
+    version = "6"
     aspect = Aspect.FACTUAL_MATCH
 
     def __init__(self, settings: GraderSettings, domain: Domain) -> None:

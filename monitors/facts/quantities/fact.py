@@ -97,3 +97,5 @@ class QuantityReading(NamedTuple):
     """Letters of no known unit stand right behind or before the digits: a measure or an identifier."""
     unread: bool = False
     """A word of a language that is not read follows, and may be a scale or a unit: 5 Millionen, 24 Monate."""
+    per: str = ""
+    """The period of time that an amount is for, where it stands right behind: ``year`` of "€119 a year"."""

@@ -148,6 +148,29 @@ def test_how_often():
     assert told(graded("How many documents?", "1", "Once you ask, five.")) == "wrong_fact"
 
 
+@pytest.mark.parametrize(
+    ("gold", "reply", "verdict"),
+    [
+        ("119 EUR per year", "The annual plan costs €119.00 a month.", "wrong_fact"),
+        ("119 euros a year", "It is €119 monthly.", "wrong_fact"),
+        ("₹5,000 per day", "₹5,000 per week", "wrong_fact"),
+        ("3 % p.a.", "3 % a month", "wrong_fact"),
+        ("119 EUR per year", "€119.00/year", "passed"),
+        ("119 EUR per year", "119 euros annually", "passed"),
+        ("119 EUR per year", "The annual plan costs €119.", "passed"),
+        ("119 EUR", "It costs €119 a year.", "passed"),
+        ("€10 per person", "€10 per year", "passed"),
+        ("₹5,000 per day", "Rs 5,000 per night", "passed"),
+        ("€120 a year", "€10 per month, that is €120 per year.", "passed"),
+        ("€10 a month", "It costs €10 a month. It is €120 a year.", "passed"),
+        ("€10 a month and €100 a year", "€10 a year and €100 a month", "wrong_fact"),
+    ],
+)
+def test_an_amount_for_another_period_is_another_amount(gold: str, reply: str, verdict: str):
+    """Where both name one; people are no period, and nights are days."""
+    assert told(graded("What does the annual plan cost?", gold, reply)) == verdict
+
+
 def test_none_is_zero():
     assert told(graded("What co-payment applies?", "0%", "There is no co-payment.")) == "passed"
     assert told(graded("What co-payment applies?", "0%", "A co-payment of 5% applies.")) == "wrong_fact"
