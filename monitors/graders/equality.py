@@ -71,11 +71,28 @@ def _compared(
         return _dates(gold, said)
     if gold.kind is FactKind.TIME or said.kind is FactKind.TIME:
         return _times(gold, said)
+    if gold.counts:
+        return _places(gold, said, tolerance)
     if gold.kind is FactKind.DURATION and said.kind is FactKind.DURATION:
         return _match_of(_same_duration(gold, said, month_is_30_days=month_is_30_days, tolerance=tolerance))
     if gold.kind is said.kind:
         return _money_or_number(gold, said, tolerance)
     return _across(gold, said, tolerance, currency)
+
+
+def _places(gold: QuantityReading, said: QuantityReading, tolerance: Decimal) -> Match:
+    """A place in a row (the 28th week) against another, a bare number, or a time: 28 weeks, or the 27 before it."""
+    if said.kind is FactKind.NUMBER:
+        if said.counts == gold.counts:
+            return _match_of(gold.value == said.value)
+        return Match.SAME if not said.counts and gold.value == said.value else Match.OTHER
+    if (
+        said.kind is FactKind.DURATION
+        and said.original_unit == gold.counts
+        and said.original_value == gold.value - 1
+    ):
+        return Match.VAGUE
+    return _across(gold, said, tolerance, None)
 
 
 def _money_or_number(gold: QuantityReading, said: QuantityReading, tolerance: Decimal) -> Match:

@@ -63,9 +63,20 @@ _MARKS = ("source", "page", "p.", "pp.", "doc", "ref", "स्रोत", "secti
 
 
 def of_substance(readings: list[QuantityReading]) -> list[QuantityReading]:
-    """Readings that state something: ordinals ("the first policy") only where there is nothing else."""
-    cardinal = [reading for reading in readings if not reading.ordinal]
-    return cardinal or readings
+    """Readings that state something: ordinals ("the first policy") only where there is nothing else.
+
+    A place in a row ("up to the 28th week") states something too.
+    """
+    stating = [reading for reading in readings if not reading.ordinal or _is_place(reading)]
+    return stating or readings
+
+
+def _is_place(reading: QuantityReading) -> bool:
+    """Whether a number names a place that can be wrong; "day 1" and "the second year" have too many other names."""
+    return bool(reading.counts) and (reading.value > _FEW or reading.counts == "floor")
+
+
+_FEW = 3
 
 
 _SMALL_WORDS = keys_of(
@@ -145,7 +156,9 @@ def is_measured(text: str, locale: Locale = PLAIN) -> bool:
     wanted = quantities_of(gold)
     if not wanted:
         return False
-    if any(reading.kind is not FactKind.NUMBER and not reading.ordinal for reading in wanted):
+    if any(
+        (reading.kind is not FactKind.NUMBER and not reading.ordinal) or _is_place(reading) for reading in wanted
+    ):
         return True
     inside = {at for reading in wanted for at in range(reading.first, reading.last + 1)}
     words = [

@@ -53,6 +53,8 @@ def measured(reading: QuantityReading) -> str:
         return str(reading.date)
     value = EXACT.plus(reading.original_value if reading.original_value is not None else reading.value)
     unit = reading.original_unit or reading.unit or ("$" if "USD" in reading.may_be else "")
+    if reading.counts:
+        return f"{_LIMITS[reading.bound]}{reading.counts} {value}"
     per = f" per {reading.per}" if reading.per else ""
     return f"{_LIMITS[reading.bound]}{_with_unit(reading.kind, value, unit)}{per}"
 
@@ -216,7 +218,8 @@ def _compared(wanted: QuantityReading, said: QuantityReading, reply: Scan, loose
         tolerance=loose.tolerance,
         currency=loose.locale.currency,
     )
-    if said.ordinal and not wanted.ordinal and not _stands_for(said, match):
+    in_a_row = bool(wanted.counts and said.counts)
+    if said.ordinal and not wanted.ordinal and not in_a_row and not _stands_for(said, match):
         return Match.OTHER
     if match is Match.SAME and (
         _is_denied(said, reply, loose.domain) or not bounds_agree(wanted.bound, said.bound)

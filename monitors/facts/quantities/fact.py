@@ -99,3 +99,5 @@ class QuantityReading(NamedTuple):
     """A word of a language that is not read follows, and may be a scale or a unit: 5 Millionen, 24 Monate."""
     per: str = ""
     """The period of time that an amount is for, where it stands right behind: ``year`` of "€119 a year"."""
+    counts: str = ""
+    """What a number counts off, where it names a place in a row: ``week`` of "the 28th week" and "week 28"."""

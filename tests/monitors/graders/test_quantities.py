@@ -171,6 +171,32 @@ def test_an_amount_for_another_period_is_another_amount(gold: str, reply: str, v
     assert told(graded("What does the annual plan cost?", gold, reply)) == verdict
 
 
+@pytest.mark.parametrize(
+    ("gold", "reply", "verdict"),
+    [
+        ("Yes, until week 28", "Yes, travellers are covered up to the 36th week.", "wrong_fact"),
+        ("Yes, until week 28", "Yes, travellers are covered up to the 28th week.", "passed"),
+        ("Yes, up to the 28th week", "Yes, up to and including week 28.", "passed"),
+        ("Yes, up to the 28th week", "Yes, pregnancy is covered.", "missing_fact"),
+        ("28th week", "It is covered up to the 28th week.", "passed"),
+        ("28th week", "It is covered for the first 28 weeks.", "passed"),
+        ("from the 29th day", "from day 43 on", "wrong_fact"),
+        ("from the 29th day", "after 28 days", "abstained"),
+        ("from the 29th day", "from the 29th", "passed"),
+        ("€500 from the 29th day", "€500 from day 29", "passed"),
+        ("€500 from the 29th day", "€500 from day 43", "wrong_fact"),
+        ("the third floor", "It is on the 3rd floor.", "passed"),
+        ("the third floor", "It is on the 4th floor.", "wrong_fact"),
+        ("28 weeks", "28 weeks, first seen in week 4", "passed"),
+        ("Yes, from day 1", "Yes, at once.", "abstained"),
+        ("€500 in the second year", "€500 after a year", "passed"),
+    ],
+)
+def test_a_place_in_a_row_is_a_fact_of_its_own(gold: str, reply: str, verdict: str):
+    """The first three have too many other names; a time as long is as good, one less stays open."""
+    assert told(graded("Until when is it covered?", gold, reply)) == verdict
+
+
 def test_none_is_zero():
     assert told(graded("What co-payment applies?", "0%", "There is no co-payment.")) == "passed"
     assert told(graded("What co-payment applies?", "0%", "A co-payment of 5% applies.")) == "wrong_fact"
