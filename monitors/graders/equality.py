@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from enum import IntEnum
 
+from monitors.facts.quantities.clock import ALWAYS
 from monitors.facts.quantities.fact import Bound, FactKind, QuantityReading
 from monitors.facts.quantities.numerals import EXACT, is_multiple
 from monitors.facts.quantities.units import DAYS_PER_MONTH, DAYS_PER_YEAR
@@ -266,6 +267,10 @@ def _times(gold: QuantityReading, said: QuantityReading) -> Match:
     if gold.kind is said.kind:
         return _match_of(gold.value == said.value)
     time, number = (gold, said) if gold.kind is FactKind.TIME else (said, gold)
+    if time.date == ALWAYS:
+        # "Open 24 hours" may be every day of the week, and "within 24 hours" is something else.
+        day = _days(number) == 1 if number.kind is FactKind.DURATION else number.value == 2 * _HALF_DAY
+        return Match.VAGUE if day and number.kind in {FactKind.DURATION, FactKind.NUMBER} else Match.OTHER
     if number.kind is not FactKind.NUMBER or number.ordinal:
         return Match.OTHER
     hour = EXACT.divide(time.value, _MINUTES)

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from monitors.domains.pack import Domain
 from monitors.facts.quantities.fact import FactKind, QuantityReading
-from monitors.facts.quantities.lexicon import NUMBER_WORDS
+from monitors.facts.quantities.lexicon import NUMBER_WORDS, WEEKDAYS
 from monitors.facts.quantities.locales import PLAIN, Locale, Writing
 from monitors.facts.quantities.scan import ReadLimits, Scan, in_locale, scan, scan_open
 from monitors.facts.quantities.units import UNIT_KEYS
@@ -115,9 +115,9 @@ def content_stems(text: str, domain: Domain) -> frozenset[str]:
 
 
 def stems_of(tokens: Iterable[Token]) -> frozenset[str]:
-    """The first letters of the content words; figures as they stand."""
+    """The first letters of the content words; figures as they stand, and a day of the week by any of its names."""
     return frozenset(
-        token.key[:STEM]
+        f"weekday {WEEKDAYS[token.key]}" if token.key in WEEKDAYS else token.key[:STEM]
         for token in tokens
         if token.kind == WORD
         and len(token.key) > 2  # noqa: PLR2004 - shorter words join others

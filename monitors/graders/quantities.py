@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from monitors.domains.pack import Domain
+from monitors.facts.quantities.clock import ALWAYS
 from monitors.facts.quantities.fact import Bound, FactKind, QuantityReading
 from monitors.facts.quantities.locales import PLAIN, Locale, locale_of
 from monitors.facts.quantities.numerals import EXACT
@@ -24,6 +25,7 @@ from monitors.graders.statements import (
     REFERENCE,
     Names,
     denies_limit,
+    is_always_denied,
     is_denied,
     is_of_another_variant,
     is_one_of_several,
@@ -233,6 +235,8 @@ def _compared(wanted: QuantityReading, said: QuantityReading, reply: Scan, loose
 def _is_denied(said: QuantityReading, reply: Scan, domain: Domain) -> bool:
     """Whether the reply says that it is not this, or not covered up to this; a time may be one of waiting."""
     limit = said.kind in {FactKind.MONEY, FactKind.PERCENT, FactKind.NUMBER}
+    if said.date == ALWAYS and is_always_denied(reply.reader, said):
+        return True
     return negated(reply.reader, said) or (limit and is_uncovered(reply, said, domain))
 
 
@@ -353,8 +357,9 @@ class QuantitiesGrader:
 
 
 def _needs_words(gold: str, locale: Locale) -> bool:
-    """Whether a gold states more than amounts and percentages: units and scales are words of its language."""
-    return any(reading.kind not in _SIGNED or reading.unread for reading in scanned_gold(gold, locale).readings)
+    """Whether a gold states more than amounts, percentages and always: units and scales are words of a language."""
+    readings = scanned_gold(gold, locale).readings
+    return any((reading.kind not in _SIGNED and reading.date != ALWAYS) or reading.unread for reading in readings)
 
 
 def _may_mean_another(outcome: Outcome, reply: Scan) -> bool:

@@ -232,6 +232,19 @@ def negated(reader: NumberReader, reading: QuantityReading) -> bool:
     return reader.token(reading.last + 1).key in _NOT_BEHIND or _is_no_count(reader, reading)
 
 
+def is_always_denied(reader: NumberReader, reading: QuantityReading) -> bool:
+    """``not open around the clock``, ``never available 24/7``; not "not only by day but around the clock"."""
+    for at in range(reading.first - 1, reading.first - 1 - _OPEN_REACH, -1):
+        token = reader.token(at)
+        if token is END or token.key in _CLAUSE_ENDS or token.key in {",", "but", "only", "just"}:
+            return False
+        if token.key in NEGATIONS:
+            return True
+    return False
+
+
+_OPEN_REACH = 4
+"""Words between a denial and what is always so: "not yet open for calls 24/7"."""
 _NOT = frozenset({"not", "isn't", "wasn't", "aren't"})
 _NOT_BEHIND = keys_of("नहीं nahi nahin nhi")
 _IS_BEHIND = keys_of("है हैं hai hain")

@@ -37,7 +37,7 @@ class Fact(Record):
     """One quantity that a text states.
 
     ``value`` is a plain decimal string (``1500000``), for a date
-    or a time of day ISO 8601 (``2015-03-03``, ``18:00``). ``unit`` is the ISO 4217 code for
+    or a time of day ISO 8601 (``2015-03-03``, ``18:00``), for always ``24/7``. ``unit`` is the ISO 4217 code for
     money (``None`` where the text leaves the country open, as ``$`` does), ``percent``, ``day`` for a duration.
     A duration's ``value`` is in days, ``original_value`` and ``original_unit`` are as it was said (24, ``month``):
     a month is not thirty days unless a case says so. ``start`` and ``end`` count Unicode code points of the text

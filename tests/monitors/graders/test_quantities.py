@@ -197,6 +197,40 @@ def test_a_place_in_a_row_is_a_fact_of_its_own(gold: str, reply: str, verdict: s
     assert told(graded("Until when is it covered?", gold, reply)) == verdict
 
 
+@pytest.mark.parametrize(
+    ("gold", "reply", "verdict"),
+    [
+        ("around the clock", "The line is open 24/7, every day of the year.", "passed"),
+        ("24/7", "You can call around the clock.", "passed"),
+        ("24 hours a day", "Open 24 hours, seven days a week.", "passed"),
+        ("24/7", "It is open from 8 am to 8 pm.", "wrong_fact"),
+        ("8 am to 8 pm", "It is open around the clock.", "wrong_fact"),
+        ("24/7", "It is not open around the clock.", "wrong_fact"),
+        ("24/7", "Not only by day but around the clock.", "passed"),
+        ("24/7", "There is a 24-hour helpline.", "abstained"),
+        ("24/7", "There is a helpline.", "missing_fact"),
+        ("24 hours", "It takes 24 hours; the helpline is open 24/7.", "passed"),
+        ("the 24-hour helpline", "Call the 24-hour helpline.", "passed"),
+        ("7 days", "The helpline is open 24/7.", "missing_fact"),
+        ("8:30-18:00", "Monday to Friday from 8:30 am to 6 pm (CET)", "passed"),
+        ("8:30-18:00", "Monday to Friday from 8:30 am to 5 pm (CET)", "wrong_fact"),
+        ("6 pm", "bis 18 Uhr", "passed"),
+        ("7–18 Uhr", "from 7 am to 6 pm", "passed"),
+    ],
+)
+def test_times_of_day_and_what_is_always_open(gold: str, reply: str, verdict: str):
+    assert told(graded("When can I call?", gold, reply)) == verdict
+
+
+def test_always_is_read_in_languages_whose_other_words_are_not():
+    """A denial there is not read, so that it stays open."""
+    other = {"language": Language.OTHER, "alternatives": ("24/7",)}
+    asked = "Wann ist die Hotline erreichbar?"
+    assert told(graded(asked, "rund um die Uhr", "Sie ist rund um die Uhr besetzt.", **other)) == "passed"
+    assert told(graded(asked, "rund um die Uhr", "Sie ist nicht 24/7 besetzt.", **other)) == "abstained"
+    assert told(graded(asked, "rund um die Uhr", "Von 8 bis 18 Uhr.", **other)) == "abstained"
+
+
 def test_none_is_zero():
     assert told(graded("What co-payment applies?", "0%", "There is no co-payment.")) == "passed"
     assert told(graded("What co-payment applies?", "0%", "A co-payment of 5% applies.")) == "wrong_fact"
