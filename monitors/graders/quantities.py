@@ -24,6 +24,7 @@ from monitors.graders.statements import (
     LOOK_BACK,
     REFERENCE,
     Names,
+    asked_unit,
     denies_limit,
     is_always_denied,
     is_denied,
@@ -38,6 +39,7 @@ from monitors.graders.statements import (
     roles_of,
     says_how_often,
     speaks_of_another,
+    units_asked,
     variants_in,
 )
 from monitors.records.cases import GoldCase
@@ -201,7 +203,20 @@ def _find(wanted: QuantityReading, asked: GoldContext, reply: Scan, loose: Loose
         return QuantityFinding(wanted, Match.SAME, None)
     if best.match is Match.OTHER and wanted.value == 0 and wanted.kind is not FactKind.DATE:
         return QuantityFinding(wanted, Match.SAME, None) if is_denied(reply, asked.question, asked.gold) else best
+    if best.match is Match.OTHER and best.said is None and wanted.kind is FactKind.NUMBER and wanted.bare:
+        return _in_asked_unit(wanted, roles, asked, reply)
     return best
+
+
+def _in_asked_unit(
+    wanted: QuantityReading, roles: frozenset[str], asked: GoldContext, reply: Scan
+) -> QuantityFinding:
+    """A gold of bare digits against another number of what is asked: "79" and "69 years" of an oldest age."""
+    units = units_asked(asked.question.reader)
+    for said in reply.readings:
+        if asked_unit(said) in units and _is_unasked(said, asked) and not _elsewhere(said, roles, asked, reply):
+            return QuantityFinding(wanted, Match.DIFFERENT, said)
+    return QuantityFinding(wanted, Match.OTHER, None)
 
 
 def _is_for_another(

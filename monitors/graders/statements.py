@@ -16,7 +16,7 @@ from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.lexicon import NUMBER_WORDS
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.scan import Scan
-from monitors.facts.quantities.units import UNIT_KEYS
+from monitors.facts.quantities.units import PERCENT_WORDS, TIME_UNITS, UNIT_KEYS
 from monitors.facts.text import END, WORD, Token, keys_of
 
 YES_WORDS = keys_of("yes yeah yep yup haan haa han हां हाँ bilkul बिल्कुल बिलकुल correct absolutely certainly")
@@ -422,6 +422,32 @@ def says_how_often(reply: Scan, question: Scan, wanted: QuantityReading) -> bool
         return False
     said = {_OFTEN[token.key] for token in reply.reader.tokens if token.key in _OFTEN}
     return said == {int(wanted.value)}
+
+
+_AGES = keys_of("age ages aged old older oldest young younger youngest उम्र आयु umar umra aayu")
+_RATES = keys_of("per a an each every / प्रति हर har")
+"""Before a unit they say how often, not in what: how many claims a year."""
+
+
+def units_asked(reader: NumberReader) -> frozenset[str]:
+    """The units in which a question wants its answer: months of "how many months", years of an age, percent."""
+    units = {
+        unit.name
+        for at, token in enumerate(reader.tokens)
+        if (unit := TIME_UNITS.get(token.key)) is not None and reader.token(at - 1).key not in _RATES
+    }
+    if any(token.key in _AGES for token in reader.tokens):
+        units.add("year")
+    if any(token.key in PERCENT_WORDS or token.text == "%" for token in reader.tokens):
+        units.add(FactKind.PERCENT)
+    return frozenset(units)
+
+
+def asked_unit(reading: QuantityReading) -> str:
+    """The unit of a duration or a percentage as `units_asked` names it; empty for what has none of these."""
+    if reading.kind is FactKind.PERCENT:
+        return FactKind.PERCENT
+    return (reading.original_unit or "") if reading.kind is FactKind.DURATION else ""
 
 
 _BEHIND_LIMIT = keys_of("beyond above over exceeding than after until till before within first during unless अधिक")

@@ -231,6 +231,24 @@ def test_always_is_read_in_languages_whose_other_words_are_not():
     assert told(graded(asked, "rund um die Uhr", "Von 8 bis 18 Uhr.", **other)) == "abstained"
 
 
+@pytest.mark.parametrize(
+    ("question", "gold", "reply", "verdict"),
+    [
+        ("What is the oldest insurable age?", "79", "You can join up to and including 69 years.", "wrong_fact"),
+        ("What is the oldest insurable age?", "79", "You can join up to and including 79 years.", "passed"),
+        ("What is the oldest insurable age?", "79", "The wait is 3 months.", "missing_fact"),
+        ("How many months must I wait?", "24", "You wait for 36 months.", "wrong_fact"),
+        ("How many hospitals are there?", "79", "You find some within 5 minutes.", "missing_fact"),
+        ("Which percentage do I pay?", "10", "You pay 20 %.", "wrong_fact"),
+        ("How many claims are there per year?", "2", "You are insured for one year.", "missing_fact"),
+        ("How many of the 30 days are left?", "12", "The free look is 30 days.", "missing_fact"),
+    ],
+)
+def test_another_number_of_what_is_asked_is_wrong(question: str, gold: str, reply: str, verdict: str):
+    """Where the gold leaves the unit to the question."""
+    assert told(graded(question, gold, reply)) == verdict
+
+
 def test_none_is_zero():
     assert told(graded("What co-payment applies?", "0%", "There is no co-payment.")) == "passed"
     assert told(graded("What co-payment applies?", "0%", "A co-payment of 5% applies.")) == "wrong_fact"
