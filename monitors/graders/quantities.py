@@ -27,6 +27,7 @@ from monitors.graders.statements import (
     asked_unit,
     denies_limit,
     is_always_denied,
+    is_as_near,
     is_denied,
     is_of_another_variant,
     is_one_of_several,
@@ -299,7 +300,33 @@ def _checked(
             and overrules(reply, said, other, asked.question, asked.gold)
         ):
             return QuantityFinding(found.gold, Match.DIFFERENT, other)
+    if any(_rivals(found, other, asked, reply, loose) for other in reply.readings):
+        return QuantityFinding(found.gold, Match.VAGUE, said)
     return found
+
+
+def _rivals(
+    found: QuantityFinding,
+    other: QuantityReading,
+    asked: GoldContext,
+    reply: Scan,
+    loose: Looseness,
+) -> bool:
+    """Whether another amount stands before the right one and is as near to the question: either may be the answer.
+
+    "Up to €1,200 in total; with the Plus plan it's €2,500". Durations are left out: a text states many.
+    """
+    said = found.said
+    if said is None or said.kind not in _SIGNED or other.kind is not said.kind or other.first >= said.first:
+        return False
+    if (other.unit, other.per, other.bound) != (said.unit, said.per, found.gold.bound):
+        return False
+    if any(_compared(gold, other, reply, loose) is not Match.DIFFERENT for gold in asked.wanted):
+        return False
+    roles = roles_of(asked.gold.reader, found.gold, asked.domain) or asked.roles
+    if not _is_unasked(other, asked) or _elsewhere(other, roles, asked, reply):
+        return False
+    return not _is_denied(other, reply, loose.domain) and is_as_near(reply, other, said, asked.question)
 
 
 NO_QUANTITY = "the gold states no quantity"

@@ -340,6 +340,27 @@ def overrules(reply: Scan, said: QuantityReading, other: QuantityReading, questi
     return about <= known
 
 
+def is_as_near(reply: Scan, other: QuantityReading, said: QuantityReading, question: Scan) -> bool:
+    """Whether an amount has as many words of the question in its sentence as a later one, and no contrast.
+
+    In one sentence the words between them are the later one's: "Room rent: ₹5,000, ICU: ₹10,000".
+    """
+    reader, topic = reply.reader, _content(list(question.reader.tokens))
+    first, second = sentence_of(reader, other), sentence_of(reader, said)
+    lead = {reader.token(at).key for at in range(other.first - _LEAD, other.first)}
+    if lead & _CONTRAST:
+        return False
+    end = reader.token(other.last).end
+    if {token.start for token in first} & {token.start for token in second}:
+        first = [token for token in first if token.start < end]
+        second = [token for token in second if token.start >= end]
+    return len(_content(first) & topic) >= len(_content(second) & topic)
+
+
+_LEAD = 3
+"""Words before an amount in which it is set against another: "from", "instead of the", "a standard"."""
+
+
 def is_one_of_several(reply: Scan, said: QuantityReading, other: QuantityReading) -> bool:
     """``24 or 36 months``: one of several, so neither is stated."""
     first, second = sorted((said, other), key=lambda reading: reading.first)

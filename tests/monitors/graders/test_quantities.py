@@ -249,6 +249,41 @@ def test_another_number_of_what_is_asked_is_wrong(question: str, gold: str, repl
     assert told(graded(question, gold, reply)) == verdict
 
 
+@pytest.mark.parametrize(
+    ("question", "gold", "reply", "verdict"),
+    [
+        (
+            "How much for bags?",
+            "up to 2500 euros",
+            "Up to €1,200 in all; with the Plus plan it's €2,500.",
+            "abstained",
+        ),
+        ("How much for bags?", "up to 2500 euros", "Bags: up to €1,200 in total. Plus pays €2,500.", "abstained"),
+        ("How much for bags?", "up to 2500 euros", "Up to €2,500; with the basic plan it's €1,200.", "passed"),
+        (
+            "How much for bags with Plus?",
+            "up to 2500 euros",
+            "Up to €1,200 in all; with Plus it's €2,500.",
+            "passed",
+        ),
+        ("How much for bags?", "up to 2500 euros", "It costs €12 and pays up to €2,500.", "passed"),
+        ("How much for bags?", "up to 2500 euros", "Up to €12 a day, up to €2,500 in all.", "passed"),
+        ("How much for bags?", "€2,500", "It went up from €1,200 to €2,500.", "passed"),
+        ("How much for bags?", "€2,500", "It is not €1,200, it is €2,500.", "passed"),
+        ("What is the ICU limit?", "₹10,000", "Room rent: ₹5,000, ICU: ₹10,000.", "passed"),
+        ("What is the ICU limit?", "₹10,000", "₹5,000 for a room and ₹10,000 for the ICU.", "passed"),
+        ("What do I pay?", "€5 and €9", "You pay €5 and then €9.", "passed"),
+        ("Which share of €100 is mine?", "€20", "Of €100 you pay €20.", "passed"),
+        ("How long may I return it?", "30 days", "We reply within 2 days. You have 30 days.", "passed"),
+    ],
+)
+def test_an_amount_behind_another_as_near_to_the_question_stays_open(
+    question: str, gold: str, reply: str, verdict: str
+):
+    """The first may be the answer, and the gold's that of something nobody asked about."""
+    assert told(graded(question, gold, reply)) == verdict
+
+
 def test_none_is_zero():
     assert told(graded("What co-payment applies?", "0%", "There is no co-payment.")) == "passed"
     assert told(graded("What co-payment applies?", "0%", "A co-payment of 5% applies.")) == "wrong_fact"
