@@ -6,6 +6,7 @@ severity. For one case, the graders must pass its gold and fail its bad reply.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -15,10 +16,8 @@ from typing import Final
 from monitors.facts.quantities.scan import scan
 from monitors.facts.refusals.detect import read_refusal
 from monitors.gate.assess import assess, severity_of
-from monitors.graders.base import STATEMENT, Grader
-from monitors.graders.factual import SAYS_MORE
+from monitors.graders.base import CONDITION, SAYS_MORE, STATEMENT, UNCLEAR, Grader
 from monitors.graders.panel import grade_exchange
-from monitors.graders.polarity import CONDITION, UNCLEAR, opening
 from monitors.mutations.mutants import Mutant, MutationOperator, mutants_of, right_reply
 from monitors.records.base import Finding, Record, Severity
 from monitors.records.cases import GoldCase
@@ -80,8 +79,8 @@ def _why_open(found: Assessment) -> str:
 _UNRELATED: Final = "Gladly."
 """A reply that has no word of a gold."""
 
-_SIGNS: Final = " ,;:.!–—-"
-"""What stands between the yes or no that a gold opens with and the rest of it."""
+_OPENER: Final = re.compile(r"(?i)\s*(yes|no|haan|nahi|नहीं|हाँ|हां)\s*[,.:;!।–—-]\s*")
+"""The yes or no that a gold opens with, and the sign behind it: "No cover is given" opens with none."""
 
 
 def _open_otherwise(case: GoldCase, panel: Sequence[Grader]) -> str:
@@ -111,12 +110,8 @@ def _reasons_left_open(case: GoldCase, reply: str, panel: Sequence[Grader]) -> f
 
 def _split_opener(gold: str) -> tuple[str, str]:
     """The yes or no that a gold opens with, empty where it opens with neither, and what stands behind it."""
-    scanned = scan(gold)
-    opened = opening(scanned.reader.tokens)
-    if opened is None:
-        return "", gold
-    _, end = scanned.normalised.original_span(opened.tokens[0].start, opened.tokens[0].end)
-    return gold[:end], gold[end:].lstrip(_SIGNS)
+    opened = _OPENER.match(gold)
+    return (f"{opened[1]}.", gold[opened.end() :]) if opened else ("", gold)
 
 
 def _figures_of(gold: str) -> str:

@@ -40,10 +40,8 @@ from monitors.goldset.checks import (
     read_numbered,
 )
 from monitors.goldset.issue_checks import issues
-from monitors.graders.base import Grader, GraderSettings
-from monitors.graders.factual import SAYS_MORE
+from monitors.graders.base import CONDITION, SAYS_MORE, UNCLEAR, Grader, GraderSettings
 from monitors.graders.panel import default_panel
-from monitors.graders.polarity import CONDITION, UNCLEAR
 from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.cases import GoldCase

@@ -11,11 +11,9 @@ from monitors.domains.pack import load_domain
 from monitors.goldset.build.build import build_cases, load_templates
 from monitors.goldset.build.sheets import load_schema, read_sheets
 from monitors.goldset.load import load_suite
-from monitors.graders.base import STATEMENT, GraderSettings
+from monitors.graders.base import SAYS_MORE, STATEMENT, UNCLEAR, GraderSettings
 from monitors.graders.disclosure import DisclosureGrader
-from monitors.graders.factual import SAYS_MORE
 from monitors.graders.panel import default_panel
-from monitors.graders.polarity import UNCLEAR
 from monitors.mutations.mutants import MutationOperator
 from monitors.records.base import Language, Severity
 from tests.monitors.goldset.gold_cases import case_of
