@@ -6,15 +6,17 @@ severity. For one case, the graders must pass its gold and fail its bad reply.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
 
+from monitors.facts.quantities.scan import scan
 from monitors.facts.refusals.detect import read_refusal
 from monitors.gate.assess import assess, severity_of
-from monitors.graders.base import STATEMENT, Grader
+from monitors.graders.base import CONDITION, SAYS_MORE, STATEMENT, UNCLEAR, Grader
 from monitors.graders.panel import grade_exchange
 from monitors.mutations.mutants import Mutant, MutationOperator, mutants_of, right_reply
 from monitors.records.base import Finding, Record, Severity
@@ -77,10 +79,46 @@ def _why_open(found: Assessment) -> str:
 _UNRELATED: Final = "Gladly."
 """A reply that has no word of a gold."""
 
+_OPENER: Final = re.compile(r"(?i)\s*(yes|no|haan|nahi|नहीं|हाँ|हां)\s*[,.:;!।–—-]\s*")
+"""The yes or no that a gold opens with, and the sign behind it: "No cover is given" opens with none."""
+
 
 def _open_otherwise(case: GoldCase, panel: Sequence[Grader]) -> str:
-    grades = assessed(case, _UNRELATED, panel).grades
-    return next((one.reason for one in grades if isinstance(one, Abstained) and one.reason == STATEMENT), "")
+    """Why a right reply in other words stays open: none of the gold's, its figures alone, or without its yes or no.
+
+    What has no word of a gold may be wrong as well: only the reason that it may be right counts. The other two are
+    right where nothing but the gold's words is missing.
+    """
+    left_open = _reasons_left_open(case, _UNRELATED, panel) & {STATEMENT}
+    opener, rest = _split_opener(case.gold)
+    figures = _figures_of(case.gold)
+    if figures:
+        left_open |= _reasons_left_open(case, f"{opener} It is {figures}", panel) & {SAYS_MORE}
+    if opener and len(rest.split()) >= _SENTENCE:
+        left_open |= _reasons_left_open(case, rest, panel) & {UNCLEAR, CONDITION}
+    return min(left_open, default="")
+
+
+_SENTENCE: Final = 3
+"""Words; "online" of "Yes, online" answers nothing by itself."""
+
+
+def _reasons_left_open(case: GoldCase, reply: str, panel: Sequence[Grader]) -> frozenset[str]:
+    grades = assessed(case, reply, panel).grades
+    return frozenset(grade.reason for grade in grades if isinstance(grade, Abstained))
+
+
+def _split_opener(gold: str) -> tuple[str, str]:
+    """The yes or no that a gold opens with, empty where it opens with neither, and what stands behind it."""
+    opened = _OPENER.match(gold)
+    return (f"{opened[1]}.", gold[opened.end() :]) if opened else ("", gold)
+
+
+def _figures_of(gold: str) -> str:
+    """The quantities of a gold without its other words."""
+    scanned = scan(gold)
+    spans = (scanned.normalised.original_span(reading.start, reading.end) for reading in scanned.readings)
+    return ", ".join(gold[start:end] for start, end in spans)
 
 
 def grade_mutants(

@@ -131,6 +131,16 @@ STATEMENT = "the gold is a statement, and the reply may make it in other words"
 """Why a reply that shares nothing with the gold's phrase is left to a judge."""
 
 
+SAYS_MORE = "the quantities agree, but the gold says more, and the reply does not say it in the gold's words"
+"""Why a gold sentence is not settled by its quantities."""
+
+UNCLEAR = "the reply says neither yes nor no, or both"
+"""Why a reply to a question for yes or no is left to a judge."""
+
+CONDITION = "the reply begins with neither yes nor no, and ties its answer to a condition or to words of the gold"
+"""Why a reply that seems to say yes or no is left to a judge."""
+
+
 def abstained(by: Grader, reason: str, blame: Blame = Blame.MONITOR) -> Abstained:
     """A grader that had nothing to go on, and whose fault that is."""
     return Abstained(grader=by.name, version=by.version, aspect=by.aspect, reason=reason, blame=blame)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from enum import IntEnum
 
+from monitors.facts.quantities.clock import ALWAYS
 from monitors.facts.quantities.fact import Bound, FactKind, QuantityReading
 from monitors.facts.quantities.numerals import EXACT, is_multiple
 from monitors.facts.quantities.units import DAYS_PER_MONTH, DAYS_PER_YEAR
@@ -31,10 +32,13 @@ def compare(
 ) -> Match:
     """Compare two readings by kind and value; bounds by `bounds_agree`.
 
-    ``currency`` is what an amount is in where it names none. A number whose decimal mark stays open never differs
+    ``currency`` is what an amount is in where it names none. Amounts that both name their period must agree in it:
+    €119 a month is not €119 a year. A number whose decimal mark stays open never differs
     from what it may be: it is vague.
     """
     match = _compared(gold, said, month_is_30_days=month_is_30_days, tolerance=tolerance, currency=currency)
+    if match is not Match.OTHER and differ_in_period(gold, said):
+        return Match.DIFFERENT
     if match is not Match.DIFFERENT or (gold.other_value is None and said.other_value is None):
         return match
     others = [
@@ -45,6 +49,11 @@ def compare(
     ]
     may_be = any(_money_or_number(first, second, tolerance) is Match.SAME for first, second in others)
     return Match.VAGUE if may_be else match
+
+
+def differ_in_period(first: QuantityReading, second: QuantityReading) -> bool:
+    """Whether both amounts name the period that they are for, and not the same: a month, a year."""
+    return bool(first.per and second.per) and first.per != second.per
 
 
 def _otherwise(reading: QuantityReading) -> QuantityReading:
@@ -63,11 +72,28 @@ def _compared(
         return _dates(gold, said)
     if gold.kind is FactKind.TIME or said.kind is FactKind.TIME:
         return _times(gold, said)
+    if gold.counts:
+        return _places(gold, said, tolerance)
     if gold.kind is FactKind.DURATION and said.kind is FactKind.DURATION:
         return _match_of(_same_duration(gold, said, month_is_30_days=month_is_30_days, tolerance=tolerance))
     if gold.kind is said.kind:
         return _money_or_number(gold, said, tolerance)
     return _across(gold, said, tolerance, currency)
+
+
+def _places(gold: QuantityReading, said: QuantityReading, tolerance: Decimal) -> Match:
+    """A place in a row (the 28th week) against another, a bare number, or a time: 28 weeks, or the 27 before it."""
+    if said.kind is FactKind.NUMBER:
+        if said.counts == gold.counts:
+            return _match_of(gold.value == said.value)
+        return Match.SAME if not said.counts and gold.value == said.value else Match.OTHER
+    if (
+        said.kind is FactKind.DURATION
+        and said.original_unit == gold.counts
+        and said.original_value == gold.value - 1
+    ):
+        return Match.VAGUE
+    return _across(gold, said, tolerance, None)
 
 
 def _money_or_number(gold: QuantityReading, said: QuantityReading, tolerance: Decimal) -> Match:
@@ -241,6 +267,10 @@ def _times(gold: QuantityReading, said: QuantityReading) -> Match:
     if gold.kind is said.kind:
         return _match_of(gold.value == said.value)
     time, number = (gold, said) if gold.kind is FactKind.TIME else (said, gold)
+    if time.date == ALWAYS:
+        # "Open 24 hours" may be every day of the week, and "within 24 hours" is something else.
+        day = _days(number) == 1 if number.kind is FactKind.DURATION else number.value == 2 * _HALF_DAY
+        return Match.VAGUE if day and number.kind in {FactKind.DURATION, FactKind.NUMBER} else Match.OTHER
     if number.kind is not FactKind.NUMBER or number.ordinal:
         return Match.OTHER
     hour = EXACT.divide(time.value, _MINUTES)

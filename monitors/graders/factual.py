@@ -6,7 +6,7 @@ from monitors.domains.pack import Domain
 from monitors.facts.quantities.locales import PLAIN, Locale, locale_of
 from monitors.facts.quantities.scan import Scan
 from monitors.facts.text import WORD
-from monitors.graders.base import GraderSettings, abstained, judged
+from monitors.graders.base import SAYS_MORE, GraderSettings, abstained, judged
 from monitors.graders.golds import (
     FLOOD,
     content_stems,
@@ -32,7 +32,7 @@ class FactualGrader:
     """
 
     name = "factual"
-    version = "6"
+    version = "7"
     aspect = Aspect.FACTUAL_MATCH
 
     def __init__(self, settings: GraderSettings, domain: Domain) -> None:
@@ -89,9 +89,6 @@ class FactualGrader:
             return judged(self, phrases.failure_kind, phrases.reason, phrases.evidence)
         return abstained(self, phrases.reason)
 
-
-SAYS_MORE = "the quantities agree, but the gold says more, and the reply does not say it in the gold's words"
-"""Why a gold sentence is not settled by its quantities."""
 
 _MORE = 2
 """Words of content that neither reply nor question has: fewer are a turn of phrase."""

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from monitors.domains.pack import Domain
 from monitors.facts.quantities.fact import FactKind, QuantityReading
-from monitors.facts.quantities.lexicon import NUMBER_WORDS
+from monitors.facts.quantities.lexicon import NUMBER_WORDS, WEEKDAYS
 from monitors.facts.quantities.locales import PLAIN, Locale, Writing
 from monitors.facts.quantities.scan import ReadLimits, Scan, in_locale, scan, scan_open
 from monitors.facts.quantities.units import UNIT_KEYS
@@ -63,9 +63,20 @@ _MARKS = ("source", "page", "p.", "pp.", "doc", "ref", "स्रोत", "secti
 
 
 def of_substance(readings: list[QuantityReading]) -> list[QuantityReading]:
-    """Readings that state something: ordinals ("the first policy") only where there is nothing else."""
-    cardinal = [reading for reading in readings if not reading.ordinal]
-    return cardinal or readings
+    """Readings that state something: ordinals ("the first policy") only where there is nothing else.
+
+    A place in a row ("up to the 28th week") states something too.
+    """
+    stating = [reading for reading in readings if not reading.ordinal or _is_place(reading)]
+    return stating or readings
+
+
+def _is_place(reading: QuantityReading) -> bool:
+    """Whether a number names a place that can be wrong; "day 1" and "the second year" have too many other names."""
+    return bool(reading.counts) and (reading.value > _FEW or reading.counts == "floor")
+
+
+_FEW = 3
 
 
 _SMALL_WORDS = keys_of(
@@ -83,7 +94,7 @@ def quantities_of(gold: Scan) -> list[QuantityReading]:
     wanted: list[QuantityReading] = []
     seen: set[tuple[object, ...]] = set()
     for reading in of_substance(stated):
-        key = (reading.kind, reading.value, reading.unit, reading.months, reading.days, reading.date)
+        key = (reading.kind, reading.value, reading.unit, reading.months, reading.days, reading.date, reading.per)
         if key not in seen:
             seen.add(key)
             wanted.append(reading)
@@ -104,9 +115,9 @@ def content_stems(text: str, domain: Domain) -> frozenset[str]:
 
 
 def stems_of(tokens: Iterable[Token]) -> frozenset[str]:
-    """The first letters of the content words; figures as they stand."""
+    """The first letters of the content words; figures as they stand, and a day of the week by any of its names."""
     return frozenset(
-        token.key[:STEM]
+        f"weekday {WEEKDAYS[token.key]}" if token.key in WEEKDAYS else token.key[:STEM]
         for token in tokens
         if token.kind == WORD
         and len(token.key) > 2  # noqa: PLR2004 - shorter words join others
@@ -145,7 +156,9 @@ def is_measured(text: str, locale: Locale = PLAIN) -> bool:
     wanted = quantities_of(gold)
     if not wanted:
         return False
-    if any(reading.kind is not FactKind.NUMBER and not reading.ordinal for reading in wanted):
+    if any(
+        (reading.kind is not FactKind.NUMBER and not reading.ordinal) or _is_place(reading) for reading in wanted
+    ):
         return True
     inside = {at for reading in wanted for at in range(reading.first, reading.last + 1)}
     words = [

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from monitors.domains.pack import Domain
 from monitors.facts.quantities.locales import PLAIN
 from monitors.facts.text import END, SIGN, Token, keys_of, normalise, tokenise
-from monitors.graders.base import abstained, judged, unread
+from monitors.graders.base import CONDITION, UNCLEAR, abstained, judged, unread
 from monitors.graders.golds import STEM, content_stems, is_measured, scanned_gold, scanned_reply, stems_of
 from monitors.graders.statements import (
     FILLERS,
@@ -39,9 +39,6 @@ from monitors.records.base import Language
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
-
-CONDITION = "the reply begins with neither yes nor no, and ties its answer to a condition or to words of the gold"
-"""Why a reply that seems to say yes or no is left to a judge."""
 
 NEITHER = "the gold is neither yes nor no"
 """Why the grader abstains where there is nothing for it to do."""
@@ -287,7 +284,7 @@ class PolarityGrader:
         said = polarity_of(tokens, question_of(case.question, self._domain), self._domain)
         agrees = _agrees(said.polarity, wanted, limited=any(is_measured(gold) for gold in golds))
         if agrees is None:
-            return abstained(self, "the reply says neither yes nor no, or both")
+            return abstained(self, UNCLEAR)
         if opening(tokens) is None:
             clause = {token.key for found in _clauses(tokens) if said.tokens[0] in found for token in found}
             if _ONLY & clause or (not agrees and (LIMITS & clause or self._has_gold_content(tokens, case))):

@@ -11,19 +11,23 @@ from functools import lru_cache
 from typing import Final
 
 from monitors.domains.pack import Domain
+from monitors.facts.quantities.clock import ALWAYS
 from monitors.facts.quantities.fact import Bound, FactKind, QuantityReading
 from monitors.facts.quantities.locales import PLAIN, Locale, locale_of
 from monitors.facts.quantities.numerals import EXACT
 from monitors.facts.quantities.other_languages import leaves_unread, may_deny
 from monitors.facts.quantities.scan import Scan
 from monitors.graders.base import GraderSettings, abstained, judged
-from monitors.graders.equality import Match, bounds_agree, compare, leaves_currency_open
+from monitors.graders.equality import Match, bounds_agree, compare, differ_in_period, leaves_currency_open
 from monitors.graders.golds import FLOOD, is_measured, quantities_of, scanned_gold, scanned_reply
 from monitors.graders.statements import (
     LOOK_BACK,
     REFERENCE,
     Names,
+    asked_unit,
     denies_limit,
+    is_always_denied,
+    is_as_near,
     is_denied,
     is_of_another_variant,
     is_one_of_several,
@@ -36,6 +40,7 @@ from monitors.graders.statements import (
     roles_of,
     says_how_often,
     speaks_of_another,
+    units_asked,
     variants_in,
 )
 from monitors.records.cases import GoldCase
@@ -53,7 +58,10 @@ def measured(reading: QuantityReading) -> str:
         return str(reading.date)
     value = EXACT.plus(reading.original_value if reading.original_value is not None else reading.value)
     unit = reading.original_unit or reading.unit or ("$" if "USD" in reading.may_be else "")
-    return f"{_LIMITS[reading.bound]}{_with_unit(reading.kind, value, unit)}"
+    if reading.counts:
+        return f"{_LIMITS[reading.bound]}{reading.counts} {value}"
+    per = f" per {reading.per}" if reading.per else ""
+    return f"{_LIMITS[reading.bound]}{_with_unit(reading.kind, value, unit)}{per}"
 
 
 def _with_unit(kind: FactKind, value: Decimal, unit: str) -> str:
@@ -196,7 +204,20 @@ def _find(wanted: QuantityReading, asked: GoldContext, reply: Scan, loose: Loose
         return QuantityFinding(wanted, Match.SAME, None)
     if best.match is Match.OTHER and wanted.value == 0 and wanted.kind is not FactKind.DATE:
         return QuantityFinding(wanted, Match.SAME, None) if is_denied(reply, asked.question, asked.gold) else best
+    if best.match is Match.OTHER and best.said is None and wanted.kind is FactKind.NUMBER and wanted.bare:
+        return _in_asked_unit(wanted, roles, asked, reply)
     return best
+
+
+def _in_asked_unit(
+    wanted: QuantityReading, roles: frozenset[str], asked: GoldContext, reply: Scan
+) -> QuantityFinding:
+    """A gold of bare digits against another number of what is asked: "79" and "69 years" of an oldest age."""
+    units = units_asked(asked.question.reader)
+    for said in reply.readings:
+        if asked_unit(said) in units and _is_unasked(said, asked) and not _elsewhere(said, roles, asked, reply):
+            return QuantityFinding(wanted, Match.DIFFERENT, said)
+    return QuantityFinding(wanted, Match.OTHER, None)
 
 
 def _is_for_another(
@@ -215,7 +236,8 @@ def _compared(wanted: QuantityReading, said: QuantityReading, reply: Scan, loose
         tolerance=loose.tolerance,
         currency=loose.locale.currency,
     )
-    if said.ordinal and not wanted.ordinal and not _stands_for(said, match):
+    in_a_row = bool(wanted.counts and said.counts)
+    if said.ordinal and not wanted.ordinal and not in_a_row and not _stands_for(said, match):
         return Match.OTHER
     if match is Match.SAME and (
         _is_denied(said, reply, loose.domain) or not bounds_agree(wanted.bound, said.bound)
@@ -229,6 +251,8 @@ def _compared(wanted: QuantityReading, said: QuantityReading, reply: Scan, loose
 def _is_denied(said: QuantityReading, reply: Scan, domain: Domain) -> bool:
     """Whether the reply says that it is not this, or not covered up to this; a time may be one of waiting."""
     limit = said.kind in {FactKind.MONEY, FactKind.PERCENT, FactKind.NUMBER}
+    if said.date == ALWAYS and is_always_denied(reply.reader, said):
+        return True
     return negated(reply.reader, said) or (limit and is_uncovered(reply, said, domain))
 
 
@@ -262,7 +286,7 @@ def _checked(
         return found
     plain = found.gold.kind in {FactKind.NUMBER, FactKind.DATE}
     for other in reply.readings:
-        if other.kind is not said.kind or other is said:
+        if other.kind is not said.kind or other is said or differ_in_period(said, other):
             continue
         if plain and not (said.bare and other.bare and _is_unasked(other, asked)):
             continue
@@ -276,7 +300,33 @@ def _checked(
             and overrules(reply, said, other, asked.question, asked.gold)
         ):
             return QuantityFinding(found.gold, Match.DIFFERENT, other)
+    if any(_rivals(found, other, asked, reply, loose) for other in reply.readings):
+        return QuantityFinding(found.gold, Match.VAGUE, said)
     return found
+
+
+def _rivals(
+    found: QuantityFinding,
+    other: QuantityReading,
+    asked: GoldContext,
+    reply: Scan,
+    loose: Looseness,
+) -> bool:
+    """Whether another amount stands before the right one and is as near to the question: either may be the answer.
+
+    "Up to €1,200 in total; with the Plus plan it's €2,500". Durations are left out: a text states many.
+    """
+    said = found.said
+    if said is None or said.kind not in _SIGNED or other.kind is not said.kind or other.first >= said.first:
+        return False
+    if (other.unit, other.per, other.bound) != (said.unit, said.per, found.gold.bound):
+        return False
+    if any(_compared(gold, other, reply, loose) is not Match.DIFFERENT for gold in asked.wanted):
+        return False
+    roles = roles_of(asked.gold.reader, found.gold, asked.domain) or asked.roles
+    if not _is_unasked(other, asked) or _elsewhere(other, roles, asked, reply):
+        return False
+    return not _is_denied(other, reply, loose.domain) and is_as_near(reply, other, said, asked.question)
 
 
 NO_QUANTITY = "the gold states no quantity"
@@ -301,7 +351,7 @@ class QuantitiesGrader:
     """
 
     name = "quantities"
-    version = "5"
+    version = "6"
     aspect = Aspect.FACTUAL_MATCH
 
     def __init__(self, settings: GraderSettings, domain: Domain) -> None:
@@ -349,8 +399,9 @@ class QuantitiesGrader:
 
 
 def _needs_words(gold: str, locale: Locale) -> bool:
-    """Whether a gold states more than amounts and percentages: units and scales are words of its language."""
-    return any(reading.kind not in _SIGNED or reading.unread for reading in scanned_gold(gold, locale).readings)
+    """Whether a gold states more than amounts, percentages and always: units and scales are words of a language."""
+    readings = scanned_gold(gold, locale).readings
+    return any((reading.kind not in _SIGNED and reading.date != ALWAYS) or reading.unread for reading in readings)
 
 
 def _may_mean_another(outcome: Outcome, reply: Scan) -> bool:

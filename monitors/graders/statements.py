@@ -16,7 +16,7 @@ from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.lexicon import NUMBER_WORDS
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.scan import Scan
-from monitors.facts.quantities.units import UNIT_KEYS
+from monitors.facts.quantities.units import PERCENT_WORDS, TIME_UNITS, UNIT_KEYS
 from monitors.facts.text import END, WORD, Token, keys_of
 
 YES_WORDS = keys_of("yes yeah yep yup haan haa han हां हाँ bilkul बिल्कुल बिलकुल correct absolutely certainly")
@@ -232,6 +232,19 @@ def negated(reader: NumberReader, reading: QuantityReading) -> bool:
     return reader.token(reading.last + 1).key in _NOT_BEHIND or _is_no_count(reader, reading)
 
 
+def is_always_denied(reader: NumberReader, reading: QuantityReading) -> bool:
+    """``not open around the clock``, ``never available 24/7``; not "not only by day but around the clock"."""
+    for at in range(reading.first - 1, reading.first - 1 - _OPEN_REACH, -1):
+        token = reader.token(at)
+        if token is END or token.key in _CLAUSE_ENDS or token.key in {",", "but", "only", "just"}:
+            return False
+        if token.key in NEGATIONS:
+            return True
+    return False
+
+
+_OPEN_REACH = 4
+"""Words between a denial and what is always so: "not yet open for calls 24/7"."""
 _NOT = frozenset({"not", "isn't", "wasn't", "aren't"})
 _NOT_BEHIND = keys_of("नहीं nahi nahin nhi")
 _IS_BEHIND = keys_of("है हैं hai hain")
@@ -327,6 +340,27 @@ def overrules(reply: Scan, said: QuantityReading, other: QuantityReading, questi
     return about <= known
 
 
+def is_as_near(reply: Scan, other: QuantityReading, said: QuantityReading, question: Scan) -> bool:
+    """Whether an amount has as many words of the question in its sentence as a later one, and no contrast.
+
+    In one sentence the words between them are the later one's: "Room rent: ₹5,000, ICU: ₹10,000".
+    """
+    reader, topic = reply.reader, _content(list(question.reader.tokens))
+    first, second = sentence_of(reader, other), sentence_of(reader, said)
+    lead = {reader.token(at).key for at in range(other.first - _LEAD, other.first)}
+    if lead & _CONTRAST:
+        return False
+    end = reader.token(other.last).end
+    if {token.start for token in first} & {token.start for token in second}:
+        first = [token for token in first if token.start < end]
+        second = [token for token in second if token.start >= end]
+    return len(_content(first) & topic) >= len(_content(second) & topic)
+
+
+_LEAD = 3
+"""Words before an amount in which it is set against another: "from", "instead of the", "a standard"."""
+
+
 def is_one_of_several(reply: Scan, said: QuantityReading, other: QuantityReading) -> bool:
     """``24 or 36 months``: one of several, so neither is stated."""
     first, second = sorted((said, other), key=lambda reading: reading.first)
@@ -409,6 +443,32 @@ def says_how_often(reply: Scan, question: Scan, wanted: QuantityReading) -> bool
         return False
     said = {_OFTEN[token.key] for token in reply.reader.tokens if token.key in _OFTEN}
     return said == {int(wanted.value)}
+
+
+_AGES = keys_of("age ages aged old older oldest young younger youngest उम्र आयु umar umra aayu")
+_RATES = keys_of("per a an each every / प्रति हर har")
+"""Before a unit they say how often, not in what: how many claims a year."""
+
+
+def units_asked(reader: NumberReader) -> frozenset[str]:
+    """The units in which a question wants its answer: months of "how many months", years of an age, percent."""
+    units = {
+        unit.name
+        for at, token in enumerate(reader.tokens)
+        if (unit := TIME_UNITS.get(token.key)) is not None and reader.token(at - 1).key not in _RATES
+    }
+    if any(token.key in _AGES for token in reader.tokens):
+        units.add("year")
+    if any(token.key in PERCENT_WORDS or token.text == "%" for token in reader.tokens):
+        units.add(FactKind.PERCENT)
+    return frozenset(units)
+
+
+def asked_unit(reading: QuantityReading) -> str:
+    """The unit of a duration or a percentage as `units_asked` names it; empty for what has none of these."""
+    if reading.kind is FactKind.PERCENT:
+        return FactKind.PERCENT
+    return (reading.original_unit or "") if reading.kind is FactKind.DURATION else ""
 
 
 _BEHIND_LIMIT = keys_of("beyond above over exceeding than after until till before within first during unless अधिक")

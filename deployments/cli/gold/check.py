@@ -40,7 +40,7 @@ from monitors.goldset.checks import (
     read_numbered,
 )
 from monitors.goldset.issue_checks import issues
-from monitors.graders.base import Grader, GraderSettings
+from monitors.graders.base import CONDITION, SAYS_MORE, UNCLEAR, Grader, GraderSettings
 from monitors.graders.panel import default_panel
 from monitors.plural import plural
 from monitors.records.base import Severity
@@ -111,6 +111,13 @@ def _conclusion(must: int, should: int) -> str:
     return "; ".join(filter(None, (mend, conclusion))).capitalize() + "."
 
 
+_BEGIN = "begin the gold with yes or no, a figure or a short name; or leave it to the judge"
+_TO_DO = {
+    SAYS_MORE: "leave out of the gold what a right reply need not say; or leave it to the judge",
+    UNCLEAR: "leave replies without a yes or no to the judge; without one they stay ungraded",
+    CONDITION: "leave replies without a yes or no to the judge; without one they stay ungraded",
+}
+"""What to do about a gold that passes word for word, by why a right reply in other words stays open."""
 _CONTRADICTS_ITSELF = "say the gold so that it does not contradict or deny itself"
 
 
@@ -132,7 +139,7 @@ def fails_itself(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -> Iter
                 weight=Weight.SHOULD,
                 places=(one.place,),
                 what=left,
-                do="begin the gold with yes or no, a figure or a short name; or leave it to the judge",
+                do=_TO_DO.get(graded.open_otherwise, _BEGIN),
             )
 
 

@@ -3,6 +3,8 @@
 Bare hours are times where a range or a word makes them so (``9 to 6pm``). A pair of figures with a colon may be a
 score, a ratio or a verse; it is a time on the full or half hour, with a leading zero, in a range, or behind a word
 such as "at". Of an hour up to twelve that names no half of the day, both stay possible.
+
+Always open is a time too, whatever it is called: ``24/7``, ``24 hours a day``, ``around the clock``.
 """
 
 from __future__ import annotations
@@ -17,15 +19,16 @@ from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.text import NUMERAL, keys_of
 
-_BEHIND: Final = keys_of("am pm a p noon midnight o'clock बजे baje")
+_BEHIND: Final = keys_of("am pm a p noon midnight o'clock बजे baje uhr")
 _TO: Final = r"\s?(?:-|–|—|to|until|till|से|se)\s?"
+_HOURS: Final = r"बजे|baje|o'clock|uhr\b"
 _PARTS: Final = "सुबह|शाम|दोपहर|रात|subah|shaam|sham|dopahar|dopeher|raat"
 _TIME: Final = re.compile(
     rf"""(?<![\w.,:/])
     (?: (?P<part>{_PARTS})\s(?:(?:के|ke)\s)? )?
     (?P<hour>\d{{1,2}}) (?:[:.](?P<minute>[0-5]\d)(?![\d:]))?
-    (?: \s?(?P<half>[ap])(?:\.\s?m\b\.?|\s?m\b) | \s?(?P<named>noon|midnight)\b | \s?(?P<hours>बजे|baje|o'clock)
-      | (?P<range>(?={_TO}(?:(?:{_PARTS})\s)?\d{{1,2}}(?:[:.][0-5]\d)?(?:\s?[ap]\.?\s?m\b|\s?noon|\s?बजे|\s?baje)))
+    (?: \s?(?P<half>[ap])(?:\.\s?m\b\.?|\s?m\b) | \s?(?P<named>noon|midnight)\b | \s?(?P<hours>{_HOURS})
+      | (?P<range>(?={_TO}(?:(?:{_PARTS})\s)?\d{{1,2}}(?:[:.][0-5]\d)?(?:\s?[ap]\.?\s?m\b|\s?noon|\s?(?:{_HOURS}))))
       | (?P<alone>(?![\w:/%]|[.,]\d|\s?(?:min|sec|hour|hr|मिनट|घंट|ghant)))
     )""",
     re.IGNORECASE | re.VERBOSE,
@@ -34,6 +37,20 @@ _BEHIND_WORD: Final = re.compile(
     rf"(?:\b(?:at|from|until|till|by|before|after|between|opens?|closes?)\s|:[0-5]\d{_TO})$", re.IGNORECASE
 )
 _BEFORE_TIME: Final = re.compile(rf"{_TO}\d{{1,2}}:[0-5]\d", re.IGNORECASE)
+_DAILY: Final = r"(?:(?:\s?/\s?|\s(?:a|per|each|every)\s)day|\sdaily)\b"
+_WEEKLY: Final = (
+    r"(?:7|seven)\sdays(?:\s?/\s?|\s(?:a|per|each|every)\s)week\b|every\sday\b|365\sdays(?:\s(?:a|per)\syear\b)?"
+)
+_ALWAYS: Final = re.compile(
+    rf"""(?<![\w.,:/])
+    (?: 24\s?[/x×]\s?7 (?:\s?[/x×]\s?365)? (?![\w/]|[.,:]\d|\s?=)
+      | (?:24|twenty[\s-]four)\s?(?:hours|hrs)(?:{_DAILY}|(?=,?\s(?:and\s)?(?:{_WEEKLY})))
+      | a?round[\s-]the[\s-](?-i:clock)\b | rund\sum\sdie\suhr\b )
+    (?: ,?\s(?:and\s)?(?:{_WEEKLY}) ){{0,2}}""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# "Rock Around the Clock" is a song.
+_ALWAYS_HINT: Final = re.compile(r"24|the.clock|die.uhr|twenty.four", re.IGNORECASE)
 _LOOKED_BACK: Final = 12
 _NOON, _DAY = 12, 24
 _EVENING: Final = frozenset({"शाम", "shaam", "sham"})
@@ -41,6 +58,10 @@ _MIDDAY: Final = frozenset({"दोपहर", "dopahar", "dopeher"})
 _NIGHT: Final = frozenset({"रात", "raat"})
 _FIRST_OF_NIGHT = 6
 """रात 7 बजे is in the evening, रात 2 बजे behind midnight."""
+
+
+ALWAYS: Final = "24/7"
+"""What stands for the time of day of what is always open; its minutes are those of a whole day."""
 
 
 class _ClockTime(NamedTuple):
@@ -54,6 +75,8 @@ class _ClockTime(NamedTuple):
 
 def with_times(reader: NumberReader, text: str, readings: list[QuantityReading]) -> list[QuantityReading]:
     """The readings with times of day in place of the bare numbers that they are made of."""
+    if _ALWAYS_HINT.search(text) is not None:
+        readings = _with_always(reader, text, readings)
     if not any(_may_be_time(reader, each.last + 1) for each in readings):
         return readings
     starts = [token.start for token in reader.tokens]
@@ -64,6 +87,19 @@ def with_times(reader: NumberReader, text: str, readings: list[QuantityReading])
         first, last = bisect_left(starts, time.start), bisect_left(starts, time.end) - 1
         readings = [each for each in readings if each not in inside]
         readings.append(_reading(time, first, last))
+    return sorted(readings, key=lambda each: each.start)
+
+
+def _with_always(reader: NumberReader, text: str, readings: list[QuantityReading]) -> list[QuantityReading]:
+    """The readings with one in place of all that say that something is always open."""
+    starts = [token.start for token in reader.tokens]
+    for found in _ALWAYS.finditer(text):
+        first, last = bisect_left(starts, found.start()), bisect_left(starts, found.end()) - 1
+        always = QuantityReading(
+            FactKind.TIME, Decimal(60 * _DAY), first, last, found.start(), found.end(), date=ALWAYS
+        )
+        readings = [each for each in readings if each.end <= found.start() or found.end() <= each.start]
+        readings = [*readings, always]
     return sorted(readings, key=lambda each: each.start)
 
 

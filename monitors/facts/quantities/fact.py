@@ -37,7 +37,7 @@ class Fact(Record):
     """One quantity that a text states.
 
     ``value`` is a plain decimal string (``1500000``), for a date
-    or a time of day ISO 8601 (``2015-03-03``, ``18:00``). ``unit`` is the ISO 4217 code for
+    or a time of day ISO 8601 (``2015-03-03``, ``18:00``), for always ``24/7``. ``unit`` is the ISO 4217 code for
     money (``None`` where the text leaves the country open, as ``$`` does), ``percent``, ``day`` for a duration.
     A duration's ``value`` is in days, ``original_value`` and ``original_unit`` are as it was said (24, ``month``):
     a month is not thirty days unless a case says so. ``start`` and ``end`` count Unicode code points of the text
@@ -97,3 +97,7 @@ class QuantityReading(NamedTuple):
     """Letters of no known unit stand right behind or before the digits: a measure or an identifier."""
     unread: bool = False
     """A word of a language that is not read follows, and may be a scale or a unit: 5 Millionen, 24 Monate."""
+    per: str = ""
+    """The period of time that an amount is for, where it stands right behind: ``year`` of "€119 a year"."""
+    counts: str = ""
+    """What a number counts off, where it names a place in a row: ``week`` of "the 28th week" and "week 28"."""

@@ -69,6 +69,11 @@ def _word(token: Token, before: Token, following: Token) -> Token:
     return token._replace(key=token.key + _OPAQUE, text=token.text + _OPAQUE)
 
 
+def as_written(key: str) -> str:
+    """A word's key without the mark of a language that is not read."""
+    return key.removesuffix(_OPAQUE)
+
+
 def _grouped(tokens: Sequence[Token], text: str) -> list[Token]:
     """Thousands with a space or an apostrophe between them as one numeral: ``12 500,00``, ``1'500``."""
     found: list[Token] = []
@@ -159,7 +164,7 @@ def _is_unread(token: Token) -> bool:
 
 
 def _is_small(token: Token) -> bool:
-    return token.kind == WORD and token.key.removesuffix(_OPAQUE) in _SMALL_WORDS
+    return token.kind == WORD and as_written(token.key) in _SMALL_WORDS
 
 
 def leaves_unread(found: Lookup, readings: Sequence[QuantityReading]) -> bool:
@@ -184,6 +189,5 @@ _DENIALS = keys_of(
 def may_deny(found: Lookup) -> bool:
     """Whether a text may deny what it states: by such a word, or in a script whose words are not split."""
     return any(
-        token.key.removesuffix(_OPAQUE) in _DENIALS if token.kind == WORD else _is_unread(token)
-        for token in found.tokens
+        as_written(token.key) in _DENIALS if token.kind == WORD else _is_unread(token) for token in found.tokens
     )

@@ -18,8 +18,10 @@ from monitors.facts.quantities.dates import Day, date_at, relative_at
 from monitors.facts.quantities.fact import Bound, Fact, FactKind, QuantityReading
 from monitors.facts.quantities.locales import PLAIN, Locale, Writing, as_marked, locale_of, settled
 from monitors.facts.quantities.number_reader import NumberReader
+from monitors.facts.quantities.numbered import with_noun
 from monitors.facts.quantities.numerals import EXACT, LARGEST, is_multiple, plain
 from monitors.facts.quantities.other_languages import as_international, with_unread
+from monitors.facts.quantities.periods import with_period
 from monitors.facts.quantities.quantity_reader import plain_number, read_quantity
 from monitors.facts.quantities.units import DAYS_PER_MONTH, DAYS_PER_YEAR, STARTS, UNIT_KEYS
 from monitors.facts.text import (
@@ -445,6 +447,7 @@ def _date_reading(reader: NumberReader, day: Day) -> QuantityReading:
 def _bounded(reader: NumberReader, reading: QuantityReading) -> QuantityReading:
     if reading.kind is FactKind.DATE:
         return reading
+    reading = with_noun(reader, with_period(reader, reading))
     bound = bound_of(reader, reading.first, reading.last)
     return reading if bound is Bound.EXACT else reading._replace(bound=bound)
 

@@ -57,7 +57,7 @@ TIME_UNITS = {word_key(normalise(word).text): unit for unit, words in _SPELLINGS
 _RIGHT_BEHIND = {"h": _HOUR, "Y": _YEAR, "W": _WEEK, "D": _DAY, "y": _YEAR, "d": _DAY, "w": _WEEK}
 """Single letters that are a unit only right behind digits: 3h, 2W."""
 
-_BETWEEN = keys_of(
+BETWEEN = keys_of(
     "calendar working business continuous consecutive completed complete full policy more additional "
     "clear whole successive उपार्जित लगातार कैलेंडर और अतिरिक्त पूरे पूर्ण lagatar lagataar "
     "poore pure"
@@ -78,7 +78,7 @@ def unit_after(reader: NumberReader, at: int) -> tuple[TimeUnit, int] | None:
         return _HOUR, at + 1
     if token.key in {"yo", "y"} and before.kind == NUMERAL:
         return _years_old(reader, at)
-    if token.text in {"-", "–"} or token.key in _BETWEEN:
+    if token.text in {"-", "–"} or token.key in BETWEEN:
         at += 1
     if reader.token(at).key == "of" and reader.token(at + 1).key in TIME_UNITS:
         at += 1

@@ -37,7 +37,7 @@ def measure(data: Path) -> Measured:
     return Measured(
         tuple(figures),
         taught(errors, 4),
-        ("Pairs of kind `measure` are left out. Improper fractions in digits (24/7) are two numbers, on purpose.",),
+        ("Pairs of kind `measure` are left out. Improper fractions in digits (25/7) are two numbers, on purpose.",),
     )
 
 

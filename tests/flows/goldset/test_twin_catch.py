@@ -11,7 +11,7 @@ from monitors.domains.pack import load_domain
 from monitors.goldset.build.build import build_cases, load_templates
 from monitors.goldset.build.sheets import load_schema, read_sheets
 from monitors.goldset.load import load_suite
-from monitors.graders.base import GraderSettings
+from monitors.graders.base import SAYS_MORE, STATEMENT, UNCLEAR, GraderSettings
 from monitors.graders.disclosure import DisclosureGrader
 from monitors.graders.panel import default_panel
 from monitors.mutations.mutants import MutationOperator
@@ -29,6 +29,26 @@ def test_a_right_gold_is_right_and_a_broken_one_is_told():
     assert grade_right(case_of(), PANEL).wrong == ""
     assert "denies" in grade_right(case_of(gold="It is not 24 months, it is 36 months"), PANEL).wrong
     assert grade_right(case_of(question="Is it covered?", gold="Yes. It is not covered."), PANEL).open
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "reason"),
+    [
+        ("How long is the wait?", "24 months", ""),
+        ("How long is the wait?", "24 months, counted from the first policy without any break", SAYS_MORE),
+        ("When can I call?", "Mon-Fri 8:30-18:00", SAYS_MORE),
+        ("When can I call?", "around the clock", ""),
+        ("Is it covered?", "Yes, it is covered until week 28", ""),
+        ("Is the bread vegan?", "Yes, it is vegan", UNCLEAR),
+        ("Can I renew a book online?", "Yes, online", ""),
+        ("Who settles claims?", "Lotus Clinic", ""),
+        ("How does it end?", "The contract is ended by either side", STATEMENT),
+    ],
+)
+def test_a_gold_that_passes_in_its_own_words_alone_is_told(question: str, gold: str, reason: str):
+    """Its figures without its other words, and its answer without its yes or no, are right replies as well."""
+    graded = grade_right(case_of(question=question, gold=gold), PANEL)
+    assert (graded.wrong, graded.open, graded.open_otherwise) == ("", "", reason)
 
 
 def test_only_a_failing_grade_is_a_catch():

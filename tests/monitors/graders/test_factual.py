@@ -91,6 +91,22 @@ def test_verdicts(question: str, gold: str, reply: str, verdict: str):
     assert told(grade(question, gold, reply)) == verdict
 
 
+@pytest.mark.parametrize(
+    ("question", "gold", "reply", "verdict"),
+    [
+        ("When can I call?", "Mon-Fri 8:30-18:00", "Monday to Friday from 8:30 am to 6 pm (CET)", "passed"),
+        ("When can I call?", "Mon-Fri 8:30-18:00", "Monday to Friday from 8:30 am to 5 pm (CET)", "wrong_fact"),
+        ("When can I call?", "Mon-Fri 8:30-18:00", "on working days from 8:30 am to 6 pm", "abstained"),
+        ("Are births covered?", "Yes, until week 28", "Yes, up to the 36th week.", "wrong_fact"),
+        ("Are births covered?", "Yes, until week 28", "Yes, up to the 28th week.", "passed"),
+        ("Is it staffed?", "Yes, 24/7", "Yes, around the clock.", "passed"),
+        ("What does it cost?", "119 EUR per year", "€119.00 a month", "wrong_fact"),
+    ],
+)
+def test_one_fact_in_two_forms(question: str, gold: str, reply: str, verdict: str):
+    assert told(grade(question, gold, reply)) == verdict
+
+
 def test_an_expected_refusal_is_not_its_business():
     assert told(grade("Space travel?", "Must refuse", "I cannot say.", expected_refusal=True)) == "abstained"
 
@@ -121,7 +137,7 @@ def test_it_never_raises(reply: str, gold: str, question: str):
 
 PIECES = st.sampled_from(
     ["yes", "no", "not", "covered", "24", "months", "₹", "5,000", "%", "or", "and", ".", ",", "waiting", "period", "prior",
-     "to", "Nova", "Gold", "Silver", "नहीं", "कवर", "है", "दो", "साल", "tak", "up", "nahi", "(", ")", "[", "]"]
+     "week", "28th", "28", "24/7", "a", "per", "to", "Nova", "Gold", "Silver", "नहीं", "कवर", "है", "दो", "साल", "tak", "up", "nahi", "(", ")", "[", "]"]
 )  # fmt: skip
 
 

@@ -148,6 +148,142 @@ def test_how_often():
     assert told(graded("How many documents?", "1", "Once you ask, five.")) == "wrong_fact"
 
 
+@pytest.mark.parametrize(
+    ("gold", "reply", "verdict"),
+    [
+        ("119 EUR per year", "The annual plan costs €119.00 a month.", "wrong_fact"),
+        ("119 euros a year", "It is €119 monthly.", "wrong_fact"),
+        ("₹5,000 per day", "₹5,000 per week", "wrong_fact"),
+        ("3 % p.a.", "3 % a month", "wrong_fact"),
+        ("119 EUR per year", "€119.00/year", "passed"),
+        ("119 EUR per year", "119 euros annually", "passed"),
+        ("119 EUR per year", "The annual plan costs €119.", "passed"),
+        ("119 EUR", "It costs €119 a year.", "passed"),
+        ("€10 per person", "€10 per year", "passed"),
+        ("₹5,000 per day", "Rs 5,000 per night", "passed"),
+        ("€120 a year", "€10 per month, that is €120 per year.", "passed"),
+        ("€10 a month", "It costs €10 a month. It is €120 a year.", "passed"),
+        ("€10 a month and €100 a year", "€10 a year and €100 a month", "wrong_fact"),
+    ],
+)
+def test_an_amount_for_another_period_is_another_amount(gold: str, reply: str, verdict: str):
+    """Where both name one; people are no period, and nights are days."""
+    assert told(graded("What does the annual plan cost?", gold, reply)) == verdict
+
+
+@pytest.mark.parametrize(
+    ("gold", "reply", "verdict"),
+    [
+        ("Yes, until week 28", "Yes, travellers are covered up to the 36th week.", "wrong_fact"),
+        ("Yes, until week 28", "Yes, travellers are covered up to the 28th week.", "passed"),
+        ("Yes, up to the 28th week", "Yes, up to and including week 28.", "passed"),
+        ("Yes, up to the 28th week", "Yes, pregnancy is covered.", "missing_fact"),
+        ("28th week", "It is covered up to the 28th week.", "passed"),
+        ("28th week", "It is covered for the first 28 weeks.", "passed"),
+        ("from the 29th day", "from day 43 on", "wrong_fact"),
+        ("from the 29th day", "after 28 days", "abstained"),
+        ("from the 29th day", "from the 29th", "passed"),
+        ("€500 from the 29th day", "€500 from day 29", "passed"),
+        ("€500 from the 29th day", "€500 from day 43", "wrong_fact"),
+        ("the third floor", "It is on the 3rd floor.", "passed"),
+        ("the third floor", "It is on the 4th floor.", "wrong_fact"),
+        ("28 weeks", "28 weeks, first seen in week 4", "passed"),
+        ("Yes, from day 1", "Yes, at once.", "abstained"),
+        ("€500 in the second year", "€500 after a year", "passed"),
+    ],
+)
+def test_a_place_in_a_row_is_a_fact_of_its_own(gold: str, reply: str, verdict: str):
+    """The first three have too many other names; a time as long is as good, one less stays open."""
+    assert told(graded("Until when is it covered?", gold, reply)) == verdict
+
+
+@pytest.mark.parametrize(
+    ("gold", "reply", "verdict"),
+    [
+        ("around the clock", "The line is open 24/7, every day of the year.", "passed"),
+        ("24/7", "You can call around the clock.", "passed"),
+        ("24 hours a day", "Open 24 hours, seven days a week.", "passed"),
+        ("24/7", "It is open from 8 am to 8 pm.", "wrong_fact"),
+        ("8 am to 8 pm", "It is open around the clock.", "wrong_fact"),
+        ("24/7", "It is not open around the clock.", "wrong_fact"),
+        ("24/7", "Not only by day but around the clock.", "passed"),
+        ("24/7", "There is a 24-hour helpline.", "abstained"),
+        ("24/7", "There is a helpline.", "missing_fact"),
+        ("24 hours", "It takes 24 hours; the helpline is open 24/7.", "passed"),
+        ("the 24-hour helpline", "Call the 24-hour helpline.", "passed"),
+        ("7 days", "The helpline is open 24/7.", "missing_fact"),
+        ("8:30-18:00", "Monday to Friday from 8:30 am to 6 pm (CET)", "passed"),
+        ("8:30-18:00", "Monday to Friday from 8:30 am to 5 pm (CET)", "wrong_fact"),
+        ("6 pm", "bis 18 Uhr", "passed"),
+        ("7–18 Uhr", "from 7 am to 6 pm", "passed"),
+    ],
+)
+def test_times_of_day_and_what_is_always_open(gold: str, reply: str, verdict: str):
+    assert told(graded("When can I call?", gold, reply)) == verdict
+
+
+def test_always_is_read_in_languages_whose_other_words_are_not():
+    """A denial there is not read, so that it stays open."""
+    other = {"language": Language.OTHER, "alternatives": ("24/7",)}
+    asked = "Wann ist die Hotline erreichbar?"
+    assert told(graded(asked, "rund um die Uhr", "Sie ist rund um die Uhr besetzt.", **other)) == "passed"
+    assert told(graded(asked, "rund um die Uhr", "Sie ist nicht 24/7 besetzt.", **other)) == "abstained"
+    assert told(graded(asked, "rund um die Uhr", "Von 8 bis 18 Uhr.", **other)) == "abstained"
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "reply", "verdict"),
+    [
+        ("What is the oldest insurable age?", "79", "You can join up to and including 69 years.", "wrong_fact"),
+        ("What is the oldest insurable age?", "79", "You can join up to and including 79 years.", "passed"),
+        ("What is the oldest insurable age?", "79", "The wait is 3 months.", "missing_fact"),
+        ("How many months must I wait?", "24", "You wait for 36 months.", "wrong_fact"),
+        ("How many hospitals are there?", "79", "You find some within 5 minutes.", "missing_fact"),
+        ("Which percentage do I pay?", "10", "You pay 20 %.", "wrong_fact"),
+        ("How many claims are there per year?", "2", "You are insured for one year.", "missing_fact"),
+        ("How many of the 30 days are left?", "12", "The free look is 30 days.", "missing_fact"),
+    ],
+)
+def test_another_number_of_what_is_asked_is_wrong(question: str, gold: str, reply: str, verdict: str):
+    """Where the gold leaves the unit to the question."""
+    assert told(graded(question, gold, reply)) == verdict
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "reply", "verdict"),
+    [
+        (
+            "How much for bags?",
+            "up to 2500 euros",
+            "Up to €1,200 in all; with the Plus plan it's €2,500.",
+            "abstained",
+        ),
+        ("How much for bags?", "up to 2500 euros", "Bags: up to €1,200 in total. Plus pays €2,500.", "abstained"),
+        ("How much for bags?", "up to 2500 euros", "Up to €2,500; with the basic plan it's €1,200.", "passed"),
+        (
+            "How much for bags with Plus?",
+            "up to 2500 euros",
+            "Up to €1,200 in all; with Plus it's €2,500.",
+            "passed",
+        ),
+        ("How much for bags?", "up to 2500 euros", "It costs €12 and pays up to €2,500.", "passed"),
+        ("How much for bags?", "up to 2500 euros", "Up to €12 a day, up to €2,500 in all.", "passed"),
+        ("How much for bags?", "€2,500", "It went up from €1,200 to €2,500.", "passed"),
+        ("How much for bags?", "€2,500", "It is not €1,200, it is €2,500.", "passed"),
+        ("What is the ICU limit?", "₹10,000", "Room rent: ₹5,000, ICU: ₹10,000.", "passed"),
+        ("What is the ICU limit?", "₹10,000", "₹5,000 for a room and ₹10,000 for the ICU.", "passed"),
+        ("What do I pay?", "€5 and €9", "You pay €5 and then €9.", "passed"),
+        ("Which share of €100 is mine?", "€20", "Of €100 you pay €20.", "passed"),
+        ("How long may I return it?", "30 days", "We reply within 2 days. You have 30 days.", "passed"),
+    ],
+)
+def test_an_amount_behind_another_as_near_to_the_question_stays_open(
+    question: str, gold: str, reply: str, verdict: str
+):
+    """The first may be the answer, and the gold's that of something nobody asked about."""
+    assert told(graded(question, gold, reply)) == verdict
+
+
 def test_none_is_zero():
     assert told(graded("What co-payment applies?", "0%", "There is no co-payment.")) == "passed"
     assert told(graded("What co-payment applies?", "0%", "A co-payment of 5% applies.")) == "wrong_fact"

@@ -26,6 +26,7 @@ def times(text: str) -> list[str]:
         ("सुबह 9 बजे से शाम 6 बजे तक", ["09:00", "18:00"]),
         ("subah 9 se shaam 6 baje tak", ["09:00", "18:00"]),
         ("dopahar 12 baje, dopahar 2 baje, raat 8 baje, raat 1 baje", ["12:00", "14:00", "20:00", "01:00"]),
+        ("7–18 Uhr, 18.30 Uhr", ["07:00", "18:00", "18:30"]),
         ("John 3:16, a score of 2:1, a ratio of 16:9", []),
         ("1:30 hours, 9:30 minutes, 10:00:30", []),
         ("24 hours, 13 pm, Rs 9.30 pm", []),
@@ -34,6 +35,27 @@ def times(text: str) -> list[str]:
 )
 def test_times_are_read_and_other_pairs_of_figures_are_not(text: str, read: list[str]):
     assert times(text) == read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "24/7", "24/7/365", "24x7", "24 hours a day", "24 hrs/day, 7 days/week", "24 hours, seven days a week",
+        "twenty-four hours a day", "24 hours daily, 365 days a year", "around the clock", "round-the-clock",
+        "rund um die Uhr", "around the clock, seven days a week",
+    ],
+)  # fmt: skip
+def test_always_open_is_one_thing_by_all_its_names(text: str):
+    (fact,) = read_facts(f"We are open {text}.")
+    assert (fact.value, fact.text) == ("24/7", text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["24-hour helpline", "within 24 hours", "24/7/2024", "24 x 7 = 168", "7 days a week", "Rock Around the Clock"],
+)
+def test_what_is_not_always_open(text: str):
+    assert "24/7" not in times(text)
 
 
 def test_a_time_keeps_the_place_that_it_has_in_the_text():

@@ -129,7 +129,7 @@ def test_numbers_of_paths_lines_versions_and_identifiers_are_no_quantities(text:
     [
         ("v2.3.1 costs ₹500", ["500"]),
         ("Rs.5,000/- per day", ["5000"]),
-        ("24/7 for 5/8 of them", ["24", "7", "0.625"]),
+        ("25/7 for 5/8 of them", ["25", "7", "0.625"]),
         ("₹2,00,000.In 3 days", ["200000", "3"]),
         ("1e6 of 12 abc", ["1000000", "12"]),
     ],
