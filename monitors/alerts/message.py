@@ -29,7 +29,7 @@ from monitors.alerts.wording import (
 )
 from monitors.plural import plural
 from monitors.records.base import Record
-from monitors.records.grades import format_policy_row
+from monitors.records.grades import FailureKind, format_policy_row
 from monitors.records.incidents import (
     ActionKind,
     ActionVia,
@@ -138,6 +138,7 @@ DONE_WORDS: Final[dict[ActionKind, str]] = {
     ActionKind.RESOLVE: "Resolved",
 }
 CASES_NAMED: Final = 3
+_CONTACT: Final = re.compile(r"gives away: .*(?:phone|e-mail)")
 _SLACK_ID: Final = re.compile(r"[UW][A-Z0-9]{2,20}")
 
 
@@ -331,7 +332,7 @@ def _part(item: AlertItem, alert: Alert) -> MessageSection:
         heading=what_broke(item),
         case_id=item.incident.case_id or "",
         excerpts=_excerpts(item, None if alone else GROUPED_CHARACTERS),
-        finding=visible(seen.reason),
+        finding=visible(f"{seen.reason}{_of_contacts(seen)}"),
         finding_label=_finding_label(item),
         severity=f"Severity {int(item.incident.severity)}",
         row=visible(format_policy_row(seen.policy_row or "", seen.origin)),
@@ -342,6 +343,13 @@ def _part(item: AlertItem, alert: Alert) -> MessageSection:
         others=visible(_others(seen, alert)),
         address=seen.address,
     )
+
+
+def _of_contacts(seen: Observation) -> str:
+    """How to say that a number or an address is the business's own: nothing but its owner can know."""
+    if seen.failure_kind is not FailureKind.PII_DISCLOSURE or not _CONTACT.search(seen.reason):
+        return ""
+    return ". A contact of your own? List it in public_contacts"
 
 
 def _others(seen: Observation, alert: Alert) -> str:

@@ -92,13 +92,13 @@ def read_configuration(path: Path) -> tuple[Config | None, HealthCheck]:
         return None, HealthCheck(
             name=name, health=Health.BROKEN, found=str(error), to_do="mend the keys that are named"
         )
-    missing = [name for name, target in config.targets.items() if not target.suite.exists()]
+    missing = [f"{name} ({one.suite})" for name, one in config.targets.items() if not one.suite.exists()]
     if missing:
         return config, HealthCheck(
             name=name,
             health=Health.BROKEN,
-            found=f"no suite for {', '.join(missing)}",
-            to_do="give its `suite` a file",
+            found=f"there is no such file as the suite of {', '.join(missing)}",
+            to_do="write it, or name the file that you have in `suite`",
         )
     return config, HealthCheck(name=name, health=Health.GOOD, found=f"{path}: {', '.join(config.targets)}")
 

@@ -21,7 +21,7 @@ from monitors.probes.inspect.findings import advice_on
 from monitors.records.base import Finding
 from monitors.records.comparisons import Comparison, RubricAverage
 from monitors.records.exchanges import NoAnswer, NoAnswerReason
-from monitors.records.grades import CaseOutcome
+from monitors.records.grades import CaseOutcome, FailureKind
 from monitors.records.runs import (
     CaseResult,
     JudgeState,
@@ -195,6 +195,10 @@ def _next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]
             yield f"`lookout doctor {report.target.address}` shows what stands there, with a picture"
     elif report.verdict is Verdict.FAIL:
         yield "read the failed cases in the report; `lookout alerts list` shows what is broken and how to answer"
+        yield "if a reply is right, mend its gold or add the reply's words to `alternatives` of that case"
+        if any(FailureKind.PII_DISCLOSURE in case.assessment.failure_kinds for case in cases):
+            graders = f"[targets.{report.target.name}.graders]"
+            yield f"if it gave away a contact of your own, list it: public_contacts under {graders}"
     elif report.judging is not None and report.judging.state is JudgeState.OFF:
         off = f"the judge is off ({report.judging.why})"
         yield _ALTERNATIVES

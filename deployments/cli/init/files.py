@@ -180,8 +180,8 @@ def _channel(answers: Answers) -> str:
     if answers.by_webhook:
         return "# alerts go where SLACK_WEBHOOK_URL leads; they are printed and stored until it is set"
     if channel is None:
-        return '# slack_channel = "#alerts"  # needs SLACK_BOT_TOKEN; alerts are printed and stored until then'
-    return f"slack_channel = {_quoted(channel)}  # needs SLACK_BOT_TOKEN; alerts are printed until it is set"
+        return '# slack_channel = "#alerts"  # for SLACK_BOT_TOKEN; SLACK_WEBHOOK_URL needs no channel'
+    return f"slack_channel = {_quoted(channel)}  # for SLACK_BOT_TOKEN; SLACK_WEBHOOK_URL has a channel of its own"
 
 
 def _quoted(text: str) -> str:
