@@ -143,4 +143,4 @@ def not_needed(by: Grader, reason: str) -> Abstained:
 
 def unread(by: Grader, what: str) -> Abstained:
     """A grader that reads the words of English and Hindi, and a case in another language."""
-    return abstained(by, f"{what} not read in the language of this case")
+    return abstained(by, f"{what} not read in the language of this case, which is not English, Hindi or Hinglish")
