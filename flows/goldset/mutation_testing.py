@@ -14,7 +14,7 @@ from typing import Final
 
 from monitors.facts.refusals.detect import read_refusal
 from monitors.gate.assess import assess, severity_of
-from monitors.graders.base import STATEMENT, Grader
+from monitors.graders.base import SENTENCE, STATEMENT, UNREAD_WORDS, Grader, not_read
 from monitors.graders.panel import grade_exchange
 from monitors.mutations.mutants import Mutant, MutationOperator, mutants_of, right_reply
 from monitors.records.base import Finding, Record, Severity
@@ -74,13 +74,16 @@ def _why_open(found: Assessment) -> str:
     return "; ".join(one.reason for one in facts) or found.reason
 
 
+_WORD_FOR_WORD: Final = frozenset({STATEMENT, SENTENCE, not_read(UNREAD_WORDS)})
+"""Why graders that pass a gold word for word leave it open in other words."""
+
 _UNRELATED: Final = "Gladly."
 """A reply that has no word of a gold."""
 
 
 def _open_otherwise(case: GoldCase, panel: Sequence[Grader]) -> str:
     grades = assessed(case, _UNRELATED, panel).grades
-    return next((one.reason for one in grades if isinstance(one, Abstained) and one.reason == STATEMENT), "")
+    return next((one.reason for one in grades if isinstance(one, Abstained) and one.reason in _WORD_FOR_WORD), "")
 
 
 def grade_mutants(

@@ -131,6 +131,13 @@ STATEMENT = "the gold is a statement, and the reply may make it in other words"
 """Why a reply that shares nothing with the gold's phrase is left to a judge."""
 
 
+SENTENCE = "the gold is a sentence, not a phrase"
+"""Why a gold of many words is left to a judge, unless the reply says it word for word."""
+
+UNREAD_WORDS = "yes and no, names and denials are"
+"""What no rule reads of a gold without an amount, in a language that is not read."""
+
+
 def abstained(by: Grader, reason: str, blame: Blame = Blame.MONITOR) -> Abstained:
     """A grader that had nothing to go on, and whose fault that is."""
     return Abstained(grader=by.name, version=by.version, aspect=by.aspect, reason=reason, blame=blame)
@@ -143,4 +150,9 @@ def not_needed(by: Grader, reason: str) -> Abstained:
 
 def unread(by: Grader, what: str) -> Abstained:
     """A grader that reads the words of English and Hindi, and a case in another language."""
-    return abstained(by, f"{what} not read in the language of this case, which is not English, Hindi or Hinglish")
+    return abstained(by, not_read(what))
+
+
+def not_read(what: str) -> str:
+    """The reason, which names what language the case is not in: `other` says no more."""
+    return f"{what} not read in the language of this case, which is not English, Hindi or Hinglish"

@@ -151,7 +151,7 @@ def test_the_reason_names_the_language(tmp_path: Path) -> None:
     (verdict,) = answers("grade", given, cwd=tmp_path)
     reasons = {grade["grader"]: grade["reason"] for grade in verdict["grades"]}
     none_of_ours = "not read in the language of this case, which is not English, Hindi or Hinglish"
-    assert reasons["factual"] == f"yes and no are {none_of_ours}"
+    assert reasons["factual"] == f"yes and no, names and denials are {none_of_ours}"
     assert reasons["refusals"] == f"refusals are {none_of_ours}"
 
 

@@ -43,7 +43,7 @@ from monitors.goldset.issue_checks import issues
 from monitors.graders.base import Grader, GraderSettings
 from monitors.graders.panel import default_panel
 from monitors.plural import plural
-from monitors.records.base import Severity
+from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase
 
 SHOWN = 10
@@ -111,6 +111,12 @@ def _conclusion(must: int, should: int) -> str:
     return "; ".join(filter(None, (mend, conclusion))).capitalize() + "."
 
 
+_SAY_SHORT = "begin the gold with yes or no, a figure or a short name; or leave it to the judge"
+_SAY_IN_ANOTHER_LANGUAGE = (
+    "in a language that the rules do not read, only amounts, and golds of three words or more that the reply says "
+    "word for word, are graded without a judge: add such words of right replies to `alternatives`, or leave it to "
+    "the judge"
+)
 _CONTRADICTS_ITSELF = "say the gold so that it does not contradict or deny itself"
 
 
@@ -132,7 +138,7 @@ def fails_itself(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -> Iter
                 weight=Weight.SHOULD,
                 places=(one.place,),
                 what=left,
-                do="begin the gold with yes or no, a figure or a short name; or leave it to the judge",
+                do=_SAY_IN_ANOTHER_LANGUAGE if one.case.language is Language.OTHER else _SAY_SHORT,
             )
 
 
