@@ -81,8 +81,8 @@ _FEWEST_WORDS = 4
 class LanguageGrader:
     """Compares the reply's language with the case's.
 
-    Languages other than English, Hindi and Hinglish are not told apart: of a case in one of them nothing is said,
-    and neither is it where words of the question and of the reply leave open what they are in.
+    Languages other than English, Hindi and Hinglish are not distinguished: of a case in one of them nothing is
+    said, and neither is it where words of the question and of the reply leave open what they are in.
     """
 
     name = "language"
@@ -93,7 +93,7 @@ class LanguageGrader:
         """Grade the language of the graded text."""
         text = exchange.graded_text
         if case.language is Language.OTHER:
-            return not_needed(self, "languages other than English, Hindi and Hinglish are not told apart")
+            return not_needed(self, "languages other than English, Hindi and Hinglish are not distinguished")
         if not says_enough(text):
             return abstained(self, "the reply has too few words to tell its language")
         if Evidence.READ not in {evidence(text), evidence(case.question)}:

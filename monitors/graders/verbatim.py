@@ -26,7 +26,7 @@ _NEGATIONS: Final = DENIALS | keys_of(
 
 
 class _Sentence(NamedTuple):
-    words: tuple[str, ...]
+    tokens: tuple[str, ...]
     places: tuple[tuple[int, int], ...]
 
 
@@ -36,39 +36,39 @@ def find_word_for_word(golds: Sequence[str], reply: str, question: str) -> tuple
     A gold of fewer than three words, and one that the question holds already, is no answer by standing there. A
     negation just before or behind it, in its sentence, that is not the gold's own may take it back.
     """
-    wanted = [words for gold in golds if len(words := _words(gold)) and _counted(words) >= FEWEST_WORDS]
-    asked = _words(question)
-    for words in wanted:
-        if _starts(asked, words):
+    wanted = [tokens for gold in golds if len(tokens := _tokens(gold)) and _counted(tokens) >= FEWEST_WORDS]
+    asked = _tokens(question)
+    for tokens in wanted:
+        if _starts(asked, tokens):
             continue
-        found = [place for sentence in _sentences(reply[:_READ]) for place in _stated(sentence, words)]
+        found = [place for sentence in _sentences(reply[:_READ]) for place in _stated(sentence, tokens)]
         if found and None not in found:
             return found[0]
     return None
 
 
-def _stated(sentence: _Sentence, words: tuple[str, ...]) -> list[tuple[int, int] | None]:
+def _stated(sentence: _Sentence, tokens: tuple[str, ...]) -> list[tuple[int, int] | None]:
     """Each place of the words; ``None`` for one that is denied."""
     found: list[tuple[int, int] | None] = []
-    for start in _starts(sentence.words, words):
-        end = start + len(words)
-        around = (*sentence.words[max(0, start - _BEFORE) : start], *sentence.words[end : end + _BEHIND])
+    for start in _starts(sentence.tokens, tokens):
+        end = start + len(tokens)
+        around = (*sentence.tokens[max(0, start - _BEFORE) : start], *sentence.tokens[end : end + _BEHIND])
         denied = any(word_key(word) in _NEGATIONS for word in around)
         found.append(None if denied else (sentence.places[start][0], sentence.places[end - 1][1]))
     return found
 
 
-def _starts(text: tuple[str, ...], words: tuple[str, ...]) -> list[int]:
-    first, size = words[0], len(words)
-    return [at for at, word in enumerate(text) if word == first and text[at : at + size] == words]
+def _starts(text: tuple[str, ...], tokens: tuple[str, ...]) -> list[int]:
+    first, size = tokens[0], len(tokens)
+    return [at for at, word in enumerate(text) if word == first and text[at : at + size] == tokens]
 
 
-def _counted(words: tuple[str, ...]) -> int:
-    return sum(word[0].isalnum() for word in words)
+def _counted(tokens: tuple[str, ...]) -> int:
+    return sum(word[0].isalnum() for word in tokens)
 
 
 @lru_cache(maxsize=256)
-def _words(text: str) -> tuple[str, ...]:
+def _tokens(text: str) -> tuple[str, ...]:
     return tuple(_folded(match[0]) for match in _WORD.finditer(text))
 
 
@@ -76,8 +76,8 @@ def _words(text: str) -> tuple[str, ...]:
 def _sentences(text: str) -> tuple[_Sentence, ...]:
     found = ([*_WORD.finditer(text, *match.span())] for match in _SENTENCE.finditer(text))
     return tuple(
-        _Sentence(tuple(_folded(word[0]) for word in words), tuple(word.span() for word in words))
-        for words in found
+        _Sentence(tuple(_folded(word[0]) for word in tokens), tuple(word.span() for word in tokens))
+        for tokens in found
     )
 
 
