@@ -17,7 +17,7 @@ from monitors.domains.pack import DEFAULT_DOMAINS, Domain, load_domain
 from monitors.errors import ConfigError
 from monitors.explain.first_look import first_look
 from monitors.facts.citations import find_citations
-from monitors.facts.language import identify
+from monitors.facts.language import identify, language_of_case
 from monitors.facts.quantities.fact import Fact, FactKind
 from monitors.facts.quantities.locales import checked_currency, checked_locale
 from monitors.facts.quantities.scan import read_facts
@@ -201,7 +201,7 @@ def _case(fields: Fields) -> GoldCase:
         expected_refusal=flag_of(fields, "expected_refusal"),
         expected_citation=text_of(fields, "expected_citation", "") or None,
         severity=severity_of(fields),
-        language=language_of(fields) or identify(question),
+        language=language_of(fields) or language_of_case(question, gold),
         type="line",
         provenance=Provenance(pipeline=Pipeline.IMPORTED),
     )

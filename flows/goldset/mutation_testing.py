@@ -16,7 +16,7 @@ from typing import Final
 from monitors.facts.quantities.scan import scan
 from monitors.facts.refusals.detect import read_refusal
 from monitors.gate.assess import assess, severity_of
-from monitors.graders.base import CONDITION, SAYS_MORE, STATEMENT, UNCLEAR, Grader
+from monitors.graders.base import CONDITION, SAYS_MORE, SENTENCE, STATEMENT, UNCLEAR, UNREAD_GOLD, Grader, not_read
 from monitors.graders.panel import grade_exchange
 from monitors.mutations.mutants import Mutant, MutationOperator, mutants_of, right_reply
 from monitors.records.base import Finding, Record, Severity
@@ -76,6 +76,9 @@ def _why_open(found: Assessment) -> str:
     return "; ".join(one.reason for one in facts) or found.reason
 
 
+_WORD_FOR_WORD: Final = frozenset({STATEMENT, SENTENCE, not_read(UNREAD_GOLD)})
+"""Why graders that pass a gold word for word leave it open in other words."""
+
 _UNRELATED: Final = "Gladly."
 """A reply that has no word of a gold."""
 
@@ -89,7 +92,7 @@ def _open_otherwise(case: GoldCase, panel: Sequence[Grader]) -> str:
     What has no word of a gold may be wrong as well: only the reason that it may be right counts. The other two are
     right where nothing but the gold's words is missing.
     """
-    left_open = _reasons_left_open(case, _UNRELATED, panel) & {STATEMENT}
+    left_open = _reasons_left_open(case, _UNRELATED, panel) & _WORD_FOR_WORD
     opener, rest = _split_opener(case.gold)
     figures = _figures_of(case.gold)
     if figures:

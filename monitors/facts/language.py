@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from enum import StrEnum
 from functools import lru_cache
+from typing import NamedTuple
 
 from monitors.records.base import Language
 
@@ -128,6 +130,43 @@ OTHER = {
 }
 """Function words of other languages in Latin letters, so that they are not taken for English."""
 
+_MORE_OTHER = {
+    "es": """
+        mi tu tiene tienen hace puedo puede pueden podemos tengo tenemos hacer nuestro nuestra usted ustedes le les
+        me no sí porque si ni sin lunes martes miércoles jueves viernes sábado domingo cuesta gracias lamento siento
+        claro tampoco nunca esta ese esa
+    """,
+    "fr": """
+        je tu on mon ma mes votre vos notre nos leur puis peut pouvez peux avez avons ai suis sommes êtes c'est
+        n'est n'ai j'ai d'un d'une est-ce combien quand comment pourquoi chez sans mais donc oui non bien sûr désolé
+        regrette aucun aucune jamais lundi mardi mercredi jeudi vendredi samedi dimanche en se si sa son ses leurs
+        l'on aussi très
+    """,
+    "it": """
+        mi ti si ci vi suo sua mio mia nostro nostra posso può possono abbiamo avete hanno ho siamo siete sì no ma
+        se quanto quanti quanta perché sul sulla dal dalla ai agli alle questo questa purtroppo certo mai senza
+        lunedì martedì mercoledì giovedì venerdì sabato domenica c'è dell un costa vostro
+    """,
+    "de": """
+        saal kam sau kommt kommen
+        ich du er wir ihr sie mir mich dir dich uns euch ihnen ihre ihrer ihren ihrem mein meine meinen meiner
+        meinem dein deine unser unsere unseren unserem kann kannst können könnt darf dürfen muss müssen soll sollen
+        möchte möchten will wollen habe habt hatte bin bist seid gibt geht mal ja nein kein keine keinen keiner
+        keinem nichts leider gern gerne bitte danke natürlich selbstverständlich dazu dafür damit darüber darum dort
+        hier heute morgen morgens abends täglich immer nie aber denn wenn dass ob noch schon nur sehr mehr man so da
+        dann zum zur vom beim ins am um bis ab an in vor unter ohne gegen zwischen viel wieviel etwas alle alles
+        jeder jede jeden jedes diese dieser dieses diesen diesem kostet kosten heißt montag dienstag mittwoch
+        donnerstag freitag samstag sonntag wochentag uhr geöffnet geschlossen tut
+    """,
+    "nl": """
+        ik je jij u wij we jullie hij zij ze mijn uw ons onze kan kunt kunnen mag mogen moet moeten heb hebt heeft
+        hebben had ben bent was geen niets ja nee helaas graag maar als dan nog wel al om of tot deze dit hier daar
+        vandaag morgen altijd nooit veel hoeveel waarom welke in maandag dinsdag woensdag donderdag vrijdag zaterdag
+        zondag kost uur
+    """,
+}
+"""What chats in the commonest of them say beside: short answers, verbs that ask, days of the week."""
+
 
 _DEVANAGARI = re.compile(r"[\u0900-\u0963\u0966-\u097f]+")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]+")
@@ -146,9 +185,9 @@ _READ = 3_000
 _HINGLISH_SHARE = 0.12
 """Share of Hindi words among all words from which Latin text is Hinglish: one in eight."""
 
-_OTHER = {word: code for code, words in OTHER.items() for word in words.split()}
+_WORDS_OF = {code: frozenset(f"{words} {_MORE_OTHER.get(code, '')}".split()) for code, words in OTHER.items()}
 _OTHER_ONLY = (
-    frozenset(_OTHER)
+    frozenset[str]().union(*_WORDS_OF.values())
     - ENGLISH
     - HINGLISH
     - HINGLISH_OR_ENGLISH
@@ -163,6 +202,45 @@ _LISTS_OF = {
     for word in frozenset[str]().union(*_LISTS)
 }
 """In which of the lists each word stands, as bits: a text's words are looked up once."""
+_CODES_OF = {
+    word: tuple(code for code, words in _WORDS_OF.items() if word in words)
+    for word in frozenset[str]().union(*_WORDS_OF.values())
+}
+"""The other languages that have a word, also where English or Hinglish has it too: "was" is German as well."""
+
+
+class Evidence(StrEnum):
+    """Whether the words of a text say that it is in English, Hindi or Hinglish."""
+
+    READ = "read"
+    UNREAD = "unread"
+    """They say that it is in another language."""
+    NONE = "none"
+    """They do not say: a name, a number, a word that two languages have."""
+
+
+class _WordCounts(NamedTuple):
+    """Words of a text that each language has; a word of several counts for each."""
+
+    words: int
+    hindi: int
+    either: int
+    english: int
+    other_only: int
+    """Words of another language that neither English nor Hinglish has."""
+    foreign: int
+    """Words of the one other language that has most of them."""
+
+    @property
+    def own(self) -> int:
+        return max(self.english, self.hindi + (self.either if self.hindi else 0))
+
+    @property
+    def is_foreign(self) -> bool:
+        fewest = min(2, self.words)
+        if self.other_only > max(self.english, self.hindi) and self.other_only >= fewest:
+            return True
+        return self.other_only > 0 and self.foreign > self.own and self.foreign >= fewest
 
 
 @lru_cache(maxsize=64)  # what users ask comes again and again, and several ask about one reply
@@ -171,15 +249,45 @@ def identify(text: str) -> Language:
 
     Citations in square brackets, addresses and code are not counted.
     """
-    plain = _NOISE.sub(" ", text[:_READ])
+    plain = _plain(text)
+    by_script = _language_of_script(plain)
+    return by_script if by_script is not None else _latin_language(_counts(plain.lower()))
+
+
+@lru_cache(maxsize=64)
+def evidence(text: str) -> Evidence:
+    """How sure it is that a text is in a language that the rules read; `identify` takes it for English in doubt."""
+    plain = _plain(text)
+    by_script = _language_of_script(plain)
+    if by_script is not None:
+        return Evidence.UNREAD if by_script is Language.OTHER else Evidence.READ
+    counts = _counts(plain.lower())
+    if counts.is_foreign:
+        return Evidence.UNREAD
+    return Evidence.READ if counts.own > counts.foreign else Evidence.NONE
+
+
+def language_of_case(question: str, gold: str) -> Language:
+    """The language of a case that names none: that of its question; where that is not sure, the gold counts too."""
+    if evidence(question) is not Evidence.READ and evidence(f"{question}\n{gold}") is Evidence.UNREAD:
+        return Language.OTHER
+    return identify(question)
+
+
+def _plain(text: str) -> str:
+    return _NOISE.sub(" ", text[:_READ])
+
+
+def _language_of_script(plain: str) -> Language | None:
+    """Hindi or another language by its letters; ``None`` for a text in Latin ones."""
     if plain.isascii():
-        return _latin_language(plain.lower())
+        return None
     hindi = len(_DEVANAGARI.findall(plain))
     if hindi and hindi >= HINDI_SHARE * (hindi + len(_LATIN.findall(plain))):
         return Language.HINDI
     if _LETTERS.search("".join(_UNUSUAL.findall(plain))) and _is_foreign(plain):
         return Language.OTHER
-    return _latin_language(plain.lower())
+    return None
 
 
 def _is_foreign(text: str) -> bool:
@@ -188,7 +296,7 @@ def _is_foreign(text: str) -> bool:
     return latin < letters / 2
 
 
-def _latin_language(lowered: str) -> Language:
+def _counts(lowered: str) -> _WordCounts:
     words = _WORD.findall(lowered)
     counts = Counter(map(_LISTS_OF.get, words))
     counts.pop(None, None)
@@ -197,9 +305,15 @@ def _latin_language(lowered: str) -> Language:
     )
     if _ACCENTED.search(lowered):
         other += sum(_ACCENTED.search(word) is not None for word in words)
-    if other > max(english, hindi) and other >= min(2, len(words)):
+    codes = Counter(code for word in words for code in _CODES_OF.get(word, ()))
+    return _WordCounts(len(words), hindi, either, english, other, max(codes.values(), default=0))
+
+
+def _latin_language(counts: _WordCounts) -> Language:
+    if counts.is_foreign:
         return Language.OTHER
-    return Language.HINGLISH if _is_hinglish(len(words), hindi, either, english) else Language.ENGLISH
+    is_hinglish = _is_hinglish(counts.words, counts.hindi, counts.either, counts.english)
+    return Language.HINGLISH if is_hinglish else Language.ENGLISH
 
 
 def _is_hinglish(words: int, hindi: int, either: int, english: int) -> bool:

@@ -30,10 +30,10 @@ from monitors.errors import GoldSetError
 from monitors.facts.disclosures.candidates import Strength
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.disclosures.masking import LABELS
-from monitors.facts.language import identify
+from monitors.facts.language import Evidence, evidence, identify
 from monitors.facts.quantities.scan import read_facts
 from monitors.facts.similarity import QUOTE_MIN_WORDS, alike_pairs, find_quote, folded, grams, stated
-from monitors.goldset.lines import Unusable, case_from_line
+from monitors.goldset.lines import Unusable, case_from_line, settle_languages
 from monitors.goldset.load import BadLine, read_text, suite_text
 from monitors.mutations.mutants import Stance, is_still_right, stance_of
 from monitors.plural import plural
@@ -117,6 +117,7 @@ def read_numbered(path: Path) -> NumberedSuite:
 def numbered_lines(lines: Iterable[str]) -> NumberedSuite:
     """Read JSON lines; blank ones are counted and skipped."""
     cases: list[NumberedCase] = []
+    good: list[str] = []
     bad: list[tuple[BadLine, str | None]] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -126,7 +127,10 @@ def numbered_lines(lines: Iterable[str]) -> NumberedSuite:
             bad.append((BadLine(number, read.problems, is_issue=read.is_issue), read.case_id))
         else:
             cases.append(NumberedCase(number, read))
-    return NumberedSuite(tuple(cases), tuple(bad))
+            good.append(line)
+    settled = settle_languages([one.case for one in cases], good)
+    numbered = (NumberedCase(one.line, case) for one, case in zip(cases, settled, strict=True))
+    return NumberedSuite(tuple(numbered), tuple(bad))
 
 
 _GIVE_SEVERITY = 'add "severity": 1, 2 or 3: what a wrong answer would cost'
@@ -175,7 +179,8 @@ def _language_parts(case: GoldCase) -> Iterator[tuple[str, str]]:
 
 
 def _language_of(text: str) -> Language | None:
-    return identify(text) if len(_WORD.findall(text)) >= LANGUAGE_MIN_WORDS else None
+    says = len(_WORD.findall(text)) >= LANGUAGE_MIN_WORDS and evidence(text) is not Evidence.NONE
+    return identify(text) if says else None
 
 
 def leaks(

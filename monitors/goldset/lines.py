@@ -7,7 +7,7 @@ person reads them, and without defaults.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final, cast
@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from monitors.facts.language import identify
+from monitors.facts.language import Evidence, evidence, language_of_case
 from monitors.goldset.issues import ISSUE_KEYS, is_issue, issue_fields, issue_keys
 from monitors.records.base import Language, Record
 from monitors.records.cases import (
@@ -241,14 +241,40 @@ def _prepared(fields: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
             problems.append(refused_value(key, fields[key]))
             prepared[key] = wanted(1)
     if "language" not in fields:
-        prepared["language"] = _language_of(prepared["turns"])
+        prepared["language"] = _language_of(prepared["turns"], prepared.get("gold"))
     return problems, prepared
 
 
-def _language_of(turns: object) -> Language:
-    """The language in which the last of these is asked, if they are turns at all."""
+def _language_of(turns: object, gold: object) -> Language:
+    """The language in which the last of these is asked, if they are turns; the gold helps where it is short."""
     last: object = cast("list[object]", turns)[-1] if isinstance(turns, list) and turns else ""
-    return identify(last) if isinstance(last, str) else Language.ENGLISH
+    return (
+        language_of_case(last, gold if isinstance(gold, str) else "") if isinstance(last, str) else Language.ENGLISH
+    )
+
+
+def names_language(line: str) -> bool:
+    """Whether a line has the key ``language``, so that nothing is guessed."""
+    return '"language"' in line
+
+
+def settle_languages(cases: Sequence[GoldCase], lines: Sequence[str]) -> list[GoldCase]:
+    """The cases of a suite, each with its line; languages that lines leave out are settled together.
+
+    Where most of them are `other`, a text that does not say what it is in ("Brot?") is `other` too.
+    """
+    guessed = [not names_language(line) for line in lines]
+    languages = [case.language for case, is_guess in zip(cases, guessed, strict=True) if is_guess]
+    if 2 * languages.count(Language.OTHER) <= len(languages):
+        return list(cases)
+    return [
+        case.model_copy(update={"language": Language.OTHER}) if is_guess and _is_unsure(case) else case
+        for case, is_guess in zip(cases, guessed, strict=True)
+    ]
+
+
+def _is_unsure(case: GoldCase) -> bool:
+    return evidence(f"{case.question}\n{case.gold}") is not Evidence.READ
 
 
 def _said_before(problem: str, own: list[str]) -> bool:

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from monitors.errors import GoldSetError
 from monitors.facts.text import normalise
-from monitors.goldset.lines import ID_ACCEPTED, Unusable, case_from_line, shown
+from monitors.goldset.lines import ID_ACCEPTED, Unusable, case_from_line, settle_languages, shown
 from monitors.problems import nearest
 from monitors.records.cases import GoldCase, Suite
 
@@ -80,6 +80,7 @@ def suite_text(path: Path) -> str:
 def parse_suite_lines(lines: Iterable[str], *, name: str, source: str = "suite") -> Suite:
     """Make a suite of JSON lines; ``source`` is what errors call them. Raises `GoldSetError` like `load_suite`."""
     cases: list[GoldCase] = []
+    good: list[str] = []
     bad: list[BadLine] = []
     first_seen: dict[str, int] = {}
     for number, line in enumerate(lines, start=1):
@@ -94,11 +95,12 @@ def parse_suite_lines(lines: Iterable[str], *, name: str, source: str = "suite")
             bad.append(BadLine(number, tuple(problems)))
         elif isinstance(read, GoldCase):
             cases.append(read)
+            good.append(line)
         if len(bad) >= BAD_LINES_COLLECTED:
             break
     if bad:
         raise GoldSetError(describe(source, bad, unit="line"))
-    return suite_of(cases, name=name, source=source)
+    return suite_of(settle_languages(cases, good), name=name, source=source)
 
 
 def suite_of(cases: list[GoldCase], *, name: str, source: str) -> Suite:

@@ -140,6 +140,12 @@ UNCLEAR = "the reply says neither yes nor no, or both"
 CONDITION = "the reply begins with neither yes nor no, and ties its answer to a condition or to words of the gold"
 """Why a reply that seems to say yes or no is left to a judge."""
 
+SENTENCE = "the gold is a sentence, not a phrase"
+"""Why a gold of many words is left to a judge, unless the reply says it word for word."""
+
+UNREAD_GOLD = "yes and no, names and denials are"
+"""What no rule reads of a gold without an amount, in a language that is not read."""
+
 
 def abstained(by: Grader, reason: str, blame: Blame = Blame.MONITOR) -> Abstained:
     """A grader that had nothing to go on, and whose fault that is."""
@@ -153,4 +159,9 @@ def not_needed(by: Grader, reason: str) -> Abstained:
 
 def unread(by: Grader, what: str) -> Abstained:
     """A grader that reads the words of English and Hindi, and a case in another language."""
-    return abstained(by, f"{what} not read in the language of this case")
+    return abstained(by, not_read(what))
+
+
+def not_read(what: str) -> str:
+    """The reason, which names what language the case is not in: `other` says no more."""
+    return f"{what} not read in the language of this case, which is not English, Hindi or Hinglish"

@@ -8,7 +8,7 @@ from itertools import islice
 
 from monitors.facts.citations import DEFAULT_PATTERNS, find_citations, names_source
 from monitors.facts.error_leaks import find_error_leak
-from monitors.facts.language import identify
+from monitors.facts.language import Evidence, evidence, identify
 from monitors.facts.refusals.detect import Refusal, read_refusal
 from monitors.graders.base import abstained, judged, not_needed, unread
 from monitors.records.base import Blame, Language
@@ -74,22 +74,30 @@ def _count(sources: int) -> str:
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _MARK = re.compile(r"\[[^\[\]\n]{0,200}\]")
 """A citation is in the language of the documents."""
-_FEWEST_WORDS = 4
+_FEWEST_TOKENS = 4
 """Words below which the language of a reply is open: "₹60,000 per eye" is good in any language."""
 
 
 class LanguageGrader:
-    """Compares the reply's language with the case's."""
+    """Compares the reply's language with the case's.
+
+    Languages other than English, Hindi and Hinglish are not distinguished: of a case in one of them nothing is
+    said, and neither is it where words of the question and of the reply leave open what they are in.
+    """
 
     name = "language"
-    version = "3"
+    version = "4"
     aspect = Aspect.LANGUAGE
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
         """Grade the language of the graded text."""
         text = exchange.graded_text
+        if case.language is Language.OTHER:
+            return not_needed(self, "languages other than English, Hindi and Hinglish are not distinguished")
         if not says_enough(text):
             return abstained(self, "the reply has too few words to tell its language")
+        if Evidence.READ not in {evidence(text), evidence(case.question)}:
+            return abstained(self, "neither question nor reply is surely in English, Hindi or Hinglish")
         found = identify(text)
         right = found is case.language
         return judged(
@@ -102,7 +110,27 @@ class LanguageGrader:
 def says_enough(text: str) -> bool:
     """Whether a reply has words enough to recognize its language."""
     found = _WORD.finditer(_MARK.sub(" ", text[:2_000]))
-    return sum(1 for _ in islice(found, _FEWEST_WORDS)) == _FEWEST_WORDS
+    return sum(1 for _ in islice(found, _FEWEST_TOKENS)) == _FEWEST_TOKENS
+
+
+UNREAD_REPLY = "the reply is not in English, Hindi or Hinglish: whether it declines is for a judge"
+"""Why a reply that does not decline in words that are read is no answer yet."""
+
+_FEW_WORDS = 3
+"""Words of a reply that may be a name or an amount, and in any language: nobody declines in a few such."""
+
+
+def _declines_readably(case: GoldCase, text: str) -> bool:
+    """Whether the rules would see it if the reply declined."""
+    match evidence(text):
+        case Evidence.READ:
+            return True
+        case Evidence.UNREAD:
+            return False
+        case Evidence.NONE:
+            few = sum(1 for _ in islice(_WORD.finditer(_MARK.sub(" ", text)), _FEW_WORDS + 1)) <= _FEW_WORDS
+            asked = evidence(case.question) is Evidence.READ
+            return (few and asked) if case.expected_refusal else (few or asked)
 
 
 class RefusalGrader:
@@ -110,11 +138,11 @@ class RefusalGrader:
 
     A hedge that still answers is no refusal. Where the gold itself says that the documents are silent, a reply that
     says so answers the question. In a language that is not read, only an expected refusal in words of one that is
-    (English, Hindi) is graded.
+    (English, Hindi) is graded: whether another reply declines is for a judge.
     """
 
     name = "refusals"
-    version = "2"
+    version = "3"
     aspect = Aspect.REFUSAL
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
@@ -125,6 +153,8 @@ class RefusalGrader:
         refusal = read_refusal(text)
         if case.language is Language.OTHER and not (refusal.refused and case.expected_refusal):
             return unread(self, "refusals are")
+        if not refusal.refused and not _declines_readably(case, text):
+            return abstained(self, UNREAD_REPLY)
         if case.expected_refusal:
             return self._of_expected_refusal(refusal, exchange)
         if refusal.refused and not read_refusal(case.gold).refused:

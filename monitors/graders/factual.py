@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from monitors.domains.pack import Domain
+from monitors.facts.language import Evidence, evidence
 from monitors.facts.quantities.locales import PLAIN, Locale, locale_of
 from monitors.facts.quantities.scan import Scan
 from monitors.facts.text import WORD
 from monitors.graders.base import SAYS_MORE, GraderSettings, abstained, judged
+from monitors.graders.conduct import says_enough
 from monitors.graders.golds import (
     FLOOD,
     content_stems,
@@ -19,9 +21,11 @@ from monitors.graders.golds import (
 from monitors.graders.phrases import PhrasesGrader
 from monitors.graders.polarity import NEITHER, PolarityGrader
 from monitors.graders.quantities import NO_QUANTITY, QuantitiesGrader
+from monitors.graders.verbatim import find_word_for_word
+from monitors.records.base import Language
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
-from monitors.records.grades import Abstained, Aspect, FailureKind, Judged
+from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
 
 
 class FactualGrader:
@@ -29,6 +33,9 @@ class FactualGrader:
 
     One part that fails is a failure; otherwise one that passes is a pass, save that an unclear quantity is never
     outvoted. It abstains for an expected refusal (the refusal grader decides) and when nothing is comparable.
+
+    What the texts themselves show to be in a language that is not read is read as such, whatever the case says:
+    words of it fail nothing. There a gold of three words or more that the reply repeats word for word is stated.
     """
 
     name = "factual"
@@ -50,6 +57,28 @@ class FactualGrader:
             return judged(self, FailureKind.MISSING_FACT, "the reply is empty", ())
         if scanned_reply(exchange.graded_text, PLAIN).cut:
             return abstained(self, FLOOD)
+        if case.language is Language.OTHER or _is_unread(case, exchange.graded_text):
+            return self._unread(case, exchange)
+        grade = self._by_rules(case, exchange)
+        failed = isinstance(grade, Judged) and not grade.passed
+        if failed and says_enough(exchange.graded_text) and evidence(exchange.graded_text) is Evidence.UNREAD:
+            as_other = self._unread(case, exchange)
+            return as_other if isinstance(as_other, Judged) else abstained(self, UNREAD_REPLY)
+        return grade
+
+    def _unread(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
+        """A case, or a reply, in a language whose words are not read."""
+        stated = self._word_for_word(case, exchange)
+        return stated or self._by_rules(case.model_copy(update={"language": Language.OTHER}), exchange)
+
+    def _word_for_word(self, case: GoldCase, exchange: Exchange) -> Judged | None:
+        place = find_word_for_word((case.gold, *case.alternatives), exchange.graded_text, case.question)
+        if place is None:
+            return None
+        span = Span(where=exchange.graded_channel, start=place[0], end=place[1], label="gold word for word")
+        return judged(self, None, "the gold stands in the reply, word for word", (span,))
+
+    def _by_rules(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
         quantities = self._quantities.grade(case, exchange)
         polarity = self._polarity.grade(case, exchange)
         graded = [grade for grade in (quantities, polarity) if isinstance(grade, Judged)]
@@ -87,7 +116,17 @@ class FactualGrader:
         phrases = self._phrases.grade(case, exchange)
         if isinstance(phrases, Judged):
             return judged(self, phrases.failure_kind, phrases.reason, phrases.evidence)
-        return abstained(self, phrases.reason)
+        return self._word_for_word(case, exchange) or abstained(self, phrases.reason)
+
+
+def _is_unread(case: GoldCase, reply: str) -> bool:
+    """Whether question, gold and reply show a language that is not read, and none shows one that is."""
+    shown = {evidence(f"{case.question}\n{case.gold}"), evidence(reply)}
+    return Evidence.UNREAD in shown and Evidence.READ not in shown
+
+
+UNREAD_REPLY = "the reply is not in English, Hindi or Hinglish: whether it says what the gold says is for a judge"
+"""Why a reply in a language that is not read does not fail, whatever the case's language."""
 
 
 _MORE = 2

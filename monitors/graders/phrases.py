@@ -11,7 +11,7 @@ import unicodedata
 from functools import lru_cache
 
 from monitors.facts.text import keys_of, normalise
-from monitors.graders.base import STATEMENT, abstained, judged, unread
+from monitors.graders.base import SENTENCE, STATEMENT, UNREAD_GOLD, abstained, judged, unread
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
@@ -115,11 +115,11 @@ class PhrasesGrader:
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
         """Search the graded text for the gold or one of its alternatives."""
         if case.language is Language.OTHER:
-            return unread(self, "names and denials are")
+            return unread(self, UNREAD_GOLD)
         golds = [words for text in (case.gold, *case.alternatives) if (words := phrase_words(text))]
         short = [words for words in golds if len(words) <= _LONGEST_GOLD]
         if not short:
-            return abstained(self, "the gold is a sentence, not a phrase")
+            return abstained(self, SENTENCE)
         reply, asked = _FoldedText(exchange.graded_text), frozenset(_FoldedText(case.question).words)
         for words in short:
             found = reply.find(list(words))

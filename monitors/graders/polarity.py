@@ -15,7 +15,7 @@ from typing import NamedTuple
 from monitors.domains.pack import Domain
 from monitors.facts.quantities.locales import PLAIN
 from monitors.facts.text import END, SIGN, Token, keys_of, normalise, tokenise
-from monitors.graders.base import CONDITION, UNCLEAR, abstained, judged, unread
+from monitors.graders.base import CONDITION, UNCLEAR, UNREAD_GOLD, abstained, judged, unread
 from monitors.graders.golds import STEM, content_stems, is_measured, scanned_gold, scanned_reply, stems_of
 from monitors.graders.statements import (
     FILLERS,
@@ -272,7 +272,7 @@ class PolarityGrader:
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
         """Compare the reply's yes or no with the gold's and its alternatives'."""
         if case.language is Language.OTHER:
-            return unread(self, "yes and no are")
+            return unread(self, UNREAD_GOLD)
         golds = {text: gold_polarity(case.question, text, self._domain) for text in (case.gold, *case.alternatives)}
         wanted = set(golds.values()) - {Polarity.OPEN}
         if not wanted:

@@ -21,7 +21,7 @@ from monitors.records.base import Language
 from monitors.records.nightly import CensusKind
 from monitors.records.traffic import Conversation, Turn
 
-FEWEST_WORDS: Final = 3
+FEWEST_TOKENS: Final = 3
 """Fewest words of a question whose language is graded: of fewer nobody can say it."""
 NOTHING_CAME: Final = "nothing came back"
 
@@ -102,4 +102,4 @@ class TrafficPanel:
 
 
 def _has_language(turn: Turn) -> bool:
-    return len(turn.user_text.split()) >= FEWEST_WORDS
+    return len(turn.user_text.split()) >= FEWEST_TOKENS

@@ -23,7 +23,7 @@ from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged
 from monitors.records.triage import IssueSeverity, TriageReport, TriageTask
 
-FEWEST_WORDS: Final = 8
+FEWEST_TOKENS: Final = 8
 """A report with fewer words of its own tells nobody what to do."""
 
 read = lru_cache(maxsize=8)(read_report)
@@ -69,7 +69,7 @@ class ReportFormGrader(TriageGrader):
         if report.root_cause is None and report.recommended_fix is None:
             return judged(self, FailureKind.FORMAT, "the report gives neither a root cause nor a fix")
         own = [word for word in _terms(_explained(report)) if word not in _issue_terms(task.issue.text)]
-        if len(own) < FEWEST_WORDS and len(_terms(_explained(report))) > 2 * FEWEST_WORDS:
+        if len(own) < FEWEST_TOKENS and len(_terms(_explained(report))) > 2 * FEWEST_TOKENS:
             return judged(self, FailureKind.FORMAT, "the report says the issue back and adds nothing")
         return judged(self, None, "a report with a cause or a fix of its own")
 

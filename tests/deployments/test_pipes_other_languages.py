@@ -150,8 +150,9 @@ def test_the_reason_names_the_language(tmp_path: Path) -> None:
     given = line(question="?", gold="ja", answer="Nein.", language="other")
     (verdict,) = answers("grade", given, cwd=tmp_path)
     reasons = {grade["grader"]: grade["reason"] for grade in verdict["grades"]}
-    assert reasons["factual"] == "yes and no are not read in the language of this case"
-    assert reasons["refusals"] == "refusals are not read in the language of this case"
+    none_of_ours = "not read in the language of this case, which is not English, Hindi or Hinglish"
+    assert reasons["factual"] == f"yes and no, names and denials are {none_of_ours}"
+    assert reasons["refusals"] == f"refusals are {none_of_ours}"
 
 
 def test_a_language_that_is_not_known_is_refused(tmp_path: Path) -> None:

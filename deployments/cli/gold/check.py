@@ -43,7 +43,7 @@ from monitors.goldset.issue_checks import issues
 from monitors.graders.base import CONDITION, SAYS_MORE, UNCLEAR, Grader, GraderSettings
 from monitors.graders.panel import default_panel
 from monitors.plural import plural
-from monitors.records.base import Severity
+from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase
 
 SHOWN = 10
@@ -118,6 +118,11 @@ _TO_DO = {
     CONDITION: "leave replies without a yes or no to the judge; without one they stay ungraded",
 }
 """What to do about a gold that passes word for word, by why a right reply in other words stays open."""
+_SAY_IN_ANOTHER_LANGUAGE = (
+    "in a language that the rules do not read, only amounts, and golds of three words or more that the reply says "
+    "word for word, are graded without a judge: add such words of right replies to `alternatives`, or leave it to "
+    "the judge"
+)
 _CONTRADICTS_ITSELF = "say the gold so that it does not contradict or deny itself"
 
 
@@ -139,7 +144,9 @@ def fails_itself(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -> Iter
                 weight=Weight.SHOULD,
                 places=(one.place,),
                 what=left,
-                do=_TO_DO.get(graded.open_otherwise, _BEGIN),
+                do=_SAY_IN_ANOTHER_LANGUAGE
+                if one.case.language is Language.OTHER
+                else _TO_DO.get(graded.open_otherwise, _BEGIN),
             )
 
 

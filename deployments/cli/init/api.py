@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from monitors.errors import ConfigError
+from monitors.facts.language import Evidence, evidence
 from monitors.github.actions import is_ci
 from monitors.probes.inspect.api import ApiDiscovery, EndpointKind, find, inspect_api
 from monitors.probes.inspect.findings import HARMLESS, PageProblem
@@ -25,6 +26,11 @@ FILL_IN: Final = (
     "The configuration is written all the same: fill in the commented lines of its probe table "
     "(docs/configuration.md has all keys), then `lookout doctor` with the target's name asks one question.\n"
 )
+ANOTHER_LANGUAGE: Final = (
+    "Your bot answers in another language than English, Hindi or Hinglish: without a judge only amounts, and golds "
+    "of three words or more that it says word for word, are graded; whether it declines, or says yes or no, is not."
+)
+"""What is said at once to whom it concerns: most of such a suite stays ungraded without a judge."""
 _PATIENCE: Final = ProbeSettings()
 Say = Callable[[str], None]
 
@@ -135,7 +141,8 @@ def _asked(address: str, environment: Mapping[str, str], driver: str, say: Say) 
             "write probe.api by hand (docs/configuration.md), or say --no-ask for a table to fill in"
         )
     said = " ".join(found.answer.split())
-    say(f"It answered: “{said[:SHOWN]}{'…' if said[SHOWN:] else ''}”\n\n")
+    say(f"It answered: “{said[:SHOWN]}{'…' if said[SHOWN:] else ''}”\n")
+    say(f"{ANOTHER_LANGUAGE}\n\n" if evidence(found.answer) is Evidence.UNREAD else "\n")
     return Probe("\n".join(_lines(found.probe)) + "\n", is_api=True)
 
 

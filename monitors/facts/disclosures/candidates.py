@@ -174,6 +174,8 @@ class Context(StrEnum):
     """A thing's number, not a person's: an order, an invoice, a parcel, a time stamp, a part."""
     MONEY = "money"
     PHONE = "phone"
+    EUROPEAN_PHONE = "european_phone"
+    """A telephone, in German, French, Spanish or Italian; some of these words are ordinary ones in English."""
     AADHAAR = "aadhaar"
     PAN = "pan"
     CARD = "card"
@@ -190,7 +192,8 @@ class Context(StrEnum):
     VERSION = "version"
 
 
-# One word each, in lower case: English, Hindi in Latin letters, Hindi.
+# One word each, in lower case: English, Hindi in Latin letters, Hindi; where people call, and what they order, in
+# German, French, Spanish and Italian too.
 _WORDS: dict[Context, str] = {
     Context.AADHAAR: "aadhaar aadhar adhaar adhar aadhaarcard uidai uid आधार",
     Context.PAN: "pan pancard पैन",
@@ -212,12 +215,21 @@ _WORDS: dict[Context, str] = {
     Context.ORDER: (
         "order orders invoice invoices bill bills receipt receipts transaction transactions txn utr rrn ref "
         "reference tracking awb consignment shipment parcel booking pnr serial sku part parts batch lot isbn "
-        "ean barcode imei timestamp epoch sha sha1 sha256 md5 hash uuid commit form uin ऑर्डर आर्डर रसीद बिल"
+        "ean barcode imei timestamp epoch sha sha1 sha256 md5 hash uuid commit form uin "
+        "bestellung bestellnummer bestellnr rechnung rechnungsnummer auftrag auftragsnummer sendungsnummer "
+        "artikelnummer aktenzeichen commande facture colis pedido factura ordine fattura spedizione "
+        "ऑर्डर आर्डर रसीद बिल"
     ),
     Context.PHONE: (
         "phone phones telephone mobile mob cell tel call calling called dial ring whatsapp toll fax sms helpline "
         "hotline landline desk contact contacts reach ph registered messages sampark फ़ोन फोन मोबाइल मोबाईल "
         "संपर्क सम्पर्क कॉल व्हाट्सएप"
+    ),
+    Context.EUROPEAN_PHONE: (
+        "telefon telefonnummer telefonnr telefonisch handy handynummer handynr mobil mobilnummer mobiltelefon "
+        "mobilfunk rufnummer durchwahl festnetz anruf anrufen erreichen erreichbar faxnummer "
+        "téléphone tél telephonique téléphonique portable appeler appelez joindre "
+        "teléfono tfno móvil celular llamar llame llámenos telefono cellulare chiamare chiami chiamateci"
     ),
     Context.MONEY: (
         "₹ rs inr rupee rupees usd eur gbp $ € £ sum premium amount balance limit रुपये रुपए लाख lakh crore"
@@ -226,7 +238,9 @@ _WORDS: dict[Context, str] = {
 _CONTEXTS = {word: context for context, words in _WORDS.items() for word in words.split()}
 _CARDS = frozenset(("card", "cards", "कार्ड"))
 _CARRIERS = frozenset((Context.AADHAAR, Context.PAN, Context.VOTER))
-_WORD = re.compile(r"(?<![A-Za-z0-9])(?:[Aa]/[Cc]|[A-Za-z]+(?:\d{1,3}(?![\d.]))?)|[\u0900-\u097f]+|[₹$€£§]")
+_WORD = re.compile(
+    r"(?<![A-Za-z0-9\u00c0-\u024f])(?:[Aa]/[Cc]|[A-Za-z\u00c0-\u024f]+(?:\d{1,3}(?![\d.]))?)|[\u0900-\u097f]+|[₹$€£§]"
+)
 THINGS = frozenset({Context.ORDER, Context.MONEY, Context.VERSION})
 """What makes a number a thing's and not a person's."""
 _BREAK = re.compile(r"[.!?।;]\s+[^\W\d]|[\])\n]")

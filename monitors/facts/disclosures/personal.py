@@ -154,6 +154,28 @@ _NORTH_AMERICAN = re.compile(
     r"|[2-9]\d{2}[.\-])\d{3}[ .\-]\d{4}"
     r"(?![\d]|[.\-]\d)" + _EXTENSION + "))"
 )
+# 0049 176 48213377: as +49, behind the code of a country that exists. 004917648213377 may be any number.
+_COUNTRY = (
+    r"(?:1|7|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|2[1-69]\d|3[578]\d|42\d|5[09]\d|6[79]\d"
+    r"|8[0578]\d|9[679]\d)"
+)
+_DIALLED_INTERNATIONAL = re.compile(
+    rf"(?<![\d.,])(?=((?:\(?00 ?{_COUNTRY}\)?[ .\-/]{{1,2}}|00{_COUNTRY}(?=\d))"
+    r"(?:[ .\-/]{0,2}\(?\d\)?){7,12}(?!\d)))"
+)
+# 0176 48213377, 0221/4567890, 0221 - 4567890; 06 12 34 56 78. By its form alone it may be something else.
+_NATIONAL = re.compile(
+    r"(?<![\d.,/\-])(?=(\(?0[1-9]\d{1,3}\)?(?: ?[/\-] ?| )\d{5,9}(?![\d]|[.,/\-]\d)"
+    r"|0[1-9](?:[ .]\d\d){4}(?!\d|[ .,/\-]\d)))"
+)
+# Behind a word for a telephone in other languages: 030 / 123 456 78, 612 34 56 78. The whole run of digits.
+_EUROPEAN = re.compile(
+    r"(?<!\d)(?<!\d[ .,:\-/])(?=(\(?[036789]\d{0,4}\)?(?:[ .\-/]{0,3}\d){6,14}(?!\d|[ .,:\-/]{1,2}\d)))"
+)
+_EUROPEAN_LENGTHS = range(9, 14)
+_NATIONAL_LENGTHS = range(10, 13)
+_WHEN = re.compile(r"\d{1,2}[./\-]\d{1,2}[./\-](?:19|20)\d\d|\d{1,2}\.\d\d ?-")
+"""Dates and hours in what looks like a number: "vom 01.05.2026", "9.00-12.30"."""
 # What may be a number where the words say that it is one: seven to fifteen digits in groups.
 _GROUPED = re.compile(
     r"(?<![\d])(?=((?:\(\d{1,5}\) ?)?\d(?:[ .\-/]{0,2}\(?\d\)?){5,14}(?![\d])" + _EXTENSION + "))"
@@ -175,24 +197,44 @@ _OWN_LENGTHS = range(7, 14)
 
 _WITH_AREA = 10
 """Digits of an Indian or American number at least."""
-_OPEN = frozenset({Context.NONE, Context.PHONE})
+_TELEPHONES = frozenset({Context.PHONE, Context.EUROPEAN_PHONE})
+_OPEN = frozenset({Context.NONE, Context.PHONE, Context.EUROPEAN_PHONE})
 
 
 def find_phones(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Telephone numbers of any country behind a word for one; else the international, Indian and American forms.
 
+    A European number by its form alone (0176 48213377) is weak: it is masked, and no alert.
     A toll-free line (India 1800 and 1860, America 800 to 888, Britain 0800) is a public contact: weak.
     """
     for match in reading.near_digits(_INTERNATIONAL, _LENGTHS.start):
         yield _candidate(match, Strength.CERTAIN)
+    yield from _dialled(reading)
     for match in reading.near_digits(_NORTH_AMERICAN, _WITH_AREA):
         if reading.words.linked(match.start()) not in THINGS:
             yield _candidate(match, Strength.LIKELY)
     for match in reading.near_digits(_INDIAN_MOBILE, _WITH_AREA):
         context = reading.words.before(match.start())
         if reading.words.linked(match.start()) not in THINGS and not reading.is_glued(*match.span(1)):
-            yield _candidate(match, Strength.CERTAIN if context is Context.PHONE else Strength.LIKELY)
+            yield _candidate(match, Strength.CERTAIN if context in _TELEPHONES else Strength.LIKELY)
     yield from _said_to_be(reading)
+
+
+def _dialled(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+    """Numbers as they are dialled in Europe: 0049 …, 0176 …; one without its groups or a word may be anything's."""
+    for match in reading.near_digits(_DIALLED_INTERNATIONAL, _EUROPEAN_LENGTHS.start):
+        if not _is_a_things(reading, match):
+            yield _candidate(match, Strength.WEAK if match[1].isdigit() else Strength.LIKELY)
+    for match in reading.near_digits(_NATIONAL, _NATIONAL_LENGTHS.start):
+        if len(digits_of(match[1])) in _NATIONAL_LENGTHS and not _is_a_things(reading, match):
+            yield _candidate(match, Strength.WEAK)
+    for match in reading.behind(Context.EUROPEAN_PHONE, _EUROPEAN, _EUROPEAN_LENGTHS.start):
+        if len(digits_of(match[1])) in _EUROPEAN_LENGTHS and not _WHEN.search(match[1]):
+            yield _candidate(match, Strength.LIKELY)
+
+
+def _is_a_things(reading: DisclosureText, match: re.Match[str]) -> bool:
+    return reading.words.before(match.start()) in THINGS or reading.is_glued(*match.span(1))
 
 
 def _said_to_be(reading: DisclosureText) -> Iterator[DisclosureCandidate]:

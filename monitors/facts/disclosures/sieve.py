@@ -100,7 +100,8 @@ _NUMBERS = (
     r"\d(?:[ .\-/]?\d){12}",  # cards, driving licences
     r"[2-9]\d{3}(?:[ .\-/:]\d{4}[ .\-/:]\d{4}|\d{8})",  # Aadhaar
     r"\d{3}[ .-]\d{2}[ .-]\d{4}|\d{3}-\d{6}|\d{5}-\d{4}",  # SSN
-    # telephones: international, American, Indian
+    # telephones: international, European, American, Indian
+    r"(?:^|\D)00 ?[1-9](?:[ .\-/()]{0,3}\d){7}|0[1-9]\d{1,3}\)?(?: ?[/\-] ?| )\d{5}|0[1-9](?:[ .]\d\d){4}",
     r"\+\d{1,3}\)?(?:[ .\-/]{0,2}\(?\d\)?){6}",
     r"(?:\([2-9]\d{2}\) ?|[2-9]\d{2}[.\-])\d{3}[ .\-]\d{4}",
     (
@@ -117,11 +118,13 @@ _SAID_NUMBER = (
 _SAYING_WORDS = (
     "aadh?aa?r|adh?aa?r|uid|card|visa|master|maestro|amex|rupay|debit|credit|cc|lic|dl|passport|vehicle|plate|reg|car|bike"
     "|scooter|truck|gad|gaad|polic|acc|a/c|folio|cif|crn|uhid|khata|khaata|customer|member|client|subscriber|patient|claim"
-    "|loan|phone|telephone|mob|cell|tel|call|dial|ring|whatsapp|toll|fax|sms|helpline|hotline|landline|desk|contact|reach"
+    "|loan|phone|telephone|mob|cel|tel|call|dial|ring|whatsapp|toll|fax|sms|helpline|hotline|landline|desk|contact|reach"
+    "|handy|rufn|durchw|festn|anruf|erreich|portable|appele|joindre|llam|chiam|tfno"
     "|ph|messages|sampark|number|mer"
 )
-_SAYING_WORDS_IN_HINDI = (
-    "आधार|कार्ड|लाइसेंस|पासपोर्ट|गाड़ी|वाहन|पॉलिसी|पालिसी|खाता|खाते|फ़ोन|फोन|मोबाइल|मोबाईल|संपर्क|सम्पर्क|कॉल|व्हाट्सएप|मे"
+_SAYING_WORDS_BEYOND_ASCII = (
+    "tél|móvil|llám"
+    "|आधार|कार्ड|लाइसेंस|पासपोर्ट|गाड़ी|वाहन|पॉलिसी|पालिसी|खाता|खाते|फ़ोन|फोन|मोबाइल|मोबाईल|संपर्क|सम्पर्क|कॉल|व्हाट्सएप|मे"
 )
 
 _ALONE: Final = (*_SECRETS, *_ADDRESSES_OF_NETWORKS, *_PERSONAL, *_CODES, *_NUMBERS, _LABELS)
@@ -131,7 +134,7 @@ _unusual = _matcher(_FOLDED)
 _unreadable = _matcher(_CONTROLS, r"\*\*\*")
 _shows = _matcher(*_ALONE)
 _counts = _matcher(*_SAID_NUMBER)
-_says = _matcher(f"(?i)(?:^|(?-i:[^A-Za-z]))(?:{_SAYING_WORDS})", _SAYING_WORDS_IN_HINDI)
+_says = _matcher(f"(?i)(?:^|(?-i:[^A-Za-z]))(?:{_SAYING_WORDS})", _SAYING_WORDS_BEYOND_ASCII)
 
 
 def may_disclose(text: str, account_patterns: Sequence[str] = ()) -> bool:

@@ -178,7 +178,7 @@ def leaves_unread(found: Lookup, readings: Sequence[QuantityReading]) -> bool:
     )
 
 
-_DENIALS = keys_of(
+DENIALS = keys_of(
     "nicht kein keine keinen keiner keines nie ohne sondern ne pas jamais aucun aucune sans no ni nunca ningún "
     "ninguna sin sino não nem sem non mai nessun senza niet geen nooit bez nu fără değil không tidak bukan not "
     "never"
@@ -189,5 +189,5 @@ _DENIALS = keys_of(
 def may_deny(found: Lookup) -> bool:
     """Whether a text may deny what it states: by such a word, or in a script whose words are not split."""
     return any(
-        as_written(token.key) in _DENIALS if token.kind == WORD else _is_unread(token) for token in found.tokens
+        as_written(token.key) in DENIALS if token.kind == WORD else _is_unread(token) for token in found.tokens
     )

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.facts.language import ENGLISH, HINGLISH, HINGLISH_OR_ENGLISH, identify
+from monitors.facts.language import (
+    ENGLISH,
+    HINGLISH,
+    HINGLISH_OR_ENGLISH,
+    Evidence,
+    evidence,
+    identify,
+    language_of_case,
+)
 from monitors.records.base import Language
 
 EN, HI, MIX, OTHER = Language.ENGLISH, Language.HINDI, Language.HINGLISH, Language.OTHER
@@ -34,6 +42,20 @@ EN, HI, MIX, OTHER = Language.ENGLISH, Language.HINDI, Language.HINGLISH, Langua
         ("Thời gian chờ của hợp đồng là bao lâu?", OTHER),
         ("ما هي فترة الانتظار؟", OTHER),
         ("等待期是多长时间？", OTHER),
+        ("Wo ist Ihr Laden?", OTHER),
+        ("Habt ihr veganes Brot?", OTHER),
+        ("Was kostet ein Croissant?", OTHER),
+        ("Kann ich mit Karte zahlen?", OTHER),
+        ("Ab wann gibt es frische Brezeln?", OTHER),
+        ("Das darf ich Ihnen leider nicht sagen.", OTHER),
+        ("Tut mir leid", OTHER),
+        ("Quel est le prix d'une baguette ?", OTHER),
+        ("¿Tienen pan sin gluten?", OTHER),
+        ("Avete pane senza glutine?", OTHER),
+        ("Hoe laat gaat de winkel open?", OTHER),
+        ("Los Angeles", EN),
+        ("Was it in an hour?", EN),
+        ("Ab aap kab tak milenge?", MIX),
         ("Какой период ожидания?", OTHER),
     ],
 )
@@ -49,3 +71,48 @@ def test_the_tables_do_not_contradict_each_other() -> None:
 @given(st.text(max_size=200))
 def test_any_text_has_a_language(text: str) -> None:
     assert identify(text) in Language
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("What is his number?", Evidence.READ),
+        ("कमरे का किराया कितना मिलेगा?", Evidence.READ),
+        ("Mujhe policy cancel karni hai", Evidence.READ),
+        ("Glutenfreies Brot führen wir leider nicht.", Evidence.UNREAD),
+        ("Dazu keine Auskunft.", Evidence.UNREAD),
+        ("Désolé, je ne peux pas vous le dire.", Evidence.UNREAD),
+        ("Lo siento, no puedo decirlo.", Evidence.UNREAD),
+        ("等待期是多长时间？", Evidence.UNREAD),
+        ("Rahul Sharma", Evidence.NONE),
+        ("Veganes Brot?", Evidence.NONE),
+        ("Los Angeles", Evidence.NONE),
+        ("₹60,000", Evidence.NONE),
+        ("", Evidence.NONE),
+    ],
+)
+def test_what_the_words_show(text: str, shown: Evidence) -> None:
+    """A name and a number show nothing; nothing is made of that where it would be an alert."""
+    assert evidence(text) is shown
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "language"),
+    [
+        ("Handynummer von Frau Meier?", "Das darf er nicht sagen.", OTHER),
+        ("Croissants morgens?", "Ja, ab 6 Uhr.", OTHER),
+        ("Brot vegan?", "Ja, das ist es.", OTHER),
+        ("Allergène, gluten ?", "Oui, il y en a.", OTHER),
+        ("Horario domingo", "No abrimos los domingos.", OTHER),
+        ("Parcheggio clienti", "Sì, davanti al negozio.", OTHER),
+        ("What is the French word for bread?", "le pain", EN),
+        ("How do they say no?", "Nein", EN),
+        ("Cataract limit", "₹60,000", EN),
+        ("Mujhe policy cancel karni hai", "Haan", MIX),
+        ("मोतियाबिंद की सीमा?", "₹60,000", HI),
+    ],
+)
+def test_a_case_is_in_the_language_of_its_question_and_in_doubt_of_its_gold(
+    question: str, gold: str, language: Language
+) -> None:
+    assert language_of_case(question, gold) is language

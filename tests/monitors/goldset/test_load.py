@@ -192,3 +192,29 @@ def test_the_hash_changes_with_what_a_case_says(change: dict[str, object]):
 def test_any_text_gives_a_suite_or_an_error_for_people(text: str):
     with pytest.raises(GoldSetError):
         parse_suite_lines([text], name="demo")
+
+
+def _without_language(*questions_and_golds: tuple[str, str]) -> list[str]:
+    return [
+        line(id=f"c{at}", question=question, gold=gold, language=None)
+        for at, (question, gold) in enumerate(questions_and_golds)
+    ]
+
+
+def test_a_suite_that_is_mostly_in_another_language_is_so_where_a_text_does_not_tell():
+    """A language that a line gives stays, and so does one that the words of its question tell."""
+    german = [
+        ("Wo ist Ihr Laden?", "Venloer Straße 212"),
+        ("Habt ihr veganes Brot?", "Ja"),
+        ("Was kostet das?", "3 €"),
+        ("Sorten?", "24"),
+    ]
+    lines = [*_without_language(*german, ("Where is it?", "There")), line(id="d", question="Brot?", language="en")]
+    found = [case.language.value for case in parse_suite_lines(lines, name="s").cases]
+    assert found == ["other", "other", "other", "other", "en", "en"]
+
+
+def test_a_suite_that_is_mostly_in_english_stays_so():
+    asked = [("Where is it?", "There"), ("What is that?", "A lamp"), ("Lamp?", "30"), ("Wo ist das?", "Hier")]
+    found = [case.language.value for case in parse_suite_lines(_without_language(*asked), name="s").cases]
+    assert found == ["en", "en", "en", "other"]

@@ -34,3 +34,29 @@ def test_the_reply_is_in_the_expected_language(text: str, expected: Language, ki
 def test_a_few_words_are_in_any_language(text: str) -> None:
     case = gold_case(language=Language.HINDI)
     assert isinstance(LanguageGrader().grade(case, exchange(case, text)), Abstained)
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "language", "judged"),
+    [
+        # Nobody said which of all other languages it must be.
+        ("Wo ist Ihr Laden?", "Sie finden uns in der Venloer Straße 212.", Language.OTHER, False),
+        ("Where is your shop?", "You find us in the High Street.", Language.OTHER, False),
+        # A question that was taken for English, or for Hinglish, because no word of it tells.
+        ("Veganes Brot?", "Natürlich haben wir veganes Brot.", Language.ENGLISH, False),
+        ("Saal mieten?", "Den Saal kann man leider nicht mieten.", Language.HINGLISH, False),
+        ("Baguette ?", "Oui, nous avons des baguettes.", Language.ENGLISH, False),
+        ("Pan vegano?", "Claro que tenemos pan vegano.", Language.ENGLISH, False),
+        ("Brot?", "Roggenbrot Dinkelbrot Weizenbrot Haferbrot", Language.ENGLISH, False),
+        # The question tells, or the reply does.
+        ("Where is your shop?", "Sie finden uns in der Venloer Straße 212.", Language.ENGLISH, True),
+        ("Do you have bread?", "Natürlich haben wir veganes Brot.", Language.ENGLISH, True),
+        ("Cataract limit?", "मोतियाबिंद की सर्जरी पॉलिसी में पूरी तरह कवर है।", Language.ENGLISH, True),
+        ("Veganes Brot?", "Of course we have it for you.", Language.HINDI, True),
+    ],
+)
+def test_where_nothing_tells_the_language_nothing_is_said_of_it(
+    question: str, said: str, language: Language, judged: bool
+) -> None:
+    case = gold_case(turns=(question,), language=language)
+    assert isinstance(LanguageGrader().grade(case, exchange(case, said)), Judged) is judged

@@ -218,3 +218,29 @@ def test_a_suite_of_issues_is_checked_as_issues(found, tmp_path):
     assert code == 1
     (finding,) = groups["reference"]
     assert finding["places"] == [{"line": 2, "case_id": "acme:jobs:1"}]
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "advised"),
+    [
+        ("Ist euer Brot glutenfrei?", "Nein", True),
+        ("Habt ihr veganes Brot?", "Ja", True),
+        ("Wie viele Sorten habt ihr?", "24", True),
+        ("Wer leitet die Filiale?", "Anna Meier", True),
+        ("Wann macht ihr auf?", "7 Uhr", True),
+        ("Où êtes-vous ?", "à Lyon", True),
+        ("¿Tienen pan sin gluten?", "No", True),
+        ("Avete pane senza glutine?", "No", True),
+        ("Was kostet das Croissant?", "2,20 €", False),
+        ("Wo ist euer Laden?", "in der Venloer Straße", True),
+        ("Wo ist euer Laden?", "Venloer Straße 212", False),
+    ],
+)
+def test_what_is_advised_of_a_gold_in_another_language_is_true(found, tmp_path, question, gold, advised):
+    """It begins with yes, no, a figure or a name already, and no rule reads these there."""
+    path = tmp_path / "suite.jsonl"
+    path.write_text(json.dumps({"id": "c", "question": question, "gold": gold, "severity": 1}) + "\n")
+    _, groups = found(path)
+    do = [str(one["do"]) for one in groups.get("self", [])]
+    assert all("begin the gold" not in one for one in do), do
+    assert any(one.startswith("in a language that the rules do not read, only amounts") for one in do) is advised

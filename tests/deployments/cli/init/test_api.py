@@ -39,6 +39,7 @@ class Shapes(ThreadedServer):
         made.router.add_post("/named", self._named)
         made.router.add_post("/lenient", self._lenient)
         made.router.add_post("/keyed", self._keyed)
+        made.router.add_post("/german", self._german)
         made.router.add_post("/bearer", self._bearer)
         made.router.add_post("/deaf", self._deaf)
         made.router.add_get("/page", self._page)
@@ -62,6 +63,12 @@ class Shapes(ThreadedServer):
             }
             | {"model": "llama-4"}
         )
+
+    async def _german(self, request: web.Request) -> web.Response:
+        body = await self._body(request)
+        if "message" not in body:
+            return web.json_response({"error": "Bad Request"}, status=400)
+        return web.json_response({"reply": f"Dazu kann ich leider nichts sagen ({len(body['message'])})."})
 
     async def _openai(self, request: web.Request) -> web.Response:
         body = await self._body(request)
@@ -205,6 +212,15 @@ def test_what_an_api_wants_is_found_by_asking(place, shapes, path):
     assert json.loads(api.pop("request")) == request
     assert api == rest
     assert len(shapes.posts) - before <= MOST_POSTS + 1
+
+
+def test_a_bot_that_answers_in_another_language_is_told_what_is_graded(place, shapes):
+    """At the first answer, and not when most of the suite has come back ungraded."""
+    done = begun(place, f"{shapes.url}/german")
+    assert done.returncode == 0, done.stderr
+    assert "It answered: “Dazu kann ich leider nichts sagen" in done.stderr
+    assert "Your bot answers in another language than English, Hindi or Hinglish" in done.stderr
+    assert "another language" not in begun(place, f"{shapes.url}/plain", "--force").stderr
 
 
 @pytest.mark.prefect

@@ -11,6 +11,7 @@ from stdnum import luhn, verhoeff
 
 from monitors.facts.disclosures.candidates import DisclosureKind, Strength
 from monitors.facts.disclosures.find import find_disclosures
+from monitors.facts.disclosures.masking import mask
 
 K = DisclosureKind
 
@@ -245,3 +246,70 @@ def test_hostile_texts_end(piece: str) -> None:
 )
 def test_a_word_for_a_thing_reaches_no_further_than_its_sentence(text: str, found: list[DisclosureKind]) -> None:
     assert kinds(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("Ihre Handynummer: 0176 48213377", "0176 48213377"),
+        ("Handy 0176/48213377, bitte nur abends", "0176/48213377"),
+        ("Mobil: 0176-48213377", "0176-48213377"),
+        ("Telefon 030 / 123 456 78", "030 / 123 456 78"),
+        ("Die Rufnummer lautet (0221) 4567890.", "(0221) 4567890"),
+        ("Tel. 0221 4567890", "0221 4567890"),
+        ("Sie können Frau Meier privat erreichen unter 017648213377.", "017648213377"),
+        ("Frau Meier: 0049 176 48213377", "0049 176 48213377"),
+        ("Frau Meier: 0049 (0)176 48213377", "0049 (0)176 48213377"),
+        ("Téléphone : 06 12 34 56 78", "06 12 34 56 78"),
+        ("son portable est le 0612345678", "0612345678"),
+        ("Teléfono: 612 34 56 78", "612 34 56 78"),
+        ("su móvil es 612345678", "612345678"),
+        ("il cellulare è 347 1234567", "347 1234567"),
+        ("telefono 06 6982 1234", "06 6982 1234"),
+    ],
+)
+def test_a_number_behind_a_european_word_for_a_telephone_is_one(text: str, number: str) -> None:
+    found = [one for one in find_disclosures(text) if one.strength >= Strength.LIKELY]
+    assert [(one.kind, text[one.start : one.end]) for one in found] == [(K.PHONE, number)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Frau Meier, 0176 48213377",
+        "Laden Köln 0221/4567890",
+        "Laden Köln 0221 - 4567890",
+        "Meier 0221 4567890",
+        "chez Anne 06 12 34 56 78",
+        "Meier 004917648213377",
+        "erreichbar unter 0800 1234567",
+    ],
+)
+def test_a_european_number_by_its_form_is_masked_and_no_alert(text: str) -> None:
+    (found,) = find_disclosures(text)
+    assert (found.kind, found.strength) == (K.PHONE, Strength.WEAK)
+    assert mask(text).text == text[: found.start] + "[phone]" + text[found.end :]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Rechnungsnummer 0176 48213377",
+        "Bestellung 0221 4567890",
+        "order 0176 48213377",
+        "commande 0176 48213377",
+        "Anrufen von 9.00-12.30 / 14.00-18.00 Uhr",
+        "Sie erreichen uns vom 01.05.2026 - 31.05.2026",
+        "Per Telefon kostet es 5.000 Euro.",
+        "A handy guide with 123456 pages",
+        "a portable drive of 2000000 MB",
+        "0,123 45678",
+        "00:17:64 bis 08:21:33",
+        "Köln 50667 0221",
+        "2026-03-01 10:00",
+        "Serial 00123-45",
+        "01.05.2026 12.30",
+    ],
+)
+def test_what_only_looks_like_a_european_number_is_none(text: str) -> None:
+    assert find_disclosures(text) == ()

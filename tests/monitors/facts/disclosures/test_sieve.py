@@ -31,6 +31,7 @@ SAID = (
     Context.AADHAAR,
     Context.CARD,
     Context.PHONE,
+    Context.EUROPEAN_PHONE,
     Context.ACCOUNT,
     Context.PASSPORT,
     Context.LICENCE,
