@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from flows.alerting.delivery import LOCK_WAIT_S, deliver
 from flows.alerting.notifier import Notifier, catch_up
@@ -44,6 +44,8 @@ from warehouse.queries.incidents import latest_alerts, only_printed
 EXPLAINING_LINES = 3
 """The most lines of a message about why: what came of asking again, what failures have in common, what changed."""
 ALERT_REFUSED = "AlertRefused"
+REFUSED_AGAIN_AFTER: Final = timedelta(seconds=10)
+"""What was refused is tried again by the next run, not once more by the one that it was refused to."""
 """The fault of a delivery path that refuses every message until a person fixes it."""
 
 
@@ -230,11 +232,12 @@ def _decide(
 
 
 def _owed(notifier: Notifier) -> Mapping[str, PrintRecord]:
-    """Open incidents that only a terminal has shown, by fingerprint; none without a way to people."""
+    """Open incidents that only a terminal has shown, or a channel refused; none without a way to people."""
     if not notifier.sender.notifies:
         return {}
     try:
-        printed = only_printed(notifier.store, notifier.target)
+        refusal, before = refusal_fingerprint(notifier.target), notifier.now() - REFUSED_AGAIN_AFTER
+        printed = only_printed(notifier.store, notifier.target, tried_before=before)
     except WarehouseError:
         return {}  # the next notification finds them
     return {
@@ -247,7 +250,7 @@ def _owed(notifier: Notifier) -> Mapping[str, PrintRecord]:
         )
         for key, alert in printed.items()
         for item in alert.items
-        if item.incident.fingerprint == key
+        if item.incident.fingerprint == key != refusal  # the message that goes out is the end of that fault
     }
 
 

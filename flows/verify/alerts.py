@@ -312,7 +312,7 @@ REASONS: Final[dict[NotifyReason, str]] = {
     NotifyReason.FIRST_SEEN: "new",
     NotifyReason.REGRESSED: "back again",
     NotifyReason.WORSE: "worse",
-    NotifyReason.OPEN_BEFORE: "open before Slack was set up",
+    NotifyReason.OPEN_BEFORE: "open before Slack could be reached",
     NotifyReason.REMINDER: "still failing",
     NotifyReason.RECOVERED: "recovered",
 }

@@ -113,7 +113,7 @@ def one_of_each_first(items: Sequence[AlertItem]) -> tuple[AlertItem, ...]:
 
 def _open_before(alert: Alert) -> str:
     count = plural(len(alert.items), "was", "were")
-    return f"{count} open before Slack was set up: {kinds_counted(alert.items, KINDS_NAMED)}"
+    return f"{count} open before Slack could be reached: {kinds_counted(alert.items, KINDS_NAMED)}"
 
 
 def _how_bad(alert: Alert) -> str:
@@ -411,7 +411,7 @@ def _history(item: AlertItem, alert: Alert) -> str:
 
 
 def _as_of(alert: Alert) -> str:
-    """When an earlier run saw what was open before Slack was set up, where it is not this run that did."""
+    """When an earlier run saw what was open before Slack could be reached, where it is not this run that did."""
     seen = {item.observation.run_id: item.observation.seen_at for item in alert.items}
     if alert.reason is not NotifyReason.OPEN_BEFORE or alert.run_id in seen:
         return ""

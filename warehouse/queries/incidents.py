@@ -203,11 +203,11 @@ left join ends e on e.alert_id = t.id
 group by t.fingerprint
 having not coalesce(bool_or(e.sent), false)
   and bool_and(coalesce(e.final, false))
-  and not bool_or(t.reason = 'open_before')
-  and (bool_or(e.printed) or max(e.at) < (select max(tried_at) from receipts where status = 'sent'))
+  and case when bool_or(e.printed) then not bool_or(t.reason = 'open_before')
+    else max(e.at) < cast($tried_before as timestamptz) end
 """
 """The newest message about each incident, where none has reached people since it was opened and none is waiting.
-What a channel refused counts once others go out again: the channel works again."""
+What a channel refused is tried again by every run, since it may have been mended meanwhile."""
 
 
 _OF_RUN = """
@@ -244,9 +244,12 @@ def newest_alert_message(store: Store, target: str, kind: IncidentKind) -> First
     return None
 
 
-def only_printed(store: Store, target: str) -> Mapping[str, Alert]:
-    """The last message about each open incident of ``target`` of which nobody was notified, by fingerprint."""
-    found = store.query(_ONLY_PRINTED, {"target": target})
+def only_printed(store: Store, target: str, *, tried_before: datetime) -> Mapping[str, Alert]:
+    """The last message about each open incident of ``target`` of which nobody was notified, by fingerprint.
+
+    What a channel refused since ``tried_before`` is left out: it was tried just now.
+    """
+    found = store.query(_ONLY_PRINTED, {"target": target, "tried_before": tried_before.isoformat()})
     return {str(key): Alert.model_validate_json(str(record)) for key, record in found.rows}
 
 

@@ -61,6 +61,34 @@ async def test_f03_a_refused_message_is_kept_printed_and_told(night, slack):
     assert {status for status, _ in night.receipts()} == {"rejected"}
 
 
+async def test_f03_what_was_refused_is_tried_by_each_run_until_it_goes_out_once(night, slack):
+    """A fault that every run sees is known already; with nothing new to prove the channel, it was never sent."""
+    slack.always = "token_revoked"
+    for run in range(3):
+        await notify(night.desk(f"run-{run}"), [sighting(run_id=f"run-{run}")], context=QUIET)
+        night.skip(minutes=1)
+    slack.always = None
+    assert slack.messages == []
+    for run in range(3, 5):
+        await notify(night.desk(f"run-{run}"), [sighting(run_id=f"run-{run}")], context=QUIET)
+        night.skip(minutes=1)
+    (message,) = slack.messages
+    assert "open before Slack could be reached" in message.text
+    assert "Personal data disclosed" in message.text
+
+
+async def test_f03_what_was_refused_and_is_over_recovers_without_a_word(night, slack):
+    slack.always = "token_revoked"
+    await notify(night.desk(), [sighting()], context=QUIET)
+    slack.always = None
+    night.skip(minutes=1)
+    case = str(sighting().case_id)
+    right = scope("run-2", case, began_at=night.now, ended_at=night.now)
+    await notify(night.desk("run-2"), [], context=QUIET, scope=right)
+    assert [m.text for m in slack.messages if "Recovered" in m.text] == []
+    assert not any(one.kind.value == "case_failure" for one in night.store.open_incidents("demo"))
+
+
 async def test_f03_what_the_main_channel_refuses_goes_to_the_fallback_and_is_told_once(night, slack):
     slack.refusing["C0ALERTS"] = "is_archived"
     ways = [night.bot(slack_monitor_channel="C0MONITOR"), night.bot(slack_channel="C0SECOND")]

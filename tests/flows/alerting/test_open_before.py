@@ -1,4 +1,4 @@
-"""What was open before Slack was set up: printing it notified nobody, so it is sent once a way to people is there."""
+"""What was open before Slack could be reached: printing it notified nobody, so it is sent once a way to people is there."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_what_a_run_by_hand_printed_is_sent_once_by_the_first_run_with_slack(tmp
         with_slack = [lookout("verify", "demo", "--fresh", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN) for _ in range(2)]
     assert [done.returncode for done in (*by_hand, *with_slack)] == [1, 1, 1, 1], by_hand[0].stderr
     (message,) = slack.messages
-    assert message.text.startswith("🔴 SEV 3 · 2 were open before Slack was set up: ")
+    assert message.text.startswith("🔴 SEV 3 · 2 were open before Slack could be reached: ")
     shown = json.dumps(message.blocks, ensure_ascii=False)
     assert "waiting-0" in shown
     assert "36 months" in shown
@@ -53,7 +53,7 @@ def test_what_a_run_by_hand_printed_is_sent_once_by_the_first_run_with_slack(tmp
     said = [" ".join((done.stdout + done.stderr).split()) for done in (*by_hand, *with_slack)]
     assert "FAIL, 2 new, printed here: no Slack is set up, so nobody was notified" in said[0]
     assert "FAIL, 2 already known, nothing sent" in said[1]
-    assert "FAIL, 2 open before Slack was set up, sent now" in said[2]
+    assert "FAIL, 2 open before Slack could be reached, sent now" in said[2]
     assert "FAIL, 2 already known, nothing sent" in said[3]
 
 
