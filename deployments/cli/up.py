@@ -24,7 +24,7 @@ from deployments.up.parts import check_deploys, check_whole, parts_of, site_port
 from deployments.up.supervisor import OWN_NAME, RestartPolicy, SupervisedProcess, Supervisor, SupervisorLog
 from flows.alerting.notify import Fault, fault_over, notify_fault
 from flows.clock import utc_now
-from flows.context import environment, notifier_without_run
+from flows.context import TOKEN_VARIABLE, WEBHOOK_VARIABLE, environment, notifier_without_run
 from flows.data_folder import PREFECT_FOLDER, RUNS_FOLDER
 from flows.server import prefect_server
 from flows.server.prefect_server import LocalServer, ServerOnMachine
@@ -84,6 +84,8 @@ def _left_out(config: Config, variables: Mapping[str, str]) -> Iterator[str]:
         lacking = sorted({one.key_from for one in config.judge.models if not variables.get(one.key_from)})
         if lacking:
             yield f"the judge is off, and what it would decide stays ungraded: {', '.join(lacking)} is not set"
+    if not variables.get(TOKEN_VARIABLE) and not variables.get(WEBHOOK_VARIABLE):
+        yield f"nobody is alerted: neither {WEBHOOK_VARIABLE} nor {TOKEN_VARIABLE} is set, messages end in this log"
     if variables.get(SLACK_SECRET) and not config.alerts.slack_buttons:
         yield f"messages carry no buttons, although {SLACK_SECRET} is set: set slack_buttons = true under [alerts]"
 

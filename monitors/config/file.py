@@ -151,7 +151,7 @@ class PrefectSettings(BaseModel):
         description="address of a Prefect server's API (http://host:4200/api); without one a local server is used",
     )
     start_timeout_s: float = Field(
-        default=120, gt=0, description="how long a local server may take to start; 15 s on an idle machine"
+        default=300, gt=0, description="how long a local server may take to start; 15 s on an idle machine"
     )
 
 

@@ -185,9 +185,9 @@ _READ = 3_000
 _HINGLISH_SHARE = 0.12
 """Share of Hindi words among all words from which Latin text is Hinglish: one in eight."""
 
-_WORDS_OF = {code: frozenset(f"{words} {_MORE_OTHER.get(code, '')}".split()) for code, words in OTHER.items()}
+_LEXICONS = {code: frozenset(f"{lexicon} {_MORE_OTHER.get(code, '')}".split()) for code, lexicon in OTHER.items()}
 _OTHER_ONLY = (
-    frozenset[str]().union(*_WORDS_OF.values())
+    frozenset[str]().union(*_LEXICONS.values())
     - ENGLISH
     - HINGLISH
     - HINGLISH_OR_ENGLISH
@@ -203,8 +203,8 @@ _LISTS_OF = {
 }
 """In which of the lists each word stands, as bits: a text's words are looked up once."""
 _CODES_OF = {
-    word: tuple(code for code, words in _WORDS_OF.items() if word in words)
-    for word in frozenset[str]().union(*_WORDS_OF.values())
+    word: tuple(code for code, lexicon in _LEXICONS.items() if word in lexicon)
+    for word in frozenset[str]().union(*_LEXICONS.values())
 }
 """The other languages that have a word, also where English or Hinglish has it too: "was" is German as well."""
 

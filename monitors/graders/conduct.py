@@ -116,7 +116,7 @@ def says_enough(text: str) -> bool:
 UNREAD_REPLY = "the reply is not in English, Hindi or Hinglish: whether it declines is for a judge"
 """Why a reply that does not decline in words that are read is no answer yet."""
 
-_FEW_WORDS = 3
+_SHORT_REPLY = 3
 """Words of a reply that may be a name or an amount, and in any language: nobody declines in a few such."""
 
 
@@ -128,7 +128,7 @@ def _declines_readably(case: GoldCase, text: str) -> bool:
         case Evidence.UNREAD:
             return False
         case Evidence.NONE:
-            few = sum(1 for _ in islice(_WORD.finditer(_MARK.sub(" ", text)), _FEW_WORDS + 1)) <= _FEW_WORDS
+            few = sum(1 for _ in islice(_WORD.finditer(_MARK.sub(" ", text)), _SHORT_REPLY + 1)) <= _SHORT_REPLY
             asked = evidence(case.question) is Evidence.READ
             return (few and asked) if case.expected_refusal else (few or asked)
 

@@ -75,7 +75,7 @@ def against_baseline(report: RunReport) -> Iterator[str]:
         changed = format_change(compared, most_ids=_NAMED_CHANGES)
         yield from (f"- {inert(why)}" for why in (*compared.refused, *changed))
         return
-    yield inert(format_outcome(compared))
+    yield inert(format_outcome(compared, report.recheck))
     yield ""
     yield from _tables(compared)
 

@@ -21,6 +21,7 @@ from markupsafe import Markup
 from monitors.records.base import Blame
 from monitors.records.comparisons import Comparison, FlakyCase
 from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
+from monitors.records.explanations import Recheck
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome
 from monitors.records.incidents import Incident
 from monitors.records.runs import CaseResult, RunReport, VerdictReason
@@ -135,7 +136,7 @@ class Proof:
 def proof_of(report: RunReport, anchors: Mapping[str, str]) -> Proof:
     """``anchors`` says where a case is shown."""
     return Proof(
-        comparison=_comparison(report.comparison, anchors) if report.comparison else None,
+        comparison=_comparison(report.comparison, report.recheck, anchors) if report.comparison else None,
         no_baseline=format_no_baseline(report),
         sights=sight_rows(report.sights),
         flaky=tuple(_flaky(one, anchors) for one in report.flaky[:_MOST_LINKS]),
@@ -152,12 +153,12 @@ def _beside_metrics(report: RunReport) -> tuple[str, ...]:
     return (*said, f"{best[0].upper()}{best[1:]}.") if best else tuple(said)
 
 
-def _comparison(compared: Comparison, anchors: Mapping[str, str]) -> ComparisonView:
+def _comparison(compared: Comparison, recheck: Recheck | None, anchors: Mapping[str, str]) -> ComparisonView:
     rows = change_rows(compared)
     return ComparisonView(
         baseline=format_baseline(compared),
         refused=(*compared.refused, *format_change(compared, most_ids=_MOST_LINKS)),
-        outcome=format_outcome(compared),
+        outcome=format_outcome(compared, recheck),
         scores=score_rows(compared),
         changes=tuple(ChangeView(row, _named(row.failing, anchors), _named(row.fixed, anchors)) for row in rows),
     )

@@ -63,7 +63,7 @@ def with_trials(
     if target is not None and cases:
         panel = default_panel(target.graders, target.domain)
         trials = tuple(_graded(trial, case, panel) for trial, case in zip(trials, cases, strict=True))
-    found = {"trials": trials, "wire": tried.wire or inspection.wire, "new_chat": tried.new_chat}
+    found = {"trials": trials, "wire": tried.rules or inspection.wire, "new_chat": tried.new_chat}
     return inspection.model_copy(update=found)
 
 

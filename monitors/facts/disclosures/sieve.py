@@ -122,7 +122,7 @@ _SAYING_WORDS = (
     "|handy|rufn|durchw|festn|anruf|erreich|portable|appele|joindre|llam|chiam|tfno"
     "|ph|messages|sampark|number|mer"
 )
-_SAYING_WORDS_BEYOND_ASCII = (
+_SAYING_BEYOND_ASCII = (
     "tél|móvil|llám"
     "|आधार|कार्ड|लाइसेंस|पासपोर्ट|गाड़ी|वाहन|पॉलिसी|पालिसी|खाता|खाते|फ़ोन|फोन|मोबाइल|मोबाईल|संपर्क|सम्पर्क|कॉल|व्हाट्सएप|मे"
 )
@@ -134,7 +134,7 @@ _unusual = _matcher(_FOLDED)
 _unreadable = _matcher(_CONTROLS, r"\*\*\*")
 _shows = _matcher(*_ALONE)
 _counts = _matcher(*_SAID_NUMBER)
-_says = _matcher(f"(?i)(?:^|(?-i:[^A-Za-z]))(?:{_SAYING_WORDS})", _SAYING_WORDS_BEYOND_ASCII)
+_says = _matcher(f"(?i)(?:^|(?-i:[^A-Za-z]))(?:{_SAYING_WORDS})", _SAYING_BEYOND_ASCII)
 
 
 def may_disclose(text: str, account_patterns: Sequence[str] = ()) -> bool:

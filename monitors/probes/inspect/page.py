@@ -326,7 +326,7 @@ class TriedPage(NamedTuple):
     """How each question came out, the rules that read every answer, and what the "new chat" button does."""
 
     trials: tuple[Trial, ...]
-    wire: tuple[WireCandidate, ...]
+    rules: tuple[WireCandidate, ...]
     new_chat: NewChat | None
 
 
