@@ -257,7 +257,7 @@ COMPONENT = re.compile(
     r"|generat(?:e|ing)|load(?:ing)?|process(?:ing)?|free tier|free quota|service tier|demand|traffic|load"
     r"|iteration limit"
     r"|messages?|max_tokens|organi[sz]ation|project|candidates?|loop|instance|container|callback|jwt"
-    r"|certificate|throughput|consistency|lambda|variable|jawab)\b"
+    r"|x509|throughput|consistency|lambda|variable|jawab)\b"
     r"|सर्वर|अनुरोध|कनेक्शन|सेवा|सिस्टम|नेटवर्क|त्रुटि",
     re.IGNORECASE,
 )
