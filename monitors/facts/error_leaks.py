@@ -631,7 +631,7 @@ def _sort(said: str, strength: int, words: int, asked: frozenset[str], *, techni
     soft = SOFT.search(said)
     core = said[: soft.start()] if soft else said
     weak = words <= _LONGEST_WEAK and FAILED.search(core) is not None and COMPONENT.search(core) is not None
-    if weak and not _explains(said, listed=listed):
+    if weak and not _explains(said, listed=listed) and _WEEKDAY.search(said) is None:
         return _Sort.PROSE if _is_taken_up(asked, said) else _Sort.WEAK
     if (soft and not listed) or words <= 1 or _DATA.match(said):
         return _Sort.AROUND
@@ -641,6 +641,9 @@ def _sort(said: str, strength: int, words: int, asked: frozenset[str], *, techni
 def _explains(said: str, *, listed: bool) -> bool:
     return listed or EXPLAINS.search(URL.sub(" ", said)) is not None
 
+
+_WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\bweekends?\b", re.IGNORECASE)
+"""A business names its days: "Our service is not available on Sundays". An error does not."""
 
 _LONG_WORD = 4
 _COMMON = frozenset(

@@ -59,6 +59,8 @@ def test_an_error_in_place_of_an_answer(text: str, kind: ErrorLeakKind) -> None:
         "Exceptions: dental care. Error and omission cover is not included.",
         LONG + "A rate limit exceeded by the hospital is a matter for the hospital. " + LONG,
         "Steps: {name}, {date} and the details: none.",
+        "A doctor's certificate is required from the third day.",
+        "Our service is not available on Sundays.",
     ],
 )
 def test_an_answer_is_no_error(text: str) -> None:
