@@ -7,6 +7,7 @@ from monitors.facts.language import Evidence, evidence
 from monitors.facts.quantities.locales import PLAIN, Locale, locale_of
 from monitors.facts.quantities.scan import Scan
 from monitors.facts.text import WORD
+from monitors.facts.weekdays import stretches_of_days
 from monitors.graders.base import SAYS_MORE, GraderSettings, abstained, judged
 from monitors.graders.conduct import says_enough
 from monitors.graders.golds import (
@@ -39,7 +40,7 @@ class FactualGrader:
     """
 
     name = "factual"
-    version = "7"
+    version = "8"
     aspect = Aspect.FACTUAL_MATCH
 
     def __init__(self, settings: GraderSettings, domain: Domain) -> None:
@@ -60,6 +61,8 @@ class FactualGrader:
         if case.language is Language.OTHER or _is_unread(case, exchange.graded_text):
             return self._unread(case, exchange)
         grade = self._by_rules(case, exchange)
+        if isinstance(grade, Judged) and grade.passed and _names_other_days(case, exchange.graded_text):
+            return abstained(self, OTHER_DAYS)
         failed = isinstance(grade, Judged) and not grade.passed
         if failed and says_enough(exchange.graded_text) and evidence(exchange.graded_text) is Evidence.UNREAD:
             as_other = self._unread(case, exchange)
@@ -117,6 +120,17 @@ class FactualGrader:
         if isinstance(phrases, Judged):
             return judged(self, phrases.failure_kind, phrases.reason, phrases.evidence)
         return self._word_for_word(case, exchange) or abstained(self, phrases.reason)
+
+
+OTHER_DAYS = "the figures agree, but the days of the week are not those of the gold"
+"""Why opening hours with the right times are not settled."""
+
+
+def _names_other_days(case: GoldCase, reply: str) -> bool:
+    """Whether gold and reply each name a stretch of days, and no stretch is in both."""
+    said = stretches_of_days(reply)
+    wanted = frozenset[frozenset[int]]().union(*map(stretches_of_days, (case.gold, *case.alternatives)))
+    return bool(said and wanted) and said.isdisjoint(wanted)
 
 
 def _is_unread(case: GoldCase, reply: str) -> bool:

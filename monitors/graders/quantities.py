@@ -189,6 +189,8 @@ def _find(wanted: QuantityReading, asked: GoldContext, reply: Scan, loose: Loose
     best = QuantityFinding(wanted, Match.OTHER, None)
     for said in reply.readings:
         match = _compared(wanted, said, reply, loose)
+        if match is Match.SAME and _is_numbered_otherwise(wanted, said, reply):
+            continue
         if match <= best.match or (match is Match.DIFFERENT and _is_for_another(wanted, said, asked, reply, loose)):
             continue
         if _elsewhere(said, roles, asked, reply):
@@ -207,6 +209,13 @@ def _find(wanted: QuantityReading, asked: GoldContext, reply: Scan, loose: Loose
     if best.match is Match.OTHER and best.said is None and wanted.kind is FactKind.NUMBER and wanted.bare:
         return _in_asked_unit(wanted, roles, asked, reply)
     return best
+
+
+def _is_numbered_otherwise(wanted: QuantityReading, said: QuantityReading, reply: Scan) -> bool:
+    """Whether a number without a noun agrees where the gold's noun has another number: Terminal 1, gate A2."""
+    if not wanted.counts or said.counts:
+        return False
+    return any(other.counts == wanted.counts and other.value != wanted.value for other in reply.readings)
 
 
 def _in_asked_unit(

@@ -10,8 +10,10 @@ from monitors.facts.quantities.units import BETWEEN, TIME_UNITS
 from monitors.facts.text import NUMERAL, WORD, keys_of
 
 _TIMES: Final = frozenset({"day", "week", "month", "year"})
-_NOUNS: Final = {word: unit.name for word, unit in TIME_UNITS.items() if unit.name in _TIMES} | dict.fromkeys(
-    keys_of("floor floors storey story मंजिल मंज़िल manzil"), "floor"
+_NOUNS: Final = (
+    {word: unit.name for word, unit in TIME_UNITS.items() if unit.name in _TIMES}
+    | dict.fromkeys(keys_of("floor floors storey story मंजिल मंज़िल manzil"), "floor")
+    | {word: word for word in keys_of("terminal gate platform room counter zone lane bay")}
 )
 _SORTS: Final = BETWEEN | keys_of("insurance contract membership pregnancy gestational")
 """Words that may stand between an ordinal and its noun: the 28th pregnancy week."""

@@ -120,6 +120,22 @@ def test_an_unclear_quantity_is_not_outvoted_by_a_yes():
     assert told(grade("Is it covered?", "Yes, from 3 May 2024", "Yes, it is covered from 2024.")) == "abstained"
 
 
+@pytest.mark.parametrize(
+    ("gold", "reply", "verdict"),
+    [
+        ("Tuesday to Sunday, 10:00 to 20:00", "We are open Monday to Sunday, 10 am to 8 pm.", "abstained"),
+        ("Tuesday to Sunday, 10:00 to 20:00", "Tue-Sun from 10:00 to 20:00, closed on Mondays.", "passed"),
+        ("daily from 5:30 am to 11 pm", "Monday to Friday from 05:30 to 23:00.", "abstained"),
+        ("daily from 5:30 am to 11 pm", "Monday to Sunday from 05:30 to 23:00.", "passed"),
+        ("Terminal 2", "You leave from Terminal 1, opposite gate A2.", "wrong_fact"),
+        ("Terminal 2", "You leave from terminal 2, gate B1.", "passed"),
+        ("Gate 12", "Gate A12.", "passed"),
+    ],
+)
+def test_days_of_the_week_and_places_in_a_row(gold: str, reply: str, verdict: str):
+    assert told(grade("When, and from where?", gold, reply)) == verdict
+
+
 def test_a_flood_is_left_alone():
     """Stating everything is stating nothing."""
     assert told(grade("How long?", "24 months", " ".join(f"{n} months," for n in range(1, 900)))) == "abstained"
