@@ -108,7 +108,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "alerts": {
         "list": ("cli.alerts.commands", "Incidents that are not resolved, worst first."),
         "show": ("cli.alerts.commands",
-            "An incident's last message, its history with why each message was sent, and where the evidence is."),
+            "The message that was named, else an incident's last one; its history, and where the evidence is."),
         "ack": ("cli.alerts.commands", "Say that you know: no reminder until it is worse."),
         "resolve": ("cli.alerts.commands",
             "Say that it is over; when a run sees it again, the alert says that it is back."),
