@@ -27,7 +27,7 @@ from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
 
 ROOT = Path(__file__).parents[3]
 PERSONAL = "Mail asha.rao@example.com: two years.\x1b[2J"
-SINCE_NOON = (datetime.now(UTC) - NOON).days + 1
+SINCE_NOON = (datetime.now(UTC) - NOON).days + 2
 JUDGES_WORD = "the judge says so"
 
 

@@ -22,7 +22,7 @@ from tests.warehouse.queries.test_reviews import LINEAGE
 from tests.warehouse.sample_rows import NOON, assessment, exchange, run_report
 from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
 
-SINCE_NOON = (datetime.now(UTC) - NOON).days + 1
+SINCE_NOON = (datetime.now(UTC) - NOON).days + 2
 JUDGES_WORD = "the judge finds it so"
 RATINGS = (5, 4, 3, 5, 2, 1)
 
