@@ -161,7 +161,7 @@ def test_while_a_folder_is_swapped_for_a_link_nothing_is_written_or_read_outside
     before = sorted(outside.rglob("*"))
     swapper = Swapper(data / place, outside, swaps=200)
     swapper.start()
-    written = refused = 0
+    written = 0
     while swapper.is_alive():
         written += 1
         event = DeployEvent(target="demo", commit=f"{written:040x}", occurred_at=NOON, reported_by="poll")
@@ -171,13 +171,15 @@ def test_while_a_folder_is_swapped_for_a_link_nothing_is_written_or_read_outside
             queue.settle(event, DeployOutcome(run_id=None, at=NOON))
             segments.set_aside(f"run-1/{written}.jsonl")
         except WarehouseError:
-            refused += 1
+            pass  # the link was there
         assert "run-1/secret.jsonl" not in segments.names()
         with pytest.raises(OSError, match=r"No such file|Not a directory"):
             segments.get("run-1/secret.jsonl")
     swapper.join()
     assert sorted(outside.rglob("*")) == before
-    assert written - refused > 0
+    assert written > 0
+    segments.put("run-1/after.jsonl", b"x")  # on a busy machine all of the others may have been refused
+    assert "run-1/after.jsonl" in segments.names()
 
 
 @pytest.mark.usefixtures("umask")
