@@ -135,13 +135,13 @@ async def _run(parts: tuple[SupervisedProcess, ...], voice: SupervisorLog, confi
 
 async def _watch_configuration(path: Path, log: Callable[[str, str], None]) -> None:
     """Say what becomes of a change of the configuration: runs read it anew, what keeps running does not."""
-    known = await asyncio.to_thread(_content, path)
+    known = seen = await asyncio.to_thread(_content, path)
     while True:
         await asyncio.sleep(CONFIGURATION_EVERY_S)
-        now = await asyncio.to_thread(_content, path)
-        if now in {known, None}:  # `None`: an editor may be just putting it in place
+        before, seen = seen, await asyncio.to_thread(_content, path)
+        if seen in {known, None} or seen != before:  # an editor may be just writing it
             continue
-        known = now
+        known = seen
         try:
             await asyncio.to_thread(load_config, path)
         except ConfigError as error:

@@ -209,7 +209,7 @@ _CODES_OF = {
 """The other languages that have a word, also where English or Hinglish has it too: "was" is German as well."""
 
 
-class Evidence(StrEnum):
+class LanguageEvidence(StrEnum):
     """Whether the words of a text say that it is in English, Hindi or Hinglish."""
 
     READ = "read"
@@ -255,21 +255,24 @@ def identify(text: str) -> Language:
 
 
 @lru_cache(maxsize=64)
-def evidence(text: str) -> Evidence:
+def evidence(text: str) -> LanguageEvidence:
     """How sure it is that a text is in a language that the rules read; `identify` takes it for English in doubt."""
     plain = _plain(text)
     by_script = _language_of_script(plain)
     if by_script is not None:
-        return Evidence.UNREAD if by_script is Language.OTHER else Evidence.READ
+        return LanguageEvidence.UNREAD if by_script is Language.OTHER else LanguageEvidence.READ
     counts = _counts(plain.lower())
     if counts.is_foreign:
-        return Evidence.UNREAD
-    return Evidence.READ if counts.own > counts.foreign else Evidence.NONE
+        return LanguageEvidence.UNREAD
+    return LanguageEvidence.READ if counts.own > counts.foreign else LanguageEvidence.NONE
 
 
 def language_of_case(question: str, gold: str) -> Language:
     """The language of a case that names none: that of its question; where that is not sure, the gold counts too."""
-    if evidence(question) is not Evidence.READ and evidence(f"{question}\n{gold}") is Evidence.UNREAD:
+    if (
+        evidence(question) is not LanguageEvidence.READ
+        and evidence(f"{question}\n{gold}") is LanguageEvidence.UNREAD
+    ):
         return Language.OTHER
     return identify(question)
 

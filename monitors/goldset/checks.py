@@ -30,7 +30,7 @@ from monitors.errors import GoldSetError
 from monitors.facts.disclosures.candidates import Strength
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.disclosures.masking import LABELS
-from monitors.facts.language import Evidence, evidence, identify
+from monitors.facts.language import LanguageEvidence, evidence, identify
 from monitors.facts.quantities.scan import read_facts
 from monitors.facts.similarity import QUOTE_MIN_WORDS, alike_pairs, find_quote, folded, grams, stated
 from monitors.goldset.lines import Unusable, case_from_line, settle_languages
@@ -179,7 +179,7 @@ def _language_parts(case: GoldCase) -> Iterator[tuple[str, str]]:
 
 
 def _language_of(text: str) -> Language | None:
-    says = len(_WORD.findall(text)) >= LANGUAGE_MIN_WORDS and evidence(text) is not Evidence.NONE
+    says = len(_WORD.findall(text)) >= LANGUAGE_MIN_WORDS and evidence(text) is not LanguageEvidence.NONE
     return identify(text) if says else None
 
 

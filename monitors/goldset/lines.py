@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from monitors.facts.language import Evidence, evidence, language_of_case
+from monitors.facts.language import LanguageEvidence, evidence, language_of_case
 from monitors.goldset.issues import ISSUE_KEYS, is_issue, issue_fields, issue_keys
 from monitors.records.base import Language, Record
 from monitors.records.cases import (
@@ -274,7 +274,7 @@ def settle_languages(cases: Sequence[GoldCase], lines: Sequence[str]) -> list[Go
 
 
 def _is_unsure(case: GoldCase) -> bool:
-    return evidence(f"{case.question}\n{case.gold}") is not Evidence.READ
+    return evidence(f"{case.question}\n{case.gold}") is not LanguageEvidence.READ
 
 
 def _said_before(problem: str, own: list[str]) -> bool:

@@ -8,7 +8,7 @@ from itertools import islice
 
 from monitors.facts.citations import DEFAULT_PATTERNS, find_citations, names_source
 from monitors.facts.error_leaks import find_error_leak
-from monitors.facts.language import Evidence, evidence, identify
+from monitors.facts.language import LanguageEvidence, evidence, identify
 from monitors.facts.refusals.detect import Refusal, read_refusal
 from monitors.graders.base import abstained, judged, not_needed, unread
 from monitors.records.base import Blame, Language
@@ -96,7 +96,7 @@ class LanguageGrader:
             return not_needed(self, "languages other than English, Hindi and Hinglish are not distinguished")
         if not says_enough(text):
             return abstained(self, "the reply has too few words to tell its language")
-        if Evidence.READ not in {evidence(text), evidence(case.question)}:
+        if LanguageEvidence.READ not in {evidence(text), evidence(case.question)}:
             return abstained(self, "neither question nor reply is surely in English, Hindi or Hinglish")
         found = identify(text)
         right = found is case.language
@@ -123,13 +123,13 @@ _SHORT_REPLY = 3
 def _declines_readably(case: GoldCase, text: str) -> bool:
     """Whether the rules would see it if the reply declined."""
     match evidence(text):
-        case Evidence.READ:
+        case LanguageEvidence.READ:
             return True
-        case Evidence.UNREAD:
+        case LanguageEvidence.UNREAD:
             return False
-        case Evidence.NONE:
+        case LanguageEvidence.NONE:
             few = sum(1 for _ in islice(_WORD.finditer(_MARK.sub(" ", text)), _SHORT_REPLY + 1)) <= _SHORT_REPLY
-            asked = evidence(case.question) is Evidence.READ
+            asked = evidence(case.question) is LanguageEvidence.READ
             return (few and asked) if case.expected_refusal else (few or asked)
 
 

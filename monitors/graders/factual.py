@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from monitors.domains.pack import Domain
-from monitors.facts.language import Evidence, evidence
+from monitors.facts.language import LanguageEvidence, evidence
 from monitors.facts.quantities.locales import PLAIN, Locale, locale_of
 from monitors.facts.quantities.scan import Scan
 from monitors.facts.text import WORD
@@ -64,7 +64,11 @@ class FactualGrader:
         if isinstance(grade, Judged) and grade.passed and _names_other_days(case, exchange.graded_text):
             return abstained(self, OTHER_DAYS)
         failed = isinstance(grade, Judged) and not grade.passed
-        if failed and says_enough(exchange.graded_text) and evidence(exchange.graded_text) is Evidence.UNREAD:
+        if (
+            failed
+            and says_enough(exchange.graded_text)
+            and evidence(exchange.graded_text) is LanguageEvidence.UNREAD
+        ):
             as_other = self._unread(case, exchange)
             return as_other if isinstance(as_other, Judged) else abstained(self, UNREAD_REPLY)
         return grade
@@ -136,7 +140,7 @@ def _names_other_days(case: GoldCase, reply: str) -> bool:
 def _is_unread(case: GoldCase, reply: str) -> bool:
     """Whether question, gold and reply show a language that is not read, and none shows one that is."""
     shown = {evidence(f"{case.question}\n{case.gold}"), evidence(reply)}
-    return Evidence.UNREAD in shown and Evidence.READ not in shown
+    return LanguageEvidence.UNREAD in shown and LanguageEvidence.READ not in shown
 
 
 UNREAD_REPLY = "the reply is not in English, Hindi or Hinglish: whether it says what the gold says is for a judge"

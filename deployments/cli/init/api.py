@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from monitors.errors import ConfigError
-from monitors.facts.language import Evidence, evidence
+from monitors.facts.language import LanguageEvidence, evidence
 from monitors.github.actions import is_ci
 from monitors.probes.inspect.api import ApiDiscovery, EndpointKind, find, inspect_api
 from monitors.probes.inspect.findings import HARMLESS, PageProblem
@@ -142,7 +142,7 @@ def _asked(address: str, environment: Mapping[str, str], driver: str, say: Say) 
         )
     said = " ".join(found.answer.split())
     say(f"It answered: “{said[:SHOWN]}{'…' if said[SHOWN:] else ''}”\n")
-    say(f"{ANOTHER_LANGUAGE}\n\n" if evidence(found.answer) is Evidence.UNREAD else "\n")
+    say(f"{ANOTHER_LANGUAGE}\n\n" if evidence(found.answer) is LanguageEvidence.UNREAD else "\n")
     return Probe("\n".join(_lines(found.probe)) + "\n", is_api=True)
 
 

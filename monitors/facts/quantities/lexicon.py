@@ -34,7 +34,7 @@ AMBIGUOUS_MONTHS = frozenset({"may", "march", "mar", "jan", "dec", "जन", "�
 WEEKDAYS = {
     name: number
     for number, names in enumerate(
-        ("monday mon सोमवार", "tuesday tue tues मंगलवार", "wednesday wed बुधवार", "thursday thu गुरुवार",
+        ("monday mon सोमवार", "tuesday tue tues मंगलवार", "wednesday wed बुधवार", "thursday thu thur thurs गुरुवार",
          "friday fri शुक्रवार", "saturday sat शनिवार", "sunday sun रविवार")
     )
     for name in names.split()

@@ -10,7 +10,7 @@ from monitors.facts.language import (
     ENGLISH,
     HINGLISH,
     HINGLISH_OR_ENGLISH,
-    Evidence,
+    LanguageEvidence,
     evidence,
     identify,
     language_of_case,
@@ -76,22 +76,22 @@ def test_any_text_has_a_language(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("What is his number?", Evidence.READ),
-        ("कमरे का किराया कितना मिलेगा?", Evidence.READ),
-        ("Mujhe policy cancel karni hai", Evidence.READ),
-        ("Glutenfreies Brot führen wir leider nicht.", Evidence.UNREAD),
-        ("Dazu keine Auskunft.", Evidence.UNREAD),
-        ("Désolé, je ne peux pas vous le dire.", Evidence.UNREAD),
-        ("Lo siento, no puedo decirlo.", Evidence.UNREAD),
-        ("等待期是多长时间？", Evidence.UNREAD),
-        ("Rahul Sharma", Evidence.NONE),
-        ("Veganes Brot?", Evidence.NONE),
-        ("Los Angeles", Evidence.NONE),
-        ("₹60,000", Evidence.NONE),
-        ("", Evidence.NONE),
+        ("What is his number?", LanguageEvidence.READ),
+        ("कमरे का किराया कितना मिलेगा?", LanguageEvidence.READ),
+        ("Mujhe policy cancel karni hai", LanguageEvidence.READ),
+        ("Glutenfreies Brot führen wir leider nicht.", LanguageEvidence.UNREAD),
+        ("Dazu keine Auskunft.", LanguageEvidence.UNREAD),
+        ("Désolé, je ne peux pas vous le dire.", LanguageEvidence.UNREAD),
+        ("Lo siento, no puedo decirlo.", LanguageEvidence.UNREAD),
+        ("等待期是多长时间？", LanguageEvidence.UNREAD),
+        ("Rahul Sharma", LanguageEvidence.NONE),
+        ("Veganes Brot?", LanguageEvidence.NONE),
+        ("Los Angeles", LanguageEvidence.NONE),
+        ("₹60,000", LanguageEvidence.NONE),
+        ("", LanguageEvidence.NONE),
     ],
 )
-def test_what_the_words_show(text: str, shown: Evidence) -> None:
+def test_what_the_words_show(text: str, shown: LanguageEvidence) -> None:
     """A name and a number show nothing; nothing is made of that where it would be an alert."""
     assert evidence(text) is shown
 

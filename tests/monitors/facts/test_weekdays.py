@@ -20,6 +20,7 @@ ALL = frozenset(range(7))
         ("Mon-Fri 9 to 5, Sat to Sun 10 to 4", [{0, 1, 2, 3, 4}, {5, 6}]),
         ("closed on Mondays", []),
         ("Mondays, Tuesdays and Fridays", []),
+        ("सोमवार से शनिवार", [{0, 1, 2, 3, 4, 5}]),
         ("from money to sunshine", []),
     ],
 )

@@ -92,6 +92,10 @@ def test_what_differs_from_load_to_load_is_not_in_the_hash_and_what_a_person_cha
     again = page(nonce="xyz", token="m1n2b3v4c5x6z7l8k9j0", count=28)
     assert page_info(again) == page_info(page())
     assert page_info(page().replace("Ask", "Ask us")).shell != page_info(page()).shell
+    first, second = (
+        page().replace("Ask", f"<i title='f at {place}'>Ask") for place in ("0x7fa0bffef3e0", "0x7f12c")
+    )
+    assert page_info(first).shell == page_info(second).shell
 
 
 @pytest.mark.parametrize(
