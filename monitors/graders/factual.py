@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from monitors.domains.pack import Domain
 from monitors.facts.language import LanguageEvidence, evidence
+from monitors.facts.quantities.fact import FactKind
 from monitors.facts.quantities.locales import PLAIN, Locale, locale_of
 from monitors.facts.quantities.scan import Scan
 from monitors.facts.text import WORD
-from monitors.facts.weekdays import stretches_of_days
 from monitors.graders.base import SAYS_MORE, GraderSettings, abstained, judged
+from monitors.graders.conditions import turned
 from monitors.graders.conduct import says_enough
 from monitors.graders.golds import (
     FLOOD,
@@ -40,7 +41,7 @@ class FactualGrader:
     """
 
     name = "factual"
-    version = "8"
+    version = "9"
     aspect = Aspect.FACTUAL_MATCH
 
     def __init__(self, settings: GraderSettings, domain: Domain) -> None:
@@ -61,8 +62,9 @@ class FactualGrader:
         if case.language is Language.OTHER or _is_unread(case, exchange.graded_text):
             return self._unread(case, exchange)
         grade = self._by_rules(case, exchange)
-        if isinstance(grade, Judged) and grade.passed and _names_other_days(case, exchange.graded_text):
-            return abstained(self, OTHER_DAYS)
+        if isinstance(grade, Judged) and grade.passed:
+            reason = turned(case, exchange.graded_text, grade.evidence)
+            return grade if reason is None else abstained(self, reason)
         failed = isinstance(grade, Judged) and not grade.passed
         if (
             failed
@@ -92,6 +94,12 @@ class FactualGrader:
         failed = next((grade for grade in graded if not grade.passed), None)
         if failed is not None:
             return self._failed(failed, case, exchange)
+        if (
+            isinstance(quantities, Judged)
+            and isinstance(polarity, Abstained)
+            and self._only_says_when(polarity, case)
+        ):
+            return abstained(self, polarity.reason)
         if isinstance(quantities, Judged) and says_more(
             case, exchange.graded_text, self._domain, self._locale(case)
         ):
@@ -104,6 +112,15 @@ class FactualGrader:
         if not _abstains_for(polarity, NEITHER):
             return abstained(self, polarity.reason)
         return self._by_phrase(case, exchange)
+
+    def _only_says_when(self, polarity: Abstained, case: GoldCase) -> bool:
+        """Whether a gold of yes or no has dates and times alone: "No, we're closed on December 25"."""
+        readings = [
+            reading for text in _measured(case, self._locale(case)) for reading in scanned_gold(text).readings
+        ]
+        return polarity.reason != NEITHER and all(
+            reading.kind in {FactKind.DATE, FactKind.TIME} for reading in readings
+        )
 
     def _locale(self, case: GoldCase) -> Locale:
         return locale_of(case.language, self._settings.locale, self._settings.currency)
@@ -124,17 +141,6 @@ class FactualGrader:
         if isinstance(phrases, Judged):
             return judged(self, phrases.failure_kind, phrases.reason, phrases.evidence)
         return self._word_for_word(case, exchange) or abstained(self, phrases.reason)
-
-
-OTHER_DAYS = "the figures agree, but the days of the week are not those of the gold"
-"""Why opening hours with the right times are not settled."""
-
-
-def _names_other_days(case: GoldCase, reply: str) -> bool:
-    """Whether gold and reply each name a stretch of days, and no stretch is in both."""
-    said = stretches_of_days(reply)
-    wanted = frozenset[frozenset[int]]().union(*map(stretches_of_days, (case.gold, *case.alternatives)))
-    return bool(said and wanted) and said.isdisjoint(wanted)
 
 
 def _is_unread(case: GoldCase, reply: str) -> bool:

@@ -21,6 +21,9 @@ _WORD = re.compile(r"[^\W_]+(?:[\u0900-\u097f]+)*")
 _ASIDE = re.compile(r"\([^\s()]{0,40}(?:\s[^\s()]{1,40}){0,2}\)")
 """Up to three words in brackets distinguish namesakes ("(2016 film)"); more may be what the gold is about."""
 _DENIALS = frozenset({"not", "isn", "wasn", "never", "except", "excluding"})
+_NONE = frozenset({"no", "none", "not", "never", "without"})
+_DENYING = _NONE | {"don", "doesn", "isn", "aren", "can", "cannot", "won", "neither", "nor", "nothing", "nobody"}
+"""A gold of "No checks" may be said in other words: "we don't accept them". Words end at an apostrophe."""
 _DENIALS_BEHIND = frozenset({"नहीं", "nahi", "nahin"})
 _ARTICLES = keys_of("the a an of and & in on at to for by")
 _LONGEST_GOLD = 8
@@ -157,5 +160,7 @@ def _is_statement(text: str) -> bool:
 
 def _shares(words: tuple[str, ...], said: frozenset[str], stems: frozenset[str], asked: frozenset[str]) -> bool:
     """Whether any content word of a gold stands in the reply, whole or by its first letters."""
+    if not _NONE.isdisjoint(words) and not said.isdisjoint(_DENYING):
+        return True
     telling = [word for word in words if word not in asked and word not in _ARTICLES] or list(words)
     return any(word in said or (len(word) >= _SHORT_STEM and word[:_SHORT_STEM] in stems) for word in telling)

@@ -26,6 +26,7 @@ from monitors.graders.statements import (
     Names,
     asked_unit,
     denies_limit,
+    is_age,
     is_always_denied,
     is_as_near,
     is_denied,
@@ -245,6 +246,8 @@ def _compared(wanted: QuantityReading, said: QuantityReading, reply: Scan, loose
         tolerance=loose.tolerance,
         currency=loose.locale.currency,
     )
+    if match is Match.VAGUE and wanted.original_unit == "year" and is_age(reply.reader, said):
+        match = Match.SAME
     in_a_row = bool(wanted.counts and said.counts)
     if said.ordinal and not wanted.ordinal and not in_a_row and not _stands_for(said, match):
         return Match.OTHER

@@ -450,6 +450,14 @@ _RATES = keys_of("per a an each every / प्रति हर har")
 """Before a unit they say how often, not in what: how many claims a year."""
 
 
+def is_age(reader: NumberReader, reading: QuantityReading) -> bool:
+    """``from the age of 7``, ``aged 7``: a bare number of years."""
+    before = reader.token(reading.first - 1).key
+    if before == "of":
+        before = reader.token(reading.first - 2).key
+    return reading.kind is FactKind.NUMBER and before in {"age", "ages", "aged", "umar", "उम्र", "आयु"}
+
+
 def units_asked(reader: NumberReader) -> frozenset[str]:
     """The units in which a question wants its answer: months of "how many months", years of an age, percent."""
     units = {

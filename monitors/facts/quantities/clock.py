@@ -33,6 +33,16 @@ _TIME: Final = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
+_DOTTED_RANGE: Final = re.compile(
+    rf"(?<![\w.,:/$€£₹])(?P<first>\d{{1,2}}\.[0-5]\d){_TO}(?P<last>\d{{1,2}}\.[0-5]\d)(?![\w.,:/%]|\s?[$€£₹%])"
+    rf"(?!\s?(?:eur|usd|inr|rs|kg|km|m|cm|mm|percent|per)\b)",
+    re.IGNORECASE,
+)
+_OF_HOURS: Final = re.compile(
+    r"\b(?:(?:mon|tues?|wednes|thurs?|fri|satur|sun)(?:day)?s?|daily|open|hours|opening)\b[^.!?\n\d]{0,24}$",
+    re.IGNORECASE,
+)
+"""What stands before two figures with points that are hours: "Monday to Thursday, 8.30 to 15.30"."""
 _BEHIND_WORD: Final = re.compile(
     rf"(?:\b(?:at|from|until|till|by|before|after|between|opens?|closes?)\s|:[0-5]\d{_TO})$", re.IGNORECASE
 )
@@ -77,10 +87,11 @@ def with_times(reader: NumberReader, text: str, readings: list[QuantityReading])
     """The readings with times of day in place of the bare numbers that they are made of."""
     if _ALWAYS_HINT.search(text) is not None:
         readings = _with_always(reader, text, readings)
-    if not any(_may_be_time(reader, each.last + 1) for each in readings):
+    dotted = list(_dotted(text)) if any(_is_dotted(reader, each) for each in readings) else []
+    if not dotted and not any(_may_be_time(reader, each.last + 1) for each in readings):
         return readings
     starts = [token.start for token in reader.tokens]
-    for time in _times(text):
+    for time in (*dotted, *_times(text)):
         inside = [each for each in readings if each.start < time.end and time.start < each.end]
         if any(each.kind is not FactKind.NUMBER for each in inside):
             continue
@@ -107,6 +118,25 @@ def _may_be_time(reader: NumberReader, behind: int) -> bool:
     """Whether what stands behind a number can belong to a time of day: the search itself costs more."""
     token = reader.token(behind)
     return token.key in _BEHIND or (token.text == ":" and reader.token(behind + 1).kind == NUMERAL)
+
+
+def _is_dotted(reader: NumberReader, reading: QuantityReading) -> bool:
+    """Whether a number with two digits behind a point may be the first of two hours."""
+    text = reader.token(reading.first).text
+    return reading.kind is FactKind.NUMBER and reading.first == reading.last and text[-3:-2] == "."
+
+
+def _dotted(text: str) -> Iterator[_ClockTime]:
+    for found in _DOTTED_RANGE.finditer(text):
+        hours = [(*map(int, found[end].split(".")), end) for end in ("first", "last")]
+        if hours[0][0] < hours[1][0] < _DAY and _OF_HOURS.search(text[: found.start()][-_OPENING_WORDS:]):
+            is_open = hours[1][0] <= _NOON
+            for hour, minute, end in hours:
+                yield _ClockTime(found.start(end), found.end(end), hour, minute, is_open)
+
+
+_OPENING_WORDS: Final = 60
+"""Characters before the first of two hours in which a day or "open" stands."""
 
 
 def _reading(time: _ClockTime, first: int, last: int) -> QuantityReading:

@@ -19,6 +19,9 @@ from monitors.facts.text import NUMERAL, WORD
 _YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")
 _YEAR_FIRST_SPACED = re.compile(r"(\d{4}) (\d{2}) (\d{2})(?![\d%])(?![,.]\d)")
 _YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})(?!\d)")
+_RANGE_DAY = re.compile(
+    r"(\d{1,2})\.(\d{1,2})\.?(?=\s?(?:-|–|—|bis|to|until|till)\s?\d{1,2}\.\d{1,2}\.(\d{4})(?!\d))"
+)
 _SHORT_YEAR = re.compile(r"(\d{1,2})([-/])(\d{1,2})\2(\d{2})(?![\d-])")
 
 _MARKS = frozenset("-/. ")
@@ -73,6 +76,9 @@ def _numeric(reader: NumberReader, text: str, at: int) -> Day | None:
     found = _YEAR_LAST.match(text, start)
     if found is not None:
         return _made(reader, at, found.end(), _day_first(int(found[4]), int(found[1]), int(found[3])))
+    found = _RANGE_DAY.match(text, start)
+    if found is not None:
+        return _made(reader, at, found.end(), (int(found[3]), int(found[2]), int(found[1])))
     found = _SHORT_YEAR.match(text, start)
     if found is not None:
         year = int(found[4])

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from monitors.facts.quantities.fact import FactKind, QuantityReading
+from monitors.facts.quantities.lexicon import NUMBER_WORDS
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.other_languages import as_written
 from monitors.facts.quantities.units import BETWEEN, TIME_UNITS
@@ -18,6 +19,7 @@ _EACH: Final = keys_of("per a an each every / प्रति हर prati har")
 _OF_PEOPLE: Final = keys_of(
     "person people head adult child traveller traveler passenger guest member user seat life family व्यक्ति vyakti"
 )
+_FEW: Final = {"other": "2", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "ten": "10"}
 _LONG_AGO: Final = keys_of("ago later earlier before after back old")
 """Behind a period these say when: "He paid €50 a year ago"."""
 
@@ -77,6 +79,10 @@ def _period_at(reader: NumberReader, at: int) -> str:
 
 
 def _named_at(reader: NumberReader, at: int, *, elsewhere: bool) -> str:
+    number = reader.token(at).key
+    if number == "other" or number.isdecimal() or number in NUMBER_WORDS:
+        unit = TIME_UNITS.get(reader.token(at + 1).key)
+        return f"{_FEW.get(number, number)} {unit.name}s" if unit is not None else ""
     if reader.token(at).key in _SORTS:
         at += 1
     key = as_written(reader.token(at).key)

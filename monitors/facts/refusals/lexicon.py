@@ -58,6 +58,10 @@ DECLINE = re.compile(
     r"|\b(?:details?|information|data|records?|documents?) (?:cannot|can't|can not|may not|must not|will not) be"
     r" (?:shared|disclosed|provided|revealed|given|discussed)\b|^\W*(?:request )?declined\b"
     r"|\bI(?:'m| am) only (?:able|allowed|permitted|here) to\b|\b(?:beyond|outside) what (?:the|these|my|our|I)\b"
+    r"|^\W*(?:(?:sorry|i'm afraid|i am afraid|unfortunately),? (?:but )?)?(?:that|this|such)(?:'s| is"
+    r"| (?:information|data|details?) (?:is|are))(?: strictly)? (?:confidential|private|personal)\b"
+    r"(?! (?:data|and)\b)"
+    r"|\bplease (?:try|use|visit|ask|contact|check) (?:an)?other (?:site|website|service|company|provider)s?\b"
     r"|\bI am an AI language model and (?:do not|don't|cannot|can't)\b",
     re.IGNORECASE,
 )
@@ -195,7 +199,7 @@ ADVICE = re.compile(
 """Advice where to ask instead: no answer."""
 _NEGATIVE_WORDS = (
     "n't|not|no |unable|only|outside|beyond|out of|decline|refuse|rather|sorry|afraid|silent|nothing|never"
-    "|unethical|illegal|violat|against|respect|condemn"
+    "|confidential|private|personal|another |unethical|illegal|violat|against|respect|condemn"
     "|नही|असमर्थ| न |बाहर|इनकार|मना |nahi|nhi|asamarth|bahar|baahar| na "
 )
 NEGATIVE = tuple(_NEGATIVE_WORDS.split("|"))
