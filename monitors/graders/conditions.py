@@ -220,7 +220,8 @@ def _is_for_each_or_all(golds: Sequence[str], sentence: str) -> bool:
 
 
 def _nouns(counted: re.Pattern[str], text: str) -> frozenset[str]:
-    return frozenset(_IRREGULAR.get(noun.lower(), noun.lower()) for noun in counted.findall(text))
+    nouns = (found[1].lower() for found in counted.finditer(text))
+    return frozenset(_IRREGULAR.get(noun, noun) for noun in nouns)
 
 
 def _is_beside_another(

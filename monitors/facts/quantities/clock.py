@@ -128,11 +128,11 @@ def _is_dotted(reader: NumberReader, reading: QuantityReading) -> bool:
 
 def _dotted(text: str) -> Iterator[_ClockTime]:
     for found in _DOTTED_RANGE.finditer(text):
-        hours = [(*map(int, found[end].split(".")), end) for end in ("first", "last")]
-        if hours[0][0] < hours[1][0] < _DAY and _OF_HOURS.search(text[: found.start()][-_OPENING_WORDS:]):
-            is_open = hours[1][0] <= _NOON
-            for hour, minute, end in hours:
-                yield _ClockTime(found.start(end), found.end(end), hour, minute, is_open)
+        first, last = (int(found[end].partition(".")[0]) for end in ("first", "last"))
+        if not (first < last < _DAY and _OF_HOURS.search(text[: found.start()][-_OPENING_WORDS:])):
+            continue
+        for hour, end in ((first, "first"), (last, "last")):
+            yield _ClockTime(found.start(end), found.end(end), hour, int(found[end][-2:]), last <= _NOON)
 
 
 _OPENING_WORDS: Final = 60
